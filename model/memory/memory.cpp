@@ -1,7 +1,6 @@
 #include "model/memory/memory.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "model/parallelism/layout.hpp"
@@ -29,14 +28,14 @@ void walk(const StageOrder& order, const StageMemory& memory, const Visit& visit
   Bytes alive;
   for (const PipelinePass& pass : order.passes) {
     const StageMemory::Chunk& chunk = memory.chunks()[static_cast<std::size_t>(pass.chunk)];
-    if (pass.part == PipelinePass::Part::weights) {
+    if (pass.kind == PassKind::weights) {
       alive -= chunk.kept_for_weights;
       continue;
     }
-    if (pass.backward) alive -= chunk.kept;
+    if (pass.backward()) alive -= chunk.kept;
     visit(pass, alive);
-    if (!pass.backward) alive += chunk.kept;
-    if (pass.part == PipelinePass::Part::inputs) alive += chunk.kept_for_weights;
+    if (!pass.backward()) alive += chunk.kept;
+    if (pass.kind == PassKind::inputs) alive += chunk.kept_for_weights;
   }
 }
 
@@ -48,8 +47,8 @@ struct StagePeak {
 /// The moments of a pass while `others` are kept.
 void visit_moments(const StageMemory& memory, const PipelinePass& pass, Bytes others, bool every_layer,
                    const StageMemory::Emit& emit) {
-  if (pass.backward) {
-    memory.backward(pass.chunk, pass.part == PipelinePass::Part::inputs, others, every_layer, emit);
+  if (pass.backward()) {
+    memory.backward(pass.chunk, pass.kind == PassKind::inputs, others, every_layer, emit);
   } else {
     memory.forward(pass.chunk, others, every_layer, emit);
   }
@@ -61,13 +60,11 @@ StagePeak peak_of(const StageMemory& memory, const StageOrder& order) {
     PipelinePass pass;
     Bytes others = Bytes(-1.0);
   };
-  enum Kind { forward, backward, inputs, kinds };
-  std::vector<std::array<Fullest, kinds>> fullest(memory.chunks().size());
+  std::vector<PerPass<Fullest>> fullest(memory.chunks().size());
   StagePeak peak;
   walk(order, memory, [&](const PipelinePass& pass, Bytes others) {
     const auto chunk = static_cast<std::size_t>(pass.chunk);
-    const Kind kind = !pass.backward ? forward : pass.part == PipelinePass::Part::whole ? backward : inputs;
-    Fullest& known = fullest[chunk][kind];
+    Fullest& known = fullest[chunk][pass.kind];
     if (others > known.others) known = {pass, others};
     peak.activations_on_host = std::max(peak.activations_on_host, others + memory.chunks()[chunk].kept);
   });

@@ -1,7 +1,6 @@
 #include "model/parallelism/pipeline_order.hpp"
 
 #include <algorithm>
-#include <array>
 #include <deque>
 #include <limits>
 
@@ -10,8 +9,6 @@
 namespace foretrain {
 
 namespace {
-
-using Part = PipelinePass::Part;
 
 /// Micro-batches that go through one chunk before the next one takes them: as many as there are stages (arXiv
 /// 2104.04473, section 2.2). What is left over is spread over all groups, as PyTorch's ScheduleInterleaved1F1B has it:
@@ -41,8 +38,8 @@ std::vector<PipelinePass> alternating_order(PipelineSchedule schedule, int stage
   for (const int group : groups) {
     for (int chunk = 0; chunk < interleave; ++chunk) {
       for (int m = first; m < first + group; ++m) {
-        forward.push_back({false, chunk, m});
-        backward.push_back({true, interleave - 1 - chunk, m});
+        forward.push_back({PassKind::forward, chunk, m});
+        backward.push_back({PassKind::backward, interleave - 1 - chunk, m});
       }
     }
     first += group;
@@ -64,13 +61,11 @@ class OrderBuilder {
  public:
   explicit OrderBuilder(int first_of_second_chunk = 0) : first_{0, first_of_second_chunk} {}
 
-  void forward(int chunk, bool beside_next = false) {
-    order_.push_back({false, chunk, next(forward_, chunk), Part::whole, beside_next});
-  }
-  void backward(int chunk) { order_.push_back({true, chunk, next(backward_, chunk), Part::whole}); }
+  void forward(int chunk, PassKind kind = PassKind::forward) { order_.push_back({kind, chunk, next(forward_, chunk)}); }
+  void backward(int chunk) { order_.push_back({PassKind::backward, chunk, next(backward_, chunk)}); }
   void inputs(int chunk) {
-    order_.push_back({true, chunk, next(backward_, chunk), Part::inputs});
-    put_off_.push_back({true, chunk, order_.back().micro_batch, Part::weights});
+    order_.push_back({PassKind::inputs, chunk, next(backward_, chunk)});
+    put_off_.push_back({PassKind::weights, chunk, order_.back().micro_batch});
   }
   /// The gradients of weights that have waited longest, of this chunk or of any.
   void weights(int chunk) {
@@ -169,14 +164,14 @@ std::vector<PipelinePass> dualpipe_order(int stages, int stage, int micro_batche
     order.forward(other);
   }
   for (int i = 0; i < micro_batches / 2 - stages + from_end + 1; ++i) {
-    order.forward(own, i > 0 || !in_middle);
+    order.forward(own, i > 0 || !in_middle ? PassKind::paired : PassKind::forward);
     order.backward(other);
-    order.forward(other, true);
+    order.forward(other, PassKind::paired);
     order.backward(own);
   }
   for (int i = 0; i < half - from_end - 1; ++i) {
     order.backward(other);
-    order.forward(other, true);
+    order.forward(other, PassKind::paired);
     order.backward(own);
   }
   // From the middle of these on, gradients of weights are put off.

@@ -1,6 +1,8 @@
 // Which parts of a model a pipeline's stages hold, and the order in which a stage works on its micro-batches.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -48,18 +50,38 @@ class ChunkPlacement {
   int stages_, chunks_, positions_;
 };
 
-/// What a stage does next with one micro-batch in one of its chunks.
-struct PipelinePass {
-  /// Of a backward pass: all of it, or what the stage before waits for, or what the optimizer waits for.
-  enum class Part { whole, inputs, weights };
+/// What a stage does with a micro-batch in one of its chunks.
+enum class PassKind {
+  forward,
+  backward,  ///< gradients of inputs and of weights
+  inputs,    ///< a backward pass in two parts: first what the stage before waits for,
+  weights,   ///< later what the optimizer waits for
+  paired     ///< a forward pass that runs together with the backward pass after it in the order
+};
+inline constexpr std::array pass_kinds = {PassKind::forward, PassKind::backward, PassKind::inputs, PassKind::weights,
+                                          PassKind::paired};
 
-  bool backward = false;
+/// A value for each kind of pass.
+template <typename T>
+struct PerPass {
+  std::array<T, pass_kinds.size()> values = {};
+
+  [[nodiscard]] T& operator[](PassKind kind) { return values[static_cast<std::size_t>(kind)]; }
+  [[nodiscard]] const T& operator[](PassKind kind) const { return values[static_cast<std::size_t>(kind)]; }
+  [[nodiscard]] auto begin() { return values.begin(); }
+  [[nodiscard]] auto end() { return values.end(); }
+  [[nodiscard]] auto begin() const { return values.begin(); }
+  [[nodiscard]] auto end() const { return values.end(); }
+};
+
+/// What a stage does next.
+struct PipelinePass {
+  PassKind kind = PassKind::forward;
   int chunk = 0;  ///< of the stage's
   int micro_batch = 0;
-  Part part = Part::whole;
-  bool beside_next = false;  ///< a forward pass that runs together with the backward pass after it in the order
 
-  [[nodiscard]] bool makes_weight_gradients() const { return backward && part != Part::inputs; }
+  [[nodiscard]] bool backward() const { return kind != PassKind::forward && kind != PassKind::paired; }
+  [[nodiscard]] bool makes_weight_gradients() const { return backward() && kind != PassKind::inputs; }
 };
 
 /// The order of work of one stage. DualPipe's micro-batches are divided between the ends: those of the second half

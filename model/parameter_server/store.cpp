@@ -169,10 +169,10 @@ void add_groups(const Scenario& scenario, const TrainWorkload& train, const Mode
       all_parameters += group.layer.parameters;
     }
   }
-  const Seconds compute = all.forward().total() + all.backward().total();
+  const Seconds compute = all.both_ways();
   for (std::size_t layer = 0; layer < costs.size(); ++layer) {
     parameter_shares.push_back(all_parameters > 0.0 ? parameters[layer] / all_parameters : 0.0);
-    const Seconds own = costs[layer].forward().total() + costs[layer].backward().total();
+    const Seconds own = costs[layer].both_ways();
     compute_shares.push_back(compute > Seconds(0.0) ? own / compute : 0.0);
   }
   const Sync& sync = scenario.plan.sync;
@@ -200,9 +200,9 @@ void add_groups(const Scenario& scenario, const TrainWorkload& train, const Mode
     // Casting before the push; the servers widen what they receive while adding it up.
     const CompressionWork casts =
         compression_work(sync.compression, {elements, {}}, sync.gradient_precision, store.worker_count());
-    for (const CompressedMessage& message : casts.messages) cost.backward_kernels += pricer.kernels(message.kernels);
-    store.groups.push_back({cost.forward(),
-                            cost.backward(),
+    for (const CompressedMessage& message : casts.messages) cost.backward.kernels += pricer.kernels(message.kernels);
+    store.groups.push_back({cost.forward.segment(),
+                            cost.whole_backward().segment(),
                             std::vector<double>(store.push_to.size()),
                             {},
                             std::vector<ParameterStore::Calls>(store.push_to.size())});

@@ -4,7 +4,7 @@
 
 namespace foretrain {
 
-LaneBound::LaneBound(const Step& step, std::size_t lane) : lane_(step.lanes[lane]), transfers_(step.transfers.size()) {
+LaneBound::LaneBound(const Step& step, std::size_t lane) : transfers_(step.transfers.size()) {
   for (std::size_t i = 0; i < transfers_.size(); ++i) {
     for (const Step::Transfer::Part& part : step.transfers[i].parts) {
       if (std::ranges::binary_search(part.lanes, static_cast<int>(lane))) {
@@ -12,28 +12,19 @@ LaneBound::LaneBound(const Step& step, std::size_t lane) : lane_(step.lanes[lane
       }
     }
   }
-}
-
-Seconds LaneBound::pass(const PipelinePass& pass) const {
-  const Step::Chunk& chunk = lane_.chunks[at_index(pass.chunk)];
-  if (!chunk.units.empty()) {
-    Seconds time;
-    for (const ShardedUnit& unit : chunk.units) {
-      time += pass.backward ? least(unit.backward, unit.backward_pieces) : least(unit.forward, unit.forward_pieces);
+  for (const Step::Chunk& chunk : step.lanes[lane].chunks) {
+    PerPass<Seconds>& times = passes_.emplace_back();
+    for (const PassKind kind : pass_kinds) {
+      if (chunk.units.empty()) times[kind] = least(chunk.passes[kind]);
+      const bool backward = PipelinePass{kind}.backward();
+      for (const ShardedUnit& unit : chunk.units) times[kind] += least(backward ? unit.backward : unit.forward);
     }
-    return time;
   }
-  if (!pass.backward) {
-    return pass.beside_next ? least(chunk.paired, chunk.paired_pieces) : least(chunk.forward, chunk.forward_pieces);
-  }
-  if (pass.part == PipelinePass::Part::whole) return least(chunk.backward, chunk.backward_pieces);
-  return pass.part == PipelinePass::Part::inputs ? least(chunk.inputs, chunk.inputs_pieces)
-                                                 : least(chunk.weights, chunk.weights_pieces);
 }
 
 Seconds LaneBound::sent(const GradientBucket& bucket) const {
-  Seconds time = transfer(bucket.transfer);
-  for (const GradientBucket::Stage& part : bucket.further) time += transfer(part.transfer);
+  Seconds time;
+  for (const GradientBucket::Stage& stage : bucket.stages) time += transfer(stage.transfer);
   return time;
 }
 
@@ -43,15 +34,15 @@ Seconds LaneBound::gathered(const WeightGather& gather) const {
   return time;
 }
 
-Seconds LaneBound::least(const Segment& whole, const std::vector<Piece>& pieces) const {
-  if (pieces.empty()) return whole.total();
+Seconds LaneBound::least(const Stretch& stretch) const {
+  if (stretch.pieces.empty()) return stretch.time.total();
   Seconds time;
-  for (const Piece& piece : pieces) {
+  for (const Piece& piece : stretch.pieces) {
     Seconds moving;
     for (const int index : piece.transfers) moving += transfer(index);
     time += piece.beside ? std::max(piece.work, moving) : piece.work + moving;
   }
-  return std::min(time, whole.total());
+  return std::min(time, stretch.time.total());
 }
 
 }  // namespace foretrain

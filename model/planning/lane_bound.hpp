@@ -13,24 +13,22 @@ class LaneBound {
  public:
   LaneBound(const Step& step, std::size_t lane);
 
-  /// Of a pass by itself.
-  [[nodiscard]] Seconds pass(const PipelinePass& pass) const;
-  [[nodiscard]] Seconds of_bucket(const GradientBucket& bucket) const { return least(bucket.backward, bucket.pieces); }
+  /// The passes of its chunks, each by itself.
+  [[nodiscard]] const std::vector<PerPass<Seconds>>& passes() const { return passes_; }
+  [[nodiscard]] Seconds of_bucket(const GradientBucket& bucket) const { return least(bucket.backward); }
   /// Its transfers, one after the other.
   [[nodiscard]] Seconds sent(const GradientBucket& bucket) const;
   [[nodiscard]] Seconds gathered(const WeightGather& gather) const;
   /// The part of the first forward pass that waits for them.
-  [[nodiscard]] Seconds beside_gathers(const WeightGather& gather) const {
-    return least(gather.forward, gather.pieces);
-  }
+  [[nodiscard]] Seconds beside_gathers(const WeightGather& gather) const { return least(gather.forward); }
   [[nodiscard]] Seconds transfer(int index) const { return index < 0 ? Seconds(0.0) : transfers_[at_index(index)]; }
 
  private:
   /// Whole, or cut into pieces whose collectives are carried out beside or between them.
-  [[nodiscard]] Seconds least(const Segment& whole, const std::vector<Piece>& pieces) const;
+  [[nodiscard]] Seconds least(const Stretch& stretch) const;
 
-  const Step::Lane& lane_;
   std::vector<Seconds> transfers_;  ///< what each takes this lane
+  std::vector<PerPass<Seconds>> passes_;
 };
 
 }  // namespace foretrain

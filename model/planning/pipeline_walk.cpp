@@ -1,7 +1,6 @@
 #include "model/planning/pipeline_walk.hpp"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "model/base/memo.hpp"
@@ -11,17 +10,11 @@ namespace foretrain {
 
 namespace {
 
-Seconds duration_of(const PipelinePass& pass, const ChunkPasses& of_chunk) {
-  if (!pass.backward) return pass.beside_next ? of_chunk.paired : of_chunk.forward;
-  if (pass.part == PipelinePass::Part::whole) return of_chunk.backward;
-  return pass.part == PipelinePass::Part::inputs ? of_chunk.inputs : of_chunk.weights;
-}
-
 /// Where every stage is in its order, and when what it waits for arrives.
 class Walk {
  public:
   Walk(const ChunkPlacement& placement, const std::vector<std::vector<PipelinePass>>& orders, int micro_batches,
-       const std::vector<std::vector<ChunkPasses>>& passes, Seconds hop)
+       const std::vector<std::vector<PerPass<Seconds>>>& passes, Seconds hop)
       : placement_(placement),
         orders_(orders),
         passes_(passes),
@@ -67,21 +60,21 @@ class Walk {
   /// False where the stage has to wait for another that is behind.
   bool advance(std::size_t stage) {
     const std::vector<PipelinePass>& order = orders_[stage];
-    const std::size_t together = order[next_[stage]].beside_next ? 2 : 1;
+    const std::size_t together = order[next_[stage]].kind == PassKind::paired ? 2 : 1;
     Seconds begin = now_[stage];
     for (std::size_t i = 0; i < together; ++i) {
       const PipelinePass& pass = order[next_[stage] + i];
-      if (pass.part == PipelinePass::Part::weights) continue;  // behind the other part on the same stage
-      const Seconds arrival = (pass.backward ? gradient_arrived_ : arrived_)[at(stage, pass.chunk, pass.micro_batch)];
+      if (pass.kind == PassKind::weights) continue;  // behind the other part on the same stage
+      const Seconds arrival = (pass.backward() ? gradient_arrived_ : arrived_)[at(stage, pass.chunk, pass.micro_batch)];
       if (arrival < Seconds(0.0)) return false;
       begin = std::max(begin, arrival);
     }
     const PipelinePass& first = order[next_[stage]];
-    now_[stage] = begin + duration_of(first, passes_[stage][at_index(first.chunk)]);
+    now_[stage] = begin + passes_[stage][at_index(first.chunk)][first.kind];
     for (std::size_t i = 0; i < together; ++i) {
       const PipelinePass& pass = order[next_[stage] + i];
       if (pass.makes_weight_gradients()) result_.stages[stage].last_gradients[at_index(pass.chunk)] = begin;
-      if (pass.part != PipelinePass::Part::weights) send(stage, pass);
+      if (pass.kind != PassKind::weights) send(stage, pass);
     }
     next_[stage] += together;
     return true;
@@ -89,16 +82,16 @@ class Walk {
 
   void send(std::size_t stage, const PipelinePass& pass) {
     const auto number = static_cast<int>(stage);
-    const auto to = pass.backward ? placement_.previous(number, pass.chunk) : placement_.next(number, pass.chunk);
+    const auto to = pass.backward() ? placement_.previous(number, pass.chunk) : placement_.next(number, pass.chunk);
     if (!to) return;
     const auto there = static_cast<std::size_t>(to->stage);
-    (pass.backward ? gradient_arrived_ : arrived_)[at(there, to->chunk, pass.micro_batch)] =
+    (pass.backward() ? gradient_arrived_ : arrived_)[at(there, to->chunk, pass.micro_batch)] =
         now_[stage] + (there == stage ? Seconds(0.0) : hop_);
   }
 
   const ChunkPlacement& placement_;
   const std::vector<std::vector<PipelinePass>>& orders_;
-  const std::vector<std::vector<ChunkPasses>>& passes_;
+  const std::vector<std::vector<PerPass<Seconds>>>& passes_;
   std::size_t micro_batches_;
   Seconds hop_;
   std::vector<Seconds> now_;
@@ -109,24 +102,23 @@ class Walk {
 
 }  // namespace
 
-const std::vector<std::vector<PipelinePass>>* walked_orders(const Plan& plan, int micro_batches) {
+const std::vector<std::vector<PipelinePass>>* walked_orders(const PipelineShape& shape) {
   constexpr std::size_t most_passes = 60'000, most_kept = 600'000;  // 12 MB
-  using Key = std::tuple<PipelineSchedule, int, int, int>;
-  static thread_local Memo<Key, std::vector<std::vector<PipelinePass>>> memo(most_kept);
-  const ChunkPlacement placement(plan);
-  const std::size_t passes = 2 * at_index(plan.pipeline) * at_index(micro_batches) * at_index(placement.chunks());
+  static thread_local Memo<PipelineShape, std::vector<std::vector<PipelinePass>>> memo(most_kept);
+  const auto& [schedule, stages, interleave, micro_batches] = shape;
+  const int chunks = ChunkPlacement(schedule, stages, interleave).chunks();
+  const std::size_t passes = 2 * at_index(stages) * at_index(micro_batches) * at_index(chunks);
   if (passes > most_passes) return nullptr;
-  const Key key{plan.schedule, plan.pipeline, plan.interleave, micro_batches};
-  if (const auto* known = memo.find(key)) return known;
+  if (const auto* known = memo.find(shape)) return known;
   std::vector<std::vector<PipelinePass>> orders;
-  for (int stage = 0; stage < plan.pipeline; ++stage) {
-    orders.push_back(pipeline_order(plan.schedule, plan.pipeline, stage, plan.interleave, micro_batches));
+  for (int stage = 0; stage < stages; ++stage) {
+    orders.push_back(pipeline_order(schedule, stages, stage, interleave, micro_batches));
   }
-  return &memo.add(key, std::move(orders), passes);
+  return &memo.add(shape, std::move(orders), passes);
 }
 
 PipelineWalk walk_pipeline(const ChunkPlacement& placement, const std::vector<std::vector<PipelinePass>>& orders,
-                           int micro_batches, const std::vector<std::vector<ChunkPasses>>& passes, Seconds hop) {
+                           int micro_batches, const std::vector<std::vector<PerPass<Seconds>>>& passes, Seconds hop) {
   return Walk(placement, orders, micro_batches, passes, hop).run();
 }
 

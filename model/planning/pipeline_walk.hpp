@@ -9,13 +9,6 @@
 
 namespace foretrain {
 
-/// What a stage's passes of one of its chunks take at least.
-struct ChunkPasses {
-  Seconds forward, backward;
-  Seconds inputs, weights;  ///< the two parts of a backward pass
-  Seconds paired;           ///< a forward pass with the whole backward pass of the stage's other chunk
-};
-
 struct PipelineWalk {
   struct Stage {
     Seconds end;                          ///< of its last pass
@@ -24,11 +17,17 @@ struct PipelineWalk {
   std::vector<Stage> stages;
 };
 
+/// What decides the order of a pipeline's passes.
+struct PipelineShape {
+  PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
+  int stages = 1, interleave = 1, micro_batches = 1;
+  bool operator==(const PipelineShape&) const = default;
+};
 /// The orders of all stages; kept for the next time. Null where they are too many passes to be worth a walk.
-const std::vector<std::vector<PipelinePass>>* walked_orders(const Plan& plan, int micro_batches);
+const std::vector<std::vector<PipelinePass>>* walked_orders(const PipelineShape& shape);
 
-/// `passes`: by stage, then chunk. `hop`: the message from one stage to the next.
+/// `passes`: what they take at least, by stage, then chunk. `hop`: the message from one stage to the next.
 PipelineWalk walk_pipeline(const ChunkPlacement& placement, const std::vector<std::vector<PipelinePass>>& orders,
-                           int micro_batches, const std::vector<std::vector<ChunkPasses>>& passes, Seconds hop);
+                           int micro_batches, const std::vector<std::vector<PerPass<Seconds>>>& passes, Seconds hop);
 
 }  // namespace foretrain

@@ -9,6 +9,7 @@
 #include "model/parallelism/stages.hpp"
 #include "model/parallelism/weight_gradients.hpp"
 #include "model/parameter_server/store.hpp"
+#include "model/planning/other_plan.hpp"
 #include "model/training/breakdown.hpp"
 #include "model/training/gradient_sync.hpp"
 #include "model/training/offload.hpp"
@@ -54,9 +55,11 @@ void add_moving(Beside& beside, const LayerCalls::Calls& calls) {
 
 /// What neither of the two exceeds, part by part.
 LayerCost least_of(LayerCost a, const LayerCost& b) {
-  for (const auto part : {&LayerCost::forward_kernels, &LayerCost::backward_kernels, &LayerCost::recompute_kernels,
-                          &LayerCost::forward_dispatch, &LayerCost::backward_dispatch, &LayerCost::recompute_dispatch})
-    a.*part = std::min(a.*part, b.*part);
+  for (const auto pass : {&LayerCost::forward, &LayerCost::recompute, &LayerCost::backward}) {
+    PassCost& own = a.*pass;
+    own.kernels = std::min(own.kernels, (b.*pass).kernels);
+    own.dispatch = std::min(own.dispatch, (b.*pass).dispatch);
+  }
   return a;
 }
 
@@ -64,17 +67,26 @@ LayerCost least_of(LayerCost a, const LayerCost& b) {
 
 PlanBlocks::PlanBlocks(const PlanSpace& space, const PlanPoint& layout, PlanPrices& prices)
     : space_(space), prices_(prices), scenario_(space.read(layout)) {
-  variants_.emplace(std::tuple(synchronised(layout), layout.sequence_parallel, layout.interleave > 1),
-                    Variant{scenario_.plan, train().master_weights});
+  plans_.emplace(as_read(layout), ReadPlan{scenario_.plan, train().master_weights});
   scenario_.cluster.failures.reset();  // no step depends on them, and trainings through failures take long
 }
 
+PlanPoint PlanBlocks::as_read(PlanPoint point) {
+  point.micro_batch = 1;
+  point.recompute = Recompute::none;
+  point.schedule = PipelineSchedule::one_forward_one_backward;
+  point.interleave = point.interleave > 1 ? 2 : 1;
+  point.offload = -1;
+  return point;
+}
+
 void PlanBlocks::take(const PlanPoint& point) {
-  const std::tuple key{synchronised(point), point.sequence_parallel, point.interleave > 1};
-  auto known = variants_.find(key);
-  if (known == variants_.end()) {
+  const PlanPoint key = as_read(point);
+  auto known = plans_.find(key);
+  if (known == plans_.end()) {
     const Scenario read = space_.read(point);
-    known = variants_.emplace(key, Variant{read.plan, std::get<TrainWorkload>(read.workload).master_weights}).first;
+    const bool master_weights = std::get<TrainWorkload>(read.workload).master_weights;
+    known = plans_.emplace(key, ReadPlan{read.plan, master_weights}).first;
   }
   point_ = point;
   scenario_.plan = known->second.plan;
@@ -86,49 +98,117 @@ void PlanBlocks::take(const PlanPoint& point) {
   if (point.offload >= 0) scenario_.plan.offload = offload_of(point.offload);
 }
 
+PlanBlocks::Habits PlanBlocks::habits() const {
+  const Plan& plan = scenario_.plan;
+  const Sync& sync = plan.sync;
+  return {.bucket = sync.bucket,
+          .first_bucket = sync.first_bucket,
+          .bucketing = sync.bucketing,
+          .gradient_precision = sync.gradient_precision,
+          .every_micro_batch = synchronises_every_micro_batch(plan),
+          .execution = plan.execution,
+          .single_process = plan.single_process,
+          .master_weights = train().master_weights,
+          .gather = sync.gather,
+          .gather_overlap = sync.gather_overlap,
+          .tensor_overlap = plan.tensor_overlap,
+          .zero_by = plan.zero_by};
+}
+
+/// ZeRO-1 and 2 differ in memory alone, in what a reader makes of them, and in when gradients leave (Habits).
+PlanBlocks::Timed PlanBlocks::timed() const {
+  Timed key{point_, habits()};
+  if (point_.zero == 2) key.point.zero = 1;
+  return key;
+}
+
+/// What follows a step's passes depends on parameters, not on activations or on the order of passes; overlap is told
+/// apart by whoever asks.
+PlanBlocks::Timed PlanBlocks::timed_ends() const {
+  Timed key = timed();
+  PlanPoint& point = key.point;
+  if (point.schedule == PipelineSchedule::gpipe ||
+      (point.schedule == PipelineSchedule::zero_bubble && point.interleave == 1)) {
+    point.schedule = PipelineSchedule::one_forward_one_backward;
+  }
+  point.micro_batch = 1;
+  point.recompute = Recompute::none;
+  point.sequence_parallel = key.habits.tensor_overlap = false;
+  point.offload = scenario_.plan.offload.optimizer ? 1 : 0;
+  point.bucket = -1;  // as habits say
+  point.overlap = true;
+  return key;
+}
+
+PlanBlocks::Stored PlanBlocks::stored() const {
+  const Plan& plan = scenario_.plan;
+  return {.zero = plan.zero,
+          .offload = point_.offload,
+          .interleave = plan.interleave,
+          .both_ends = plan.schedule == PipelineSchedule::dualpipe,
+          .adds_up = micro_batches(train(), plan) > 1};
+}
+
+PlanBlocks::Divided PlanBlocks::divided() const {
+  const Plan& plan = scenario_.plan;
+  return {.micro_batch = train().micro_batch,
+          .sequence_parallel = plan.sequence_parallel,
+          .sharded = plan.zero == 3,
+          .execution = plan.execution};
+}
+
+PlanBlocks::Costed PlanBlocks::costed(Weights weights) const {
+  const Plan& plan = scenario_.plan;
+  const bool on_host = weights != Weights::any;
+  return {.layers = divided(),
+          .recompute = train().recompute,
+          .weights = weights,
+          .tensor_overlap = plan.tensor_overlap,
+          .parameters_on_host = on_host && plan.offload.parameters,
+          .activations_on_host = on_host && plan.offload.activations,
+          .expert_dispatch = plan.expert_dispatch,
+          .hides_exchanges = hides_exchanges(plan)};
+}
+
 const Model& PlanBlocks::model() {
-  auto known = models_.find(built());
+  const Divided key = divided();
+  auto known = models_.find(key);
   if (known == models_.end()) {
-    known = models_.emplace(built(), build_model(train().model, build_options(train(), scenario_.plan))).first;
+    known = models_.emplace(key, build_model(train().model, build_options(train(), scenario_.plan))).first;
   }
   return known->second;
 }
 
-const std::vector<std::vector<LayerRun>>& PlanBlocks::chunks() {
-  const Plan& plan = scenario_.plan;
-  auto known = chunks_.find({built(), plan.interleave});
-  if (known == chunks_.end()) {
-    auto split = split_layers(model(), plan);
-    known = chunks_.emplace(std::pair(built(), plan.interleave), std::move(split)).first;
-  }
-  return known->second;
+/// The plan with such weights.
+Plan PlanBlocks::plan_with(Weights weights) const {
+  Plan plan = scenario_.plan;
+  plan.zero = weights == Weights::sharded ? 3 : std::min(plan.zero, 2);
+  return plan;
 }
 
 /// Kernels and dispatch of each group of layers.
-std::vector<LayerCost> PlanBlocks::kernels(Weights weights) {
-  const int zero = scenario_.plan.zero;
-  const auto of = [&](Weights kind) {
-    scenario_.plan.zero = kind == Weights::sharded ? 3 : std::min(zero, 2);
-    return prices_.of(scenario_, train(), [&]() -> const Model& { return model(); });
+std::vector<PlanPrices::Group> PlanBlocks::kernels(Weights weights) {
+  const auto priced = [&](Weights kind) {
+    const OtherPlan other(scenario_, plan_with(kind));
+    return prices_.of(scenario_, [&]() -> const Model& { return model(); });
   };
-  std::vector<LayerCost> costs = of(weights);
-  if (weights == Weights::any) {
-    const std::vector<LayerCost> sharded = of(Weights::sharded);
-    for (std::size_t group = 0; group < costs.size(); ++group) costs[group] = least_of(costs[group], sharded[group]);
-  }
-  scenario_.plan.zero = zero;
-  return costs;
+  std::vector<PlanPrices::Group> groups = priced(weights);
+  if (weights != Weights::any) return groups;
+  const std::vector<PlanPrices::Group> sharded = priced(Weights::sharded);
+  for (std::size_t i = 0; i < groups.size(); ++i) groups[i].cost = least_of(groups[i].cost, sharded[i].cost);
+  return groups;
 }
 
 /// The same with copies to the host, collectives inside layers and under ZeRO-3 those of their weights.
 const std::vector<PlanBlocks::LayerTimes>& PlanBlocks::costs(Weights weights) {
-  auto known = costs_.find(costed(weights));
+  const Costed key = costed(weights);
+  auto known = costs_.find(key);
   if (known == costs_.end()) {
     std::vector<LayerTimes> costs;
     const bool counted = stages_lie_alike(scenario_);
     if (counted && !transfers_) transfers_.emplace(scenario_, space_.topology(), scratch_.transfers);
     const LayerPricer pricer(scenario_, train());
-    for (const LayerCost& cost : kernels(weights)) {
+    for (const auto& [cost, repeat] : kernels(weights)) {
       const Layer& layer = model().layers[costs.size()].layer;
       LayerTimes& times = costs.emplace_back(LayerTimes{cost, cost, {}, {}, {}});
       LayerCalls calls;
@@ -146,7 +226,7 @@ const std::vector<PlanBlocks::LayerTimes>& PlanBlocks::costs(Weights weights) {
       if (weights != Weights::any) add_offload(times.in_pass, layer, scenario_, train(), space_.topology());
       if (counted && weights == Weights::sharded && layer.splittable) add_sharding(pricer, layer, calls, times);
     }
-    known = costs_.emplace(costed(weights), std::move(costs)).first;
+    known = costs_.emplace(key, std::move(costs)).first;
   }
   return known->second;
 }
@@ -162,37 +242,34 @@ void PlanBlocks::add_sharding(const LayerPricer& pricer, const Layer& layer, con
     if (scratch_.transfers[at_index(transfer)].parts.size() > 1) return;
     times.weights += transfers_->time(transfer, 0);
   }
-  times.in_pass.forward_kernels += unit.forward.compute - times.in_pass.forward().compute;
-  times.in_pass.backward_kernels += unit.backward.compute - times.in_pass.backward().compute;
+  const auto lengthen = [](Seconds& kernels, const Stretch& pass, const PassCost& own) {
+    kernels += pass.time.compute - own.segment().compute;
+  };
+  lengthen(times.in_pass.forward.kernels, unit.forward, times.in_pass.forward);
+  lengthen(times.in_pass.backward.kernels, unit.backward, times.in_pass.whole_backward());
 }
 
 Seconds PlanBlocks::kernels_bound() {
-  if (repeats_.empty()) {
-    for (const LayerGroup& group : model().layers) repeats_.push_back(group.repeat);
-  }
-  const bool chunked = std::exchange(scenario_.plan.tensor_overlap, false);  // which makes kernels longer
-  const std::vector<LayerCost> layers = kernels(Weights::any);
-  scenario_.plan.tensor_overlap = chunked;
+  Plan whole = scenario_.plan;
+  whole.tensor_overlap = false;  // chunks make kernels longer
+  const OtherPlan other(scenario_, std::move(whole));
   Seconds all;
-  for (std::size_t group = 0; group < layers.size(); ++group) {
-    const LayerCost& layer = layers[group];
-    all += (layer.forward_kernels + layer.backward_kernels + layer.recompute_kernels) *
-           static_cast<double>(repeats_[group]);
+  for (const auto& [layer, repeat] : kernels(Weights::any)) {
+    all += (layer.forward.kernels + layer.backward.kernels + layer.recompute.kernels) * static_cast<double>(repeat);
   }
   return all * (static_cast<double>(micro_batches(train(), scenario_.plan)) / scenario_.plan.pipeline);
 }
 
-const PassTimes& PlanBlocks::pass_times(Weights weights) {
+PlanBlocks::Passes& PlanBlocks::passes(Weights weights) {
   const Plan& plan = scenario_.plan;
-  const bool in_pairs = plan.schedule == PipelineSchedule::dualpipe;
-  const bool parted = splits_backward(plan.schedule) && weights != Weights::any;
-  const std::tuple key{costed(weights), plan.interleave, parted, in_pairs};
-  if (const auto known = pass_times_.find(key); known != pass_times_.end()) return known->second;
+  const Piped key{costed(weights), plan.schedule, plan.interleave};
+  if (const auto known = passes_.find(key); known != passes_.end()) return known->second;
   const std::vector<LayerTimes>& layers = costs(weights);
-  PassTimes times;
+  Passes made{split_layers(model(), plan), {}};
+  PassTimes& times = made.times;
   std::vector<PassWork> forward, backward;
   times.exact = std::ranges::all_of(layers, &LayerTimes::exact);
-  for (const std::vector<LayerRun>& chunk : chunks()) {
+  for (const std::vector<LayerRun>& chunk : made.chunks) {
     LayerCost alone, cost;
     LayerTimes::Moving there, back;
     Seconds of_weights;
@@ -205,30 +282,28 @@ const PassTimes& PlanBlocks::pass_times(Weights weights) {
       of_weights += layer.weights * static_cast<double>(run.count);
     }
     times.weights.push_back(of_weights);
-    times.forward.push_back(cost.forward().total());
-    times.backward.push_back(cost.backward().total());
-    forward.push_back({alone.forward_kernels, alone.forward_dispatch, there.time, {}, there.slowdown()});
-    backward.push_back({alone.backward_kernels + alone.recompute_kernels,
-                        alone.backward_dispatch + alone.recompute_dispatch,
-                        back.time,
-                        {},
-                        back.slowdown()});
+    PerPass<Seconds>& of_chunk = times.passes.emplace_back();
+    of_chunk[PassKind::forward] = cost.forward.segment().total();
+    of_chunk[PassKind::backward] = cost.whole_backward().segment().total();
+    const PassCost alone_backward = alone.whole_backward();
+    forward.push_back({alone.forward.kernels, alone.forward.dispatch, there.time, {}, there.slowdown()});
+    backward.push_back({alone_backward.kernels, alone_backward.dispatch, back.time, {}, back.slowdown()});
   }
-  for (std::size_t at = 0; in_pairs && at < forward.size(); ++at) {
+  for (std::size_t at = 0; plan.schedule == PipelineSchedule::dualpipe && at < forward.size(); ++at) {
     const std::size_t other = forward.size() - 1 - at;  // of the same stage
-    times.pairs.push_back(
-        std::min(paired(forward[at], backward[other]).time.total(), times.forward[at] + times.backward[other]));
+    times.passes[at][PassKind::paired] =
+        std::min(paired(forward[at], backward[other]).time.total(),
+                 times.passes[at][PassKind::forward] + times.passes[other][PassKind::backward]);
   }
-  if (parted) add_parts(times, weights);
-  return pass_times_.emplace(key, std::move(times)).first->second;
+  if (splits_backward(plan.schedule) && weights != Weights::any) add_parts(made, weights);
+  return passes_.emplace(key, std::move(made)).first->second;
 }
 
 /// Backward passes in two parts, as their layers are.
-void PlanBlocks::add_parts(PassTimes& times, Weights weights) {
+void PlanBlocks::add_parts(Passes& passes, Weights weights) {
+  const OtherPlan other(scenario_, plan_with(weights));
   const LayerPricer pricer(scenario_, train());
-  const int zero =
-      std::exchange(scenario_.plan.zero, weights == Weights::sharded ? 3 : std::min(scenario_.plan.zero, 2));
-  std::vector<LayerCost> inputs, weight_gradients;
+  std::vector<PerPass<LayerCost>> costs;  // by group of layers: of the pass's backward half
   for (const LayerGroup& group : model().layers) {
     const Layer layer = without_weight_gradients(group.layer);
     LayerCost cost = pricer.price(layer);
@@ -238,29 +313,27 @@ void PlanBlocks::add_parts(PassTimes& times, Weights weights) {
       cost = pricer.on_lane(cost, calls, 1.0, 0, *transfers_);
     }
     add_offload(cost, group.layer, scenario_, train(), space_.topology());
-    inputs.push_back(cost);
-    weight_gradients.push_back(pricer.price(weight_gradients_alone(group.layer)));
+    PerPass<LayerCost>& own = costs.emplace_back();
+    own[PassKind::inputs] = cost;
+    own[PassKind::weights] = pricer.price(weight_gradients_alone(group.layer));
   }
-  scenario_.plan.zero = zero;
-  for (const std::vector<LayerRun>& chunk : chunks()) {
-    LayerCost of_inputs, of_weights;
-    for (const LayerRun& run : chunk) {
-      of_inputs += inputs[at_index(run.group)] * run.count;
-      of_weights += weight_gradients[at_index(run.group)] * run.count;
+  for (std::size_t at = 0; at < passes.chunks.size(); ++at) {
+    for (const PassKind kind : {PassKind::inputs, PassKind::weights}) {
+      LayerCost sum;
+      for (const LayerRun& run : passes.chunks[at]) sum += costs[at_index(run.group)][kind] * run.count;
+      passes.times.passes[at][kind] = sum.whole_backward().segment().total();
     }
-    times.inputs.push_back(of_inputs.backward().total());
-    times.weight_gradients.push_back(of_weights.backward().total());
   }
 }
 
 MemoryFootprint PlanBlocks::least_memory() {
   const auto known = states_.find(stored());
   if (known != states_.end() && !known->second.fits_gpu()) return known->second;
-  const Sync sync = scenario_.plan.sync;
-  scenario_.plan.sync.copied = false;
-  scenario_.plan.sync.bucket = Bytes(0.0);
+  Plan plan = scenario_.plan;
+  plan.sync.copied = false;
+  plan.sync.bucket = Bytes(0.0);
+  const OtherPlan other(scenario_, std::move(plan));
   const MemoryFootprint least = memory();
-  scenario_.plan.sync = sync;
   if (known == states_.end()) {
     MemoryFootprint& states = states_.emplace(stored(), least).first->second;
     states.activations = states.workspace = Bytes(0.0);
@@ -284,12 +357,11 @@ std::optional<Step> PlanBlocks::blocks(Symmetry symmetry) {
 }
 
 std::optional<Seconds> PlanBlocks::estimate(const std::function<bool(Seconds bound)>& hopeless) {
-  std::tuple key{point_, habits(), scenario_.plan.tensor_overlap};
-  std::get<PlanPoint>(key).zero = zero_in_time(point_.zero);
+  const Timed key = timed();
   if (const auto known = estimates_.find(key); known != estimates_.end()) return known->second;
   const std::optional<Step> step = blocks();
   if (!step) return foretrain::estimate(scenario_).time();
-  if (hopeless(step_bound(*step, scenario_.plan))) return std::nullopt;
+  if (hopeless(step_bound(*step))) return std::nullopt;
   if (space_.topology().draws_routes()) return estimates_[key] = foretrain::estimate(scenario_).time();
   StepGraph::Times times;
   times.end = run(step_graph(*step).graph).makespan;

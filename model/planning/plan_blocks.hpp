@@ -2,10 +2,10 @@
 // things.
 #pragma once
 
+#include <compare>
 #include <functional>
 #include <map>
 #include <optional>
-#include <tuple>
 #include <vector>
 
 #include "model/memory/memory.hpp"
@@ -42,34 +42,70 @@ class PlanBlocks {
   [[nodiscard]] std::optional<Seconds> estimate(const std::function<bool(Seconds bound)>& hopeless);
 
  private:
-  /// ZeRO, the algorithm with servers and where they stand, buckets, overlap.
-  using Synchronised = std::tuple<int, SyncAlgorithm, int, ServerPlacement, int, bool>;
-  /// What a reader makes of these where the scenario leaves it open.
-  using Habits =
-      std::tuple<Bytes, Bytes, Sync::Bucketing, Precision, bool, ExecutionMode, bool, bool, Sync::Gather, bool, ZeroBy>;
-  [[nodiscard]] Habits habits() const {
-    const Plan& plan = scenario_.plan;
-    const Sync& sync = plan.sync;
-    return {sync.bucket,
-            sync.first_bucket,
-            sync.bucketing,
-            sync.gradient_precision,
-            synchronises_every_micro_batch(plan),
-            plan.execution,
-            plan.single_process,
-            train().master_weights,
-            sync.gather,
-            sync.gather_overlap,
-            plan.zero_by};
-  }
-  /// ZeRO-1 and 2 differ in memory alone, in what a reader makes of them, and in when gradients leave (Habits).
-  [[nodiscard]] static int zero_in_time(int zero) { return zero == 2 ? 1 : zero; }
-  struct Variant {
+  /// As a reader sees a point: without what take() sets itself.
+  [[nodiscard]] static PlanPoint as_read(PlanPoint point);
+  struct ReadPlan {
     Plan plan;
     bool master_weights = false;
   };
+  /// What it makes of these where the scenario leaves it open, and the time of a step depends on.
+  struct Habits {
+    Bytes bucket, first_bucket;
+    Sync::Bucketing bucketing = Sync::Bucketing::by_layer;
+    Precision gradient_precision = Precision::fp32;
+    bool every_micro_batch = false;
+    ExecutionMode execution = ExecutionMode::eager;
+    bool single_process = false, master_weights = false;
+    Sync::Gather gather = Sync::Gather::buckets;
+    bool gather_overlap = false, tensor_overlap = false;
+    ZeroBy zero_by = ZeroBy::scatter;
+    auto operator<=>(const Habits&) const = default;
+  };
+  [[nodiscard]] Habits habits() const;
+  /// What decides the time of a step, or of a part of it: all that does not is as in any other.
+  struct Timed {
+    PlanPoint point;
+    Habits habits;
+    auto operator<=>(const Timed&) const = default;
+  };
+  [[nodiscard]] Timed timed() const;
+  [[nodiscard]] Timed timed_ends() const;
+  /// What decides a stage's weights, gradients and optimizer states.
+  struct Stored {
+    int zero = 0, offload = -1, interleave = 1;
+    bool both_ends = false;  ///< whether it holds chunks of both
+    bool adds_up = false;    ///< gradients of several micro-batches
+    auto operator<=>(const Stored&) const = default;
+  };
+  [[nodiscard]] Stored stored() const;
+  /// What decides the model's layers.
+  struct Divided {
+    std::int64_t micro_batch = 1;
+    bool sequence_parallel = false, sharded = false;
+    ExecutionMode execution = ExecutionMode::eager;
+    auto operator<=>(const Divided&) const = default;
+  };
+  [[nodiscard]] Divided divided() const;
   /// Whether ZeRO divides weights, too; or whichever is less, part by part.
   enum class Weights { whole, sharded, any };
+  /// What decides what layers take in a pass.
+  struct Costed {
+    Divided layers;
+    Recompute recompute = Recompute::none;
+    Weights weights = Weights::whole;
+    bool tensor_overlap = false, parameters_on_host = false, activations_on_host = false;
+    ExpertDispatch expert_dispatch = ExpertDispatch::all_to_all;
+    bool hides_exchanges = false;
+    auto operator<=>(const Costed&) const = default;
+  };
+  [[nodiscard]] Costed costed(Weights weights) const;
+  /// What decides the passes of a pipeline.
+  struct Piped {
+    Costed layers;
+    PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
+    int interleave = 1;
+    auto operator<=>(const Piped&) const = default;
+  };
   /// A layer by itself and with its collectives; these alone, and what they cost kernels beside which all would run.
   struct LayerTimes {
     struct Moving {
@@ -85,73 +121,45 @@ class PlanBlocks {
     Seconds weights;  ///< gathered for both passes, and their gradients scattered
     bool exact = false;
   };
-  /// Micro-batch, sequence parallelism, whether products hide its collectives, ZeRO-3.
-  using Built = std::tuple<std::int64_t, bool, bool, bool>;
-  /// And recomputation, weights, what of a pass lies on the host, how tokens reach experts and whether they hide.
-  using Costed = std::tuple<Built, Recompute, Weights, int, ExpertDispatch, bool>;
+  struct Passes {
+    std::vector<std::vector<LayerRun>> chunks;
+    PassTimes times;
+    std::optional<PipelineWalk> walk = std::nullopt;  ///< once it was asked for; none where there are too many
+    bool walked = false;
+  };
 
-  static Synchronised synchronised(const PlanPoint& point) {
-    return {point.zero, point.algorithm, point.servers, point.placement, point.bucket, point.overlap};
-  }
-  /// ZeRO, what lies on the host, chunks of a stage, whether it holds chunks of both ends, and whether several
-  /// micro-batches add up gradients.
-  using Stored = std::tuple<int, int, int, bool, bool>;
-  [[nodiscard]] Stored stored() const {
-    const Plan& plan = scenario_.plan;
-    const bool both_ends = plan.schedule == PipelineSchedule::dualpipe;
-    return {plan.zero, point_.offload, plan.interleave, both_ends, micro_batches(train(), plan) > 1};
-  }
   [[nodiscard]] TrainWorkload& train() { return std::get<TrainWorkload>(scenario_.workload); }
   [[nodiscard]] const TrainWorkload& train() const { return std::get<TrainWorkload>(scenario_.workload); }
   [[nodiscard]] Weights own_weights() const { return scenario_.plan.zero == 3 ? Weights::sharded : Weights::whole; }
-  [[nodiscard]] Built built() const {
-    return {train().micro_batch, scenario_.plan.sequence_parallel, scenario_.plan.tensor_overlap,
-            scenario_.plan.zero == 3};
-  }
-  [[nodiscard]] Costed costed(Weights weights) const {
-    const Plan::Offload& offload = scenario_.plan.offload;
-    const int on_host = weights == Weights::any ? 0 : (offload.parameters ? 1 : 0) + (offload.activations ? 2 : 0);
-    const Plan& plan = scenario_.plan;
-    return {built(), train().recompute, weights, on_host, plan.expert_dispatch, hides_exchanges(plan)};
-  }
+  [[nodiscard]] Plan plan_with(Weights weights) const;
   [[nodiscard]] const Model& model();
-  [[nodiscard]] const std::vector<std::vector<LayerRun>>& chunks();
   [[nodiscard]] std::optional<Step> blocks(Symmetry symmetry = Symmetry::used);
-  [[nodiscard]] std::vector<LayerCost> kernels(Weights weights);
+  [[nodiscard]] std::vector<PlanPrices::Group> kernels(Weights weights);
   [[nodiscard]] const std::vector<LayerTimes>& costs(Weights weights);
   void add_sharding(const LayerPricer& pricer, const Layer& layer, const LayerCalls& calls, LayerTimes& times);
-  [[nodiscard]] const PassTimes& pass_times(Weights weights);
-  void add_parts(PassTimes& times, Weights weights);
-  [[nodiscard]] const std::vector<Seconds>* gradients_to_host();
-  [[nodiscard]] Seconds bound_by(const PipelineParts& parts) const;
+  [[nodiscard]] Passes& passes(Weights weights);
+  [[nodiscard]] Passes& walked_passes();
+  void add_parts(Passes& passes, Weights weights);
+  [[nodiscard]] std::vector<Seconds> gradients_to_host(const Passes& passes);
+  [[nodiscard]] Seconds bound_by(const Passes& passes, const StepEnds* ends = nullptr);
   /// The least bound where a trainer may hide the collectives of tensor ranks or may not.
   template <typename Bound>
   [[nodiscard]] Seconds least_of_both(bool both, const Bound& bound);
-  [[nodiscard]] const PipelineWalk* walk();
   [[nodiscard]] std::optional<StepEnds> ends();
 
   const PlanSpace& space_;
   PlanPrices& prices_;
   Scenario scenario_;
+  PlanPoint point_;
   Step scratch_;  ///< whose transfers the table fills
   std::optional<TransferTable> transfers_;
-  std::map<std::tuple<Synchronised, bool, bool>, Variant> variants_;  ///< and sequence parallelism
-  PlanPoint point_;
-  /// By schedule (one for all that lay out alike), chunks, whether the host updates, ZeRO, and how gradients are
-  /// synchronised, beside the passes or not.
-  std::map<std::tuple<PipelineSchedule, int, bool, int, int, SyncAlgorithm, ServerPlacement, Habits>, StepEnds> ends_;
-  std::map<std::tuple<PlanPoint, Habits, bool>, Seconds> estimates_;  ///< and whether products hide collectives
-  std::map<Built, Model> models_;
+  std::map<PlanPoint, ReadPlan> plans_;  ///< as_read()
+  std::map<Divided, Model> models_;
   std::map<Stored, MemoryFootprint> states_;  ///< weights, gradients and the optimizer's states of one of the stages
-  std::vector<int> repeats_;                  ///< of each group of layers
-  std::map<std::pair<Built, int>, std::vector<std::vector<LayerRun>>> chunks_;  ///< by chunks of a stage
   std::map<Costed, std::vector<LayerTimes>> costs_;
-  /// By chunks of a stage, and whether backward passes have two parts and whether passes run in pairs.
-  std::map<std::tuple<Costed, int, bool, bool>, PassTimes> pass_times_;
-  std::map<std::tuple<Costed, int, PipelineSchedule>, std::optional<PipelineWalk>> walks_;
-  /// By chunks of a stage, ZeRO, and whether a stage holds chunks of both ends.
-  std::map<std::tuple<int, int, bool>, std::vector<Seconds>> to_host_;
-  std::optional<BytesPerSecond> host_bandwidth_;
+  std::map<Piped, Passes> passes_;
+  std::map<Timed, StepEnds> ends_;
+  std::map<Timed, Seconds> estimates_;
 };
 
 }  // namespace foretrain

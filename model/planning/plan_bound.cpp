@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "model/base/number.hpp"
@@ -20,7 +19,7 @@ struct Paths {
 };
 
 Paths paths_of(const ChunkPlacement& placement, int stages, const PassTimes& times) {
-  const std::size_t positions = times.forward.size();
+  const std::size_t positions = times.passes.size();
   std::vector<int> stage_of(positions, 0);
   for (int stage = 0; stage < stages; ++stage) {
     for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
@@ -31,8 +30,8 @@ Paths paths_of(const ChunkPlacement& placement, int stages, const PassTimes& tim
   Paths paths{std::vector<Seconds>(positions), std::vector<Seconds>(positions)};
   for (std::size_t at = 1; at < positions; ++at) {
     const Seconds hop = stage_of[at] == stage_of[at - 1] ? Seconds(0.0) : times.hop;
-    paths.to[at] = paths.to[at - 1] + times.forward[at - 1] + hop;
-    paths.from[at] = paths.from[at - 1] + times.backward[at - 1] + hop;
+    paths.to[at] = paths.to[at - 1] + times.passes[at - 1][PassKind::forward] + hop;
+    paths.from[at] = paths.from[at - 1] + times.passes[at - 1][PassKind::backward] + hop;
   }
   return paths;
 }
@@ -41,23 +40,20 @@ Paths paths_of(const ChunkPlacement& placement, int stages, const PassTimes& tim
 PassTimes pass_times(const Step& step, const std::vector<LaneBound>& lanes) {
   const ChunkPlacement placement = step.placement();
   PassTimes times;
+  PerPass<Seconds> unknown;
+  unknown.values.fill(Seconds::infinity());
   times.hop = Seconds::infinity();
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
       const std::size_t at = at_index(placement.position(step.lanes[i].stage, chunk));
-      if (at >= times.forward.size()) {
-        times.forward.resize(at + 1, Seconds::infinity());
-        times.backward.resize(at + 1, Seconds::infinity());
-      }
-      const bool paired = step.schedule == PipelineSchedule::dualpipe;  // may begin or end in a pair: a part of it
-      const Seconds forward = lanes[i].pass({.chunk = chunk}),
-                    backward = lanes[i].pass({.backward = true, .chunk = chunk});
-      Seconds back = backward;
+      if (at >= times.passes.size()) times.passes.resize(at + 1, unknown);
+      PerPass<Seconds> own = lanes[i].passes()[at_index(chunk)];
       if (splits_backward(step.schedule)) {
-        back = std::min(back, lanes[i].pass({.backward = true, .chunk = chunk, .part = PipelinePass::Part::inputs}));
+        own[PassKind::backward] = std::min(own[PassKind::backward], own[PassKind::inputs]);
       }
-      times.forward[at] = std::min(times.forward[at], paired ? Seconds(0.0) : forward);
-      times.backward[at] = std::min(times.backward[at], paired ? Seconds(0.0) : back);
+      // A pass may begin or end in a pair: a part of it.
+      if (step.schedule == PipelineSchedule::dualpipe) own = {};
+      for (const PassKind kind : pass_kinds) times.passes[at][kind] = std::min(times.passes[at][kind], own[kind]);
     }
   }
   for (const std::vector<int>* hops : {&step.activations, &step.activation_gradients}) {
@@ -72,19 +68,6 @@ PassTimes pass_times(const Step& step, const std::vector<LaneBound>& lanes) {
   return times;
 }
 
-/// Passes that differ in their micro-batch alone take equally long.
-class KnownPasses {
- public:
-  Seconds of(const PipelinePass& pass, const LaneBound& times) {
-    const std::tuple key{pass.chunk, pass.backward, pass.part, pass.beside_next};
-    const auto known = times_.find(key);
-    return known != times_.end() ? known->second : times_.emplace(key, times.pass(pass)).first->second;
-  }
-
- private:
-  std::map<std::tuple<int, bool, PipelinePass::Part, bool>, Seconds> times_;
-};
-
 /// From the first pass of one lane to the moment at which its gradients are synchronised and its last pass's have left.
 Seconds lane_bound(const Step& step, const Step::Lane& lane, const LaneBound& times, const Paths& paths,
                    const std::vector<PipelinePass>& order) {
@@ -96,16 +79,15 @@ Seconds lane_bound(const Step& step, const Step::Lane& lane, const LaneBound& ti
     head = std::min(head, paths.to[at]);
     tail = std::min(tail, paths.from[at]);
   }
-  KnownPasses known;
   Seconds now = head, sent, synchronised;
   bool in_pair = false;
   for (const PipelinePass& pass : order) {
-    if (std::exchange(in_pair, pass.beside_next)) continue;  // its time is in the pass before
+    if (std::exchange(in_pair, pass.kind == PassKind::paired)) continue;  // its time is in the pass before
     const Step::Chunk& chunk = lane.chunks[at_index(pass.chunk)];
     const bool is_last = pass.makes_weight_gradients() && pass.micro_batch == last[at_index(pass.chunk)].micro_batch &&
                          chunk.units.empty();
     if (!is_last || !step.overlap) {
-      now += known.of(pass, times);
+      now += times.passes()[at_index(pass.chunk)][pass.kind];
       continue;
     }
     for (const GradientBucket& bucket : chunk.buckets) {
@@ -181,7 +163,7 @@ double pairs_of(const Plan& plan, int stage, int chunk, int micro_batches) {
   if (is_new) {
     for (const PipelinePass& pass :
          pipeline_order(plan.schedule, plan.pipeline, stage, plan.interleave, micro_batches)) {
-      pairs->second += pass.beside_next && pass.chunk == chunk ? 1 : 0;
+      pairs->second += pass.kind == PassKind::paired && pass.chunk == chunk ? 1 : 0;
     }
   }
   return pairs->second;
@@ -190,19 +172,13 @@ double pairs_of(const Plan& plan, int stage, int chunk, int micro_batches) {
 }  // namespace
 
 std::optional<PipelineWalk> walk_of(const Plan& plan, int micro_batches, const PassTimes& times) {
-  const auto* orders = walked_orders(plan, micro_batches);
+  const auto* orders = walked_orders({plan.schedule, plan.pipeline, plan.interleave, micro_batches});
   if (orders == nullptr) return std::nullopt;
   const ChunkPlacement placement(plan);
-  std::vector<std::vector<ChunkPasses>> passes(at_index(plan.pipeline));
+  std::vector<std::vector<PerPass<Seconds>>> passes(at_index(plan.pipeline));
   for (int stage = 0; stage < plan.pipeline; ++stage) {
     for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
-      const std::size_t at = at_index(placement.position(stage, chunk));
-      ChunkPasses& own = passes[at_index(stage)].emplace_back();
-      own.forward = times.forward[at];
-      own.backward = times.backward[at];
-      if (!times.pairs.empty()) own.paired = times.pairs[at];
-      if (!times.inputs.empty()) own.inputs = times.inputs[at];
-      if (!times.inputs.empty()) own.weights = times.weight_gradients[at];
+      passes[at_index(stage)].push_back(times.passes[at_index(placement.position(stage, chunk))]);
     }
   }
   return walk_pipeline(placement, *orders, micro_batches, passes, times.hop);
@@ -212,21 +188,22 @@ Seconds pipeline_bound(const Plan& plan, int micro_batches, const PipelineParts&
   const auto& [times, walk, ends, to_host] = known;
   const ChunkPlacement placement(plan);
   const Paths paths = paths_of(placement, plan.pipeline, times);
-  const bool parted = splits_backward(plan.schedule);
-  const double each = micro_batches * (plan.schedule == PipelineSchedule::dualpipe ? 0.5 : 1.0);
+  const bool parted = splits_backward(plan.schedule), in_pairs = plan.schedule == PipelineSchedule::dualpipe;
+  const double each = micro_batches * (in_pairs ? 0.5 : 1.0);
   Seconds longest, updated, with_update, late_begin = Seconds::infinity();
   for (int stage = 0; stage < plan.pipeline; ++stage) {
     Seconds work, weights, late, head = Seconds::infinity(), tail = Seconds::infinity();
     for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
       const std::size_t at = at_index(placement.position(stage, chunk));
-      work += (times.forward[at] + times.backward[at]) * each;
-      if (!times.pairs.empty()) {  // hides
-        const std::size_t other = times.pairs.size() - 1 - at;
-        work -=
-            (times.forward[at] + times.backward[other] - times.pairs[at]) * pairs_of(plan, stage, chunk, micro_batches);
+      const PerPass<Seconds>& passes = times.passes[at];
+      const Seconds forward = passes[PassKind::forward], backward = passes[PassKind::backward];
+      work += (forward + backward) * each;
+      if (in_pairs) {  // hides
+        const Seconds other = times.passes[times.passes.size() - 1 - at][PassKind::backward];
+        work -= (forward + other - passes[PassKind::paired]) * pairs_of(plan, stage, chunk, micro_batches);
       }
       if (!times.weights.empty()) weights += times.weights[at] * each;
-      if (to_host != nullptr) late += (*to_host)[at] - times.backward[at];
+      if (!to_host.empty()) late += to_host[at] - backward;
       head = std::min(head, paths.to[at]);
       tail = std::min(tail, paths.from[at]);
     }
@@ -251,7 +228,7 @@ Seconds pipeline_bound(const Plan& plan, int micro_batches, const PipelineParts&
         }
       }
       for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
-        const Seconds forward = times.forward[at_index(placement.position(stage, chunk))];
+        const Seconds forward = times.passes[at_index(placement.position(stage, chunk))][PassKind::forward];
         late_begin = std::min(late_begin, std::max(own.first_gather, own.first_gathers - forward));
       }
       updated = std::max(updated, own.updated);
@@ -260,7 +237,7 @@ Seconds pipeline_bound(const Plan& plan, int micro_batches, const PipelineParts&
     longest = std::max(longest, passes);
     // Gradients that outlast their backward pass: the longer it is, the less, but by no more than it is longer; pairs
     // may hide what makes it longer.
-    if (times.pairs.empty() || times.exact) {
+    if (!in_pairs || times.exact) {
       with_update = std::max(with_update, head + work + late * static_cast<double>(micro_batches));
     }
   }
@@ -272,25 +249,14 @@ Seconds pipeline_bound(const Plan& plan, int micro_batches, const PipelineParts&
 namespace {
 
 /// What the passes of each stage's chunks take the quickest of its lanes.
-std::vector<std::vector<ChunkPasses>> quickest_passes(const Step& step, const std::vector<LaneBound>& lanes) {
-  const bool parted = splits_backward(step.schedule);
-  std::vector<std::vector<ChunkPasses>> passes(at_index(step.stage_count()));
+std::vector<std::vector<PerPass<Seconds>>> quickest_passes(const Step& step, const std::vector<LaneBound>& lanes) {
+  std::vector<std::vector<PerPass<Seconds>>> passes(at_index(step.stage_count()));
   for (std::size_t i = 0; i < lanes.size(); ++i) {
-    std::vector<ChunkPasses>& of_stage = passes[at_index(step.lanes[i].stage)];
-    const bool first = of_stage.empty();
-    of_stage.resize(step.lanes[i].chunks.size());
-    for (std::size_t chunk = 0; chunk < of_stage.size(); ++chunk) {
-      const auto take = [&](Seconds& least, PipelinePass pass) {
-        pass.chunk = static_cast<int>(chunk);
-        const Seconds own = lanes[i].pass(pass);
-        least = first ? own : std::min(least, own);
-      };
-      take(of_stage[chunk].forward, {});
-      take(of_stage[chunk].backward, {.backward = true});
-      if (!parted) continue;
-      take(of_stage[chunk].inputs, {.backward = true, .part = PipelinePass::Part::inputs});
-      take(of_stage[chunk].weights, {.backward = true, .part = PipelinePass::Part::weights});
-      take(of_stage[chunk].paired, {.beside_next = true});
+    const std::vector<PerPass<Seconds>>& own = lanes[i].passes();
+    std::vector<PerPass<Seconds>>& of_stage = passes[at_index(step.lanes[i].stage)];
+    if (of_stage.empty()) of_stage = own;
+    for (std::size_t chunk = 0; chunk < own.size(); ++chunk) {
+      for (const PassKind kind : pass_kinds) of_stage[chunk][kind] = std::min(of_stage[chunk][kind], own[chunk][kind]);
     }
   }
   return passes;
@@ -332,20 +298,20 @@ Seconds late_begin(const Step::Lane& lane, const LaneBound& times) {
       gathered += times.gathered(gather);
       done = std::max(done, gathered) + times.beside_gathers(gather);
     }
-    least = std::min(least, std::max(done - times.pass({.chunk = static_cast<int>(chunk)}), Seconds(0.0)));
+    least = std::min(least, std::max(done - times.passes()[chunk][PassKind::forward], Seconds(0.0)));
   }
   return least;
 }
 
 }  // namespace
 
-Seconds step_bound(const Step& step, const Plan& plan) {
+Seconds step_bound(const Step& step) {
   std::vector<LaneBound> lanes;
   for (std::size_t lane = 0; lane < step.lanes.size(); ++lane) lanes.emplace_back(step, lane);
   const PassTimes least = pass_times(step, lanes);
   const ChunkPlacement placement = step.placement();
   std::optional<PipelineWalk> walk;
-  if (const auto* orders = walked_orders(plan, step.micro_batches)) {
+  if (const auto* orders = walked_orders({step.schedule, step.stage_count(), step.interleave, step.micro_batches})) {
     walk = walk_pipeline(placement, *orders, step.micro_batches, quickest_passes(step, lanes), least.hop);
   }
   const Paths paths = paths_of(placement, step.stage_count(), least);

@@ -14,13 +14,9 @@ namespace foretrain {
 
 /// One pass of each of the model's chunks, in model order, and the message from one stage to the next.
 struct PassTimes {
-  std::vector<Seconds> forward, backward;
-  /// DualPipe: a forward pass there together with a backward pass of the stage's other chunk, which takes no longer
-  /// than the two by themselves.
-  std::vector<Seconds> pairs = {};
-  std::vector<Seconds> weights = {};  ///< under ZeRO-3: collectives of weights and their gradients in both passes
-  std::vector<Seconds> inputs = {}, weight_gradients = {};  ///< the parts of backward passes that have two
-  bool exact = false;                                       ///< else collectives may be missing
+  std::vector<PerPass<Seconds>> passes;  ///< of the kinds that the schedule has; a pair takes no longer than its parts
+  std::vector<Seconds> weights = {};     ///< under ZeRO-3: collectives of weights and their gradients in both passes
+  bool exact = false;                    ///< else collectives may be missing
   Seconds hop;
 };
 
@@ -49,12 +45,12 @@ struct PipelineParts {
   const PassTimes& times;
   const PipelineWalk* walk = nullptr;
   const StepEnds* ends = nullptr;
-  const std::vector<Seconds>* to_host = nullptr;  ///< by position: a micro-batch's gradients, where the host updates
+  std::vector<Seconds> to_host = {};  ///< by position: a micro-batch's gradients; empty where no host updates
 };
 /// The passes of all micro-batches through a pipeline, and what follows where it is known.
 Seconds pipeline_bound(const Plan& plan, int micro_batches, const PipelineParts& parts);
 
 /// A whole step whose blocks are known: passes in their order, gradients, norm, optimizer, gathered weights.
-Seconds step_bound(const Step& step, const Plan& plan);
+Seconds step_bound(const Step& step);
 
 }  // namespace foretrain

@@ -1,35 +1,43 @@
 #include "model/planning/plan_prices.hpp"
 
-#include <utility>
+#include "model/parallelism/layout.hpp"
 
 namespace foretrain {
 
-namespace {
-
-/// Casts of weights to 8 bits and less are shared by a replica's micro-batches, and one process may drive many GPUs.
-bool replicas_matter(const TrainWorkload& train, const Plan& plan) {
-  return plan.single_process || bytes_per_element(train.precision) < bytes_per_element(Precision::bf16);
+PlanPrices::Key PlanPrices::key_of(const Scenario& scenario, const TrainWorkload& train) {
+  const Plan& plan = scenario.plan;
+  Key key{.tensor = plan.tensor, .context = plan.context, .expert = plan.expert};
+  // Casts of weights to 8 bits and less are shared by a replica's micro-batches, and one process may drive many GPUs.
+  if (plan.single_process || bytes_per_element(train.precision) < bytes_per_element(Precision::bf16)) {
+    key.replicas = plan.data;
+  }
+  key.gpus = RankLayout(plan).gpus();
+  key.micro_batch = train.micro_batch;
+  key.sequence_parallel = plan.sequence_parallel;
+  key.tensor_overlap = plan.tensor_overlap;
+  key.folded_experts = plan.folded_experts;
+  key.single_process = plan.single_process;
+  key.sharded = plan.zero == 3;
+  key.copied = key.sharded && plan.sync.copied && shards_of(plan) > 1;
+  key.reshard_after_forward = key.copied && plan.reshard_after_forward;
+  key.waits_for_slowest = plan.sync.waits_for_slowest();
+  key.execution = plan.execution;
+  return key;
 }
 
-}  // namespace
-
-const std::vector<LayerCost>& PlanPrices::of(const Scenario& scenario, const TrainWorkload& train,
-                                             const std::function<const Model&()>& model) {
-  const Plan& plan = scenario.plan;
-  const Layers layers{
-      plan.tensor,       plan.context,           plan.expert,         replicas_matter(train, plan) ? plan.data : 0,
-      train.micro_batch, plan.sequence_parallel, plan.tensor_overlap, plan.zero == 3};
-  const std::pair key{layers, train.recompute};
-  if (const auto known = whole_.find(key); known != whole_.end()) return known->second;
+const std::vector<PlanPrices::Group>& PlanPrices::of(const Scenario& scenario,
+                                                     const std::function<const Model&()>& model) {
+  const auto& train = std::get<TrainWorkload>(scenario.workload);
+  Known& known = known_[key_of(scenario, train)];
+  if (const auto whole = known.whole.find(train.recompute); whole != known.whole.end()) return whole->second;
   const LayerPricer pricer(scenario, train);
-  std::vector<LayerCost> whole;
-  std::vector<LayerCost>& passes = without_recomputation_[layers];
-  for (std::size_t group = 0; group < model().layers.size(); ++group) {
-    const Layer& layer = model().layers[group].layer;
-    if (passes.size() == group) passes.push_back(pricer.without_recomputation(layer));
-    whole.push_back(pricer.with_recomputation(passes[group], layer));
+  std::vector<Group> groups;
+  for (const LayerGroup& group : model().layers) {
+    std::vector<LayerCost>& costs = known.without_recomputation;
+    if (costs.size() == groups.size()) costs.push_back(pricer.without_recomputation(group.layer));
+    groups.push_back({pricer.with_recomputation(costs[groups.size()], group.layer), group.repeat});
   }
-  return whole_.emplace(key, std::move(whole)).first->second;
+  return known.whole.emplace(train.recompute, std::move(groups)).first->second;
 }
 
 }  // namespace foretrain

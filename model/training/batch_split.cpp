@@ -24,8 +24,8 @@ std::vector<double> times_of(const std::vector<ReplicaKind>& kinds) {
 Seconds pass_time(const Step::Lane& lane) {
   Seconds time;
   for (const Step::Chunk& chunk : lane.chunks) {
-    time += chunk.forward.total() + chunk.backward.total();
-    for (const ShardedUnit& unit : chunk.units) time += unit.forward.total() + unit.backward.total();
+    time += chunk.both_ways();
+    for (const ShardedUnit& unit : chunk.units) time += unit.forward.time.total() + unit.backward.time.total();
   }
   return time;
 }
@@ -36,7 +36,8 @@ void require_whole_replicas(const Step& step, const std::function<int(const Step
         lane.companions, [&](int other) { return group_of(step.lanes[at_index(other)]) != group_of(lane); });
     if (mixed) throw UsageError("plan.split: replicas that span nodes of several kinds have no speed of their own");
     const bool meets = std::ranges::any_of(lane.chunks, [](const Step::Chunk& chunk) {
-      return std::ranges::any_of(chunk.forward_pieces, [](const Piece& piece) { return !piece.transfers.empty(); });
+      return std::ranges::any_of(chunk.passes[PassKind::forward].pieces,
+                                 [](const Piece& piece) { return !piece.transfers.empty(); });
     });
     if (lane.cut == Step::Lane::Cut::all && meets) {
       throw UsageError("plan.split: collectives inside layers that meet other traffic in every pass");

@@ -22,7 +22,7 @@ std::size_t busiest_lane(const Step& step) {
   Seconds most(-1.0);
   for (std::size_t s = 0; s < step.lanes.size(); ++s) {
     Seconds work;
-    for (const Step::Chunk& chunk : step.lanes[s].chunks) work += chunk.forward.total() + chunk.backward.total();
+    for (const Step::Chunk& chunk : step.lanes[s].chunks) work += chunk.both_ways();
     if (work > most) {
       most = work;
       busiest = s;
@@ -33,8 +33,8 @@ std::size_t busiest_lane(const Step& step) {
 
 /// Compression's kernels on a stream of their own; those on the stream of the backward pass count as compute.
 Seconds kernels_beside(const GradientBucket& bucket) {
-  Seconds kernels = bucket.before + bucket.after;
-  for (const GradientBucket::Stage& part : bucket.further) kernels += part.kernels;
+  Seconds kernels = bucket.after;
+  for (const GradientBucket::Stage& stage : bucket.stages) kernels += stage.kernels;
   return kernels;
 }
 
@@ -43,22 +43,22 @@ Seconds kernels_beside(const GradientBucket& bucket) {
 Segment last_pass(const Step& step, const Step::Chunk& chunk, const Segment& undisturbed) {
   if (!step.overlap) return undisturbed;
   Segment sum;
-  for (const GradientBucket& bucket : chunk.buckets) sum += bucket.backward;
+  for (const GradientBucket& bucket : chunk.buckets) sum += bucket.backward.time;
   return sum;
 }
 
 /// The first forward pass, which may wait for updated weights and is slowed by what brings them.
 Segment first_pass(const Step& step, const Step::Chunk& chunk) {
-  if (!step.gather_overlap || chunk.gathers.empty()) return chunk.forward;
+  if (!step.gather_overlap || chunk.gathers.empty()) return chunk.time(PassKind::forward);
   Segment sum;
-  for (const WeightGather& gather : chunk.gathers) sum += gather.forward;
+  for (const WeightGather& gather : chunk.gathers) sum += gather.forward.time;
   return sum;
 }
 
 /// How often a stage does each kind of pass of one of its chunks; the last that makes gradients of weights apart.
 struct PassCounts {
-  double forward = 0.0, backward = 0.0, inputs = 0.0, weights = 0.0, paired = 0.0;
-  bool last_is_whole = true;
+  PerPass<double> of;
+  PassKind last = PassKind::backward;
 };
 
 std::vector<PassCounts> count_passes(const Step& step, int stage, std::size_t chunks) {
@@ -66,19 +66,12 @@ std::vector<PassCounts> count_passes(const Step& step, int stage, std::size_t ch
   const std::vector<PipelinePass> order = step.order_of(stage);
   bool in_pair = false;  // with the pass before
   for (const PipelinePass& pass : order) {
-    PassCounts& count = counts[at_index(pass.chunk)];
-    using Part = PipelinePass::Part;
-    double& kind = pass.beside_next            ? count.paired
-                   : !pass.backward            ? count.forward
-                   : pass.part == Part::whole  ? count.backward
-                   : pass.part == Part::inputs ? count.inputs
-                                               : count.weights;
-    if (!std::exchange(in_pair, pass.beside_next)) kind += 1.0;
+    if (!std::exchange(in_pair, pass.kind == PassKind::paired)) counts[at_index(pass.chunk)].of[pass.kind] += 1.0;
   }
   const std::vector<PipelinePass> last = last_gradients(order, static_cast<int>(chunks));
   for (std::size_t k = 0; k < chunks; ++k) {
-    counts[k].last_is_whole = last[k].part == PipelinePass::Part::whole;
-    (counts[k].last_is_whole ? counts[k].backward : counts[k].weights) -= 1.0;
+    counts[k].last = last[k].kind;
+    counts[k].of[last[k].kind] -= 1.0;
   }
   return counts;
 }
@@ -91,21 +84,22 @@ Segment passes_of(const Step& step, std::size_t s) {
   Segment work;
   for (std::size_t k = 0; k < lane.chunks.size(); ++k) {
     const Step::Chunk& chunk = lane.chunks[k];
-    const PassCounts& count = counts[k];
+    const auto& [count, last_kind] = counts[k];
     if (chunk.units.empty()) {
       const double first = lane.skipped > 0 ? 0.0 : 1.0;
       work += first_pass(step, chunk) * first;
-      work += chunk.forward * (count.forward - lane.skipped - first);
-      const Segment last = last_pass(step, chunk, count.last_is_whole ? chunk.backward : chunk.weights);
-      work += (step.every_micro_batch ? last : chunk.backward) * (count.backward - lane.skipped);
+      work += chunk.time(PassKind::forward) * (count[PassKind::forward] - lane.skipped - first);
+      const Segment last = last_pass(step, chunk, chunk.time(last_kind));
+      work +=
+          (step.every_micro_batch ? last : chunk.time(PassKind::backward)) * (count[PassKind::backward] - lane.skipped);
       work += last;
-      work += chunk.inputs * count.inputs;
-      work += chunk.weights * count.weights;
-      work += chunk.paired * count.paired;
+      for (const PassKind kind : {PassKind::inputs, PassKind::weights, PassKind::paired}) {
+        work += chunk.time(kind) * count[kind];
+      }
     }
     for (const ShardedUnit& unit : chunk.units) {
-      work += unit.forward * passes;
-      work += unit.backward * passes;
+      work += unit.forward.time * passes;
+      work += unit.backward.time * passes;
     }
   }
   return work;

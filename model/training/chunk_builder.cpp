@@ -34,21 +34,18 @@ void visit_runs(const std::vector<PricedLayer>& layers, const Visit& visit) {
   }
 }
 
-std::vector<Piece> forward_pieces(const std::vector<PricedLayer>& layers) {
-  std::vector<Piece> pieces;
-  for (const PricedLayer& priced : layers) append_forward(pieces, priced);
-  return pieces;
+Stretch forward_pass(const std::vector<PricedLayer>& layers, const LayerCost& cost, bool cut) {
+  Stretch pass{cost.forward.segment()};
+  for (auto priced = layers.begin(); cut && priced != layers.end(); ++priced) append_forward(pass.pieces, *priced);
+  fit_pieces(pass);
+  return pass;
 }
 
-std::vector<Piece> backward_pieces(const std::vector<PricedLayer>& layers) {
-  std::vector<Piece> pieces;
-  for (auto priced = layers.rbegin(); priced != layers.rend(); ++priced) append_backward(pieces, *priced);
-  return pieces;
-}
-
-std::vector<Piece> fitted(std::vector<Piece> pieces, const Segment& pass) {
-  fit_pieces(pieces, pass);
-  return pieces;
+Stretch backward_pass(const std::vector<PricedLayer>& layers, const LayerCost& cost, bool cut) {
+  Stretch pass{cost.whole_backward().segment()};
+  for (auto priced = layers.rbegin(); cut && priced != layers.rend(); ++priced) append_backward(pass.pieces, *priced);
+  fit_pieces(pass);
+  return pass;
 }
 
 }  // namespace
@@ -66,12 +63,13 @@ ChunkBuilder::ChunkBuilder(const Scenario& scenario, const TrainWorkload& train,
       placement_(plan_),
       runs_(split_layers(model, plan_)) {
   for (const LayerGroup& group : model.layers) {
-    Price& price = prices_.emplace_back();
-    price.whole = pricer_.price(group.layer);
+    PerPass<LayerCost>& price = prices_.emplace_back();
+    price[PassKind::backward] = pricer_.price(group.layer);
     if (!splits_backward(plan_.schedule)) continue;
-    inputs_layers_.push_back(without_weight_gradients(group.layer));
-    price.inputs = pricer_.price(inputs_layers_.back());
-    price.weights = pricer_.price(weight_gradients_alone(group.layer));
+    PerPass<Layer>& parts = parts_.emplace_back();
+    parts[PassKind::inputs] = without_weight_gradients(group.layer);
+    parts[PassKind::weights] = weight_gradients_alone(group.layer);
+    for (const PassKind kind : {PassKind::inputs, PassKind::weights}) price[kind] = pricer_.price(parts[kind]);
   }
 }
 
@@ -84,45 +82,43 @@ Bytes ChunkBuilder::output(int stage, int chunk) const {
 }
 
 std::vector<Step::Chunk> ChunkBuilder::chunks(const GradientSync::Place& place, int micro_batches, StageLayers& stage) {
-  std::vector<PipelinePass> last(at_index(placement_.chunks()));
+  std::vector<PassKind> last(at_index(placement_.chunks()), PassKind::backward);
   if (splits_backward(plan_.schedule)) {
-    last = last_gradients(pipeline_order(plan_.schedule, plan_.pipeline, place.stage, plan_.interleave, micro_batches),
-                          placement_.chunks());
+    const auto order = pipeline_order(plan_.schedule, plan_.pipeline, place.stage, plan_.interleave, micro_batches);
+    std::ranges::transform(last_gradients(order, placement_.chunks()), last.begin(), &PipelinePass::kind);
   }
   std::vector<Step::Chunk> chunks;
   chunks.reserve(last.size());
   for (int number = 0; number < placement_.chunks(); ++number) {
-    chunks.push_back(chunk(place, number, last[at_index(number)].part, stage));
+    chunks.push_back(chunk(place, number, last[at_index(number)], stage));
   }
-  if (plan_.schedule == PipelineSchedule::dualpipe) {
-    for (const int number : {0, 1}) add_pair(place, number, chunks[at_index(number)]);
+  if (plan_.schedule != PipelineSchedule::dualpipe) return chunks;
+  for (const int number : {0, 1}) {
+    Stretch& pair = chunks[at_index(number)].passes[PassKind::paired];
+    pair = paired(work_of(place, number, false), work_of(place, 1 - number, true));
+    if (!place.cut) pair.pieces.clear();
   }
   return chunks;
 }
 
-const LayerCalls& ChunkBuilder::calls_of(int stage, int group, Part part) {
-  static const LayerCalls none;
-  if (part == Part::weights) return none;
-  const bool whole = part == Part::whole;
-  const auto [known, is_new] = (whole ? calls_ : inputs_calls_).try_emplace({stage, group});
+const LayerCalls& ChunkBuilder::calls_of(int stage, int group, PassKind kind) {
+  const auto [known, is_new] = calls_.try_emplace({stage, group, kind});
   if (is_new) {
-    const Layer& layer = whole ? model_.layers[at_index(group)].layer : inputs_layers_[at_index(group)];
+    const bool whole = kind == PassKind::backward;
+    const Layer& layer = whole ? model_.layers[at_index(group)].layer : parts_[at_index(group)][kind];
     known->second = pricer_.calls(layer, stage, transfers_);
   }
   return known->second;
 }
 
-/// The layers of a chunk one by one, as they are priced on the lane, with the backward pass or a part of it.
-ChunkBuilder::Layers ChunkBuilder::layers_of(const GradientSync::Place& place, int chunk, Part part) {
+ChunkBuilder::Layers ChunkBuilder::layers_of(const GradientSync::Place& place, int chunk, PassKind kind) {
   Layers layers;
   for (const LayerRun& run : runs_of(place.stage, chunk)) {
     const auto group = at_index(run.group);
     const Layer& layer = model_.layers[group].layer;
-    const Price& price = prices_[group];
-    const LayerCalls& calls = calls_of(place.stage, run.group, part);
-    LayerCost cost = part == Part::whole ? price.whole : part == Part::inputs ? price.inputs : price.weights;
-    cost = pricer_.on_lane(cost, calls, place.speed, place.lane, transfers_);
-    if (part != Part::weights) add_offload(cost, layer, scenario_, train_, topology_);
+    const LayerCalls& calls = calls_of(place.stage, run.group, kind);
+    LayerCost cost = pricer_.on_lane(prices_[group][kind], calls, place.speed, place.lane, transfers_);
+    if (kind != PassKind::weights) add_offload(cost, layer, scenario_, train_, topology_);
     layers.insert(layers.end(), at_index(run.count), PricedLayer{&layer, cost, &calls});
   }
   return layers;
@@ -133,15 +129,15 @@ LayerCost ChunkBuilder::cost_of(const Layers& layers) const {
   visit_runs(layers, [&](const PricedLayer& priced, int count) { cost += priced.cost * count; });
   // One graph holds a micro-batch's forward and backward pass.
   if (plan_.execution == ExecutionMode::cuda_graph) {
-    cost.forward_dispatch += host_dispatch_time(1, plan_.execution, scenario_.calibration.host);
+    cost.forward.dispatch += host_dispatch_time(1, plan_.execution, scenario_.calibration.host);
   }
   return cost;
 }
 
 /// `last`: what the step's last pass makes of the chunk's gradients.
-Step::Chunk ChunkBuilder::chunk(const GradientSync::Place& place, int number, Part last, StageLayers& stage) {
+Step::Chunk ChunkBuilder::chunk(const GradientSync::Place& place, int number, PassKind last, StageLayers& stage) {
   Step::Chunk chunk;
-  const Layers layers = layers_of(place, number);
+  const Layers layers = layers_of(place, number, PassKind::backward);
   visit_runs(layers, [&](const PricedLayer& priced, int count) {
     stage.parameters += priced.layer->parameters * count;
     stage.in_experts += priced.layer->expert_parameters * count;
@@ -152,40 +148,23 @@ Step::Chunk ChunkBuilder::chunk(const GradientSync::Place& place, int number, Pa
     }
   });
   const LayerCost cost = cost_of(layers);
-  chunk.forward = cost.forward();
-  chunk.backward = cost.backward();
-  chunk.hidden_exchanges = std::max(cost.forward_gain - chunk.forward.host, Seconds(0.0)) +
-                           std::max(cost.backward_gain - chunk.backward.host, Seconds(0.0));
-  if (place.cut) {
-    chunk.forward_pieces = fitted(forward_pieces(layers), chunk.forward);
-    chunk.backward_pieces = fitted(backward_pieces(layers), chunk.backward);
-  }
+  chunk.passes[PassKind::forward] = forward_pass(layers, cost, place.cut);
+  chunk.passes[PassKind::backward] = backward_pass(layers, cost, place.cut);
+  chunk.hidden_exchanges = std::max(cost.forward.gain - chunk.time(PassKind::forward).host, Seconds(0.0)) +
+                           std::max(cost.whole_backward().gain - chunk.time(PassKind::backward).host, Seconds(0.0));
   if (pricer_.keeps_recipes()) keep_recipes(layers, chunk);
-  if (splits_backward(plan_.schedule)) add_parts(place, number, chunk);
+  for (const PassKind kind : {PassKind::inputs, PassKind::weights}) {
+    if (!splits_backward(plan_.schedule)) break;
+    const Layers parts = layers_of(place, number, kind);
+    chunk.passes[kind] = backward_pass(parts, cost_of(parts), place.cut);
+  }
   if (plan_.zero == 3) {
     sync_.add_sharded_units(place, layers, chunk);
   } else {
-    sync_.add_buckets(place, last == Part::whole ? layers : layers_of(place, number, last), chunk);
+    sync_.add_buckets(place, last == PassKind::backward ? layers : layers_of(place, number, last), chunk);
     if (plan_.zero > 0) sync_.add_gathers(place, layers, chunk);
   }
   return chunk;
-}
-
-/// The backward pass in two parts.
-void ChunkBuilder::add_parts(const GradientSync::Place& place, int number, Step::Chunk& chunk) {
-  const Layers inputs = layers_of(place, number, Part::inputs), weights = layers_of(place, number, Part::weights);
-  chunk.inputs = cost_of(inputs).backward();
-  chunk.weights = cost_of(weights).backward();
-  if (!place.cut) return;
-  chunk.inputs_pieces = fitted(backward_pieces(inputs), chunk.inputs);
-  chunk.weights_pieces = fitted(backward_pieces(weights), chunk.weights);
-}
-
-/// The forward pass of one chunk with the backward pass of the other.
-void ChunkBuilder::add_pair(const GradientSync::Place& place, int number, Step::Chunk& chunk) {
-  PassPair pair = paired(work_of(place, number, false), work_of(place, 1 - number, true));
-  chunk.paired = pair.time;
-  if (place.cut) chunk.paired_pieces = std::move(pair.pieces);
 }
 
 PassWork ChunkBuilder::work_of(const GradientSync::Place& place, int number, bool backward) const {
@@ -201,10 +180,11 @@ PassWork ChunkBuilder::work_of(const GradientSync::Place& place, int number, boo
     for (const LayerCalls::Behind& call : calls.behind) add(call.transfer);
   };
   for (const LayerRun& run : runs_of(place.stage, number)) {
-    const LayerCost cost = prices_[at_index(run.group)].whole * run.count;
-    pass.kernels += (backward ? cost.backward_kernels + cost.recompute_kernels : cost.forward_kernels) / place.speed;
-    pass.dispatch += backward ? cost.backward_dispatch + cost.recompute_dispatch : cost.forward_dispatch;
-    const LayerCalls& calls = calls_.at({place.stage, run.group});
+    const LayerCost cost = prices_[at_index(run.group)][PassKind::backward] * run.count;
+    const PassCost own = backward ? cost.whole_backward() : cost.forward;
+    pass.kernels += own.kernels / place.speed;
+    pass.dispatch += own.dispatch;
+    const LayerCalls& calls = calls_.at({place.stage, run.group, PassKind::backward});
     for (int i = 0; i < run.count; ++i) {
       if (backward) add_calls(calls.recompute);
       add_calls(backward ? calls.backward : calls.forward);
@@ -224,8 +204,8 @@ void ChunkBuilder::keep_recipes(const Layers& layers, Step::Chunk& chunk) const 
     const std::vector<Operator> ops = pricer_.backward_operators(*priced->layer);
     backward.insert(backward.end(), ops.begin(), ops.end());
   }
-  chunk.forward_recipe = pricer_.recipe(forward);
-  chunk.backward_recipe = pricer_.recipe(backward);
+  chunk.passes[PassKind::forward].recipe = pricer_.recipe(forward);
+  chunk.passes[PassKind::backward].recipe = pricer_.recipe(backward);
 }
 
 }  // namespace foretrain

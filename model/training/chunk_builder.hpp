@@ -2,7 +2,7 @@
 #pragma once
 
 #include <map>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "model/training/gradient_sync.hpp"
@@ -31,20 +31,14 @@ class ChunkBuilder {
   [[nodiscard]] const ChunkPlacement& placement() const { return placement_; }
 
  private:
-  using Part = PipelinePass::Part;
   using Layers = std::vector<PricedLayer>;
-  /// What a layer costs, its backward pass whole and in parts.
-  struct Price {
-    LayerCost whole, inputs, weights;
-  };
 
   [[nodiscard]] const std::vector<LayerRun>& runs_of(int stage, int chunk) const;
-  [[nodiscard]] const LayerCalls& calls_of(int stage, int group, Part part);
-  [[nodiscard]] Layers layers_of(const GradientSync::Place& place, int chunk, Part part = Part::whole);
+  [[nodiscard]] const LayerCalls& calls_of(int stage, int group, PassKind kind);
+  /// The layers of a chunk one by one, as they are priced on the lane, their backward pass whole or a part of it.
+  [[nodiscard]] Layers layers_of(const GradientSync::Place& place, int chunk, PassKind kind);
   [[nodiscard]] LayerCost cost_of(const Layers& layers) const;
-  [[nodiscard]] Step::Chunk chunk(const GradientSync::Place& place, int number, Part last, StageLayers& stage);
-  void add_parts(const GradientSync::Place& place, int number, Step::Chunk& chunk);
-  void add_pair(const GradientSync::Place& place, int number, Step::Chunk& chunk);
+  [[nodiscard]] Step::Chunk chunk(const GradientSync::Place& place, int number, PassKind last, StageLayers& stage);
   [[nodiscard]] PassWork work_of(const GradientSync::Place& place, int number, bool backward) const;
   void keep_recipes(const Layers& layers, Step::Chunk& chunk) const;
 
@@ -58,10 +52,9 @@ class ChunkBuilder {
   GradientSync sync_;
   ChunkPlacement placement_;
   std::vector<std::vector<LayerRun>> runs_;  ///< by chunk of the model
-  std::vector<Price> prices_;                ///< by group of layers
-  std::vector<Layer> inputs_layers_;         ///< the same, as their backward pass makes gradients of inputs alone
-  /// By stage and group of layers; of the backward pass whole, and without gradients of weights.
-  std::map<std::pair<int, int>, LayerCalls> calls_, inputs_calls_;
+  std::vector<PerPass<Layer>> parts_;        ///< by group of layers: those whose backward pass is a part of it
+  std::vector<PerPass<LayerCost>> prices_;   ///< by group of layers: with their backward pass whole or a part of it
+  std::map<std::tuple<int, int, PassKind>, LayerCalls> calls_;  ///< by stage and group of layers
 };
 
 }  // namespace foretrain

@@ -111,9 +111,9 @@ std::vector<GradientSync::Ready> GradientSync::parts_of(const std::vector<Priced
   // Dispatch runs ahead of the device over a whole pass; where it takes longer, every bucket is late by its share.
   LayerCost whole;
   for (const Item& item : items) whole += item.cost;
-  const Segment pass = whole.backward();
+  const Segment pass = whole.whole_backward().segment();
   const auto segment_of = [&](const LayerCost& part) {
-    Segment segment = part.backward();
+    Segment segment = part.whole_backward().segment();
     segment.host = Seconds(0.0);
     const Seconds device = pass.compute + pass.communication;
     if (device > Seconds(0.0)) segment.host = pass.host * (segment.total() / device);
@@ -224,13 +224,7 @@ void GradientSync::synchronise(const Place& place, const Holders& holders, const
                        const std::vector<Operator>& kernels) {
     const int index = transfer_of(place.stage, kind, operation, size, collectives, name);
     const Seconds time = kernel_time(kernels) / place.speed;
-    if (bucket.transfer < 0) {
-      bucket.before = time;
-      bucket.before_recipe = pricer_.recipe(kernels);
-      bucket.transfer = index;
-    } else {
-      bucket.further.push_back({time, index, pricer_.recipe(kernels)});
-    }
+    bucket.stages.push_back({time, index, pricer_.recipe(kernels)});
   };
   for (const CompressedMessage& message : work.messages) {
     const bool last = &message == &work.messages.back();
@@ -274,47 +268,45 @@ void GradientSync::add_buckets(const Place& place, const std::vector<PricedLayer
   for (std::size_t first = 0; first < parts.size();) {
     const std::size_t end = std::min(first + (by_tensor ? merged(parts.size() - first) : evenly), parts.size());
     GradientBucket bucket;
+    Stretch& backward = bucket.backward;
     Ready together;
     std::vector<Operator> ops;
     for (; first < end; ++first) {
-      bucket.backward += parts[first].backward;
+      backward.time += parts[first].backward;
       bucket.gradients += parts[first].size;
       together.gradients += parts[first].gradients;
       together.experts += parts[first].experts;
       together.collectives += collectives_of(parts[first]);
       for (const GradientSync::LayerPart& part : parts[first].layers) {
-        if (place.cut) {
-          append_backward(bucket.pieces, *part.layer, part.from, part.to);
-        }
+        if (place.cut) append_backward(backward.pieces, *part.layer, part.from, part.to);
         if (!pricer_.keeps_recipes()) continue;
         const std::vector<Operator> within = operators_of(part);
         ops.insert(ops.end(), within.begin(), within.end());
       }
     }
-    bucket.backward_recipe = pricer_.recipe(ops);
+    backward.recipe = pricer_.recipe(ops);
     if (overlap) {
-      bucket.backward.compute += previous.cost(bucket.backward.compute);
-      bucket.backward.compute += previous_kernels;
+      backward.time.compute += previous.cost(backward.time.compute);
+      backward.time.compute += previous_kernels;
     }
     if (holders_.replicas > 1 && bucket.gradients.value() > 0.0) {
       const std::vector<Operator> copies = copies_into_bucket(bucket.gradients);
-      bucket.backward.compute += pricer_.kernels(copies) / place.speed;
-      bucket.backward_recipe = joined(bucket.backward_recipe, pricer_.recipe(copies));
+      backward.time.compute += pricer_.kernels(copies) / place.speed;
+      backward.recipe = joined(backward.recipe, pricer_.recipe(copies));
       synchronise(place, together, bucket);
-      previous = Beside(transfers_, place.lane);
-      previous.add(bucket.transfer);
-      previous_kernels = bucket.after;
-      for (const GradientBucket::Stage& part : bucket.further) {
-        previous.add(part.transfer);
-        previous_kernels += part.kernels;
+      if (overlap && !bucket.stages.empty()) {  // the first kernels are on the stream of the backward pass
+        GradientBucket::Stage& begin = bucket.stages.front();
+        backward.time.compute += std::exchange(begin.kernels, Seconds(0.0));
+        backward.recipe = joined(backward.recipe, std::exchange(begin.recipe, nullptr));
       }
-      if (overlap) {
-        bucket.backward.compute += bucket.before;  // on the stream of the backward pass
-        bucket.before = Seconds(0.0);
-        bucket.backward_recipe = joined(bucket.backward_recipe, std::exchange(bucket.before_recipe, nullptr));
+      previous = Beside(transfers_, place.lane);
+      previous_kernels = bucket.after;
+      for (const GradientBucket::Stage& stage : bucket.stages) {
+        previous.add(stage.transfer);
+        if (&stage != &bucket.stages.front()) previous_kernels += stage.kernels;
       }
     }
-    fit_pieces(bucket.pieces, bucket.backward);
+    fit_pieces(backward);
     chunk.buckets.push_back(std::move(bucket));
   }
 }
@@ -350,8 +342,8 @@ void GradientSync::add_sharded_units(const Place& place, const std::vector<Price
   for (const PricedLayer& priced : layers) {
     const auto& [layer, cost, calls] = priced;
     ShardedUnit unit;
-    unit.forward = cost.forward();
-    unit.backward = cost.backward();
+    unit.forward.time = cost.forward.segment();
+    unit.backward.time = cost.whole_backward().segment();
     const bool root = !layer->splittable;
     const double parameters = root ? (root_pending ? root_parameters : 0.0) : layer->parameters;
     const double frozen = root ? (root_pending ? root_frozen : 0.0) : layer->frozen_parameters;
@@ -378,14 +370,15 @@ void GradientSync::add_sharded_units(const Place& place, const std::vector<Price
       casts +=
           (kernel_time(work.restore) / static_cast<double>(holders_.in_shards) + flat_buffer(parameters)) / place.speed;
     }
-    unit.forward.compute += slowed({unit.gather}, unit.forward.compute);
-    unit.backward.compute += slowed({unit.gather_backward, unit.scatter, unit.reduce}, unit.backward.compute);
-    unit.backward.compute += casts;
+    Seconds &forward = unit.forward.time.compute, &backward = unit.backward.time.compute;
+    forward += slowed({unit.gather}, forward);
+    backward += slowed({unit.gather_backward, unit.scatter, unit.reduce}, backward);
+    backward += casts;
     if (place.cut) {
-      append_forward(unit.forward_pieces, priced);
-      append_backward(unit.backward_pieces, priced);
-      fit_pieces(unit.forward_pieces, unit.forward);
-      fit_pieces(unit.backward_pieces, unit.backward);
+      append_forward(unit.forward.pieces, priced);
+      append_backward(unit.backward.pieces, priced);
+      fit_pieces(unit.forward);
+      fit_pieces(unit.backward);
     }
     chunk.units.push_back(unit);
   }

@@ -35,8 +35,9 @@ class GradientSync {
   void add_sharded_units(const Place& place, const std::vector<PricedLayer>& layers, Step::Chunk& chunk);
 
   /// Fills chunk.gathers: what ZeRO-1 and 2 updated comes back in the buckets of the gradients, those of the first
-  /// layers first; `chunk.forward` is known. Beside passes the first eight come one by one. Then neighbours are merged,
-  /// one in eight of those before: no layer waits for weights that come back more than that share later than its own.
+  /// layers first; the forward pass is known. Beside passes the first eight come one by one. Then neighbours are
+  /// merged, one in eight of those before: no layer waits for weights that come back more than that share later than
+  /// its own.
   void add_gathers(const Place& place, const std::vector<PricedLayer>& layers, Step::Chunk& chunk);
 
   static constexpr std::size_t most_buckets = 16, gathers_before_one_more = 8;

@@ -62,16 +62,16 @@ void GradientSync::add_gathers(const Place& place, const std::vector<PricedLayer
     };
     add(holders_, together.gradients, all.gradients);
     add(expert_holders_, together.experts, all.experts);
-    if (sync.gather_overlap) set_forward(place, together.layers, chunk.forward, gather);
+    if (sync.gather_overlap) set_forward(place, together.layers, chunk.time(PassKind::forward), gather);
   }
   // Each part of the pass runs beside what the next one waits for.
   for (std::size_t next = 1; sync.gather_overlap && next < chunk.gathers.size(); ++next) {
     Beside beside(transfers_, place.lane);
     for (const int transfer : chunk.gathers[next].transfers) beside.add(transfer);
-    Seconds& kernels = chunk.gathers[next - 1].forward.compute;
+    Seconds& kernels = chunk.gathers[next - 1].forward.time.compute;
     kernels += beside.cost(kernels);
   }
-  for (WeightGather& gather : chunk.gathers) fit_pieces(gather.pieces, gather.forward);
+  for (WeightGather& gather : chunk.gathers) fit_pieces(gather.forward);
 }
 
 /// The forward pass of these parts of layers, which are named by their backward pass, the last first; `whole`: the
@@ -81,12 +81,13 @@ void GradientSync::set_forward(const Place& place, const std::vector<LayerPart>&
   LayerCost cost;
   for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
     cost += part->layer->cost * (part->to - part->from);
-    if (place.cut) append_forward(gather.pieces, *part->layer, 1.0 - part->to, 1.0 - part->from);
+    if (place.cut) append_forward(gather.forward.pieces, *part->layer, 1.0 - part->to, 1.0 - part->from);
   }
-  gather.forward = cost.forward();
+  Segment& time = gather.forward.time;
+  time = cost.forward.segment();
   const Seconds device = whole.compute + whole.communication;
-  const Seconds own = gather.forward.compute + gather.forward.communication;
-  gather.forward.host = device > Seconds(0.0) ? whole.host * (own / device) : Seconds(0.0);
+  const Seconds own = time.compute + time.communication;
+  time.host = device > Seconds(0.0) ? whole.host * (own / device) : Seconds(0.0);
 }
 
 }  // namespace foretrain

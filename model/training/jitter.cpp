@@ -14,35 +14,23 @@ namespace {
 
 constexpr int steps_drawn = 40;
 
-void stretch(std::vector<Piece>& pieces, double factor) {
-  for (Piece& piece : pieces) piece.work *= factor;
+/// Kernels take longer; the host's work and collectives do not.
+void slow_down(Stretch& stretch, double factor) {
+  stretch.time.compute *= factor;
+  for (Piece& piece : stretch.pieces) piece.work *= factor;
 }
 
-/// Kernels take longer; the host's work and collectives do not.
 void slow_down(Step::Lane& lane, double factor) {
-  const auto slow = [factor](Segment& segment) { segment.compute *= factor; };
   for (Step::Chunk& chunk : lane.chunks) {
-    for (Segment* pass : {&chunk.forward, &chunk.backward, &chunk.inputs, &chunk.weights, &chunk.paired}) slow(*pass);
-    for (std::vector<Piece>* pieces : {&chunk.forward_pieces, &chunk.backward_pieces, &chunk.inputs_pieces,
-                                       &chunk.weights_pieces, &chunk.paired_pieces}) {
-      stretch(*pieces, factor);
-    }
-    for (GradientBucket& bucket : chunk.buckets) {
-      slow(bucket.backward);
-      stretch(bucket.pieces, factor);
-    }
-    for (WeightGather& gather : chunk.gathers) {
-      slow(gather.forward);
-      stretch(gather.pieces, factor);
-    }
+    for (Stretch& pass : chunk.passes) slow_down(pass, factor);
+    for (GradientBucket& bucket : chunk.buckets) slow_down(bucket.backward, factor);
+    for (WeightGather& gather : chunk.gathers) slow_down(gather.forward, factor);
     for (ShardedUnit& unit : chunk.units) {
-      slow(unit.forward);
-      slow(unit.backward);
-      stretch(unit.forward_pieces, factor);
-      stretch(unit.backward_pieces, factor);
+      slow_down(unit.forward, factor);
+      slow_down(unit.backward, factor);
     }
   }
-  slow(lane.optimizer);
+  lane.optimizer.compute *= factor;
 }
 
 void slow_down(LoweredCollective& lowered, double factor) {

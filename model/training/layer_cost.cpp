@@ -1,7 +1,6 @@
 #include "model/training/layer_cost.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "model/base/number.hpp"
@@ -49,42 +48,41 @@ GroupKind group_of(LayerCollective::Group group) {
   return GroupKind::tensor;
 }
 
-constexpr std::array cost_parts = {
-    &LayerCost::forward_kernels,        &LayerCost::backward_kernels,    &LayerCost::forward_dispatch,
-    &LayerCost::backward_dispatch,      &LayerCost::forward_collectives, &LayerCost::backward_collectives,
-    &LayerCost::recompute_kernels,      &LayerCost::recompute_dispatch,  &LayerCost::recompute_collectives,
-    &LayerCost::forward_copies,         &LayerCost::backward_copies,     &LayerCost::forward_hidden,
-    &LayerCost::backward_hidden,        &LayerCost::recompute_hidden,    &LayerCost::forward_hidden_copies,
-    &LayerCost::backward_hidden_copies, &LayerCost::forward_gain,        &LayerCost::backward_gain};
-static_assert(sizeof(LayerCost) == cost_parts.size() * sizeof(Seconds), "a part of LayerCost that sums leave out");
-
 }  // namespace
 
-LayerCost& LayerCost::operator+=(const LayerCost& other) {
-  for (const auto part : cost_parts) this->*part += other.*part;
+PassCost& PassCost::operator+=(const PassCost& other) {
+  kernels += other.kernels;
+  dispatch += other.dispatch;
+  collectives += other.collectives;
+  copies += other.copies;
+  hidden += other.hidden;
+  hidden_copies += other.hidden_copies;
+  gain += other.gain;
   return *this;
 }
 
-LayerCost operator*(LayerCost cost, double n) {
-  for (const auto part : cost_parts) cost.*part *= n;
-  return cost;
+PassCost operator*(PassCost cost, double n) {
+  return {cost.kernels * n, cost.dispatch * n,      cost.collectives * n, cost.copies * n,
+          cost.hidden * n,  cost.hidden_copies * n, cost.gain * n};
 }
 
-Segment LayerCost::forward() const {
-  Segment pass = joined(forward_kernels, forward_dispatch, forward_collectives + forward_copies);
-  pass.copies = forward_copies;
-  pass.hidden = forward_hidden;
-  pass.hidden_copies = forward_hidden_copies;
+Segment PassCost::segment() const {
+  Segment pass = joined(kernels, dispatch, collectives + copies);
+  pass.copies = copies;
+  pass.hidden = hidden;
+  pass.hidden_copies = hidden_copies;
   return pass;
 }
 
-Segment LayerCost::backward() const {
-  Segment pass = joined(backward_kernels + recompute_kernels, backward_dispatch + recompute_dispatch,
-                        backward_collectives + recompute_collectives + backward_copies);
-  pass.copies = backward_copies;
-  pass.hidden = backward_hidden + recompute_hidden;
-  pass.hidden_copies = backward_hidden_copies;
-  return pass;
+LayerCost& LayerCost::operator+=(const LayerCost& other) {
+  forward += other.forward;
+  recompute += other.recompute;
+  backward += other.backward;
+  return *this;
+}
+
+LayerCost operator*(const LayerCost& cost, double n) {
+  return {cost.forward * n, cost.recompute * n, cost.backward * n};
 }
 
 namespace {
@@ -147,53 +145,46 @@ LayerCost LayerPricer::price(const Layer& layer) const {
 }
 
 LayerCost LayerPricer::without_recomputation(const Layer& layer) const {
-  LayerCost cost;
-  cost.forward_kernels = kernels(layer.forward);
-  cost.forward_dispatch = dispatch(layer.forward);
-  cost.backward_kernels = kernels(layer.backward);
-  cost.backward_dispatch = dispatch(layer.backward);
+  LayerCost cost{cost_of(layer.forward), {}, cost_of(layer.backward)};
   if (chunks_products()) {
-    add_chunks(layer.forward, false, cost.forward_kernels, cost.forward_dispatch);
-    add_chunks(layer.backward, true, cost.backward_kernels, cost.backward_dispatch);
+    add_chunks(layer.forward, false, cost.forward);
+    add_chunks(layer.backward, true, cost.backward);
   }
   if (layer.routes_tokens && scenario_.plan.execution == ExecutionMode::eager) {
     const Seconds routing(scenario_.calibration.host.expert_pass_us * 1e-6);
-    cost.forward_dispatch += routing;
-    cost.backward_dispatch += routing;
+    cost.forward.dispatch += routing;
+    cost.backward.dispatch += routing;
   }
-  if (layer.splittable) cost.backward_kernels += train_.layer_overhead;
-  cost.forward_kernels += kernels(weight_copies(layer, false));
-  cost.backward_kernels += kernels(weight_copies(layer, true));
+  if (layer.splittable) cost.backward.kernels += train_.layer_overhead;
+  cost.forward.kernels += kernels(weight_copies(layer, false));
+  cost.backward.kernels += kernels(weight_copies(layer, true));
   return cost;
 }
 
 LayerCost LayerPricer::with_recomputation(LayerCost cost, const Layer& layer) const {
   const std::vector<Operator>& again = layer.run_again(train_.recompute);
-  if (&again == &layer.forward) {
-    cost.recompute_kernels = cost.forward_kernels;
-    cost.recompute_dispatch = cost.forward_dispatch;
-    if (train_.recompute_early_stop) {
-      const std::vector<Operator> tail(layer.forward.end() - static_cast<std::ptrdiff_t>(layer.unread_tail),
-                                       layer.forward.end());
-      cost.recompute_kernels -= kernels(tail);
-      cost.recompute_dispatch -= dispatch(tail);
-    }
-  } else {
-    cost.recompute_kernels = kernels(again);
-    cost.recompute_dispatch = dispatch(again);
+  if (&again != &layer.forward) {
+    cost.recompute = cost_of(again);
+    return cost;
+  }
+  cost.recompute = cost.forward;
+  if (train_.recompute_early_stop) {
+    const std::vector<Operator> tail(layer.forward.end() - static_cast<std::ptrdiff_t>(layer.unread_tail),
+                                     layer.forward.end());
+    cost.recompute.kernels -= kernels(tail);
+    cost.recompute.dispatch -= dispatch(tail);
   }
   return cost;
 }
 
 /// What doing products chunk by chunk adds: launches, and time.
-void LayerPricer::add_chunks(const std::vector<Operator>& pass, bool backward, Seconds& of_kernels,
-                             Seconds& of_dispatch) const {
+void LayerPricer::add_chunks(const std::vector<Operator>& pass, bool backward, PassCost& cost) const {
   const OverlappedProducts overlapped = overlapped_products(pass, backward);
   for (const auto* products_of : {&overlapped.gathers, &overlapped.scatters}) {
     if (backward && products_of == &overlapped.scatters) continue;  // these hide behind whole products
     for (const std::vector<Operator>& products : *products_of) {
-      of_kernels += kernels(products) * (scenario_.calibration.step.chunked_products - 1.0);
-      of_dispatch += dispatch(products) * (scenario_.plan.tensor - 1.0);
+      cost.kernels += kernels(products) * (scenario_.calibration.step.chunked_products - 1.0);
+      cost.dispatch += dispatch(products) * (scenario_.plan.tensor - 1.0);
     }
   }
 }
@@ -238,9 +229,9 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
 LayerCalls LayerPricer::calls(const Layer& layer, int stage, TransferTable& transfers) const {
   const LayerCost cost = chunks_products() ? price(layer) : LayerCost{};
   LayerCalls calls{
-      pass_calls(layer.forward_collectives, layer.forward, false, cost.forward_kernels, stage, transfers),
+      pass_calls(layer.forward_collectives, layer.forward, false, cost.forward.kernels, stage, transfers),
       {},
-      pass_calls(layer.backward_collectives, layer.backward, true, cost.backward_kernels, stage, transfers)};
+      pass_calls(layer.backward_collectives, layer.backward, true, cost.backward.kernels, stage, transfers)};
   if (&layer.run_again(train_.recompute) == &layer.forward) calls.recompute = calls.forward;
   return calls;
 }
@@ -259,31 +250,29 @@ LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double s
     return time;
   };
   // What runs beside kernels hides behind them, but takes some of their speed.
-  const auto hide = [&](const LayerCalls::Calls& of_pass, Seconds& kernels, Seconds& exposed, Seconds& hidden,
-                        Seconds& gain) {
-    kernels /= speed;
+  const auto hide = [&](const LayerCalls::Calls& of_pass, PassCost& pass) {
+    pass.kernels /= speed;
     Beside beside(transfers, lane);
     for (const int transfer : of_pass.beside) beside.add(transfer);
     const double share = of_pass.share_beside();
-    const Seconds slowed = beside.cost(kernels * share);
+    const Seconds slowed = beside.cost(pass.kernels * share);
     Seconds longer = slowed;
     for (const auto& [transfer, own] : of_pass.behind) {
-      longer += std::min(transfers.time(transfer, lane), kernels * own) * transfers.slowdown(transfer);
+      longer += std::min(transfers.time(transfer, lane), pass.kernels * own) * transfers.slowdown(transfer);
     }
-    kernels += longer;
-    exposed = total(of_pass.between);
+    pass.kernels += longer;
+    pass.collectives = total(of_pass.between);
     const auto run_beside = [&](Seconds time, Seconds hiding) {
-      hidden += std::min(time, hiding);
-      exposed += std::max(time - hiding, Seconds(0.0));
+      pass.hidden += std::min(time, hiding);
+      pass.collectives += std::max(time - hiding, Seconds(0.0));
     };
-    run_beside(beside.time(), kernels * share);
-    if (of_pass.hidden_by_others) gain += std::min(beside.time(), kernels * share) - slowed;
-    for (const auto& [transfer, own] : of_pass.behind) run_beside(transfers.time(transfer, lane), kernels * own);
+    run_beside(beside.time(), pass.kernels * share);
+    pass.gain = of_pass.hidden_by_others ? std::min(beside.time(), pass.kernels * share) - slowed : Seconds(0.0);
+    for (const auto& [transfer, own] : of_pass.behind) run_beside(transfers.time(transfer, lane), pass.kernels * own);
   };
-  cost.forward_gain = cost.backward_gain = Seconds(0.0);
-  hide(calls.forward, cost.forward_kernels, cost.forward_collectives, cost.forward_hidden, cost.forward_gain);
-  hide(calls.recompute, cost.recompute_kernels, cost.recompute_collectives, cost.recompute_hidden, cost.backward_gain);
-  hide(calls.backward, cost.backward_kernels, cost.backward_collectives, cost.backward_hidden, cost.backward_gain);
+  hide(calls.forward, cost.forward);
+  hide(calls.recompute, cost.recompute);
+  hide(calls.backward, cost.backward);
   return cost;
 }
 
@@ -320,11 +309,11 @@ void append_pieces(std::vector<Piece>& pieces, Seconds work, const LayerCalls::C
 }  // namespace
 
 void append_forward(std::vector<Piece>& pieces, const PricedLayer& layer, double from, double to) {
-  append_pieces(pieces, layer.cost.forward_kernels, layer.calls->forward, from, to);
+  append_pieces(pieces, layer.cost.forward.kernels, layer.calls->forward, from, to);
 }
 
 void append_backward(std::vector<Piece>& pieces, const PricedLayer& layer, double from, double to) {
-  const Seconds again = layer.cost.recompute_kernels, own = layer.cost.backward_kernels;
+  const Seconds again = layer.cost.recompute.kernels, own = layer.cost.backward.kernels;
   const double begin = again + own > Seconds(0.0) ? again / (again + own) : 0.0;  // of the backward pass itself
   const auto part = [](double moment, double low, double high) {
     return high > low ? std::clamp((moment - low) / (high - low), 0.0, 1.0) : 0.0;
@@ -335,7 +324,7 @@ void append_backward(std::vector<Piece>& pieces, const PricedLayer& layer, doubl
   if (to > begin) append_pieces(pieces, own, layer.calls->backward, part(from, begin, 1.0), part(to, begin, 1.0));
 }
 
-PassPair paired(const PassWork& forward, const PassWork& backward) {
+Stretch paired(const PassWork& forward, const PassWork& backward) {
   const auto slowed = [](Seconds kernels, const PassWork& other) {
     return kernels + std::min(kernels, other.collectives) * other.slowdown;
   };
@@ -343,20 +332,19 @@ PassPair paired(const PassWork& forward, const PassWork& backward) {
   const Seconds backward_kernels = slowed(backward.kernels, forward);
   const Seconds exposed = std::max(forward.collectives - backward_kernels, Seconds(0.0)) +
                           std::max(backward.collectives - forward_kernels, Seconds(0.0));
-  PassPair pair;
-  pair.time = joined(forward_kernels + backward_kernels, forward.dispatch + backward.dispatch, exposed);
+  Stretch pair{joined(forward_kernels + backward_kernels, forward.dispatch + backward.dispatch, exposed)};
   pair.time.hidden = forward.collectives + backward.collectives - exposed;
   pair.pieces = {{backward_kernels, forward.transfers, true}, {forward_kernels, backward.transfers, true}};
-  fit_pieces(pair.pieces, pair.time);
+  fit_pieces(pair);
   return pair;
 }
 
-void fit_pieces(std::vector<Piece>& pieces, const Segment& pass) {
+void fit_pieces(Stretch& stretch) {
+  if (stretch.pieces.empty()) return;
   Seconds sum;
-  for (const Piece& piece : pieces) sum += piece.work;
-  if (pieces.empty()) return;
-  for (Piece& piece : pieces) piece.work *= sum > Seconds(0.0) ? pass.compute / sum : 0.0;
-  pieces.push_back({pass.host + pass.copies, {}, false});
+  for (const Piece& piece : stretch.pieces) sum += piece.work;
+  for (Piece& piece : stretch.pieces) piece.work *= sum > Seconds(0.0) ? stretch.time.compute / sum : 0.0;
+  stretch.pieces.push_back({stretch.time.host + stretch.time.copies, {}, false});
 }
 
 }  // namespace foretrain

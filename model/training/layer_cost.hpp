@@ -6,22 +6,27 @@
 
 namespace foretrain {
 
-/// One layer, one micro-batch, one rank. Kernel and dispatch times are kept apart because dispatch runs ahead of the
-/// device: only sums over many layers can be compared (see joined()).
+/// One kind of pass of a layer with one micro-batch on one rank. Kernel and dispatch times are kept apart because
+/// dispatch runs ahead of the device: only sums over many layers can be compared (see segment()).
+struct PassCost {
+  Seconds kernels, dispatch;
+  Seconds collectives = {}, copies = {};    ///< exposed parts of collectives and of offloading
+  Seconds hidden = {}, hidden_copies = {};  ///< behind kernels
+  Seconds gain = {};                        ///< by how much exchanges of tokens behind other passes make it shorter
+
+  PassCost& operator+=(const PassCost& other);
+  friend PassCost operator+(PassCost a, const PassCost& b) { return a += b; }
+  friend PassCost operator*(PassCost cost, double n);
+  [[nodiscard]] Segment segment() const;
+};
+
 struct LayerCost {
-  Seconds forward_kernels, backward_kernels;  ///< backward: without recomputation
-  Seconds forward_dispatch, backward_dispatch;
-  Seconds forward_collectives, backward_collectives;  ///< exposed part
-  Seconds recompute_kernels, recompute_dispatch, recompute_collectives;
-  Seconds forward_copies, backward_copies;  ///< exposed part of offloading
-  /// What hides behind kernels of collectives and of offloading.
-  Seconds forward_hidden, backward_hidden, recompute_hidden, forward_hidden_copies, backward_hidden_copies;
-  Seconds forward_gain, backward_gain;  ///< by how much exchanges of tokens behind other passes make these shorter
+  PassCost forward, recompute, backward;  ///< backward: without what runs again before it
 
   LayerCost& operator+=(const LayerCost& other);
-  friend LayerCost operator*(LayerCost cost, double n);
-  [[nodiscard]] Segment forward() const;
-  [[nodiscard]] Segment backward() const;  ///< with recomputation
+  friend LayerCost operator*(const LayerCost& cost, double n);
+  [[nodiscard]] PassCost whole_backward() const { return backward + recompute; }
+  [[nodiscard]] Seconds both_ways() const { return forward.segment().total() + whole_backward().segment().total(); }
 };
 
 /// The collectives inside a layer, as indices into Step::transfers.
@@ -79,7 +84,8 @@ class LayerPricer {
   [[nodiscard]] bool chunks_products() const { return scenario_.plan.tensor_overlap && scenario_.plan.tensor > 1; }
   /// Copies of a sharded layer's weights before a pass.
   [[nodiscard]] std::vector<Operator> weight_copies(const Layer& layer, bool backward) const;
-  void add_chunks(const std::vector<Operator>& pass, bool backward, Seconds& of_kernels, Seconds& of_dispatch) const;
+  [[nodiscard]] PassCost cost_of(const std::vector<Operator>& ops) const { return {kernels(ops), dispatch(ops)}; }
+  void add_chunks(const std::vector<Operator>& pass, bool backward, PassCost& cost) const;
   [[nodiscard]] LayerCalls::Calls pass_calls(const std::vector<LayerCollective>& collectives,
                                              const std::vector<Operator>& pass, bool backward, Seconds of_pass,
                                              int stage, TransferTable& transfers) const;
@@ -101,13 +107,9 @@ struct PassWork {
   double slowdown = 0.0;            ///< of the other's kernels while they run
 };
 /// A forward and a backward pass that run together.
-struct PassPair {
-  Segment time;
-  std::vector<Piece> pieces;
-};
-PassPair paired(const PassWork& forward, const PassWork& backward);
-/// Stretches the pieces' work so that it adds up to that of the pass; what its dispatch and its copies take longer
+Stretch paired(const PassWork& forward, const PassWork& backward);
+/// Scales the pieces' work so that it adds up to that of the stretch; what its dispatch and its copies take longer
 /// comes at the end.
-void fit_pieces(std::vector<Piece>& pieces, const Segment& pass);
+void fit_pieces(Stretch& stretch);
 
 }  // namespace foretrain

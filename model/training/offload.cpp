@@ -49,13 +49,12 @@ void add_offload(LayerCost& cost, const Layer& layer, const Scenario& scenario, 
   // PCIe carries both directions at once.
   const Seconds forward = std::max(in_forward, out_forward) / bandwidth;
   const Seconds backward = in_backward / bandwidth;
-  const auto copy_beside = [](Seconds time, Seconds kernels, Seconds& exposed, Seconds& hidden) {
-    exposed += std::max(time - kernels, Seconds(0.0));
-    hidden += std::min(time, kernels);
+  const auto copy_beside = [](Seconds time, Seconds kernels, PassCost& pass) {
+    pass.copies += std::max(time - kernels, Seconds(0.0));
+    pass.hidden_copies += std::min(time, kernels);
   };
-  copy_beside(forward, cost.forward_kernels, cost.forward_copies, cost.forward_hidden_copies);
-  copy_beside(backward, cost.backward_kernels + cost.recompute_kernels, cost.backward_copies,
-              cost.backward_hidden_copies);
+  copy_beside(forward, cost.forward.kernels, cost.forward);
+  copy_beside(backward, cost.whole_backward().kernels, cost.backward);
 }
 
 Segment offloaded_optimizer(double parameters, Seconds backward, const Operator& update, const Scenario& scenario,

@@ -55,7 +55,7 @@ Seconds waiting_for_slowest(const Step& step, const Plan& plan, const Model& mod
   Seconds longest;
   for (const Step::Lane& lane : step.lanes) {
     Seconds passes;
-    for (const Step::Chunk& chunk : lane.chunks) passes += chunk.forward.total() + chunk.backward.total();
+    for (const Step::Chunk& chunk : lane.chunks) passes += chunk.both_ways();
     longest = std::max(longest, passes);
   }
   const double ends = step.schedule == PipelineSchedule::dualpipe ? 2.0 : 1.0;  // at which micro-batches enter
@@ -149,9 +149,8 @@ class LaneBuilder {
   static bool equally_long(const Step::Lane& a, const Step::Lane& b) {
     const auto same = [](Seconds x, Seconds y) { return std::abs((x - y).value()) <= 1e-12 * y.value(); };
     for (std::size_t k = 0; k < a.chunks.size(); ++k) {
-      if (!same(a.chunks[k].forward.total(), b.chunks[k].forward.total()) ||
-          !same(a.chunks[k].backward.total(), b.chunks[k].backward.total())) {
-        return false;
+      for (const PassKind kind : {PassKind::forward, PassKind::backward}) {
+        if (!same(a.chunks[k].time(kind).total(), b.chunks[k].time(kind).total())) return false;
       }
     }
     return true;
@@ -183,7 +182,7 @@ class LaneBuilder {
     const Operator update = optimizer_operator(train_, plan_, parameters, layers.layers, layers.tensors);
     if (plan_.offload.optimizer) {
       Seconds backward;
-      for (const Step::Chunk& chunk : lane.chunks) backward += chunk.backward.total();
+      for (const Step::Chunk& chunk : lane.chunks) backward += chunk.time(PassKind::backward).total();
       lane.optimizer = offloaded_optimizer(parameters, backward, update, scenario_, train_, topology_);
       return;
     }

@@ -52,6 +52,13 @@ struct Piece {
   bool beside = false;         ///< they start with the work, and the next piece waits for both; else they follow it
 };
 
+/// A pass, or a part of one.
+struct Stretch {
+  Segment time;
+  std::vector<Piece> pieces = {};  ///< where it is cut
+  RecipePointer recipe = nullptr;  ///< of its kernels, where recipes are kept
+};
+
 /// Gradients that become ready together and are synchronised by one collective, or by several after each other where
 /// compression asks for it. Its kernels run beside the backward pass on a stream of their own; what that takes from the
 /// backward pass is part of the later buckets' `backward`.
@@ -63,22 +70,18 @@ struct GradientBucket {
     RecipePointer recipe = nullptr;  ///< of the kernels
   };
 
-  Segment backward;           ///< backward work after the previous bucket was ready until this one is
-  std::vector<Piece> pieces;  ///< of that work, where it is cut
-  int transfer = -1;          ///< the first one, into Step::transfers
+  Stretch backward;  ///< after the previous bucket was ready until this one is
   Bytes gradients;
-  Seconds before;              ///< kernels between the bucket's readiness and the first transfer
-  std::vector<Stage> further;  ///< after the first transfer
-  Seconds after;               ///< kernels that restore the gradients
-  RecipePointer backward_recipe = nullptr, before_recipe = nullptr, after_recipe = nullptr;
+  std::vector<Stage> stages;  ///< one after the other; none where nobody else holds these parameters
+  Seconds after;              ///< kernels that restore the gradients
+  RecipePointer after_recipe = nullptr;
 };
 
 /// Updated weights that come back together (ZeRO-1 and 2).
 struct WeightGather {
   std::vector<int> transfers;  ///< one after the other, into Step::transfers
   /// A chunk's first forward pass, from the first layer that needs them to the first one that waits for the next.
-  Segment forward;
-  std::vector<Piece> pieces;  ///< of that work, where it is cut
+  Stretch forward;
 };
 
 /// A group of layers whose weights are gathered and whose gradients are scattered together (ZeRO-3, FSDP).
@@ -90,9 +93,7 @@ struct ShardedUnit {
     std::vector<int> after;  ///< indices of passes in the same list, beyond the order of each stream
   };
 
-  Segment forward;
-  Segment backward;
-  std::vector<Piece> forward_pieces, backward_pieces;
+  Stretch forward, backward;
   int gather = -1;           ///< weights, before the forward pass
   int gather_backward = -1;  ///< weights again, before the backward pass; none where they were kept
   int scatter = -1;          ///< gradients, after the backward pass
@@ -117,19 +118,20 @@ struct Step {
 
   /// The layers of one stage that belong to one model chunk; work is for one micro-batch.
   struct Chunk {
-    Segment forward;
-    Segment backward;  ///< recomputation included
-    /// Only where the schedule has such passes: a backward pass in two parts; this chunk's forward pass with the whole
-    /// backward pass of the stage's other chunk.
-    Segment inputs, weights, paired;
-    std::vector<Piece> forward_pieces, backward_pieces, inputs_pieces, weights_pieces, paired_pieces;
-    /// In order of readiness; their backward segments add up to `backward`, or to `weights` where the step's last pass
-    /// of the chunk makes the gradients of weights alone.
+    /// Backward passes with recomputation; those in two parts or in pairs only where the schedule has them.
+    PerPass<Stretch> passes;
+    /// In order of readiness; their stretches add up to the backward pass, or to that of weights alone where the step's
+    /// last pass of the chunk is one.
     std::vector<GradientBucket> buckets;
     std::vector<ShardedUnit> units;     ///< only with ZeRO-3
     std::vector<WeightGather> gathers;  ///< in the order of its layers; only with ZeRO-1 and 2
     Seconds hidden_exchanges;           ///< by which both passes are shorter as others hide exchanges of tokens
-    RecipePointer forward_recipe = nullptr, backward_recipe = nullptr;
+
+    [[nodiscard]] const Segment& time(PassKind kind) const { return passes[kind].time; }
+    /// A micro-batch's way there and back.
+    [[nodiscard]] Seconds both_ways() const {
+      return time(PassKind::forward).total() + time(PassKind::backward).total();
+    }
   };
 
   /// A class of ranks of one stage that behave alike (rank_classes.hpp): what one of them does.

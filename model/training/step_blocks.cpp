@@ -55,46 +55,40 @@ void StepBlocks::add_kernels(const Step::Chunk& chunk, Chunk& added) {
   for (std::size_t b = 0; b < chunk.buckets.size(); ++b) {
     const GradientBucket& bucket = chunk.buckets[b];
     Bucket& own = added.buckets[b];
-    own.before = kernels(bucket.before, bucket.before_recipe);
-    for (const GradientBucket::Stage& part : bucket.further) own.further.push_back(kernels(part.kernels, part.recipe));
+    for (const GradientBucket::Stage& stage : bucket.stages) own.stages.push_back(kernels(stage.kernels, stage.recipe));
     own.after = kernels(bucket.after, bucket.after_recipe);
   }
 }
 
-StepBlocks::Work StepBlocks::add_work(const char* name, const Segment& time, const std::vector<Piece>& pieces,
-                                      RecipePointer recipe) {
-  Work work{add(name, time.total(), Category::compute, std::move(recipe)), {}, &pieces};
-  blocks.back().inside = time.inside();
-  for (const Piece& piece : pieces) work.cut.push_back(add(name, piece.work, Category::compute));
+StepBlocks::Work StepBlocks::add_work(const char* name, const Stretch& stretch) {
+  Work work{add(name, stretch.time.total(), Category::compute, stretch.recipe), {}, &stretch.pieces};
+  blocks.back().inside = stretch.time.inside();
+  for (const Piece& piece : stretch.pieces) work.cut.push_back(add(name, piece.work, Category::compute));
   // The last one is what dispatching and copies take longer (fit_pieces); collectives are tasks of their own.
-  if (!pieces.empty()) {
-    blocks.back().inside = time.inside();
+  if (!stretch.pieces.empty()) {
+    blocks.back().inside = stretch.time.inside();
     blocks.back().inside.exposed = blocks.back().inside.hidden = Seconds(0.0);
   }
   return work;
 }
 
 StepBlocks::Chunk StepBlocks::add_chunk(const Step::Chunk& chunk, bool split, bool gather_overlap) {
+  constexpr PerPass<const char*> names{
+      {"forward", "backward", "backward of inputs", "backward of weights", "forward and backward"}};
   Chunk added;
-  if (chunk.units.empty()) {
-    added.forward = add_work("forward", chunk.forward, chunk.forward_pieces, chunk.forward_recipe);
-    added.backward = add_work("backward", chunk.backward, chunk.backward_pieces, chunk.backward_recipe);
-  }
-  if (split) {
-    added.inputs = add_work("backward of inputs", chunk.inputs, chunk.inputs_pieces, nullptr);
-    added.weights = add_work("backward of weights", chunk.weights, chunk.weights_pieces, nullptr);
-    added.paired = add_work("forward and backward", chunk.paired, chunk.paired_pieces, nullptr);
+  for (const PassKind kind : pass_kinds) {
+    const bool usual = kind == PassKind::forward || kind == PassKind::backward;
+    if (usual ? chunk.units.empty() : split) added.passes[kind] = add_work(names[kind], chunk.passes[kind]);
   }
   for (const GradientBucket& bucket : chunk.buckets) {
-    Bucket& own = added.buckets.emplace_back();
-    own.backward = add_work("backward", bucket.backward, bucket.pieces, bucket.backward_recipe);
+    added.buckets.emplace_back().backward = add_work("backward", bucket.backward);
   }
   for (const WeightGather& gather : chunk.gathers) {
-    if (gather_overlap) added.gathered.push_back(add_work("forward", gather.forward, gather.pieces, nullptr));
+    if (gather_overlap) added.gathered.push_back(add_work("forward", gather.forward));
   }
   for (const ShardedUnit& unit : chunk.units) {
-    added.unit_forward.push_back(add_work("forward", unit.forward, unit.forward_pieces, nullptr));
-    added.unit_backward.push_back(add_work("backward", unit.backward, unit.backward_pieces, nullptr));
+    added.unit_forward.push_back(add_work("forward", unit.forward));
+    added.unit_backward.push_back(add_work("backward", unit.backward));
   }
   return added;
 }
@@ -109,39 +103,34 @@ class ShapeWriter {
     add(std::ssize(numbers));
     shape_.insert(shape_.end(), numbers.begin(), numbers.end());
   }
-  void add(const std::vector<Piece>& pieces) {
-    add(std::ssize(pieces));
-    for (const Piece& piece : pieces) {
+  void add(const Stretch& stretch) {
+    add(std::ssize(stretch.pieces));
+    for (const Piece& piece : stretch.pieces) {
       add(piece.beside ? 1 : 0);
       add(piece.transfers);
     }
   }
   void add(const Step::Chunk& chunk) {
-    for (const auto* pieces : {&chunk.forward_pieces, &chunk.backward_pieces, &chunk.inputs_pieces,
-                               &chunk.weights_pieces, &chunk.paired_pieces}) {
-      add(*pieces);
-    }
+    for (const Stretch& pass : chunk.passes) add(pass);
     add(std::ssize(chunk.buckets));
     for (const GradientBucket& bucket : chunk.buckets) {
-      add(bucket.pieces);
-      add(bucket.transfer);
-      add_kernels(bucket.before);
+      add(bucket.backward);
       add_kernels(bucket.after);
-      add(std::ssize(bucket.further));
-      for (const GradientBucket::Stage& part : bucket.further) {
-        add(part.transfer);
-        add_kernels(part.kernels);
+      add(std::ssize(bucket.stages));
+      for (const GradientBucket::Stage& stage : bucket.stages) {
+        add(stage.transfer);
+        add_kernels(stage.kernels);
       }
     }
     add(std::ssize(chunk.gathers));
     for (const WeightGather& gather : chunk.gathers) {
       add(gather.transfers);
-      add(gather.pieces);
+      add(gather.forward);
     }
     add(std::ssize(chunk.units));
     for (const ShardedUnit& unit : chunk.units) {
-      add(unit.forward_pieces);
-      add(unit.backward_pieces);
+      add(unit.forward);
+      add(unit.backward);
       for (const int transfer : {unit.gather, unit.gather_backward, unit.scatter, unit.reduce}) add(transfer);
     }
   }

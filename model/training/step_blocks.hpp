@@ -11,7 +11,7 @@
 namespace foretrain {
 
 struct StepBlocks {
-  /// A stretch of a pass: one block, or a block for each piece.
+  /// A stretch: one block, or a block for each piece.
   struct Work {
     BlockId whole = -1;
     std::vector<BlockId> cut;
@@ -19,11 +19,11 @@ struct StepBlocks {
   };
   struct Bucket {
     Work backward;
-    BlockId before = -1, after = -1;  ///< kernels; −1 where there are none
-    std::vector<BlockId> further;     ///< kernels before each further transfer
+    std::vector<BlockId> stages;  ///< kernels before each transfer; −1 where there are none
+    BlockId after = -1;
   };
   struct Chunk {
-    Work forward, backward, inputs, weights, paired;
+    PerPass<Work> passes;
     std::vector<Bucket> buckets;
     std::vector<Work> gathered;  ///< parts of the first forward pass, where they wait for weights
     std::vector<Work> unit_forward, unit_backward;
@@ -41,7 +41,7 @@ struct StepBlocks {
  private:
   BlockId add(const char* name, Seconds duration, Category category, RecipePointer recipe = nullptr);
   void add_kernels(const Step::Chunk& chunk, Chunk& added);
-  Work add_work(const char* name, const Segment& time, const std::vector<Piece>& pieces, RecipePointer recipe);
+  Work add_work(const char* name, const Stretch& stretch);
   Chunk add_chunk(const Step::Chunk& chunk, bool split, bool gather_overlap);
 };
 

@@ -16,9 +16,9 @@ namespace {
 bool has_kernels(const Step::Lane& lane) {
   for (const Step::Chunk& chunk : lane.chunks) {
     for (const GradientBucket& bucket : chunk.buckets) {
-      if (bucket.before + bucket.after > Seconds(0.0)) return true;
-      for (const GradientBucket::Stage& part : bucket.further) {
-        if (part.kernels > Seconds(0.0)) return true;
+      if (bucket.after > Seconds(0.0)) return true;
+      for (const GradientBucket::Stage& stage : bucket.stages) {
+        if (stage.kernels > Seconds(0.0)) return true;
       }
     }
   }
@@ -85,16 +85,6 @@ TaskId StepGraphBuilder::add(BlockId block, ResourceId resource, std::vector<Tas
   return builder_.add_task({number_of(block), resource, micro_batch}, after);
 }
 
-namespace {
-
-const StepBlocks::Work& work_of_pass(const StepBlocks::Chunk& chunk, const PipelinePass& pass) {
-  if (!pass.backward) return pass.beside_next ? chunk.paired : chunk.forward;
-  if (pass.part == PipelinePass::Part::whole) return chunk.backward;
-  return pass.part == PipelinePass::Part::inputs ? chunk.inputs : chunk.weights;
-}
-
-}  // namespace
-
 bool StepGraphBuilder::is_cut(int stage) const {
   using Cut = Step::Lane::Cut;
   const Cut cut = step_.lanes[at_index(first_lane(stage))].cut;
@@ -158,9 +148,8 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_synchronised_backward(int stage,
       add_bucket(stage, pass.chunk, b, done);
     }
   } else {
-    done = add_work(stage, pass, std::move(after), [&](const auto& chunks) -> const Work& {
-      return work_of_pass(chunks[at_index(pass.chunk)], pass);
-    });
+    done = add_work(stage, pass, std::move(after),
+                    [&](const auto& chunks) -> const Work& { return chunks[at_index(pass.chunk)].passes[pass.kind]; });
     for (std::size_t b = 0; b < buckets; ++b) add_bucket(stage, pass.chunk, b, done);
   }
   if (is_last(stage, pass)) return done;
@@ -188,14 +177,14 @@ void StepGraphBuilder::wait_for_companions(int stage, AfterPerLane& after) const
 
 /// What the pass waits for beside its place in the order; false where that is not there yet.
 bool StepGraphBuilder::add_inputs(int stage, const PipelinePass& pass, AfterPerLane& after) const {
-  if (pass.part == PipelinePass::Part::weights) return true;  // behind the other part on the same stream
-  const auto from = pass.backward ? placement_.next(stage, pass.chunk) : placement_.previous(stage, pass.chunk);
+  if (pass.kind == PassKind::weights) return true;  // behind the other part on the same stream
+  const auto from = pass.backward() ? placement_.next(stage, pass.chunk) : placement_.previous(stage, pass.chunk);
   const std::size_t number = at(pass.chunk, pass.micro_batch);
   for (std::size_t i = 0; i < after.size(); ++i) {
     const std::size_t lane = lane_in(stage, i);
-    if (pass.backward && forward_[lane][number] >= 0) after[i].push_back(forward_[lane][number]);
+    if (pass.backward() && forward_[lane][number] >= 0) after[i].push_back(forward_[lane][number]);
     if (!from) continue;
-    const TaskId arrival = (pass.backward ? gradient_input_ : input_)[lane][number];
+    const TaskId arrival = (pass.backward() ? gradient_input_ : input_)[lane][number];
     if (arrival < 0) return false;
     after[i].push_back(arrival);
   }
@@ -220,21 +209,20 @@ bool StepGraphBuilder::advance(int stage, std::span<const PipelinePass> passes) 
   PerLane done;
   if (!chunk.units.empty()) {
     done = add_sharded(stage, pass, after);
-  } else if (!pass.backward && weights_awaited_[at_index(stage)][at_index(pass.chunk)]) {
+  } else if (!pass.backward() && weights_awaited_[at_index(stage)][at_index(pass.chunk)]) {
     done = add_first_forward(stage, pass, std::move(after));
     weights_awaited_[at_index(stage)][at_index(pass.chunk)] = false;
   } else if (pass.makes_weight_gradients() && (last ? step_.overlap : step_.every_micro_batch)) {
     done = add_synchronised_backward(stage, pass, std::move(after));
   } else {
-    done = add_work(stage, pass, std::move(after), [&](const auto& chunks) -> const Work& {
-      return work_of_pass(chunks[at_index(pass.chunk)], pass);
-    });
+    done = add_work(stage, pass, std::move(after),
+                    [&](const auto& chunks) -> const Work& { return chunks[at_index(pass.chunk)].passes[pass.kind]; });
   }
   for (std::size_t i = 0; i < done.size(); ++i) {
     const std::size_t lane = lane_in(stage, i);
     previous_pass_[lane] = done[i];
     for (const PipelinePass& ended : passes) {
-      if (ended.backward) {
+      if (ended.backward()) {
         result_.last_backward[lane] = done[i];
       } else {
         forward_[lane][at(ended.chunk, ended.micro_batch)] = done[i];
@@ -285,7 +273,7 @@ StepTasks StepGraphBuilder::run() && {
     const std::size_t left_before = left;
     for (std::size_t s = 0; s < order.size(); ++s) {
       while (position[s] < order[s].size()) {
-        const std::size_t together = order[s][position[s]].beside_next ? 2 : 1;
+        const std::size_t together = order[s][position[s]].kind == PassKind::paired ? 2 : 1;
         if (!advance(static_cast<int>(s), std::span(order[s]).subspan(position[s], together))) break;
         position[s] += together;
         left -= together;

@@ -82,7 +82,7 @@ void StepGraphBuilder::synchronise(std::size_t bucket, const std::vector<ReadyOn
     }
   }
   const GradientBucket& first = step_.lanes[first_lane_here].chunks[at_index(ready.front().chunk)].buckets[bucket];
-  if (first.transfer < 0) return;
+  if (first.stages.empty()) return;
   const auto kernels = [&](std::size_t i, BlockId block) {
     if (block >= 0) last[i] = add(block, streams_[first_lane_here + i].gradient_kernels, {last[i]});
   };
@@ -91,11 +91,9 @@ void StepGraphBuilder::synchronise(std::size_t bucket, const std::vector<ReadyOn
     for (const TaskId task : last) after.push_back({task});
     last = add_transfer(stage, index, Traffic::gradients, after);
   };
-  for (const auto& [i, own] : buckets) kernels(i, own->before);
-  transfer(first.transfer);
-  for (std::size_t k = 0; k < first.further.size(); ++k) {
-    for (const auto& [i, own] : buckets) kernels(i, own->further[k]);
-    transfer(first.further[k].transfer);
+  for (std::size_t k = 0; k < first.stages.size(); ++k) {
+    for (const auto& [i, own] : buckets) kernels(i, own->stages[k]);
+    transfer(first.stages[k].transfer);
   }
   for (const auto& [i, own] : buckets) {
     kernels(i, own->after);
@@ -105,18 +103,18 @@ void StepGraphBuilder::synchronise(std::size_t bucket, const std::vector<ReadyOn
 
 /// The neighbour sees the pass once its activations (or their gradients) have arrived there.
 void StepGraphBuilder::send(int stage, const PipelinePass& pass, const PerLane& done) {
-  if (pass.part == PipelinePass::Part::weights) return;
-  const auto target = pass.backward ? placement_.previous(stage, pass.chunk) : placement_.next(stage, pass.chunk);
+  if (pass.kind == PassKind::weights) return;
+  const auto target = pass.backward() ? placement_.previous(stage, pass.chunk) : placement_.next(stage, pass.chunk);
   if (!target) return;
-  std::vector<std::vector<TaskId>>& input = pass.backward ? gradient_input_ : input_;
+  std::vector<std::vector<TaskId>>& input = pass.backward() ? gradient_input_ : input_;
   const std::size_t arrival = at(target->chunk, pass.micro_batch);
   if (target->stage == stage) {
     for (std::size_t i = 0; i < done.size(); ++i) input[lane_in(stage, i)][arrival] = done[i];
     return;
   }
-  const int hop = pass.backward ? step_.activation_gradients[step_.hop_index(target->stage, target->chunk)]
-                                : step_.activations[step_.hop_index(stage, pass.chunk)];
-  const bool to_previous = pass.backward != placement_.reversed(pass.chunk);
+  const int hop = pass.backward() ? step_.activation_gradients[step_.hop_index(target->stage, target->chunk)]
+                                  : step_.activations[step_.hop_index(stage, pass.chunk)];
+  const bool to_previous = pass.backward() != placement_.reversed(pass.chunk);
   const std::vector<Step::Transfer::Part>& parts = step_.transfers[at_index(hop)].parts;
   for (std::size_t p = 0; p < parts.size(); ++p) {
     std::vector<TaskId> sent;

@@ -12,7 +12,7 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_sharded(int stage, const Pipelin
   std::vector<PerLane> tasks;
   AfterPerLane ends(lanes);
   PerLane worked(lanes, -1);  // on the unit before; what runs beside the work is on streams that do not know of it
-  for (const ShardedUnit::Pass& part : sharded_order(chunk_of(stage, pass.chunk).units, pass.backward)) {
+  for (const ShardedUnit::Pass& part : sharded_order(chunk_of(stage, pass.chunk).units, pass.backward())) {
     const ShardedUnit& unit = chunk_of(stage, pass.chunk).units[at_index(part.unit)];
     AfterPerLane needs = after;
     for (std::size_t i = 0; i < lanes; ++i) {
@@ -22,12 +22,12 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_sharded(int stage, const Pipelin
       for (std::size_t i = 0; i < lanes; ++i) needs[i].push_back(worked[i]);
       tasks.push_back(add_work(stage, pass, std::move(needs), [&](const auto& chunks) -> const Work& {
         const StepBlocks::Chunk& own = chunks[at_index(pass.chunk)];
-        return (pass.backward ? own.unit_backward : own.unit_forward)[at_index(part.unit)];
+        return (pass.backward() ? own.unit_backward : own.unit_forward)[at_index(part.unit)];
       }));
       worked = tasks.back();
     } else {
       const bool among_copies = part.kind == ShardedUnit::Pass::Kind::reduce;
-      const int gather = pass.backward ? unit.gather_backward : unit.gather;
+      const int gather = pass.backward() ? unit.gather_backward : unit.gather;
       const int transfer = among_copies                                    ? unit.reduce
                            : part.kind == ShardedUnit::Pass::Kind::scatter ? unit.scatter
                                                                            : gather;
@@ -66,7 +66,7 @@ void StepGraphBuilder::gather_before_passes(const std::vector<std::vector<Pipeli
   for (int stage = 0; stage < stages_; ++stage) {
     std::vector<bool>& awaited = weights_awaited_[at_index(stage)];
     for (const PipelinePass& pass : orders[at_index(stage)]) {
-      if (pass.backward || awaited[at_index(pass.chunk)] || chunk_of(stage, pass.chunk).gathers.empty()) continue;
+      if (pass.backward() || awaited[at_index(pass.chunk)] || chunk_of(stage, pass.chunk).gathers.empty()) continue;
       awaited[at_index(pass.chunk)] = true;
       gather_weights(stage, pass.chunk, nothing);
     }

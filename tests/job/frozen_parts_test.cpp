@@ -78,7 +78,7 @@ TEST_CASE("frozen weights are gathered like others, and nothing of them is scatt
     CHECK(units[i].gather >= 0);
     CHECK(units[i].gather_backward < 0);
     CHECK(units[i].scatter < 0);
-    CHECK(units[i].backward.total() == Seconds(0.0));
+    CHECK(units[i].backward.time.total() == Seconds(0.0));
   }
   for (std::size_t i = 27; i < 27 + 32; ++i) {
     CHECK(units[i].gather >= 0);
@@ -100,7 +100,7 @@ TEST_CASE("replicas with longer samples are waited for, once a step or in every 
   const auto excess = [](const Built& built) {
     Seconds passes;
     const Step::Chunk& chunk = built.step.lanes[0].chunks[0];
-    passes += chunk.forward.total() + chunk.backward.total();
+    passes += chunk.both_ways();
     return built.step.slowest_replica / (passes * 2.0);
   };
   CHECK(excess(each) > 0.3);

@@ -142,7 +142,7 @@ TEST_CASE("the first stage holds as many micro-batches as there are stages, or a
   const auto most_in_flight = [](PipelineSchedule schedule, int stages, int stage, int micro_batches) {
     int now = 0, most = 0;
     for (const PipelinePass& pass : pipeline_order(schedule, stages, stage, 1, micro_batches)) {
-      now += pass.backward ? -1 : 1;
+      now += pass.backward() ? -1 : 1;
       most = std::max(most, now);
     }
     return most;

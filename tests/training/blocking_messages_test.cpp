@@ -18,10 +18,10 @@ Step step_of(int stages, int micro_batches, double hop, bool blocking, bool over
     Step::Lane lane;
     lane.stage = stage;
     Step::Chunk chunk;
-    chunk.forward.compute = Seconds(1.0);
-    chunk.backward.compute = Seconds(2.0);
+    chunk.passes[PassKind::forward].time.compute = Seconds(1.0);
+    chunk.passes[PassKind::backward].time.compute = Seconds(2.0);
     GradientBucket bucket;  // which nobody shares
-    bucket.backward = chunk.backward;
+    bucket.backward.time = chunk.passes[PassKind::backward].time;
     chunk.buckets.push_back(bucket);
     lane.chunks.push_back(chunk);
     step.lanes.push_back(lane);

@@ -110,10 +110,10 @@ TEST_CASE("the optimizer waits until the weights that it will change are copied"
   // Passes of 3 s, then 1 s of updates; a copy of 2 s is done before, one of 10 s holds the update up.
   Step step;
   Step::Chunk chunk;
-  chunk.forward = {Seconds(1.0), Seconds(0.0), Seconds(0.0)};
-  chunk.backward = {Seconds(2.0), Seconds(0.0), Seconds(0.0)};
+  chunk.passes[PassKind::forward].time = {Seconds(1.0), Seconds(0.0), Seconds(0.0)};
+  chunk.passes[PassKind::backward].time = {Seconds(2.0), Seconds(0.0), Seconds(0.0)};
   GradientBucket bucket;
-  bucket.backward = chunk.backward;
+  bucket.backward.time = chunk.passes[PassKind::backward].time;
   chunk.buckets.push_back(bucket);
   step.lanes.resize(1);
   step.lanes.front().chunks.push_back(chunk);

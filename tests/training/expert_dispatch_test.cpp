@@ -68,13 +68,13 @@ TEST_CASE("hidden tokens need kernels to hide behind") {
   CHECK(of_two > step({"plan.expert_overlap=true"}) / step({}));
   const std::vector<std::string> slow = {"cluster.network.nic_bandwidth=20 Gbit/s"};
   const BuiltStep b(experts(with(slow, "plan.expert_overlap=true"))), exposed(experts(slow));
-  const Step::Chunk &hidden = b.step.lanes.front().chunks.front(), &waits = exposed.step.lanes.front().chunks.front();
-  CHECK(hidden.forward.total() < waits.forward.total());
-  CHECK(hidden.forward.communication > Seconds(0.0));
-  CHECK((waits.forward.communication - hidden.forward.communication).value() <=
-        hidden.forward.compute.value() * 1.0001);
+  const Segment hidden = b.step.lanes.front().chunks.front().time(PassKind::forward),
+                waits = exposed.step.lanes.front().chunks.front().time(PassKind::forward);
+  CHECK(hidden.total() < waits.total());
+  CHECK(hidden.communication > Seconds(0.0));
+  CHECK((waits.communication - hidden.communication).value() <= hidden.compute.value() * 1.0001);
   // Beside tokens kernels take longer.
-  CHECK(hidden.forward.compute > waits.forward.compute);
+  CHECK(hidden.compute > waits.compute);
 }
 
 TEST_CASE("forwarded tokens cross no spine of a rail fabric, others do") {
@@ -102,7 +102,7 @@ TEST_CASE("imbalance loads kernels and network") {
   // Of the same kernels, the exchanges take up to 1.5 times as long.
   const auto inside = [](const std::vector<std::string>& changes) {
     const BuiltStep b(experts(changes));
-    return b.step.lanes.front().chunks.front().forward;
+    return b.step.lanes.front().chunks.front().passes[PassKind::forward].time;
   };
   const Segment even = inside({"plan.expert_dispatch=all_to_all"}),
                 hot = inside({"plan.expert_dispatch=all_to_all", "workload.train.model.expert_imbalance=1.5"});

@@ -54,7 +54,7 @@ TEST_CASE("Megatron-LM runs a whole layer again, PyTorch's checkpoint stops befo
     const LayerCost cost = p.pricer.price(p.block);
     std::vector<Operator> again = p.block.forward;
     if (trainer != "megatron") again.resize(again.size() - 2);  // "ffn down" and "ffn residual"
-    CHECK(cost.recompute_kernels.value() == Approx(p.pricer.kernels(again).value()));
+    CHECK(cost.recompute.kernels.value() == Approx(p.pricer.kernels(again).value()));
   }
 }
 
@@ -65,7 +65,7 @@ TEST_CASE("a sharded layer concatenates and divides its gradients: eight bytes p
   const Step step = build_step(p.scenario, p.train, p.model, p.topology);
   LayerPricer pricer(p.scenario, p.train);
   const ShardedUnit& unit = step.lanes[0].chunks[0].units[1];
-  const Seconds own = pricer.price(p.block).backward().compute;
+  const Seconds own = pricer.price(p.block).whole_backward().segment().compute;
   const auto time = [&](int transfer) {
     return step.transfers[static_cast<std::size_t>(transfer)].parts.front().uncontended;
   };
@@ -75,7 +75,7 @@ TEST_CASE("a sharded layer concatenates and divides its gradients: eight bytes p
       p.scenario.cluster.node.gpu.memory_bandwidth * p.scenario.calibration.streaming.bandwidth_efficiency;
   const Seconds copies = Bytes(8.0 * p.block.parameters) / memory * stretch_of(p);
   // 6 % for the kernels' start and for what the L2 still holds.
-  CHECK((unit.backward.compute - own - slowed).value() == Approx(copies.value()).epsilon(0.06));
+  CHECK((unit.backward.time.compute - own - slowed).value() == Approx(copies.value()).epsilon(0.06));
 }
 
 TEST_CASE("FSDP2 copies a layer's weights out of the gathered buffer before each pass") {
@@ -86,14 +86,14 @@ TEST_CASE("FSDP2 copies a layer's weights out of the gathered buffer before each
   const double copies = (Bytes(4.0 * p.block.parameters) / memory).value() * stretch_of(p);
   const LayerCost cost = p.pricer.price(p.block);
   // 10 % for the kernels' start and for what the L2 still holds.
-  CHECK((cost.forward_kernels - p.pricer.kernels(p.block.forward)).value() == Approx(copies).epsilon(0.10));
-  CHECK((cost.backward_kernels - p.pricer.kernels(p.block.backward)).value() == Approx(copies).epsilon(0.10));
+  CHECK((cost.forward.kernels - p.pricer.kernels(p.block.forward)).value() == Approx(copies).epsilon(0.10));
+  CHECK((cost.backward.kernels - p.pricer.kernels(p.block.backward)).value() == Approx(copies).epsilon(0.10));
   // Weights that are not trained are gathered and copied as well.
   Layer frozen = p.block;
   frozen.frozen_parameters = p.block.parameters;
-  const Seconds twice = p.pricer.price(frozen).forward_kernels - p.pricer.kernels(p.block.forward);
+  const Seconds twice = p.pricer.price(frozen).forward.kernels - p.pricer.kernels(p.block.forward);
   CHECK(twice.value() == Approx(2.0 * copies).epsilon(0.10));
   const Priced whole({"plan.zero=3"});
-  CHECK(whole.pricer.price(whole.block).forward_kernels.value() ==
+  CHECK(whole.pricer.price(whole.block).forward.kernels.value() ==
         Approx(whole.pricer.kernels(whole.block.forward).value()));
 }

@@ -22,7 +22,8 @@ struct Built {
   }
   [[nodiscard]] const Step::Lane& stage() const { return step.lanes.front(); }
   [[nodiscard]] Seconds passes() const {
-    return stage().chunks.front().forward.total() + stage().chunks.front().backward.total();
+    return stage().chunks.front().passes[PassKind::forward].time.total() +
+           stage().chunks.front().passes[PassKind::backward].time.total();
   }
   Scenario scenario;
   Topology topology;
@@ -48,7 +49,7 @@ TEST_CASE("an offloaded update is as fast as the host's memory") {
   CHECK(offloaded.stage().optimizer.compute.value() == Approx(offloaded.parameters * 34 / 409.6e9).epsilon(0.005));
   // Gradients, 14 GB, are copied out beside the backward pass; what sticks out is waited for.
   const Seconds copy = Bytes(2 * offloaded.parameters) / offload_bandwidth(offloaded.topology);
-  const Seconds backward = offloaded.stage().chunks.front().backward.total();
+  const Seconds backward = offloaded.stage().chunks.front().passes[PassKind::backward].time.total();
   const double sticks_out = std::max((copy - backward).value(), 0.0);
   CHECK(offloaded.stage().optimizer.communication.value() == Approx(sticks_out).epsilon(1e-6));
   // Thirty-two samples hide the copy altogether.
@@ -74,7 +75,7 @@ TEST_CASE("copies of an offloaded update stick out beside the gathers of ZeRO-1,
   };
   CHECK(gathered(offloaded) == gathered(on_gpu));
   const Seconds copy = Bytes(2 * offloaded.parameters / 8) / offload_bandwidth(offloaded.topology);
-  const Seconds backward = lane.chunks.front().backward.total();
+  const Seconds backward = lane.chunks.front().passes[PassKind::backward].time.total();
   const double sticks_out = std::max((copy - backward).value(), 0.0);
   CHECK(lane.optimizer.communication.value() == Approx(sticks_out).margin(1e-12));
 }
@@ -84,12 +85,15 @@ TEST_CASE("weights in host memory cross the bus twice a pass") {
   const Built resident({"plan.offload=none"});
   const Built streamed({"plan.offload=parameters"});
   const Seconds copy = Bytes(2 * streamed.parameters) / offload_bandwidth(streamed.topology);
-  CHECK(streamed.stage().chunks.front().forward.total().value() == Approx(copy.value()).epsilon(0.05));
+  CHECK(streamed.stage().chunks.front().passes[PassKind::forward].time.total().value() ==
+        Approx(copy.value()).epsilon(0.05));
   CHECK(resident.passes() < streamed.passes());
   // Recomputed kernels hide copies as the backward pass' own do: as long as the forward pass, but for its last product.
   const Built kept({"plan.offload=parameters", "workload.train.recompute=none"});
-  const Seconds less = kept.stage().chunks.front().backward.copies - streamed.stage().chunks.front().backward.copies;
-  CHECK(less.value() == Approx(resident.stage().chunks.front().forward.compute.value()).epsilon(0.2));
+  const Seconds less = kept.stage().chunks.front().passes[PassKind::backward].time.copies -
+                       streamed.stage().chunks.front().passes[PassKind::backward].time.copies;
+  CHECK(less.value() ==
+        Approx(resident.stage().chunks.front().passes[PassKind::forward].time.compute.value()).epsilon(0.2));
   // Where kernels take longer than the copies nothing is added.
   const std::vector<std::string> many = {"workload.train.global_batch=32", "workload.train.micro_batch=32"};
   std::vector<std::string> many_streamed = many;
@@ -102,15 +106,15 @@ TEST_CASE("weights in host memory cross the bus twice a pass") {
 TEST_CASE("a pass that is cut into pieces waits for its copies as a whole one does") {
   // 2 s of kernels, 0.5 s of collectives, which are transfers of their own, 0.3 s of copies that stick out, 0.1 s of
   // dispatch: the pieces hold 2 + 0.3 + 0.1 s.
-  Segment pass{Seconds(2.0), Seconds(0.8), Seconds(0.1), Seconds(0.3)};
-  std::vector<Piece> pieces = {{Seconds(0.5), {0}, false}, {Seconds(0.5), {}, false}};
-  fit_pieces(pieces, pass);
+  Stretch pass{{Seconds(2.0), Seconds(0.8), Seconds(0.1), Seconds(0.3)},
+               {{Seconds(0.5), {0}, false}, {Seconds(0.5), {}, false}}};
+  fit_pieces(pass);
   Seconds sum;
-  for (const Piece& piece : pieces) sum += piece.work;
+  for (const Piece& piece : pass.pieces) sum += piece.work;
   CHECK(sum.value() == Approx(2.4));
   // A layer says which part of what it waits for are copies.
   const Built streamed({"plan.offload=parameters"});
-  const Segment forward = streamed.stage().chunks.front().forward;
+  const Segment forward = streamed.stage().chunks.front().passes[PassKind::forward].time;
   CHECK(forward.copies > Seconds(0.0));
   CHECK(forward.copies.value() == Approx(forward.communication.value()));  // one GPU: no collectives
 }

@@ -41,11 +41,12 @@ Step step_of(PipelineSchedule schedule, int stages, int interleave, int micro_ba
     lane.stage = stage;
     for (int k = 0; k < placement.chunks(); ++k) {
       Step::Chunk chunk;
-      chunk.forward = compute(times.forward / interleave);
-      chunk.inputs = compute(times.inputs / interleave);
-      chunk.weights = compute(times.weights / interleave);
-      chunk.backward = compute((times.inputs + times.weights) / interleave);
-      chunk.paired = compute(times.paired.value_or(times.forward + times.inputs + times.weights));
+      chunk.passes[PassKind::forward].time = compute(times.forward / interleave);
+      chunk.passes[PassKind::inputs].time = compute(times.inputs / interleave);
+      chunk.passes[PassKind::weights].time = compute(times.weights / interleave);
+      chunk.passes[PassKind::backward].time = compute((times.inputs + times.weights) / interleave);
+      chunk.passes[PassKind::paired].time =
+          compute(times.paired.value_or(times.forward + times.inputs + times.weights));
       lane.chunks.push_back(chunk);
     }
     step.lanes.push_back(lane);
@@ -73,7 +74,7 @@ double bubble_of(const Step& step) { return breakdown_of(step, uncontended_times
 int most_in_flight(PipelineSchedule schedule, int stages, int stage, int interleave, int micro_batches) {
   int now = 0, most = 0;
   for (const PipelinePass& pass : pipeline_order(schedule, stages, stage, interleave, micro_batches)) {
-    now += pass.backward ? (pass.makes_weight_gradients() ? -1 : 0) : 1;
+    now += pass.backward() ? (pass.makes_weight_gradients() ? -1 : 0) : 1;
     most = std::max(most, now);
   }
   return most;
@@ -133,7 +134,7 @@ TEST_CASE("DualPipe idles for (p / 2 - 1)(F&B + B - 3 W)") {
   const StepGraph::Times times = uncontended_times(step_of(dualpipe, 8, 1, 24, {1.0, 1.0, 1.0, 2.4}));
   // The stages in the middle have the longest bubble. All 24 pairs there take 3 s, but for those that run together.
   const std::vector<PipelinePass> order = pipeline_order(dualpipe, 8, 3, 1, 24);
-  const auto together = static_cast<double>(std::ranges::count(order, true, &PipelinePass::beside_next));
+  const auto together = static_cast<double>(std::ranges::count(order, PassKind::paired, &PipelinePass::kind));
   CHECK(together > 12);
   CHECK(times.backward_done.value() - 24 * 3.0 + together * 0.6 == Approx(6.0 - 1.8));
 }
@@ -143,14 +144,13 @@ TEST_CASE("a stage does each pass of each micro-batch once: whole, or the inputs
     for (const int stages : {2, 4, 6}) {
       for (const int micro_batches : {2 * stages, 2 * stages + 6}) {
         for (int stage = 0; stage < stages; ++stage) {
-          using Part = PipelinePass::Part;
-          std::map<std::pair<int, int>, std::vector<Part>> backward;
+          std::map<std::pair<int, int>, std::vector<PassKind>> backward;
           std::map<std::pair<int, int>, int> forward;
           for (const PipelinePass& pass : pipeline_order(schedule, stages, stage, interleave, micro_batches)) {
             const std::pair key(pass.chunk, pass.micro_batch);
-            if (pass.backward) {
+            if (pass.backward()) {
               CHECK(forward[key] == 1);
-              backward[key].push_back(pass.part);
+              backward[key].push_back(pass.kind);
             } else {
               ++forward[key];
             }
@@ -159,8 +159,8 @@ TEST_CASE("a stage does each pass of each micro-batch once: whole, or the inputs
           CHECK(static_cast<int>(forward.size()) == micro_batches * interleave);
           for (const auto& [key, count] : forward) {
             CHECK(count == 1);
-            const bool whole = backward[key] == std::vector{Part::whole};
-            CHECK((whole ? schedule == dualpipe : backward[key] == std::vector{Part::inputs, Part::weights}));
+            const bool whole = backward[key] == std::vector{PassKind::backward};
+            CHECK((whole ? schedule == dualpipe : backward[key] == std::vector{PassKind::inputs, PassKind::weights}));
           }
         }
       }
@@ -244,9 +244,11 @@ TEST_CASE("a layer's backward pass falls into its products' two gradients, nothi
   // In a step: two layers a stage, whose passes carry the same kernels; the dispatch of none is in the way.
   const BuiltStep split = built({"plan.schedule=zero_bubble"});
   const Step::Chunk& chunk = split.step.lanes[2].chunks.front();
-  CHECK(chunk.weights.compute.value() == Approx(2.0 * late.value()));
-  CHECK((chunk.inputs.compute + chunk.weights.compute).value() == Approx(chunk.backward.compute.value()));
-  CHECK(chunk.backward.compute.value() == Approx(whole.step.lanes[2].chunks.front().backward.compute.value()));
+  CHECK(chunk.passes[PassKind::weights].time.compute.value() == Approx(2.0 * late.value()));
+  CHECK((chunk.passes[PassKind::inputs].time.compute + chunk.passes[PassKind::weights].time.compute).value() ==
+        Approx(chunk.passes[PassKind::backward].time.compute.value()));
+  CHECK(chunk.passes[PassKind::backward].time.compute.value() ==
+        Approx(whole.step.lanes[2].chunks.front().passes[PassKind::backward].time.compute.value()));
 }
 
 TEST_CASE("gradients are ready when those of weights are: what is synchronised after ZB's last pass") {
@@ -254,8 +256,8 @@ TEST_CASE("gradients are ready when those of weights are: what is synchronised a
   const BuiltStep split = built({"plan.schedule=zero_bubble"});
   for (const Step::Lane& lane : split.step.lanes) {
     Seconds sum;
-    for (const GradientBucket& bucket : lane.chunks.front().buckets) sum += bucket.backward.compute;
-    const Seconds alone = lane.chunks.front().weights.compute;
+    for (const GradientBucket& bucket : lane.chunks.front().buckets) sum += bucket.backward.time.compute;
+    const Seconds alone = lane.chunks.front().passes[PassKind::weights].time.compute;
     CHECK(sum >= alone);  // and what the transfers beside it slow it down by
     CHECK(sum < alone * (1.0 + split.scenario.calibration.collective.overlap_slowdown) + Seconds(1e-9));
   }
@@ -321,7 +323,7 @@ TEST_CASE("a forward and a backward pass together hide each other's collectives 
   // which 0.25 s stick out.
   const PassWork forward{Seconds(3.0), Seconds(0.0), Seconds(2.0), {7}, 0.25};
   const PassWork backward{Seconds(5.0), Seconds(0.0), Seconds(4.0), {8, 9}, 0.25};
-  const auto [time, pieces] = paired(forward, backward);
+  const auto [time, pieces, recipe] = paired(forward, backward);
   CHECK(time.compute.value() == Approx(5.5 + 3.75));
   CHECK(time.communication.value() == Approx(0.25));
   CHECK(time.host.value() == 0.0);

@@ -108,10 +108,10 @@ TEST_CASE("ZeRO-1 and 2 over a shard: reduce-scatter inside, then all-reduce of 
     // One bucket of all gradients in fp32; bf16 weights.
     const GradientBucket& bucket = hybrid.step.lanes.front().chunks.front().buckets.front();
     const double parameters = hybrid.step.parameters_per_gpu;
-    CHECK(time_of(hybrid, bucket.transfer) ==
+    REQUIRE(bucket.stages.size() == 2);
+    CHECK(time_of(hybrid, bucket.stages.front().transfer) ==
           Approx(time_of(hybrid, reduce_scatter, 4.0 * parameters, Groups::neighbours)));
-    REQUIRE(bucket.further.size() == 1);
-    CHECK(time_of(hybrid, bucket.further.front().transfer) ==
+    CHECK(time_of(hybrid, bucket.stages.back().transfer) ==
           Approx(time_of(hybrid, all_reduce, 4.0 * parameters / 8, Groups::far)));
     const std::vector<int>& gathers = hybrid.step.lanes.front().chunks.front().gathers.front().transfers;
     REQUIRE(gathers.size() == 1);
@@ -146,7 +146,7 @@ TEST_CASE("copies of a shard reduce on a stream of their own, after the scatter"
     return static_cast<int>(step.transfers.size()) - 1;
   };
   ShardedUnit unit;
-  unit.backward = {Seconds(1.0), Seconds(0.0), Seconds(0.0)};
+  unit.backward.time = {Seconds(1.0), Seconds(0.0), Seconds(0.0)};
   unit.scatter = transfer(0.5);
   unit.reduce = transfer(2.0);
   Step::Chunk chunk;

@@ -28,8 +28,8 @@ int add_transfer(Step& step, double seconds, std::vector<int> lanes) {
 
 GradientBucket bucket_of(double backward, int transfer) {
   GradientBucket bucket;
-  bucket.backward = compute(backward);
-  bucket.transfer = transfer;
+  bucket.backward.time = compute(backward);
+  if (transfer >= 0) bucket.stages.push_back({Seconds(0.0), transfer});
   bucket.gradients = Bytes(1.0);
   return bucket;
 }
@@ -40,8 +40,8 @@ Step data_parallel_step(int buckets, double forward, double bucket_backward, dou
   step.overlap = overlap;
   step.lanes.resize(1);
   Step::Chunk chunk;
-  chunk.forward = compute(forward);
-  chunk.backward = compute(bucket_backward * buckets);
+  chunk.passes[PassKind::forward].time = compute(forward);
+  chunk.passes[PassKind::backward].time = compute(bucket_backward * buckets);
   const int transfer = add_transfer(step, bucket_transfer, {0});
   for (int b = 0; b < buckets; ++b) chunk.buckets.push_back(bucket_of(bucket_backward, transfer));
   step.lanes[0].chunks.push_back(chunk);
@@ -63,10 +63,10 @@ Step pipeline_step(int stages, int interleave, int micro_batches, double forward
     stage.stage = s;
     for (int v = 0; v < placement.chunks(); ++v) {
       Step::Chunk chunk;
-      chunk.forward = compute(forward);
-      chunk.backward = compute(backward);
-      chunk.inputs = chunk.weights = compute(backward / 2);
-      chunk.paired = compute(forward + backward);
+      chunk.passes[PassKind::forward].time = compute(forward);
+      chunk.passes[PassKind::backward].time = compute(backward);
+      chunk.passes[PassKind::inputs].time = chunk.passes[PassKind::weights].time = compute(backward / 2);
+      chunk.passes[PassKind::paired].time = compute(forward + backward);
       stage.chunks.push_back(chunk);
     }
     step.lanes.push_back(stage);
@@ -97,12 +97,12 @@ Step random_step(std::mt19937& random) {
   for (Step::Lane& stage : step.lanes) {
     stage.optimizer = compute(time(random));
     for (Step::Chunk& chunk : stage.chunks) {
-      chunk.forward = compute(time(random));
+      chunk.passes[PassKind::forward].time = compute(time(random));
       if (sharded) {
         for (int u = pick(1, 6); u > 0; --u) {
           ShardedUnit unit;
-          unit.forward = compute(time(random));
-          unit.backward = compute(time(random));
+          unit.forward.time = compute(time(random));
+          unit.backward.time = compute(time(random));
           unit.gather = add_transfer(step, time(random), {stage.stage});
           if (pick(0, 1) == 1) unit.gather_backward = unit.gather;
           if (pick(0, 1) == 1) unit.scatter = add_transfer(step, time(random), {stage.stage});
@@ -110,10 +110,10 @@ Step random_step(std::mt19937& random) {
         }
         continue;
       }
-      if (step.gather_overlap) chunk.forward = {};
+      if (step.gather_overlap) chunk.passes[PassKind::forward].time = {};
       for (int g = step.gather_overlap ? pick(1, 3) : pick(0, 3); g > 0; --g) {
-        WeightGather gather{{add_transfer(step, time(random), {stage.stage})}, compute(time(random)), {}};
-        if (step.gather_overlap) chunk.forward += gather.forward;
+        WeightGather gather{{add_transfer(step, time(random), {stage.stage})}, {compute(time(random))}};
+        if (step.gather_overlap) chunk.passes[PassKind::forward].time += gather.forward.time;
         chunk.gathers.push_back(gather);
       }
       Segment total;
@@ -122,18 +122,18 @@ Step random_step(std::mt19937& random) {
             bucket_of(time(random), pick(0, 3) == 0 ? -1 : add_transfer(step, time(random), {stage.stage})));
         GradientBucket& bucket = chunk.buckets.back();
         if (!compressed) {
-          total += bucket.backward;
+          total += bucket.backward.time;
           continue;
         }
-        if (pick(0, 1) == 1) bucket.before = Seconds(time(random));
+        if (pick(0, 1) == 1 && !bucket.stages.empty()) bucket.stages.front().kernels = Seconds(time(random));
         for (int part = pick(0, 2); part > 0; --part) {
-          bucket.further.push_back(
+          bucket.stages.push_back(
               {Seconds(pick(0, 1) * time(random)), add_transfer(step, time(random), {stage.stage})});
         }
         if (pick(0, 1) == 1) bucket.after = Seconds(time(random));
-        total += chunk.buckets.back().backward;
+        total += chunk.buckets.back().backward.time;
       }
-      chunk.backward = total;
+      chunk.passes[PassKind::backward].time = total;
     }
   }
   step.gradient_norm = Seconds(time(random));
@@ -204,7 +204,7 @@ TEST_CASE("a compressed bucket is sent, worked on, sent again and restored, one 
   // bucket is ready at 4 s, when the first one's second transfer has still 0.25 s to go: 4.25 + 1.25 + 0.125.
   Step step = data_parallel_step(2, 2.0, 1.0, 0.5, true);
   for (GradientBucket& bucket : step.lanes[0].chunks[0].buckets) {
-    bucket.further.push_back({Seconds(0.25), bucket.transfer});
+    bucket.stages.push_back({Seconds(0.25), bucket.stages.front().transfer});
     bucket.after = Seconds(0.125);
   }
   CHECK(uncontended_times(step).synchronised.value() == Approx(5.625));
@@ -265,8 +265,8 @@ TEST_CASE("a stage works on every micro-batch of every chunk once forward and on
                                                  : PipelineSchedule::one_forward_one_backward;
           std::set<std::tuple<bool, int, int>> seen;
           for (const PipelinePass& pass : pipeline_order(schedule, stages, s, interleave, micro_batches)) {
-            CHECK(seen.insert({pass.backward, pass.chunk, pass.micro_batch}).second);
-            if (pass.backward) CHECK(seen.count({false, pass.chunk, pass.micro_batch}) == 1);
+            CHECK(seen.insert({pass.backward(), pass.chunk, pass.micro_batch}).second);
+            if (pass.backward()) CHECK(seen.count({false, pass.chunk, pass.micro_batch}) == 1);
           }
           CHECK(static_cast<int>(seen.size()) == 2 * interleave * micro_batches);
         }

@@ -96,19 +96,19 @@ TEST_CASE("a chunked collective is exposed where all but one of its product's ch
   calls.forward.behind = {{0, 0.3}, {1, 0.4}};
   calls.forward.between = {2};
   LayerCost cost;
-  cost.forward_kernels = Seconds(10.0);
+  cost.forward.kernels = Seconds(10.0);
   cost = LayerPricer(scenario, train).on_lane(cost, calls, 1.0, 0, transfers);
-  CHECK(cost.forward_kernels.value() == Approx(11.5));
-  CHECK(cost.forward_collectives.value() == Approx(0.4 + 1.0));
+  CHECK(cost.forward.kernels.value() == Approx(11.5));
+  CHECK(cost.forward.collectives.value() == Approx(0.4 + 1.0));
   // Cut into pieces, the pass takes the same.
   std::vector<Piece> pieces;
   append_forward(pieces, {nullptr, cost, &calls});
   CHECK(time_of(pieces, transfers).value() == Approx(11.5 + 1.4));
   // A device of half the speed has twice the time to hide them: 20 + 7 · 0.25 s, and the third collective.
-  cost.forward_kernels = Seconds(10.0);
+  cost.forward.kernels = Seconds(10.0);
   cost = LayerPricer(scenario, train).on_lane(cost, calls, 0.5, 0, transfers);
-  CHECK(cost.forward_kernels.value() == Approx(21.75));
-  CHECK(cost.forward_collectives.value() == Approx(1.0));
+  CHECK(cost.forward.kernels.value() == Approx(21.75));
+  CHECK(cost.forward.collectives.value() == Approx(1.0));
 }
 
 TEST_CASE("seven of eight chunks of a product hide its collective; each chunk is launched by itself") {
@@ -126,21 +126,21 @@ TEST_CASE("seven of eight chunks of a product hide its collective; each chunk is
   const auto time_of = [&](const Matmul& product) {
     return pricer.kernels({{"", product, Precision::bf16, 1}}).value();
   };
-  CHECK((cost.forward_kernels * calls.forward.behind.front().share).value() ==
+  CHECK((cost.forward.kernels * calls.forward.behind.front().share).value() ==
         Approx(7.0 / 8.0 * longer * time_of(linear_forward(2048, 3 * 12288 / 8, 12288))));
   // All four products do: qkv, attention's output, up and down.
   const double products =
       time_of(linear_forward(2048, 3 * 12288 / 8, 12288)) + time_of(linear_forward(2048, 12288, 12288 / 8)) +
       time_of(linear_forward(2048, 4 * 12288 / 8, 12288)) + time_of(linear_forward(2048, 12288, 4 * 12288 / 8));
   const LayerCost whole = LayerPricer(plain.scenario, plain.train()).price(block);
-  CHECK((cost.forward_kernels - whole.forward_kernels).value() == Approx((longer - 1.0) * products));
+  CHECK((cost.forward.kernels - whole.forward.kernels).value() == Approx((longer - 1.0) * products));
   // Four products of eight launches instead of one; backward two, for which gradients of results are gathered. Those of
   // inputs are scattered behind a whole product, the last of them that of the layer up.
   const double launch = b.scenario.calibration.host.dispatch_us * 1e-6;
-  CHECK((cost.forward_dispatch - whole.forward_dispatch).value() == Approx(4 * 7 * launch));
-  CHECK((cost.backward_dispatch - whole.backward_dispatch).value() == Approx(2 * 7 * launch));
+  CHECK((cost.forward.dispatch - whole.forward.dispatch).value() == Approx(4 * 7 * launch));
+  CHECK((cost.backward.dispatch - whole.backward.dispatch).value() == Approx(2 * 7 * launch));
   REQUIRE(calls.backward.behind.size() == 4);
-  CHECK((cost.backward_kernels * calls.backward.behind.back().share).value() ==
+  CHECK((cost.backward.kernels * calls.backward.behind.back().share).value() ==
         Approx(time_of(linear_data_gradient(2048, 4 * 12288 / 8, 12288))));
   // The gathers for the weights' gradients stay beside kernels.
   CHECK(calls.backward.beside.size() == 2);
@@ -165,6 +165,8 @@ TEST_CASE("recomputation and split backward passes chunk their collectives, too"
   std::vector<std::string> off = split;
   off.emplace_back("plan.tensor_overlap=false");
   const BuiltStep chunked = built(split), plain = built(off);
-  const auto inputs = [](const BuiltStep& b) { return b.step.lanes.front().chunks.front().inputs; };
+  const auto inputs = [](const BuiltStep& b) {
+    return b.step.lanes.front().chunks.front().passes[PassKind::inputs].time;
+  };
   CHECK(inputs(chunked).communication < inputs(plain).communication * 0.5);
 }

@@ -82,11 +82,11 @@ Step parts_that_wait(int parts, double forward, double gather) {
   part.lanes = {0};
   step.transfers.push_back({"weight all-gather", {part}});
   Step::Chunk chunk;
-  chunk.forward.compute = Seconds(forward * parts);
-  chunk.backward.compute = Seconds(2.0 * forward * parts);
-  for (int i = 0; i < parts; ++i) chunk.gathers.push_back({{0}, {Seconds(forward), {}, {}}, {}});
+  chunk.passes[PassKind::forward].time.compute = Seconds(forward * parts);
+  chunk.passes[PassKind::backward].time.compute = Seconds(2.0 * forward * parts);
+  for (int i = 0; i < parts; ++i) chunk.gathers.push_back({{0}, {{Seconds(forward), {}, {}}}});
   GradientBucket bucket;
-  bucket.backward = chunk.backward;
+  bucket.backward.time = chunk.passes[PassKind::backward].time;
   chunk.buckets.push_back(bucket);
   step.lanes[0].chunks.push_back(chunk);
   return step;

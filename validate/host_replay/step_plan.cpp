@@ -91,7 +91,7 @@ std::map<int, ValueRange> ranges_of(const Step& step) {
   std::int64_t next = 0;
   for (const GradientBucket& bucket : step.lanes.front().chunks.front().buckets) {
     const auto count = static_cast<std::int64_t>(bucket.gradients.value() / sizeof(float));
-    ranges[bucket.transfer] = {next, count};
+    if (!bucket.stages.empty()) ranges[bucket.stages.front().transfer] = {next, count};
     next += count;
   }
   return ranges;
