@@ -1,7 +1,8 @@
 // Collectives as NCCL carries them out: the fastest of what it would try, under the protocols LL, LL128 and Simple.
 //
 //   all-reduce                    rings; trees between nodes; reductions in the nodes' switches (NVLS), with
-//                                 trees between nodes; reductions in the network's switches (CollNet), where cluster.network says so
+//                                 trees between nodes; reductions in the network's switches (CollNet), where
+//                                 cluster.network says so
 //   all-gather, reduce-scatter    rings; parallel trees (PAT); the network's switches
 //   broadcast, reduce             rings
 //   all-to-all, send-receive      messages between pairs, over the receiver's rail (PXN)
@@ -25,7 +26,6 @@
 #include "model/collectives/library.hpp"
 #include "model/collectives/link_load.hpp"
 #include "model/collectives/network_effects.hpp"
-#include "model/collectives/repeated_groups.hpp"
 #include "model/collectives/traffic.hpp"
 
 namespace foretrain {
@@ -48,17 +48,13 @@ struct Load {
 std::vector<GroupLayout> on_three_nodes(const std::vector<GroupLayout>& groups, const Topology& topology) {
   constexpr std::size_t enough = 3;
   const std::vector<GroupLayout::NodePart>& nodes = groups.front().nodes;
-  if (nodes.size() <= enough || !topology.nodes_are_alike()) return {};
+  if (nodes.size() <= enough) return {};
   const auto same_node = [&](const GroupLayout::NodePart& a, const GroupLayout::NodePart& b) {
     return topology.node_of(a.ranks.front()) == topology.node_of(b.ranks.front());
   };
   std::vector<GroupLayout> fewer;
   for (const GroupLayout& group : groups) {
-    const auto repeats_first = [&](const GroupLayout::NodePart& part) {
-      return node_shift(group.nodes.front().ranks, part.ranks, topology).has_value();
-    };
-    if (!std::ranges::equal(group.nodes, nodes, same_node) || !std::ranges::all_of(group.nodes, repeats_first))
-      return {};
+    if (!group.nodes_repeat || !std::ranges::equal(group.nodes, nodes, same_node)) return {};
     GroupLayout& three = fewer.emplace_back(group);
     three.nodes.resize(enough);
   }

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -19,7 +18,6 @@
 #include "model/collectives/library_losses.hpp"
 #include "model/collectives/network_effects.hpp"
 #include "model/collectives/placement.hpp"
-#include "model/collectives/repeated_groups.hpp"
 
 namespace foretrain {
 
@@ -30,7 +28,7 @@ void check_call(const CollectiveCall& call, const Topology& topology) {
   if (!(call.size >= Bytes(0.0)) || !is_finite(call.size)) {
     throw std::invalid_argument("the size of a collective must be finite and not negative");
   }
-  std::set<int> seen;
+  std::vector<bool> seen(at_index(topology.gpus()));
   for (const std::vector<int>& group : call.groups) {
     if (group.size() != call.groups.front().size()) {
       throw std::invalid_argument("the groups of one collective must have equally many ranks");
@@ -39,7 +37,8 @@ void check_call(const CollectiveCall& call, const Topology& topology) {
       if (rank < 0 || rank >= topology.gpus()) {
         throw std::invalid_argument(fmt::format("rank {} is none of the {} GPUs", rank, topology.gpus()));
       }
-      if (!seen.insert(rank).second) throw std::invalid_argument(fmt::format("rank {} takes part twice", rank));
+      if (seen[at_index(rank)]) throw std::invalid_argument(fmt::format("rank {} takes part twice", rank));
+      seen[at_index(rank)] = true;
     }
   }
 }
@@ -269,16 +268,39 @@ LoweredCollective lower_fastest(const CollectiveCall& call, const Topology& topo
   return best;
 }
 
+/// Whether every group does what the first one does, and has its nodes for itself.
+bool repeat_on_own_nodes(const RankGroups& groups, const Topology& topology) {
+  if (groups.size() < 2 || groups.families().size() > 1) return false;
+  const auto [lowest, highest] = std::ranges::minmax(groups.front());
+  const int span = (topology.node_of(highest) - topology.node_of(lowest) + 1) * topology.gpus_per_node();
+  const std::vector<int>& shifts = groups.families().front().shifts;
+  for (std::size_t i = 1; i < shifts.size(); ++i) {
+    if (!topology.repeats_after(shifts[i]) || shifts[i] - shifts[i - 1] < span) return false;
+  }
+  return true;
+}
+
+/// Adds the flows again for each shift but the first one.
+void repeat_flows(LoweredCollective& lowered, const std::vector<int>& shifts) {
+  for (LoweredCollective::Phase& phase : lowered.phases) {
+    const std::size_t flows = phase.flows.size();
+    phase.flows.reserve(flows * shifts.size());
+    for (std::size_t copy = 1; copy < shifts.size(); ++copy) {
+      for (std::size_t i = 0; i < flows; ++i) phase.flows.push_back(phase.flows[i].shifted(shifts[copy]));
+    }
+  }
+}
+
 }  // namespace
 
 LoweredCollective lower(const CollectiveCall& call, const Topology& topology, const Calibration& calibration) {
   check_call(call, topology);
-  if (const std::vector<int> shifts = shifts_of_first(call.groups, topology); !shifts.empty()) {
+  if (repeat_on_own_nodes(call.groups, topology)) {
     CollectiveCall first = call;
-    first.groups.resize(1);
+    first.groups = {call.groups.front()};
     LoweredCollective lowered = lower(first, topology, calibration);
-    if (is_between_gpus(lowered, topology)) {
-      repeat_flows(lowered, shifts);
+    if (lowered.is_between_gpus(topology)) {
+      repeat_flows(lowered, call.groups.families().front().shifts);
       return lowered;
     }
   }
@@ -286,6 +308,22 @@ LoweredCollective lower(const CollectiveCall& call, const Topology& topology, co
                                                                          : lower_named(call, topology, calibration);
   share_links(lowered, call.operation, topology);
   return lowered;
+}
+
+bool LoweredCollective::is_between_gpus(const Topology& topology) const {
+  return std::ranges::all_of(phases, [&](const Phase& phase) {
+    return std::ranges::all_of(phase.flows, [&](const Flow& flow) {
+      return topology.is_gpu(flow.source) && topology.is_gpu(flow.destination);
+    });
+  });
+}
+
+LoweredCollective LoweredCollective::shifted(int ranks) const {
+  LoweredCollective other = *this;
+  for (Phase& phase : other.phases) {
+    for (Flow& flow : phase.flows) flow = flow.shifted(ranks);
+  }
+  return other;
 }
 
 void share_links(LoweredCollective& lowered, CollectiveOperation operation, const Topology& topology) {

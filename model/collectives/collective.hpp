@@ -9,6 +9,7 @@
 #include "model/base/quantity.hpp"
 #include "model/base/shared_vector.hpp"
 #include "model/collectives/operation.hpp"
+#include "model/collectives/rank_groups.hpp"
 #include "model/cost/calibration.hpp"
 #include "model/hardware/topology.hpp"
 
@@ -28,8 +29,8 @@ struct CollectiveCall {
   CollectiveOperation operation = CollectiveOperation::all_reduce;
   SyncAlgorithm algorithm = SyncAlgorithm::automatic;
   Bytes size;  ///< as nccl-tests counts it: the whole buffer of one rank (gathered size for all-gather, reduce-scatter)
-  std::vector<std::vector<int>> groups;  ///< GPU ranks, in ring order of the caller's choice
-  int servers = 1;                       ///< parameter servers
+  RankGroups groups;  ///< GPU ranks, in ring order of the caller's choice
+  int servers = 1;    ///< parameter servers
   ServerPlacement placement = ServerPlacement::cpu;
   std::vector<int> levels = {};  ///< hierarchical: as in Sync
   TokenRouting tokens = {};      ///< all_to_all by `automatic`
@@ -47,6 +48,12 @@ struct Flow {
   Bytes message = Bytes::infinity();  ///< into which the library cuts them; each holds up its cards (card_time.hpp)
   BytesPerSecond most_rate = BytesPerSecond::infinity();  ///< of the library's connections between these ends
 
+  /// The same between GPUs so many ranks further on.
+  [[nodiscard]] Flow shifted(int ranks) const {
+    Flow other = *this;
+    other.source += ranks, other.destination += ranks;
+    return other;
+  }
   /// Both over the connections of the one that has more.
   [[nodiscard]] Flow joined(const Flow& other) const {
     return {source,
@@ -68,6 +75,11 @@ struct LoweredCollective {
 
   std::string chosen_algorithm;  ///< "ring/Simple" when automatic, else the algorithm's name
   SharedVector<Phase> phases;
+
+  /// Whether no flow crosses host memory, whose cards depend on the node.
+  [[nodiscard]] bool is_between_gpus(const Topology& topology) const;
+  /// What GPUs so many ranks further on do, where the topology repeats after these.
+  [[nodiscard]] LoweredCollective shifted(int ranks) const;
 };
 
 /// Throws std::invalid_argument for a call without ranks, with groups of unequal size, with ranks that do not exist or

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
+#include "model/base/number.hpp"
 #include "model/collectives/card_time.hpp"
 
 namespace foretrain {
-
-LinkLoad::LinkLoad(const Topology& topology)
-    : topology_(topology), load_(static_cast<std::size_t>(topology.links()), Bytes(0.0)) {}
 
 Seconds LinkLoad::slowest_connection(const std::vector<Flow>& flows) const {
   Seconds slowest(0.0);
@@ -25,11 +23,11 @@ void LinkLoad::add(const std::vector<Flow>& flows) {
     route_.clear();
     topology_.append_route(flow.source, flow.destination, route_);
     for (const LinkId link : route_) {
+      if (at_index(link) >= load_.size()) load_.resize(at_index(link) + 1);
       if (load_[link] == Bytes(0.0)) links_.push_back(link);
       load_[link] += flow.bytes;
     }
-    visit_cards(flow, route_, topology_,
-                [&](LinkId card, double times) { load_[card] += flow.bytes * (times - 1.0); });
+    visit_cards(flow, route_, topology_, [&](LinkId card, double times) { load_[card] += flow.bytes * (times - 1.0); });
   }
 }
 
@@ -44,7 +42,8 @@ Seconds LinkLoad::busiest_of(const std::vector<Flow>& flows) {
     route_.clear();
     topology_.append_route(flow.source, flow.destination, route_);
     for (const LinkId link : route_) {
-      if (load_[link] > Bytes(0.0)) busiest = std::max(busiest, load_[link] / topology_.link_bandwidth(link));
+      if (at_index(link) >= load_.size() || !(load_[link] > Bytes(0.0))) continue;
+      busiest = std::max(busiest, load_[link] / topology_.link_bandwidth(link));
     }
   }
   return busiest;

@@ -7,10 +7,10 @@
 
 namespace foretrain {
 
-/// Adds up flows over links. One object serves many phases: its tables are as large as the topology.
+/// Adds up flows over links. One object serves many phases: its tables reach to the last link in use.
 class LinkLoad {
  public:
-  explicit LinkLoad(const Topology& topology);
+  explicit LinkLoad(const Topology& topology) : topology_(topology) {}
 
   /// Time of the link that is busy longest; a link that stands twice in a route carries twice the bytes, and a card is
   /// busy with each message beside its bytes (card_time.hpp). Where the

@@ -1,6 +1,7 @@
-// What collectives do, and how: operations, algorithms, and where servers stand.
+// How collectives are carried out: algorithms, where servers stand, and how tokens travel.
 #pragma once
 
+#include "model/base/collective_operation.hpp"
 #include "model/base/words.hpp"
 
 namespace foretrain {
@@ -20,17 +21,11 @@ constexpr std::string_view enumerator_word<SyncAlgorithm::automatic>() {
 bool has_servers(SyncAlgorithm algorithm);
 
 enum class ServerPlacement { cpu, gpu, dedicated, colocated };
-enum class CollectiveOperation { all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, send_receive };
 
 /// How copies of tokens reach the ranks of their experts (key plan.expert_dispatch). all_to_all: each copy travels to
 /// its expert's rank (NCCL's send and receive). deduplicated: a token crosses the network once to each node that holds
 /// some of its experts, to one of their ranks, and is handed on inside; once to each rank of its own node. forwarded:
 /// the same over the sender's own rail, to the GPU of its own number (DeepEP, HybridEP).
 enum class ExpertDispatch { all_to_all, deduplicated, forwarded };
-
-/// Whether every rank's buffer has messages of its own, so that nothing can be added up or shared on the way.
-constexpr bool is_exchange(CollectiveOperation operation) {
-  return operation == CollectiveOperation::all_to_all || operation == CollectiveOperation::send_receive;
-}
 
 }  // namespace foretrain

@@ -19,55 +19,60 @@ bool flows_through_first_rank(CollectiveOperation operation) {
   return operation != CollectiveOperation::broadcast && operation != CollectiveOperation::reduce;
 }
 
+/// Whether a GPU and the one `shift` further on have the same place in nodes of one kind.
+bool is_same_place(int rank, int shift, const Topology& topology) {
+  const int node = topology.node_of(rank), other = topology.node_of(rank + shift);
+  return topology.kind_of_node(node) == topology.kind_of_node(other) &&
+         topology.first_gpu(other) - topology.first_gpu(node) == shift;
+}
+
+/// A node's part, and what its links say of the whole layout.
+GroupLayout::NodePart lay_out_node(std::vector<int> ranks, const Topology& topology, GroupLayout& layout) {
+  std::vector<LinkId> links;
+  for (std::size_t i = 0; ranks.size() > 1 && i < ranks.size(); ++i) {
+    links.clear();
+    topology.append_route(ranks[i], ranks[(i + 1) % ranks.size()], links);
+    const bool switched = links.size() > 1;
+    for (const LinkId link : links) {
+      layout.nvlink = layout.nvlink && is_nvlink(topology.link_kind(link));
+      layout.in_network = layout.in_network && switched && topology.in_network_reduction(link);
+    }
+  }
+  std::vector<NodeRing> rings = node_rings(topology, ranks);
+  return {std::move(ranks), std::move(rings)};
+}
+
 }  // namespace
+
+GroupLayout::NodePart GroupLayout::NodePart::shifted(int by) const {
+  NodePart other{foretrain::shifted(ranks, by), rings};
+  for (NodeRing& ring : other.rings) ring.order = foretrain::shifted(std::move(ring.order), by);
+  return other;
+}
 
 GroupLayout lay_out(const std::vector<int>& group, const Topology& topology) {
   GroupLayout layout;
   layout.ranks = static_cast<int>(group.size());
   layout.nvlink = true;
   layout.in_network = true;
-  std::vector<LinkId> links;
-  const GroupLayout::NodePart* known = nullptr;
-  const auto kind = [&topology](const std::vector<int>& ranks) {
-    return topology.kind_of_node(topology.node_of(ranks.front()));
-  };
-  const auto first_gpu = [&topology](const std::vector<int>& ranks) {
-    return topology.first_gpu(topology.node_of(ranks.front()));
-  };
-  for (std::vector<int>& ranks : split_by_node(group, topology)) {
-    // Where nodes are alike and the same local ranks take part, the rings are those of the node before, shifted.
-    const int shift = known == nullptr ? 0 : ranks.front() - known->ranks.front();
-    const bool repeats = known != nullptr && kind(ranks) == kind(known->ranks) &&
-                         shift == first_gpu(ranks) - first_gpu(known->ranks) &&
-                         std::equal(ranks.begin(), ranks.end(), known->ranks.begin(), known->ranks.end(),
-                                    [shift](int a, int b) { return a == b + shift; });
-    GroupLayout::NodePart part;
-    if (repeats) {
-      part.rings = known->rings;
-      for (NodeRing& ring : part.rings) {
-        for (int& rank : ring.order) rank += shift;
-      }
-    } else {
-      part.rings = node_rings(topology, ranks);
-      for (std::size_t i = 0; ranks.size() > 1 && i < ranks.size(); ++i) {
-        links.clear();
-        topology.append_route(ranks[i], ranks[(i + 1) % ranks.size()], links);
-        const bool switched = links.size() > 1;
-        for (const LinkId link : links) {
-          layout.nvlink = layout.nvlink && is_nvlink(topology.link_kind(link));
-          layout.in_network = layout.in_network && switched && topology.in_network_reduction(link);
-        }
-      }
+  const RankGroups parts(split_by_node(group, topology));
+  for (const RankGroups::Family& family : parts.families()) {
+    const std::size_t first = layout.nodes.size();
+    for (const int shift : family.shifts) {
+      const bool known = layout.nodes.size() > first && is_same_place(family.first.front(), shift, topology);
+      GroupLayout::NodePart part =
+          known ? layout.nodes[first].shifted(shift) : lay_out_node(shifted(family.first, shift), topology, layout);
+      layout.largest_node = std::max(layout.largest_node, static_cast<int>(part.ranks.size()));
+      layout.in_network = layout.in_network && part.ranks.size() > 2;
+      layout.nodes.push_back(std::move(part));
     }
-    part.ranks = std::move(ranks);
-    layout.largest_node = std::max(layout.largest_node, static_cast<int>(part.ranks.size()));
-    layout.in_network = layout.in_network && part.ranks.size() > 2;
-    layout.nodes.push_back(std::move(part));
-    known = &layout.nodes.back();
   }
+  layout.nodes_repeat =
+      parts.families().size() == 1 &&
+      std::ranges::all_of(parts.families().front().shifts, [&](int shift) { return topology.repeats_after(shift); });
   layout.network_reduces = layout.nodes.size() > 1;
   if (layout.network_reduces) {
-    links.clear();
+    std::vector<LinkId> links;
     topology.append_route(layout.nodes[0].ranks.front(), layout.nodes[1].ranks.front(), links);
     layout.network_reduces = std::ranges::all_of(links, [&](LinkId link) {
       return topology.link_kind(link) != LinkKind::network || topology.in_network_reduction(link);

@@ -15,10 +15,12 @@ struct GroupLayout {
   struct NodePart {
     std::vector<int> ranks;
     std::vector<NodeRing> rings;
+    [[nodiscard]] NodePart shifted(int by) const;
   };
   std::vector<NodePart> nodes;
   int ranks = 0;
   int largest_node = 0;          ///< ranks on the node with the most
+  bool nodes_repeat = false;     ///< each has the first one's ranks, whole nodes further on, which are alike
   bool nvlink = false;           ///< ranks of one node reach each other over NVLink alone
   bool in_network = false;       ///< and through switches that reduce
   bool network_reduces = false;  ///< the network's switches between its nodes do
@@ -55,9 +57,9 @@ class TrafficBuilder {
   std::vector<Flow> flows();
 
   enum class Engine { kernels, switches };
-  /// The flow as the library's kernels carry it. Over TCP its sockets limit it, whatever the cards carry: NCCL opens one
-  /// for each channel unless told otherwise (NCCL_NSOCKS_PERTHREAD, NCCL_SOCKET_NTHREADS), and over one card a ring is
-  /// one channel: modelling choice.
+  /// The flow as the library's kernels carry it. Over TCP its sockets limit it, whatever the cards carry: NCCL opens
+  /// one for each channel unless told otherwise (NCCL_NSOCKS_PERTHREAD, NCCL_SOCKET_NTHREADS), and over one card a ring
+  /// is one channel: modelling choice.
   Flow carried(Flow flow, Engine engine = Engine::kernels);
   /// What these reach of the route's bandwidth in endless messages, its links' own figures before the general ones.
   double efficiency(EndpointId source, EndpointId destination, Engine engine = Engine::kernels);

@@ -101,6 +101,8 @@ class Topology {
   /// Whether a flow between GPUs meets the same when both are shifted by equally many nodes: all nodes are of one kind
   /// and the fabric is one switch.
   [[nodiscard]] bool nodes_are_alike() const;
+  /// Whether flows between GPUs so many ranks further on meet the same: whole nodes, all alike.
+  [[nodiscard]] bool repeats_after(int ranks) const { return ranks % gpus_per_node() == 0 && nodes_are_alike(); }
 
   /// Links are numbered node by node; a link has the same place in every node of a group. The fabric's links come after
   /// those of all nodes.

@@ -19,11 +19,12 @@ CollectiveCall call_of(const Scenario& scenario) {
   call.servers = scenario.plan.sync.servers;
   call.placement = scenario.plan.sync.placement;
   const int group_size = workload.ranks / workload.groups;
-  call.groups.resize(static_cast<std::size_t>(workload.groups));
+  std::vector<std::vector<int>> groups(static_cast<std::size_t>(workload.groups));
   for (int r = 0; r < workload.ranks; ++r) {
     const int group = workload.layout == RankGrouping::strided ? r % workload.groups : r / group_size;
-    call.groups[static_cast<std::size_t>(group)].push_back(r);
+    groups[static_cast<std::size_t>(group)].push_back(r);
   }
+  call.groups = groups;
   return call;
 }
 

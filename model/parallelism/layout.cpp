@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <span>
 
 #include "model/base/number.hpp"
 
@@ -75,37 +76,37 @@ int micro_batches(const TrainWorkload& train, const Plan& plan) {
 namespace {
 
 /// `size` members of each group after the other that follow each other in it.
-std::vector<std::vector<int>> in_blocks(const std::vector<std::vector<int>>& groups, std::size_t size) {
-  std::vector<std::vector<int>> blocks;
+RankGroups in_blocks(const RankGroups& groups, std::size_t size) {
+  RankGroups blocks;
   for (const std::vector<int>& group : groups) {
-    for (std::size_t i = 0; i < group.size(); ++i) {
-      if (i % size == 0) blocks.emplace_back();
-      blocks.back().push_back(group[i]);
+    for (auto rest = std::span(group); !rest.empty(); rest = rest.subspan(std::min(size, rest.size()))) {
+      const auto block = rest.first(std::min(size, rest.size()));
+      blocks.add({block.begin(), block.end()});
     }
   }
   return blocks;
 }
 
 /// The members of each group that have the same place in its blocks of `size`.
-std::vector<std::vector<int>> across_blocks(const std::vector<std::vector<int>>& groups, std::size_t size) {
-  std::vector<std::vector<int>> across;
+RankGroups across_blocks(const RankGroups& groups, std::size_t size) {
+  RankGroups across;
   for (const std::vector<int>& group : groups) {
     for (std::size_t place = 0; place < size; ++place) {
-      std::vector<int>& same = across.emplace_back();
+      std::vector<int> same;
       for (std::size_t i = place; i < group.size(); i += size) same.push_back(group[i]);
+      across.add(same);
     }
   }
   return across;
 }
 
-/// The groups from `first` on become one, their first members first.
-void join_groups(std::vector<std::vector<int>>& groups, std::size_t first) {
-  std::vector<int> joined;
-  for (std::size_t member = 0; member < groups[first].size(); ++member) {
-    for (std::size_t group = first; group < groups.size(); ++group) joined.push_back(groups[group][member]);
+/// One group of all, their first members first.
+std::vector<int> joined(const std::vector<std::vector<int>>& groups) {
+  std::vector<int> all;
+  for (std::size_t member = 0; member < groups.front().size(); ++member) {
+    for (const std::vector<int>& group : groups) all.push_back(group[member]);
   }
-  groups.resize(first);
-  groups.push_back(std::move(joined));
+  return all;
 }
 
 bool is_of_gradients(GroupKind kind) { return kind == GroupKind::gradients || kind == GroupKind::expert_gradients; }
@@ -161,7 +162,7 @@ std::vector<int> RankLayout::stage_of_gpu() const {
   return stage_of;
 }
 
-std::vector<std::vector<int>> RankLayout::groups(GroupKind kind, int stage) const {
+RankGroups RankLayout::groups(GroupKind kind, int stage) const {
   const auto shard = static_cast<std::size_t>(shard_), experts_shard = static_cast<std::size_t>(shard_ / expert_);
   switch (kind) {
     case GroupKind::shards:
@@ -175,12 +176,18 @@ std::vector<std::vector<int>> RankLayout::groups(GroupKind kind, int stage) cons
     default:
       break;
   }
-  std::vector<std::vector<int>> own = groups_within(kind, stage);
-  if (const std::optional<int> mirror = placement_.mirror(stage); mirror && is_of_gradients(kind)) {
-    const std::vector<std::vector<int>> others = groups_within(kind, *mirror);
-    for (std::size_t i = 0; i < own.size(); ++i) own[i].insert(own[i].end(), others[i].begin(), others[i].end());
+  RankGroups own = groups_within(kind, stage);
+  const std::optional<int> mirror = placement_.mirror(stage);
+  if (!mirror || !is_of_gradients(kind)) return own;
+  const RankGroups others = groups_within(kind, *mirror);
+  RankGroups both;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    std::vector<int> group = own[i];
+    const std::vector<int> rest = others[i];
+    group.insert(group.end(), rest.begin(), rest.end());
+    both.add(group);
   }
-  return own;
+  return both;
 }
 
 std::vector<int> RankLayout::stages(GroupKind kind, int stage) const {
@@ -200,54 +207,58 @@ std::vector<int> RankLayout::stages(GroupKind kind, int stage) const {
   return stages;
 }
 
-std::vector<std::vector<int>> RankLayout::groups_within(GroupKind kind, int stage) const {
-  std::vector<std::vector<int>> groups;
+RankGroups RankLayout::groups_within(GroupKind kind, int stage) const {
+  RankGroups groups;
   /// `count` replicas, `apart` from each other.
-  const auto add_replicas = [&](int first, int count, int apart, int t) {
-    std::vector<int>& group = groups.emplace_back();
+  const auto replicas_from = [&](int first, int count, int apart, int t) {
+    std::vector<int> group;
     group.reserve(at_index(count));
     for (int i = 0; i < count; ++i) group.push_back(gpu_of_replica(stage, first + i * apart, t));
+    return group;
   };
   const int sets = replicas() / expert_;  // of all experts
   switch (kind) {
     case GroupKind::tensor:
       for (int replica = 0; replica < replicas(); ++replica) {
-        std::vector<int>& group = groups.emplace_back();
+        std::vector<int> group;
         for (int t = 0; t < tensor_.size; ++t) group.push_back(gpu_of_replica(stage, replica, t));
+        groups.add(group);
       }
       break;
     case GroupKind::context:
       for (int d = 0; d < data_.size; ++d) {
         for (int t = 0; t < tensor_.size; ++t) {
-          std::vector<int>& group = groups.emplace_back();
+          std::vector<int> group;
           for (int c = 0; c < context_.size; ++c) group.push_back(gpu(stage, d, c, t));
+          groups.add(group);
         }
       }
       break;
     case GroupKind::expert:
       for (int set = 0; set < sets; ++set) {
-        const std::size_t first = groups.size();
+        std::vector<std::vector<int>> of_set;
         for (int t = 0; t < tensor_.size; ++t) {
-          experts_on_neighbours_ ? add_replicas(set * expert_, expert_, 1, t) : add_replicas(set, expert_, sets, t);
+          of_set.push_back(experts_on_neighbours_ ? replicas_from(set * expert_, expert_, 1, t)
+                                                  : replicas_from(set, expert_, sets, t));
         }
-        if (folded_experts_) join_groups(groups, first);
+        if (folded_experts_) of_set = {joined(of_set)};
+        for (const std::vector<int>& group : of_set) groups.add(group);
       }
       break;
     case GroupKind::gradients:
-      for (int t = 0; t < tensor_.size; ++t) add_replicas(0, replicas(), 1, t);
+      for (int t = 0; t < tensor_.size; ++t) groups.add(replicas_from(0, replicas(), 1, t));
       break;
     case GroupKind::expert_gradients:
       for (int e = 0; e < expert_; ++e) {
         for (int t = 0; t < tensor_.size; ++t) {
-          experts_on_neighbours_ ? add_replicas(e, sets, expert_, t) : add_replicas(e * sets, sets, 1, t);
+          groups.add(experts_on_neighbours_ ? replicas_from(e, sets, expert_, t) : replicas_from(e * sets, sets, 1, t));
         }
       }
       break;
     case GroupKind::neighbours:
       for (int replica = 0; replica < replicas(); ++replica) {
         for (int t = 0; t < tensor_.size; ++t) {
-          groups.push_back(
-              {gpu_of_replica(stage, replica, t), gpu_of_replica((stage + 1) % pipeline_.size, replica, t)});
+          groups.add({gpu_of_replica(stage, replica, t), gpu_of_replica((stage + 1) % pipeline_.size, replica, t)});
         }
       }
       break;

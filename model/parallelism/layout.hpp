@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "model/collectives/rank_groups.hpp"
 #include "model/parallelism/pipeline_order.hpp"
 #include "model/workload/build.hpp"
 #include "model/workload/training.hpp"
@@ -67,7 +68,7 @@ class RankLayout {
   [[nodiscard]] std::vector<int> stage_of_gpu() const;
 
   /// All groups of a kind on the ranks of `stage`, as GPUs; of neighbours, those with the stage behind it.
-  [[nodiscard]] std::vector<std::vector<int>> groups(GroupKind kind, int stage) const;
+  [[nodiscard]] RankGroups groups(GroupKind kind, int stage) const;
   /// The stages that these groups have ranks of, ascending.
   [[nodiscard]] std::vector<int> stages(GroupKind kind, int stage) const;
 
@@ -82,7 +83,7 @@ class RankLayout {
   };
   [[nodiscard]] int replicas() const { return data_.size * context_.size; }
   /// The groups of one stage.
-  [[nodiscard]] std::vector<std::vector<int>> groups_within(GroupKind kind, int stage) const;
+  [[nodiscard]] RankGroups groups_within(GroupKind kind, int stage) const;
   /// Replicas are numbered as their ranks.
   [[nodiscard]] int gpu_of_replica(int stage, int replica, int t) const;
 

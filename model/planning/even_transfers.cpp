@@ -64,37 +64,19 @@ bool is_even(const Step::Transfer::Part& part, const Topology& topology, LinkLoa
   return std::ranges::all_of(times, [&](Seconds time) { return time >= part.uncontended * (1.0 - rounding); });
 }
 
-/// Whether the part is the other one, some nodes further on: there it meets the same.
-bool repeats(const Step::Transfer::Part& part, const Step::Transfer::Part& other, const Topology& topology) {
-  const std::vector<LoweredCollective::Phase>&own = part.lowered.phases, &others = other.lowered.phases;
-  if (part.uncontended != other.uncontended || own.size() != others.size()) return false;
-  std::optional<int> shift;
-  const auto shifted = [&](const Flow& a, const Flow& b) {
-    if (!shift) shift = a.source - b.source;
-    return a.source - b.source == *shift && a.destination - b.destination == *shift && a.bytes == b.bytes &&
-           a.weight == b.weight && topology.is_gpu(a.source) && topology.is_gpu(a.destination);
-  };
-  const auto same = [&](const LoweredCollective::Phase& a, const LoweredCollective::Phase& b) {
-    return a.latency == b.latency && a.repeat == b.repeat && std::ranges::equal(a.flows, b.flows, shifted);
-  };
-  return std::ranges::equal(own, others, same) && shift.value_or(0) % topology.gpus_per_node() == 0;
-}
-
 }  // namespace
 
 bool transfers_are_even(const Step& step, const Topology& topology) {
   LinkLoad load(topology);
-  std::vector<const Step::Transfer::Part*> even;
-  const bool alike = topology.nodes_are_alike();
+  const auto counts = [](const Step::Transfer& transfer) {
+    return transfer.name.starts_with("gradient ") || transfer.name.starts_with("weight ");
+  };
   return std::ranges::all_of(step.transfers, [&](const Step::Transfer& transfer) {
-    const bool counts = transfer.name.starts_with("gradient ") || transfer.name.starts_with("weight ");
-    if (!counts) return true;
+    if (!counts(transfer)) return true;
     if (transfer.parts.size() != 1) return false;
-    const Step::Transfer::Part& part = transfer.parts.front();
-    const auto is_repeated = [&](const auto* other) { return repeats(part, *other, topology); };
-    if (alike && std::ranges::any_of(even, is_repeated)) return true;
-    even.push_back(&part);
-    return is_even(part, topology, load);
+    // Some nodes further on it meets the same.
+    const bool is_known = transfer.repeats >= 0 && counts(step.transfers[at_index(transfer.repeats)]);
+    return is_known || is_even(transfer.parts.front(), topology, load);
   });
 }
 

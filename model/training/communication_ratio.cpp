@@ -22,7 +22,7 @@ BytesPerSecond ring_bandwidth(const Scenario& scenario, const Topology& topology
     }
   }
   if (!leaves_node) return narrowest;
-  const auto on_first_node = std::count_if(groups.begin(), groups.end(), [&](const std::vector<int>& other) {
+  const auto on_first_node = std::ranges::count_if(groups, [&](const std::vector<int>& other) {
     return topology.node_of(other.front()) == topology.node_of(group.front());
   });
   const Network& network = scenario.cluster.network;

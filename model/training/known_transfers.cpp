@@ -6,7 +6,6 @@
 #include "model/base/memo.hpp"
 #include "model/base/number.hpp"
 #include "model/collectives/channels.hpp"
-#include "model/collectives/repeated_groups.hpp"
 
 namespace foretrain {
 
@@ -104,13 +103,19 @@ Divisions& divisions() {
 
 }  // namespace
 
-std::vector<std::vector<int>> alike_groups(const std::vector<std::vector<int>>& groups, const Topology& topology) {
+std::vector<std::vector<int>> alike_groups(const RankGroups& groups, const Topology& topology) {
   std::vector<std::vector<int>> alike;
   std::map<std::vector<double>, std::size_t> placements;
-  for (std::size_t group = 0; group < groups.size(); ++group) {
-    const auto [place, is_first] = placements.try_emplace(placement_of(groups[group], topology), alike.size());
-    if (is_first) alike.emplace_back();
-    alike[place->second].push_back(static_cast<int>(group));
+  for (const RankGroups::Family& family : groups.families()) {
+    const std::vector<double> of_first = placement_of(family.first, topology);
+    for (std::size_t i = 0; i < family.shifts.size(); ++i) {
+      const int shift = family.shifts[i];
+      const auto [place, is_first] = placements.try_emplace(
+          topology.repeats_after(shift) ? of_first : placement_of(shifted(family.first, shift), topology),
+          alike.size());
+      if (is_first) alike.emplace_back();
+      alike[place->second].push_back(static_cast<int>(family.position + i));
+    }
   }
   return alike;
 }
@@ -153,18 +158,11 @@ const KnownTransfers::Transfer& KnownTransfers::add(const Key& key,
 const KnownTransfers::Groups& KnownTransfers::groups(GroupKind kind, int stage, const Topology& topology) {
   const auto [known, is_new] = groups_.try_emplace({kind, stage});
   if (is_new) {
-    const std::vector<std::vector<int>> ranks = layout_.groups(kind, stage);
+    known->second.ranks = layout_.groups(kind, stage);
+    const RankGroups& ranks = known->second.ranks;
     if (!ranks.empty()) known->second.channel_share = channel_share(ranks.front(), topology);
     known->second.alike = alike_groups(ranks, topology);
-    known->second.ranks = ranks;
   }
-  return known->second;
-}
-
-std::optional<int> KnownTransfers::shift(GroupKind kind, int from, int to, const Topology& topology) {
-  const auto [known, is_new] = shifts_.try_emplace({kind, from, to});
-  if (is_new)
-    known->second = node_shift(groups(kind, from, topology).ranks, groups(kind, to, topology).ranks, topology);
   return known->second;
 }
 

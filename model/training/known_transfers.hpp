@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -21,7 +20,7 @@ namespace foretrain {
 
 /// Which groups are alike: equally many ranks, on the same kinds of nodes, of which the same share a node and are
 /// equally far from the next.
-std::vector<std::vector<int>> alike_groups(const std::vector<std::vector<int>>& groups, const Topology& topology);
+std::vector<std::vector<int>> alike_groups(const RankGroups& groups, const Topology& topology);
 
 /// What has been lowered for the groups of one layout on one network without background traffic.
 class KnownTransfers {
@@ -65,13 +64,11 @@ class KnownTransfers {
   const Transfer& add(const Key& key, const std::function<std::vector<Step::Transfer::Part>()>& lower,
                       const Topology& topology);
   struct Groups {
-    SharedVector<std::vector<int>> ranks;
+    RankGroups ranks;
     SharedVector<std::vector<int>> alike;  ///< as alike_groups() says
     double channel_share = 1.0;            ///< of the first one
   };
   const Groups& groups(GroupKind kind, int stage, const Topology& topology);
-  /// By how many ranks, whole nodes, one stage's groups are shifted against another's; nothing where they differ.
-  std::optional<int> shift(GroupKind kind, int from, int to, const Topology& topology);
   /// Time of the gradients' norm, and the constants that it rests on.
   struct Norm {
     Seconds time;
@@ -103,7 +100,6 @@ class KnownTransfers {
   std::vector<std::int64_t> network_;  ///< empty where its nodes differ
   std::map<Key, Transfer> transfers_;
   std::map<std::pair<GroupKind, int>, Groups> groups_;
-  std::map<std::tuple<GroupKind, int, int>, std::optional<int>> shifts_;
   std::size_t flows_ = 0;  ///< of its transfers
 };
 

@@ -20,22 +20,6 @@ Segment joined(Seconds kernels, Seconds dispatch, Seconds collectives) {
   return {kernels, collectives, std::max(dispatch - device, Seconds(0.0))};
 }
 
-CollectiveOperation operation_of(LayerCollective::Kind kind) {
-  switch (kind) {
-    case LayerCollective::Kind::all_reduce:
-      return CollectiveOperation::all_reduce;
-    case LayerCollective::Kind::all_gather:
-      return CollectiveOperation::all_gather;
-    case LayerCollective::Kind::reduce_scatter:
-      return CollectiveOperation::reduce_scatter;
-    case LayerCollective::Kind::all_to_all:
-      return CollectiveOperation::all_to_all;
-    case LayerCollective::Kind::send_receive:
-      return CollectiveOperation::send_receive;
-  }
-  return CollectiveOperation::all_reduce;
-}
-
 GroupKind group_of(LayerCollective::Group group) {
   switch (group) {
     case LayerCollective::Group::tensor:
@@ -193,7 +177,7 @@ void LayerPricer::add_chunks(const std::vector<Operator>& pass, bool backward, P
 LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& collectives,
                                           const std::vector<Operator>& pass, bool backward, Seconds of_pass, int stage,
                                           TransferTable& transfers) const {
-  using Kind = LayerCollective::Kind;
+  using enum CollectiveOperation;
   const OverlappedProducts overlapped = chunks_products() ? overlapped_products(pass, backward) : OverlappedProducts{};
   const auto hidden_by = [&](const std::vector<Operator>& products, bool whole) {
     const double chunks = scenario_.calibration.step.chunked_products * (1.0 - 1.0 / scenario_.plan.tensor);
@@ -205,16 +189,16 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
     const bool of_tokens = collective.group == LayerCollective::Group::expert;
     const bool hidden = of_tokens && hides_exchanges(plan);
     CollectiveCall call;
-    call.operation = operation_of(collective.kind);
+    call.operation = collective.operation;
     call.size = collective.size;
     if (of_tokens) call.tokens = {plan.expert_dispatch, collective.copies, collective.imbalance};
     calls.hidden_by_others = calls.hidden_by_others || hidden;
     const int transfer =
         transfers.collective(stage, group_of(collective.group), std::move(call), 1.0, inside_layers, nullptr);
-    const auto& products = collective.kind == Kind::all_gather ? overlapped.gathers : overlapped.scatters;
+    const auto& products = collective.operation == all_gather ? overlapped.gathers : overlapped.scatters;
     const bool behind = collective.group == LayerCollective::Group::tensor && !collective.overlappable &&
-                        (collective.kind == Kind::all_gather || collective.kind == Kind::reduce_scatter);
-    const bool whole = backward && collective.kind == Kind::reduce_scatter;
+                        (collective.operation == all_gather || collective.operation == reduce_scatter);
+    const bool whole = backward && collective.operation == reduce_scatter;
     for (int i = 0; i < collective.count; ++i) {
       if (behind && at_index(i) < products.size()) {
         calls.behind.push_back({transfer, hidden_by(products[at_index(i)], whole) / of_pass});

@@ -128,12 +128,14 @@ class ClusterGraph {
   /// Whether the groups are those of the other, stages apart.
   [[nodiscard]] bool repeats(const GroupedTransfer& a, const GroupedTransfer& b) const {
     const auto same_rank = [this](int x, int y) { return vertex_of(x) == vertex_of(y); };
-    const auto same_ranks = [&](const auto& x, const auto& y) { return std::ranges::equal(x, y, same_rank); };
+    const auto same_groups = [&](const RankGroups::Family& x, const RankGroups::Family& y) {
+      return x.shifts == y.shifts && std::ranges::equal(x.first, y.first, same_rank);
+    };
     const auto same_part = [](const GroupedTransfer::Part& x, const GroupedTransfer::Part& y) {
       return std::ranges::equal(x.groups, y.groups);
     };
     return a.kind == b.kind && std::ranges::equal(a.parts, b.parts, same_part) &&
-           std::ranges::equal(*a.groups, *b.groups, same_ranks);
+           std::ranges::equal(a.groups->families(), b.groups->families(), same_groups);
   }
 
   using Structure = std::tuple<int, std::string, std::size_t, std::size_t>;
@@ -206,10 +208,12 @@ class ClusterGraph {
 
 }  // namespace
 
-std::vector<int> group_of_rank(const std::vector<std::vector<int>>& groups, int ranks) {
+std::vector<int> group_of_rank(const RankGroups& groups, int ranks) {
   std::vector<int> group_of(static_cast<std::size_t>(ranks), -1);
-  for (std::size_t group = 0; group < groups.size(); ++group) {
-    for (const int rank : groups[group]) group_of[at_index(rank)] = static_cast<int>(group);
+  int number = 0;
+  for (const std::vector<int>& group : groups) {
+    for (const int rank : group) group_of[at_index(rank)] = number;
+    ++number;
   }
   return group_of;
 }

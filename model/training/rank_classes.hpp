@@ -25,9 +25,9 @@ struct GroupedTransfer {
     const LoweredCollective* lowered = nullptr;
     std::span<const int> groups;  ///< indices
   };
-  int grouping = 0;                                       ///< equal for transfers of the same groups
-  GroupKind kind = GroupKind::tensor;                     ///< of the groups
-  const std::vector<std::vector<int>>* groups = nullptr;  ///< ranks
+  int grouping = 0;                    ///< equal for transfers of the same groups
+  GroupKind kind = GroupKind::tensor;  ///< of the groups
+  const RankGroups* groups = nullptr;
   std::vector<Part> parts;
 };
 
@@ -52,14 +52,14 @@ struct RankClasses {
 };
 
 /// `stage_of_rank` (-1: not used), `speed_of_rank` and the kinds of their nodes tell ranks apart from the beginning.
-/// Where ends do not say to whom a flow belongs (between two servers, forwarded over a rail), all groups of the transfer
-/// are one class.
+/// Where ends do not say to whom a flow belongs (between two servers, forwarded over a rail), all groups of the
+/// transfer are one class.
 RankClasses classify(const std::vector<GroupedTransfer>& transfers, const std::vector<int>& stage_of_rank,
                      const std::vector<double>& speed_of_rank, const Topology& topology,
                      std::span<const BackgroundFlow> background, Symmetry symmetry = Symmetry::used);
 
 /// By rank: the group that it belongs to; -1 for none.
-std::vector<int> group_of_rank(const std::vector<std::vector<int>>& groups, int ranks);
+std::vector<int> group_of_rank(const RankGroups& groups, int ranks);
 /// The group that carries the flow, by the ends that are GPUs; -1 where neither is, or where they are of two groups, as
 /// where one forwards a message over the rail of another.
 int group_of_flow(const Flow& flow, const std::vector<int>& group_of_rank);

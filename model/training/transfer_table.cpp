@@ -11,7 +11,6 @@
 #include "model/collectives/channels.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/collectives/library.hpp"
-#include "model/collectives/repeated_groups.hpp"
 #include "model/training/transfer_times.hpp"
 
 namespace foretrain {
@@ -69,10 +68,9 @@ int TransferTable::grouping(GroupKind kind, int stage) {
   // A processor that trains sends itself; its share does not depend on channels.
   const bool by_channels = !scenario_.cluster.node.gpu.processor;
   if (shared_ == nullptr) {
-    const std::vector<std::vector<int>> groups = layout_.groups(kind, stage);
-    if (by_channels && !groups.empty()) fresh.slowdown *= channel_share(groups.front(), topology_);
-    fresh.alike = alike_groups(groups, topology_);
-    fresh.groups = groups;
+    fresh.groups = layout_.groups(kind, stage);
+    if (by_channels && !fresh.groups.empty()) fresh.slowdown *= channel_share(fresh.groups.front(), topology_);
+    fresh.alike = alike_groups(fresh.groups, topology_);
     return known->second;
   }
   const KnownTransfers::Groups& groups = shared_->groups(kind, stage, topology_);
@@ -82,7 +80,8 @@ int TransferTable::grouping(GroupKind kind, int stage) {
   for (int other = 0; other + 1 < static_cast<int>(groupings_.size()); ++other) {
     const Grouping& model = groupings_[at_index(other)];
     if (model.kind != kind || model.model >= 0) continue;
-    if (const std::optional<int> shift = shared_->shift(kind, model.stage, stage, topology_)) {
+    const std::optional<int> shift = fresh.groups.shift_from(model.groups);
+    if (shift && topology_.repeats_after(*shift)) {
       fresh.model = other;
       fresh.shift = *shift;
       fresh.alike = model.alike;
@@ -92,30 +91,27 @@ int TransferTable::grouping(GroupKind kind, int stage) {
   return known->second;
 }
 
-bool TransferTable::copy_shifted(const Key& key, const Grouping& grouping,
-                                 std::vector<Step::Transfer::Part>& copied) const {
-  if (grouping.model < 0) return false;
+int TransferTable::model_of(const Key& key, const Grouping& grouping) const {
+  if (grouping.model < 0) return -1;
   Key of_model = key;
   of_model.stage = groupings_[at_index(grouping.model)].stage;
   const auto known = known_.find(of_model);
-  if (known == known_.end()) return false;
-  const std::vector<Step::Transfer::Part>& parts = transfers_[at_index(known->second)].parts;
-  for (const Step::Transfer::Part& part : parts) {
-    if (!is_between_gpus(part.lowered, topology_)) return false;
-  }
-  copied = parts;
-  for (Step::Transfer::Part& part : copied) shift_flows(part.lowered, grouping.shift);
-  return true;
+  return known == known_.end() ? -1 : known->second;
 }
 
 std::vector<Step::Transfer::Part> TransferTable::parts_of(const Key& key, const Grouping& grouping,
-                                                          const CollectiveCall& call) const {
+                                                          const CollectiveCall& call, int model) const {
   std::vector<Step::Transfer::Part> parts;
-  if (copy_shifted(key, grouping, parts)) return parts;
+  if (model >= 0) parts = transfers_[at_index(model)].parts;
+  const auto can_be_shifted = [&](const auto& part) { return part.lowered.is_between_gpus(topology_); };
+  if (model >= 0 && std::ranges::all_of(parts, can_be_shifted)) {
+    for (Step::Transfer::Part& part : parts) part.lowered = part.lowered.shifted(grouping.shift);
+    return parts;
+  }
+  parts.clear();
   for (const std::vector<int>& alike : grouping.alike) {
     CollectiveCall of_groups = call;
-    of_groups.groups.clear();
-    for (const int group : alike) of_groups.groups.push_back(grouping.groups[at_index(group)]);
+    of_groups.groups = grouping.groups.only(alike);
     Step::Transfer::Part& part = parts.emplace_back();
     part.lowered = key.kind == GroupKind::neighbours ? message_of(key, of_groups) : lower_call(key, of_groups);
     part.uncontended = uncontended_time(part.lowered, topology_, scenario_.background);
@@ -134,23 +130,22 @@ int TransferTable::transfer(const Key& key, const CollectiveCall& call, std::str
   fresh.slowdown = grouping.slowdown;
   std::optional<std::uint64_t> pattern;
   if (shared_ == nullptr) {
-    fresh.parts = parts_of(key, grouping, call);
+    fresh.parts = parts_of(key, grouping, call, -1);
   } else {
-    const int model = grouping.model < 0 ? -1 : groupings_[at_index(grouping.model)].stage;
-    Key of_model = key;
-    of_model.stage = model;
-    const KnownTransfers::Key shared_key{key.kind,       key.stage,   known_.contains(of_model) ? model : -1,
-                                         key.back,       key.pieces,  call.operation,
-                                         call.algorithm, call.size,   call.servers,
-                                         call.placement, call.levels, call.tokens};
+    const int model = model_of(key, grouping);
+    const int copied_from = model < 0 ? -1 : groupings_[at_index(grouping.model)].stage;
+    const KnownTransfers::Key shared_key{key.kind,     key.stage,      copied_from,    key.back,
+                                         key.pieces,   call.operation, call.algorithm, call.size,
+                                         call.servers, call.placement, call.levels,    call.tokens};
     const KnownTransfers::Transfer* lowered = shared_->find(shared_key);
     if (lowered == nullptr) {
       lowered = &shared_->add(
-          shared_key, [&] { return parts_of(key, grouping, call); }, topology_);
+          shared_key, [&] { return parts_of(key, grouping, call, model); }, topology_);
     }
     note_reads(lowered->reads);
     fresh.parts = lowered->parts;
     pattern = lowered->pattern;
+    if (pattern) fresh.repeats = model;
   }
   for (Step::Transfer::Part& part : fresh.parts) part.lanes = layout_.stages(key.kind, key.stage);
   entries_.push_back({of, pattern, grouping.alike});
@@ -225,8 +220,7 @@ std::vector<GroupedTransfer> TransferTable::grouped() const {
     GroupedTransfer& transfer = grouped.emplace_back();
     transfer.grouping = entries_[i].grouping;
     transfer.kind = groupings_[at_index(entries_[i].grouping)].kind;
-    const std::vector<std::vector<int>>& groups = groupings_[at_index(entries_[i].grouping)].groups;
-    transfer.groups = &groups;
+    transfer.groups = &groupings_[at_index(entries_[i].grouping)].groups;
     for (std::size_t p = 0; p < transfers_[i].parts.size(); ++p) {
       transfer.parts.push_back({&transfers_[i].parts[p].lowered, entries_[i].groups[p]});
     }

@@ -57,7 +57,7 @@ class TransferTable {
   struct Grouping {
     GroupKind kind;
     int stage = 0;
-    SharedVector<std::vector<int>> groups;
+    RankGroups groups;
     SharedVector<std::vector<int>> alike;  ///< by latency between their ranks: indices of groups
     double slowdown = 0.0;                 ///< of kernels beside their collectives
     /// Another stage's groups that become these when every rank is shifted by `shift`, whole nodes; else -1.
@@ -82,13 +82,14 @@ class TransferTable {
     TokenRouting tokens = {};
     auto operator<=>(const Key&) const = default;
   };
-  /// What the model of these groups does, on their own links. False where it does nothing of the kind, or crosses host
-  /// memory, whose cards depend on the node.
-  bool copy_shifted(const Key& key, const Grouping& grouping, std::vector<Step::Transfer::Part>& copied) const;
+  /// The same transfer of the groups' model; -1 where it has none.
+  [[nodiscard]] int model_of(const Key& key, const Grouping& grouping) const;
   /// The call's, or that of the message of a hop.
   int transfer(const Key& key, const CollectiveCall& call, std::string name, RecipePointer recipe);
-  std::vector<Step::Transfer::Part> parts_of(const Key& key, const Grouping& grouping,
-                                             const CollectiveCall& call) const;
+  /// Those of `model`, if it is one, on the groups' own links; it may cross no host memory, whose cards depend on the
+  /// node.
+  std::vector<Step::Transfer::Part> parts_of(const Key& key, const Grouping& grouping, const CollectiveCall& call,
+                                             int model) const;
   [[nodiscard]] LoweredCollective lower_call(const Key& key, const CollectiveCall& call) const;
   [[nodiscard]] LoweredCollective message_of(const Key& key, const CollectiveCall& pairs) const;
 

@@ -132,21 +132,21 @@ class BlockBuilder {
   /// module/base.py, grad_output_preprocess); sums stay in the activations' format.
   void tensor_collectives(Layer& layer, int halves) const {
     if (options_.tensor == 1) return;
-    using Kind = LayerCollective::Kind;
+    using enum CollectiveOperation;
     constexpr auto group = LayerCollective::Group::tensor;
     const Bytes size = element_ * number(tokens_ * config_.hidden);
     if (!options_.sequence_parallel) {
-      layer.forward_collectives.push_back({Kind::all_reduce, group, size, halves, false});
-      layer.backward_collectives.push_back({Kind::all_reduce, group, size, halves, false});
+      layer.forward_collectives.push_back({all_reduce, group, size, halves, false});
+      layer.backward_collectives.push_back({all_reduce, group, size, halves, false});
       return;
     }
     const bool narrow = options_.precision == Precision::fp8 && !plain();
     const Bytes gathered = narrow ? size * (bytes_per_element(options_.precision) / element_) : size;
-    layer.forward_collectives.push_back({Kind::all_gather, group, gathered, halves, false});
-    layer.forward_collectives.push_back({Kind::reduce_scatter, group, size, halves, false});
-    layer.backward_collectives.push_back({Kind::all_gather, group, gathered, halves, false});
-    layer.backward_collectives.push_back({Kind::reduce_scatter, group, size, halves, false});
-    layer.backward_collectives.push_back({Kind::all_gather, group, gathered, halves, true});
+    layer.forward_collectives.push_back({all_gather, group, gathered, halves, false});
+    layer.forward_collectives.push_back({reduce_scatter, group, size, halves, false});
+    layer.backward_collectives.push_back({all_gather, group, gathered, halves, false});
+    layer.backward_collectives.push_back({reduce_scatter, group, size, halves, false});
+    layer.backward_collectives.push_back({all_gather, group, gathered, halves, true});
   }
 
   [[nodiscard]] bool plain() const { return options_.kernels == KernelSet::plain; }

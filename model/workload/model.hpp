@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/base/collective_operation.hpp"
 #include "model/base/number.hpp"
 #include "model/workload/batching.hpp"
 #include "model/workload/operator.hpp"
@@ -21,9 +22,8 @@ enum class KernelSet { fused, plain };
 /// A collective inside a layer that all ranks of a tensor-, context- or expert-parallel group take part in, between
 /// kernels that depend on it (nothing overlaps it unless `overlappable`).
 struct LayerCollective {
-  enum class Kind { all_reduce, all_gather, reduce_scatter, all_to_all, send_receive };
   enum class Group { tensor, context, expert };
-  Kind kind = Kind::all_reduce;
+  CollectiveOperation operation = CollectiveOperation::all_reduce;
   Group group = Group::tensor;
   Bytes size;  ///< nccl-tests' "size": the whole buffer (for all-gather and reduce-scatter: the gathered one)
   int count = 1;
@@ -50,19 +50,19 @@ struct Layer {
   std::vector<Operator> backward;
   std::vector<LayerCollective> forward_collectives;
   std::vector<LayerCollective> backward_collectives;
-  double parameters = 0.0;                    ///< trainable numbers held by one tensor-parallel rank
-  double expert_parameters = 0.0;             ///< of these, in experts: of a share of them under expert parallelism
-  double frozen_parameters = 0.0;             ///< held but not trained, beside `parameters`
-  std::vector<WeightMatrix> matrices;         ///< of `parameters`, the matrices in forward order; the rest are vectors
+  double parameters = 0.0;             ///< trainable numbers held by one tensor-parallel rank
+  double expert_parameters = 0.0;      ///< of these, in experts: of a share of them under expert parallelism
+  double frozen_parameters = 0.0;      ///< held but not trained, beside `parameters`
+  std::vector<WeightMatrix> matrices;  ///< of `parameters`, the matrices in forward order; the rest are vectors
   Recomputation recomputation;
   std::size_t unread_tail = 0;  ///< last forward operators whose results the backward pass never reads
-  Bytes loss_kept;             ///< kept by the loss from its forward to its backward pass, beside what is saved
-  Bytes loss_buffers;          ///< largest sum of logits, their fp32 copies and gradients at one time, with loss_kept
-  Bytes output;                ///< activation handed to the next layer (pipeline boundary)
-  Bytes workspace;             ///< temporary memory beyond saved activations while the layer runs
-  bool recomputable = true;    ///< full recomputation applies (transformer blocks, not embedding or head)
-  bool routes_tokens = false;  ///< to experts
-  bool splittable = false;     ///< counts as one of `layers` when a pipeline divides the model
+  Bytes loss_kept;              ///< kept by the loss from its forward to its backward pass, beside what is saved
+  Bytes loss_buffers;           ///< largest sum of logits, their fp32 copies and gradients at one time, with loss_kept
+  Bytes output;                 ///< activation handed to the next layer (pipeline boundary)
+  Bytes workspace;              ///< temporary memory beyond saved activations while the layer runs
+  bool recomputable = true;     ///< full recomputation applies (transformer blocks, not embedding or head)
+  bool routes_tokens = false;   ///< to experts
+  bool splittable = false;      ///< counts as one of `layers` when a pipeline divides the model
 
   /// Activations kept for the backward pass, beside what the loss keeps.
   [[nodiscard]] Bytes kept(Recompute recompute = Recompute::none) const {

@@ -117,9 +117,9 @@ void BlockBuilder::attention_half(Layer& layer) const {
     // step's products.
     const Bytes keys_values = element_ * number(2 * batch_ * sequence_ * kv_width);
     constexpr auto group = LayerCollective::Group::context;
-    layer.forward_collectives.push_back({LayerCollective::Kind::all_gather, group, keys_values, 1, true});
-    layer.backward_collectives.push_back({LayerCollective::Kind::all_gather, group, keys_values, 1, true});
-    layer.backward_collectives.push_back({LayerCollective::Kind::reduce_scatter, group, keys_values, 1, true});
+    layer.forward_collectives.push_back({CollectiveOperation::all_gather, group, keys_values, 1, true});
+    layer.backward_collectives.push_back({CollectiveOperation::all_gather, group, keys_values, 1, true});
+    layer.backward_collectives.push_back({CollectiveOperation::reduce_scatter, group, keys_values, 1, true});
   }
   block_linear(layer, "attention output", tokens_, c.hidden, out_width, true);
   layer.matrices.push_back({c.hidden, out_width});
@@ -226,7 +226,7 @@ Layer BlockBuilder::embedding() const {
     stream(layer, "embedding", StreamingKind::gather, width, has_learned_positions(c.family) ? 2 : 1, 1, 1, 2, 2);
     if (options_.tensor > 1) {
       layer.forward_collectives.push_back(
-          {LayerCollective::Kind::all_reduce, LayerCollective::Group::tensor, element_ * width, 1, false});
+          {CollectiveOperation::all_reduce, LayerCollective::Group::tensor, element_ * width, 1, false});
     }
   }
   if (plain() && c.family == TransformerFamily::bert) norm(layer, "embedding norm");
@@ -270,16 +270,16 @@ Layer BlockBuilder::head() const {
   stream(layer, "cross-entropy", StreamingKind::reduction, logits, 1 + 2 * wide, 2 * wide, 3 * wide, 2 * wide + 1, 3);
   if (t > 1) {
     const Bytes size = element_ * number(tokens_ * c.hidden);
-    using Kind = LayerCollective::Kind;
+    using enum CollectiveOperation;
     constexpr auto group = LayerCollective::Group::tensor;
     if (options_.sequence_parallel) {
-      layer.forward_collectives.push_back({Kind::all_gather, group, size, 1, false});
-      layer.backward_collectives.push_back({Kind::reduce_scatter, group, size, 1, false});
+      layer.forward_collectives.push_back({all_gather, group, size, 1, false});
+      layer.backward_collectives.push_back({reduce_scatter, group, size, 1, false});
     } else {
-      layer.backward_collectives.push_back({Kind::all_reduce, group, size, 1, false});
+      layer.backward_collectives.push_back({all_reduce, group, size, 1, false});
     }
     // row maximum, sum of exponentials and target logit of each token
-    layer.forward_collectives.push_back({Kind::all_reduce, group, Bytes(4.0 * number(rows)), 3, false});
+    layer.forward_collectives.push_back({all_reduce, group, Bytes(4.0 * number(rows)), 3, false});
   }
   std::reverse(layer.backward.begin(), layer.backward.end());
   layer.parameters = transformer_counts(c).head / number(t);

@@ -31,11 +31,11 @@ void BlockBuilder::move_tokens(Layer& layer, const std::string& name, double ele
 
 /// There and back: to the ranks that hold the experts, and over the tensor ranks that share one.
 void BlockBuilder::exchange_tokens(Layer& layer, double routed, double gathered) const {
-  using Kind = LayerCollective::Kind;
+  using enum CollectiveOperation;
   using Group = LayerCollective::Group;
-  const auto both = [&](Kind kind, Group group, double elements, int count) {
-    LayerCollective call{kind, group, element_ * elements, count, false};
-    if (kind == Kind::all_to_all) {
+  const auto both = [&](CollectiveOperation operation, Group group, double elements, int count) {
+    LayerCollective call{operation, group, element_ * elements, count, false};
+    if (operation == all_to_all) {
       call.copies = static_cast<int>(config_.experts_per_token);
       // With a capacity every expert's part is as full as it may be; else the hottest one's is.
       if (config_.expert_capacity > 0.0) {
@@ -47,13 +47,13 @@ void BlockBuilder::exchange_tokens(Layer& layer, double routed, double gathered)
     layer.forward_collectives.push_back(call);
     layer.backward_collectives.push_back(call);
   };
-  if (options_.expert > 1 || options_.folded_experts) both(Kind::all_to_all, Group::expert, routed, 2);
+  if (options_.expert > 1 || options_.folded_experts) both(all_to_all, Group::expert, routed, 2);
   if (options_.tensor == 1 || options_.folded_experts) return;
   if (options_.sequence_parallel) {
-    both(Kind::all_gather, Group::tensor, gathered, 1);
-    both(Kind::reduce_scatter, Group::tensor, gathered, 1);
+    both(all_gather, Group::tensor, gathered, 1);
+    both(reduce_scatter, Group::tensor, gathered, 1);
   } else {
-    both(Kind::all_reduce, Group::tensor, number(tokens_ * config_.hidden), 1);
+    both(all_reduce, Group::tensor, number(tokens_ * config_.hidden), 1);
   }
 }
 

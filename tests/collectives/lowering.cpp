@@ -209,8 +209,9 @@ TEST_CASE("rings are lowered without materialising their phases") {
   groups.algorithm = SyncAlgorithm::ring;
   groups.size = 1.0_GB;
   for (int group = 0; group < 64; ++group) {
-    groups.groups.emplace_back();
-    for (int member = 0; member < 16; ++member) groups.groups.back().push_back(group + 64 * member);
+    std::vector<int> members;
+    for (int member = 0; member < 16; ++member) members.push_back(group + 64 * member);
+    groups.groups.add(members);
   }
   for (const CollectiveCall& call : {all_reduce(SyncAlgorithm::ring, 1.0_GB, iota(1024)), groups}) {
     CHECK(milliseconds(call, topology) > 0.0);

@@ -48,6 +48,18 @@ TEST_CASE("tensor groups are consecutive ranks") {
   CHECK(groups[1] == std::vector<int>{4, 5, 6, 7});
 }
 
+TEST_CASE("a stage's groups are one family, and those of the first stage shifted") {
+  // Stages of 16 ranks: rank = ((stage · 8 + d) · 1 + c) · 2 + t; of neighbours, the last stage's reach back to the
+  // first.
+  const RankLayout layout(plan_of(8, 2, 3));
+  for (const GroupKind kind : {GroupKind::tensor, GroupKind::gradients, GroupKind::neighbours}) {
+    const RankGroups first = layout.groups(kind, 0);
+    CHECK(first.families().size() == 1);
+    CHECK(layout.groups(kind, 1).shift_from(first) == 16);
+    CHECK(layout.groups(kind, 2).shift_from(first).has_value() == (kind != GroupKind::neighbours));
+  }
+}
+
 TEST_CASE("the order says which dimension runs over neighbouring ranks") {
   // data fastest, then pipeline, then tensor: rank = (t · pipeline + stage) · data + d
   using enum ParallelDimension;

@@ -56,8 +56,9 @@ std::optional<LoweredCollective> lower_row(const AlgorithmRow& row, Bytes size, 
   call.operation = row.operation;
   call.algorithm = row.algorithm;
   call.size = size;
-  call.groups.emplace_back(static_cast<std::size_t>(topology.gpus()));
-  std::iota(call.groups.front().begin(), call.groups.front().end(), 0);
+  std::vector<int> ranks(static_cast<std::size_t>(topology.gpus()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  call.groups = {ranks};
   call.servers = servers;
   try {
     return lower(call, topology, Calibration{});

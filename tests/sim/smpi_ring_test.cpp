@@ -150,8 +150,9 @@ TEST_CASE("the ring takes the time that SMPI's logical ring takes") {
       CollectiveCall call;
       call.algorithm = SyncAlgorithm::ring;
       call.size = Bytes(4.0 * counts[i]);
-      call.groups.emplace_back(static_cast<std::size_t>(ranks));
-      std::iota(call.groups.front().begin(), call.groups.front().end(), 0);
+      std::vector<int> all(static_cast<std::size_t>(ranks));
+      std::iota(all.begin(), all.end(), 0);
+      call.groups = {all};
       const LoweredCollective lowered = lower(call, topology, Calibration{});
       GraphMaker make(topology);
       make.communicate(make.stream(), lowered);

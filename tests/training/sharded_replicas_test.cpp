@@ -40,10 +40,11 @@ double time_of(const BuiltStep& built, CollectiveOperation operation, double byt
   CollectiveCall call;
   call.operation = operation;
   call.size = Bytes(bytes);
-  call.groups.resize(of == Groups::far ? 8 : 2);
+  std::vector<std::vector<int>> groups(of == Groups::far ? 8 : 2);
   for (int rank = 0; rank < 16; ++rank) {
-    call.groups[static_cast<std::size_t>(of == Groups::far ? rank % 8 : rank / 8)].push_back(rank);
+    groups[static_cast<std::size_t>(of == Groups::far ? rank % 8 : rank / 8)].push_back(rank);
   }
+  call.groups = groups;
   return uncontended_time(lower(call, built.topology, built.scenario.calibration), built.topology).value();
 }
 

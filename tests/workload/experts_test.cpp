@@ -36,16 +36,16 @@ const Operator& named(const std::vector<Operator>& ops, const std::string& name)
   throw std::logic_error("no operator " + name);
 }
 
-double bytes_of(const Layer& layer, LayerCollective::Kind kind, LayerCollective::Group group) {
+double bytes_of(const Layer& layer, CollectiveOperation operation, LayerCollective::Group group) {
   double sum = 0.0;
   for (const LayerCollective& call : layer.forward_collectives) {
-    if (call.kind == kind && call.group == group) sum += call.size.value() * call.count;
+    if (call.operation == operation && call.group == group) sum += call.size.value() * call.count;
   }
   return sum;
 }
 
 constexpr std::int64_t tokens = 4096;
-using Kind = LayerCollective::Kind;
+using enum CollectiveOperation;
 using Group = LayerCollective::Group;
 
 }  // namespace
@@ -80,17 +80,17 @@ TEST_CASE("a token meets its own experts, whatever the number of ranks that hold
 TEST_CASE("tokens are exchanged among the ranks that hold experts, there and back") {
   // 4,096 tokens · 8 experts · 2,048 numbers of 2 bytes = 134 MB each way; nothing where a rank holds all experts.
   BuildOptions options;
-  CHECK(bytes_of(experts_of(build(preset("qwen3-30b-a3b"), options)), Kind::all_to_all, Group::expert) == 0.0);
+  CHECK(bytes_of(experts_of(build(preset("qwen3-30b-a3b"), options)), all_to_all, Group::expert) == 0.0);
   options.expert = 8;
   const Model spread = build(preset("qwen3-30b-a3b"), options);
-  CHECK(bytes_of(experts_of(spread), Kind::all_to_all, Group::expert) == 2 * 134'217'728.0);
+  CHECK(bytes_of(experts_of(spread), all_to_all, Group::expert) == 2 * 134'217'728.0);
   // Four tensor ranks with sequence parallelism route a quarter of the tokens each, and gather what their part of an
   // expert gets: 4,096 · 8 · 2,048 · 2 bytes again. The attention gathers its 4,096 · 2,048 · 2 bytes as ever.
   options.tensor = 4;
   options.sequence_parallel = true;
   const Model divided = build(preset("qwen3-30b-a3b"), options);
-  CHECK(bytes_of(experts_of(divided), Kind::all_to_all, Group::expert) == 2 * 134'217'728.0 / 4);
-  CHECK(bytes_of(experts_of(divided), Kind::all_gather, Group::tensor) == 134'217'728.0 + 16'777'216.0);
+  CHECK(bytes_of(experts_of(divided), all_to_all, Group::expert) == 2 * 134'217'728.0 / 4);
+  CHECK(bytes_of(experts_of(divided), all_gather, Group::tensor) == 134'217'728.0 + 16'777'216.0);
 }
 
 TEST_CASE("folded experts lie whole on tensor ranks") {
@@ -109,8 +109,8 @@ TEST_CASE("folded experts lie whole on tensor ranks") {
   CHECK(product.m == 2048);
   CHECK(product.n == 2 * 768);
   CHECK(layer.expert_parameters == Approx(divided));
-  CHECK(bytes_of(layer, Kind::all_to_all, Group::expert) == 2 * 134'217'728.0 / 4);
-  CHECK(bytes_of(layer, Kind::all_gather, Group::tensor) == 16'777'216.0);
+  CHECK(bytes_of(layer, all_to_all, Group::expert) == 2 * 134'217'728.0 / 4);
+  CHECK(bytes_of(layer, all_gather, Group::tensor) == 16'777'216.0);
 }
 
 TEST_CASE("the busiest experts take longer, the mathematics stays the same") {
@@ -130,7 +130,7 @@ TEST_CASE("the busiest experts take longer, the mathematics stays the same") {
   // What reaches the ranks: the hottest 1.5 times as much; with a capacity 1.25 times as much everywhere.
   const auto exchange = [](const Model& model) {
     for (const LayerCollective& call : experts_of(model).forward_collectives) {
-      if (call.kind == Kind::all_to_all) return std::pair(call.size.value(), call.imbalance);
+      if (call.operation == all_to_all) return std::pair(call.size.value(), call.imbalance);
     }
     return std::pair(0.0, 0.0);
   };

@@ -108,7 +108,7 @@ TEST_CASE("fused fp8 trainers gather a byte a number between tensor ranks, plain
     const Layer layer = build_transformer(c, "gpt", options).layers[1].layer;
     for (const auto* collectives : {&layer.forward_collectives, &layer.backward_collectives}) {
       for (const LayerCollective& call : *collectives) {
-        const bool narrow = kernels == KernelSet::fused && call.kind == LayerCollective::Kind::all_gather;
+        const bool narrow = kernels == KernelSet::fused && call.operation == CollectiveOperation::all_gather;
         CHECK(call.size.value() == Approx((narrow ? 1.0 : 2.0) * 1024 * 1024));
       }
     }

@@ -161,9 +161,9 @@ ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options) {
   call.size = Bytes(number(step.elements) * 4.0);
   call.servers = sync.servers;
   call.placement = sync.placement;
-  call.groups.emplace_back();
-  call.groups.front().resize(at_index(step.ranks));
-  std::iota(call.groups.front().begin(), call.groups.front().end(), 0);
+  std::vector<int> ranks(at_index(step.ranks));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  call.groups = {ranks};
 
   const std::string algorithm(name(sync.algorithm));
   ReplayPlan plan;

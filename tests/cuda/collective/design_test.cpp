@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "model/base/words.hpp"
 #include "tests/catch.hpp"
 #include "validate/cuda/collective/ladder.hpp"
 #include "validate/cuda/collective/pattern.hpp"
@@ -53,7 +54,7 @@ TEST_CASE("collective points are unique and complete", "[collective][design]") {
 }
 
 TEST_CASE("a record states its point as a scenario would", "[collective][design]") {
-  const CollectivePoint point{Operation::all_gather, 4, extent_of(Operation::all_gather, 4, 1000)};
+  const CollectivePoint point{CollectiveOperation::all_gather, 4, extent_of(CollectiveOperation::all_gather, 4, 1000)};
   const Record record = record_of(point);
   CHECK(record.scenario.at("workload.collective.operation") == "all_gather");
   CHECK(record.scenario.at("workload.collective.size") == "4000 B");
@@ -63,36 +64,36 @@ TEST_CASE("a record states its point as a scenario would", "[collective][design]
 
 TEST_CASE("extents are those of nccl-tests", "[collective][design]") {
   // 1,001 elements on 4 ranks: 250 each, one is left out where the buffer is divided.
-  const Extent gather = extent_of(Operation::all_gather, 4, 1001);
+  const Extent gather = extent_of(CollectiveOperation::all_gather, 4, 1001);
   CHECK(gather.sent == 250);
   CHECK(gather.received == 1000);
   CHECK(gather.total == 1000);
-  const Extent scatter = extent_of(Operation::reduce_scatter, 4, 1001);
+  const Extent scatter = extent_of(CollectiveOperation::reduce_scatter, 4, 1001);
   CHECK(scatter.sent == 1000);
   CHECK(scatter.received == 250);
-  const Extent exchange = extent_of(Operation::all_to_all, 4, 1001);
+  const Extent exchange = extent_of(CollectiveOperation::all_to_all, 4, 1001);
   CHECK(exchange.sent == 1000);
   CHECK(exchange.received == 1000);
   CHECK(exchange.block == 250);
-  const Extent reduce = extent_of(Operation::all_reduce, 4, 1001);
+  const Extent reduce = extent_of(CollectiveOperation::all_reduce, 4, 1001);
   CHECK(reduce.total == 1001);
-  CHECK(extent_of(Operation::all_gather, 4, 3).total == 0);
-  CHECK_THROWS_AS(extent_of(Operation::all_reduce, 1, 8), std::invalid_argument);
+  CHECK(extent_of(CollectiveOperation::all_gather, 4, 3).total == 0);
+  CHECK_THROWS_AS(extent_of(CollectiveOperation::all_reduce, 1, 8), std::invalid_argument);
 }
 
 namespace {
 
 /// Carries an operation out as its definition says, on plain vectors: what every rank receives.
-std::vector<std::vector<double>> carried_out(Operation operation, int ranks, const Extent& extent) {
+std::vector<std::vector<double>> carried_out(CollectiveOperation operation, int ranks, const Extent& extent) {
   const auto send = [](int rank, std::uint64_t i) { return static_cast<double>(contribution(rank, i)); };
   std::vector<std::vector<double>> received(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     auto& own = received[static_cast<std::size_t>(rank)];
-    if (operation == Operation::all_gather) {
+    if (operation == CollectiveOperation::all_gather) {
       for (int from = 0; from < ranks; ++from) {
         for (std::uint64_t i = 0; i < extent.block; ++i) own.push_back(send(from, i));
       }
-    } else if (operation == Operation::all_to_all) {
+    } else if (operation == CollectiveOperation::all_to_all) {
       for (int from = 0; from < ranks; ++from) {
         for (std::uint64_t i = 0; i < extent.block; ++i) {
           own.push_back(send(from, static_cast<std::uint64_t>(rank) * extent.block + i));
@@ -100,12 +101,12 @@ std::vector<std::vector<double>> carried_out(Operation operation, int ranks, con
       }
     } else {
       const std::uint64_t first =
-          operation == Operation::reduce_scatter ? static_cast<std::uint64_t>(rank) * extent.block : 0;
+          operation == CollectiveOperation::reduce_scatter ? static_cast<std::uint64_t>(rank) * extent.block : 0;
       for (std::uint64_t i = 0; i < extent.received; ++i) {
         double value = 0.0;
-        if (operation == Operation::broadcast) {
+        if (operation == CollectiveOperation::broadcast) {
           value = send(0, i);
-        } else if (operation == Operation::send_receive) {
+        } else if (operation == CollectiveOperation::send_receive) {
           value = send(rank == 0 ? ranks - 1 : rank - 1, i);
         } else {
           for (int from = 0; from < ranks; ++from) value += send(from, first + i);
@@ -120,7 +121,7 @@ std::vector<std::vector<double>> carried_out(Operation operation, int ranks, con
 }  // namespace
 
 TEST_CASE("expected results are what the operations' definitions give", "[collective][design]") {
-  for (const Operation operation : operations()) {
+  for (const CollectiveOperation operation : operations()) {
     for (const int ranks : {2, 3, 8}) {
       const Extent extent = extent_of(operation, ranks, 48);
       const auto right = carried_out(operation, ranks, extent);
@@ -128,7 +129,7 @@ TEST_CASE("expected results are what the operations' definitions give", "[collec
         const auto& own = right[static_cast<std::size_t>(rank)];
         REQUIRE(own.size() == extent.received);
         for (std::uint64_t i = 0; i < extent.received; ++i) {
-          INFO(word_of(operation) << " ranks " << ranks << " rank " << rank << " element " << i);
+          INFO(name(operation) << " ranks " << ranks << " rank " << rank << " element " << i);
           REQUIRE(expected(operation, ranks, rank, extent, i) == own[i]);
         }
       }
@@ -164,7 +165,7 @@ TEST_CASE("random sums are exact in fp32 in every order", "[collective][design]"
 TEST_CASE("windows lie in the buffer, in order, and reach both ends and the blocks' borders", "[collective][design]") {
   for (const std::uint64_t elements : {2ULL, 8ULL, 255ULL, 300ULL, 100'000ULL, 1ULL << 30}) {
     for (const int ranks : {2, 5, 64}) {
-      const Extent extent = extent_of(Operation::all_gather, ranks, elements);
+      const Extent extent = extent_of(CollectiveOperation::all_gather, ranks, elements);
       if (extent.total == 0) continue;
       const auto windows = windows_of(extent, ranks);
       REQUIRE_FALSE(windows.empty());
@@ -182,9 +183,9 @@ TEST_CASE("windows lie in the buffer, in order, and reach both ends and the bloc
 }
 
 TEST_CASE("only the root of a reduction has something to check", "[collective][design]") {
-  CHECK(receives(Operation::reduce, 0));
-  CHECK_FALSE(receives(Operation::reduce, 1));
-  CHECK(receives(Operation::all_reduce, 1));
+  CHECK(receives(CollectiveOperation::reduce, 0));
+  CHECK_FALSE(receives(CollectiveOperation::reduce, 1));
+  CHECK(receives(CollectiveOperation::all_reduce, 1));
 }
 
 TEST_CASE("ranks spread over machines are counted", "[collective][design]") {

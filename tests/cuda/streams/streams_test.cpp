@@ -2,6 +2,7 @@
 // in all of them.
 #include <thread>
 
+#include "model/base/words.hpp"
 #include "tests/catch.hpp"
 #include "tests/cuda/free_port.hpp"
 #include "tests/cuda/streams/streams.hpp"
@@ -23,7 +24,7 @@ std::vector<int> first_devices(int count) {
   return devices;
 }
 
-CollectivePoint point_of(Operation operation, int ranks, std::uint64_t elements) {
+CollectivePoint point_of(CollectiveOperation operation, int ranks, std::uint64_t elements) {
   return {operation, ranks, extent_of(operation, ranks, elements)};
 }
 
@@ -37,9 +38,9 @@ TEST_CASE("every collective gives what its definition says, on some and on all G
       CollectiveSession session(*world, first_devices(4), true);
       CHECK(session.ranks() == 4);
       for (const int ranks : {4, 2, 3}) {
-        for (const Operation operation : operations()) {
+        for (const CollectiveOperation operation : operations()) {
           for (const std::uint64_t elements : {12ULL, 1000ULL, 5000ULL}) {
-            INFO(word_of(operation) << " of " << elements << " elements on " << ranks);
+            INFO(name(operation) << " of " << elements << " elements on " << ranks);
             // measure() compares what every rank received with the expected result, and throws where they differ.
             const Sampled sampled = session.measure(point_of(operation, ranks, elements), twice);
             CHECK(sampled.values.size() == 2);
@@ -60,10 +61,10 @@ TEST_CASE("a wrong sum is reported, and the next point is measured all the same"
   const auto world = make_single_world();
   CollectiveSession session(*world, first_devices(2), true);
   streams::corrupt_nccl(true);  // adds 1 to the last of 1,000 elements
-  CHECK_THROWS_WITH(session.measure(point_of(Operation::all_reduce, 2, 1000), twice),
+  CHECK_THROWS_WITH(session.measure(point_of(CollectiveOperation::all_reduce, 2, 1000), twice),
                     Catch::Contains("wrong result: element 999 of rank 0"));
   streams::corrupt_nccl(false);
-  CHECK_NOTHROW(session.measure(point_of(Operation::all_reduce, 2, 1000), twice));
+  CHECK_NOTHROW(session.measure(point_of(CollectiveOperation::all_reduce, 2, 1000), twice));
 }
 
 TEST_CASE("an operation that does not end is aborted, named and costs no more than its time", "[streams][collective]") {
@@ -73,8 +74,8 @@ TEST_CASE("an operation that does not end is aborted, named and costs no more th
     std::vector<float> send(64, 1.0F);
     std::vector<float> receive(128, 0.0F);
     streams::hang_nccl(true);
-    communicators.launch(Operation::all_reduce, extent_of(Operation::all_reduce, 2, 64), {send.data(), send.data()},
-                         {receive.data(), receive.data() + 64});
+    communicators.launch(CollectiveOperation::all_reduce, extent_of(CollectiveOperation::all_reduce, 2, 64),
+                         {send.data(), send.data()}, {receive.data(), receive.data() + 64});
     try {
       communicators.wait("all_reduce size=256 B ranks=2");
       FAIL("it should not have ended");
@@ -212,20 +213,20 @@ TEST_CASE("one process per GPU: rank 0 leads, also where a point is not for all"
       CollectiveSession session(*world, {rank}, true);
       if (rank > 0) return session.follow();
       for (const int ranks : {3, 2}) {
-        for (const Operation operation : operations()) {
+        for (const CollectiveOperation operation : operations()) {
           measured += session.measure(point_of(operation, ranks, 600), twice).values.size();
         }
       }
       streams::corrupt_nccl(true);
       try {
-        session.measure(point_of(Operation::all_reduce, 3, 600), twice);
+        session.measure(point_of(CollectiveOperation::all_reduce, 3, 600), twice);
         failures[0] = "a wrong sum was not found";
       } catch (const GpuError& error) {
         if (error.fault() != Fault::failed || session.broken()) failures[0] = error.what();
       }
       streams::corrupt_nccl(false);
       // All processes heard of it, so that the next point can be measured.
-      measured += session.measure(point_of(Operation::all_gather, 3, 600), twice).values.size();
+      measured += session.measure(point_of(CollectiveOperation::all_gather, 3, 600), twice).values.size();
       session.finish();
     } catch (const std::exception& error) {
       failures[static_cast<std::size_t>(rank)] = error.what();

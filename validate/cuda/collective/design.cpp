@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "model/base/words.hpp"
 #include "validate/cuda/collective/ladder.hpp"
 
 namespace foretrain::gpu {
@@ -18,7 +19,7 @@ std::vector<CollectivePoint> collective_points(int all, bool quick) {
   std::vector<CollectivePoint> points;
   for (const int ranks : rank_counts(all)) {
     if (quick && ranks != all && ranks != 2) continue;
-    for (const Operation operation : operations()) {
+    for (const CollectiveOperation operation : operations()) {
       for (const std::uint64_t bytes : size_ladder(least_bytes, most_bytes, quick ? 32 : 4)) {
         const Extent extent = extent_of(operation, ranks, bytes / 4);
         if (extent.total > 0) points.push_back({operation, ranks, extent});
@@ -29,7 +30,7 @@ std::vector<CollectivePoint> collective_points(int all, bool quick) {
 }
 
 Record record_of(const CollectivePoint& point) {
-  const std::string word(word_of(point.operation));
+  const std::string word(name(point.operation));
   const std::string size = std::to_string(point.bytes()) + " B";
   const std::string ranks = std::to_string(point.ranks);
   Record record;

@@ -10,7 +10,7 @@
 namespace foretrain::gpu {
 
 struct CollectivePoint {
-  Operation operation = Operation::all_reduce;
+  CollectiveOperation operation = CollectiveOperation::all_reduce;
   int ranks = 2;
   Extent extent;  ///< in fp32 elements
 

@@ -5,6 +5,8 @@
 
 #include <cstring>
 
+#include "model/base/words.hpp"
+
 #ifdef FORETRAIN_HAS_NCCL
 #include "validate/measure/signals.hpp"
 #endif
@@ -108,7 +110,7 @@ void Communicators::throw_if_overdue() {
 
 namespace {
 
-void launch_one(Operation operation, const Extent& extent, int ranks, const Member& member, const float* send,
+void launch_one(CollectiveOperation operation, const Extent& extent, int ranks, const Member& member, const float* send,
                 float* receive) {
   ncclComm_t comm = member.communicator;
   cudaStream_t stream = member.stream->get();
@@ -116,24 +118,24 @@ void launch_one(Operation operation, const Extent& extent, int ranks, const Memb
   const std::size_t received = extent.received;
   const std::size_t block = extent.block;
   switch (operation) {
-    case Operation::all_reduce:
+    case CollectiveOperation::all_reduce:
       return GPU_CHECK(ncclAllReduce(send, receive, sent, ncclFloat, ncclSum, comm, stream));
-    case Operation::all_gather:
+    case CollectiveOperation::all_gather:
       return GPU_CHECK(ncclAllGather(send, receive, sent, ncclFloat, comm, stream));
-    case Operation::reduce_scatter:
+    case CollectiveOperation::reduce_scatter:
       return GPU_CHECK(ncclReduceScatter(send, receive, received, ncclFloat, ncclSum, comm, stream));
-    case Operation::broadcast:
+    case CollectiveOperation::broadcast:
       return GPU_CHECK(ncclBroadcast(send, receive, sent, ncclFloat, 0, comm, stream));
-    case Operation::reduce:
+    case CollectiveOperation::reduce:
       return GPU_CHECK(ncclReduce(send, receive, sent, ncclFloat, ncclSum, 0, comm, stream));
-    case Operation::all_to_all:
+    case CollectiveOperation::all_to_all:
       for (int peer = 0; peer < ranks; ++peer) {
         const std::size_t offset = static_cast<std::size_t>(peer) * block;
         GPU_CHECK(ncclSend(send + offset, block, ncclFloat, peer, comm, stream));
         GPU_CHECK(ncclRecv(receive + offset, block, ncclFloat, peer, comm, stream));
       }
       return;
-    case Operation::send_receive:
+    case CollectiveOperation::send_receive:
       GPU_CHECK(ncclSend(send, sent, ncclFloat, (member.rank + 1) % ranks, comm, stream));
       GPU_CHECK(ncclRecv(receive, received, ncclFloat, (member.rank + ranks - 1) % ranks, comm, stream));
       return;
@@ -160,9 +162,9 @@ void Communicators::group(const std::string& what, const std::function<void(std:
   throw_if_overdue();
 }
 
-void Communicators::launch(Operation operation, const Extent& extent, const std::vector<const float*>& send,
+void Communicators::launch(CollectiveOperation operation, const Extent& extent, const std::vector<const float*>& send,
                            const std::vector<float*>& receive) {
-  group(std::string(word_of(operation)),
+  group(std::string(name(operation)),
         [&](std::size_t i) { launch_one(operation, extent, ranks_, members_[i], send[i], receive[i]); });
 }
 

@@ -57,7 +57,7 @@ class Communicators {
   [[nodiscard]] const std::vector<Member>& members() const { return members_; }
 
   /// Puts the operation on all members' streams: from send[i] into receive[i] (device memory of member i), fp32.
-  void launch(Operation operation, const Extent& extent, const std::vector<const float*>& send,
+  void launch(CollectiveOperation operation, const Extent& extent, const std::vector<const float*>& send,
               const std::vector<float*>& receive);
   /// Sums in place, on streams of the caller's choice: data[i] and streams[i] of member i.
   void all_reduce(const std::vector<float*>& data, std::size_t elements, const std::vector<cudaStream_t>& streams);

@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::uint64_t window_elements = 256;
 
-bool divides(Operation operation) {
-  return operation == Operation::all_gather || operation == Operation::reduce_scatter ||
-         operation == Operation::all_to_all;
+bool divides(CollectiveOperation operation) {
+  return operation == CollectiveOperation::all_gather || operation == CollectiveOperation::reduce_scatter ||
+         operation == CollectiveOperation::all_to_all;
 }
 
 double sum_at(int ranks, std::uint64_t index) {
@@ -24,49 +24,43 @@ double sum_at(int ranks, std::uint64_t index) {
 
 }  // namespace
 
-std::string_view word_of(Operation operation) {
-  constexpr std::string_view words[] = {"all_reduce", "all_gather", "reduce_scatter", "broadcast",
-                                        "reduce",     "all_to_all", "send_receive"};
-  return words[static_cast<std::size_t>(operation)];
-}
-
-const std::vector<Operation>& operations() {
-  using enum Operation;
-  static const std::vector<Operation> table = {all_reduce, all_gather, reduce_scatter, all_to_all,
-                                               broadcast,  reduce,     send_receive};
+const std::vector<CollectiveOperation>& operations() {
+  using enum CollectiveOperation;
+  static const std::vector<CollectiveOperation> table = {all_reduce, all_gather, reduce_scatter, all_to_all,
+                                                         broadcast,  reduce,     send_receive};
   return table;
 }
 
-Extent extent_of(Operation operation, int ranks, std::uint64_t elements) {
+Extent extent_of(CollectiveOperation operation, int ranks, std::uint64_t elements) {
   if (ranks < 2) throw std::invalid_argument("a collective operation needs at least 2 ranks");
   const auto n = static_cast<std::uint64_t>(ranks);
   if (!divides(operation)) return {.sent = elements, .received = elements, .block = elements, .total = elements};
   const std::uint64_t block = elements / n;
   const std::uint64_t whole = block * n;
-  return {.sent = operation == Operation::all_gather ? block : whole,
-          .received = operation == Operation::reduce_scatter ? block : whole,
+  return {.sent = operation == CollectiveOperation::all_gather ? block : whole,
+          .received = operation == CollectiveOperation::reduce_scatter ? block : whole,
           .block = block,
           .total = whole};
 }
 
-bool receives(Operation operation, int rank) { return operation != Operation::reduce || rank == 0; }
+bool receives(CollectiveOperation operation, int rank) { return operation != CollectiveOperation::reduce || rank == 0; }
 
-double expected(Operation operation, int ranks, int rank, const Extent& extent, std::uint64_t index) {
+double expected(CollectiveOperation operation, int ranks, int rank, const Extent& extent, std::uint64_t index) {
   const auto own = static_cast<std::uint64_t>(rank);
   switch (operation) {
-    case Operation::all_reduce:
-    case Operation::reduce:
+    case CollectiveOperation::all_reduce:
+    case CollectiveOperation::reduce:
       return sum_at(ranks, index);
-    case Operation::reduce_scatter:
+    case CollectiveOperation::reduce_scatter:
       return sum_at(ranks, own * extent.block + index);
-    case Operation::broadcast:
+    case CollectiveOperation::broadcast:
       return static_cast<double>(contribution(0, index));
-    case Operation::all_gather:
+    case CollectiveOperation::all_gather:
       return static_cast<double>(contribution(static_cast<int>(index / extent.block), index % extent.block));
-    case Operation::all_to_all:
+    case CollectiveOperation::all_to_all:
       return static_cast<double>(
           contribution(static_cast<int>(index / extent.block), own * extent.block + index % extent.block));
-    case Operation::send_receive:
+    case CollectiveOperation::send_receive:
       return static_cast<double>(contribution((rank + ranks - 1) % ranks, index));
   }
   return 0.0;

@@ -2,17 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
+
+#include "model/base/collective_operation.hpp"
 
 namespace foretrain::gpu {
 
-enum class Operation { all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, send_receive };
-
-/// As scenarios call them (`workload.collective.operation`).
-std::string_view word_of(Operation operation);
 /// In the order in which they are measured: the most used first.
-const std::vector<Operation>& operations();
+const std::vector<CollectiveOperation>& operations();
 
 /// Elements of one rank's buffers. Size is counted as nccl-tests does: all that a rank ends up with for all_gather, all
 /// that it begins with for reduce_scatter and all_to_all; send_receive sends it all to the next rank.
@@ -23,14 +20,14 @@ struct Extent {
   /// Elements that count as the size; fewer than asked for where they do not divide by the ranks. 0: nothing to do.
   std::uint64_t total = 0;
 };
-Extent extent_of(Operation operation, int ranks, std::uint64_t elements);
+Extent extent_of(CollectiveOperation operation, int ranks, std::uint64_t elements);
 
 /// Whether this rank receives anything that can be checked (only the root does of reduce; the root is rank 0).
-bool receives(Operation operation, int rank);
+bool receives(CollectiveOperation operation, int rank);
 
 /// Element `index` of what `rank` must hold at the end, when each rank's send buffer holds contribution(rank, i).
 /// Sums are added up in double precision, which is exact here.
-double expected(Operation operation, int ranks, int rank, const Extent& extent, std::uint64_t index);
+double expected(CollectiveOperation operation, int ranks, int rank, const Extent& extent, std::uint64_t index);
 
 /// Stretches of a receive buffer that are checked: its beginning, its end, six between, and both sides of the borders
 /// between ranks' blocks. They do not overlap and are in order.

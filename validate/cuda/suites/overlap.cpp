@@ -71,7 +71,7 @@ class Accumulation final : public Load {
 class AllReduce final : public Load {
  public:
   AllReduce(std::size_t bytes, int measured) : communicators_(all_devices(measured)) {
-    extent_ = extent_of(Operation::all_reduce, communicators_.ranks(), bytes / sizeof(float));
+    extent_ = extent_of(CollectiveOperation::all_reduce, communicators_.ranks(), bytes / sizeof(float));
     for (const Member& member : communicators_.members()) {
       const OnDevice on(member.device);
       send_.emplace_back(bytes);
@@ -82,7 +82,7 @@ class AllReduce final : public Load {
     }
     wait();
   }
-  void launch(int /*turn*/) override { communicators_.launch(Operation::all_reduce, extent_, from_, to_); }
+  void launch(int /*turn*/) override { communicators_.launch(CollectiveOperation::all_reduce, extent_, from_, to_); }
   [[nodiscard]] cudaStream_t stream() const override { return communicators_.members().front().stream->get(); }
   void wait() override { communicators_.wait("all_reduce beside other work"); }
 
