@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,6 +15,9 @@
 #include "model/hardware/cluster.hpp"
 
 namespace foretrain {
+
+/// When a rule of scenarios/buckets.yaml leaves all gradients in one bucket.
+enum class BucketsWhole { never, without_overlap, always };
 
 struct Sync {
   SyncAlgorithm algorithm = SyncAlgorithm::automatic;
@@ -38,11 +42,10 @@ struct Sync {
     int count = 0;
     double factor = 1.0;  ///< of compute time
   } slow_workers;
-  /// Who says how large a bucket is: the scenario, or a trainer's rule. automatic: 25 MiB, or a million elements for
-  /// each rank where that is more. whole: all gradients at once. layer: ZeRO-3 knows no buckets.
-  enum class BucketRule { stated, automatic, ddp, megatron, deepspeed, whole, layer } bucket_rule = BucketRule::stated;
-  Bytes bucket = Bytes(25e6);
-  Bytes first_bucket;  ///< the first one to become ready, where it has a size of its own; zero: as the others
+  std::string
+      bucket_rule;  ///< of scenarios/buckets.yaml, by which `bucket` is so large; empty where its size is stated
+  Bytes bucket = Bytes(25e6);  ///< ZeRO-3 knows none
+  Bytes first_bucket;          ///< the first one to become ready, where it has a size of its own; zero: as the others
   /// Whether gradients become ready layer by layer, and a layer larger than a bucket is cut, or tensor by tensor, and a
   /// tensor is never cut (PyTorch's DistributedDataParallel).
   enum class Bucketing { by_layer, by_tensor } bucketing = Bucketing::by_layer;

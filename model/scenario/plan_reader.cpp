@@ -292,7 +292,7 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
               "zero: 3, or leave the key out");
   }
   if (const auto offload = keys.find("offload")) plan.offload = read_offload(*offload);
-  plan.sync.bucket_rule = Sync::BucketRule::automatic;
+  plan.sync.bucket_rule = "auto";
   if (const auto sync = keys.find("sync")) read_sync(*sync, plan.sync);
   if (const auto placement = keys.find("placement"); placement || !taken.empty()) {
     const std::int64_t replica = std::int64_t{1} * plan.tensor * plan.pipeline * plan.context;

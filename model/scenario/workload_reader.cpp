@@ -69,6 +69,25 @@ void read_global_batch(const MappingReader& train, TrainWorkload& workload, Read
   if (per_gpu) result.global_batch_per_gpu = per_gpu->number(Zero::refused);
 }
 
+TrainerCode read_trainer_code(const MappingReader& train, const ModelConfig& model, const Cluster& cluster) {
+  for (const char* key :
+       {"kernels", "joined_projections", "native_attention", "context_pieces", "narrow_gathers", "keep_gathered"}) {
+    if (!train.has(key) || !std::holds_alternative<NetworkConfig>(model.shape)) continue;
+    train.fail(key, fmt::format("{} is a network of layers, each with its own kernels", model.name),
+               "a transformer, or leave the key out");
+  }
+  TrainerCode code;
+  code.kernels = train.choice_or("kernels", usual_kernels(cluster.node.gpu.processor.has_value()));
+  code.joined_projections = train.flag_or("joined_projections", code.joined_projections);
+  code.native_attention = train.flag_or("native_attention", code.native_attention);
+  code.cast_weights = train.flag_or("cast_weights", code.cast_weights);
+  code.fused_optimizer = train.flag_or("fused_optimizer", code.fused_optimizer);
+  code.context_pieces = train.choice_or("context_pieces", code.context_pieces);
+  code.narrow_gathers = train.flag_or("narrow_gathers", code.narrow_gathers);
+  code.keep_gathered = train.flag_or("keep_gathered", code.keep_gathered);
+  return code;
+}
+
 void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result) {
   const MappingReader train = field.mapping(keys::train);
   TrainWorkload workload;
@@ -79,11 +98,7 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   workload.optimizer = train.choice_or("optimizer", Optimizer::adamw);
   workload.recompute = train.choice_or("recompute", Recompute::none);
   workload.attention = train.choice_or("attention", usual_attention(cluster));
-  workload.kernels = train.choice_or("kernels", cluster.node.gpu.processor ? KernelSet::plain : KernelSet::fused);
-  if (train.has("kernels") && std::holds_alternative<NetworkConfig>(workload.model.shape)) {
-    train.fail("kernels", fmt::format("{} is a network of layers, each with its own kernels", workload.model.name),
-               "a transformer, or leave the key out");
-  }
+  workload.code = read_trainer_code(train, workload.model, cluster);
   for (const Gpu* gpu : gpus_in(cluster)) {
     check_training_precision(train, workload, *gpu);
     check_attention(workload.model, workload.attention, workload.precision, *gpu, field);

@@ -29,7 +29,7 @@ Scenario with(const std::string& trainer, std::vector<std::string> overrides = {
   return load_scenario_text(silent, "silent.yaml", overrides);
 }
 
-KernelSet kernels_of(const Scenario& scenario) { return std::get<TrainWorkload>(scenario.workload).kernels; }
+KernelSet kernels_of(const Scenario& scenario) { return std::get<TrainWorkload>(scenario.workload).code.kernels; }
 
 /// The habit's constant in the provenance; fails where there is none.
 Constant provenance_of(const Scenario& scenario, const std::string& name) {

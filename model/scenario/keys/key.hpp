@@ -15,7 +15,21 @@ namespace foretrain::keys {
 struct Mapping;
 
 /// Where a name that stands for a file, or for an entry of one, is looked up.
-enum class Catalogue { nothing, node, gpu, fabric, model, run, calibration, trainer, card, processor, storage, link };
+enum class Catalogue {
+  nothing,
+  node,
+  gpu,
+  fabric,
+  model,
+  run,
+  calibration,
+  trainer,
+  card,
+  processor,
+  storage,
+  link,
+  bucket_rule
+};
 
 /// One form that a value may have.
 struct Form {

@@ -153,9 +153,9 @@ std::string describe(const Form& form) {
     case Form::Kind::name:
       break;
   }
-  static constexpr std::string_view whose[] = {"something",    "machine",   "GPU",         "fabric",
-                                               "model",        "scenario",  "calibration", "trainer",
-                                               "network card", "processor", "storage",     "link"};
+  static constexpr std::string_view whose[] = {"something", "machine",     "GPU",        "fabric",       "model",
+                                               "scenario",  "calibration", "trainer",    "network card", "processor",
+                                               "storage",   "link",        "bucket rule"};
   return fmt::format("a {}'s name{}", whose[static_cast<std::size_t>(form.catalogue)],
                      form.mapping != nullptr ? " or a mapping" : "");
 }

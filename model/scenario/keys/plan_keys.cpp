@@ -80,7 +80,6 @@ constexpr Key zero_keys[] = {
 };
 
 constexpr std::string_view with_servers = "algorithm: parameter_server and its kinds";
-constexpr std::string_view bucket_words[] = {"auto", "ddp", "megatron", "deepspeed", "whole"};
 constexpr Key sync_keys[] = {
     {"algorithm", word<SyncAlgorithm>, "auto", "How gradients are summed; auto: the fastest of those that apply."},
     {"levels", one_or_list(whole), "a machine's ranks, then machines",
@@ -88,8 +87,9 @@ constexpr Key sync_keys[] = {
     {"servers", whole, "1", "How many parameter servers there are.", with_servers},
     {"placement", word<ServerPlacement>, "cpu", "Where parameter servers run.", with_servers},
     {"consistency", text, "synchronous", "synchronous, asynchronous or bounded(4).", with_servers},
-    {"bucket", words(bucket_words) | quantity("MB"), "auto",
-     "Gradients that are sent together: a size, or a trainer's rule.", "", "gradient bucket"},
+    {"bucket", named(Catalogue::bucket_rule) | quantity("MB"), "auto",
+     "Gradients that are sent together: a size, or a rule of scenarios/buckets.yaml (auto, whole, a trainer's).", "",
+     "gradient bucket"},
     {"first_bucket", quantity("MB"), "bucket", "The first bucket to become ready, where its size is another."},
     {"bucketing", word<Sync::Bucketing>, "by_layer", "Whether buckets end with layers or with tensors."},
     {"overlap", flag, "true", "Whether gradients are sent while others are computed."},
@@ -124,6 +124,20 @@ constexpr Key slow_workers_keys[] = {
     {"factor", number, "needed", "Their compute time over that of the others."},
 };
 
+constexpr Key buckets_file_keys[] = {
+    {"kind", text, "", "What the file describes: buckets."},
+    {"rules", by_name(mapping(bucket_rule)), "needed", "Rules for how large a bucket is, by name."},
+};
+
+constexpr Key bucket_rule_keys[] = {
+    {"size", quantity("MiB"), "none", "A bucket's size; of this and the next two, the greatest holds."},
+    {"elements", number, "none", "The same as a number of gradients."},
+    {"elements_per_rank", number, "none", "The same for each replica."},
+    {"first_bucket", quantity("MiB"), "as the others", "The first bucket to become ready."},
+    {"whole", word<BucketsWhole>, "never", "When all gradients are sent at once."},
+    {"source", text, "needed", "Where the rule comes from; not read."},
+};
+
 }  // namespace
 
 constinit const Mapping plan = {"plan", plan_keys};
@@ -132,5 +146,7 @@ constinit const Mapping execution_plan = {"plan of operators and tasks", executi
 constinit const Mapping zero = {"ZeRO", zero_keys};
 constinit const Mapping sync = {"synchronisation", sync_keys};
 constinit const Mapping slow_workers = {"slow workers", slow_workers_keys};
+constinit const Mapping buckets_file = {"file of rules for buckets", buckets_file_keys};
+constinit const Mapping bucket_rule = {"rule for buckets", bucket_rule_keys};
 
 }  // namespace foretrain::keys
