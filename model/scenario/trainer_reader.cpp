@@ -32,7 +32,7 @@ enum class Belongs {
   to_transformers,
   to_transformers_on_gpus,  ///< processors have plain kernels alone
   to_tensor_ranks,          ///< that divide the sequence, whose gathers and scatters could hide behind products
-  to_pipelines,             ///< of several stages
+  to_pipelines,             ///< with several stages
   to_experts,               ///< models that have any
   to_divided_gradients,     ///< ZeRO-2's
   to_divided_states,        ///< gradients that ZeRO-1's ranks, or ZeRO-2's which keep them whole, sum up

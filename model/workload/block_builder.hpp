@@ -190,7 +190,7 @@ class BlockBuilder {
   const TransformerConfig& config_;
   const BuildOptions& options_;
   bool weights_;           // are trained
-  Precision activations_;  // of everything but the blocks' linear layers
+  Precision activations_;  // everything but the blocks' linear layers computes in it
   Bytes element_;
   std::int64_t batch_, sequence_;
   std::int64_t tokens_;

@@ -239,6 +239,10 @@ std::string title_of(std::string_view dotted_key) {
   return word;
 }
 
+std::string usual_of(const Key& key) {
+  return key.usual.empty() && key.member.usual != nullptr ? key.member.usual(key) : std::string(key.usual);
+}
+
 std::string describe(const Value& value) {
   std::string text;
   const std::span<const Form> forms = value.forms();
