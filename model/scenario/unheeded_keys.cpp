@@ -73,39 +73,26 @@ int divided_dimensions(const Plan& plan) {
   return static_cast<int>(std::ranges::count_if(factors, [](int factor) { return factor > 1; }));
 }
 
-/// Whether a layer's products could be one or several.
-bool has_projections(const ModelConfig& model) {
-  const auto* shape = std::get_if<TransformerConfig>(&model.shape);
-  return shape == nullptr || shape->family != TransformerFamily::gpt || shape->gated_ffn;
-}
-
-/// Whether the GPUs have attention kernels of their own generation for the training.
-bool has_native_attention(const Scenario& scenario, const TrainWorkload& train) {
+std::vector<Row> rows_of_code(const Scenario& scenario, const TrainWorkload& train) {
+  const Plan& plan = scenario.plan;
   const auto* shape = std::get_if<TransformerConfig>(&train.model.shape);
+  const bool one_projection = shape != nullptr && shape->family == TransformerFamily::gpt && !shape->gated_ffn;
+  const bool unequal = shape == nullptr || (is_causal(shape->family) && shape->window == 0);
+  const bool gathers = plan.tensor > 1 && plan.sequence_parallel;
+  const Precision kept = storage_precision(train.precision);
   Attention work;
   work.kind = train.attention;
   work.biased = shape != nullptr && shape->family == TransformerFamily::mpt;
-  return attention_kernel(work, storage_precision(train.precision), scenario.cluster.node.gpu) == AttentionKind::flash;
-}
-
-bool divides_causal_sequence(const TrainWorkload& train, const Plan& plan) {
-  const auto* shape = std::get_if<TransformerConfig>(&train.model.shape);
-  return plan.context > 1 && (shape == nullptr || (is_causal(shape->family) && shape->window == 0));
-}
-
-std::vector<Row> rows_of_code(const Scenario& scenario, const TrainWorkload& train) {
-  const Plan& plan = scenario.plan;
-  const bool gathers = plan.tensor > 1 && plan.sequence_parallel;
-  const Precision kept = storage_precision(train.precision);
-  return {{!has_projections(train.model), "the model's code has one projection", {"workload.train.joined_projections"}},
-          {!has_native_attention(scenario, train),
+  const AttentionKind kernel = attention_kernel(work, kept, scenario.cluster.node.gpu);
+  return {{one_projection, "the model's code has one projection", {"workload.train.joined_projections"}},
+          {kernel != AttentionKind::flash,
            "the GPUs have no attention kernels of their own generation",
            {"workload.train.native_attention"}},
           {bytes_per_element(kept) == bytes_per_element(Precision::fp32),
            "the weights are used in fp32 themselves",
            {"workload.train.cast_weights"}},
           {servers_update(plan), "the servers update the weights", {"workload.train.fused_optimizer"}},
-          {!divides_causal_sequence(train, plan),
+          {plan.context == 1 || !unequal,
            "no causal sequence is divided among context ranks",
            {"workload.train.context_pieces"}},
           {!gathers || train.precision != Precision::fp8,

@@ -63,7 +63,7 @@ struct Form {
 
 /// The forms that a value may have.
 struct Value {
-  std::array<Form, 3> all;
+  std::array<Form, 3> all = {};
   std::size_t count = 1;
 
   [[nodiscard]] constexpr std::span<const Form> forms() const { return {all.data(), count}; }
@@ -85,10 +85,10 @@ inline constexpr char type_of_record = 0;
 
 /// A key of a mapping.
 struct Key {
-  std::string_view name;
-  Value value;
-  std::string_view usual;    ///< what holds without it; "needed" where it must be there, empty where nothing holds
-  std::string_view meaning;  ///< a sentence
+  std::string_view name = {};
+  Value value = {};
+  std::string_view usual = {};    ///< what holds without it; "needed" where it must be there, empty where nothing holds
+  std::string_view meaning = {};  ///< a sentence
   std::string_view together = {};  ///< with what it goes together, where that matters
   std::string_view title = {};     ///< at the axes of pictures, where the name alone says too little
   IntegerRange range = {};         ///< what a whole number that fills a member may be

@@ -49,24 +49,12 @@ constexpr std::string_view pass_words[] = {"forward", "backward"};
 constexpr Value a_pass = words(pass_words);
 
 constexpr IntegerRange any_size{1, 1'000'000'000}, size_on_host{1, 1'000'000};
-/// Rows and columns of a product, whoever computes it.
-template <auto m>
-constexpr Key product_rows(IntegerRange range) {
-  return member<m>("Rows of A and of the result.", {.usual = "needed", .title = "rows of A", .range = range});
-}
-template <auto n>
-constexpr Key product_columns(IntegerRange range) {
-  return member<n>("Columns of B and of the result.", {.usual = "needed", .title = "columns of B", .range = range});
-}
-template <auto k>
-constexpr Key product_depth(IntegerRange range) {
-  return member<k>("Columns of A, rows of B.", {.usual = "needed", .title = "columns of A, rows of B", .range = range});
-}
-
 constexpr Key matmul_keys[] = {
-    product_rows<&Matmul::m>(any_size),
-    product_columns<&Matmul::n>(any_size),
-    product_depth<&Matmul::k>(any_size),
+    member<&Matmul::m>("Rows of A and of the result.", {.usual = "needed", .title = "rows of A", .range = any_size}),
+    member<&Matmul::n>("Columns of B and of the result.",
+                       {.usual = "needed", .title = "columns of B", .range = any_size}),
+    member<&Matmul::k>("Columns of A, rows of B.",
+                       {.usual = "needed", .title = "columns of A, rows of B", .range = any_size}),
     member<&Matmul::batch>("Products side by side.", {.range = any_size}),
     member<&Matmul::accumulate>("Whether the result is added to what was there."),
     member<&Matmul::accumulate_fp32>("The same, to a result in fp32."),
@@ -78,9 +66,12 @@ constexpr Key matmul_keys[] = {
 
 constexpr std::array processor_formats = {Precision::fp32, Precision::fp64};
 constexpr Key cpu_matmul_keys[] = {
-    product_rows<&CpuMatmul::m>(size_on_host),
-    product_columns<&CpuMatmul::n>(size_on_host),
-    product_depth<&CpuMatmul::k>(size_on_host),
+    member<&CpuMatmul::m>("Rows of A and of the result.",
+                          {.usual = "needed", .title = "rows of A", .range = size_on_host}),
+    member<&CpuMatmul::n>("Columns of B and of the result.",
+                          {.usual = "needed", .title = "columns of B", .range = size_on_host}),
+    member<&CpuMatmul::k>("Columns of A, rows of B.",
+                          {.usual = "needed", .title = "columns of A, rows of B", .range = size_on_host}),
     member<&CpuMatmul::precision>("The format of the operands.", {.value = word_among<processor_formats>}),
     {"threads", whole, "all cores", "Cores that share the product.", "on: cpu"},
 };
