@@ -56,7 +56,10 @@ std::vector<PlacedKey> listed_keys(std::string_view prefix) {
   return found.empty() ? placed_keys(Repeats::told, prefix) : found;
 }
 
-std::string_view without(const Key& key) { return key.usual.empty() ? "–" : key.usual; }
+std::string without(const Key& key) {
+  const std::string usual = usual_of(key);
+  return usual.empty() ? "–" : usual;
+}
 
 std::string_view last_word(std::string_view path) { return path.substr(path.rfind('.') + 1); }
 
@@ -119,7 +122,7 @@ std::string page_of(const PlacedKey& placed, const std::vector<std::string>& pat
     const std::string_view where = key.usual.substr(needed.size());
     add_line(text, "needed", where.empty() ? "always" : std::string(where.substr(where.find_first_not_of(", "))));
   } else {
-    add_line(text, "without it", std::string(key.usual));
+    add_line(text, "without it", usual_of(key));
   }
   add_line(text, "goes with", std::string(key.together));
   add_line(text, "only with", placed.place.when);
@@ -217,8 +220,8 @@ std::string keys_text(std::string_view prefix) {
   for (const PlacedKey& placed : listed_keys(prefix)) {
     const Key& key = *placed.place.key;
     std::string told = fmt::format("{} It is {}", key.meaning, describe(key.value));
-    if (!key.usual.empty())
-      told += fmt::format("{}{}", key.usual.starts_with("needed") ? "; " : "; without it: ", key.usual);
+    if (const std::string usual = usual_of(key); !usual.empty())
+      told += fmt::format("{}{}", usual.starts_with("needed") ? "; " : "; without it: ", usual);
     text += fmt::format("{}\n{:{}}{}\n", placed.place.path, "", indent, wrap(told, page_width() - indent, indent));
   }
   return text;
@@ -234,7 +237,7 @@ std::string keys_json(std::string_view prefix) {
       if (!form.unit.empty()) one["unit"] = form.unit;
     }
     one["needed"] = key.needed();
-    if (!key.usual.empty() && !key.needed()) one["default"] = key.usual;
+    if (const std::string usual = usual_of(key); !usual.empty() && !key.needed()) one["default"] = usual;
     one["meaning"] = key.meaning;
     if (!key.together.empty()) one["together"] = key.together;
     if (!placed.place.when.empty()) one["when"] = placed.place.when;

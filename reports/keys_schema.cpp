@@ -101,7 +101,7 @@ class SchemaWriter {
       add_shaped(choices, any_of(std::move(same)), shape);
     }
     std::string description(key.meaning);
-    if (!key.usual.empty()) description += fmt::format(" Without it: {}.", key.usual);
+    if (const std::string usual = usual_of(key); !usual.empty()) description += fmt::format(" Without it: {}.", usual);
     if (!key.together.empty()) description += fmt::format(" {}", key.together);
     Json schema = {{"description", std::move(description)}};
     if (choices.size() == 1 && !choices[0].contains("$ref")) {

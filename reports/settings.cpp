@@ -135,7 +135,7 @@ void add_sync_settings(const Scenario& scenario, SettingList& list) {
     list.add("placement", std::string(name(sync.placement)), {"plan.sync.placement"});
     list.add("updates", std::string(name(sync.consistency)), {"plan.sync.consistency"});
   } else if (plan.zero < 3) {
-    const bool stated = sync.bucket_rule == Sync::BucketRule::stated;
+    const bool stated = sync.bucket_rule.empty();
     list.add("buckets", stated ? format_bytes(sync.bucket) : "by the trainer's rule", {"plan.sync.bucket"});
   }
   list.add("sent", sync.overlap ? "beside the backward pass" : "after the backward pass", {"plan.sync.overlap"});

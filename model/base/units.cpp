@@ -283,6 +283,20 @@ template Hertz parse_quantity<Hertz>(std::string_view);
 template Flops parse_quantity<Flops>(std::string_view);
 template FlopsPerSecond parse_quantity<FlopsPerSecond>(std::string_view);
 
+bool parse_flag(std::string_view text) {
+  if (text == "true" || text == "false") return text == "true";
+  throw UnitError(fmt::format("\"{}\" is neither true nor false", text), "true or false");
+}
+
+std::size_t parse_word(std::string_view text, std::span<const std::string_view> known) {
+  const auto found = std::ranges::find(known, text);
+  if (found != known.end()) return static_cast<std::size_t>(found - known.begin());
+  const std::vector<std::string> words(known.begin(), known.end());
+  const std::optional<std::string> nearest = nearest_word(text, words);
+  throw UnitError(fmt::format("unknown value \"{}\"", text),
+                  nearest ? fmt::format("did you mean {}? Known are {}", *nearest, or_list(words)) : or_list(words));
+}
+
 double parse_watts(std::string_view text) { return parse(text, Dimension::power); }
 
 double parse_metres(std::string_view text) { return parse(text, Dimension::length); }

@@ -4,7 +4,9 @@
 // what to write instead.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -39,6 +41,12 @@ double parse_number(std::string_view text);
 
 /// "128": a whole number from minimum to maximum, digits only. Throws UnitError.
 std::int64_t parse_integer(std::string_view text, std::int64_t minimum, std::int64_t maximum);
+
+/// "true" or "false". Throws UnitError.
+bool parse_flag(std::string_view text);
+
+/// The place of a word among those known. Throws UnitError with the nearest of them.
+std::size_t parse_word(std::string_view text, std::span<const std::string_view> known);
 
 /// Parses a quantity of dimension Q (≥ 0). Instantiated for Seconds (ns us ms s min h day), Bytes (B, bit and
 /// multiples), BytesPerSecond, Hertz, Flops and FlopsPerSecond (FLOP/s). Throws UnitError.

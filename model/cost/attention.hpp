@@ -48,10 +48,10 @@ struct ScorePasses {
   double softmax = 0.0;   ///< by softmax and dropout
   double mask = 0.0;      ///< by kernels that add a mask
 };
-/// Of standard attention. Forward: S is written by QKᵀ, read and written by the softmax, P is read by PV. Backward: dP
-/// is written by dO Vᵀ, P and dP are read and dS written by the softmax, P read for dV, dS for dQ and dK. Dropout adds
-/// a reading, a writing and a mask of one byte an element. `mask_passes`: what adding a mask costs where it is a kernel
-/// of its own (see ScorePasses::mask); the backward pass adds none.
+/// Traffic of standard attention. Forward: S is written by QKᵀ, read and written by the softmax, P is read by PV.
+/// Backward: dP is written by dO Vᵀ, P and dP are read and dS written by the softmax, P read for dV, dS for dQ and dK.
+/// Dropout adds a reading, a writing and a mask of one byte an element. `mask_passes`: what adding a mask costs where
+/// it is a kernel of its own (see ScorePasses::mask); the backward pass adds none.
 ScorePasses score_passes(const Attention& work, Precision precision, double mask_passes);
 
 /// Rows and columns that standard attention multiplies: packed sequences are padded to the longest, masks save nothing.

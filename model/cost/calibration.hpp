@@ -70,13 +70,13 @@ struct MeasuredMatmul {
   bool transpose_a = false, transpose_b = false;
   double log_residual = 0.0;  ///< ln(measured / model); known once the GPU is, as what follows
   LogSizes log_sizes;
-  SourcePosition where;  ///< of its time
+  SourcePosition where;  ///< where its time stands
 };
 
 /// How well a machine's own measurements determine the constants that were fitted to them.
 struct FittedUncertainty {
   std::vector<std::string> names;               ///< rows of calibration_rows()
-  std::vector<std::vector<double>> covariance;  ///< of these, in their units
+  std::vector<std::vector<double>> covariance;  ///< theirs, in their units
   /// Standard deviation of ln(measured / predicted), by family of operators ("matmul", "streaming", …) and
   /// "collective".
   std::map<std::string, double> spread;
@@ -84,7 +84,7 @@ struct FittedUncertainty {
 
 /// The machine that a calibration was fitted on (calibration files of `foretrain calibrate`).
 struct CalibratedGpu {
-  std::string name;  ///< of the catalogue, or of the machine's own description
+  std::string name;  ///< the catalogue's, or that of the machine's own description
   double compute_capability = 0.0;
   std::string base;                      ///< the calibration whose constants the fitted ones replace
   std::string file;                      ///< where it was read

@@ -38,7 +38,7 @@ struct Compression {
 /// Gradients that are sent together.
 struct GradientSet {
   double elements = 0.0;
-  std::vector<WeightMatrix> matrices;  ///< of these; the rest are vectors
+  std::vector<WeightMatrix> matrices;  ///< which of them are matrices; the rest are vectors
 
   GradientSet& operator+=(const GradientSet& other);
 };

@@ -14,7 +14,7 @@ namespace {
 // Accumulators of resident tiles fill half of a multiprocessor's 64 Ki registers (CUDA C++ Programming Guide, technical
 // specifications); operands and addresses take the other half: modelling choice.
 constexpr double resident_elements = 32768.0;
-// Of the 2,048 threads that a multiprocessor holds (the same table), in blocks of 256: modelling choice.
+// Blocks of 256 among the 2,048 threads that a multiprocessor holds (the same table): modelling choice.
 constexpr double max_resident = 8.0;
 // Twice the deepest splitting that NVIDIA's exhaustive search tries (CUDALibrarySamples, cuBLASLt LtSgemmCustomFind: 2
 // to 32), for the long sums of weight gradients: modelling choice.
@@ -78,7 +78,7 @@ constexpr PerTile per_resident =
 struct Problem {
   double batch, m, n, k;
   double sms, per_sm;
-  double seconds_per_flop;     // of one multiprocessor at the sustained clock, unlimited tile
+  double seconds_per_flop;     // what a multiprocessor takes at the sustained clock, unlimited tile
   double tile_loss;            // elements
   double tile_start;           // seconds
   double vector_compute;       // seconds, multiplied on all CUDA cores

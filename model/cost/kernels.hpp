@@ -12,7 +12,7 @@ struct KernelTime {
   Bound bound = Bound::latency;
 };
 
-/// Of any kind of operator, done by `kernels` launches.
+/// What any kind of operator takes, done by `kernels` launches.
 #define FORETRAIN_KERNEL_TIME(Work) \
   kernel_time(const Work& work, Precision precision, int kernels, const Gpu& gpu, const Calibration& calibration)
 KernelTime FORETRAIN_OPERATORS(FORETRAIN_KERNEL_TIME);

@@ -75,7 +75,7 @@ KernelTime implicit_time(const Convolution& work, Precision precision, Bytes tra
 // An algorithm that transforms tiles of the images and the filters, so that a convolution becomes one product of tiles
 // and channels for each point of a tile.
 struct Transform {
-  std::int64_t points;         // of a transformed tile
+  std::int64_t points;         // a transformed tile has
   std::int64_t rows, columns;  // outputs of a tile
   std::int64_t numbers;        // in a point: 1 real, 2 complex
 

@@ -28,13 +28,13 @@ Seconds synchronize_time(const HostConstants& constants);
 
 /// One kernel.
 struct Launch {
-  std::string name;  ///< of its operator, and behind it those that are fused into it
+  std::string name;  ///< its operator's, and behind it those that are fused into it
   Seconds device;    ///< uncontended
   DeviceShare share;
   Bytes written;  ///< its result
   /// Whose work it does, by index into the list that was planned: its operator, then those that are fused into it.
   std::vector<int> operators;
-  int part = 0, parts = 1;  ///< of an operator that takes several kernels
+  int part = 0, parts = 1;  ///< an operator may take several kernels
 };
 
 struct LaunchPlan {

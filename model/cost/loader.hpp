@@ -16,7 +16,7 @@ namespace foretrain {
 struct LoaderBatch {
   Seconds wait;      ///< the worker waits for storage that serves others meanwhile
   Seconds disk;      ///< storage works for it alone
-  Seconds cpu;       ///< of one core
+  Seconds cpu;       ///< one core's time
   Seconds pin;       ///< a thread copies it to page-locked memory
   Seconds transfer;  ///< to the device
   Seconds device;    ///< decoding there
@@ -32,11 +32,11 @@ struct LoaderPipeline {
   int prefetch = 2;
   double sharers = 1.0;     ///< training processes that read from the same storage
   bool overlapped = false;  ///< copies run beside the step before
-  double spread = 0.0;      ///< of a batch's time on a core, over its mean
+  double spread = 0.0;      ///< standard deviation of a batch's time on a core, over its mean
   LoaderBatch batch;
   Seconds restart;         ///< starting workers anew every epoch, a step's share
-  Bytes memory;            ///< of all workers and their batches, on one machine
-  double hit_share = 0.0;  ///< of samples that are in the page cache
+  Bytes memory;            ///< what all workers and their batches take on one machine
+  double hit_share = 0.0;  ///< samples that are in the page cache, over all
 
   /// Time that each step spends on its own data: all of it without workers, else a blocking copy and decoding on the
   /// device.
@@ -74,7 +74,7 @@ struct LoaderUse {
   double batch = 1.0;  ///< samples of one batch
   int processes = 1;   ///< training processes of one machine, each with a loader
   int machines = 1;
-  Seconds transfer;  ///< of a batch, if its copy leaves page-locked memory
+  Seconds transfer;  ///< a batch's copy, if it leaves page-locked memory
 };
 
 /// Costs a loader. Sources of the parts: disk_cost for storage; LoaderConstants for what the kernel and the hand-over

@@ -29,10 +29,10 @@ double poisson_up_to(int count, double mean) {
 /// A walk as the hierarchy sees it: one thread's part of it.
 struct Footprint {
   Bytes set;              ///< bytes that one thread's places span
-  Bytes whole_set;        ///< of all threads that share a cache
+  Bytes whole_set;        ///< what all threads that share a cache walk over
   Bytes step;             ///< between places, at least a line
   double lines = 0.0;     ///< touched by one thread per pass
-  double accesses = 0.0;  ///< of one thread per pass; a copy's accesses read and write one element each
+  double accesses = 0.0;  ///< a thread's in one pass; a copy's accesses read and write one element each
   double lines_per_access = 0.0;
   double crossing = 0.0;  ///< share of accesses that touch two lines
   bool cyclic = true;     ///< the same order each time, as that of a chain of pointers
@@ -126,7 +126,7 @@ std::vector<double> shares_of(const MemoryHierarchy& memory, const Footprint& f,
 
 struct Translation {
   Seconds latency;  ///< added to a load that waits for its address
-  Seconds busy;     ///< of the page walkers per access
+  Seconds busy;     ///< the page walkers are, for each access
 };
 
 // Pages of the working set against the entries of the two levels, as a cache of one set. A walk's last step loads an
@@ -170,7 +170,7 @@ BytesPerSecond core_share(BytesPerSecond alone, BytesPerSecond together, int thr
 struct Source {
   std::string name;
   Seconds latency;
-  BytesPerSecond read, write;  ///< of one of the threads
+  BytesPerSecond read, write;  ///< one thread's
   bool fetches_pairs = false;  ///< beyond the core's own caches
   Seconds copied = {};         ///< memory: a line that is read and one that is written, by one of the threads
 };
@@ -321,7 +321,7 @@ double cache_share(double lines_per_set, int ways, bool even, bool cyclic) {
     if (lines_per_set <= ways) return 1.0;
     return cyclic ? 0.0 : ways / lines_per_set;
   }
-  // Of all lines, those in sets with at most `ways`: E[X; X <= ways] / E[X] = P(X <= ways - 1).
+  // The share of lines in sets with at most `ways`: E[X; X <= ways] / E[X] = P(X <= ways - 1).
   const double kept_whole = poisson_up_to(ways - 1, lines_per_set);
   if (cyclic) return kept_whole;
   return std::min(1.0, kept_whole + ways * (1.0 - poisson_up_to(ways, lines_per_set)) / lines_per_set);

@@ -11,8 +11,8 @@ namespace foretrain {
 
 struct WalkCost {
   Seconds time;
-  Seconds per_access;     ///< of one thread
-  double accesses = 0.0;  ///< of all threads
+  Seconds per_access;     ///< one thread waits so long
+  double accesses = 0.0;  ///< all threads' together
   Bytes bytes;            ///< asked for by the program; a copy counts what it copies once
   std::string bound;      ///< where most of the time goes: "L1", "L2", "L3", "memory", "TLB", "remote memory"
 };

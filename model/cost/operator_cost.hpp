@@ -15,7 +15,7 @@ enum class Bound { compute, memory, latency };
 
 struct OperatorCost {
   Seconds device;  ///< from the start of its first kernel to the end of its last, launches hidden
-  Flops flops;     ///< of the mathematics
+  Flops flops;     ///< what the mathematics takes
   Bytes bytes;     ///< traffic to device memory: the least there is, of attention what its algorithm needs
   Bound bound = Bound::latency;
   int kernels = 0;  ///< host dispatches it needs

@@ -228,9 +228,10 @@ void fill_training(Result& result, const Scenario& scenario, const Topology& top
   r.step_time = step_time;
   r.breakdown = breakdown;
   r.communication = std::move(communication);
-  const bool in_buckets = plan.sync.bucket_rule != Sync::BucketRule::layer && !has_servers(plan.sync.algorithm);
+  const bool in_buckets = plan.zero < 3 && !has_servers(plan.sync.algorithm);
   if (plan.data * plan.context > 1 && in_buckets) {
-    r.buckets = TrainResult::Buckets{plan.sync.bucket, std::string(name(plan.sync.bucket_rule))};
+    r.buckets =
+        TrainResult::Buckets{plan.sync.bucket, plan.sync.bucket_rule.empty() ? "stated" : plan.sync.bucket_rule};
   }
   r.communication_to_compute = communication_ratio(scenario, workload, step, topology, r.breakdown, r.communication);
   r.samples_per_second = static_cast<double>(workload.global_batch) / r.step_time.value();

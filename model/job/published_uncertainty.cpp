@@ -38,7 +38,7 @@ double kernels_share(const Scenario& scenario, const TrainWorkload& train) {
   const auto at_least = [&share](double other) { share = std::max(share, other); };
   if (bytes_per_element(train.precision) < bytes_per_element(Precision::fp16)) at_least(c.narrow);
   if (is_blackwell(gpu)) at_least(c.blackwell);
-  if (train.kernels == KernelSet::plain) at_least(c.plain);
+  if (train.code.kernels == KernelSet::plain) at_least(c.plain);
   const auto* transformer = std::get_if<TransformerConfig>(&train.model.shape);
   if (transformer != nullptr && transformer->sequence >= long_sequence) at_least(c.long_sequence);
   return share;

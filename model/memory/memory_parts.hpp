@@ -17,7 +17,7 @@ enum class MemoryPart {
   optimizer,      ///< states and fp32 master weights
   activations,    ///< what layers keep for the backward pass, of all micro-batches in flight
   recomputed,     ///< what one layer's recomputation brings back
-  temporaries,    ///< of the layer that runs, attention's workspace and activations' gradients among them
+  temporaries,    ///< what the layer that runs needs, attention's workspace and activations' gradients among them
   loss,           ///< logits, their fp32 copies and gradients
   gathered,       ///< weights of layers that are sharded over the replicas, or in host memory, while they are used
   communication,  ///< buckets, buffers of gathers and scatters, gradients that are not scattered yet
@@ -63,8 +63,8 @@ struct MemoryTimeline {
   int stage = 0;
   std::vector<Moment> moments;
   std::size_t peak = 0;   ///< the first of the fullest moments
-  int micro_batches = 0;  ///< of the step
-  int shown = 0;          ///< of these, in `moments`; those left out repeat the ones before
+  int micro_batches = 0;  ///< the step has so many
+  int shown = 0;          ///< those in `moments`; the ones left out repeat the ones before
   Bytes capacity;
 };
 

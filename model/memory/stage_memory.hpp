@@ -72,8 +72,8 @@ class StageMemory {
   MemoryParts fixed_;
   std::vector<Chunk> chunks_;
   Bytes host_;
-  double parameters_ = 0.0, in_experts_ = 0.0, frozen_ = 0.0;  // of the stage, on one tensor-parallel rank
-  double largest_ = 0.0, root_ = 0.0;  // of its largest block; of its layers outside the blocks; frozen ones too
+  double parameters_ = 0.0, in_experts_ = 0.0, frozen_ = 0.0;  // the stage's, on one tensor-parallel rank
+  double largest_ = 0.0, root_ = 0.0;  // in its largest block, and in its layers outside the blocks; frozen ones too
   double shards_ = 1.0;                // replicas over which ZeRO divides
   double fragmentation_ = 0.0;
   bool sharded_ = false, activations_on_host_ = false;

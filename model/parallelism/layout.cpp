@@ -24,9 +24,9 @@ BuildOptions build_options(const TrainWorkload& train, const Plan& plan) {
   options.expert = plan.expert;
   options.folded_experts = plan.folded_experts;
   options.sequence_parallel = plan.sequence_parallel;
-  options.kernels = train.kernels;
-  // Tuned trainers keep a 2-byte copy of the weights, FSDP casts its shards before it gathers them.
-  options.casts_weights = train.kernels == KernelSet::plain && plan.zero < 3 &&
+  options.code = train.code;
+  // ZeRO-3's shards are cast before they are gathered.
+  options.casts_weights = train.code.cast_weights && plan.zero < 3 &&
                           bytes_per_element(storage_precision(train.precision)) < bytes_per_element(Precision::fp32);
   options.parts = train.parts;
   options.data = train.data;

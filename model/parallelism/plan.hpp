@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +16,9 @@
 
 namespace foretrain {
 
+/// When a rule of scenarios/buckets.yaml leaves all gradients in one bucket.
+enum class BucketsWhole { never, without_overlap, always };
+
 struct Sync {
   SyncAlgorithm algorithm = SyncAlgorithm::automatic;
   /// hierarchical: ranks per innermost group, groups per next larger group, …; what is left is the top level. Empty:
@@ -24,25 +28,23 @@ struct Sync {
   ServerPlacement placement = ServerPlacement::cpu;
   enum class Consistency { synchronous, asynchronous, bounded } consistency = Consistency::synchronous;
   int staleness = 0;  ///< bounded(k)
-  /// Of the fastest worker over the slowest; a greater bound is not reached in what is simulated.
+  /// How many steps the fastest worker may lead the slowest by; a greater bound is not reached in what is simulated.
   static constexpr int most_lead = 32;
   [[nodiscard]] bool waits_for_slowest() const {
     return consistency == Consistency::synchronous || (consistency == Consistency::bounded && staleness <= most_lead);
   }
-  enum class Assignment { balanced, hashed } assignment = Assignment::balanced;  ///< of keys to servers
+  enum class Assignment { balanced, hashed } assignment = Assignment::balanced;  ///< how keys are dealt out to servers
   Bytes split = Bytes(4e6);  ///< keys above this size are cut into pieces
   enum class Priority { arrival, first_layer } priority = Priority::arrival;
   bool barrier = false;       ///< no weight is pulled before all of the step's gradients are applied
   bool local_reduce = false;  ///< a machine's GPUs add up first and push once
   struct SlowWorkers {
     int count = 0;
-    double factor = 1.0;  ///< of compute time
+    double factor = 1.0;  ///< their compute time over the others'
   } slow_workers;
-  /// Who says how large a bucket is: the scenario, or a trainer's rule. automatic: 25 MiB, or a million elements for
-  /// each rank where that is more. whole: all gradients at once. layer: ZeRO-3 knows no buckets.
-  enum class BucketRule { stated, automatic, ddp, megatron, deepspeed, whole, layer } bucket_rule = BucketRule::stated;
-  Bytes bucket = Bytes(25e6);
-  Bytes first_bucket;  ///< the first one to become ready, where it has a size of its own; zero: as the others
+  std::string bucket_rule;     ///< names an entry of scenarios/buckets.yaml; empty where `bucket` is stated itself
+  Bytes bucket = Bytes(25e6);  ///< ZeRO-3 knows none
+  Bytes first_bucket;          ///< the first one to become ready, where it has a size of its own; zero: as the others
   /// Whether gradients become ready layer by layer, and a layer larger than a bucket is cut, or tensor by tensor, and a
   /// tensor is never cut (PyTorch's DistributedDataParallel).
   enum class Bucketing { by_layer, by_tensor } bucketing = Bucketing::by_layer;

@@ -38,10 +38,7 @@ void read_lengths(const MappingReader& keys, Attention& work) {
   work.query_length = work.key_length = work.packing->tokens;
 }
 
-void read_masks(const MappingReader& keys, Attention& work) {
-  work.causal = keys.flag_or("causal", false);
-  work.window = keys.integer_or("window", 0, attention_size);
-  work.density = keys.number_or("density", 1.0, Zero::refused);
+void check_density(const MappingReader& keys, const Attention& work) {
   if (work.density > 1.0) keys.fail("density", "more than all blocks", "a share above 0 and up to 1, as 0.25");
 }
 
@@ -50,18 +47,10 @@ void read_masks(const MappingReader& keys, Attention& work) {
 Operator read_attention(const Field& field) {
   const MappingReader keys = field.mapping(keys::attention);
   Attention work;
-  work.batch = keys["batch"].integer(attention_size);
-  work.heads = keys["heads"].integer(attention_size);
+  keys.fill(work);
   work.kv_heads = keys.integer_or("kv_heads", work.heads, attention_size);
-  read_masks(keys, work);
+  check_density(keys, work);
   read_lengths(keys, work);
-  work.head_dim = keys["head_dim"].integer(attention_size);
-  work.kind = keys.choice_or("attention", AttentionKind::flash);
-  work.native = keys.flag_or("native", true);
-  work.backward = keys.flag_or("backward", false);
-  work.dropout = keys.flag_or("dropout", false);
-  work.fused_softmax = keys.flag_or("fused_softmax", false);
-  work.splits = keys.has("splits") ? static_cast<int>(keys["splits"].integer({1, 1000})) : 0;
   const bool standard = work.kind == AttentionKind::standard;
   check_kind(keys, "dropout", standard, "standard");
   check_kind(keys, "fused_softmax", standard, "standard");

@@ -4,67 +4,58 @@
 
 #include <algorithm>
 
-#include "model/base/words.hpp"
+#include "model/scenario/catalogue.hpp"
 
 namespace foretrain {
 
+namespace {
+
+Field bucket_rules() {
+  return Field(cached_yaml_file((data_directory() / "buckets.yaml").string()), "").mapping(keys::buckets_file)["rules"];
+}
+
+/// Where nothing runs beside them, cutting gains nothing but memory.
+bool cut(BucketsWhole whole, const Plan& plan) {
+  if (whole == BucketsWhole::without_overlap) return plan.sync.overlap || divides_gradients(plan);
+  return whole == BucketsWhole::never;
+}
+
+}  // namespace
+
+std::vector<std::string> bucket_rule_names() {
+  std::vector<std::string> names;
+  for (const YamlEntry& rule : bucket_rules().node().entries) names.push_back(rule.key);
+  return names;
+}
+
 void read_bucket(const Field& field, Sync& sync) {
-  using Rule = Sync::BucketRule;
   const std::string& text = field.text();
-  if (text == "auto") {
-    sync.bucket_rule = Rule::automatic;
-    return;
-  }
-  for (const Rule rule : {Rule::ddp, Rule::megatron, Rule::deepspeed, Rule::whole}) {
-    if (text != name(rule)) continue;
-    sync.bucket_rule = rule;
+  const Field rules = bucket_rules();
+  if (rules.node().find(text) != nullptr) {
+    sync.bucket_rule = text;
     return;
   }
   if (text.find_first_of("0123456789") == std::string::npos) {
-    field.fail(fmt::format("unknown rule \"{}\"", text), "auto, ddp, megatron, deepspeed, whole, or a size: 25 MB");
+    field.fail(fmt::format("unknown rule \"{}\"", text),
+               fmt::format("{}, or a size: 25 MB", fmt::join(bucket_rule_names(), ", ")));
   }
-  sync.bucket_rule = Rule::stated;
+  sync.bucket_rule.clear();
   sync.bucket = field.quantity<Bytes>();
 }
 
-// Sources: DistributedDataParallel, torch/csrc/distributed/c10d/reducer.hpp (kDefaultBucketBytes and
-// kDefaultFirstBucketBytes); Megatron-Core, distributed_data_parallel.py (bucket_size: at least 40 million parameters
-// and a million for each data-parallel rank; one bucket where gradients do not overlap); DeepSpeed,
-// runtime/zero/config.py (reduce_bucket_size, in elements). What is assumed where no trainer is named is as small as
-// the first, so that little is left behind the backward pass, and grows with the ranks as the second does, so that a
-// bucket never takes a ring longer to start than to send.
 void set_bucket(Plan& plan) {
-  using Rule = Sync::BucketRule;
   Sync& sync = plan.sync;
-  if (plan.zero == 3) {
-    sync.bucket_rule = Rule::layer;
-    return;
-  }
-  const Bytes each = bytes_per_element(sync.gradient_precision);
+  if (plan.zero == 3 || sync.bucket_rule.empty()) return;
+  const Field rules = bucket_rules();
+  const MappingReader rule =
+      Field(rules.node().find(sync.bucket_rule)->value, join_path(rules.path(), sync.bucket_rule))
+          .mapping(keys::bucket_rule);
   const double ranks = static_cast<double>(plan.data) * plan.context;
-  // Where nothing runs beside them, cutting gains nothing but memory.
-  const bool whole = !sync.overlap && !divides_gradients(plan);
-  switch (sync.bucket_rule) {
-    case Rule::ddp:
-      sync.bucket = 25.0_MiB;
-      if (!(sync.first_bucket > Bytes(0.0))) sync.first_bucket = 1.0_MiB;
-      break;
-    case Rule::megatron:
-      sync.bucket = whole ? Bytes::infinity() : each * std::max(40e6, 1e6 * ranks);
-      break;
-    case Rule::deepspeed:
-      sync.bucket = each * 5e8;
-      break;
-    case Rule::whole:
-      sync.bucket = Bytes::infinity();
-      break;
-    case Rule::automatic:
-      sync.bucket = whole ? Bytes::infinity() : std::max(25.0_MiB, each * 1e6 * ranks);
-      break;
-    case Rule::stated:
-    case Rule::layer:
-      break;
-  }
+  const double elements = std::max(rule.number_or("elements", 0.0), rule.number_or("elements_per_rank", 0.0) * ranks);
+  const Bytes size =
+      std::max(rule.quantity_or("size", Bytes(0.0)), bytes_per_element(sync.gradient_precision) * elements);
+  sync.bucket = cut(rule.choice_or("whole", BucketsWhole::never), plan) ? size : Bytes::infinity();
+  if (!(sync.first_bucket > Bytes(0.0))) sync.first_bucket = rule.quantity_or("first_bucket", Bytes(0.0));
 }
 
 }  // namespace foretrain

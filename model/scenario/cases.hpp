@@ -34,7 +34,7 @@ struct Case {
   std::vector<Override> overrides;  ///< the cells that say something
   std::vector<Measurement> measured;
   std::map<std::string, std::string> replay;  ///< replay.* columns: how a replay is to run the case, and how it went
-  SourcePosition where;                       ///< of the row
+  SourcePosition where;                       ///< where the row stands
 };
 
 /// Reads a CSV table; columns are case, group, anchor, source, base, dotted scenario keys, measured.*, replay.* and

@@ -17,7 +17,7 @@ Checkpoint read_checkpoint(const Field& field, const Storage& of_node) {
   const Field every = keys["every"];
   checkpoint.best_interval = every.is_scalar() && every.text() == "auto";
   if (!checkpoint.best_interval) checkpoint.every = static_cast<int>(every.integer({1, 1'000'000'000}));
-  checkpoint.mode = keys.choice_or("mode", checkpoint.mode);
+  keys.fill(checkpoint);
   if (checkpoint.mode == Checkpoint::Mode::in_memory) return checkpoint;
   const auto storage = keys.find("storage");
   if (!storage) {

@@ -98,15 +98,13 @@ Batching read_batching(const Field& field, std::int64_t sequence) {
     return batching;
   }
   const MappingReader keys = field.mapping(keys::batching);
-  batching.kind = keys["kind"].choice<Batching::Kind>();
+  keys.fill(batching);
   if (batching.kind != Batching::Kind::bucketing && keys.has("buckets")) {
     keys.fail("buckets", "buckets without bucketing", "kind: bucketing, or leave the key out");
   }
   if (batching.kind != Batching::Kind::packing && keys.has("length")) {
     keys.fail("length", "a length without packing", "kind: packing, or leave the key out");
   }
-  batching.buckets = keys.int_or("buckets", batching.buckets, {1, 1000});
-  batching.length = keys.integer_or("length", 0, {1, 10'000'000});
   if (batching.length > 0 && batching.length < sequence) {
     keys.fail("length", fmt::format("packed sequences of {} cannot hold a sample of {}", batching.length, sequence),
               fmt::format("at least {}, or a shorter sequence of the model", sequence));

@@ -22,7 +22,7 @@ Cpu read_cpu(const Field& field, FigureLog& log);
 struct KnownProcessors {
   std::string hierarchy;
   std::vector<std::string> processors;
-  BytesPerSecond socket_bandwidth;  ///< of memory, where a machine of this kind does not tell
+  BytesPerSecond socket_bandwidth;  ///< memory bandwidth, where a machine of this kind does not tell
 };
 std::vector<KnownProcessors> known_processors();
 

@@ -25,18 +25,8 @@ HostWorkload read_memory_walk(const Field& field, const Cpu& cpu) {
   const MappingReader keys = field.mapping(keys::memory_walk);
   const MemoryHierarchy& memory = *cpu.hierarchy;
   MemoryWalk walk;
-  walk.working_set = keys["working_set"].quantity<Bytes>();
-  walk.pattern = keys.choice_or("pattern", WalkPattern::sequential);
-  walk.access = keys.choice_or("access", WalkAccess::read);
-  walk.direction = keys.choice_or("direction", WalkDirection::forward);
-  walk.element = keys.quantity_or<Bytes>("element", walk.element);
-  walk.stride = keys.quantity_or<Bytes>("stride", walk.stride);
-  walk.offset = keys.quantity_or<Bytes>("offset", walk.offset, Zero::allowed);
-  walk.burst = keys.quantity_or<Bytes>("burst", walk.burst);
+  keys.fill(walk);
   walk.threads = read_threads(keys, cpu);
-  walk.passes = keys.number_or("passes", 1.0, Zero::refused);
-  walk.huge_pages = keys.flag_or("pages", false, "small", "huge");
-  walk.remote = keys.flag_or("memory", false, "local", "remote");
   if (walk.working_set > cpu.memory) {
     keys.fail("working_set", fmt::format("{} has {}", cpu.name, format_binary_bytes(cpu.memory)),
               "a working set that fits");
@@ -70,13 +60,8 @@ HostWorkload read_memory_walk(const Field& field, const Cpu& cpu) {
 /// { m, n, k, precision (= fp32), threads (= all cores) }
 HostWorkload read_cpu_matmul(const Field& field, const Cpu& cpu) {
   const MappingReader keys = field.mapping(keys::cpu_matmul);
-  static constexpr std::array precisions = {Precision::fp32, Precision::fp64};
-  constexpr IntegerRange dimension{1, 1'000'000};
   CpuMatmul work;
-  work.m = keys["m"].integer(dimension);
-  work.n = keys["n"].integer(dimension);
-  work.k = keys["k"].integer(dimension);
-  work.precision = keys.choice_or("precision", Precision::fp32, precisions);
+  keys.fill(work);
   work.threads = keys.has("threads") ? read_threads(keys, cpu) : cpu.cores;
   return {fmt::format("matmul {}x{}x{} on {}", work.m, work.n, work.k, cpu.name), work, 1};
 }

@@ -100,7 +100,7 @@ bool applies(const KeyRow& row, const YamlNode& config, const TypeRow& type) {
   if (row.key == "image_size" || row.key == "patch_size") return false;
   if (row.key == "dense_ffn_hidden") return config.find("first_k_dense_replace") != nullptr;
   if (row.key.starts_with("mamba_") || row.key == "layer_pattern") return type.type == "nemotron_h";
-  // Of models without routed experts the file may still state how many there would be.
+  // The file may state how many routed experts there would be even where the model has none.
   return true;
 }
 

@@ -15,18 +15,10 @@ namespace {
 
 constexpr std::array<std::string_view, 5> stage_keys = {"read", "decode", "preprocess", "augment", "collate"};
 
-Seconds time_of(const MappingReader& keys, std::string_view key) {
-  return keys.quantity_or(key, Seconds(0.0), Zero::allowed);
-}
-
 Dataset read_dataset(const Field& field) {
   const MappingReader keys = field.mapping(keys::dataset);
   Dataset dataset;
-  dataset.sample = keys["sample"].quantity<Bytes>();
-  if (keys.has("samples")) dataset.samples = static_cast<double>(keys["samples"].integer({1, 1'000'000'000'000}));
-  dataset.layout = keys.choice_or("layout", dataset.layout);
-  dataset.order = keys.choice_or("order", dataset.order);
-  dataset.mapped = keys.flag_or("mapped", false);
+  keys.fill(dataset);
   return dataset;
 }
 
@@ -78,24 +70,10 @@ double read_spread(const Field& field) {
 DataLoader read_loader(const Field& field, const Storage& usual) {
   const MappingReader keys = field.mapping(keys::loader);
   DataLoader loader;
-  loader.workers = static_cast<int>(keys["workers"].integer({0, 10'000}));
-  loader.prefetch = keys.int_or("prefetch", loader.prefetch, {1, 10'000});
-  if (keys.has("cores")) loader.cores = static_cast<int>(keys["cores"].integer({1, 100'000}));
-  loader.per_sample = time_of(keys, "per_sample");
-  loader.per_batch = keys.flag_or("per", false, "sample", "batch");
-  loader.stages = {time_of(keys, "read"), time_of(keys, "decode"), time_of(keys, "preprocess"),
-                   time_of(keys, "augment"), time_of(keys, "collate")};
+  keys.fill(loader);
+  keys.fill(loader.stages);
   if (const auto dataset = keys.find("dataset")) loader.dataset = read_dataset(*dataset);
   if (const auto storage = keys.find("storage")) loader.storage = read_storage(*storage);
-  loader.warm = keys.flag_or("epoch", false, "cold", "warm");
-  loader.keeps_decoded = keys.flag_or("keep_decoded", false);
-  loader.decoded = keys.quantity_or("decoded", loader.decoded);
-  loader.decodes_on_device = keys.flag_or("decode_on", false, "cpu", "gpu");
-  loader.device_decode = time_of(keys, "device_decode");
-  if (keys.has("transfer")) loader.transfer = time_of(keys, "transfer");
-  loader.pinned = keys.flag_or("pinned", false);
-  loader.non_blocking = keys.flag_or("non_blocking", false);
-  loader.persistent = keys.flag_or("persistent", false);
   if (const auto spread = keys.find("spread")) loader.spread = read_spread(*spread);
   check_loader(loader, keys, usual);
   return loader;

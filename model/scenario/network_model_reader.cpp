@@ -31,24 +31,18 @@ void read_window(const MappingReader& keys, NetworkLayer& layer) {
 
 void read_convolution(const Field& field, NetworkLayer& layer) {
   const MappingReader keys = field.mapping(keys::convolution_layer);
-  layer.out = keys["out"].integer({1, largest_dimension});
+  keys.fill(layer);
   read_window(keys, layer);
-  layer.stride = keys.integer_or("stride", 1, window_range);
-  layer.groups = keys.integer_or("groups", 1, {1, largest_dimension});
-  layer.bias = keys.flag_or("bias", true);
 }
 
-void read_linear(const Field& field, NetworkLayer& layer) {
-  const MappingReader keys = field.mapping(keys::linear_layer);
-  layer.out = keys["out"].integer({1, largest_dimension});
-  layer.bias = keys.flag_or("bias", true);
-}
+void read_linear(const Field& field, NetworkLayer& layer) { field.mapping(keys::linear_layer).fill(layer); }
 
 /// Windows of a pooling layer do not overlap unless a stride says so.
 void read_pool(const Field& field, NetworkLayer& layer) {
   const MappingReader keys = field.mapping(keys::pool_layer);
   read_window(keys, layer);
-  layer.stride = keys.integer_or("stride", layer.kernel_h, window_range);
+  layer.stride = layer.kernel_h;
+  keys.fill(layer);
 }
 
 void read_dropout(const Field& field, NetworkLayer&) {
@@ -69,7 +63,7 @@ void read_branches(const Field& field, NetworkLayer& layer) {
 
 void read_repeat(const Field& field, NetworkLayer& layer) {
   const MappingReader keys = field.mapping(keys::repeated);
-  layer.times = keys["times"].integer({1, 100'000});
+  keys.fill(layer);
   layer.bodies.push_back(read_layers(keys["body"]));
 }
 

@@ -235,7 +235,7 @@ SourcePosition position_of_path(const Field& field, const std::string& path) {
 Transport read_transport(const Field& field, FigureLog& log) {
   const MappingReader transport = field.mapping(keys::transport);
   Transport result;
-  result.protocol = transport["protocol"].choice<Protocol>();
+  transport.fill(result);
   const bool infiniband = result.protocol == Protocol::infiniband;
   const bool rdma = infiniband || result.protocol == Protocol::roce;
   result.mtu = figure_or(transport, "mtu", Bytes(rdma ? 4096.0 : 1500.0), log);
@@ -243,8 +243,6 @@ Transport read_transport(const Field& field, FigureLog& log) {
   result.message = figure_or(transport, "message", result.message, log);
   result.window = figure_or(transport, "window", result.window, log);
   if (const auto loss = transport.find("loss")) log.add(*loss);
-  result.loss = transport.number_or("loss", 0.0);
-  result.streams = transport.int_or("streams", 1, {1, most});
   if (const auto problem = check_transport(result)) transport.fail(problem->key, problem->text, problem->expected);
   return result;
 }
@@ -265,7 +263,8 @@ Network read_network(const Field& field, const Network& base, FigureLog& log) {
   for (const std::string_view key : {"nics_per_node", "nic_bandwidth", "latency", "oversubscription", "efficiency"}) {
     if (const auto value = network.find(key)) log.add(*value);
   }
-  result.nics_per_node = network.int_or("nics_per_node", base.nics_per_node, {0, 1024});
+  network.fill(result);
+  network.fill(result.sharing);
   bool infiniband_card = true;
   if (const auto nic = network.find("nic")) {
     if (network.has("nic_bandwidth")) {
@@ -277,8 +276,6 @@ Network read_network(const Field& field, const Network& base, FigureLog& log) {
     infiniband_card = card.infiniband;
   }
   result.nic_bandwidth = network.quantity_or("nic_bandwidth", result.nic_bandwidth);
-  result.latency = network.quantity_or("latency", base.latency, Zero::allowed);
-  result.oversubscription = network.number_or("oversubscription", base.oversubscription);
   if (result.oversubscription < 1.0) {
     network.fail("oversubscription", "below 1", "1 for a full fabric, 2 where half of it is missing");
   }
@@ -292,13 +289,9 @@ Network read_network(const Field& field, const Network& base, FigureLog& log) {
   result.efficiency = network.number_or("efficiency", result.efficiency, Zero::refused);
   if (result.efficiency > 1.0)
     network.fail("efficiency", "above 1", "the share of the line rate that is reached, up to 1");
-  result.gpu_direct = network.flag_or("gpu_direct", base.gpu_direct);
-  result.in_network_reduction = network.flag_or("in_network_reduction", base.in_network_reduction);
   if (result.nics_per_node > 0 && !(result.nic_bandwidth.value() > 0.0)) {
     network.fail("nic_bandwidth", "network cards without a bandwidth", "nic_bandwidth, for example 200 Gbit/s");
   }
-  result.sharing.fairness = network.choice_or("fairness", base.sharing.fairness);
-  result.sharing.queue_pairs = network.int_or("queue_pairs", base.sharing.queue_pairs, {1, 1024});
   if (const auto fabric = network.find("fabric")) result.fabric = read_fabric(*fabric, result.nic_bandwidth, log);
   return result;
 }

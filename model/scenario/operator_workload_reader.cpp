@@ -21,15 +21,7 @@ std::int64_t read_size(const MappingReader& keys, std::string_view key) { return
 Operator read_matmul(const Field& field) {
   const MappingReader keys = field.mapping(keys::matmul);
   Matmul work;
-  work.batch = keys.integer_or("batch", 1, dimension);
-  work.m = read_size(keys, "m");
-  work.n = read_size(keys, "n");
-  work.k = read_size(keys, "k");
-  work.accumulate = keys.flag_or("accumulate", false);
-  work.accumulate_fp32 = keys.flag_or("accumulate_fp32", false);
-  work.transpose_a = keys.flag_or("transpose_a", false);
-  work.transpose_b = keys.flag_or("transpose_b", false);
-  work.padded = keys.flag_or("padded", false);
+  keys.fill(work);
   return {fmt::format("matmul {}x{}x{}", work.m, work.n, work.k), work, read_precision(keys), 1};
 }
 

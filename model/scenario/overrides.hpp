@@ -12,7 +12,7 @@ namespace foretrain {
 struct Override {
   std::string key;  ///< dotted
   std::string value;
-  SourcePosition where;  ///< of the value
+  SourcePosition where;  ///< where the value stands
 };
 
 /// Splits "KEY=VALUE"; its position names the text itself. Throws ScenarioError when there is no "=", key or value.

@@ -57,8 +57,7 @@ void read_consistency(const Field& field, Sync& sync) {
 Sync::SlowWorkers read_slow_workers(const Field& field) {
   const MappingReader keys = field.mapping(keys::slow_workers);
   Sync::SlowWorkers slow;
-  slow.count = static_cast<int>(keys["count"].integer({0, 1'000'000}));
-  slow.factor = keys["factor"].number();
+  keys.fill(slow);
   if (slow.factor < 1.0 || slow.factor > 1000.0) {
     keys.fail("factor", fmt::format("{} times the compute time of the others", slow.factor), "from 1 to 1000");
   }
@@ -118,22 +117,7 @@ void read_compression(const Field& field, Compression& compression) {
   compression.error_feedback = compression.needs_whole_gradient();  // they lose too much without
 }
 
-/// Overlap and what is sent.
-void read_gradients(const MappingReader& keys, Sync& sync) {
-  if (const auto bucket = keys.find("bucket")) read_bucket(*bucket, sync);
-  sync.first_bucket = keys.quantity_or("first_bucket", sync.first_bucket);
-  sync.bucketing = keys.choice_or("bucketing", sync.bucketing);
-  sync.overlap = keys.flag_or("overlap", sync.overlap);
-  sync.every_micro_batch = keys.flag_or("every_micro_batch", sync.every_micro_batch);
-  sync.copied = keys.flag_or("copied", sync.copied);
-  sync.summed_apart = keys.flag_or("summed_apart", sync.summed_apart);
-  sync.gradient_precision = keys.choice_or("gradient_precision", sync.gradient_precision, gradient_precisions);
-  if (const auto gathered = keys.find("parameter_precision")) {
-    sync.parameter_precision = gathered->choice<Precision>(gradient_precisions);
-  }
-  sync.gather = keys.choice_or("gather", sync.gather);
-  sync.gather_overlap = keys.flag_or("gather_overlap", sync.gather_overlap);
-  if (const auto compression = keys.find("compression")) read_compression(*compression, sync.compression);
+void read_error_feedback(const MappingReader& keys, Sync& sync) {
   sync.compression.error_feedback = keys.flag_or("error_feedback", sync.compression.error_feedback);
   if (keys.has("error_feedback") && sync.compression.kind == Compression::Kind::none) {
     keys.fail("error_feedback", "error feedback without compression",
@@ -143,16 +127,12 @@ void read_gradients(const MappingReader& keys, Sync& sync) {
 
 void read_sync(const Field& field, Sync& sync) {
   const MappingReader keys = field.mapping(keys::sync);
-  sync.algorithm = keys.choice_or("algorithm", sync.algorithm);
+  keys.fill(sync);
   if (const auto levels = keys.find("levels")) sync.levels = read_levels(*levels);
-  sync.servers = keys.int_or("servers", sync.servers, {1, 100'000});
-  sync.placement = keys.choice_or("placement", sync.placement);
   if (const auto consistency = keys.find("consistency")) read_consistency(*consistency, sync);
-  read_gradients(keys, sync);
-  sync.assignment = keys.choice_or("assignment", sync.assignment);
-  sync.split = keys.quantity_or("split", sync.split);
-  sync.priority = keys.choice_or("priority", sync.priority);
-  sync.barrier = keys.flag_or("barrier", sync.barrier);
+  if (const auto bucket = keys.find("bucket")) read_bucket(*bucket, sync);
+  if (const auto compression = keys.find("compression")) read_compression(*compression, sync.compression);
+  read_error_feedback(keys, sync);
   sync.local_reduce = keys.flag_or("local_reduce", sync.algorithm == SyncAlgorithm::hierarchical_parameter_server);
   if (const auto slow = keys.find("slow_workers")) sync.slow_workers = read_slow_workers(*slow);
   for (const std::string_view key : {"servers", "placement", "consistency", "assignment", "split", "priority",
@@ -184,16 +164,14 @@ void read_zero(const Field& field, Plan& plan) {
   plan.zero = zero_level(field);
   if (!field.is_mapping()) return;
   const MappingReader keys = field.mapping(keys::zero);
-  plan.shard = keys.int_or("shard", 0, factor);
+  keys.fill(plan);
   if (plan.shard > 0 && plan.zero == 0) {
     keys.fail("shard", "stage 0 divides nothing", "stage: 1, 2 or 3, or leave the key out");
   }
-  plan.zero_gradients = keys.choice_or("gradients", plan.zero_gradients);
   if (keys.has("gradients") && plan.zero != 2) {
     keys.fail("gradients", fmt::format("stage {} leaves no choice of when gradients are scattered", plan.zero),
               "stage: 2, or leave the key out");
   }
-  plan.zero_by = keys.choice_or("by", plan.zero_by);
   if (keys.has("by") && (plan.zero == 0 || plan.zero == 3)) {
     keys.fail("by", fmt::format("stage {} leaves no choice of how gradients are summed", plan.zero),
               "stage: 1, or leave the key out");
@@ -203,8 +181,6 @@ void read_zero(const Field& field, Plan& plan) {
               "by: scatter, gradients: kept or stage: 1");
   }
 }
-
-ExecutionMode read_execution(const MappingReader& plan) { return plan.choice_or("execution", ExecutionMode::eager); }
 
 /// How many replicas the GPUs have room for; 1 where the factors do not divide them (check_scenario complains then).
 int replicas_left(const Plan& plan, const Cluster& cluster) {
@@ -219,15 +195,13 @@ bool has_small_experts(const ModelConfig& model) {
          std::get<TransformerConfig>(model.shape).ffn_hidden <= std::get<TransformerConfig>(model.shape).hidden;
 }
 
-/// How their tokens travel.
-void read_expert_exchange(const MappingReader& keys, const ModelConfig& model, Plan& plan) {
+/// How experts' tokens travel is a question to models that have some.
+void check_expert_exchange(const MappingReader& keys, const ModelConfig& model) {
   for (const std::string_view key : {"expert_dispatch", "expert_overlap"}) {
     if (keys.has(key) && !model.has_experts()) {
       keys.fail(key, "the model has no experts", "a model with experts, or leave the key out");
     }
   }
-  plan.expert_dispatch = keys.choice_or("expert_dispatch", plan.expert_dispatch);
-  plan.expert_overlap = keys.flag_or("expert_overlap", false);
 }
 
 /// Experts over more ranks than data and context have are held whole by tensor ranks (Megatron-Core, parallel folding:
@@ -269,17 +243,9 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
                         const std::vector<int>& taken) {
   const MappingReader keys = field.mapping(keys::plan);
   Plan plan;
-  plan.tensor = keys.int_or("tensor", 1, factor);
-  plan.pipeline = keys.int_or("pipeline", 1, factor);
-  plan.interleave = keys.int_or("interleave", 1, factor);
+  keys.fill(plan);
   plan.schedule = keys.choice_or(
       "schedule", plan.interleave > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_forward_one_backward);
-  plan.pipeline_messages = keys.choice_or("pipeline_messages", PipelineMessages::asynchronous);
-  plan.embedding_in_pipeline = keys.flag_or("embedding_in_pipeline", false);
-  plan.context = keys.int_or("context", 1, factor);
-  plan.expert = keys.int_or("expert", 1, factor);
-  plan.sequence_parallel = keys.flag_or("sequence_parallel", false);
-  plan.tensor_overlap = keys.flag_or("tensor_overlap", false);
   if (plan.tensor_overlap && !plan.sequence_parallel) {
     keys.fail("tensor_overlap", "all-reduces, which are not chunked behind products",
               "sequence_parallel: true, or leave the key out");
@@ -292,7 +258,7 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
               "zero: 3, or leave the key out");
   }
   if (const auto offload = keys.find("offload")) plan.offload = read_offload(*offload);
-  plan.sync.bucket_rule = Sync::BucketRule::automatic;
+  plan.sync.bucket_rule = "auto";
   if (const auto sync = keys.find("sync")) read_sync(*sync, plan.sync);
   if (const auto placement = keys.find("placement"); placement || !taken.empty()) {
     const std::int64_t replica = std::int64_t{1} * plan.tensor * plan.pipeline * plan.context;
@@ -301,13 +267,10 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
   }
   plan.data = keys.int_or("data", replicas_left(plan, cluster), factor);
   if (const auto order = keys.find("order")) read_order(*order, plan);
-  if (const auto split = keys.find("split")) plan.split = split->choice<BatchSplit>();
   if (const auto layers = keys.find("stage_layers")) read_stage_layers(*layers, plan);
   fold_experts(keys, train.model, plan);
-  read_expert_exchange(keys, train.model, plan);
+  check_expert_exchange(keys, train.model);
   set_bucket(plan);
-  plan.execution = read_execution(keys);
-  plan.single_process = keys.flag_or("processes", false, "per_gpu", "single");
   return plan;
 }
 
@@ -339,7 +302,7 @@ Plan read_plan(const std::optional<Field>& field, const ReadWorkload& workload, 
   }
   if (std::holds_alternative<CollectiveWorkload>(workload.workload)) return read_collective_plan(plan, workload);
   Plan result;
-  result.execution = read_execution(plan.mapping(keys::execution_plan));
+  plan.mapping(keys::execution_plan).fill(result);
   return result;
 }
 

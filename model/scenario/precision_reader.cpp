@@ -14,8 +14,6 @@ namespace foretrain {
 
 namespace {
 
-constexpr IntegerRange bf16_layers_range{0, 100'000};
-
 std::int64_t layers_of(const ModelConfig& model) {
   if (const auto* transformer = std::get_if<TransformerConfig>(&model.shape)) return transformer->layers;
   if (const auto* whole = std::get_if<VisionLanguageConfig>(&model.shape)) return whole->language.layers;
@@ -30,9 +28,7 @@ void read_recipe(const Field& field, TrainWorkload& workload) {
               "leave the key out, or fp8");
   }
   QuantisationRecipe& recipe = workload.recipe;
-  recipe.scaling = keys.choice_or("scaling", recipe.scaling);
-  recipe.first_bf16_layers = keys.integer_or("first_bf16_layers", 0, bf16_layers_range);
-  recipe.last_bf16_layers = keys.integer_or("last_bf16_layers", 0, bf16_layers_range);
+  keys.fill(recipe);
   const std::int64_t layers = layers_of(workload.model);
   const std::int64_t kept = recipe.first_bf16_layers + recipe.last_bf16_layers;
   if (kept > layers) {

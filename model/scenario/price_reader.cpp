@@ -63,7 +63,7 @@ double listed_price(const Field& machine, const Field& purchase, std::vector<Con
   return parts.number;
 }
 
-/// Of its electricity beside its GPUs' boards.
+/// What of a machine's electricity goes elsewhere than into its GPUs' boards.
 double rest_watts(const MachineKind& kind, std::vector<Constant>& constants) {
   const double boards = kind.node->gpu.board_power_watts * kind.node->gpus;
   const MappingReader table = Field(hardware_table("energy.yaml"), "").mapping(keys::energy_file);

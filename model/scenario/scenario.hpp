@@ -114,7 +114,7 @@ struct Scenario {
   Workload workload;
   Plan plan;
   Calibration calibration;
-  std::string trainer;        ///< of trainings: its name, or that of the file which holds where none is named
+  std::string trainer;        ///< a training's, by its name or that of the file which holds where none is named
   std::vector<Trait> traits;  ///< what that trainer could decide, whoever decided it
   std::vector<BackgroundFlow> background;
   std::vector<Scenario> jobs = {};  ///< others on the same cluster, each on nodes of its own (Plan::placement)

@@ -154,12 +154,8 @@ StorageWorkload read_storage_workload(const Field& field, const Storage& usual) 
   }
   DiskPattern& pattern = workload.pattern;
   pattern.write = keys["kind"].text() == "disk_write";
-  pattern.order = keys.choice_or("order", AccessOrder::random);
-  pattern.block = keys.quantity_or("block", pattern.block);
-  pattern.queue_depth = keys.int_or("queue_depth", 1, {1, 1'000'000});
-  pattern.streams = keys.int_or("streams", 1, {1, 1'000'000});
-  pattern.direct = keys.flag_or("direct", true);
-  pattern.zone = keys.number_or("zone", pattern.zone);
+  pattern.direct = true;
+  keys.fill(pattern);
   if (pattern.zone > 1.0) keys.fail("zone", fmt::format("{} of the way in", pattern.zone), "from 0 (outermost) to 1");
   if (keys.has("streams") && pattern.order == AccessOrder::random) {
     keys.fail("streams", "streams that read at random", "order: sequential, or queue_depth instead");

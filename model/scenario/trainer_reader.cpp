@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "model/base/text.hpp"
@@ -16,6 +17,7 @@
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/model_reader.hpp"
 #include "model/scenario/plan_reader.hpp"
+#include "model/scenario/workload_reader.hpp"
 #include "model/scenario/yaml_reader.hpp"
 #include "model/workload/training.hpp"
 
@@ -27,52 +29,45 @@ namespace {
 enum class Belongs {
   everywhere,
   to_servers,
-  to_transformers,       ///< on GPUs: processors have plain kernels alone
-  to_tensor_ranks,       ///< that divide the sequence, whose gathers and scatters could hide behind products
-  to_pipelines,          ///< of several stages
-  to_experts,            ///< models that have any
-  to_divided_gradients,  ///< ZeRO-2's
-  to_divided_states,     ///< gradients that ZeRO-1's ranks, or ZeRO-2's which keep them whole, sum up
-  to_updated_parts,      ///< ZeRO-1's and 2's, whose weights come back to all ranks
-  to_short_weights       ///< fewer than four bytes each, updated in fp32
+  to_transformers,
+  to_transformers_on_gpus,  ///< processors have plain kernels alone
+  to_tensor_ranks,          ///< that divide the sequence, whose gathers and scatters could hide behind products
+  to_pipelines,             ///< with several stages
+  to_experts,               ///< models that have any
+  to_divided_gradients,     ///< ZeRO-2's
+  to_divided_states,        ///< gradients that ZeRO-1's ranks, or ZeRO-2's which keep them whole, sum up
+  to_updated_parts,         ///< ZeRO-1's and 2's, whose weights come back to all ranks
+  to_short_weights          ///< fewer than four bytes each, updated in fp32
 };
 
-/// What a trainer may state. Earlier rows are added first, since later ones may hang on them.
-struct HabitRow {
-  std::string_view key;
-  Belongs belongs = Belongs::everywhere;
-};
-constexpr HabitRow habit_rows[] = {{"plan.zero"},
-                                   {"plan.zero.gradients", Belongs::to_divided_gradients},
-                                   {"plan.zero.by", Belongs::to_divided_states},
-                                   {"plan.sync.algorithm"},
-                                   {"plan.sync.bucket"},
-                                   {"plan.sync.first_bucket"},
-                                   {"plan.sync.bucketing"},
-                                   {"plan.sync.overlap"},
-                                   {"plan.sync.every_micro_batch"},
-                                   {"plan.sync.copied"},
-                                   {"plan.sync.summed_apart"},
-                                   {"plan.sync.gradient_precision"},
-                                   {"plan.sync.gather", Belongs::to_updated_parts},
-                                   {"plan.sync.gather_overlap", Belongs::to_updated_parts},
-                                   {"plan.sync.assignment", Belongs::to_servers},
-                                   {"plan.sync.split", Belongs::to_servers},
-                                   {"plan.sync.priority", Belongs::to_servers},
-                                   {"plan.sync.barrier", Belongs::to_servers},
-                                   {"plan.sync.local_reduce", Belongs::to_servers},
-                                   {"plan.sync.consistency", Belongs::to_servers},
-                                   {"plan.tensor_overlap", Belongs::to_tensor_ranks},
-                                   {"plan.pipeline_messages", Belongs::to_pipelines},
-                                   {"plan.expert_dispatch", Belongs::to_experts},
-                                   {"plan.expert_overlap", Belongs::to_experts},
-                                   {"plan.execution"},
-                                   {"plan.processes"},
-                                   {"workload.train.kernels", Belongs::to_transformers},
-                                   {"workload.train.master_weights", Belongs::to_short_weights},
-                                   {"workload.train.recompute_early_stop"},
-                                   {"workload.train.layer_overhead"},
-                                   {"workload.train.reserved_memory"}};
+/// Habits that mean nothing to some plans and trainings; the others belong everywhere.
+constexpr std::pair<std::string_view, Belongs> limited_habits[] = {
+    {"plan.zero.gradients", Belongs::to_divided_gradients},
+    {"plan.zero.by", Belongs::to_divided_states},
+    {"plan.sync.gather", Belongs::to_updated_parts},
+    {"plan.sync.gather_overlap", Belongs::to_updated_parts},
+    {"plan.sync.assignment", Belongs::to_servers},
+    {"plan.sync.split", Belongs::to_servers},
+    {"plan.sync.priority", Belongs::to_servers},
+    {"plan.sync.barrier", Belongs::to_servers},
+    {"plan.sync.local_reduce", Belongs::to_servers},
+    {"plan.sync.consistency", Belongs::to_servers},
+    {"plan.tensor_overlap", Belongs::to_tensor_ranks},
+    {"plan.pipeline_messages", Belongs::to_pipelines},
+    {"plan.expert_dispatch", Belongs::to_experts},
+    {"plan.expert_overlap", Belongs::to_experts},
+    {"workload.train.kernels", Belongs::to_transformers_on_gpus},
+    {"workload.train.joined_projections", Belongs::to_transformers},
+    {"workload.train.native_attention", Belongs::to_transformers},
+    {"workload.train.context_pieces", Belongs::to_transformers},
+    {"workload.train.narrow_gathers", Belongs::to_transformers},
+    {"workload.train.keep_gathered", Belongs::to_transformers},
+    {"workload.train.master_weights", Belongs::to_short_weights}};
+
+Belongs belongs_to(std::string_view key) {
+  const auto limited = std::ranges::find(limited_habits, key, [](const auto& habit) { return habit.first; });
+  return limited != std::end(limited_habits) ? limited->second : Belongs::everywhere;
+}
 
 /// Adds the value unless the key is there. Where a single value stands in the way, the reader complains later.
 bool add_missing(YamlNode& document, std::string_view key, const YamlNode& value) {
@@ -99,17 +94,19 @@ bool synchronises_by_servers(const YamlNode& document) {
   return algorithm != nullptr && has_servers(Field(*algorithm, key).choice<SyncAlgorithm>());
 }
 
-bool trains_transformer(const YamlNode& document) {
-  constexpr const char* key = "workload.train.model";
-  const YamlNode* model = document.at(key);
-  return model != nullptr && !std::holds_alternative<NetworkConfig>(read_model(Field(*model, key)).shape);
-}
-
-bool trains_experts(const YamlNode& document) {
-  constexpr const char* key = "workload.train.model";
-  const YamlNode* model = document.at(key);
-  return model != nullptr && read_model(Field(*model, key)).has_experts();
-}
+/// What is trained, and on what: no habit changes it.
+struct Trainee {
+  Trainee(const YamlNode& document, const Cluster& cluster) : on_processors(cluster.node.gpu.processor.has_value()) {
+    constexpr const char* key = "workload.train.model";
+    const YamlNode* stated = document.at(key);
+    if (stated == nullptr) return;  // its reader complains
+    const ModelConfig model = read_model(Field(*stated, key));
+    transformer = !std::holds_alternative<NetworkConfig>(model.shape);
+    experts = model.has_experts();
+  }
+  bool on_processors;
+  bool transformer = false, experts = false;
+};
 
 /// A factor of the plan; 1 where it is left out or is no number yet.
 std::int64_t factor_at(const YamlNode& document, std::string_view key) {
@@ -150,12 +147,14 @@ bool would_matter(Belongs to) {
          to == Belongs::to_short_weights || to == Belongs::to_updated_parts || to == Belongs::to_pipelines;
 }
 
-bool belongs(const HabitRow& row, const YamlNode& document, const Cluster& cluster) {
-  switch (row.belongs) {
+bool belongs(Belongs to, const YamlNode& document, const Trainee& trainee) {
+  switch (to) {
     case Belongs::to_servers:
       return synchronises_by_servers(document);
     case Belongs::to_transformers:
-      return trains_transformer(document) && !cluster.node.gpu.processor;
+      return trainee.transformer;
+    case Belongs::to_transformers_on_gpus:
+      return trainee.transformer && !trainee.on_processors;
     case Belongs::to_tensor_ranks:
       return factor_at(document, "plan.tensor") > 1 && word_at(document, "plan.sequence_parallel", "") == "true";
     case Belongs::to_divided_gradients:
@@ -168,7 +167,7 @@ bool belongs(const HabitRow& row, const YamlNode& document, const Cluster& clust
     case Belongs::to_short_weights:
       return has_short_weights(document);
     case Belongs::to_experts:
-      return trains_experts(document);
+      return trainee.experts;
     case Belongs::to_pipelines:
       return factor_at(document, "plan.pipeline") > 1;
     case Belongs::everywhere:
@@ -177,9 +176,13 @@ bool belongs(const HabitRow& row, const YamlNode& document, const Cluster& clust
   return true;
 }
 
-/// `when: { zero: [0, 1], servers: false, interleaved: true, precision: fp16, adapters: false }`
-bool holds(const Field& when, const YamlNode& document) {
+/// `when: { zero: [0, 1], servers: false, interleaved: true, precision: fp16, adapters: false, kernels: plain }`
+bool holds(const Field& when, const YamlNode& document, const Trainee& trainee) {
   const MappingReader keys = when.mapping(keys::condition);
+  if (const auto kernels = keys.find("kernels")) {
+    const std::string_view usual = name(usual_kernels(trainee.on_processors));
+    if (word_at(document, "workload.train.kernels", usual) != name(kernels->choice<KernelSet>())) return false;
+  }
   if (const auto servers = keys.find("servers")) {
     if (servers->flag() != synchronises_by_servers(document)) return false;
   }
@@ -223,14 +226,15 @@ MappingReader file_of(const YamlNode& trainer) {
 }
 
 /// What the trainer refuses to run, with its reason.
-void check_refusals(const MappingReader& file, const YamlNode& document, const SourcePosition& named) {
+void check_refusals(const MappingReader& file, const YamlNode& document, const Trainee& trainee,
+                    const SourcePosition& named) {
   const auto refusals = file.find("refuses");
   if (!refusals) return;
   for (const Field& one : refusals->list()) {
     const MappingReader refusal = one.mapping(keys::refusal);
     const std::string key = refusal["key"].text(), instead = refusal["instead"].text(),
                       source = refusal["source"].text();
-    if (!holds(refusal["when"], document) || factor_at(document, key) < 2) continue;
+    if (!holds(refusal["when"], document, trainee) || factor_at(document, key) < 2) continue;
     const YamlNode* guilty = document.at(key);
     throw ScenarioError(guilty != nullptr ? guilty->where : named, key,
                         fmt::format("{} refuses this: {}", file["name"].text(), source), instead);
@@ -247,31 +251,32 @@ std::string written(const YamlNode& node) {
 }
 
 /// The first of the key's habits that holds: a habit, or a list of them for different trainings.
-std::optional<Field> holding(const Field& habits, const YamlNode& document) {
+std::optional<Field> holding(const Field& habits, const YamlNode& document, const Trainee& trainee) {
   const std::vector<Field> all = habits.is_mapping() ? std::vector{habits} : habits.list();
   for (const Field& one : all) {
     const auto when = one.mapping(keys::habit).find("when");
-    if (!when || holds(*when, document)) return one;
+    if (!when || holds(*when, document, trainee)) return one;
   }
   return std::nullopt;
 }
 
 /// Adds what the trainer's file says of keys that the document leaves out.
-void add_habits(const std::filesystem::path& path, Trait::From from, const Cluster& cluster, TrainedScenario& result) {
+void add_habits(const std::filesystem::path& path, Trait::From from, const Trainee& trainee, TrainedScenario& result) {
   const MappingReader file = file_of(cached_yaml_file(path.string()));
   const MappingReader habits = file["habits"].mapping(keys::habits);
-  for (const HabitRow& row : habit_rows) {
-    const auto stated = habits.find(row.key);
+  for (const keys::Key& row : keys::habits.keys) {
+    const auto stated = habits.find(row.name);
     if (!stated) continue;
-    const auto habit = holding(*stated, result.document);
+    const auto habit = holding(*stated, result.document, trainee);
     if (!habit) continue;
     const MappingReader keys = habit->mapping(keys::habit);
-    const Constant constant = provenance(fmt::format("{}.{}", path.stem().string(), row.key), keys);
-    if (std::ranges::find(result.traits, row.key, &Trait::key) != result.traits.end()) continue;
-    const Trait trait{std::string(row.key), keys["value"].text(), from, constant.source};
-    if (!belongs(row, result.document, cluster)) {
-      if (would_matter(row.belongs)) result.traits.push_back(trait);
-    } else if (add_missing(result.document, row.key, keys["value"].node())) {
+    const Constant constant = provenance(fmt::format("{}.{}", path.stem().string(), row.name), keys);
+    if (std::ranges::find(result.traits, row.name, &Trait::key) != result.traits.end()) continue;
+    const Trait trait{std::string(row.name), keys["value"].text(), from, constant.source};
+    const Belongs to = belongs_to(row.name);
+    if (!belongs(to, result.document, trainee)) {
+      if (would_matter(to)) result.traits.push_back(trait);
+    } else if (add_missing(result.document, row.name, keys["value"].node())) {
       result.traits.push_back(trait);
       if (from == Trait::From::trainer) result.habits.push_back(constant);
     }
@@ -283,22 +288,23 @@ void add_habits(const std::filesystem::path& path, Trait::From from, const Clust
 TrainedScenario with_trainer(const YamlNode& document, const Cluster& cluster) {
   TrainedScenario result{document, {}, {}, {}};
   if (document.at("workload.train") == nullptr) return result;
-  for (const HabitRow& row : habit_rows) {
-    const YamlNode* stated = document.at(row.key);
-    if (stated != nullptr) result.traits.push_back({std::string(row.key), written(*stated), Trait::From::scenario, ""});
+  for (const keys::Key& row : keys::habits.keys) {
+    const YamlNode* stated = document.at(row.name);
+    if (stated != nullptr)
+      result.traits.push_back({std::string(row.name), written(*stated), Trait::From::scenario, ""});
   }
+  const auto file_named = [](const Field& name) { return catalogue_file(CatalogueSection::trainer, name); };
   const YamlNode assumed = yaml_scalar(default_trainer, {});
+  const std::filesystem::path rest = file_named(Field(assumed, "plan.trainer"));
   const YamlNode* named = document.at("plan.trainer");
+  const std::filesystem::path path = named != nullptr ? file_named(Field(*named, "plan.trainer")) : rest;
+  const Trainee trainee(document, cluster);
   if (named != nullptr) {
-    const std::filesystem::path path = catalogue_file(CatalogueSection::trainer, Field(*named, "plan.trainer"));
-    add_habits(path, Trait::From::trainer, cluster, result);
-    check_refusals(file_of(cached_yaml_file(path.string())), result.document, named->where);
-    result.trainer = path.stem().string();
-  } else {
-    result.trainer = default_trainer;
+    add_habits(path, Trait::From::trainer, trainee, result);
+    check_refusals(file_of(cached_yaml_file(path.string())), result.document, trainee, named->where);
   }
-  const std::filesystem::path rest = catalogue_file(CatalogueSection::trainer, Field(assumed, "plan.trainer"));
-  add_habits(rest, Trait::From::assumed, cluster, result);
+  add_habits(rest, Trait::From::assumed, trainee, result);
+  result.trainer = path.stem().string();
   return result;
 }
 

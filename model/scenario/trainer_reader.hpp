@@ -22,7 +22,7 @@ struct TrainedScenario {
   YamlNode document;
   std::string trainer;           ///< empty where nothing is trained
   std::vector<Trait> traits;     ///< stated, of the trainer and assumed, that the scenario's plan can have
-  std::vector<Constant> habits;  ///< of the trainer that the scenario names, for its provenance
+  std::vector<Constant> habits;  ///< what the trainer named by the scenario does, for its provenance
 };
 
 /// The scenario with the habits of its trainer, and then with what is assumed, for the keys that it leaves out. They

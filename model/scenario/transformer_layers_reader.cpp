@@ -55,11 +55,7 @@ LayerKind kind_of_letter(char letter, const Field& pattern) {
 void read_mamba(const MappingReader& model, TransformerConfig& config) {
   MambaConfig& mamba = config.mamba;
   mamba.heads = model["mamba_heads"].integer(dimension_range);
-  mamba.head_dim = model.integer_or("mamba_head_dim", mamba.head_dim, dimension_range);
-  mamba.state = model.integer_or("mamba_state", mamba.state, dimension_range);
-  mamba.groups = model.integer_or("mamba_groups", mamba.groups, dimension_range);
-  mamba.kernel = model.integer_or("mamba_kernel", mamba.kernel, {1, 1000});
-  mamba.chunk = model.integer_or("mamba_chunk", mamba.chunk, dimension_range);
+  model.fill(mamba);
   if (mamba.heads % mamba.groups != 0) {
     model.fail(model.has("mamba_groups") ? "mamba_groups" : "mamba_heads",
                fmt::format("{} heads in {} groups", mamba.heads, mamba.groups),
@@ -88,9 +84,6 @@ void read_attention_kind(const MappingReader& model, TransformerConfig& config) 
   // attention_kind: full leaves what a preset says of the others without effect.
   if (kind == KeysSeen::mla) read_latent_attention(model, config);
   if (kind == KeysSeen::sliding) read_window(model, config);
-  config.qk_norm = model.flag_or("qk_norm", false);
-  config.attention_sinks = model.flag_or("attention_sinks", false);
-  config.post_norms = model.flag_or("post_norms", false);
 }
 
 void read_layer_kinds(const MappingReader& model, TransformerConfig& config) {

@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::int64_t largest_transformer_dimension = 100'000'000;
 
+constexpr std::int64_t usual_classes = 1000;  // ImageNet's
+
 /// What a family means when nothing else is said. Sources: gpt Radford et al. 2019; bert Devlin et al. 2018; mpt
 /// MosaicML MPT-7B config (no_bias: true); llama Touvron et al. 2023 (SwiGLU, RMSNorm, no biases, output layer of its
 /// own, as in Llama 1 to 3); vit Dosovitskiy et al. 2020.
@@ -37,9 +39,6 @@ std::int64_t default_ffn_hidden(std::int64_t hidden, bool gated) {
 }
 
 void read_vit_shape(const MappingReader& model, TransformerConfig& config) {
-  config.image_size = model["image_size"].integer({1, 100'000});
-  config.patch_size = model["patch_size"].integer({1, 100'000});
-  config.classes = model.integer_or("classes", 1000, {1, largest_transformer_dimension});
   if (config.image_size % config.patch_size != 0) {
     model.fail("patch_size", fmt::format("{} does not divide the image size {}", config.patch_size, config.image_size),
                "a divisor of image_size");
@@ -67,16 +66,11 @@ void read_experts(const MappingReader& model, TransformerConfig& config) {
        {"shared_experts", "dense_layers", "dense_ffn_hidden", "expert_imbalance", "expert_capacity"}) {
     if (config.experts == 1 && model.has(key)) model.fail(key, "the model has no experts", "experts: 8, say");
   }
-  config.shared_experts = model.integer_or("shared_experts", 0, {0, 1000});
   config.dense_layers = model.integer_or("dense_layers", 0, {0, config.layers});
   if (config.dense_layers > 0) {
     config.dense_ffn_hidden = model["dense_ffn_hidden"].integer({1, largest_transformer_dimension});
   }
-  if (const auto imbalance = model.find("expert_imbalance")) {
-    config.expert_imbalance = imbalance->number();
-    if (config.expert_imbalance < 1.0) imbalance->fail("the busiest below the mean", "1 or more");
-  }
-  if (const auto capacity = model.find("expert_capacity")) config.expert_capacity = capacity->number(Zero::refused);
+  if (config.expert_imbalance < 1.0) model.fail("expert_imbalance", "the busiest below the mean", "1 or more");
 }
 
 }  // namespace
@@ -88,26 +82,19 @@ TransformerConfig read_transformer(const Field& field, TransformerFamily family)
   const FamilyDefaults& defaults = family_defaults[static_cast<std::size_t>(family)];
   TransformerConfig config;
   config.family = family;
-  config.layers = model["layers"].integer({1, 10'000});
-  config.hidden = model["hidden"].integer({1, largest_transformer_dimension});
-  config.heads = model["heads"].integer({1, 1'000'000});
-  config.kv_heads = model.integer_or("kv_heads", config.heads, {1, 1'000'000});
-  config.head_dim = model.integer_or("head_dim", config.hidden / config.heads, {1, 1'000'000});
-  check_heads(model, config);
-  config.gated_ffn = model.flag_or("gated_ffn", defaults.gated_ffn);
-  config.ffn_hidden = model.integer_or("ffn_hidden", default_ffn_hidden(config.hidden, config.gated_ffn),
-                                       {1, largest_transformer_dimension});
-  config.biases = model.flag_or("biases", defaults.biases);
+  config.gated_ffn = defaults.gated_ffn;
   config.tied_embeddings = defaults.tied_embeddings;
+  config.biases = defaults.biases;
+  if (vit) config.classes = usual_classes;
+  model.fill(config);
+  if (!model.has("kv_heads")) config.kv_heads = config.heads;
+  if (!model.has("head_dim")) config.head_dim = config.hidden / config.heads;
+  check_heads(model, config);
+  if (!model.has("ffn_hidden")) config.ffn_hidden = default_ffn_hidden(config.hidden, config.gated_ffn);
   if (vit) {
     read_vit_shape(model, config);
     return config;
   }
-  config.vocabulary = model["vocabulary"].integer({1, largest_transformer_dimension});
-  config.sequence = model["sequence"].integer({1, largest_transformer_dimension});
-  config.tied_embeddings = model.flag_or("tied_embeddings", defaults.tied_embeddings);
-  config.experts = model.integer_or("experts", 1, {1, 100'000});
-  config.experts_per_token = model.integer_or("experts_per_token", 1, {1, 100'000});
   if (config.experts_per_token > config.experts) {
     model.fail("experts_per_token",
                fmt::format("{} experts per token, but there are {}", config.experts_per_token, config.experts),
@@ -116,7 +103,6 @@ TransformerConfig read_transformer(const Field& field, TransformerFamily family)
   read_experts(model, config);
   read_attention_kind(model, config);
   read_layer_kinds(model, config);
-  config.mtp_layers = model.integer_or("mtp_layers", 0, {0, 100});
   return config;
 }
 

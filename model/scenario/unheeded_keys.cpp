@@ -6,6 +6,9 @@
 #include <initializer_list>
 #include <iterator>
 
+#include "model/cost/attention.hpp"
+#include "model/workload/transformer_parameters.hpp"
+
 namespace foretrain {
 
 namespace {
@@ -70,6 +73,34 @@ int divided_dimensions(const Plan& plan) {
   return static_cast<int>(std::ranges::count_if(factors, [](int factor) { return factor > 1; }));
 }
 
+std::vector<Row> rows_of_code(const Scenario& scenario, const TrainWorkload& train) {
+  const Plan& plan = scenario.plan;
+  const auto* shape = std::get_if<TransformerConfig>(&train.model.shape);
+  const bool one_projection = shape != nullptr && shape->family == TransformerFamily::gpt && !shape->gated_ffn;
+  const bool unequal = shape == nullptr || (is_causal(shape->family) && shape->window == 0);
+  const bool gathers = plan.tensor > 1 && plan.sequence_parallel;
+  const Precision kept = storage_precision(train.precision);
+  Attention work;
+  work.kind = train.attention;
+  work.biased = shape != nullptr && shape->family == TransformerFamily::mpt;
+  const AttentionKind kernel = attention_kernel(work, kept, scenario.cluster.node.gpu);
+  return {{one_projection, "the model's code has one projection", {"workload.train.joined_projections"}},
+          {kernel != AttentionKind::flash,
+           "the GPUs have no attention kernels of their own generation",
+           {"workload.train.native_attention"}},
+          {bytes_per_element(kept) == bytes_per_element(Precision::fp32),
+           "the weights are used in fp32 themselves",
+           {"workload.train.cast_weights"}},
+          {servers_update(plan), "the servers update the weights", {"workload.train.fused_optimizer"}},
+          {plan.context == 1 || !unequal,
+           "no causal sequence is divided among context ranks",
+           {"workload.train.context_pieces"}},
+          {!gathers || train.precision != Precision::fp8,
+           "tensor ranks gather no fp8 operands",
+           {"workload.train.narrow_gathers"}},
+          {!gathers, "tensor ranks gather no inputs", {"workload.train.keep_gathered"}}};
+}
+
 std::vector<Row> rows_of_model(const Scenario& scenario, const TrainWorkload& train) {
   const Plan& plan = scenario.plan;
   return {{scenario.cluster.groups.empty(), "all nodes are alike", {"plan.split"}},
@@ -93,6 +124,7 @@ std::vector<Row> rows_of(const Scenario& scenario) {
   if (train == nullptr) return {};
   std::vector<Row> rows = rows_of_replicas(scenario.plan);
   std::ranges::move(rows_of_model(scenario, *train), std::back_inserter(rows));
+  std::ranges::move(rows_of_code(scenario, *train), std::back_inserter(rows));
   return rows;
 }
 

@@ -82,9 +82,7 @@ Operator read_gradient_clipping(const Field& field) {
 Operator read_memory_access(const Field& field) {
   const MappingReader keys = field.mapping(keys::memory_access);
   MemoryAccess work;
-  work.pattern = keys.choice_or("pattern", AccessPattern::sequential);
-  work.working_set = keys["working_set"].quantity<Bytes>();
-  if (const auto element = keys.find("element")) work.element = element->quantity<Bytes>();
+  keys.fill(work);
   if (work.element > work.working_set) {
     keys.fail("working_set", "smaller than one element", "at least the element's size");
   }

@@ -9,8 +9,6 @@ namespace foretrain {
 
 namespace {
 
-constexpr IntegerRange width{1, 100'000'000};
-
 /// A transformer as a part: a preset's name, { preset: NAME, … } or { family: …, … }.
 TransformerConfig read_part(const Field& field, bool vision) {
   const ModelConfig model = read_model(field);
@@ -28,9 +26,8 @@ TransformerConfig read_part(const Field& field, bool vision) {
 
 ProjectorConfig read_mlp(const MappingReader& keys, const VisionLanguageConfig& config) {
   ProjectorConfig mlp;
-  mlp.layers = keys.integer_or("layers", 2, {1, 100});
-  mlp.hidden = keys.integer_or("hidden", config.language.hidden, width);
-  mlp.merge = keys.integer_or("merge", 1, {1, 1000});
+  mlp.hidden = config.language.hidden;
+  keys.fill(mlp);
   const std::int64_t side = config.vision.image_size / config.vision.patch_size;
   if (side % mlp.merge != 0) {
     keys.fail("merge", fmt::format("{} does not divide the {} patches of a side", mlp.merge, side),
@@ -42,12 +39,10 @@ ProjectorConfig read_mlp(const MappingReader& keys, const VisionLanguageConfig& 
 ProjectorConfig read_resampler(const MappingReader& keys, const VisionLanguageConfig& config) {
   ProjectorConfig resampler;
   resampler.kind = ProjectorConfig::Kind::resampler;
-  resampler.queries = keys["queries"].integer({1, 100'000});
-  resampler.layers = keys.integer_or("layers", 1, {1, 1000});
-  resampler.hidden = keys.integer_or("hidden", config.language.hidden, width);
-  resampler.heads = keys.integer_or("heads", config.language.heads, {1, 1'000'000});
-  resampler.ffn_hidden = keys.integer_or("ffn_hidden", 0, {0, width.maximum});
-  resampler.self_attention = keys.flag_or("self_attention", false);
+  resampler.layers = 1;
+  resampler.hidden = config.language.hidden;
+  resampler.heads = config.language.heads;
+  keys.fill(resampler);
   if (resampler.hidden % resampler.heads != 0) {
     keys.fail("heads", fmt::format("width {} is not divisible by {} heads", resampler.hidden, resampler.heads),
               "a divisor of hidden");

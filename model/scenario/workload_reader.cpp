@@ -39,7 +39,7 @@ double read_training_samples(const Field& field, const TrainWorkload& train) {
   return length.count / static_cast<double>(transformer->sequence);
 }
 
-/// Of every kind in the cluster.
+/// One GPU of every kind in the cluster.
 std::vector<const Gpu*> gpus_in(const Cluster& cluster) {
   std::vector<const Gpu*> gpus;
   for (const NodeGroup& group : cluster.groups) gpus.push_back(&group.node.gpu);
@@ -69,28 +69,32 @@ void read_global_batch(const MappingReader& train, TrainWorkload& workload, Read
   if (per_gpu) result.global_batch_per_gpu = per_gpu->number(Zero::refused);
 }
 
+TrainerCode read_trainer_code(const MappingReader& train, const ModelConfig& model, const Cluster& cluster) {
+  for (const char* key :
+       {"kernels", "joined_projections", "native_attention", "context_pieces", "narrow_gathers", "keep_gathered"}) {
+    if (!train.has(key) || !std::holds_alternative<NetworkConfig>(model.shape)) continue;
+    train.fail(key, fmt::format("{} is a network of layers, each with its own kernels", model.name),
+               "a transformer, or leave the key out");
+  }
+  TrainerCode code;
+  code.kernels = usual_kernels(cluster.node.gpu.processor.has_value());
+  train.fill(code);
+  return code;
+}
+
 void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result) {
   const MappingReader train = field.mapping(keys::train);
   TrainWorkload workload;
   workload.model = read_model(train["model"]);
-  workload.micro_batch = train.integer_or("micro_batch", 1, batch_range);
+  workload.attention = usual_attention(cluster);
+  train.fill(workload);
   read_global_batch(train, workload, result);
   read_training_precision(train, workload);
-  workload.optimizer = train.choice_or("optimizer", Optimizer::adamw);
-  workload.recompute = train.choice_or("recompute", Recompute::none);
-  workload.attention = train.choice_or("attention", usual_attention(cluster));
-  workload.kernels = train.choice_or("kernels", cluster.node.gpu.processor ? KernelSet::plain : KernelSet::fused);
-  if (train.has("kernels") && std::holds_alternative<NetworkConfig>(workload.model.shape)) {
-    train.fail("kernels", fmt::format("{} is a network of layers, each with its own kernels", workload.model.name),
-               "a transformer, or leave the key out");
-  }
+  workload.code = read_trainer_code(train, workload.model, cluster);
   for (const Gpu* gpu : gpus_in(cluster)) {
     check_training_precision(train, workload, *gpu);
     check_attention(workload.model, workload.attention, workload.precision, *gpu, field);
   }
-  workload.master_weights = train.flag_or("master_weights", false);
-  workload.recompute_early_stop = train.flag_or("recompute_early_stop", false);
-  workload.fused_loss = train.flag_or("loss", false, "eager", "fused");
   if (const auto data = train.find("data")) workload.data = read_data(*data, workload.model);
   if (const auto freeze = train.find("freeze")) read_freeze(*freeze, workload.model, workload.parts);
   if (const auto lora = train.find("lora")) read_lora(*lora, workload.model, workload.parts);
@@ -99,8 +103,6 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
     workload.training_samples = read_training_samples(*samples, workload);
   }
   if (const auto spread = train.find("compute_spread")) workload.compute_spread = read_spread(*spread);
-  workload.layer_overhead = train.quantity_or("layer_overhead", Seconds(0.0), Zero::allowed);
-  workload.reserved_memory = train.quantity_or("reserved_memory", Bytes(0.0), Zero::allowed);
   if (const auto loader = train.find("loader")) workload.loader = read_loader(*loader, cluster.node.storage);
   if (const auto checkpoint = train.find("checkpoint")) {
     workload.checkpoint = read_checkpoint(*checkpoint, cluster.node.storage);

@@ -43,7 +43,7 @@ struct YamlNode {
 
 struct YamlEntry {
   std::string key;
-  SourcePosition where;  ///< of the key
+  SourcePosition where;  ///< where the key stands
   YamlNode value;
 };
 

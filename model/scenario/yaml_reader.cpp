@@ -31,9 +31,7 @@ double Field::number(Zero zero) const {
 }
 
 bool Field::flag() const {
-  if (text() == "true") return true;
-  if (text() == "false") return false;
-  fail(fmt::format("\"{}\" is neither true nor false", text()), "true or false");
+  return parse([](const std::string& text) { return parse_flag(text); });
 }
 
 std::vector<Field> Field::list() const {
@@ -57,12 +55,7 @@ void Field::fail(std::string got, std::string expected) const {
 bool Field::flag(std::string_view no, std::string_view yes) const { return word(std::array{no, yes}) == 1; }
 
 std::size_t Field::word(std::span<const std::string_view> words) const {
-  const auto found = std::ranges::find(words, text());
-  if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
-  const std::vector<std::string> known(words.begin(), words.end());
-  const std::optional<std::string> nearest = nearest_word(text(), known);
-  fail(fmt::format("unknown value \"{}\"", text()),
-       nearest ? fmt::format("did you mean {}? Known are {}", *nearest, or_list(known)) : or_list(known));
+  return parse([&](const std::string& text) { return parse_word(text, words); });
 }
 
 MappingReader::MappingReader(const Field& field, std::vector<const keys::Key*> keys)
@@ -113,6 +106,13 @@ SourcePosition MappingReader::where(std::string_view key) const {
 }
 
 std::string MappingReader::path(std::string_view key) const { return join_path(field_.path(), key); }
+
+void MappingReader::fill(void* record, const void* type) const {
+  for (const keys::Key* key : keys_) {
+    if (key->member.record != type || (!has(key->name) && !key->needed())) continue;
+    (*this)[key->name].parse([&](const std::string& text) { key->member.set(record, text, *key); });
+  }
+}
 
 std::int64_t MappingReader::integer_or(std::string_view key, std::int64_t fallback, IntegerRange range) const {
   const std::optional<Field> value = find(key);

@@ -4,7 +4,6 @@
 
 #include <concepts>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <set>
 #include <span>
@@ -18,14 +17,6 @@
 #include "model/scenario/yaml_document.hpp"
 
 namespace foretrain {
-
-/// Whether a quantity of zero makes sense.
-enum class Zero { allowed, refused };
-
-struct IntegerRange {
-  std::int64_t minimum = 1;
-  std::int64_t maximum = std::numeric_limits<std::int32_t>::max();
-};
 
 class MappingReader;
 
@@ -91,6 +82,12 @@ class MappingReader {
   [[nodiscard]] SourcePosition where(std::string_view key) const;
   [[nodiscard]] std::string path(std::string_view key) const;
 
+  /// Fills the members of a record that keys of this mapping are bound to (keys::member), where they are stated.
+  template <typename Record>
+  void fill(Record& record) const {
+    fill(&record, &keys::type_of_record<Record>);
+  }
+
   [[nodiscard]] std::int64_t integer_or(std::string_view key, std::int64_t fallback, IntegerRange range = {}) const;
   [[nodiscard]] int int_or(std::string_view key, int fallback, IntegerRange range = {}) const;
   [[nodiscard]] double number_or(std::string_view key, double fallback, Zero zero = Zero::allowed) const;
@@ -111,6 +108,7 @@ class MappingReader {
 
  private:
   void require_known(std::string_view key) const;
+  void fill(void* record, const void* type) const;
 
   Field field_;
   std::vector<const keys::Key*> keys_;

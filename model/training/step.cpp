@@ -24,23 +24,22 @@ namespace foretrain {
 namespace {
 
 /// Bytes that one parameter's update reads and writes, and the passes over gradients before it (unscaling or norm, then
-/// clipping). States and master weights are fp32; a 2-byte copy of the weights is written at the end. Fused optimizers
-/// take a layer's tensors at once; plain ones launch unscaling, norm, clipping and update for each tensor, on fp32
-/// gradients. Gradients that were copied into buckets are first copied out of them and divided.
+/// clipping). States and master weights are fp32; a 2-byte copy of the weights is written at the end. Gradients that
+/// were copied into buckets are first copied out of them and divided.
 Operator optimizer_operator(const TrainWorkload& train, const Plan& plan, double parameters, int layers, int tensors) {
-  const bool plain = train.kernels == KernelSet::plain;
-  const double gradient = plain ? 4.0 : bytes_per_element(plan.sync.gradient_precision).value();
+  const bool fused = train.code.fused_optimizer;
+  const double gradient = fused ? bytes_per_element(plan.sync.gradient_precision).value() : 4.0;
   const double weight = bytes_per_element(storage_precision(train.precision)).value();
   const double states = optimizer_state(train.optimizer).value();
   const bool adaptive = states == 8.0;
-  const double unscaled = plain && train.precision == Precision::fp16 ? gradient : 0.0;
+  const double unscaled = !fused && train.precision == Precision::fp16 ? gradient : 0.0;
   const double averaged = plan.sync.copied && plan.data > 1 && plan.zero < 3 ? 2.0 * gradient : 0.0;
   const double clipping = adaptive ? 2.0 * gradient : 0.0;
-  const double copy = weight < 4.0 && !plain ? weight : 0.0;
+  const double copy = weight < 4.0 && !train.code.cast_weights ? weight : 0.0;
   const double read = gradient + 4.0 + states + clipping + unscaled + averaged;
   const double written = 4.0 + states + copy + (adaptive ? gradient : 0.0) + unscaled + averaged;
   const int kernels =
-      plain ? tensors * (1 + (adaptive ? 2 : 0) + (unscaled > 0.0 ? 1 : 0) + (averaged > 0.0 ? 2 : 0)) : layers;
+      fused ? layers : tensors * (1 + (adaptive ? 2 : 0) + (unscaled > 0.0 ? 1 : 0) + (averaged > 0.0 ? 2 : 0));
   return {"optimizer",
           Streaming{StreamingKind::optimizer, Bytes(read * parameters), Bytes(written * parameters),
                     Flops(10.0 * parameters), false},

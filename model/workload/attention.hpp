@@ -19,7 +19,7 @@ enum class AttentionKind { standard, flash, memory_efficient, flash_1, flash_2, 
 struct Packing {
   std::int64_t sequences = 0;
   std::int64_t tokens = 0;   ///< sum of the lengths
-  std::int64_t longest = 0;  ///< of the lengths
+  std::int64_t longest = 0;  ///< the longest length
   std::int64_t blocks = 0;   ///< sum of the lengths, each in blocks of `block_rows`, rounded up
   double pairs = 0.0;        ///< query–key pairs within the sequences that the masks leave
   bool operator==(const Packing&) const = default;
@@ -42,7 +42,8 @@ struct Attention {
   double density = 1.0;        ///< share of the score blocks that a block-sparse mask keeps
   int splits = 0;              ///< thread blocks per head of FlashAttention-1; 0: as many as fill the device
   bool ring = false;           ///< steps of a ring over context ranks, of which `batch` counts each
-  std::optional<Packing> packing = std::nullopt;  ///< of each row; query_length and key_length are its tokens
+  std::optional<Packing> packing =
+      std::nullopt;  ///< how samples lie in each row, whose tokens are query_length and key_length
   bool operator==(const Attention&) const = default;
 
   /// Whether some scores are not needed: a causal, windowed, block-sparse or padding mask.

@@ -45,7 +45,7 @@ struct SampleMix {
   std::vector<Sample> samples;
   double limit = 0.0;  ///< the longest sequence, to which longer samples are cut
 
-  [[nodiscard]] double tokens() const;  ///< of a mean sample
+  [[nodiscard]] double tokens() const;  ///< a mean sample's
   [[nodiscard]] double images() const;
   [[nodiscard]] std::vector<WeightedValue> lengths() const;
 };

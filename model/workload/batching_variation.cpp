@@ -26,7 +26,7 @@ std::vector<WeightedValue> padded_work(const SampleMix& mix, double m, const Wor
   std::vector<WeightedValue> values;
   double cumulative = 0.0;
   double before = 0.0;
-  double images = 0.0;  // of samples up to this one, times their weight
+  double images = 0.0;  // those of samples up to this one, times their weight
   for (const Sample& sample : mix.samples) {
     cumulative = std::min(cumulative + sample.weight, 1.0);
     images += sample.weight * sample.images;

@@ -127,9 +127,9 @@ class BlockBuilder {
 
   /// What moves between tensor-parallel ranks around the two halves of a block: an all-reduce each, or with sequence
   /// parallelism an all-gather before and a reduce-scatter after (arXiv 2205.05198, section 4.2.2). In the backward
-  /// pass the gathered input is fetched again for the weight gradient; that one runs beside the data gradient. Fused
-  /// trainers cast to fp8 before they gather (Transformer Engine, module/layernorm_linear.py, gather of ln_out;
-  /// module/base.py, grad_output_preprocess); sums stay in the activations' format.
+  /// pass the gathered input is fetched again for the weight gradient; that one runs beside the data gradient. Narrow
+  /// gathers cast to fp8 before (Transformer Engine, module/layernorm_linear.py, gather of ln_out; module/base.py,
+  /// grad_output_preprocess); sums stay in the activations' format.
   void tensor_collectives(Layer& layer, int halves) const {
     if (options_.tensor == 1) return;
     using enum CollectiveOperation;
@@ -140,7 +140,7 @@ class BlockBuilder {
       layer.backward_collectives.push_back({all_reduce, group, size, halves, false});
       return;
     }
-    const bool narrow = options_.precision == Precision::fp8 && !plain();
+    const bool narrow = options_.precision == Precision::fp8 && options_.code.narrow_gathers;
     const Bytes gathered = narrow ? size * (bytes_per_element(options_.precision) / element_) : size;
     layer.forward_collectives.push_back({all_gather, group, gathered, halves, false});
     layer.forward_collectives.push_back({reduce_scatter, group, size, halves, false});
@@ -149,7 +149,7 @@ class BlockBuilder {
     layer.backward_collectives.push_back({all_gather, group, gathered, halves, true});
   }
 
-  [[nodiscard]] bool plain() const { return options_.kernels == KernelSet::plain; }
+  [[nodiscard]] bool plain() const { return options_.code.kernels == KernelSet::plain; }
 
   // The layers themselves, in transformer.cpp.
   [[nodiscard]] Layer block(LayerKind kind = LayerKind::block) const;
@@ -190,7 +190,7 @@ class BlockBuilder {
   const TransformerConfig& config_;
   const BuildOptions& options_;
   bool weights_;           // are trained
-  Precision activations_;  // of everything but the blocks' linear layers
+  Precision activations_;  // everything but the blocks' linear layers computes in it
   Bytes element_;
   std::int64_t batch_, sequence_;
   std::int64_t tokens_;

@@ -9,6 +9,7 @@
 #include "model/workload/model_config.hpp"
 #include "model/workload/operator.hpp"
 #include "model/workload/quantisation.hpp"
+#include "model/workload/trainer_code.hpp"
 #include "model/workload/training_parts.hpp"
 
 namespace foretrain {
@@ -25,11 +26,12 @@ struct BuildOptions {
   int expert = 1;
   bool folded_experts = false;  ///< as in Plan
   bool sequence_parallel = false;
-  KernelSet kernels = KernelSet::fused;
-  bool casts_weights = false;  ///< weights are fp32 and cast to a shorter training precision in every pass
+  TrainerCode code = {};
+  bool casts_weights = false;  ///< weights are whole, and cast to a shorter training precision in every pass
   bool compiled = false;       ///< a compiler drops kept tensors that no backward kernel reads
   bool fused_loss = false;     ///< cross-entropy without fp32 copies of the logits
-  std::optional<PassTokens> pass = std::nullopt;  ///< of a transformer; else micro_batch sequences of its own length
+  std::optional<PassTokens> pass =
+      std::nullopt;  ///< what a transformer's pass computes; else micro_batch sequences of its own length
   TrainedParts parts = {};
   std::optional<DataShape> data = std::nullopt;  ///< samples differ; else each is as long as the model's sequence
 };

@@ -10,10 +10,13 @@ namespace foretrain {
 
 /// How the samples lie in storage.
 struct Dataset {
-  enum class Layout { files, archives };      ///< one file per sample, or many samples in each file
-  enum class Order { shuffled, sequential };  ///< of reading; archives are read on and on in either, unless mapped
-  std::optional<double> samples;              ///< without: as many as never fit in memory
-  Bytes sample;                               ///< as stored, on average
+  enum class Layout { files, archives };  ///< one file per sample, or many samples in each file
+  enum class Order {
+    shuffled,
+    sequential
+  };                              ///< samples are read so; archives are read on and on in either, unless mapped
+  std::optional<double> samples;  ///< without: as many as never fit in memory
+  Bytes sample;                   ///< as stored, on average
   Layout layout = Layout::files;
   Order order = Order::shuffled;
   bool mapped = false;  ///< read by page faults, without copies

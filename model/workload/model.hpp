@@ -14,11 +14,6 @@
 
 namespace foretrain {
 
-/// How a trainer's kernels are cut. fused: well-tuned trainers (Megatron-LM, NeMo, llm-foundry) have one kernel for
-/// bias, dropout and residual addition, one for a norm, one for an activation; plain: framework code, operation by
-/// operation.
-enum class KernelSet { fused, plain };
-
 /// A collective inside a layer that all ranks of a tensor-, context- or expert-parallel group take part in, between
 /// kernels that depend on it (nothing overlaps it unless `overlappable`).
 struct LayerCollective {

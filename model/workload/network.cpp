@@ -270,7 +270,7 @@ class NetworkBuilder {
   std::vector<bool> kept_;  ///< by storage
   std::vector<LayerGroup> groups_;
   Layer layer_;                                  ///< the one being filled
-  std::vector<std::vector<Operator>> backward_;  ///< of layer_, one entry per forward step, in forward order
+  std::vector<std::vector<Operator>> backward_;  ///< layer_'s, one entry per forward step, in forward order
   bool has_start_ = false;                       ///< layer_ has the layer that gives it its name
   Bytes waiting_;                                ///< gradients of other paths that live while this one is walked
   int started_ = 0;

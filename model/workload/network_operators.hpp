@@ -35,7 +35,7 @@ struct PrimitiveOperators {
   std::vector<Operator> forward;
   std::vector<Operator> backward;
   double parameters = 0.0;             ///< trainable numbers
-  std::vector<WeightMatrix> matrices;  ///< of these, the matrices
+  std::vector<WeightMatrix> matrices;  ///< the matrices among them
   bool keeps_input = false;            ///< the backward pass reads the layer's input
   bool keeps_output = false;           ///< the backward pass reads the layer's output
   Bytes kept;                          ///< anything else it reads: masks, indices, statistics

@@ -31,7 +31,7 @@ struct Matmul {
   bool transpose_a = false;      ///< A is stored as [k,m]
   bool transpose_b = false;      ///< B is stored as [n,k]
   bool padded = false;           ///< rows are padded to 16 bytes whatever their length
-  bool grouped = false;          ///< of experts: m differs from product to product, and is m on average
+  bool grouped = false;          ///< experts' products: m differs from one to the next, and is m on average
 
   /// Two (multiply, add) for each element of m × n × k.
   [[nodiscard]] Flops operations() const { return Flops(2.0 * number(batch) * number(m) * number(n) * number(k)); }

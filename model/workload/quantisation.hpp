@@ -19,7 +19,7 @@ struct QuantisationRecipe {
   bool operator==(const QuantisationRecipe&) const = default;
 };
 
-/// Of a linear layer; `gradient`: that of its result.
+/// What a linear layer's products read; `gradient`: that of its result.
 enum class Operand { input, gradient, weight };
 
 /// What makes a bf16 operand ready for products.

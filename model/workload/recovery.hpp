@@ -14,8 +14,8 @@ struct Recovery {
   enum class Servers { checkpointed, replicated };
 
   Seconds heartbeat;          ///< between signs of life
-  int missed = 3;             ///< of which so many must fail to appear before a process counts as dead
-  Seconds start;              ///< of all processes, until they look for each other
+  int missed = 3;             ///< so many heartbeats must fail to appear before a process counts as dead
+  Seconds start;              ///< all processes start, until they look for each other
   Seconds initialise;         ///< communicators between all GPUs
   std::optional<int> spares;  ///< machines that wait for a failure; nothing: there is always one
   Seconds repair;             ///< until a machine is back, as a spare; a switch's replacement

@@ -12,6 +12,7 @@
 #include "model/workload/quantisation.hpp"
 #include "model/workload/recomputation.hpp"
 #include "model/workload/recovery.hpp"
+#include "model/workload/trainer_code.hpp"
 #include "model/workload/training_parts.hpp"
 
 namespace foretrain {
@@ -45,7 +46,7 @@ struct TrainWorkload {
   Optimizer optimizer = Optimizer::adamw;
   Recompute recompute = Recompute::none;
   AttentionKind attention = AttentionKind::flash;
-  KernelSet kernels = KernelSet::fused;
+  TrainerCode code;
   bool master_weights = false;  ///< an fp32 copy of 2-byte weights beside the optimizer's states (key master_weights)
   /// Recomputation ends once all that was not kept is back (key recompute_early_stop), not with the layer.
   bool recompute_early_stop = false;

@@ -15,14 +15,14 @@ namespace foretrain {
 struct Lora {
   std::int64_t rank = 16;
   bool attention = true, ffn = true;
-  bool qkv = false;  ///< of the attention, only queries, keys and values, which share an A: one product (NeMo)
+  bool qkv = false;  ///< only queries, keys and values of the attention, which share an A: one product (NeMo)
   bool operator==(const Lora&) const = default;
 };
 
 /// What `workload.train.freeze` and `workload.train.lora` say. Adapters freeze the whole language model.
 struct TrainedParts {
   bool vision_frozen = false, projector_frozen = false;
-  bool embedding_frozen = false, blocks_frozen = false, head_frozen = false;  ///< of the language model
+  bool embedding_frozen = false, blocks_frozen = false, head_frozen = false;  ///< the language model's parts
   std::optional<Lora> lora;
   bool operator==(const TrainedParts&) const = default;
   /// Everything is trained, as usual.

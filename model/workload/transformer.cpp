@@ -62,8 +62,8 @@ void BlockBuilder::attention_half(Layer& layer) const {
   norm(layer, "attention norm");
   if (c.latent()) {
     latent_projections(layer);
-  } else if (plain() && c.family != TransformerFamily::gpt) {  // GPT-2's code has one projection, that of others three
-    block_linear(layer, "query projection", tokens_, q_width, c.hidden, true);  // casts for all three
+  } else if (!options_.code.joined_projections && c.family != TransformerFamily::gpt) {  // GPT-2's code joins them
+    block_linear(layer, "query projection", tokens_, q_width, c.hidden, plain());        // casts for all three
     block_linear(layer, "key projection", tokens_, kv_width, c.hidden, false);
     block_linear(layer, "value projection", tokens_, kv_width, c.hidden, false);
   } else {
@@ -92,10 +92,9 @@ void BlockBuilder::attention_half(Layer& layer) const {
                  false,
                  c.family == TransformerFamily::mpt};
   core.window = c.window;
-  // Megatron-LM cuts the sequence into 2·c pieces and gives each of c ranks one of the front and one of the back, so
-  // that in each of c steps all have the same half of s/c queries times s/c keys to do (get_batch_on_this_cp_rank).
-  // Pieces in order, as of plain code and of windows: the last rank sees the most keys, and the others wait for it.
-  if (options_.context > 1 && core.causal && core.window == 0 && !plain()) {
+  // A window's pieces are in order.
+  const bool balanced = options_.code.context_pieces == ContextPieces::balanced;
+  if (options_.context > 1 && core.causal && core.window == 0 && balanced) {
     core.batch *= options_.context;
     core.key_length = core.query_length;
     core.ring = true;
@@ -103,7 +102,7 @@ void BlockBuilder::attention_half(Layer& layer) const {
   const int kernels = options_.attention == AttentionKind::standard ? 4 : 1;
   core.dropout = has_dropout(c.family);
   core.fused_softmax = true;  // trainers with standard attention fuse scaling, mask and softmax (Megatron)
-  core.native = !plain();     // plain code calls FlashAttention-2
+  core.native = options_.code.native_attention;
   if (plain() && core.kind == AttentionKind::standard) {
     const auto pairs = number(core.batch * core.heads * core.query_length * core.key_length);
     append_streams(layer, "scores", plain_scores(element_), pairs, activations_);
@@ -160,12 +159,12 @@ void BlockBuilder::ffn_half(Layer& layer) const {
 void BlockBuilder::ffn_products(Layer& layer, const std::string& name, std::int64_t rows, std::int64_t width,
                                 std::int64_t batch, bool experts) const {
   const auto& c = config_;
-  if (plain() && c.gated_ffn) {
-    block_linear(layer, name + " gate", rows, width, c.hidden, true, batch, experts);
+  const bool cast_input = experts || plain();
+  if (c.gated_ffn && !options_.code.joined_projections) {
+    block_linear(layer, name + " gate", rows, width, c.hidden, cast_input, batch, experts);
     block_linear(layer, name + " up", rows, width, c.hidden, false, batch, experts);
   } else {
-    block_linear(layer, name + " up", rows, (c.gated_ffn ? 2 : 1) * width, c.hidden, experts || plain(), batch,
-                 experts);
+    block_linear(layer, name + " up", rows, (c.gated_ffn ? 2 : 1) * width, c.hidden, cast_input, batch, experts);
   }
   layer.matrices.push_back({(c.gated_ffn ? 2 : 1) * width, c.hidden, batch, experts});
   const auto activated = number(batch * rows * width);

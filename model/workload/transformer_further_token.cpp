@@ -39,7 +39,7 @@ Layer BlockBuilder::further_token() const {
   append(layer.forward_collectives, after.forward_collectives);
   append(layer.backward_collectives, after.backward_collectives);
   layer.matrices.insert(layer.matrices.begin(), WeightMatrix{outputs, 2 * c.hidden});
-  const double norms = 3.0 * number(c.hidden);  // of embedding, state and what goes to the output layer
+  const double norms = 3.0 * number(c.hidden);  // they scale embedding, state and what goes to the output layer
   layer.parameters += number(outputs * 2 * c.hidden) + norms;
   layer.recomputation.keep(element_ * norm_tokens() * number(4 * c.hidden) + after.kept());
   layer.loss_kept = after.loss_kept;

@@ -44,8 +44,7 @@ void BlockBuilder::keep_operators(Layer& layer) const {
   const double scattered = options_.tensor > 1 && options_.sequence_parallel ? 2.0 : 0.0;  // after output and down
   const double e = element_.value();
   Recomputation::Way& way = layer.recomputation[Recompute::selective_operators];
-  way.kept =
-      Bytes(number(tokens_) * (e * kept + log_sums) + norm_tokens() * hidden * e * (1.0 + scattered));
+  way.kept = Bytes(number(tokens_) * (e * kept + log_sums) + norm_tokens() * hidden * e * (1.0 + scattered));
 
   for (const Operator& op : layer.forward) {
     if (std::holds_alternative<Attention>(op.work) || op.name == "ffn down") continue;  // the last ones need no rerun
@@ -56,7 +55,7 @@ void BlockBuilder::keep_operators(Layer& layer) const {
       const bool every_other = op.name == "qkv projection" || op.name == "ffn up";  // k of q, k, v; up of gate and up
       if (every_other && !separate) continue;
       if (op.name == "qkv projection") product->n = std::max<std::int64_t>(static_cast<std::int64_t>(w.kv), 1);
-      if (op.name == "ffn up" && c.gated_ffn && options_.kernels == KernelSet::fused) product->n /= 2;
+      if (op.name == "ffn up" && c.gated_ffn && options_.code.joined_projections) product->n /= 2;
     }
     way.again.push_back(std::move(again));
   }
@@ -91,9 +90,9 @@ void BlockBuilder::set_block_memory(Layer& layer) const {
   const double mask = has_dropout(c.family) ? 1.0 : 0.0;
 
   // Two norm inputs, the inputs of the two column-parallel products, two dropout masks: not divided by t alone.
-  // Plain code keeps these inputs as they were gathered from the other ranks (autograd saves what a product read);
-  // Megatron-LM keeps its own part and gathers again.
-  const double gathered = plain() ? 2.0 * (n - norm_tokens()) * h * e : 0.0;
+  // Inputs may be kept as they were gathered from the other ranks (autograd saves what a product read), or the rank's
+  // own part alone, and gathered again.
+  const double gathered = options_.code.keep_gathered ? 2.0 * (n - norm_tokens()) * h * e : 0.0;
   const double replicated = norm_tokens() * h * (4.0 * e + 2.0 * mask) + gathered;
   // q, k, v and the attention's output; both sides of the activation function (a gated one has two inputs).
   // What experts receive is the input of their first product.
@@ -109,8 +108,8 @@ void BlockBuilder::set_block_memory(Layer& layer) const {
   layer.recomputation[Recompute::selective].kept = Bytes(replicated + divided);
   layer.recomputation[Recompute::full].kept = Bytes(norm_tokens() * h * e);
   layer.output = Bytes(n * h * e);
-  // Two gradients of the block's input, which its products add up. Plain code gathers its result's from the tensor
-  // ranks as well, and rearranges it, sequences being the second dimension (PyTorch,
+  // Two gradients of the block's input, which its products add up. Code that keeps what it gathered gathers its
+  // result's from the tensor ranks as well, and rearranges it, sequences being the second dimension (PyTorch,
   // distributed/_functional_collectives.py: all_gather_tensor joins the chunks of every other dimension than the first
   // by torch.cat).
   const double gradients = 2.0 + (gathered > 0.0 ? 2.0 : 0.0);
@@ -134,8 +133,8 @@ void BlockBuilder::set_head_memory(Layer& layer, std::int64_t rows, std::int64_t
   layer.recomputation.keep(Bytes(norm_tokens() * number(config_.hidden) * 2.0 * e));  // the norm's input and output
   layer.loss_kept = Bytes(logits * (options_.fused_loss ? e : 4.0));
   layer.loss_buffers = Bytes(logits * (options_.fused_loss ? 2.0 * e : 12.0 + (e < 4.0 ? e : 0.0)));
-  // Plain code keeps the gathered input of the logits' product.
-  if (plain()) layer.loss_buffers += Bytes((number(tokens_) - norm_tokens()) * number(config_.hidden) * e);
+  if (options_.code.keep_gathered)
+    layer.loss_buffers += Bytes((number(tokens_) - norm_tokens()) * number(config_.hidden) * e);
   layer.output = Bytes(0.0);
 }
 

@@ -2,6 +2,7 @@
 
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"
+#include "model/scenario/bucket_reader.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
@@ -22,6 +23,8 @@ std::vector<std::string> names_in_catalogue(keys::Catalogue catalogue) {
       return catalogue_names(list_models());
     case keys::Catalogue::trainer:
       return catalogue_names(list_trainers());
+    case keys::Catalogue::bucket_rule:
+      return bucket_rule_names();
     default:
       return {};
   }

@@ -35,7 +35,7 @@ std::optional<std::string> recompute_some(const ForeignSetting& setting) { retur
 std::optional<std::string> zero_1(const ForeignSetting& setting) { return if_true(setting, "1"); }
 
 constexpr std::array<SettingRow, 14> accelerate_rows = {{
-    {"mixed_precision", "workload.train.precision", accelerate_precision},
+    {"mixed_precision", as_called, accelerate_precision},
     {"fsdp_config.fsdp_activation_checkpointing", "workload.train.recompute", recompute_all},
     {"megatron_lm_config.megatron_lm_recompute_activations", "workload.train.recompute", recompute_some},
     {"megatron_lm_config.megatron_lm_tp_degree", "plan.tensor", whole_number},
@@ -44,9 +44,9 @@ constexpr std::array<SettingRow, 14> accelerate_rows = {{
     {"parallelism_config.parallelism_config_tp_size", "plan.tensor", whole_number},
     {"parallelism_config.parallelism_config_cp_size", "plan.context", whole_number},
     {"fsdp_config.fsdp_sharding_strategy", "plan.zero", sharding_strategy},
-    {"deepspeed_config.zero_stage", "plan.zero", as_written},
+    {"deepspeed_config.zero_stage", as_called, as_written},
     {"megatron_lm_config.megatron_lm_use_distributed_optimizer", "plan.zero", zero_1},
-    {"deepspeed_config.train_micro_batch_size_per_gpu", "workload.train.micro_batch", whole_number},
+    {"deepspeed_config.train_micro_batch_size_per_gpu", as_called, whole_number},
     {"megatron_lm_config.megatron_lm_num_layers", "workload.train.model.layers", whole_number},
     {"fsdp_config.fsdp_tp_size", "plan.tensor", whole_number},
 }};

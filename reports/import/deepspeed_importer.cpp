@@ -27,12 +27,12 @@ std::optional<std::string> deepspeed_precision_of_gradients(const ForeignSetting
 }
 
 constexpr std::array<SettingRow, 7> deepspeed_rows = {{
-    {"train_batch_size", "workload.train.global_batch", whole_number},
-    {"train_micro_batch_size_per_gpu", "workload.train.micro_batch", whole_number},
+    {"train_batch_size", as_called, whole_number},
+    {"train_micro_batch_size_per_gpu", as_called, whole_number},
     {"optimizer.type", "workload.train.optimizer", deepspeed_optimizer},
     {"tensor_parallel.autotp_size", "plan.tensor", positive_number},
     {"zero_optimization.stage", "plan.zero", as_written},
-    {"zero_optimization.overlap_comm", "plan.sync.overlap", true_or_false},
+    {"zero_optimization.overlap_comm", as_called, true_or_false},
     {"communication_data_type", "plan.sync.gradient_precision", deepspeed_precision_of_gradients},
 }};
 

@@ -32,30 +32,30 @@ std::optional<std::string> bucket_of_elements(const ForeignSetting& setting) {
 std::optional<std::string> constant_true(const ForeignSetting& /*setting*/) { return "true"; }
 
 constexpr std::array<SettingRow, 26> megatron_rows = {{
-    {"--num-layers", "workload.train.model.layers", whole_number},
-    {"--hidden-size", "workload.train.model.hidden", whole_number},
-    {"--num-attention-heads", "workload.train.model.heads", whole_number},
-    {"--kv-channels", "workload.train.model.head_dim", whole_number},
+    {"--num-layers", as_called, whole_number},
+    {"--hidden-size", as_called, whole_number},
+    {"--num-attention-heads", as_called, whole_number},
+    {"--kv-channels", as_called, whole_number},
     {"--moe-ffn-hidden-size", "workload.train.model.ffn_hidden", whole_number},
-    {"--ffn-hidden-size", "workload.train.model.ffn_hidden", whole_number},
-    {"--seq-length", "workload.train.model.sequence", whole_number},
-    {"--num-experts", "workload.train.model.experts", whole_number},
-    {"--moe-router-topk", "workload.train.model.experts_per_token", whole_number},
+    {"--ffn-hidden-size", as_called, whole_number},
+    {"--seq-length", as_called, whole_number},
+    {"--num-experts", as_called, whole_number},
+    {"--moe-router-topk", as_called, whole_number},
     {"--mtp-num-layers", "workload.train.model.mtp_layers", whole_number},
-    {"--global-batch-size", "workload.train.global_batch", whole_number},
-    {"--micro-batch-size", "workload.train.micro_batch", whole_number},
+    {"--global-batch-size", as_called, whole_number},
+    {"--micro-batch-size", as_called, whole_number},
     {"--optimizer", "workload.train.optimizer", megatron_optimizer},
-    {"--recompute-granularity", "workload.train.recompute", megatron_recompute},
-    {"--tensor-model-parallel-size", "plan.tensor", whole_number},
-    {"--pipeline-model-parallel-size", "plan.pipeline", whole_number},
+    {"--recompute-granularity", as_called, megatron_recompute},
+    {"--tensor-model-parallel-size", as_called, whole_number},
+    {"--pipeline-model-parallel-size", as_called, whole_number},
     {"--num-virtual-stages-per-pipeline-rank", "plan.interleave", whole_number},
-    {"--context-parallel-size", "plan.context", whole_number},
-    {"--expert-model-parallel-size", "plan.expert", whole_number},
-    {"--expert-tensor-parallel-size", "plan.expert_tensor", whole_number},
+    {"--context-parallel-size", as_called, whole_number},
+    {"--expert-model-parallel-size", as_called, whole_number},
+    {"--expert-tensor-parallel-size", as_called, whole_number},
     {"--sequence-parallel", "plan.sequence_parallel", true_or_false},
     {"--tp-comm-overlap", "plan.tensor_overlap", true_or_false},
     {"--account-for-embedding-in-pipeline-split", "plan.embedding_in_pipeline", true_or_false},
-    {"--overlap-grad-reduce", "plan.sync.overlap", true_or_false},
+    {"--overlap-grad-reduce", as_called, true_or_false},
     {"--ddp-bucket-size", "plan.sync.bucket", bucket_of_elements},
     {"--qk-layernorm", "workload.train.model.qk_norm", constant_true},
 }};
@@ -165,7 +165,7 @@ void set_family(Settings& settings, Draft& draft) {
 
 void set_heads(Settings& settings, Draft& draft) {
   static constexpr std::array<SettingRow, 1> of_groups = {
-      {{"--num-query-groups", "workload.train.model.kv_heads", whole_number}}};
+      {{"--num-query-groups", as_called, whole_number}}};
   if (settings.flag("--group-query-attention")) set_rows(settings, of_groups, draft);
   if (const ForeignSetting* latent = settings.find("--multi-latent-attention")) {
     set_rows(settings, latent_rows, draft);

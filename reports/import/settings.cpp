@@ -8,6 +8,7 @@
 
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
+#include "model/scenario/keys/foreign_names.hpp"
 
 namespace foretrain {
 
@@ -17,6 +18,12 @@ constexpr std::int64_t most = 1'000'000'000;
 constexpr const char* usual_node = "dgx-h100";
 constexpr std::int64_t usual_gpus = 8;  ///< of that node
 constexpr const char* usual_model = "llama3-8b";
+
+/// "--micro-batch-size" → "micro-batch-size", "training.seq_len" → "seq_len".
+std::string_view last_word(std::string_view name) {
+  name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
+  return name.substr(name.rfind('.') + 1);
+}
 
 bool says_none(std::string_view value) {
   return value == "null" || value == "None" || value == "none" || value == "auto" || value == "~";
@@ -115,7 +122,7 @@ void Settings::leave_out_rest(Draft& draft) const {
 void set_rows(Settings& settings, std::span<const SettingRow> rows, Draft& draft) {
   for (const SettingRow& row : rows) {
     const ForeignSetting* setting = settings.find(row.theirs);
-    const std::string ours(row.ours);
+    const std::string ours(row.ours == as_called ? keys::our_name(last_word(row.theirs)).value() : row.ours);
     if (setting == nullptr || draft.has(ours)) continue;
     if (auto value = row.value(*setting)) draft.set(ours, std::move(*value), setting->where, named(*setting));
   }

@@ -45,6 +45,9 @@ class Settings {
   std::vector<bool> understood_;
 };
 
+/// The key that keys::our_name has for the last word of a setting's name.
+inline constexpr std::string_view as_called = {};
+
 /// A setting that becomes one value. `value` makes it ours; nothing: there is nothing to say.
 struct SettingRow {
   std::string_view theirs, ours;

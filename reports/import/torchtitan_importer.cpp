@@ -76,20 +76,20 @@ std::optional<std::string> pipeline_schedule(const ForeignSetting& setting) {
 }
 
 constexpr std::array<SettingRow, 15> torchtitan_rows = {{
-    {"training.seq_len", "workload.train.model.sequence", whole_number},
+    {"training.seq_len", as_called, whole_number},
     {"optimizer.name", "workload.train.optimizer", torchtitan_optimizer},
-    {"training.global_batch_size", "workload.train.global_batch", positive_number},
+    {"training.global_batch_size", as_called, positive_number},
     {"training.mixed_precision_param", "workload.train.precision", float_type},
     {"training.mixed_precision_reduce", "plan.sync.gradient_precision", float_type},
-    {"parallelism.tensor_parallel_degree", "plan.tensor", whole_number},
-    {"training.tensor_parallel_degree", "plan.tensor", whole_number},
+    {"parallelism.tensor_parallel_degree", as_called, whole_number},
+    {"training.tensor_parallel_degree", as_called, whole_number},
     {"training.sequence_parallel_degree", "plan.tensor", whole_number},
     {"parallelism.enable_async_tensor_parallel", "plan.tensor_overlap", true_or_false},
-    {"parallelism.pipeline_parallel_degree", "plan.pipeline", whole_number},
-    {"experimental.pipeline_parallel_degree", "plan.pipeline", whole_number},
-    {"training.pipeline_parallel_degree", "plan.pipeline", whole_number},
-    {"parallelism.context_parallel_degree", "plan.context", whole_number},
-    {"experimental.context_parallel_degree", "plan.context", whole_number},
+    {"parallelism.pipeline_parallel_degree", as_called, whole_number},
+    {"experimental.pipeline_parallel_degree", as_called, whole_number},
+    {"training.pipeline_parallel_degree", as_called, whole_number},
+    {"parallelism.context_parallel_degree", as_called, whole_number},
+    {"experimental.context_parallel_degree", as_called, whole_number},
     {"parallelism.expert_parallel_degree", "plan.expert", whole_number},
 }};
 
@@ -149,7 +149,7 @@ void set_torchtitan_batch(Settings& settings, Draft& draft) {
   static constexpr std::array<SettingRow, 1> of_pipeline = {
       {{"parallelism.pipeline_parallel_microbatch_size", "workload.train.micro_batch", whole_number}}};
   static constexpr std::array<SettingRow, 2> of_rank = {
-      {{"training.local_batch_size", "workload.train.micro_batch", whole_number},
+      {{"training.local_batch_size", as_called, whole_number},
        {"training.batch_size", "workload.train.micro_batch", whole_number}}};
   if (number_of(draft, "plan.pipeline") == 1) {
     set_rows(settings, of_rank, draft);

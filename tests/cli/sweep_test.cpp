@@ -270,6 +270,10 @@ const std::vector<std::pair<std::string, std::string>> changes = {
     {"workload.train.precision", "fp16"},
     {"workload.train.optimizer", "sgd"},
     {"workload.train.attention", "standard"},
+    {"workload.train.kernels", "plain"},
+    {"workload.train.cast_weights", "true"},
+    {"workload.train.fused_optimizer", "false"},
+    {"workload.train.keep_gathered", "true"},
     {"workload.train.model.layers", "4"},
     {"workload.train.model.hidden", "1024"}};
 

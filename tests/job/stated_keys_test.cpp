@@ -24,7 +24,8 @@ constexpr const char* model = "workload: { train: { model: llama3-8b, global_bat
 
 const std::vector<Asked>& asked() {
   // Kernels outlast what one process dispatches for eight GPUs; a first bucket ends with the same layer.
-  static const std::vector<std::string> large = {"plan.processes", "plan.sync.first_bucket"};
+  static const std::vector<std::string> large = {"plan.processes", "plan.sync.first_bucket",
+                                                 "workload.train.fused_optimizer"};
   static const std::vector<Asked> all = {
       {"data", "cluster: { node: dgx-h100, nodes: 2 }\n", large},
       {"ZeRO-1", "cluster: { node: dgx-h100, nodes: 2 }\nplan: { tensor: 2, zero: 1 }\n", large},
@@ -78,6 +79,13 @@ const std::vector<Stated> stated = {
     {"workload.train.recompute", {"full"}},
     {"workload.train.recompute_early_stop", {"true"}},
     {"workload.train.kernels", {"plain"}},
+    {"workload.train.joined_projections", {"false"}},
+    {"workload.train.native_attention", {"false"}},
+    {"workload.train.cast_weights", {"true"}},
+    {"workload.train.fused_optimizer", {"false"}},
+    {"workload.train.context_pieces", {"in_order"}},
+    {"workload.train.narrow_gathers", {"false"}},
+    {"workload.train.keep_gathered", {"true"}},
     {"workload.train.master_weights", {"false"}},
     {"workload.train.layer_overhead", {"1 ms"}},
     {"workload.train.reserved_memory", {"1 GB"}},

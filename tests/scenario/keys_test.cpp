@@ -234,6 +234,31 @@ TEST_CASE("What others call a key leads to one of ours") {
   CHECK_FALSE(keys::our_name("tensor").has_value());
 }
 
+TEST_CASE("What holds without a key is what a new record has in the member that the key fills") {
+  const auto usual = [](const keys::Mapping& mapping, std::string_view name) {
+    return keys::usual_of(keys::key_of(mapping, name));
+  };
+  CHECK(usual(keys::sync, "overlap") == "true");
+  CHECK(usual(keys::sync, "servers") == "1");
+  CHECK(usual(keys::sync, "algorithm") == "auto");
+  CHECK(usual(keys::plan, "processes") == "per_gpu");
+  CHECK(usual(keys::train, "layer_overhead") == "0");
+  CHECK(usual(keys::disk_requests, "zone") == "0.5");
+  // In words, where a new record has something else or a row tells more.
+  CHECK(usual(keys::sync, "parameter_precision") == "that of the weights");
+  CHECK(usual(keys::transformer, "layers") == "needed");
+  // Whatever a row says as a number or a flag is read as one.
+  for (const keys::Place& place : all_places()) {
+    const keys::Key& key = *place.key;
+    const keys::Form& form = key.value.all[0];
+    if (form.kind == keys::Form::Kind::flag && key.usual.empty() && key.member.set != nullptr) {
+      INFO(place.path);
+      const std::string told = keys::usual_of(key);
+      CHECK((told == "true" || told == "false"));
+    }
+  }
+}
+
 TEST_CASE("Dotted keys and their words are listed for whoever completes them") {
   const std::vector<std::string> keys = keys::dotted_keys();
   for (const char* key :

@@ -29,7 +29,7 @@ Scenario with(const std::string& trainer, std::vector<std::string> overrides = {
   return load_scenario_text(silent, "silent.yaml", overrides);
 }
 
-KernelSet kernels_of(const Scenario& scenario) { return std::get<TrainWorkload>(scenario.workload).kernels; }
+KernelSet kernels_of(const Scenario& scenario) { return std::get<TrainWorkload>(scenario.workload).code.kernels; }
 
 /// The habit's constant in the provenance; fails where there is none.
 Constant provenance_of(const Scenario& scenario, const std::string& name) {
@@ -75,6 +75,43 @@ TEST_CASE("A trainer's habits are what the scenario leaves out") {
 
   CHECK(with("fsdp").plan.zero == 3);
   CHECK(with("horovod").plan.sync.bucket == 128.0_MiB);
+}
+
+TEST_CASE("Rules for buckets are entries of a file: a size, elements, or elements for each rank, whichever is most") {
+  const auto bucket = [](const std::string& rule, std::vector<std::string> more = {}) {
+    more.push_back("plan.sync.bucket=" + rule);
+    return load_scenario_text(silent, "silent.yaml", more).plan.sync;
+  };
+  // Gradients of four bytes over 16 ranks: 25 MiB are less than 16 million elements.
+  CHECK(bucket("auto").bucket == Bytes(64e6));
+  CHECK(bucket("auto", {"plan.tensor=8"}).bucket == 25.0_MiB);  // over two ranks
+  CHECK(bucket("deepspeed").bucket == Bytes(2e9));
+  CHECK(bucket("megatron").bucket == Bytes(160e6));
+  CHECK(bucket("ddp").first_bucket == 1.0_MiB);
+  CHECK(bucket("ddp", {"plan.sync.first_bucket=2 MiB"}).first_bucket == 2.0_MiB);
+  CHECK(bucket("whole").bucket == Bytes::infinity());
+  CHECK(bucket("auto", {"plan.sync.overlap=false"}).bucket == Bytes::infinity());
+  CHECK(bucket("ddp", {"plan.sync.overlap=false"}).bucket == 25.0_MiB);
+  CHECK(bucket("10 MB").bucket_rule.empty());
+}
+
+TEST_CASE("What else plain code does follows from its kernels, unless the scenario says otherwise") {
+  const auto code = [](std::vector<std::string> overrides) {
+    const Scenario scenario = load_scenario_text(silent, "silent.yaml", overrides);
+    return std::get<TrainWorkload>(scenario.workload).code;
+  };
+  CHECK(code({}).joined_projections);
+  CHECK(code({}).fused_optimizer);
+  const TrainerCode plain = code({"workload.train.kernels=plain"});
+  CHECK_FALSE(plain.joined_projections);
+  CHECK_FALSE(plain.native_attention);
+  CHECK(plain.cast_weights);
+  CHECK_FALSE(plain.fused_optimizer);
+  CHECK(plain.context_pieces == ContextPieces::in_order);
+  CHECK_FALSE(plain.narrow_gathers);
+  CHECK(plain.keep_gathered);
+  CHECK(code({"workload.train.kernels=plain", "workload.train.fused_optimizer=true"}).fused_optimizer);
+  CHECK(code({"plan.trainer=ddp"}).cast_weights);  // whose kernels are plain
 }
 
 TEST_CASE("What the scenario or the command line says wins over the trainer") {

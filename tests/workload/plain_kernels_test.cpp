@@ -33,11 +33,22 @@ TransformerConfig small(TransformerFamily family) {
   return c;
 }
 
+/// What well-tuned.yaml says of plain kernels; of fused ones, what code does by default.
+TrainerCode code_with(KernelSet kernels) {
+  TrainerCode code;
+  if (kernels == KernelSet::fused) return code;
+  code.kernels = kernels;
+  code.joined_projections = code.native_attention = code.fused_optimizer = code.narrow_gathers = false;
+  code.cast_weights = code.keep_gathered = true;
+  code.context_pieces = ContextPieces::in_order;
+  return code;
+}
+
 Model built(TransformerFamily family, KernelSet kernels, Precision precision = Precision::bf16) {
   BuildOptions options;
   options.precision = precision;
-  options.kernels = kernels;
-  options.casts_weights = kernels == KernelSet::plain;
+  options.code = code_with(kernels);
+  options.casts_weights = options.code.cast_weights;
   return build_transformer(small(family), "small", options);
 }
 

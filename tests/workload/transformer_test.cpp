@@ -97,37 +97,37 @@ TEST_CASE("tensor parallelism divides a block's parameters and arithmetic") {
   CHECK(quarter.layers[1].layer.forward_collectives[0].size.value() == Approx(2.0 * 1024 * 1024));
 }
 
-TEST_CASE("fused fp8 trainers gather a byte a number between tensor ranks, plain ones two; sums take two") {
+TEST_CASE("narrow gathers of fp8 take a byte a number between tensor ranks, others two; sums take two") {
   const TransformerConfig c = gpt(2, 1024, 16, 32000, 1024);
   BuildOptions options;
   options.tensor = 4;
   options.sequence_parallel = true;
   options.precision = Precision::fp8;
-  for (const KernelSet kernels : {KernelSet::fused, KernelSet::plain}) {
-    options.kernels = kernels;
+  for (const bool narrow_gathers : {true, false}) {
+    options.code.narrow_gathers = narrow_gathers;
     const Layer layer = build_transformer(c, "gpt", options).layers[1].layer;
     for (const auto* collectives : {&layer.forward_collectives, &layer.backward_collectives}) {
       for (const LayerCollective& call : *collectives) {
-        const bool narrow = kernels == KernelSet::fused && call.operation == CollectiveOperation::all_gather;
+        const bool narrow = narrow_gathers && call.operation == CollectiveOperation::all_gather;
         CHECK(call.size.value() == Approx((narrow ? 1.0 : 2.0) * 1024 * 1024));
       }
     }
   }
 }
 
-TEST_CASE("plain tensor parallelism keeps the gathered inputs of a block's two halves and of the logits") {
-  // Inputs of 1,024 tokens × 1,024 numbers × 2 bytes whole, of which fused trainers keep a quarter.
+TEST_CASE("gathered inputs may be kept: of a block's two halves and of the logits") {
+  // Inputs of 1,024 tokens × 1,024 numbers × 2 bytes whole, of which a rank's own part is a quarter.
   const TransformerConfig c = gpt(2, 1024, 16, 32000, 1024);
   BuildOptions options;
   options.tensor = 4;
   options.sequence_parallel = true;
-  const Model fused = build_transformer(c, "gpt", options);
-  options.kernels = KernelSet::plain;
-  const Model plain = build_transformer(c, "gpt", options);
-  const Layer &fused_block = fused.layers[1].layer, &plain_block = plain.layers[1].layer;
-  const Layer &fused_head = fused.layers[2].layer, &plain_head = plain.layers[2].layer;
-  CHECK((plain_block.kept() - fused_block.kept()).value() == Approx(2.0 * 0.75 * 1024 * 1024 * 2));
-  CHECK((plain_head.loss_buffers - fused_head.loss_buffers).value() == Approx(0.75 * 1024 * 1024 * 2));
+  const Model again = build_transformer(c, "gpt", options);
+  options.code.keep_gathered = true;
+  const Model kept = build_transformer(c, "gpt", options);
+  const Layer &own_block = again.layers[1].layer, &whole_block = kept.layers[1].layer;
+  const Layer &own_head = again.layers[2].layer, &whole_head = kept.layers[2].layer;
+  CHECK((whole_block.kept() - own_block.kept()).value() == Approx(2.0 * 0.75 * 1024 * 1024 * 2));
+  CHECK((whole_head.loss_buffers - own_head.loss_buffers).value() == Approx(0.75 * 1024 * 1024 * 2));
 }
 
 TEST_CASE("activation memory follows the published formula") {
@@ -161,10 +161,10 @@ TEST_CASE("a ring over context ranks divides a causal attention evenly; a window
   };
   CHECK(scores(core()) / 32 == 8192.0 * 8192 / 2 / 4 + 8192 / 2);
   CHECK(core().ring);
-  options.kernels = KernelSet::plain;
+  options.code.context_pieces = ContextPieces::in_order;
   CHECK(scores(core()) / 32 == Approx(8192.0 * 8192 / 2 / 4 * 7 / 4).epsilon(0.001));
   CHECK_FALSE(core().ring);
-  options.kernels = KernelSet::fused;
+  options.code.context_pieces = ContextPieces::balanced;
   config.window = 1024;
   CHECK(scores(core()) / 32 == 2048.0 * 1024);
 }

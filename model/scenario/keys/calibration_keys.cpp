@@ -2,6 +2,7 @@
 #include "model/base/constant.hpp"
 #include "model/hardware/precision.hpp"
 #include "model/scenario/keys/keys.hpp"
+#include "model/workload/trainer_code.hpp"
 
 namespace foretrain::keys {
 
@@ -87,6 +88,7 @@ constexpr Key trainer_keys[] = {
 
 constexpr Value a_habit = one_or_list(mapping(habit));
 constexpr std::string_view of_the_key = "The trainer's value for the scenario's key of this name.";
+// In this order they are added to a scenario: later ones may hang on earlier ones.
 constexpr Key habits_keys[] = {
     {"plan.zero", a_habit, "", of_the_key},
     {"plan.zero.gradients", a_habit, "", of_the_key},
@@ -95,8 +97,6 @@ constexpr Key habits_keys[] = {
     {"plan.sync.bucket", a_habit, "", of_the_key},
     {"plan.sync.first_bucket", a_habit, "", of_the_key},
     {"plan.sync.bucketing", a_habit, "", of_the_key},
-    {"plan.tensor_overlap", a_habit, "", of_the_key},
-    {"plan.pipeline_messages", a_habit, "", of_the_key},
     {"plan.sync.overlap", a_habit, "", of_the_key},
     {"plan.sync.every_micro_batch", a_habit, "", of_the_key},
     {"plan.sync.copied", a_habit, "", of_the_key},
@@ -110,11 +110,20 @@ constexpr Key habits_keys[] = {
     {"plan.sync.barrier", a_habit, "", of_the_key},
     {"plan.sync.local_reduce", a_habit, "", of_the_key},
     {"plan.sync.consistency", a_habit, "", of_the_key},
+    {"plan.tensor_overlap", a_habit, "", of_the_key},
+    {"plan.pipeline_messages", a_habit, "", of_the_key},
     {"plan.expert_dispatch", a_habit, "", of_the_key},
     {"plan.expert_overlap", a_habit, "", of_the_key},
     {"plan.execution", a_habit, "", of_the_key},
     {"plan.processes", a_habit, "", of_the_key},
     {"workload.train.kernels", a_habit, "", of_the_key},
+    {"workload.train.joined_projections", a_habit, "", of_the_key},
+    {"workload.train.native_attention", a_habit, "", of_the_key},
+    {"workload.train.cast_weights", a_habit, "", of_the_key},
+    {"workload.train.fused_optimizer", a_habit, "", of_the_key},
+    {"workload.train.context_pieces", a_habit, "", of_the_key},
+    {"workload.train.narrow_gathers", a_habit, "", of_the_key},
+    {"workload.train.keep_gathered", a_habit, "", of_the_key},
     {"workload.train.master_weights", a_habit, "", of_the_key},
     {"workload.train.recompute_early_stop", a_habit, "", of_the_key},
     {"workload.train.layer_overhead", a_habit, "", of_the_key},
@@ -134,6 +143,7 @@ constexpr Key condition_keys[] = {
     {"interleaved", flag, "both", "Whether a pipeline's stages have several chunks of layers each."},
     {"precision", one_or_list(word<Precision>), "all", "Formats of the training's products."},
     {"adapters", flag, "both", "Whether adapters are trained (lora)."},
+    {"kernels", word<KernelSet>, "both", "How kernels are cut (workload.train.kernels)."},
 };
 
 constexpr Key refusal_keys[] = {
@@ -165,7 +175,7 @@ std::span<const FileKind> files() {
                                                 &energy_file, &failures_file, &prices_file};
   static constexpr const Mapping* models[] = {&model};
   static constexpr const Mapping* calibrations[] = {&calibration, &machine_calibration};
-  static constexpr const Mapping* trainers[] = {&trainer};
+  static constexpr const Mapping* trainers[] = {&trainer, &buckets_file};
   static constexpr FileKind all[] = {{"scenario", scenarios},
                                      {"hardware", hardware},
                                      {"model", models},

@@ -5,17 +5,47 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "model/base/words.hpp"
+
+namespace foretrain {
+
+/// Whether a quantity of zero makes sense.
+enum class Zero { allowed, refused };
+
+struct IntegerRange {
+  std::int64_t minimum = 1;
+  std::int64_t maximum = std::numeric_limits<std::int32_t>::max();
+};
+
+}  // namespace foretrain
 
 namespace foretrain::keys {
 
 struct Mapping;
 
 /// Where a name that stands for a file, or for an entry of one, is looked up.
-enum class Catalogue { nothing, node, gpu, fabric, model, run, calibration, trainer, card, processor, storage, link };
+enum class Catalogue {
+  nothing,
+  node,
+  gpu,
+  fabric,
+  model,
+  run,
+  calibration,
+  trainer,
+  card,
+  processor,
+  storage,
+  link,
+  bucket_rule
+};
 
 /// One form that a value may have.
 struct Form {
@@ -33,20 +63,37 @@ struct Form {
 
 /// The forms that a value may have.
 struct Value {
-  std::array<Form, 3> all;
+  std::array<Form, 3> all = {};
   std::size_t count = 1;
 
   [[nodiscard]] constexpr std::span<const Form> forms() const { return {all.data(), count}; }
 };
 
+struct Key;
+
+/// The member of a record that a key fills.
+struct Member {
+  const void* record = nullptr;  ///< type_of_record; null: what the key means is its reader's to say
+  /// Throws UnitError for what the key may not be.
+  void (*set)(void* record, std::string_view text, const Key& key) = nullptr;
+  std::string (*usual)(const Key& key) = nullptr;  ///< what a new record has; empty where nothing holds
+};
+
+/// Stands for a type of record: its address.
+template <typename Record>
+inline constexpr char type_of_record = 0;
+
 /// A key of a mapping.
 struct Key {
-  std::string_view name;
-  Value value;
-  std::string_view usual;    ///< what holds without it; "needed" where it must be there, empty where nothing holds
-  std::string_view meaning;  ///< a sentence
+  std::string_view name = {};
+  Value value = {};
+  std::string_view usual = {};    ///< what holds without it; "needed" where it must be there, empty where nothing holds
+  std::string_view meaning = {};  ///< a sentence
   std::string_view together = {};  ///< with what it goes together, where that matters
   std::string_view title = {};     ///< at the axes of pictures, where the name alone says too little
+  IntegerRange range = {};         ///< what a whole number that fills a member may be
+  std::optional<Zero> zero = {};   ///< whether what else fills one may be zero; where left out, numbers may
+  Member member = {};
 
   [[nodiscard]] constexpr bool needed() const { return usual == "needed"; }
 };
@@ -59,7 +106,7 @@ struct Variant {
 
 /// The keys of a mapping.
 struct Mapping {
-  std::string_view name;  ///< of what is described, for people
+  std::string_view name;  ///< what people call the mapping
   std::span<const Key> keys;
   std::string_view decides = {};           ///< the key whose word chooses the variant
   std::span<const Variant> variants = {};  ///< none: the keys are all that there are

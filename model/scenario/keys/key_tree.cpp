@@ -153,9 +153,9 @@ std::string describe(const Form& form) {
     case Form::Kind::name:
       break;
   }
-  static constexpr std::string_view whose[] = {"something",    "machine",   "GPU",         "fabric",
-                                               "model",        "scenario",  "calibration", "trainer",
-                                               "network card", "processor", "storage",     "link"};
+  static constexpr std::string_view whose[] = {"something", "machine",     "GPU",        "fabric",       "model",
+                                               "scenario",  "calibration", "trainer",    "network card", "processor",
+                                               "storage",   "link",        "bucket rule"};
   return fmt::format("a {}'s name{}", whose[static_cast<std::size_t>(form.catalogue)],
                      form.mapping != nullptr ? " or a mapping" : "");
 }
@@ -237,6 +237,10 @@ std::string title_of(std::string_view dotted_key) {
   std::string word(dotted_key.substr(dotted_key.rfind('.') + 1));
   std::ranges::replace(word, '_', ' ');
   return word;
+}
+
+std::string usual_of(const Key& key) {
+  return key.usual.empty() && key.member.usual != nullptr ? key.member.usual(key) : std::string(key.usual);
 }
 
 std::string describe(const Value& value) {

@@ -38,6 +38,9 @@ std::vector<std::string> words_of(std::string_view dotted_key);
 /// What an axis calls a dotted key of a scenario: its title, or its last word.
 std::string title_of(std::string_view dotted_key);
 
+/// What holds without the key: in words, or what a new record has in its member; empty where nothing holds.
+std::string usual_of(const Key& key);
+
 /// What a value may be: "a whole number", "a bandwidth (Gbit/s)", "ring, tree or auto", ….
 std::string describe(const Value& value);
 

@@ -15,7 +15,7 @@ extern const Mapping node, link, nics, link_type, links_file, cards_file, card, 
 extern const Mapping gpu, rates, operations, processor, cpu, processors_file, hierarchy, caches, cache, tlb, memory,
     matrix_library, architectures_file, architecture;
 // plan_keys.cpp
-extern const Mapping plan, collective_plan, execution_plan, zero, sync, slow_workers;
+extern const Mapping plan, collective_plan, execution_plan, zero, sync, slow_workers, buckets_file, bucket_rule;
 // train_keys.cpp
 extern const Mapping workload, train, precision, recipe, data, distribution, fixed, uniform, lognormal, histogram,
     batching, lora, collective, checkpoint;

@@ -1,5 +1,7 @@
 // Layers of networks (families mlp and cnn).
 #include "model/scenario/keys/keys.hpp"
+#include "model/scenario/keys/member.hpp"
+#include "model/workload/model_config.hpp"
 
 namespace foretrain::keys {
 
@@ -7,6 +9,8 @@ namespace {
 
 constexpr Value layers_in_order = list(mapping(layer) | text);
 constexpr Value one_or_two = whole | list(whole);
+constexpr IntegerRange layer_width{1, 100'000'000}, layer_window{1, 10'000};
+constexpr Key has_bias = member<&NetworkLayer::bias>("Whether a bias is added.");
 
 // Words without parameters (relu, flatten, …) are written without a mapping.
 constexpr Key layer_keys[] = {
@@ -21,22 +25,22 @@ constexpr Key layer_keys[] = {
 };
 
 constexpr Key convolution_layer_keys[] = {
-    {"out", whole, "needed", "Filters."},
+    member<&NetworkLayer::out>("Filters.", {.usual = "needed", .range = layer_width}),
     {"kernel", one_or_two, "needed", "Side of a filter, or [height, width]."},
-    {"stride", whole, "1", "Pixels from one window to the next."},
+    member<&NetworkLayer::stride>("Pixels from one window to the next.", {.range = layer_window}),
     {"pad", one_or_two, "0", "Pixels of zeros around the input, or [height, width]."},
-    {"groups", whole, "1", "Groups of channels that are convolved apart."},
-    {"bias", flag, "true", "Whether a bias is added."},
+    member<&NetworkLayer::groups>("Groups of channels that are convolved apart.", {.range = layer_width}),
+    has_bias,
 };
 
 constexpr Key linear_layer_keys[] = {
-    {"out", whole, "needed", "Features of the result."},
-    {"bias", flag, "true", "Whether a bias is added."},
+    member<&NetworkLayer::out>("Features of the result.", {.usual = "needed", .range = layer_width}),
+    has_bias,
 };
 
 constexpr Key pool_layer_keys[] = {
     {"kernel", one_or_two, "needed", "Side of a window, or [height, width]."},
-    {"stride", whole, "kernel", "Pixels from one window to the next."},
+    member<&NetworkLayer::stride>("Pixels from one window to the next.", {.usual = "kernel", .range = layer_window}),
     {"pad", one_or_two, "0", "Pixels around the input, or [height, width]."},
 };
 
@@ -46,7 +50,7 @@ constexpr Key residual_keys[] = {
 };
 
 constexpr Key repeated_keys[] = {
-    {"times", whole, "needed", "How often."},
+    member<&NetworkLayer::times>("How often.", {.usual = "needed", .range = {1, 100'000}}),
     {"body", layers_in_order, "needed", "The layers."},
 };
 

@@ -1,5 +1,6 @@
 // Models: transformers, networks of layers, and models of several parts.
 #include "model/scenario/keys/keys.hpp"
+#include "model/scenario/keys/member.hpp"
 #include "model/workload/model_config.hpp"
 
 namespace foretrain::keys {
@@ -20,31 +21,38 @@ constexpr Variant model_variants[] = {{"gpt bert mpt llama vit", &transformer},
                                       {"mlp cnn", &network_model},
                                       {"vision_language", &vision_language}};
 
+using Transformer = TransformerConfig;
+constexpr IntegerRange any_width{1, 100'000'000}, latent_width{1, 1'000'000}, any_heads{1, 1'000'000};
 constexpr Key transformer_keys[] = {
-    {"layers", whole, "needed", "How many layers the model has."},
-    {"hidden", whole, "needed", "Width of the residual stream."},
-    {"heads", whole, "needed", "Attention heads of a layer."},
-    {"kv_heads", whole, "heads", "Heads of keys and values, each shared by several (grouped-query attention)."},
-    {"head_dim", whole, "hidden / heads", "Width of a head."},
-    {"ffn_hidden", whole, "4 x hidden; gated 8/3 x hidden",
-     "Width of the feed-forward part; of an expert, where there are some."},
-    {"gated_ffn", flag, "the family's", "Whether the feed-forward part has a gate (SwiGLU)."},
-    {"biases", flag, "the family's", "Whether linear layers and norms have biases."},
+    member<&Transformer::layers>("How many layers the model has.", {.usual = "needed", .range = {1, 10'000}}),
+    member<&Transformer::hidden>("Width of the residual stream.", {.usual = "needed", .range = any_width}),
+    member<&Transformer::heads>("Attention heads of a layer.", {.usual = "needed", .range = any_heads}),
+    member<&Transformer::kv_heads>("Heads of keys and values, each shared by several (grouped-query attention).",
+                                   {.usual = "heads", .range = any_heads}),
+    member<&Transformer::head_dim>("Width of a head.", {.usual = "hidden / heads", .range = any_heads}),
+    member<&Transformer::ffn_hidden>("Width of the feed-forward part; of an expert, where there are some.",
+                                     {.usual = "4 x hidden; gated 8/3 x hidden", .range = any_width}),
+    member<&Transformer::gated_ffn>("Whether the feed-forward part has a gate (SwiGLU).", {.usual = "the family's"}),
+    member<&Transformer::biases>("Whether linear layers and norms have biases.", {.usual = "the family's"}),
 };
 
+constexpr std::string_view with_pattern = "With layer_pattern.";
 constexpr std::string_view attention_words[] = {"full", "sliding", "mla"};
 constexpr Key language_keys[] = {
-    {"vocabulary", whole, "needed", "Words of the vocabulary."},
-    {"sequence", whole, "needed", "Tokens of a sequence."},
-    {"tied_embeddings", flag, "the family's", "Whether the output layer is the table of embeddings."},
-    {"experts", whole, "1", "Experts of a layer (mixture of experts)."},
-    {"experts_per_token", whole, "1", "Experts to which a token goes."},
-    {"shared_experts", whole, "0", "Experts to which every token goes, beside the others.", "With experts."},
+    member<&Transformer::vocabulary>("Words of the vocabulary.", {.usual = "needed", .range = any_width}),
+    member<&Transformer::sequence>("Tokens of a sequence.", {.usual = "needed", .range = any_width}),
+    member<&Transformer::tied_embeddings>("Whether the output layer is the table of embeddings.",
+                                          {.usual = "the family's"}),
+    member<&Transformer::experts>("Experts of a layer (mixture of experts).", {.range = {1, 100'000}}),
+    member<&Transformer::experts_per_token>("Experts to which a token goes.", {.range = {1, 100'000}}),
+    member<&Transformer::shared_experts>("Experts to which every token goes, beside the others.",
+                                         {.together = "With experts.", .range = {0, 1000}}),
     {"dense_layers", whole, "0", "Layers at the beginning that have no experts.", "With dense_ffn_hidden."},
     {"dense_ffn_hidden", whole, "needed with dense_layers", "Width of the feed-forward part of those layers."},
-    {"expert_imbalance", number, "1", "Tokens of the busiest rank's experts over the mean.", "With experts."},
-    {"expert_capacity", number, "all tokens", "Tokens that an expert takes over the mean; the rest are dropped.",
-     "With experts."},
+    member<&Transformer::expert_imbalance>("Tokens of the busiest rank's experts over the mean.",
+                                           {.together = "With experts."}),
+    member<&Transformer::expert_capacity>("Tokens that an expert takes over the mean; the rest are dropped.",
+                                          {.usual = "all tokens", .together = "With experts.", .zero = Zero::refused}),
     {"attention_kind", words(attention_words), "by the keys below",
      "Whether a token attends to all others, to a window, or through latent vectors."},
     {"q_lora_rank", whole, "0: none", "Numbers of a token from which queries are made.", "With kv_lora_rank."},
@@ -53,24 +61,30 @@ constexpr Key language_keys[] = {
     {"v_head_dim", whole, "head_dim", "Width of a head's values.", "With kv_lora_rank."},
     {"window", whole, "all tokens", "Tokens that a token attends to, itself included (sliding attention)."},
     {"full_attention_every", whole, "none", "Of so many layers the last attends to all tokens.", "With window."},
-    {"qk_norm", flag, "false", "Whether queries and keys are normed head by head."},
-    {"attention_sinks", flag, "false", "Whether each head has a learned score beside those of the keys."},
-    {"post_norms", flag, "false", "Whether a second norm stands behind each half of a block."},
-    {"mtp_layers", whole, "0", "Layers that predict further tokens."},
+    member<&Transformer::qk_norm>("Whether queries and keys are normed head by head."),
+    member<&Transformer::attention_sinks>("Whether each head has a learned score beside those of the keys."),
+    member<&Transformer::post_norms>("Whether a second norm stands behind each half of a block."),
+    member<&Transformer::mtp_layers>("Layers that predict further tokens.", {.range = {0, 100}}),
     {"layer_pattern", text, "blocks alone",
      "A letter for each layer: M (Mamba-2), * (attention), - (feed-forward), E (experts)."},
     {"mamba_heads", whole, "needed with M", "Heads of a Mamba-2 layer.", "With layer_pattern."},
-    {"mamba_head_dim", whole, "64", "Width of such a head.", "With layer_pattern."},
-    {"mamba_state", whole, "128", "Numbers of state of each of its channels.", "With layer_pattern."},
-    {"mamba_groups", whole, "8", "Groups of heads that share inputs of the state.", "With layer_pattern."},
-    {"mamba_kernel", whole, "4", "Width of its convolution.", "With layer_pattern."},
-    {"mamba_chunk", whole, "256", "Tokens that are scanned at a time.", "With layer_pattern."},
+    member<&MambaConfig::head_dim>("Width of such a head.",
+                                   {.name = "mamba_head_dim", .together = with_pattern, .range = latent_width}),
+    member<&MambaConfig::state>("Numbers of state of each of its channels.",
+                                {.name = "mamba_state", .together = with_pattern, .range = latent_width}),
+    member<&MambaConfig::groups>("Groups of heads that share inputs of the state.",
+                                 {.name = "mamba_groups", .together = with_pattern, .range = latent_width}),
+    member<&MambaConfig::kernel>("Width of its convolution.",
+                                 {.name = "mamba_kernel", .together = with_pattern, .range = {1, 1000}}),
+    member<&MambaConfig::chunk>("Tokens that are scanned at a time.",
+                                {.name = "mamba_chunk", .together = with_pattern, .range = latent_width}),
 };
 
 constexpr Key images_keys[] = {
-    {"image_size", whole, "needed", "Pixels of an image's side."},
-    {"patch_size", whole, "needed", "Pixels of a patch's side: a divisor of image_size."},
-    {"classes", whole, "1000", "Classes that images are put into."},
+    member<&Transformer::image_size>("Pixels of an image's side.", {.usual = "needed", .range = {1, 100'000}}),
+    member<&Transformer::patch_size>("Pixels of a patch's side: a divisor of image_size.",
+                                     {.usual = "needed", .range = {1, 100'000}}),
+    member<&Transformer::classes>("Classes that images are put into.", {.usual = "1000", .range = any_width}),
 };
 
 constexpr Key network_model_keys[] = {
@@ -90,17 +104,19 @@ constexpr Key projector_keys[] = {
 };
 constexpr Variant projector_variants[] = {{"mlp", &mlp_projector}, {"resampler", &resampler}};
 constexpr Key mlp_projector_keys[] = {
-    {"layers", whole, "2", "Linear layers, with GELU between them."},
-    {"hidden", whole, "the language model's", "Width between them."},
-    {"merge", whole, "1", "Patches of a side that are joined into one token."},
+    member<&ProjectorConfig::layers>("Linear layers, with GELU between them.", {.range = {1, 100}}),
+    member<&ProjectorConfig::hidden>("Width between them.", {.usual = "the language model's", .range = any_width}),
+    member<&ProjectorConfig::merge>("Patches of a side that are joined into one token.", {.range = {1, 1000}}),
 };
 constexpr Key resampler_keys[] = {
-    {"queries", whole, "needed", "Learned queries: as many tokens."},
-    {"layers", whole, "1", "Blocks."},
-    {"hidden", whole, "the language model's", "Width of the blocks."},
-    {"heads", whole, "the language model's", "Attention heads of a block."},
-    {"ffn_hidden", whole, "0: none", "Width of the feed-forward part of a block."},
-    {"self_attention", flag, "false", "Whether queries attend to each other first."},
+    member<&ProjectorConfig::queries>("Learned queries: as many tokens.", {.usual = "needed", .range = {1, 100'000}}),
+    member<&ProjectorConfig::layers>("Blocks.", {.usual = "1", .range = {1, 1000}}),
+    member<&ProjectorConfig::hidden>("Width of the blocks.", {.usual = "the language model's", .range = any_width}),
+    member<&ProjectorConfig::heads>("Attention heads of a block.",
+                                    {.usual = "the language model's", .range = any_heads}),
+    member<&ProjectorConfig::ffn_hidden>("Width of the feed-forward part of a block.",
+                                         {.usual = "0: none", .range = {0, 100'000'000}}),
+    member<&ProjectorConfig::self_attention>("Whether queries attend to each other first."),
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Operators stated by their shapes: on a GPU, on a processor, or on a disk.
 #include "model/scenario/keys/keys.hpp"
+#include "model/scenario/keys/member.hpp"
 #include "model/workload/host_operators.hpp"
 #include "model/workload/operator.hpp"
 
@@ -47,25 +48,31 @@ constexpr Value a_precision = word<Precision>;
 constexpr std::string_view pass_words[] = {"forward", "backward"};
 constexpr Value a_pass = words(pass_words);
 
+constexpr IntegerRange any_size{1, 1'000'000'000}, size_on_host{1, 1'000'000};
 constexpr Key matmul_keys[] = {
-    {"m", whole, "needed", "Rows of A and of the result.", "", "rows of A"},
-    {"n", whole, "needed", "Columns of B and of the result.", "", "columns of B"},
-    {"k", whole, "needed", "Columns of A, rows of B.", "", "columns of A, rows of B"},
-    {"batch", whole, "1", "Products side by side."},
-    {"accumulate", flag, "false", "Whether the result is added to what was there."},
-    {"accumulate_fp32", flag, "false", "The same, to a result in fp32."},
-    {"transpose_a", flag, "false", "Whether A is stored as [k, m]."},
-    {"transpose_b", flag, "false", "Whether B is stored as [n, k]."},
-    {"padded", flag, "false", "Whether rows are padded to 16 bytes."},
+    member<&Matmul::m>("Rows of A and of the result.", {.usual = "needed", .title = "rows of A", .range = any_size}),
+    member<&Matmul::n>("Columns of B and of the result.",
+                       {.usual = "needed", .title = "columns of B", .range = any_size}),
+    member<&Matmul::k>("Columns of A, rows of B.",
+                       {.usual = "needed", .title = "columns of A, rows of B", .range = any_size}),
+    member<&Matmul::batch>("Products side by side.", {.range = any_size}),
+    member<&Matmul::accumulate>("Whether the result is added to what was there."),
+    member<&Matmul::accumulate_fp32>("The same, to a result in fp32."),
+    member<&Matmul::transpose_a>("Whether A is stored as [k, m]."),
+    member<&Matmul::transpose_b>("Whether B is stored as [n, k]."),
+    member<&Matmul::padded>("Whether rows are padded to 16 bytes."),
     {"precision", a_precision, "fp32", "The format of the operands."},
 };
 
 constexpr std::array processor_formats = {Precision::fp32, Precision::fp64};
 constexpr Key cpu_matmul_keys[] = {
-    {"m", whole, "needed", "Rows of A and of the result.", "", "rows of A"},
-    {"n", whole, "needed", "Columns of B and of the result.", "", "columns of B"},
-    {"k", whole, "needed", "Columns of A, rows of B.", "", "columns of A, rows of B"},
-    {"precision", word_among<processor_formats>, "fp32", "The format of the operands."},
+    member<&CpuMatmul::m>("Rows of A and of the result.",
+                          {.usual = "needed", .title = "rows of A", .range = size_on_host}),
+    member<&CpuMatmul::n>("Columns of B and of the result.",
+                          {.usual = "needed", .title = "columns of B", .range = size_on_host}),
+    member<&CpuMatmul::k>("Columns of A, rows of B.",
+                          {.usual = "needed", .title = "columns of A, rows of B", .range = size_on_host}),
+    member<&CpuMatmul::precision>("The format of the operands.", {.value = word_among<processor_formats>}),
     {"threads", whole, "all cores", "Cores that share the product.", "on: cpu"},
 };
 
@@ -85,27 +92,30 @@ constexpr Key convolution_keys[] = {
 };
 
 constexpr Key attention_keys[] = {
-    {"batch", whole, "needed", "Sequences."},
-    {"heads", whole, "needed", "Heads."},
+    member<&Attention::batch>("Sequences.", {.usual = "needed", .range = any_size}),
+    member<&Attention::heads>("Heads.", {.usual = "needed", .range = any_size}),
     {"kv_heads", whole, "heads", "Heads of keys and values: a divisor of heads."},
     {"sequence", whole, "needed", "Queries of a sequence.", "Instead of lengths."},
     {"key_sequence", whole, "sequence", "Keys of a sequence.", "Instead of lengths."},
     {"lengths", one_or_list(whole) | mapping(lengths), "", "Lengths of sequences that are packed into one.",
      "Instead of sequence."},
-    {"head_dim", whole, "needed", "Width of a head."},
-    {"causal", flag, "false", "Whether a query attends to earlier keys alone."},
-    {"window", whole, "all keys", "Keys that a query attends to."},
-    {"density", number, "1", "Share of the blocks that are computed."},
-    {"attention", word<AttentionKind>, "flash", "The kernels."},
-    {"native", flag, "true", "Whether flash attention is that of the library itself.", "attention: flash"},
-    {"backward", flag, "false", "Whether gradients are computed."},
-    {"dropout", flag, "false", "Whether dropout runs.", "attention: standard"},
-    {"fused_softmax", flag, "false", "Whether mask and softmax are one kernel.", "attention: standard"},
-    {"splits", whole, "as many as fill the GPU", "Parts of the keys that are computed apart.", "attention: flash_1"},
+    member<&Attention::head_dim>("Width of a head.", {.usual = "needed", .range = any_size}),
+    member<&Attention::causal>("Whether a query attends to earlier keys alone."),
+    member<&Attention::window>("Keys that a query attends to.", {.usual = "all keys", .range = any_size}),
+    member<&Attention::density>("Share of the blocks that are computed.", {.zero = Zero::refused}),
+    member<&Attention::kind>("The kernels.", {.name = "attention"}),
+    member<&Attention::native>("Whether flash attention is that of the library itself.",
+                               {.together = "attention: flash"}),
+    member<&Attention::backward>("Whether gradients are computed."),
+    member<&Attention::dropout>("Whether dropout runs.", {.together = "attention: standard"}),
+    member<&Attention::fused_softmax>("Whether mask and softmax are one kernel.", {.together = "attention: standard"}),
+    member<&Attention::splits>(
+        "Parts of the keys that are computed apart.",
+        {.usual = "as many as fill the GPU", .together = "attention: flash_1", .range = {1, 1000}}),
     {"precision", a_precision, "fp32", "The format of the operands."},
 };
 
-enum class LengthsDistribution { uniform, normal, lognormal, exponential };  // of scenario/lengths_reader.cpp
+enum class LengthsDistribution { uniform, normal, lognormal, exponential };  // as scenario/lengths_reader.cpp has them
 constexpr Key lengths_keys[] = {
     {"distribution", word<LengthsDistribution>, "needed", "How lengths are distributed."},
     {"count", whole, "needed", "How many sequences there are."},
@@ -165,7 +175,7 @@ constexpr Key embedding_keys[] = {
     {"precision", a_precision, "fp32", "The format of the operands."},
 };
 
-enum class UpdateRule { sgd, momentum, adam, adamw };  // of scenario/update_streaming_operators.cpp
+enum class UpdateRule { sgd, momentum, adam, adamw };  // as scenario/update_streaming_operators.cpp has them
 constexpr Key optimizer_keys[] = {
     {"parameters", whole, "needed", "Parameters that are updated."},
     {"algorithm", word<UpdateRule>, "adamw", "The optimizer."},
@@ -182,9 +192,9 @@ constexpr Key gradient_clipping_keys[] = {
 };
 
 constexpr Key memory_access_keys[] = {
-    {"pattern", word<AccessPattern>, "sequential", "How neighbouring threads' reads lie."},
-    {"working_set", quantity("MB"), "needed", "Memory that is read."},
-    {"element", quantity("B"), "4 B", "Size of one read."},
+    member<&MemoryAccess::pattern>("How neighbouring threads' reads lie."),
+    member<&MemoryAccess::working_set>("Memory that is read.", {.value = quantity("MB"), .usual = "needed"}),
+    member<&MemoryAccess::element>("Size of one read.", {.value = quantity("B"), .usual = "4 B"}),
     {"stride", quantity("B"), "needed of strided", "From one read to the next.", "pattern: strided"},
     {"reads", whole, "once through the working set", "How many reads there are."},
 };
@@ -192,18 +202,24 @@ constexpr Key memory_access_keys[] = {
 constexpr std::string_view page_words[] = {"small", "huge"};
 constexpr std::string_view socket_words[] = {"local", "remote"};
 constexpr Key memory_walk_keys[] = {
-    {"working_set", quantity("MiB"), "needed", "Memory that is touched, of all threads together."},
-    {"pattern", word<WalkPattern>, "sequential", "In which order."},
-    {"access", word<WalkAccess>, "read", "What is done."},
-    {"direction", word<WalkDirection>, "forward", "From which end.", "pattern: sequential or strided"},
-    {"element", quantity("B"), "the widest vector; else 8 B", "Size of one access."},
-    {"stride", quantity("B"), "64 B", "From one access to the next.", "pattern: strided"},
-    {"offset", quantity("B"), "0 B", "Of the first access from the beginning of a line."},
-    {"burst", quantity("B"), "64 B", "How much in a row at each place.", "pattern: random"},
+    member<&MemoryWalk::working_set>("Memory that is touched, of all threads together.",
+                                     {.value = quantity("MiB"), .usual = "needed"}),
+    member<&MemoryWalk::pattern>("In which order."),
+    member<&MemoryWalk::access>("What is done."),
+    member<&MemoryWalk::direction>("From which end.", {.together = "pattern: sequential or strided"}),
+    member<&MemoryWalk::element>("Size of one access.",
+                                 {.value = quantity("B"), .usual = "the widest vector; else 8 B"}),
+    member<&MemoryWalk::stride>("From one access to the next.",
+                                {.value = quantity("B"), .usual = "64 B", .together = "pattern: strided"}),
+    member<&MemoryWalk::offset>("Of the first access from the beginning of a line.",
+                                {.value = quantity("B"), .usual = "0 B", .zero = Zero::allowed}),
+    member<&MemoryWalk::burst>("How much in a row at each place.",
+                               {.value = quantity("B"), .usual = "64 B", .together = "pattern: random"}),
     {"threads", whole, "1", "Cores that walk, each over its part."},
-    {"passes", number, "1", "How often over the working set."},
-    {"pages", words(page_words), "small", "Small or huge pages."},
-    {"memory", words(socket_words), "local", "Memory of the own socket, or of another."},
+    member<&MemoryWalk::passes>("How often over the working set.", {.zero = Zero::refused}),
+    member<&MemoryWalk::huge_pages>("Small or huge pages.", {.name = "pages", .value = words(page_words)}),
+    member<&MemoryWalk::remote>("Memory of the own socket, or of another.",
+                                {.name = "memory", .value = words(socket_words)}),
 };
 
 constexpr Key gpu_chase_keys[] = {

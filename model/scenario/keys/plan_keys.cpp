@@ -1,6 +1,7 @@
 // Plans: how a training is spread over GPUs, and how its gradients are synchronised.
 #include "model/parallelism/plan.hpp"
 #include "model/scenario/keys/keys.hpp"
+#include "model/scenario/keys/member.hpp"
 #include "model/workload/training.hpp"
 
 namespace foretrain::keys {
@@ -14,47 +15,54 @@ constexpr std::string_view placement_words[] = {"packed", "scattered"};
 constexpr std::string_view searched_words[] = {"auto"};
 constexpr std::string_view stage_words[] = {"by_speed"};
 constexpr Value factor_of_gpus = whole | words(searched_words);
+constexpr IntegerRange factor{1, 1'000'000};
+constexpr auto execution = member<&Plan::execution>("How kernels are launched.");
 constexpr Key plan_keys[] = {
     {"data", factor_of_gpus, "what tensor, pipeline and context leave",
      "Replicas of the model, each with a part of the batch.",
      "data x tensor x pipeline x context is the number of GPUs.", "workers"},
-    {"tensor", factor_of_gpus, "1", "GPUs that share the matrices of every layer.", "", "tensor-parallel GPUs"},
-    {"pipeline", factor_of_gpus, "1", "Stages into which the layers are divided, one after the other.", "",
-     "pipeline stages"},
-    {"interleave", whole, "1", "Chunks of layers that a stage has, which shortens the pipeline's bubble.",
-     "With pipeline above 1."},
-    {"context", factor_of_gpus, "1", "GPUs that share every sequence.", "", "context-parallel GPUs"},
-    {"expert", factor_of_gpus, "1", "GPUs over which a layer's experts are divided.", "A model with experts.",
-     "expert-parallel GPUs"},
+    member<&Plan::tensor>("GPUs that share the matrices of every layer.",
+                          {.value = factor_of_gpus, .title = "tensor-parallel GPUs", .range = factor}),
+    member<&Plan::pipeline>("Stages into which the layers are divided, one after the other.",
+                            {.value = factor_of_gpus, .title = "pipeline stages", .range = factor}),
+    member<&Plan::interleave>("Chunks of layers that a stage has, which shortens the pipeline's bubble.",
+                              {.together = "With pipeline above 1.", .range = factor}),
+    member<&Plan::context>("GPUs that share every sequence.",
+                           {.value = factor_of_gpus, .title = "context-parallel GPUs", .range = factor}),
+    member<&Plan::expert>("GPUs over which a layer's experts are divided.", {.value = factor_of_gpus,
+                                                                             .together = "A model with experts.",
+                                                                             .title = "expert-parallel GPUs",
+                                                                             .range = factor}),
     {"expert_tensor", whole, "tensor; 1 where experts are small",
      "GPUs that share the matrices of an expert: 1, or as many as tensor."},
-    {"expert_dispatch", word<ExpertDispatch>, "the trainer's, or forwarded",
-     "How tokens reach experts: every copy by itself, once to each node, or so over the sender's own rail.",
-     "A model with experts."},
-    {"expert_overlap", flag, "false", "Whether tokens travel behind the kernels of another micro-batch or chunk.",
-     "A model with experts."},
+    member<&Plan::expert_dispatch>(
+        "How tokens reach experts: every copy by itself, once to each node, or so over the sender's own rail.",
+        {.usual = "the trainer's, or forwarded", .together = "A model with experts."}),
+    member<&Plan::expert_overlap>("Whether tokens travel behind the kernels of another micro-batch or chunk.",
+                                  {.together = "A model with experts."}),
     {"schedule", word<PipelineSchedule>, "1f1b; interleaved with interleave",
      "In which order a stage takes its micro-batches.", "With pipeline above 1."},
-    {"pipeline_messages", word<PipelineMessages>, "asynchronous",
-     "Whether a stage goes on while what it has sent is on its way, or waits until it has arrived.",
-     "With pipeline above 1."},
-    {"embedding_in_pipeline", flag, "false", "Whether embedding and loss count as a layer each when stages are cut."},
-    {"sequence_parallel", flag, "false", "Whether tensor ranks divide the sequence between their products.",
-     "With tensor above 1."},
-    {"tensor_overlap", flag, "false", "Whether gathers and scatters of tensor ranks run behind products, in chunks.",
-     "With sequence_parallel."},
+    member<&Plan::pipeline_messages>(
+        "Whether a stage goes on while what it has sent is on its way, or waits until it has arrived.",
+        {.together = "With pipeline above 1."}),
+    member<&Plan::embedding_in_pipeline>("Whether embedding and loss count as a layer each when stages are cut."),
+    member<&Plan::sequence_parallel>("Whether tensor ranks divide the sequence between their products.",
+                                     {.together = "With tensor above 1."}),
+    member<&Plan::tensor_overlap>("Whether gathers and scatters of tensor ranks run behind products, in chunks.",
+                                  {.together = "With sequence_parallel."}),
     {"zero", factor_of_gpus | mapping(zero), "0",
      "What is divided over replicas: 1 optimizer states, 2 and gradients, 3 and weights (FSDP)."},
     {"reshard_after_forward", flag, "true; false with a pipeline",
      "Whether weights are given back after the forward pass and gathered again.", "zero: 3"},
     {"offload", one_or_list(words(offload_words)), "none", "What is kept in host memory between its uses."},
     {"sync", mapping(sync), "all-reduce by the fastest algorithm", "How gradients are synchronised."},
-    {"execution", word<ExecutionMode>, "eager", "How kernels are launched."},
-    {"processes", words(process_words), "per_gpu", "A Python process for each GPU, or one for all of a machine."},
+    execution,
+    member<&Plan::single_process>("A Python process for each GPU, or one for all of a machine.",
+                                  {.name = "processes", .value = words(process_words)}),
     {"order", text, "tensor-context-expert-data-pipeline",
      "Which dimension runs over neighbouring ranks: the fastest first, joined by -."},
-    {"split", word<BatchSplit>, "equal", "How a step's samples are divided among replicas on unequal machines.",
-     "With cluster.groups."},
+    member<&Plan::split>("How a step's samples are divided among replicas on unequal machines.",
+                         {.usual = "equal", .together = "With cluster.groups."}),
     {"stage_layers", words(stage_words) | list(whole), "as many each",
      "Layers of each stage, or as many as suit the speed of its GPUs.", "With pipeline above 1, interleave 1."},
     {"placement", words(placement_words) | one_or_list(text), "packed",
@@ -66,62 +74,78 @@ constexpr Key plan_keys[] = {
 constexpr Key collective_plan_keys[] = {
     {"sync", mapping(sync), "the fastest algorithm", "How the collective is carried out."},
 };
-constexpr Key execution_plan_keys[] = {
-    {"execution", word<ExecutionMode>, "eager", "How kernels are launched."},
-};
+constexpr Key execution_plan_keys[] = {execution};
 
 constexpr Key zero_keys[] = {
     {"stage", whole, "needed", "As plan.zero: what is divided."},
-    {"shard", whole, "all replicas", "Replicas over which it is divided, as often as there are such groups (HSDP)."},
-    {"gradients", word<ZeroGradients>, "scattered",
-     "Whether each micro-batch's gradients are scattered, or kept whole until the last one's are.", "stage: 2"},
-    {"by", word<ZeroBy>, "scatter", "Whether a rank is sent its part of the summed gradients, or all of them.",
-     "stage: 1, or 2 with gradients: kept"},
+    member<&Plan::shard>("Replicas over which it is divided, as often as there are such groups (HSDP).",
+                         {.usual = "all replicas", .range = factor}),
+    member<&Plan::zero_gradients>("Whether each micro-batch's gradients are scattered, or kept whole until the last "
+                                  "one's are.",
+                                  {.name = "gradients", .together = "stage: 2"}),
+    member<&Plan::zero_by>("Whether a rank is sent its part of the summed gradients, or all of them.",
+                           {.name = "by", .together = "stage: 1, or 2 with gradients: kept"}),
 };
 
 constexpr std::string_view with_servers = "algorithm: parameter_server and its kinds";
-constexpr std::string_view bucket_words[] = {"auto", "ddp", "megatron", "deepspeed", "whole"};
 constexpr Key sync_keys[] = {
-    {"algorithm", word<SyncAlgorithm>, "auto", "How gradients are summed; auto: the fastest of those that apply."},
+    member<&Sync::algorithm>("How gradients are summed; auto: the fastest of those that apply."),
     {"levels", one_or_list(whole), "a machine's ranks, then machines",
      "Group sizes from the inside out, such as [8, 4].", "Algorithms in levels."},
-    {"servers", whole, "1", "How many parameter servers there are.", with_servers},
-    {"placement", word<ServerPlacement>, "cpu", "Where parameter servers run.", with_servers},
+    member<&Sync::servers>("How many parameter servers there are.", {.together = with_servers, .range = {1, 100'000}}),
+    member<&Sync::placement>("Where parameter servers run.", {.together = with_servers}),
     {"consistency", text, "synchronous", "synchronous, asynchronous or bounded(4).", with_servers},
-    {"bucket", words(bucket_words) | quantity("MB"), "auto",
-     "Gradients that are sent together: a size, or a trainer's rule.", "", "gradient bucket"},
-    {"first_bucket", quantity("MB"), "bucket", "The first bucket to become ready, where its size is another."},
-    {"bucketing", word<Sync::Bucketing>, "by_layer", "Whether buckets end with layers or with tensors."},
-    {"overlap", flag, "true", "Whether gradients are sent while others are computed."},
-    {"every_micro_batch", flag, "false",
-     "Whether gradients are sent after each micro-batch, not after the last alone."},
-    {"copied", flag, "false", "Whether gradients are copied into buckets that have memory of their own."},
-    {"summed_apart", flag, "false",
-     "Whether micro-batches are added up in fp32 beside the gradients of a pass, which stay."},
-    {"gradient_precision", word_among<gradient_precisions>, "the trainer's, else fp32",
-     "The format in which gradients are sent."},
-    {"parameter_precision", word_among<gradient_precisions>, "that of the weights",
-     "The format in which ZeRO gathers weights, and workers pull them."},
-    {"gather", word<Sync::Gather>, "buckets",
-     "How updated weights come back: all-gathers in the gradients' buckets or one; broadcasts by owners of tensors.",
-     "zero: 1 or 2"},
-    {"gather_overlap", flag, "false",
-     "Whether updated weights come back beside the next step's forward passes, not behind the update.", "zero: 1 or 2"},
+    {"bucket", named(Catalogue::bucket_rule) | quantity("MB"), "auto",
+     "Gradients that are sent together: a size, or a rule of scenarios/buckets.yaml (auto, whole, a trainer's).", "",
+     "gradient bucket"},
+    member<&Sync::first_bucket>("The first bucket to become ready, where its size is another.",
+                                {.value = quantity("MB"), .usual = "bucket"}),
+    member<&Sync::bucketing>("Whether buckets end with layers or with tensors."),
+    member<&Sync::overlap>("Whether gradients are sent while others are computed."),
+    member<&Sync::every_micro_batch>("Whether gradients are sent after each micro-batch, not after the last alone."),
+    member<&Sync::copied>("Whether gradients are copied into buckets that have memory of their own."),
+    member<&Sync::summed_apart>(
+        "Whether micro-batches are added up in fp32 beside the gradients of a pass, which stay."),
+    member<&Sync::gradient_precision>("The format in which gradients are sent.",
+                                      {.value = word_among<gradient_precisions>, .usual = "the trainer's, else fp32"}),
+    member<&Sync::parameter_precision>("The format in which ZeRO gathers weights, and workers pull them.",
+                                       {.value = word_among<gradient_precisions>, .usual = "that of the weights"}),
+    member<&Sync::gather>("How updated weights come back: all-gathers in the gradients' buckets or one; broadcasts by "
+                          "owners of tensors.",
+                          {.together = "zero: 1 or 2"}),
+    member<&Sync::gather_overlap>(
+        "Whether updated weights come back beside the next step's forward passes, not behind the update.",
+        {.together = "zero: 1 or 2"}),
     {"compression", text, "none",
      "none, fp16, …, powersgd(4), top_k(1 %): gradients made smaller before they are sent."},
     {"error_feedback", flag, "where compression needs it",
      "Whether what compression loses is added to the next step's gradients.", "With compression."},
-    {"assignment", word<Sync::Assignment>, "balanced", "How gradients are dealt out to servers.", with_servers},
-    {"split", quantity("MB"), "4 MB", "The size above which a gradient is cut into pieces.", with_servers},
-    {"priority", word<Sync::Priority>, "arrival", "Which gradient a server takes first.", with_servers},
-    {"barrier", flag, "false", "Whether no weight is pulled before all gradients are applied.", with_servers},
+    member<&Sync::assignment>("How gradients are dealt out to servers.", {.together = with_servers}),
+    member<&Sync::split>("The size above which a gradient is cut into pieces.",
+                         {.value = quantity("MB"), .usual = "4 MB", .together = with_servers}),
+    member<&Sync::priority>("Which gradient a server takes first.", {.together = with_servers}),
+    member<&Sync::barrier>("Whether no weight is pulled before all gradients are applied.", {.together = with_servers}),
     {"local_reduce", flag, "false", "Whether a machine's GPUs add up first and push once.", with_servers},
     {"slow_workers", mapping(slow_workers), "none", "Workers that compute slower than others.", with_servers},
 };
 
 constexpr Key slow_workers_keys[] = {
-    {"count", whole, "needed", "How many are slow."},
-    {"factor", number, "needed", "Their compute time over that of the others."},
+    member<&Sync::SlowWorkers::count>("How many are slow.", {.usual = "needed", .range = {0, 1'000'000}}),
+    member<&Sync::SlowWorkers::factor>("Their compute time over that of the others.", {.usual = "needed"}),
+};
+
+constexpr Key buckets_file_keys[] = {
+    {"kind", text, "", "What the file describes: buckets."},
+    {"rules", by_name(mapping(bucket_rule)), "needed", "Rules for how large a bucket is, by name."},
+};
+
+constexpr Key bucket_rule_keys[] = {
+    {"size", quantity("MiB"), "none", "A bucket's size; of this and the next two, the greatest holds."},
+    {"elements", number, "none", "The same as a number of gradients."},
+    {"elements_per_rank", number, "none", "The same for each replica."},
+    {"first_bucket", quantity("MiB"), "as the others", "The first bucket to become ready."},
+    {"whole", word<BucketsWhole>, "never", "When all gradients are sent at once."},
+    {"source", text, "needed", "Where the rule comes from; not read."},
 };
 
 }  // namespace
@@ -132,5 +156,7 @@ constinit const Mapping execution_plan = {"plan of operators and tasks", executi
 constinit const Mapping zero = {"ZeRO", zero_keys};
 constinit const Mapping sync = {"synchronisation", sync_keys};
 constinit const Mapping slow_workers = {"slow workers", slow_workers_keys};
+constinit const Mapping buckets_file = {"file of rules for buckets", buckets_file_keys};
+constinit const Mapping bucket_rule = {"rule for buckets", bucket_rule_keys};
 
 }  // namespace foretrain::keys

@@ -1,6 +1,7 @@
 // Scenarios: their uppermost keys, the cluster and its network.
 #include "model/hardware/cluster.hpp"
 #include "model/scenario/keys/keys.hpp"
+#include "model/scenario/keys/member.hpp"
 
 namespace foretrain::keys {
 
@@ -53,37 +54,41 @@ constexpr Key group_keys[] = {
 };
 
 constexpr Key network_keys[] = {
-    {"nics_per_node", whole, "the node's", "How many network cards a machine has."},
+    member<&Network::nics_per_node>("How many network cards a machine has.",
+                                    {.usual = "the node's", .range = {0, 1024}}),
     {"nic", named(Catalogue::card), "", "The kind of network card, by its name in scenarios/hardware/cards.yaml.",
      "Instead of nic_bandwidth."},
     {"nic_bandwidth", quantity("Gbit/s"), "the node's", "The line rate of one network card, in one direction.", "",
      "network speed"},
-    {"latency", quantity("us"), "the node's", "Time from one machine's memory to another's for the smallest message.",
-     "", "network latency"},
-    {"oversubscription", number, "1",
-     "Bandwidth of all cards over what the fabric carries: 1 where nothing is missing.",
-     "A fabric that is described has its own."},
+    member<&Network::latency>(
+        "Time from one machine's memory to another's for the smallest message.",
+        {.value = quantity("us"), .usual = "the node's", .title = "network latency", .zero = Zero::allowed}),
+    member<&Network::oversubscription>(
+        "Bandwidth of all cards over what the fabric carries: 1 where nothing is missing.",
+        {.together = "A fabric that is described has its own."}),
     {"efficiency", number, "the node's, or the transport's", "Share of the line rate that payload reaches."},
-    {"gpu_direct", flag, "the node's", "Whether cards read and write GPU memory without a copy through the host."},
-    {"in_network_reduction", flag, "false", "Whether switches add up what passes through them (SHARP)."},
-    {"fairness", word<Fairness>, "flow",
-     "Who gets equal parts of a full link: each connection, or each kind of traffic in a lane of its own."},
-    {"queue_pairs", whole, "1",
-     "Connections of a message between two ranks; with fairness: traffic_class, the weight of its lane."},
+    member<&Network::gpu_direct>("Whether cards read and write GPU memory without a copy through the host.",
+                                 {.usual = "the node's"}),
+    member<&Network::in_network_reduction>("Whether switches add up what passes through them (SHARP)."),
+    member<&Sharing::fairness>(
+        "Who gets equal parts of a full link: each connection, or each kind of traffic in a lane of its own."),
+    member<&Sharing::queue_pairs>(
+        "Connections of a message between two ranks; with fairness: traffic_class, the weight of its lane.",
+        {.range = {1, 1024}}),
     {"transport", mapping(transport), "", "The protocol: headers, windows and losses.", "Gives efficiency."},
     {"fabric", named(Catalogue::fabric, fabric), "one switch that never blocks",
      "Switches and cables between the cards."},
 };
 
 constexpr Key transport_keys[] = {
-    {"protocol", word<Protocol>, "needed", "What carries messages."},
+    member<&Transport::protocol>("What carries messages.", {.usual = "needed"}),
     {"mtu", quantity("B"), "4096 B of infiniband and roce, else 1500 B",
      "The largest packet: with IP's headers for TCP and UDP, payload alone for InfiniBand and RoCE."},
     {"link_layer", word<LinkLayer>, "the protocol's", "What surrounds a packet on the wire."},
     {"message", quantity("MB"), "unlimited", "What is handed over at a time; each begins a packet of its own."},
     {"window", quantity("MB"), "unlimited", "The most that a TCP connection has under way."},
-    {"loss", number, "0", "Share of packets that are lost on the way of a TCP connection."},
-    {"streams", whole, "1", "TCP connections side by side between two endpoints."},
+    member<&Transport::loss>("Share of packets that are lost on the way of a TCP connection."),
+    member<&Transport::streams>("TCP connections side by side between two endpoints.", {.range = {1, 1'000'000}}),
 };
 
 constexpr Key fault_keys[] = {

@@ -1,6 +1,7 @@
 // Workloads: a training, its data, or a collective alone.
 #include "model/collectives/operation.hpp"
 #include "model/scenario/keys/keys.hpp"
+#include "model/scenario/keys/member.hpp"
 #include "model/workload/model.hpp"
 #include "model/workload/training.hpp"
 
@@ -25,22 +26,44 @@ constexpr Key train_keys[] = {
     {"global_batch", whole, "micro_batch x plan.data", "Samples of a step, of all GPUs together.",
      "A multiple of micro_batch x plan.data.", "samples of a step"},
     {"global_batch_per_gpu", number, "", "The same divided by the number of GPUs.", "Instead of global_batch."},
-    {"micro_batch", whole | words(auto_words), "1", "Samples that a replica passes through the model at a time."},
+    member<&TrainWorkload::micro_batch>("Samples that a replica passes through the model at a time.",
+                                        {.value = whole | words(auto_words), .range = {1, 1'000'000'000}}),
     {"precision", word_among<training_precisions> | mapping(precision), "bf16", "The format of products."},
     {"fp8", mapping(recipe), "", "How operands are cast to fp8.", "precision: fp8"},
     {"mxfp8", mapping(recipe), "", "Which layers are not cast to mxfp8.", "precision: mxfp8"},
     {"nvfp4", mapping(recipe), "", "Which layers are not cast to nvfp4.", "precision: nvfp4"},
-    {"optimizer", word<Optimizer>, "adamw", "The optimizer, which decides how much memory its states take."},
-    {"recompute", word<Recompute> | words(auto_words), "none",
-     "What is computed again in the backward pass instead of being kept."},
-    {"attention", word<AttentionKind>, "flash; standard on old GPUs", "The attention kernels."},
-    {"kernels", word<KernelSet>, "fused; plain on processors",
-     "Whether small operators are fused, as Megatron-LM does.", "Transformers."},
-    {"master_weights", flag, "true for 2-byte weights",
-     "Whether an fp32 copy of 2-byte weights is kept beside the states."},
-    {"recompute_early_stop", flag, "false",
-     "Whether recomputation ends as soon as all that was not kept is back, instead of with the layer."},
-    {"loss", words(loss_words), "eager", "Whether cross-entropy makes fp32 copies of the logits."},
+    member<&TrainWorkload::optimizer>("The optimizer, which decides how much memory its states take."),
+    member<&TrainWorkload::recompute>("What is computed again in the backward pass instead of being kept.",
+                                      {.value = word<Recompute> | words(auto_words)}),
+    member<&TrainWorkload::attention>("The attention kernels.", {.usual = "flash; standard on old GPUs"}),
+    member<&TrainerCode::kernels>("Whether small operators are fused.",
+                                  {.usual = "fused; plain on processors", .together = "Transformers."}),
+    member<&TrainerCode::joined_projections>(
+        "Whether one product makes queries, keys and values, and one both halves of a gated layer.",
+        {.usual = "true; false with plain kernels", .together = "Transformers."}),
+    member<&TrainerCode::native_attention>(
+        "Whether flash attention runs as the GPU's generation has it, or as FlashAttention-2.",
+        {.usual = "true; false with plain kernels", .together = "attention: flash"}),
+    member<&TrainerCode::cast_weights>(
+        "Whether weights are cast from fp32 in each pass, or the update writes a short copy.",
+        {.usual = "false; true with plain kernels"}),
+    member<&TrainerCode::fused_optimizer>("Whether one kernel updates a layer's tensors, or several each of them.",
+                                          {.usual = "true; false with plain kernels"}),
+    member<&TrainerCode::context_pieces>(
+        "How context ranks share a causal sequence.",
+        {.usual = "balanced; in_order with plain kernels", .together = "plan.context above 1."}),
+    member<&TrainerCode::narrow_gathers>(
+        "Whether tensor ranks gather the operands of fp8 products as fp8.",
+        {.usual = "true; false with plain kernels", .together = "plan.sequence_parallel"}),
+    member<&TrainerCode::keep_gathered>(
+        "Whether inputs that tensor ranks gathered are kept whole, or gathered again.",
+        {.usual = "false; true with plain kernels", .together = "plan.sequence_parallel"}),
+    member<&TrainWorkload::master_weights>("Whether an fp32 copy of 2-byte weights is kept beside the states.",
+                                           {.usual = "true for 2-byte weights"}),
+    member<&TrainWorkload::recompute_early_stop>(
+        "Whether recomputation ends as soon as all that was not kept is back, instead of with the layer."),
+    member<&TrainWorkload::fused_loss>("Whether cross-entropy makes fp32 copies of the logits.",
+                                       {.name = "loss", .value = words(loss_words)}),
     {"samples", text, "", "The whole training, such as 15 trillion tokens or 90 epochs of 1281167 images.",
      "Results then say how long it takes."},
     {"loader", mapping(loader), "data are there when needed", "How samples come from storage to the GPU."},
@@ -53,8 +76,10 @@ constexpr Key train_keys[] = {
     {"checkpoint", mapping(checkpoint), "none", "How often, and to where, the training's state is written."},
     {"recovery", mapping(recovery), "as scenarios/hardware/failures.yaml says",
      "How failures are noticed and what a restart takes.", "With cluster.failures."},
-    {"layer_overhead", quantity("us"), "0", "What the trainer loses at each block of layers of each micro-batch."},
-    {"reserved_memory", quantity("GiB"), "0", "What the trainer holds in GPU memory beyond tensors and buffers."},
+    member<&TrainWorkload::layer_overhead>("What the trainer loses at each block of layers of each micro-batch.",
+                                           {.value = quantity("us"), .zero = Zero::allowed}),
+    member<&TrainWorkload::reserved_memory>("What the trainer holds in GPU memory beyond tensors and buffers.",
+                                            {.value = quantity("GiB"), .zero = Zero::allowed}),
 };
 
 constexpr Key precision_keys[] = {
@@ -65,9 +90,10 @@ constexpr Key precision_keys[] = {
 };
 
 constexpr Key recipe_keys[] = {
-    {"scaling", word<Fp8Scaling>, "delayed", "Where the scales of fp8 operands come from.", "fp8"},
-    {"first_bf16_layers", whole, "0", "Layers at the beginning that stay in bf16."},
-    {"last_bf16_layers", whole, "0", "Layers at the end that stay in bf16."},
+    member<&QuantisationRecipe::scaling>("Where the scales of fp8 operands come from.", {.together = "fp8"}),
+    member<&QuantisationRecipe::first_bf16_layers>("Layers at the beginning that stay in bf16.",
+                                                   {.range = {0, 100'000}}),
+    member<&QuantisationRecipe::last_bf16_layers>("Layers at the end that stay in bf16.", {.range = {0, 100'000}}),
 };
 
 constexpr Value lengths_of_samples = number | mapping(distribution);
@@ -99,10 +125,11 @@ constexpr Variant distribution_variants[] = {
     {"fixed", &fixed}, {"uniform", &uniform}, {"lognormal", &lognormal}, {"histogram", &histogram}};
 
 constexpr Key batching_keys[] = {
-    {"kind", word<Batching::Kind>, "needed", "How samples of different lengths share a pass."},
-    {"buckets", whole, "8", "Ranges of length, one of which a step's samples come from.", "kind: bucketing"},
-    {"length", whole, "the model's sequence", "Length of the sequences into which samples are packed.",
-     "kind: packing"},
+    member<&Batching::kind>("How samples of different lengths share a pass.", {.usual = "needed"}),
+    member<&Batching::buckets>("Ranges of length, one of which a step's samples come from.",
+                               {.together = "kind: bucketing", .range = {1, 1000}}),
+    member<&Batching::length>("Length of the sequences into which samples are packed.",
+                              {.usual = "the model's sequence", .together = "kind: packing", .range = {1, 10'000'000}}),
 };
 
 constexpr std::string_view adapter_words[] = {"attention", "ffn", "qkv"};
@@ -127,7 +154,7 @@ constexpr Key collective_keys[] = {
 constexpr Key checkpoint_keys[] = {
     {"every", whole | words(auto_words), "needed",
      "Steps from one checkpoint to the next; auto: the best, by failures."},
-    {"mode", word<Checkpoint::Mode>, "asynchronous", "Whether the training waits until it is written."},
+    member<&Checkpoint::mode>("Whether the training waits until it is written."),
     {"storage", named(Catalogue::storage, storage) | words(node_words), "object-store",
      "Where it is written; node: the machine's own disks, lost with it."},
 };
