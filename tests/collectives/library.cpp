@@ -87,7 +87,7 @@ TEST_CASE("what NCCL has of a name is NCCL's, whatever may slow one of its links
   // A ring of a user's own would leave node 0 by one card, past the slow one; NCCL's rings use all cards and wait for
   // it. Its trees are the double binary ones between nodes, with chains inside them.
   Cluster cluster = nccl_cluster(nvswitch_node(), 2);
-  cluster.faults.push_back({.node = 0, .card = 1, .share = 0.17});
+  cluster.faults.push_back({.node = 0, .card = 1, .link = {}, .share = 0.17});
   const Topology topology(cluster);
   using enum CollectiveOperation;
   for (const auto& [operation, named] :
