@@ -93,7 +93,9 @@ TEST_CASE("Over plans: kept is ZeRO-1 in time and memory, scattered never faster
 }
 
 TEST_CASE("What nobody says is scattered, and the answer says that it was assumed") {
-  const Result result = estimate(load_scenario_text(text, "zero.yaml", {"plan.zero=2"}));
+  const Scenario scenario = load_scenario_text(text, "zero.yaml", {"plan.zero=2"});
+  Result result = estimate(scenario);
+  finish(scenario, Detail::whole, result);
   const auto trait = std::ranges::find(result.train()->traits, "plan.zero.gradients", &Trait::key);
   REQUIRE(trait != result.train()->traits.end());
   CHECK(trait->value == "scattered");
