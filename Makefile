@@ -43,9 +43,10 @@ golden: configure
 	@FORETRAIN_GOLDEN=write $(BUILD)/tests/test_import "[golden]"
 	@FORETRAIN_GOLDEN=write $(BUILD)/tests/test_page "[golden]"
 
-# The page of reference about keys, from the tables that files are read by.
+# The page of reference about keys, from the tables that files are read by, and the schema of results.
 keys: build
 	@$(FORETRAIN) keys --markdown > reports/docs/keys.md
+	@$(FORETRAIN) keys --schema result > reports/docs/result.schema.json
 
 # What `foretrain report` puts its data into, from reports/page/source; needs npm.
 page:

@@ -3,11 +3,14 @@
 namespace foretrain {
 
 Seconds Result::time() const {
-  if (train) return train->step_time;
-  if (collective) return collective->time;
-  if (op) return op->time;
-  if (tasks) return tasks->time;
-  return Seconds(0.0);
+  const auto time_of = [](const auto& kind) {
+    if constexpr (requires { kind.step_time; }) {
+      return kind.step_time;
+    } else {
+      return kind.time;
+    }
+  };
+  return std::visit(time_of, work);
 }
 
 void Result::set_uncertainty(double share) {

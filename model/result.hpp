@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "model/base/constant.hpp"
@@ -20,6 +21,16 @@
 
 namespace foretrain {
 
+/// What sharing a fabric with other jobs does: steps beside each other, and of each job alone on it.
+struct SharedFabric {
+  struct OtherJob {
+    std::string scenario;
+    Seconds step_time, alone;
+  };
+  Seconds alone;  ///< this job's step
+  std::vector<OtherJob> others;
+};
+
 struct TrainResult {
   /// What becomes of the tokens of samples that differ in length or hold images; per sample.
   struct TokenUse {
@@ -33,8 +44,8 @@ struct TrainResult {
 
   /// In which gradients are synchronised.
   struct Buckets {
-    Bytes size;  ///< infinite: all at once
-    std::string rule;
+    Bytes size = Bytes::infinity();  ///< infinite: all at once
+    std::string rule = {};
   };
   /// Of step times that differ by chance (Cluster::jitter); the step time is their mean.
   struct Spread {
@@ -105,6 +116,12 @@ struct TrainResult {
   std::optional<Goodput> goodput;            ///< where there are failures
   std::optional<Split> split;                ///< where the plan says how to split
   std::optional<Bill> bill;
+  std::optional<double> cost_usd;  ///< of the whole training, when a price and a length are given
+  std::optional<ParameterServerResult> parameter_server;
+  std::optional<SharedFabric> shared_fabric;  ///< where there are other jobs
+  double parameters = 0.0;                    ///< of the whole model, trained or not
+  std::string trainer;                        ///< its name, or what is assumed in its place
+  std::vector<Trait> traits;                  ///< of that trainer, as this training has them
 };
 
 struct CollectiveResult {
@@ -128,16 +145,6 @@ struct TasksResult {
   std::map<std::string, ModelCallResult> calls = {};  ///< by task id, of those that call a model
 };
 
-/// What sharing a fabric with other jobs does: steps beside each other, and of each job alone on it.
-struct SharedFabric {
-  struct OtherJob {
-    std::string scenario;
-    Seconds step_time, alone;
-  };
-  Seconds alone;  ///< this job's step
-  std::vector<OtherJob> others;
-};
-
 /// Of times that differ by the routes that chance chooses (Topology::draws_routes); the result is that of the draw in
 /// the middle.
 struct RoutingSpread {
@@ -154,25 +161,27 @@ struct Setting {
   bool by_default = false;  ///< the scenario does not say it
 };
 
-/// Exactly one of the four results is present.
+/// What is said of every kind of work, and what of this one.
 struct Result {
   std::string scenario;
   Fidelity fidelity = Fidelity::flows;
-  std::optional<TrainResult> train;
-  std::optional<CollectiveResult> collective;
-  std::optional<OperatorResult> op;
-  std::optional<TasksResult> tasks;
-  std::optional<double> cost_usd;  ///< of the whole training, when a price and a length are given
+  std::variant<OperatorResult, CollectiveResult, TasksResult, TrainResult> work;
   Seconds uncertainty_low, uncertainty_high;
   std::vector<Constant> provenance;
   std::vector<std::string> warnings;
-  std::string trainer;                                    ///< of trainings: its name, or what is assumed in its place
-  std::vector<Trait> traits;                              ///< of that trainer, as this training has them
-  std::vector<Setting> settings;                          ///< what was predicted, where the caller asked for it
-  std::optional<ParameterServerResult> parameter_server;  ///< beside `train`
-  std::optional<SharedFabric> shared_fabric;              ///< beside `train`, where there are other jobs
-  std::optional<RoutingSpread> routing;                   ///< where the fabric draws routes
-  std::vector<TimelineEntry> timeline;                    ///< only when asked for
+  std::vector<Setting> settings;         ///< what was predicted
+  std::optional<RoutingSpread> routing;  ///< where the fabric draws routes
+  std::vector<TimelineEntry> timeline;   ///< only when asked for
+
+  /// The result of the kind; nullptr where the work is of another.
+  [[nodiscard]] const TrainResult* train() const { return std::get_if<TrainResult>(&work); }
+  [[nodiscard]] TrainResult* train() { return std::get_if<TrainResult>(&work); }
+  [[nodiscard]] const CollectiveResult* collective() const { return std::get_if<CollectiveResult>(&work); }
+  [[nodiscard]] CollectiveResult* collective() { return std::get_if<CollectiveResult>(&work); }
+  [[nodiscard]] const OperatorResult* op() const { return std::get_if<OperatorResult>(&work); }
+  [[nodiscard]] OperatorResult* op() { return std::get_if<OperatorResult>(&work); }
+  [[nodiscard]] const TasksResult* tasks() const { return std::get_if<TasksResult>(&work); }
+  [[nodiscard]] TasksResult* tasks() { return std::get_if<TasksResult>(&work); }
 
   /// The time that the scenario asks about, whatever its kind.
   [[nodiscard]] Seconds time() const;

@@ -63,10 +63,11 @@ CellKind kind_of_column(std::string_view name) {
 
 std::vector<std::string> predicted_cells(const Result& result) {
   std::vector<std::string> cells;
-  for (const Column& column : train_columns()) cells.push_back(result.train ? column.train(*result.train) : "");
-  cells.push_back(result.train ? "" : cell(result.time()));
-  cells.push_back(result.collective ? cell(result.collective->bus_bandwidth.value()) : "");
-  cells.push_back(result.cost_usd ? cell(*result.cost_usd) : "");
+  const TrainResult* train = result.train();
+  for (const Column& column : train_columns()) cells.push_back(train != nullptr ? column.train(*train) : "");
+  cells.push_back(train != nullptr ? "" : cell(result.time()));
+  cells.push_back(result.collective() ? cell(result.collective()->bus_bandwidth.value()) : "");
+  cells.push_back(train != nullptr && train->cost_usd ? cell(*train->cost_usd) : "");
   cells.emplace_back();
   return cells;
 }

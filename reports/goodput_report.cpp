@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
@@ -14,37 +13,18 @@ namespace foretrain {
 
 namespace {
 
-using GoodputJson = nlohmann::ordered_json;
-
-/// Where the time of a training goes: names in tables and in JSON.
+/// Where the time of a training goes.
 struct SharePart {
-  std::string_view name, key;
+  std::string_view name;
   double LifetimeShares::*share;
 };
-constexpr std::array<SharePart, 7> share_parts = {{{"steps that last", "useful", &LifetimeShares::useful},
-                                                   {"saving", "checkpoints", &LifetimeShares::checkpoints},
-                                                   {"steps done again", "lost", &LifetimeShares::lost},
-                                                   {"noticing failures", "detection", &LifetimeShares::detection},
-                                                   {"waiting for machines", "machines", &LifetimeShares::machines},
-                                                   {"restarts", "restarts", &LifetimeShares::restarts},
-                                                   {"stragglers", "stragglers", &LifetimeShares::stragglers}}};
-
-/// The moments of LifetimeResult that are printed.
-struct LengthPart {
-  std::string_view key;
-  Seconds LifetimeResult::*length;
-};
-constexpr std::array<LengthPart, 6> length_parts = {{{"mean", &LifetimeResult::mean},
-                                                     {"p5", &LifetimeResult::p5},
-                                                     {"p50", &LifetimeResult::p50},
-                                                     {"p90", &LifetimeResult::p90},
-                                                     {"p95", &LifetimeResult::p95},
-                                                     {"p99", &LifetimeResult::p99}}};
-
-GoodputJson choice_json(const IntervalChoice& choice) { return {{"every", choice.every}, {"goodput", choice.goodput}}; }
-IntervalChoice choice_from(const GoodputJson& json) {
-  return {json.at("every").get<int>(), json.at("goodput").get<double>()};
-}
+constexpr std::array<SharePart, 7> share_parts = {{{"steps that last", &LifetimeShares::useful},
+                                                   {"saving", &LifetimeShares::checkpoints},
+                                                   {"steps done again", &LifetimeShares::lost},
+                                                   {"noticing failures", &LifetimeShares::detection},
+                                                   {"waiting for machines", &LifetimeShares::machines},
+                                                   {"restarts", &LifetimeShares::restarts},
+                                                   {"stragglers", &LifetimeShares::stragglers}}};
 
 std::string interval_line(const TrainResult& train) {
   const TrainResult::Goodput& goodput = *train.goodput;
@@ -82,7 +62,7 @@ std::string goodput_section(const TrainResult& train) {
   const TrainResult::Goodput& goodput = *train.goodput;
   const LifetimeResult& life = goodput.simulated;
   TextTable table("lrl");
-  for (const auto& [label, key, share] : share_parts) {
+  for (const auto& [label, share] : share_parts) {
     const double part = life.shares.*share;
     if (part > 0.0) table.add_row({std::string(label), format_percent(part), bar(part, bar_width)});
   }
@@ -121,109 +101,6 @@ std::string split_section(const TrainResult& train) {
                      format_seconds(train.split->equal_step),
                      format_percent(train.split->equal_step / train.step_time)) +
          table.text(page_indent);
-}
-
-nlohmann::ordered_json goodput_json(const TrainResult::Goodput& goodput) {
-  GoodputJson json = {{"goodput", goodput.simulated.shares.useful}};
-  for (const auto& [label, key, share] : share_parts) {
-    json["shares"][std::string(key)] = goodput.simulated.shares.*share;
-  }
-  for (const auto& [key, length] : length_parts) {
-    json["length_s"][std::string(key)] = (goodput.simulated.*length).value();
-  }
-  json["ends"] = goodput.simulated.ends;
-  json["mtbf_s"] = goodput.mtbf.value();
-  json["recovery_s"] = goodput.recovery.value();
-  json["checkpoint_blocks_s"] = goodput.blocked.value();
-  json["checkpoint_unsafe_s"] = goodput.unsafe.value();
-  json["interruptions"] = GoodputJson::object();
-  for (std::size_t i = 0; i < goodput.kinds.size(); ++i) {
-    json["interruptions"][goodput.kinds[i]] = goodput.simulated.interruptions[i];
-  }
-  if (!goodput.intervals) return json;
-  json["checkpoint_every"] = goodput.every;
-  if (goodput.intervals->daly) json["daly_formula"] = goodput.by_daly;
-  if (const auto& young = goodput.intervals->young) json["young"] = choice_json(*young);
-  if (const auto& daly = goodput.intervals->daly) json["daly"] = choice_json(*daly);
-  json["best"] = choice_json(goodput.intervals->best);
-  json["intervals"] = GoodputJson::array();
-  for (const IntervalChoice& choice : goodput.intervals->tried) json["intervals"].push_back(choice_json(choice));
-  return json;
-}
-
-TrainResult::Goodput goodput_from(const nlohmann::ordered_json& json) {
-  TrainResult::Goodput goodput;
-  LifetimeResult& life = goodput.simulated;
-  for (const auto& [label, key, share] : share_parts) {
-    life.shares.*share = json.at("shares").at(std::string(key)).get<double>();
-  }
-  for (const auto& [key, length] : length_parts) {
-    life.*length = Seconds(json.at("length_s").at(std::string(key)).get<double>());
-  }
-  life.ends = json.at("ends").get<bool>();
-  goodput.mtbf = Seconds(json.at("mtbf_s").get<double>());
-  goodput.recovery = Seconds(json.at("recovery_s").get<double>());
-  goodput.blocked = Seconds(json.at("checkpoint_blocks_s").get<double>());
-  goodput.unsafe = Seconds(json.at("checkpoint_unsafe_s").get<double>());
-  for (const auto& [kind, count] : json.at("interruptions").items()) {
-    goodput.kinds.push_back(kind);
-    life.interruptions.push_back(count.get<double>());
-  }
-  if (!json.contains("intervals")) return goodput;
-  goodput.every = json.at("checkpoint_every").get<int>();
-  goodput.by_daly = json.value("daly_formula", 0.0);
-  IntervalSearch& search = goodput.intervals.emplace();
-  if (json.contains("young")) search.young = choice_from(json.at("young"));
-  if (json.contains("daly")) search.daly = choice_from(json.at("daly"));
-  search.best = choice_from(json.at("best"));
-  for (const GoodputJson& choice : json.at("intervals")) search.tried.push_back(choice_from(choice));
-  return goodput;
-}
-
-nlohmann::ordered_json bill_json(const TrainResult::Bill& bill) {
-  GoodputJson json = {{"time_to_train_s", {{"low", bill.shortest.value()}, {"high", bill.longest.value()}}}};
-  if (bill.usd_low) json["cost"] = {{"low", *bill.usd_low}, {"high", *bill.usd_high}};
-  if (bill.watts) json["watts"] = *bill.watts;
-  if (bill.kwh) json["kwh"] = *bill.kwh;
-  if (bill.kg_co2) json["kg_co2"] = *bill.kg_co2;
-  return json;
-}
-
-nlohmann::ordered_json split_json(const TrainResult::Split& split) {
-  GoodputJson json = {{"rule", split.rule}, {"equal_step_time_s", split.equal_step.value()}};
-  for (const auto& [node, replicas, micro_batches] : split.kinds) {
-    json["kinds"].push_back({{"node", node}, {"replicas", replicas}, {"micro_batches", micro_batches}});
-  }
-  return json;
-}
-
-TrainResult::Split split_from(const nlohmann::ordered_json& json) {
-  TrainResult::Split split;
-  split.rule = json.at("rule").get<std::string>();
-  split.equal_step = Seconds(json.at("equal_step_time_s").get<double>());
-  for (const GoodputJson& kind : json.at("kinds")) {
-    split.kinds.push_back(
-        {kind.at("node").get<std::string>(), kind.at("replicas").get<int>(), kind.at("micro_batches").get<int>()});
-  }
-  return split;
-}
-
-TrainResult::Bill bill_from(const nlohmann::ordered_json& json) {
-  TrainResult::Bill bill;
-  const GoodputJson& time = json.at("time_to_train_s");
-  bill.shortest = Seconds(time.at("low").get<double>());
-  bill.longest = Seconds(time.at("high").get<double>());
-  const auto optional = [&](const GoodputJson& object, const char* key, std::optional<double>& value) {
-    if (object.contains(key)) value = object.at(key).get<double>();
-  };
-  if (json.contains("cost")) {
-    optional(json.at("cost"), "low", bill.usd_low);
-    optional(json.at("cost"), "high", bill.usd_high);
-  }
-  optional(json, "watts", bill.watts);
-  optional(json, "kwh", bill.kwh);
-  optional(json, "kg_co2", bill.kg_co2);
-  return bill;
 }
 
 }  // namespace foretrain

@@ -34,7 +34,7 @@ struct RankedPlan {
   bool in_front = false;           ///< no other is at least as good in time, cost and memory, and better in one
   std::string why;                 ///< it is no better than the first; empty for the first
 
-  [[nodiscard]] const TrainResult& train() const { return *result.train; }
+  [[nodiscard]] const TrainResult& train() const { return *result.train(); }
 };
 
 /// A batch that the best plan's machines divide better.

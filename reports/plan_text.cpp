@@ -44,7 +44,7 @@ std::string space_text(const PlanSearch& search) {
 
 std::string money_text(const RankedPlan& plan) {
   std::string text;
-  if (plan.result.cost_usd) text += fmt::format(" · {:.0f} USD to train", *plan.result.cost_usd);
+  if (plan.train().cost_usd) text += fmt::format(" · {:.0f} USD to train", *plan.train().cost_usd);
   if (plan.train().time_to_train) text += fmt::format(" · {}", format_seconds(*plan.train().time_to_train));
   return text;
 }
@@ -72,7 +72,7 @@ std::string better_batch_text(const PlanReport& report) {
       "\nA batch of {} instead of {} would let all {} GPUs of each node train:\n  step {}, {} more samples a second",
       better.batch, better.instead_of, better.gpus_per_node, format_seconds(better.step),
       format_percent(better.speedup - 1.0));
-  if (const auto usd = report.ranked.front().result.cost_usd) {
+  if (const auto usd = report.ranked.front().train().cost_usd) {
     text += fmt::format(", {:.0f} USD to train instead of {:.0f}", *usd / better.speedup, *usd);
   }
   return text + "; by estimate\n";
@@ -132,7 +132,7 @@ nlohmann::ordered_json plan_json(const RankedPlan& plan) {
   if (plan.usd > 0.0) json["usd_per_step"] = plan.usd;
   json["joules_per_step"] = plan.joules;
   if (plan.train().time_to_train) json["time_to_train_s"] = plan.train().time_to_train->value();
-  if (plan.result.cost_usd) json["cost"] = *plan.result.cost_usd;
+  if (plan.train().cost_usd) json["cost"] = *plan.train().cost_usd;
   json["memory_per_gpu_bytes"] = footprint_json(plan.train().memory, false);
   for (const BreakdownPart& part : breakdown_parts) {
     json["breakdown_s"][std::string(part.key)] = (plan.train().breakdown.*part.time).value();

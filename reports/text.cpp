@@ -47,8 +47,9 @@ std::string settings_section(const Result& result) {
 
 /// Said before anything else: the rest of the answer is about a step that cannot be.
 std::string memory_verdict(const Result& result) {
-  if (!result.train || !(result.train->memory.capacity > Bytes(0)) || result.train->memory.fits()) return "";
-  const MemoryFootprint& m = result.train->memory;
+  const TrainResult* train = result.train();
+  if (train == nullptr || !(train->memory.capacity > Bytes(0)) || train->memory.fits()) return "";
+  const MemoryFootprint& m = train->memory;
   return wrap(fmt::format("DOES NOT FIT into memory: the fullest GPU needs {} and has {}; `foretrain memory` says what "
                           "would help, `foretrain plan` which plans fit.",
                           format_bytes(m.total()), format_bytes(m.capacity)),
@@ -110,7 +111,7 @@ std::string headline(const Result& result, const TrainResult& train) {
                                        format_percent(train.mfu)));
   if (train.time_to_train) {
     std::string length = format_seconds(*train.time_to_train);
-    if (result.cost_usd) length += fmt::format(" · {} USD", format_count(*result.cost_usd));
+    if (train.cost_usd) length += fmt::format(" · {} USD", format_count(*train.cost_usd));
     text += line("Training", length);
   }
   if (!train.bottleneck.empty()) text += line("Bottleneck", train.bottleneck);
@@ -178,9 +179,9 @@ std::string token_section(const TrainResult& train) {
   return heading("A mean sample") + table.text(page_indent);
 }
 
-std::string server_section(const Result& result) {
-  if (!result.parameter_server) return "";
-  const ParameterServerResult& p = *result.parameter_server;
+std::string server_section(const TrainResult& train) {
+  if (!train.parameter_server) return "";
+  const ParameterServerResult& p = *train.parameter_server;
   const auto counted = [](int n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); };
   TextTable table("ll");
   table.add_row({"fullest server", fmt::format("{:.2f} x the mean", p.imbalance)});
@@ -234,19 +235,20 @@ std::string provenance_section(const Result& result, bool verbose) {
 
 /// What the trainer does, or is assumed to do where nobody says.
 std::string traits_section(const Result& result, bool verbose) {
-  if (result.traits.empty()) return "";
-  const auto assumed = std::ranges::count(result.traits, Trait::From::assumed, &Trait::from);
-  const std::string text = fmt::format("{} of {} traits of trainers", assumed, result.traits.size());
+  const TrainResult* train = result.train();
+  if (train == nullptr || train->traits.empty()) return "";
+  const auto assumed = std::ranges::count(train->traits, Trait::From::assumed, &Trait::from);
+  const std::string text = fmt::format("{} of {} traits of trainers", assumed, train->traits.size());
   if (!verbose) {
     return assumed > 0 ? line("Assumed", text + ", which nobody states; --verbose lists them all") : "";
   }
   static constexpr std::array<std::string_view, names_of<Trait::From>.size()> whose = {"stated", "the trainer's",
                                                                                        "assumed"};
   TextTable table("llll");
-  for (const Trait& t : result.traits) {
+  for (const Trait& t : train->traits) {
     table.add_row({t.key, t.value, std::string(whose[static_cast<std::size_t>(t.from)]), t.source});
   }
-  return heading(fmt::format("Trainer {}: assumed are {}", result.trainer, text)) + table.text(page_indent);
+  return heading(fmt::format("Trainer {}: assumed are {}", train->trainer, text)) + table.text(page_indent);
 }
 
 std::string warnings_section(const Result& result) {
@@ -267,15 +269,15 @@ std::string kernels_of(const ModelCallResult& call) {
   return text + fmt::format("; {} of results between them", format_bytes(call.intermediates));
 }
 
-std::string fabric_section(const Result& result) {
-  if (!result.shared_fabric) return "";
+std::string fabric_section(const std::string& scenario, const TrainResult& train) {
+  if (!train.shared_fabric) return "";
   TextTable table("lrrr");
   table.add_row({"", "beside", "alone", "longer"});
   const auto add = [&](const std::string& job, Seconds beside, Seconds alone) {
     table.add_row({job, format_seconds(beside), format_seconds(alone), format_percent(beside / alone - 1.0)});
   };
-  add(result.scenario, result.time(), result.shared_fabric->alone);
-  for (const auto& [scenario, step, alone] : result.shared_fabric->others) add(scenario, step, alone);
+  add(scenario, train.step_time, train.shared_fabric->alone);
+  for (const auto& [other, step, alone] : train.shared_fabric->others) add(other, step, alone);
   return heading("Steps of the jobs on the fabric") + table.text(page_indent);
 }
 
@@ -301,60 +303,59 @@ std::string calls_section(const TasksResult& tasks) {
   return text;
 }
 
-std::string answer(const Result& result, bool verbose) {
-  if (result.train) {
-    return headline(result, *result.train) + breakdown_section(*result.train) +
-           communication_section(*result.train, verbose) + token_section(*result.train) + server_section(result) +
-           split_section(*result.train) + goodput_section(*result.train) + bill_section(*result.train) +
-           fabric_section(result) + memory_section(*result.train) + execution_section(*result.train);
+std::string answer(const Result& result, const TrainResult& train, bool verbose) {
+  return headline(result, train) + breakdown_section(train) + communication_section(train, verbose) +
+         token_section(train) + server_section(train) + split_section(train) + goodput_section(train) +
+         bill_section(train) + fabric_section(result.scenario, train) + memory_section(train) +
+         execution_section(train);
+}
+
+std::string time_line(const Result& result) {
+  return line("Time", format_seconds(result.time()) + likely_range(result));
+}
+
+std::string answer(const Result& result, const CollectiveResult& c, bool) {
+  return time_line(result) + routing_line(result) +
+         line("Bandwidth", fmt::format("{} algorithm · {} bus", format_bandwidth(c.algorithm_bandwidth),
+                                       format_bandwidth(c.bus_bandwidth))) +
+         line("Algorithm", c.chosen_algorithm);
+}
+
+std::string answer(const Result& result, const OperatorResult& op, bool) {
+  std::string text = time_line(result);
+  if (op.per_access) {
+    text += line("Per access", format_seconds(*op.per_access));
+    text += line("Bandwidth", fmt::format("{} over {}", format_bandwidth(op.bytes / op.time), format_bytes(op.bytes)));
+  } else if (op.flops > Flops(0.0)) {
+    text += line("Work", format_flops(op.flops) + " · " + format_bytes(op.bytes));
+    text += line("Achieved", format_rate(op.flops / op.time) + " · " + format_bandwidth(op.bytes / op.time));
+  } else if (op.bytes > Bytes(0.0)) {  // storage, data loading
+    text += line("Work", format_bytes(op.bytes));
+    text += line("Achieved", format_bandwidth(op.bytes / op.time));
   }
-  if (result.collective) {
-    const CollectiveResult& c = *result.collective;
-    return line("Time", format_seconds(c.time) + likely_range(result)) + routing_line(result) +
-           line("Bandwidth", fmt::format("{} algorithm · {} bus", format_bandwidth(c.algorithm_bandwidth),
-                                         format_bandwidth(c.bus_bandwidth))) +
-           line("Algorithm", c.chosen_algorithm);
+  text += line("Bound by", op.bound);
+  if (op.memory) {
+    text += line("Memory",
+                 fmt::format("{} peak · {} kept for the backward pass · {} workspace", format_bytes(op.memory->peak),
+                             format_bytes(op.memory->saved), format_bytes(op.memory->workspace)));
   }
-  if (result.op) {
-    const OperatorResult& op = *result.op;
-    if (op.per_access) {
-      return line("Time", format_seconds(op.time) + likely_range(result)) +
-             line("Per access", format_seconds(*op.per_access)) +
-             line("Bandwidth",
-                  fmt::format("{} over {}", format_bandwidth(op.bytes / op.time), format_bytes(op.bytes))) +
-             line("Bound by", op.bound);
-    }
-    if (!(op.flops > Flops(0.0))) {  // storage, data loading
-      std::string text = line("Time", format_seconds(op.time) + likely_range(result));
-      if (op.bytes > Bytes(0.0)) {
-        text += line("Work", format_bytes(op.bytes));
-        text += line("Achieved", format_bandwidth(op.bytes / op.time));
-      }
-      return text + line("Bound by", op.bound);
-    }
-    return line("Time", format_seconds(op.time) + likely_range(result)) +
-           line("Work", format_flops(op.flops) + " · " + format_bytes(op.bytes)) +
-           line("Achieved", format_rate(op.flops / op.time) + " · " + format_bandwidth(op.bytes / op.time)) +
-           line("Bound by", op.bound) +
-           (op.memory ? line("Memory", fmt::format("{} peak · {} kept for the backward pass · {} workspace",
-                                                   format_bytes(op.memory->peak), format_bytes(op.memory->saved),
-                                                   format_bytes(op.memory->workspace)))
-                      : "");
-  }
-  if (!result.tasks) return "";
+  return text;
+}
+
+std::string answer(const Result& result, const TasksResult& tasks, bool) {
   TextTable table("lr");
-  for (const auto& [id, finish] : result.tasks->finish) table.add_row({id, format_seconds(finish)});
-  return line("Time", format_seconds(result.tasks->time) + likely_range(result)) + heading("Tasks finish at") +
-         table.text(page_indent) + calls_section(*result.tasks);
+  for (const auto& [id, finish] : tasks.finish) table.add_row({id, format_seconds(finish)});
+  return time_line(result) + heading("Tasks finish at") + table.text(page_indent) + calls_section(tasks);
 }
 
 }  // namespace
 
 std::string to_text(const Result& result, const TextOptions& options) {
   const std::string title = fmt::format("{}  [{}]", result.scenario, name(result.fidelity));
-  return title + "\n\n" + memory_verdict(result) + settings_section(result) + answer(result, options.verbose) +
-         warnings_section(result) + provenance_section(result, options.verbose) +
-         traits_section(result, options.verbose);
+  const std::string numbers =
+      std::visit([&](const auto& work) { return answer(result, work, options.verbose); }, result.work);
+  return title + "\n\n" + memory_verdict(result) + settings_section(result) + numbers + warnings_section(result) +
+         provenance_section(result, options.verbose) + traits_section(result, options.verbose);
 }
 
 }  // namespace foretrain

@@ -139,7 +139,7 @@ class Together {
     longest_ = static_cast<std::size_t>(std::ranges::max_element(jobs_, {}, &RunningJob::step_alone) - jobs_.begin());
   }
 
-  Result result(Timeline timeline) {
+  Result result(Detail detail) {
     // A third more than jobs would need beside a longest one that nothing holds up.
     for (RunningJob& running : jobs_) {
       const double ratio = jobs_[longest_].step_alone / running.step_alone;
@@ -154,8 +154,8 @@ class Together {
     const Executor execute = [&](const TaskGraph& graph) {
       return &graph == &own.graph() ? step : simulate(graph, topology_, fidelity_, scenario_.background);
     };
-    Result result = result_of(own, execute, timeline);
-    SharedFabric& fabric = result.shared_fabric.emplace();
+    Result result = result_of(own, execute, detail);
+    SharedFabric& fabric = result.train()->shared_fabric.emplace();
     fabric.alone = jobs_.front().step_alone;
     for (std::size_t i = 1; i < jobs_.size(); ++i) {
       const std::size_t median = median_step(jobs_[i], all_, horizon());
@@ -208,8 +208,8 @@ class Together {
 
 }  // namespace
 
-Result predict_together(const Scenario& scenario, Fidelity fidelity, Timeline timeline) {
-  return Together(scenario, fidelity).result(timeline);
+Result run_together(const Scenario& scenario, Fidelity fidelity, Detail detail) {
+  return Together(scenario, fidelity).result(detail);
 }
 
 }  // namespace foretrain

@@ -193,14 +193,17 @@ Executor executor_of(const Job& job, Fidelity fidelity) {
   return [execute, topology](const TaskGraph& graph) { return execute(graph, topology); };
 }
 
-Result predict(const Scenario& scenario, Fidelity fidelity, Timeline timeline) {
+Result predict(const Scenario& scenario, Fidelity fidelity, Detail detail) {
   const Reading reading;
-  if (!scenario.jobs.empty() && fidelity != Fidelity::estimate) return predict_together(scenario, fidelity, timeline);
-  return beside_storage(scenario, [&](const Scenario& own, double longer) {
+  const auto alone = [&](const Scenario& own, double longer) {
     const std::unique_ptr<Job> job = make_job(own, fidelity);
     job->set_writing(longer);
-    return result_over_fabric(*job, executor_on(*job, fidelity), timeline);
-  });
+    return result_over_fabric(*job, executor_on(*job, fidelity), detail);
+  };
+  const bool together = !scenario.jobs.empty() && fidelity != Fidelity::estimate;
+  Result result = together ? run_together(scenario, fidelity, detail) : beside_storage(scenario, alone);
+  finish(scenario, detail, result);
+  return result;
 }
 
 }  // namespace foretrain

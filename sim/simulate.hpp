@@ -25,7 +25,8 @@ ExecutorOn executor_on(const Job& job, Fidelity fidelity);
 /// The same over the topology that the job's result is of: where routes are drawn, over the middle one of the draws.
 Executor executor_of(const Job& job, Fidelity fidelity);
 
-/// One call from a scenario to its result. Throws ScenarioError or UsageError when the scenario cannot be predicted.
-Result predict(const Scenario& scenario, Fidelity fidelity, Timeline timeline = Timeline::leave_out);
+/// One call from a scenario to its finished result. Throws ScenarioError or UsageError when the scenario cannot be
+/// predicted.
+Result predict(const Scenario& scenario, Fidelity fidelity, Detail detail = Detail::whole);
 
 }  // namespace foretrain

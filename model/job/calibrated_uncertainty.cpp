@@ -74,18 +74,19 @@ std::string_view operator_family(const Operator& op) {
   return std::visit([](const auto& work) { return work.word; }, op.work);
 }
 
-void set_calibrated_uncertainty(const Scenario& scenario, Result& result) {
-  if (!scenario.calibration.fitted) return;
+bool set_calibrated_uncertainty(const Scenario& scenario, Result& result) {
+  if (!scenario.calibration.fitted) return false;
   const bool of_gpu = std::holds_alternative<TrainWorkload>(scenario.workload) ||
                       std::holds_alternative<CollectiveWorkload>(scenario.workload) ||
                       std::holds_alternative<OperatorWorkload>(scenario.workload) ||
                       std::holds_alternative<TasksWorkload>(scenario.workload);
-  if (!of_gpu || !(result.time() > Seconds(0.0))) return;
+  if (!of_gpu || !(result.time() > Seconds(0.0))) return false;
   const double spread = spread_of(scenario);
-  if (spread < 0.0) return;  // nothing of this kind was measured
+  if (spread < 0.0) return false;  // nothing of this kind was measured
   const double factor = std::exp(nine_of_ten * std::sqrt(variance_of_constants(scenario) + spread * spread));
   result.uncertainty_low = result.time() / factor;
   result.uncertainty_high = result.time() * factor;
+  return true;
 }
 
 }  // namespace foretrain

@@ -34,7 +34,7 @@ class Job {
  protected:
   Job(const Scenario& scenario, Fidelity fidelity)
       : scenario_(scenario), fidelity_(fidelity), topology_(Topology::of(scenario.cluster)) {}
-  /// A result with what does not depend on times: name, fidelity, provenance.
+  /// A result with what does not depend on times: name, fidelity, warnings.
   [[nodiscard]] Result named_result() const;
 
   const Scenario& scenario_;
@@ -47,13 +47,22 @@ class Job {
 /// Throws ScenarioError or UsageError.
 std::unique_ptr<Job> make_job(const Scenario& scenario, Fidelity fidelity, Recipes recipes = Recipes::none);
 
-/// Whether a result says what ran when (Result::timeline). A single operator has no timeline.
-enum class Timeline { leave_out, fill };
+/// How much a result says.
+enum class Detail {
+  numbers,  ///< the numbers, as far as the published tables say how sure they are: for those who ask many times
+  whole,  ///< also what was asked, what the numbers rest on, and how sure the calibration's own measurements make them
+  timeline  ///< also what ran when (Result::timeline); a single operator has no timeline
+};
 
-/// What the result rests on is what has been read since the caller's Reading began, which is to begin before the job.
-Result result_of(const Job& job, const Executor& execute, Timeline timeline = Timeline::leave_out);
+/// What a run of the job says; finish() adds what does not depend on the run.
+Result result_of(const Job& job, const Executor& execute, Detail detail = Detail::numbers);
 
-/// The graph over an uncontended network.
+/// Adds what follows from a scenario and the numbers of its result: uncertainty, the bill; and, beyond numbers,
+/// settings, traits, and what the result rests on: what has been read since the caller's Reading began, which is to
+/// begin before the job.
+void finish(const Scenario& scenario, Detail detail, Result& result);
+
+/// The numbers of the graph over an uncontended network.
 Result estimate(const Scenario& scenario);
 
 }  // namespace foretrain

@@ -2,7 +2,6 @@
 
 #include "model/collectives/contention.hpp"
 #include "model/job/job_kinds.hpp"
-#include "model/job/published_uncertainty.hpp"
 #include "model/scenario/unheeded_keys.hpp"
 
 namespace foretrain {
@@ -47,13 +46,12 @@ class CollectiveJob final : public Job {
 
   [[nodiscard]] Result read(const Execution& execution, const Executor&) const override {
     Result result = named_result();
-    CollectiveResult& r = result.collective.emplace();
+    auto& r = result.work.emplace<CollectiveResult>();
     r.time = execution.makespan;
     r.chosen_algorithm = chosen_algorithm_;
     if (r.time > Seconds(0.0)) r.algorithm_bandwidth = call_.size / r.time;
     r.bus_bandwidth = r.algorithm_bandwidth * bus_bandwidth_factor(call_.operation, ranks_);
     result.warnings = unheeded_keys(scenario_);
-    set_published_uncertainty(scenario_, result);
     return result;
   }
 

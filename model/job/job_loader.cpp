@@ -3,7 +3,6 @@
 
 #include "model/collectives/contention.hpp"
 #include "model/job/job_kinds.hpp"
-#include "model/job/published_uncertainty.hpp"
 #include "model/loading/loader_graph.hpp"
 #include "model/training/train_loader.hpp"
 
@@ -35,8 +34,7 @@ class LoaderJob final : public Job {
     Result result = named_result();
     const bool serial = pipeline_.workers == 0;
     const std::string bound = serial ? "one process" : std::string(loader_bounds(pipeline_).bottleneck());
-    result.op = OperatorResult{loader_interval(graph_, execution), Flops(0.0), batch_, bound};
-    set_published_uncertainty(scenario_, result);
+    result.work = OperatorResult{loader_interval(graph_, execution), Flops(0.0), batch_, bound};
     return result;
   }
 

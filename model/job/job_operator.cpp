@@ -6,7 +6,6 @@
 #include "model/cost/operator_cost.hpp"
 #include "model/cost/storage.hpp"
 #include "model/job/job_kinds.hpp"
-#include "model/job/published_uncertainty.hpp"
 
 namespace foretrain {
 
@@ -62,9 +61,7 @@ class OperatorJob final : public Job {
 
   [[nodiscard]] Result read(const Execution& execution, const Executor&) const override {
     Result result = named_result();
-    result.op = cost_;
-    result.op->time = execution.makespan;
-    set_published_uncertainty(scenario_, result);
+    result.work.emplace<OperatorResult>(cost_).time = execution.makespan;
     return result;
   }
 

@@ -75,7 +75,7 @@ Result ServerJob::read(const Execution& execution, const Executor&) const {
   Result result = named_result();
   fill_training(result, scenario_, topology_, model_, step_, step_time, breakdown, communication_of(bounds, breakdown));
 
-  ParameterServerResult& servers = result.parameter_server.emplace();
+  ParameterServerResult& servers = result.train()->parameter_server.emplace();
   servers.workers = store_.worker_count();
   servers.servers = store_.server_count();
   servers.imbalance = store_.imbalance;
@@ -94,7 +94,7 @@ Result ServerJob::read(const Execution& execution, const Executor&) const {
   }
   if (scenario_.cluster.failures) {
     const Bytes state = checkpoint_state(train(), scenario_.plan, step_.parameters_per_gpu);
-    Lifetime life = lifetime_of(scenario_, *result.train, store_, bounds, state);
+    Lifetime life = lifetime_of(scenario_, *result.train(), store_, bounds, state);
     std::optional<IntervalSearch> intervals;
     if (train().checkpoint) {
       intervals = search_interval(scenario_, life);
@@ -102,7 +102,6 @@ Result ServerJob::read(const Execution& execution, const Executor&) const {
     }
     add_goodput(scenario_, life, std::move(intervals), result);
   }
-  add_bill(scenario_, result);
   return result;
 }
 

@@ -1,5 +1,4 @@
 #include "model/job/job_kinds.hpp"
-#include "model/job/published_uncertainty.hpp"
 #include "model/tasks/task_list.hpp"
 
 namespace foretrain {
@@ -16,11 +15,10 @@ class TaskListJob final : public Job {
 
   [[nodiscard]] Result read(const Execution& execution, const Executor&) const override {
     Result result = named_result();
-    TasksResult& r = result.tasks.emplace();
+    auto& r = result.work.emplace<TasksResult>();
     r.time = execution.makespan;
     for (const auto& [id, task] : list_.last) r.finish[id] = execution.finish[static_cast<std::size_t>(task)];
     r.calls = list_.calls;
-    set_published_uncertainty(scenario_, result);
     return result;
   }
 

@@ -11,7 +11,6 @@
 #include "model/collectives/contention.hpp"
 #include "model/cost/kernels.hpp"
 #include "model/job/job_kinds.hpp"
-#include "model/job/published_uncertainty.hpp"
 #include "model/job/training_outlook.hpp"
 #include "model/loading/loader_graph.hpp"
 #include "model/memory/memory.hpp"
@@ -37,13 +36,13 @@ Seconds mean_of(const std::vector<Seconds>& times) {
 }
 
 /// `steps` without what a step takes beyond its graph, which is the same in all.
-void set_spread(const std::vector<Seconds>& steps, Result& result) {
-  const Seconds beside = result.train->step_time - mean_of(steps);
+void set_spread(const std::vector<Seconds>& steps, TrainResult& train) {
+  const Seconds beside = train.step_time - mean_of(steps);
   std::vector<double> values;
   values.reserve(steps.size());
   for (const Seconds step : steps) values.push_back((step + beside).value());
-  result.train->spread = TrainResult::Spread{Seconds(quantile(values, 0.5)), Seconds(quantile(values, 0.9)),
-                                             Seconds(quantile(values, 0.99))};
+  train.spread = TrainResult::Spread{Seconds(quantile(values, 0.5)), Seconds(quantile(values, 0.9)),
+                                     Seconds(quantile(values, 0.99))};
 }
 
 std::string bottleneck_of(const Breakdown& breakdown) {
@@ -65,7 +64,7 @@ void warn_of_memory(Result& result, const Scenario& scenario, const Step& step) 
         fmt::format("the loader's workers need {:.1f} GB of a machine's memory, which has {:.1f} GB",
                     step.loader->memory.value() / 1e9, node.cpu.memory.value() / 1e9));
   }
-  const MemoryFootprint& memory = result.train->memory;
+  const MemoryFootprint& memory = result.train()->memory;
   if (memory.fits()) return;
   const std::string where = cluster.groups.empty() ? "" : fmt::format(" of node {} and its like", memory.node);
   result.warnings.push_back(fmt::format("does not fit: {:.1f} GB needed, {:.1f} GB on {}{}",
@@ -79,7 +78,7 @@ void warn_of_memory(Result& result, const Scenario& scenario, const Step& step) 
 /// Of the datasheet's peak in the workload's precision, with the multiplications of plain algorithms: some operators
 /// need fewer, or run in another precision.
 void warn_of_mfu(Result& result, const Scenario& scenario, const Model& model) {
-  const double mfu = result.train->mfu;
+  const double mfu = result.train()->mfu;
   if (!(mfu > 1.0)) return;
   const Precision precision = std::get<TrainWorkload>(scenario.workload).precision;
   const Gpu& gpu = scenario.cluster.node.gpu;
@@ -129,10 +128,9 @@ class TrainJob final : public Job {
     Result result = named_result();
     fill_training(result, scenario_, topology_, model_, step_, step_time(step_, times, loader), breakdown,
                   communication_of(step_, graph_, execution, breakdown));
-    if (!steps.empty()) set_spread(steps, result);
+    if (!steps.empty()) set_spread(steps, *result.train());
     if (train().checkpoint) add_checkpoints(*train().checkpoint, alone, execute, result);
-    if (scenario_.plan.split) add_split(execute, times, *result.train);
-    add_bill(scenario_, result);
+    if (scenario_.plan.split) add_split(execute, times, *result.train());
     return result;
   }
 
@@ -179,7 +177,7 @@ class TrainJob final : public Job {
       step.checkpoint = Step::Transfer::Part{cost.copy, cost.copy_time, {}};
       with_copy = execute(step_graph(step).graph).makespan;
     }
-    TrainResult& train = *result.train;
+    TrainResult& train = *result.train();
     const auto checkpointed = [&] {
       return checkpointed_step(checkpoint, cost, train.step_time, {alone, with_copy, longer_beside_write_});
     };
@@ -197,7 +195,7 @@ class TrainJob final : public Job {
     if (life) return add_goodput(scenario_, *life, std::move(intervals), result);
     const double longer = step.mean / train.step_time;
     if (train.time_to_train) *train.time_to_train *= longer;
-    if (result.cost_usd) *result.cost_usd *= longer;
+    if (train.cost_usd) *train.cost_usd *= longer;
   }
 
   /// Time between steps that the input pipeline allows, with the step as its consumer; nothing without a loader.
@@ -224,7 +222,7 @@ void fill_training(Result& result, const Scenario& scenario, const Topology& top
   const auto& workload = std::get<TrainWorkload>(scenario.workload);
   const Plan& plan = scenario.plan;
   const Gpu& gpu = scenario.cluster.node.gpu;
-  TrainResult& r = result.train.emplace();
+  auto& r = result.work.emplace<TrainResult>();
   r.step_time = step_time;
   r.breakdown = breakdown;
   r.communication = std::move(communication);
@@ -245,6 +243,7 @@ void fill_training(Result& result, const Scenario& scenario, const Topology& top
     r.token_use = TrainResult::TokenUse{model.tokens_per_sample, batch->computed_tokens, batch->visual_tokens,
                                         batch->images, step.slowest_replica};
   }
+  r.parameters = model.parameters;
   r.memory = memory_footprint(scenario, workload, model);
   r.bottleneck = bottleneck_of(r.breakdown);
   if (plan.execution != ExecutionMode::eager) {
@@ -254,13 +253,12 @@ void fill_training(Result& result, const Scenario& scenario, const Topology& top
   if (workload.training_samples) {
     r.time_to_train = Seconds(*workload.training_samples / r.samples_per_second);
     if (scenario.cluster.usd_per_gpu_hour) {
-      result.cost_usd = *scenario.cluster.usd_per_gpu_hour * gpus * r.time_to_train->value() / 3600.0;
+      r.cost_usd = *scenario.cluster.usd_per_gpu_hour * gpus * r.time_to_train->value() / 3600.0;
     }
   }
   warn_of_memory(result, scenario, step);
   warn_of_mfu(result, scenario, model);
   for (std::string& sentence : unheeded_keys(scenario)) result.warnings.push_back(std::move(sentence));
-  set_published_uncertainty(scenario, result);
 }
 
 std::unique_ptr<Job> make_train_job(const Scenario& scenario, Fidelity fidelity, Recipes recipes) {

@@ -58,7 +58,7 @@ double collective_share(const Scenario& scenario, const CollectiveWorkload& work
 }
 
 double step_share(const Scenario& scenario, const TrainWorkload& train, Result& result) {
-  const double waits = result.train->breakdown.exposed_communication / std::max(result.time(), Seconds(1e-12));
+  const double waits = result.train()->breakdown.exposed_communication / std::max(result.time(), Seconds(1e-12));
   const double kernels = kernels_share(scenario, train);
   const double share =
       waits > 0.0 ? kernels + std::min(waits, 1.0) * (communication_share(scenario) - kernels) : kernels;
@@ -75,7 +75,7 @@ double step_share(const Scenario& scenario, const TrainWorkload& train, Result& 
 }  // namespace
 
 void set_published_uncertainty(const Scenario& scenario, Result& result) {
-  if (const auto* train = std::get_if<TrainWorkload>(&scenario.workload); train != nullptr && result.train) {
+  if (const auto* train = std::get_if<TrainWorkload>(&scenario.workload)) {
     result.set_uncertainty(step_share(scenario, *train, result));
   } else if (const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload)) {
     result.set_uncertainty(collective_share(scenario, *collective));

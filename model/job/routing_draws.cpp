@@ -20,7 +20,7 @@ std::string rule_of(const Fabric& fabric) {
 /// What the job's time is where its graph takes so long. Servers are read off iterations of which the graph has many;
 /// every other result is its graph, and what stays the same beside it.
 Seconds time_of(const Result& result, Seconds makespan, Seconds median) {
-  if (result.parameter_server) return result.time() * (makespan / median);
+  if (result.train() != nullptr && result.train()->parameter_server) return result.time() * (makespan / median);
   return result.time() + (makespan - median);
 }
 
@@ -80,16 +80,16 @@ RoutingDraws draw_routes(const Job& job, const ExecutorOn& execute) {
   return draws;
 }
 
-Result result_over_fabric(const Job& job, const ExecutorOn& execute, Timeline timeline) {
+Result result_over_fabric(const Job& job, const ExecutorOn& execute, Detail detail) {
   if (!job.topology().draws_routes()) {
     return result_of(
-        job, [&](const TaskGraph& graph) { return execute(graph, job.topology()); }, timeline);
+        job, [&](const TaskGraph& graph) { return execute(graph, job.topology()); }, detail);
   }
   const RoutingDraws draws = draw_routes(job, execute);
   const Executor over_median = [&](const TaskGraph& graph) {
     return draws.run && &graph == &job.graph() ? *draws.run : execute(graph, draws.median);
   };
-  Result result = result_of(job, over_median, timeline);
+  Result result = result_of(job, over_median, detail);
   result.routing = spread_of(draws, job.scenario().cluster.network.fabric, result);
   return result;
 }

@@ -34,6 +34,6 @@ Execution run_uncontended(const TaskGraph& graph, const Topology& planned, const
                           std::span<const BackgroundFlow> background);
 
 /// As result_of(), over the job's topology or over the middle one of its draws.
-Result result_over_fabric(const Job& job, const ExecutorOn& execute, Timeline timeline = Timeline::leave_out);
+Result result_over_fabric(const Job& job, const ExecutorOn& execute, Detail detail = Detail::numbers);
 
 }  // namespace foretrain

@@ -98,13 +98,13 @@ double longer_beside_write(const Scenario& scenario, const Predict& predict) {
   Scenario beside = scenario;
   beside.cluster.failures.reset();
   const Result before = predict(beside);
-  const auto& cost = before.train->checkpoints;
+  const auto& cost = before.train()->checkpoints;
   if (!cost || !(cost->write > Seconds(0.0))) return 1.0;
   const double machines = number(nodes_of(scenario.plan, scenario.cluster).size());
   const std::vector<BackgroundFlow> writes = writes_of(scenario, checkpoint, cost->state / machines / cost->write);
   std::get<TrainWorkload>(beside.workload).checkpoint.reset();
   beside.background.insert(beside.background.end(), writes.begin(), writes.end());
-  return std::max(1.0, predict(beside).train->step_time / before.train->step_time);
+  return std::max(1.0, predict(beside).time() / before.time());
 }
 
 Result beside_storage(const Scenario& scenario,

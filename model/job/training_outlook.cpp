@@ -161,7 +161,7 @@ void add_goodput(const Scenario& scenario, const Lifetime& life, std::optional<I
                  Result& result) {
   const TrainWorkload& workload = train_of(scenario);
   const int seed = scenario.cluster.failures->seed;
-  TrainResult& train = *result.train;
+  TrainResult& train = *result.train();
   TrainResult::Goodput& goodput = train.goodput.emplace(TrainResult::Goodput());
   goodput.mtbf = life.mtbf();
   goodput.recovery = life.mean_recovery();
@@ -184,12 +184,12 @@ void add_goodput(const Scenario& scenario, const Lifetime& life, std::optional<I
   if (!train.time_to_train) return;
   const double longer = goodput.simulated.mean / *train.time_to_train;
   *train.time_to_train *= longer;
-  if (result.cost_usd) *result.cost_usd *= longer;
+  if (train.cost_usd) *train.cost_usd *= longer;
 }
 
 void add_bill(const Scenario& scenario, Result& result) {
   const Cluster& cluster = scenario.cluster;
-  TrainResult& train = *result.train;
+  TrainResult& train = *result.train();
   const bool asked = cluster.failures || cluster.energy || !cluster.price_constants.empty();
   if (!train.time_to_train || !asked) return;
   // Both are spreads about a middle on a logarithmic scale, and independent.
@@ -204,7 +204,7 @@ void add_bill(const Scenario& scenario, Result& result) {
   TrainResult::Bill& bill = train.bill.emplace();
   bill.shortest = *train.time_to_train * low;
   bill.longest = *train.time_to_train * high;
-  if (result.cost_usd) bill.usd_low = *result.cost_usd * low, bill.usd_high = *result.cost_usd * high;
+  if (train.cost_usd) bill.usd_low = *train.cost_usd * low, bill.usd_high = *train.cost_usd * high;
   if (!cluster.energy) return;
   const double useful = train.goodput ? train.goodput->simulated.shares.useful : 1.0;
   const double busy = useful * ((train.breakdown.compute + train.breakdown.optimizer) / train.step_time);

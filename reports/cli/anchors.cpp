@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "model/base/error.hpp"
-#include "model/job/calibrated_uncertainty.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/measured/measured.hpp"
 #include "sim/simulate.hpp"
@@ -76,10 +75,7 @@ void anchor_outcomes(const std::vector<Case>& cases, const Anchors& anchors, Fid
 }
 
 Result predict_anchored(const Scenario& scenario, Fidelity fidelity, const Anchor& anchor, const std::string& source) {
-  const Scenario slower = computing_slower(scenario, anchor.computing);
-  Result result = predict(slower, fidelity);
-  set_calibrated_uncertainty(slower, result);
-  return anchored(std::move(result), anchor, source);
+  return anchored(predict(computing_slower(scenario, anchor.computing), fidelity), anchor, source);
 }
 
 MeasuredRuns measured_runs(const std::string& table, const std::string& calibration, Fidelity fidelity, int jobs) {
@@ -90,7 +86,7 @@ MeasuredRuns measured_runs(const std::string& table, const std::string& calibrat
     if (!outcomes[i].result) throw UsageError("--anchor: " + runs.rows[i].name + ": " + outcomes[i].error);
     runs.results.push_back(std::move(*outcomes[i].result));
     const Result& result = runs.results.back();
-    if (!result.train) continue;
+    if (!result.train()) continue;
     runs.steps.emplace_back(*trained_model(scenario_of(runs.rows[i])), anchor_run(runs.rows[i], result));
   }
   return runs;
@@ -108,11 +104,9 @@ Result predict_beside(const MeasuredRuns& runs, const Scenario& scenario, Fideli
     const std::vector<Comparison> of_run = compare(runs.rows[i], runs.results[i]);
     comparisons.insert(comparisons.end(), of_run.begin(), of_run.end());
   }
-  Result result = predict(scenario, fidelity);
-  set_calibrated_uncertainty(scenario, result);
   const std::string source =
       fmt::format("median of measured over predicted time, {} runs of {}", runs.rows.size(), runs.table);
-  return anchored(std::move(result), time_factor(comparisons), source);
+  return anchored(predict(scenario, fidelity), time_factor(comparisons), source);
 }
 
 Result predict_row_beside(const MeasuredRuns& runs, const Case& row, Fidelity fidelity) {

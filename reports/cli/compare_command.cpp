@@ -1,12 +1,7 @@
-#include <filesystem>
-
 #include "model/base/error.hpp"
-#include "model/job/calibrated_uncertainty.hpp"
-#include "model/scenario/load.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/explain/comparison.hpp"
-#include "reports/settings.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {
@@ -22,13 +17,7 @@ struct CompareOptions {
 
 ExitStatus run(const CompareOptions& options) {
   const std::vector<Outcome> outcomes = predict_with_progress(options.files.size(), options.jobs, [&](std::size_t i) {
-    const std::string name = std::filesystem::path(options.files[i]).stem().string();
-    const YamlNode document = scenario_document(options.files[i], options.overrides);
-    const Scenario scenario = planned_scenario(document, name, options.fidelity);
-    Result result = predict(scenario, options.fidelity);
-    result.settings = settings_of(scenario);
-    set_calibrated_uncertainty(scenario, result);
-    return result;
+    return predict(planned_file(options.files[i], options.overrides, options.fidelity), options.fidelity);
   });
   std::vector<Result> results;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {

@@ -13,9 +13,7 @@ std::vector<Answer> answers_of(std::vector<WhatIf> questions, const PlotOptions&
   const std::vector<Outcome> outcomes =
       predict_with_progress(questions.size(), options.jobs, [&](std::size_t i) -> Result {
         if (!questions[i].scenario) throw UsageError(questions[i].why_not);
-        Result result = predict(*questions[i].scenario, fidelity);
-        result.provenance.clear();
-        return result;
+        return predict(*questions[i].scenario, fidelity, Detail::numbers);
       });
   std::vector<Answer> answers;
   for (std::size_t i = 0; i < questions.size(); ++i) {
@@ -30,14 +28,14 @@ std::vector<Answer> answers_of(std::vector<WhatIf> questions, const PlotOptions&
 Explanation explanation_of(const PlotOptions& options, std::optional<Fidelity> wanted) {
   const Scenario scenario = load_scenario(options.file(), options.overrides);
   const Fidelity what_ifs = wanted ? *wanted : what_if_fidelity(scenario, options.fidelity);
-  Result result = predict(scenario, options.fidelity, Timeline::fill);
+  Result result = predict(scenario, options.fidelity, Detail::timeline);
   std::vector<WhatIf> changes = remedies(scenario, [&](const std::vector<std::string>& further) {
     std::vector<std::string> overrides = options.overrides;
     overrides.insert(overrides.end(), further.begin(), further.end());
     return load_scenario(options.file(), overrides);
   });
   std::optional<Result> unchanged;
-  if (what_ifs != options.fidelity) unchanged = predict(scenario, what_ifs);
+  if (what_ifs != options.fidelity) unchanged = predict(scenario, what_ifs, Detail::numbers);
   Explanation explanation =
       explain(scenario, std::move(result), answers_of(scaled_resources(scenario), options, what_ifs),
               answers_of(std::move(changes), options, what_ifs), std::move(unchanged));

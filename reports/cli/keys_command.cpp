@@ -8,6 +8,7 @@
 #include "reports/cli/options.hpp"
 #include "reports/keys_report.hpp"
 #include "reports/keys_schema.hpp"
+#include "reports/result_schema.hpp"
 
 namespace foretrain {
 
@@ -31,12 +32,14 @@ std::vector<std::string> names_in_catalogue(keys::Catalogue catalogue) {
 }
 
 std::string schema_of(const std::string& word) {
+  if (word == "result") return result_schema();
   std::vector<std::string> known;
   for (const keys::FileKind& file : keys::files()) {
     if (file.word == word) return keys_schema(file, names_in_catalogue);
     known.emplace_back(file.word);
   }
-  throw UsageError(fmt::format("--schema {}: files are {}", word, or_list(known)));
+  known.emplace_back("result");
+  throw UsageError(fmt::format("--schema {}: there are {}", word, or_list(known)));
 }
 
 }  // namespace
@@ -49,8 +52,8 @@ void add_keys(CLI::App& app, ExitStatus&) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("keys", "the keys that files may have: values, defaults, meanings");
   command->add_option("PREFIX", options->prefix, "only those below a key: plan, cluster.network, …");
-  command->add_option("--schema", options->schema, "JSON Schema for editors instead")
-      ->type_name("scenario|hardware|model|calibration|trainer");
+  command->add_option("--schema", options->schema, "JSON Schema instead")
+      ->type_name("scenario|hardware|model|calibration|trainer|result");
   command->add_flag("--json", options->json, "JSON for programs");
   command->add_flag("--markdown", options->markdown, "the page reports/docs/keys.md");
   command->callback([options] {

@@ -130,7 +130,7 @@ void Progress::advance_to(std::size_t done, std::size_t total) {
 namespace {
 
 StepTimeOf step_time_by(Fidelity fidelity) {
-  return [fidelity](const Scenario& scenario) { return predict(scenario, fidelity).time(); };
+  return [fidelity](const Scenario& scenario) { return predict(scenario, fidelity, Detail::numbers).time(); };
 }
 
 /// Found by estimate, and predicted as asked for.
@@ -158,9 +158,7 @@ Scenario planned_file(const std::string& file, const std::vector<std::string>& o
 Result predict_row(const Case& row, Fidelity fidelity) {
   Scenario scenario = planned_scenario(document_of(row), row.name, fidelity);
   scenario.name = row.name;  // the base's name would be the same for all rows
-  Result result = predict(scenario, fidelity);
-  result.provenance.clear();
-  return result;
+  return predict(scenario, fidelity, Detail::numbers);
 }
 
 std::vector<Outcome> predict_with_progress(std::size_t count, int jobs, const Predictor& predictor,

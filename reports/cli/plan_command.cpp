@@ -159,9 +159,8 @@ std::vector<RankedPlan> ranked(const std::vector<PlanCandidate>& candidates, con
   std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(candidates[i].space, candidates[i].point); });
   std::vector<Outcome> in_order = predict_with_progress(candidates.size(), options.jobs, [&](std::size_t i) {
     const PlanCandidate& candidate = candidates[order[i]];
-    Result result = predict(spaces[static_cast<std::size_t>(candidate.space)].read(candidate.point), options.fidelity);
-    result.provenance.clear();
-    return result;
+    return predict(spaces[static_cast<std::size_t>(candidate.space)].read(candidate.point), options.fidelity,
+                   Detail::numbers);
   });
   std::vector<Outcome> outcomes(candidates.size());
   for (std::size_t i = 0; i < order.size(); ++i) outcomes[order[i]] = std::move(in_order[i]);

@@ -155,7 +155,7 @@ ExitStatus run(const PlotOptions& shared, const BandwidthOptions& options) {
         const Outcome& one = *outcome++;
         auto& point = curve.points.emplace_back();
         if (one.result) {
-          point = BandwidthPoint{size, one.result->collective->time, one.result->collective->bus_bandwidth};
+          point = BandwidthPoint{size, one.result->collective()->time, one.result->collective()->bus_bandwidth};
         } else if (one.bad_input) {
           throw UsageError(one.error);
         } else {

@@ -38,8 +38,8 @@ ExitStatus run(const PlotOptions& options, bool rates) {
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (!outcomes[i].result) {
       warn(cases[i].name + ": " + outcomes[i].error);
-    } else if (outcomes[i].result->train) {
-      const TrainResult& train = *outcomes[i].result->train;
+    } else if (outcomes[i].result->train()) {
+      const TrainResult& train = *outcomes[i].result->train();
       bars.push_back(
           {cases[i].name, train.breakdown, rates ? fmt::format("{:.1f} samples/s", train.samples_per_second) : ""});
     } else {

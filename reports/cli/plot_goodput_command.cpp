@@ -14,7 +14,7 @@ GoodputFigure goodput_of(const PlotOptions& options) {
   GoodputFigure figure;
   for (const std::string& file : options.files) {
     Result result = predict(load_scenario(file, options.overrides), options.fidelity);
-    if (!result.train || !result.train->goodput || !result.train->goodput->intervals) {
+    if (!result.train() || !result.train()->goodput || !result.train()->goodput->intervals) {
       throw UsageError("plot goodput: " + file + " has no failures and checkpoints; state cluster.failures and " +
                        "workload.train.checkpoint");
     }

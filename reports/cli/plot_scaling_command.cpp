@@ -111,7 +111,7 @@ ScalingFigure predict_scaling(const PlotOptions& shared, const ScalingOptions& o
   }
   const std::vector<Prediction> points = points_of(shared, options, scenarios, tell);
   const std::vector<Outcome> outcomes = predict_with_progress(points.size(), shared.jobs, [&](std::size_t i) {
-    return predict(load_scenario(shared.files[points[i].file], points[i].overrides), shared.fidelity);
+    return predict(load_scenario(shared.files[points[i].file], points[i].overrides), shared.fidelity, Detail::numbers);
   });
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (outcomes[i].result) {

@@ -54,11 +54,11 @@ void add_parts(const std::vector<Outcome>& outcomes, SweepFigure& figure) {
     TimeCurve curve{std::string(name), {}};
     bool drawn = false;
     for (const Outcome& outcome : outcomes) {
-      if (!outcome.result || !outcome.result->train) {
+      if (!outcome.result || !outcome.result->train()) {
         curve.times.emplace_back();
         continue;
       }
-      const Breakdown& breakdown = outcome.result->train->breakdown;
+      const Breakdown& breakdown = outcome.result->train()->breakdown;
       curve.times.emplace_back(breakdown.*part);
       drawn = drawn || breakdown.*part > breakdown.total() * worth_drawing;
     }
@@ -94,7 +94,7 @@ SweepFigure predict_sweep(const PlotOptions& options) {
   }
   if (curves == 1) {
     const bool trains = std::any_of(outcomes.begin(), outcomes.end(),
-                                    [](const Outcome& outcome) { return outcome.result && outcome.result->train; });
+                                    [](const Outcome& outcome) { return outcome.result && outcome.result->train(); });
     if (trains) {
       add_parts(outcomes, figure);
     } else {

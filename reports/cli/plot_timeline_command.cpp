@@ -50,7 +50,7 @@ Seconds date(const std::string& option, const std::string& text) {
 
 ExitStatus run(const PlotOptions& shared, const TimelineOptions& options) {
   Result result =
-      predict(planned_file(shared.file(), shared.overrides, shared.fidelity), shared.fidelity, Timeline::fill);
+      predict(planned_file(shared.file(), shared.overrides, shared.fidelity), shared.fidelity, Detail::timeline);
   TimelineFigure timeline;
   timeline.title = result.scenario;
   timeline.entries = std::move(result.timeline);

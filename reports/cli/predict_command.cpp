@@ -3,7 +3,6 @@
 #include "model/base/csv.hpp"
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
-#include "model/job/calibrated_uncertainty.hpp"
 #include "model/scenario/cases.hpp"
 #include "model/scenario/load.hpp"
 #include "reports/cli/anchors.hpp"
@@ -12,7 +11,6 @@
 #include "reports/csv.hpp"
 #include "reports/json.hpp"
 #include "reports/measured/measured.hpp"
-#include "reports/settings.hpp"
 #include "reports/text.hpp"
 #include "sim/simulate.hpp"
 
@@ -43,13 +41,8 @@ std::vector<Outcome> predict_files(const PredictOptions& options) {
     runs = measured_runs(options.anchor, options.calibration, options.fidelity, options.jobs);
   }
   const Predictor predictor = [&](std::size_t i) {
-    const std::string name = std::filesystem::path(options.files[i]).stem().string();
-    const YamlNode document = scenario_document(options.files[i], overrides);
-    const Scenario scenario = planned_scenario(document, name, options.fidelity);
-    Result result = runs ? predict_beside(*runs, scenario, options.fidelity) : predict(scenario, options.fidelity);
-    if (!runs) set_calibrated_uncertainty(scenario, result);
-    result.settings = settings_of(scenario);
-    return result;
+    const Scenario scenario = planned_file(options.files[i], overrides, options.fidelity);
+    return runs ? predict_beside(*runs, scenario, options.fidelity) : predict(scenario, options.fidelity);
   };
   if (options.files.size() == 1) return {Outcome{predictor(0), "", false}};
   return predict_with_progress(options.files.size(), options.jobs, predictor);
@@ -100,7 +93,7 @@ ExitStatus run(const PredictOptions& options) {
   print_results(results, options);
   if (!options.strict) return status;
   for (const Result& result : results) {
-    if (!result.train || result.train->memory.fits()) continue;
+    if (!result.train() || result.train()->memory.fits()) continue;
     warn(result.scenario + ": does not fit into the memory of a GPU; `foretrain memory` says what would help");
     status = ExitStatus::prediction_failed;
   }

@@ -5,14 +5,12 @@
 #include <set>
 
 #include "model/base/error.hpp"
-#include "model/job/calibrated_uncertainty.hpp"
 #include "model/scenario/load.hpp"
 #include "reports/cli/sweep_merge.hpp"
 #include "reports/cli/sweep_table.hpp"
 #include "reports/cli/told.hpp"
 #include "reports/measured/measured.hpp"
 #include "reports/page/page.hpp"
-#include "reports/settings.hpp"
 
 namespace foretrain {
 
@@ -68,8 +66,6 @@ ScenarioPart scenario_part(const std::string& file, const ReportOptions& options
   PlotOptions varied = shared;
   varied.fidelity = options.what_ifs ? *options.what_ifs : what_if_fidelity(scenario, shared.fidelity);
   ScenarioPart part{.explanation = explanation_of(shared, varied.fidelity), .gpus = scenario.cluster.gpus()};
-  set_calibrated_uncertainty(scenario, part.explanation.result);
-  part.explanation.result.settings = settings_of(scenario);
   if (std::holds_alternative<TrainWorkload>(scenario.workload)) part.memory = memory_report(file, shared.overrides);
   part.scaling = scaling_part(varied, options, scenario);
   if (options.plan && std::holds_alternative<TrainWorkload>(scenario.workload)) part.plans = plan_report(varied);

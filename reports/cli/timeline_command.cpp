@@ -16,7 +16,7 @@ void run(const PlotOptions& options) {
                      "`foretrain plot timeline` draws an .svg");
   }
   const Result result =
-      predict(planned_file(options.file(), options.overrides, options.fidelity), options.fidelity, Timeline::fill);
+      predict(planned_file(options.file(), options.overrides, options.fidelity), options.fidelity, Detail::timeline);
   if (result.timeline.empty()) throw UsageError("timeline: a single operator has no timeline");
   const std::string trace = to_trace(result.scenario, result.timeline);
   write_file(options.output, packed ? gzip(trace) : trace);

@@ -26,7 +26,7 @@ struct Line {
 
 template <typename Cell>
 Line of_training(std::string name, Cell cell) {
-  return {std::move(name), [cell](const Result& r) { return r.train ? cell(*r.train) : std::string(); }};
+  return {std::move(name), [cell](const Result& r) { return r.train() ? cell(*r.train()) : std::string(); }};
 }
 
 std::vector<Line> lines() {
@@ -51,7 +51,8 @@ std::vector<Line> lines() {
   all.push_back(of_training("time to train", [](const TrainResult& t) {
     return t.time_to_train ? format_seconds(*t.time_to_train) : std::string();
   }));
-  all.push_back({"cost, USD", [](const Result& r) { return r.cost_usd ? format_count(*r.cost_usd) : std::string(); }});
+  all.push_back(of_training(
+      "cost, USD", [](const TrainResult& t) { return t.cost_usd ? format_count(*t.cost_usd) : std::string(); }));
   return all;
 }
 
@@ -104,9 +105,9 @@ std::vector<std::vector<std::string>> different_settings(const std::vector<Resul
 
 Speedup speedup_of(const Result& result, const Result& reference) {
   Speedup speedup;
-  const bool both = result.train && reference.train;
-  speedup.factor =
-      both ? result.train->samples_per_second / reference.train->samples_per_second : reference.time() / result.time();
+  const bool both = result.train() && reference.train();
+  speedup.factor = both ? result.train()->samples_per_second / reference.train()->samples_per_second
+                        : reference.time() / result.time();
   const auto spread = [](const Result& r) {
     return r.uncertainty_low > Seconds(0.0) ? 0.5 * std::log(r.uncertainty_high / r.uncertainty_low) : 0.0;
   };
@@ -145,8 +146,8 @@ std::string comparison_text(const std::vector<Result>& results) {
       const double one = times(speedup.low), other = times(speedup.high);
       sentence += fmt::format(" ({:.3g} to {:.3g})", std::min(one, other), std::max(one, other));
     }
-    if (results[i].train && first.train) {
-      const std::string why = causes(*results[i].train, *first.train);
+    if (results[i].train() && first.train()) {
+      const std::string why = causes(*results[i].train(), *first.train());
       if (!why.empty()) sentence += ". Of the time that a sample takes in [1]: " + why;
     }
     text += "  " + wrap(sentence + ".", page_width() - 2, 2) + "\n";

@@ -29,7 +29,7 @@ std::string largest_exposed(const TrainResult& train) {
 
 /// The decision tree: is the GPU idle, and why; if it is busy, with what.
 void diagnose(const Scenario& scenario, Explanation& e) {
-  const TrainResult& train = *e.result.train;
+  const TrainResult& train = *e.result.train();
   const Breakdown& b = train.breakdown;
   const auto ask = [&](std::string question, double share, double limit) {
     e.path.push_back({std::move(question), share, limit});
@@ -88,14 +88,14 @@ void diagnose(const Scenario& scenario, Explanation& e) {
 }
 
 double speed_of(const Result& result) {
-  return result.train ? result.train->samples_per_second : 1.0 / result.time().value();
+  return result.train() ? result.train()->samples_per_second : 1.0 / result.time().value();
 }
 
 }  // namespace
 
 void set_spread(Explanation& e, const Result& with_jitter) {
-  if (!with_jitter.train || !with_jitter.train->spread) return;
-  TrainResult::Spread& spread = e.spread.emplace(*with_jitter.train->spread);
+  if (!with_jitter.train() || !with_jitter.train()->spread) return;
+  TrainResult::Spread& spread = e.spread.emplace(*with_jitter.train()->spread);
   const double longer = e.result.time() / e.unchanged().time();
   for (Seconds* time : {&spread.p50, &spread.p90, &spread.p99}) *time *= longer;
 }
@@ -119,9 +119,9 @@ Explanation explain(const Scenario& scenario, Result result, std::vector<Answer>
     e.remedies.push_back(std::move(remedy));
   }
   std::ranges::stable_sort(e.remedies, std::ranges::greater{}, &Remedy::speedup);
-  if (e.result.train) diagnose(scenario, e);
-  e.critical_path = e.result.train ? chain_of_step(*e.result.train) : critical_path(e.result.timeline);
-  if (e.result.train) e.spread = e.result.train->spread;
+  if (e.result.train()) diagnose(scenario, e);
+  e.critical_path = e.result.train() ? chain_of_step(*e.result.train()) : critical_path(e.result.timeline);
+  if (e.result.train()) e.spread = e.result.train()->spread;
   return e;
 }
 

@@ -51,7 +51,7 @@ std::string what_ifs_text(const Explanation& e) {
 
 std::string spread_text(const Explanation& e) {
   if (!e.spread) return "";
-  const bool own = e.result.train && e.result.train->spread;
+  const bool own = e.result.train() && e.result.train()->spread;
   const std::string by = own ? "with the scenario's jitter"
                              : fmt::format("were devices to differ by {} and messages by {} from step to step",
                                            percent_text(usual_jitter.compute), percent_text(usual_jitter.network));
@@ -89,7 +89,7 @@ std::string sensitivity_text(const Explanation& e) {
 }
 
 std::string remedies_text(const Explanation& e) {
-  TextTable table("lrrl", {"change", "faster", e.result.train ? "step" : "time", "--set"});
+  TextTable table("lrrl", {"change", "faster", e.result.train() ? "step" : "time", "--set"});
   std::string same, worse, impossible;
   const auto add = [](std::string& list, const std::string& name) { list += (list.empty() ? "" : ", ") + name; };
   bool helps = false;
@@ -101,7 +101,7 @@ std::string remedies_text(const Explanation& e) {
     } else if (r.speedup < 1.0 + worth_telling) {
       add(same, r.name);
     } else {
-      const bool fits = !r.result->train || r.result->train->memory.fits();
+      const bool fits = !r.result->train() || r.result->train()->memory.fits();
       table.add_row({r.name, signed_percent(r.speedup - 1.0),
                      format_seconds(r.result->time()) + (fits ? "" : ", does not fit"), sets_of(r)});
       helps = true;
@@ -118,31 +118,33 @@ std::string remedies_text(const Explanation& e) {
 
 /// Servers against rings, where both were predicted.
 std::string servers_text(const Explanation& e) {
-  const Result* servers = nullptr;
-  const Result* ring = nullptr;
+  const TrainResult* servers = nullptr;
+  const TrainResult* ring = nullptr;
   const auto look_at = [&](const Result& result, bool is_ring) {
-    if (result.parameter_server && servers == nullptr) servers = &result;
-    if (!result.parameter_server && is_ring) ring = &result;
+    const TrainResult* train = result.train();
+    if (train == nullptr) return;
+    if (train->parameter_server && servers == nullptr) servers = train;
+    if (!train->parameter_server && is_ring) ring = train;
   };
   look_at(e.unchanged(), true);
   for (const Remedy& r : e.remedies) {
     if (r.result) look_at(*r.result, r.name == "synchronisation by ring");
   }
-  if (servers == nullptr || ring == nullptr || !ring->train) return "";
+  if (servers == nullptr || ring == nullptr) return "";
   const ParameterServerResult& of = *servers->parameter_server;
   const Seconds bound = std::max({of.compute_bound, of.link_bound, of.server_bound});
   const char* by = bound == of.compute_bound ? "the workers' computing"
                    : bound == of.link_bound  ? "the servers' links"
                                              : "adding up on the servers";
-  const bool faster = servers->train->samples_per_second > ring->train->samples_per_second;
+  const bool faster = servers->samples_per_second > ring->samples_per_second;
   const std::string text = fmt::format(
       "{} parameter servers are {} than {}: {} samples/s against {}. Alone, computing would take {}, the servers' "
       "busiest "
       "link {}, adding up {}: the pace is set by {}. Without servers {} of communication is exposed.",
-      of.servers, faster ? "faster" : "slower", ring == &e.unchanged() ? "what the scenario does" : "a ring",
-      format_count(servers->train->samples_per_second), format_count(ring->train->samples_per_second),
+      of.servers, faster ? "faster" : "slower", ring == e.unchanged().train() ? "what the scenario does" : "a ring",
+      format_count(servers->samples_per_second), format_count(ring->samples_per_second),
       format_seconds(of.compute_bound), format_seconds(of.link_bound), format_seconds(of.server_bound), by,
-      format_seconds(ring->train->breakdown.exposed_communication));
+      format_seconds(ring->breakdown.exposed_communication));
   return "\nParameter servers\n  " + wrap(text, page_width() - 2, 2) + "\n";
 }
 
@@ -151,8 +153,8 @@ std::string servers_text(const Explanation& e) {
 std::string to_text(const Explanation& e) {
   std::string head =
       fmt::format("{}  [{}]: {}", e.result.scenario, name(e.result.fidelity), format_seconds(e.result.time()));
-  if (e.result.train) head += fmt::format(", {} samples/s", format_count(e.result.train->samples_per_second));
-  const std::string failures = e.result.train ? goodput_section(*e.result.train) : "";
+  if (e.result.train()) head += fmt::format(", {} samples/s", format_count(e.result.train()->samples_per_second));
+  const std::string failures = e.result.train() ? goodput_section(*e.result.train()) : "";
   return head + "\n" + diagnosis_text(e) + path_text(e) + what_ifs_text(e) + spread_text(e) + sensitivity_text(e) +
          remedies_text(e) + servers_text(e) + failures;
 }
@@ -163,7 +165,7 @@ std::string to_json(const Explanation& e) {
   json["scenario"] = e.result.scenario;
   json["fidelity"] = name(e.result.fidelity);
   json["time_s"] = e.result.time().value();
-  if (e.result.train) json["samples_per_second"] = e.result.train->samples_per_second;
+  if (e.result.train()) json["samples_per_second"] = e.result.train()->samples_per_second;
   if (e.estimate) json["what_ifs"] = {{"fidelity", name(e.estimate->fidelity)}, {"time_s", e.estimate->time().value()}};
   json["bottleneck"] = e.bottleneck;
   json["advice"] = e.advice;
@@ -193,7 +195,7 @@ std::string to_json(const Explanation& e) {
     if (r.result) {
       one["speedup"] = r.speedup;
       one["time_s"] = r.result->time().value();
-      one["fits"] = !r.result->train || r.result->train->memory.fits();
+      one["fits"] = !r.result->train() || r.result->train()->memory.fits();
     } else {
       one["why_not"] = r.why_not;
     }

@@ -18,7 +18,7 @@ double by_formula(const TrainResult& train, int every) {
 }
 
 Panel panel_of(const Result& result) {
-  const TrainResult& train = *result.train;
+  const TrainResult& train = *result.train();
   const IntervalSearch& search = *train.goodput->intervals;
   Panel panel{.title = result.scenario, .width = 420, .height = 280};
   panel.x = {.name = "steps between checkpoints", .logarithmic = true};
@@ -56,7 +56,7 @@ Panel panel_of(const Result& result) {
 std::string to_text(const GoodputFigure& figure) {
   std::string text;
   for (const Result& result : figure.trainings) {
-    const TrainResult& train = *result.train;
+    const TrainResult& train = *result.train();
     TextTable table("rrrr", {"steps", "worked between", "simulated", "Daly's formula"});
     for (const IntervalChoice& tried : train.goodput->intervals->tried) {
       table.add_row({std::to_string(tried.every), format_seconds(tried.every * train.step_time),

@@ -53,7 +53,7 @@ PredictedStep predicted_step(const ImportInput& input) {
   }
   const std::unique_ptr<Job> job = make_job(scenario, input.fidelity, Recipes::kept);
   const Result result = result_of(*job, executor_of(*job, input.fidelity));
-  PredictedStep step{scenario.name, {}, result.train->step_time, result.train->breakdown.exposed_communication};
+  PredictedStep step{scenario.name, {}, result.train()->step_time, result.train()->breakdown.exposed_communication};
   for (const Task& task : job->graph().tasks()) {
     const Block& block = job->graph().blocks()[static_cast<std::size_t>(task.block)];
     const Resource& resource = job->graph().resources()[static_cast<std::size_t>(task.resource)];
@@ -65,7 +65,7 @@ PredictedStep predicted_step(const ImportInput& input) {
       step.kernels[kind] += priced->predicted * static_cast<double>(priced->count);
     }
   }
-  for (const auto& [name, time] : result.train->communication) step.kernels[KernelKind::communication] += time.total;
+  for (const auto& [name, time] : result.train()->communication) step.kernels[KernelKind::communication] += time.total;
   return step;
 }
 

@@ -25,11 +25,11 @@ double deviation_of(const Result& result) {
   return 0.5 * std::log(result.uncertainty_high / result.uncertainty_low) / nine_of_ten_normal;
 }
 
-double waiting_share(const Result& result) { return result.train->breakdown.exposed_communication / result.time(); }
+double waiting_share(const Result& result) { return result.train()->breakdown.exposed_communication / result.time(); }
 
 /// Everything that is waiting by `factor`; the step grows by as much, and with it what follows from it.
 void scale_waiting(Result& result, double factor) {
-  TrainResult& train = *result.train;
+  TrainResult& train = *result.train();
   const Seconds more = train.breakdown.exposed_communication * (factor - 1.0);
   const double longer = (train.step_time + more) / train.step_time;
   const Breakdown parts = train.breakdown;
@@ -39,9 +39,9 @@ void scale_waiting(Result& result, double factor) {
     time.exposed *= factor;
   }
   result = stretched(std::move(result), longer);
-  result.train->breakdown = parts;
-  result.train->breakdown.exposed_communication += more;
-  result.train->communication = std::move(communication);
+  result.train()->breakdown = parts;
+  result.train()->breakdown.exposed_communication += more;
+  result.train()->communication = std::move(communication);
 }
 
 }  // namespace
@@ -80,7 +80,8 @@ std::string anchor_text(const Anchor& anchor) {
 }
 
 AnchorRun anchor_run(const Case& row, const Result& result) {
-  if (!result.train) throw UsageError(row.where.text() + ": only training steps are anchored by the steps of a model");
+  if (!result.train())
+    throw UsageError(row.where.text() + ": only training steps are anchored by the steps of a model");
   AnchorRun run{time_factor(compare(row, result)), waiting_share(result), 0.0};
   if (const auto stated = row.replay.find("spread"); stated != row.replay.end()) {
     try {
@@ -119,7 +120,7 @@ Scenario computing_slower(Scenario scenario, double factor) {
 }
 
 Result anchored(Result result, const Anchor& anchor, const std::string& source) {
-  if (!result.train) throw UsageError(result.scenario + ": no training step, which alone steps of a model anchor");
+  if (!result.train()) throw UsageError(result.scenario + ": no training step, which alone steps of a model anchor");
   const double stated = deviation_of(result);
   scale_waiting(result, anchor.network);
   const double waiting = waiting_share(result);

@@ -24,6 +24,20 @@ void scale(TrainResult& train, double factor) {
     time.exposed *= factor;
   }
   if (train.time_to_train) *train.time_to_train *= factor;
+  if (train.cost_usd) *train.cost_usd *= factor;
+}
+
+void scale(CollectiveResult& collective, double factor) {
+  collective.time *= factor;
+  collective.algorithm_bandwidth /= factor;
+  collective.bus_bandwidth /= factor;
+}
+
+void scale(OperatorResult& op, double factor) { op.time *= factor; }
+
+void scale(TasksResult& tasks, double factor) {
+  tasks.time *= factor;
+  for (auto& [id, finish] : tasks.finish) finish *= factor;
 }
 
 }  // namespace
@@ -35,8 +49,8 @@ bool is_rate(const std::string& quantity) {
 
 std::optional<double> predicted_value(const Result& result, MeasuredQuantity quantity) {
   const auto of_train = [&](auto value) -> std::optional<double> {
-    if (!result.train) return std::nullopt;
-    return value(*result.train);
+    if (!result.train()) return std::nullopt;
+    return value(*result.train());
   };
   switch (quantity) {
     case MeasuredQuantity::step_time:
@@ -48,10 +62,10 @@ std::optional<double> predicted_value(const Result& result, MeasuredQuantity qua
     case MeasuredQuantity::memory_per_gpu:
       return of_train([](const TrainResult& t) { return t.memory.total().value(); });
     case MeasuredQuantity::time:
-      return result.train ? std::nullopt : std::optional(result.time().value());
+      return result.train() ? std::nullopt : std::optional(result.time().value());
     case MeasuredQuantity::bus_bandwidth:
-      if (!result.collective) return std::nullopt;
-      return result.collective->bus_bandwidth.value();
+      if (!result.collective()) return std::nullopt;
+      return result.collective()->bus_bandwidth.value();
   }
   return std::nullopt;
 }
@@ -96,18 +110,7 @@ double time_factor(const std::vector<Comparison>& comparisons) {
 }
 
 Result stretched(Result result, double factor) {
-  if (result.train) scale(*result.train, factor);
-  if (result.collective) {
-    result.collective->time *= factor;
-    result.collective->algorithm_bandwidth /= factor;
-    result.collective->bus_bandwidth /= factor;
-  }
-  if (result.op) result.op->time *= factor;
-  if (result.tasks) {
-    result.tasks->time *= factor;
-    for (auto& [id, finish] : result.tasks->finish) finish *= factor;
-  }
-  if (result.cost_usd) *result.cost_usd *= factor;
+  std::visit([factor](auto& work) { scale(work, factor); }, result.work);
   result.uncertainty_low *= factor;
   result.uncertainty_high *= factor;
   for (TimelineEntry& entry : result.timeline) {

@@ -12,7 +12,6 @@
 
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"
-#include "model/job/calibrated_uncertainty.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/load.hpp"
 #include "reports/cli/options.hpp"
@@ -22,7 +21,6 @@
 #include "reports/json.hpp"
 #include "reports/print/names.hpp"
 #include "reports/python/captured_command.hpp"
-#include "reports/settings.hpp"
 #include "reports/text.hpp"
 #include "sim/simulate.hpp"
 
@@ -66,11 +64,7 @@ std::pair<std::string, std::string> predict_file(const std::string& file, const 
                                                  const std::string& fidelity_word) {
   const Computing computing;
   const Fidelity fidelity = fidelity_of(fidelity_word);
-  const YamlNode document = scenario_document(file, overrides);
-  const Scenario scenario = planned_scenario(document, std::filesystem::path(file).stem().string(), fidelity);
-  Result result = predict(scenario, fidelity);
-  set_calibrated_uncertainty(scenario, result);
-  result.settings = settings_of(scenario);
+  const Result result = predict(planned_file(file, overrides, fidelity), fidelity);
   return {to_json(result), to_text(result, {})};
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every file of the catalogue against the schema of its kind, as editors check it.
+"""Every file of the catalogue against the schema of its kind, as editors check it; results against theirs.
 
 check_schemas.py FORETRAIN
 """
@@ -44,6 +44,18 @@ def best_complaint(error):
     return f"{'.'.join(map(str, error.absolute_path))}: {error.message[:200]}"
 
 
+def check_results():
+    said = [subprocess.run([sys.argv[1], *command], check=True, capture_output=True, text=True).stdout
+            for command in (["keys", "--schema", "result"],
+                            ["predict", "gpt2-xl-dgx-a100", "servers-jitter", "sync-ring-4", "hierarchy-l1", "execution-mlp",
+                             "--fidelity", "estimate", "--json"])]
+    schema, results = map(json.loads, said)
+    jsonschema.Draft7Validator.check_schema(schema)
+    complaints = [best_complaint(error) for result in results for error in jsonschema.Draft7Validator(schema).iter_errors(result)]
+    print("\n".join([*complaints, f"result: {len(results)} results"]))
+    return len(complaints)
+
+
 def main():
     failed = 0
     for kind, patterns in FILES.items():
@@ -60,7 +72,7 @@ def main():
             print(f"{kind}: the schema takes what is wrong")
             failed += 1
         print(f"{kind}: {len(files)} files")
-    return 1 if failed else 0
+    return 1 if failed + check_results() else 0
 
 
 if __name__ == "__main__":

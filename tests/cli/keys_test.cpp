@@ -100,7 +100,7 @@ TEST_CASE("Schemas know keys, words and names") {
        {"\"additionalProperties\": false", "\"llama3-70b\"", "\"adamw\"", "#/definitions/training"}) {
     CHECK_THAT(scenario.output, Catch::Contains(part));
   }
-  for (const char* file : {"hardware", "model", "calibration", "trainer"}) {
+  for (const char* file : {"hardware", "model", "calibration", "trainer", "result"}) {
     CHECK(run_program({"keys", "--schema", file}).status == 0);
   }
   CHECK(run_program({"keys", "--schema", "recipe"}).status == 2);

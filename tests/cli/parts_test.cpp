@@ -23,7 +23,7 @@ using Values = std::vector<std::string>;
 Result result_named(const std::string& name) {
   Result result;
   result.scenario = name;
-  result.tasks = {Seconds(1.0), {}};
+  result.work = TasksResult{Seconds(1.0), {}};
   return result;
 }
 

@@ -72,7 +72,7 @@ TEST_CASE("a rank is busy for as long as it is predicted to compute, and exchang
     CHECK(plan.elements == mlp_numbers);
     for (const std::vector<StepTask>& tasks : plan.tasks) {
       CHECK(exchanged(tasks) == mlp_numbers);
-      const Seconds computes = predicted.time() - predicted.train->breakdown.exposed_communication;
+      const Seconds computes = predicted.time() - predicted.train()->breakdown.exposed_communication;
       CHECK(busy_seconds(tasks) == Approx(computes.value()).epsilon(0.03));
     }
   }

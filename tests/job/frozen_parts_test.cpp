@@ -113,7 +113,7 @@ TEST_CASE("replicas with longer samples are waited for, once a step or in every 
     together.slowest_replica = Seconds(0.0);
     const Seconds waited = test::uncontended_times(built->step).end - test::uncontended_times(together).end;
     CHECK(waited.value() == Approx(built->step.slowest_replica.value()));
-    const TrainResult result = *estimate(built->scenario).train;
+    const TrainResult result = *estimate(built->scenario).train();
     CHECK(result.breakdown.total().value() == Approx(result.step_time.value()));
     CHECK(result.communication.at("waiting for the slowest replica").exposed == built->step.slowest_replica);
   }
@@ -125,7 +125,7 @@ TEST_CASE("a language model alone: adapters, frozen parts and lengths") {
         "cluster: { node: dgx-a100-80gb, nodes: 1 }\nworkload: { train: { model: llama2-7b, global_batch: 64, " +
             train + " } }\nplan: { data: 8 }\n",
         "test.yaml");
-    return *estimate(scenario).train;
+    return *estimate(scenario).train();
   };
   const TrainResult whole = predicted("micro_batch: 1, recompute: full");
   const TrainResult adapted =

@@ -27,7 +27,7 @@ Drawn drawn(const char* name, double longer) {
     return execution;
   };
   const Result result = job->read(execute(job->graph()), execute);
-  return {result.train->spread.value(), runs};
+  return {result.train()->spread.value(), runs};
 }
 
 }  // namespace
@@ -67,8 +67,8 @@ TEST_CASE("Throttling lasts through a step: a share of all steps takes as long a
   // each of these is as long as if all were.
   const double share = (throttled.time() - plain.time()) / (all.time() - plain.time());
   CHECK(share == Approx(6.0 / 40.0).margin(0.001));
-  CHECK(throttled.train->spread->p50 == plain.train->spread->p50);
-  CHECK(throttled.train->spread->p99.value() == Approx(all.time().value()));
+  CHECK(throttled.train()->spread->p50 == plain.train()->spread->p50);
+  CHECK(throttled.train()->spread->p99.value() == Approx(all.time().value()));
 }
 
 TEST_CASE("What a node's devices share makes a step longer than it is, but less than factors of each device's own") {

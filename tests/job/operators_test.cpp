@@ -12,7 +12,7 @@ namespace {
 OperatorResult result_of(const std::string& op) {
   return *estimate(load_scenario_text("cluster: { node: dgx-a100-80gb }\nworkload: { operator: " + op + " }\n",
                                       "operator.yaml"))
-              .op;
+              .op();
 }
 
 }  // namespace
@@ -36,7 +36,8 @@ TEST_CASE("groups of neighbouring ranks stay inside their machines, strided ones
                                        "workload: { collective: { operation: all_reduce, size: 1 GB, " +
                                            ranks + " } }\n",
                                        "groups.yaml"))
-        .collective->time.value();
+        .collective()
+        ->time.value();
   };
   const double one_machine = time("ranks: 8");
   CHECK(time("ranks: 16, groups: 2") == Approx(one_machine));

@@ -7,7 +7,7 @@ using namespace foretrain;
 
 TEST_CASE("what sticks out of the passes is shared out between pushes and pulls") {
   // Most of both is hidden behind the backward and the next forward pass; as many bytes go there as back.
-  const TrainResult train = *estimate(load_scenario("servers-sharded-servers")).train;
+  const TrainResult train = *estimate(load_scenario("servers-sharded-servers")).train();
   const Seconds exposed = train.breakdown.exposed_communication;
   const CommunicationTime push = train.communication.at("gradient push"), pull = train.communication.at("weight pull");
   REQUIRE(exposed > Seconds(0.0));

@@ -128,13 +128,13 @@ bool says(const Result& result, const std::string& key) {
 
 TEST_CASE("no key of a plan or a training is passed over in silence, and none is called idle that is not") {
   for (const Asked& one : asked()) {
-    const Numbers before(*answer(one, {})->train);
+    const Numbers before(*answer(one, {})->train());
     for (const Stated& row : stated) {
       CAPTURE(one.name, row.key);
       bool heeded = std::ranges::find(one.same, row.key) != one.same.end();
       for (const std::string& value : row.values) {
         const std::optional<Result> result = answer(one, {fmt::format("{}={}", row.key, value)});
-        const bool same = result && before.same_as(Numbers(*result->train));
+        const bool same = result && before.same_as(Numbers(*result->train()));
         CAPTURE(value);
         if (result && says(*result, row.key)) CHECK(same);
         heeded = heeded || !same || says(*result, row.key);

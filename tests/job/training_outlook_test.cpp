@@ -15,33 +15,33 @@ Result estimated(const std::string& run, const std::vector<std::string>& overrid
   return estimate(load_scenario(run, overrides));
 }
 
-double goodput_of(const Result& result) { return result.train->goodput->simulated.shares.useful; }
+double goodput_of(const Result& result) { return result.train()->goodput->simulated.shares.useful; }
 
 }  // namespace
 
 TEST_CASE("a synchronous job of 512 GPUs is where Young and Daly are right") {
   const Result result = estimated("failures-waiting-for-checkpoints");
-  const TrainResult::Goodput& goodput = *result.train->goodput;
+  const TrainResult::Goodput& goodput = *result.train()->goodput;
   // 64 machines of which each fails once in 3,690 hours.
   CHECK(goodput.mtbf.value() == Approx(3690.0 * 3600.0 / 64.0));
   CHECK(goodput.blocked.value() ==
-        Approx((result.train->checkpoints->copy + result.train->checkpoints->write).value()));
+        Approx((result.train()->checkpoints->copy + result.train()->checkpoints->write).value()));
   CHECK(goodput_of(result) == Approx(goodput.by_daly).epsilon(0.02));
   CHECK(goodput.intervals->best.goodput == Approx(goodput.intervals->daly->goodput).epsilon(0.005));
   // The interval that was asked for as the best is taken.
   CHECK(goodput.every == goodput.intervals->best.every);
-  CHECK(result.train->checkpoints->every == goodput.every);
+  CHECK(result.train()->checkpoints->every == goodput.every);
   // Time to train is the mean of trainings that meet failures.
-  CHECK(result.train->time_to_train->value() == Approx(goodput.simulated.mean.value()));
+  CHECK(result.train()->time_to_train->value() == Approx(goodput.simulated.mean.value()));
 }
 
 TEST_CASE("memory of the next machine saves oftener, and a new machine fetches its state from there") {
   const Result stored = estimated("failures-waiting-for-checkpoints"),
                kept = estimated("failures-checkpoints-in-memory");
   CHECK(goodput_of(kept) > goodput_of(stored));
-  CHECK(kept.train->goodput->every < stored.train->goodput->every);
-  CHECK(*kept.train->time_to_train < *stored.train->time_to_train);
-  CHECK(kept.train->goodput->recovery < stored.train->goodput->recovery);
+  CHECK(kept.train()->goodput->every < stored.train()->goodput->every);
+  CHECK(*kept.train()->time_to_train < *stored.train()->time_to_train);
+  CHECK(kept.train()->goodput->recovery < stored.train()->goodput->recovery);
 }
 
 TEST_CASE("after a failure the state is read from storage and passed on to the replicas that read other parts") {
@@ -49,7 +49,7 @@ TEST_CASE("after a failure the state is read from storage and passed on to the r
   CheckpointCost cost;
   cost.read = Seconds(100.0);
   cost.spread = Seconds(40.0);
-  const Lifetime life = lifetime_of(scenario, *estimate(scenario).train, cost, {});
+  const Lifetime life = lifetime_of(scenario, *estimate(scenario).train(), cost, {});
   const Recovery& recovery = *std::get<TrainWorkload>(scenario.workload).recovery;
   REQUIRE_FALSE(life.interruptions.empty());
   for (const Interruption& failure : life.interruptions) {
@@ -59,46 +59,46 @@ TEST_CASE("after a failure the state is read from storage and passed on to the r
 }
 
 TEST_CASE("without machines to spare repairs are most of what is lost") {
-  const LifetimeShares shares = estimated("failures-no-spare-machines").train->goodput->simulated.shares;
+  const LifetimeShares shares = estimated("failures-no-spare-machines").train()->goodput->simulated.shares;
   CHECK(shares.machines > 0.2);
   CHECK(shares.machines > 10.0 * (shares.lost + shares.restarts));
   CHECK(shares.stragglers > 0.0);
   const Result spared = estimated("failures-no-spare-machines", {"workload.train.recovery.spares=4"});
-  CHECK(spared.train->goodput->simulated.shares.machines < 0.01);
+  CHECK(spared.train()->goodput->simulated.shares.machines < 0.01);
 }
 
 TEST_CASE("a lost server: held twice it costs every step, read from a checkpoint what was done since then") {
   const Result twice = estimated("failures-server-replicated"), read = estimated("failures-server-checkpointed");
-  CHECK(twice.train->goodput->simulated.shares.lost == 0.0);
-  CHECK(twice.train->goodput->simulated.shares.checkpoints > 0.0);
-  CHECK_FALSE(twice.train->goodput->intervals);
+  CHECK(twice.train()->goodput->simulated.shares.lost == 0.0);
+  CHECK(twice.train()->goodput->simulated.shares.checkpoints > 0.0);
+  CHECK_FALSE(twice.train()->goodput->intervals);
   const Result rarely = estimated("failures-server-checkpointed", {"workload.train.checkpoint.every=10000"});
-  CHECK(rarely.train->goodput->simulated.shares.lost > read.train->goodput->simulated.shares.lost);
+  CHECK(rarely.train()->goodput->simulated.shares.lost > read.train()->goodput->simulated.shares.lost);
   // Asynchronous workers go on while another one is started, and lose a server's share of the work alone.
   const Result apart = estimated("failures-server-checkpointed",
                                  {"workload.train.checkpoint.every=10000", "plan.sync.consistency=asynchronous"});
-  CHECK(apart.train->goodput->simulated.shares.lost < 0.6 * rarely.train->goodput->simulated.shares.lost);
+  CHECK(apart.train()->goodput->simulated.shares.lost < 0.6 * rarely.train()->goodput->simulated.shares.lost);
 }
 
 TEST_CASE("days, money and electricity come with their uncertainty, and include failures") {
   const std::vector<std::string> asked = {"cluster.price=2 USD/GPU/hour",
                                           "cluster.energy={ grid: 100 g/kWh, pue: 1.25, machine: 6.5 kW }"};
   const Result result = estimated("failures-waiting-for-checkpoints", asked);
-  const TrainResult::Bill& bill = *result.train->bill;
-  const Seconds time = *result.train->time_to_train;
-  CHECK(*result.cost_usd == Approx(2.0 * 512 * time.value() / 3600.0));
+  const TrainResult::Bill& bill = *result.train()->bill;
+  const Seconds time = *result.train()->time_to_train;
+  CHECK(*result.train()->cost_usd == Approx(2.0 * 512 * time.value() / 3600.0));
   CHECK(bill.shortest < time);
   CHECK(bill.longest > time);
-  CHECK(*bill.usd_high / *result.cost_usd == Approx(bill.longest / time));
+  CHECK(*bill.usd_high / *result.train()->cost_usd == Approx(bill.longest / time));
   // The step's own interval is all but the failures' part.
-  CHECK(bill.longest / time >= result.uncertainty_high / result.train->step_time);
+  CHECK(bill.longest / time >= result.uncertainty_high / result.train()->step_time);
   // Both intervals, of the step and of failures, as independent spreads on a logarithmic scale.
-  const LifetimeResult& lengths = result.train->goodput->simulated;
-  const double of_step = std::log(result.train->step_time / result.uncertainty_low);
+  const LifetimeResult& lengths = result.train()->goodput->simulated;
+  const double of_step = std::log(result.train()->step_time / result.uncertainty_low);
   CHECK(std::log(time / bill.shortest) == Approx(std::hypot(of_step, std::log(lengths.mean / lengths.p5))));
   // Boards of 400 W at a quarter when idle, 3.3 kW beside them, a quarter more for the building.
-  const Breakdown& parts = result.train->breakdown;
-  const double busy = goodput_of(result) * ((parts.compute + parts.optimizer) / result.train->step_time);
+  const Breakdown& parts = result.train()->breakdown;
+  const double busy = goodput_of(result) * ((parts.compute + parts.optimizer) / result.train()->step_time);
   const double watts = 1.25 * (512 * 400.0 * (0.25 + 0.75 * busy) + 64 * 3300.0);
   CHECK(*bill.watts == Approx(watts));
   CHECK(*bill.kwh == Approx(watts * time.value() / 3.6e6));
@@ -107,7 +107,7 @@ TEST_CASE("days, money and electricity come with their uncertainty, and include 
 
 TEST_CASE("the failures that were counted on 16,384 GPUs in 54 days") {
   const Result result = estimated("failures-goodput-llama3-405b");
-  const TrainResult::Goodput& goodput = *result.train->goodput;
+  const TrainResult::Goodput& goodput = *result.train()->goodput;
   // 419 in 54 days are one in 3.09 hours.
   CHECK(goodput.mtbf.value() == Approx(54.0 * 86400.0 / 419.0).epsilon(0.002));
   CHECK(goodput_of(result) > 0.9);
@@ -123,11 +123,11 @@ TEST_CASE("An MFU above 100 % says why") {
   };
   // VGG is convolutions of 3 x 3, of which Winograd's algorithm in tiles of 4 x 4 needs a quarter: fp32 alone has it.
   const Result winograd = result("vgg-16", "fp32");
-  CHECK(winograd.train->mfu > 1.0);
+  CHECK(winograd.train()->mfu > 1.0);
   REQUIRE(winograd.warnings.size() == 1);
   CHECK(winograd.warnings.front().find("Winograd's algorithm and Fourier transforms need up to 4.0 times fewer") !=
         std::string::npos);
   const Result plain = result("vgg-16", "fp16");
-  CHECK(plain.train->mfu < 1.0);
+  CHECK(plain.train()->mfu < 1.0);
   CHECK(plain.warnings.empty());
 }

@@ -22,7 +22,7 @@ workload: { train: { model: llama3-8b, global_batch: 128, recompute: full } }
 
 TrainResult step(const std::string& zero, std::vector<std::string> overrides = {}) {
   overrides.push_back("plan.zero=" + zero);
-  return *estimate(load_scenario_text(text, "zero.yaml", overrides)).train;
+  return *estimate(load_scenario_text(text, "zero.yaml", overrides)).train();
 }
 
 /// What reading it complains about; nothing where it does not.
@@ -93,12 +93,14 @@ TEST_CASE("Over plans: kept is ZeRO-1 in time and memory, scattered never faster
 }
 
 TEST_CASE("What nobody says is scattered, and the answer says that it was assumed") {
-  const Result result = estimate(load_scenario_text(text, "zero.yaml", {"plan.zero=2"}));
-  const auto trait = std::ranges::find(result.traits, "plan.zero.gradients", &Trait::key);
-  REQUIRE(trait != result.traits.end());
+  const Scenario scenario = load_scenario_text(text, "zero.yaml", {"plan.zero=2"});
+  Result result = estimate(scenario);
+  finish(scenario, Detail::whole, result);
+  const auto trait = std::ranges::find(result.train()->traits, "plan.zero.gradients", &Trait::key);
+  REQUIRE(trait != result.train()->traits.end());
   CHECK(trait->value == "scattered");
   CHECK(trait->from == Trait::From::assumed);
-  CHECK(result.train->step_time == step(every_pass).step_time);
+  CHECK(result.train()->step_time == step(every_pass).step_time);
   CHECK(step("2", {"plan.trainer=megatron"}).memory.gradients == step("1", {"plan.trainer=megatron"}).memory.gradients);
   CHECK(step("2", {"plan.trainer=deepspeed"}).memory.gradients <
         step("1", {"plan.trainer=deepspeed"}).memory.gradients);

@@ -60,7 +60,7 @@ std::optional<Beside> beside_best(const Case& row) {
     if (!known.contains(key)) known[key] = best_plan(spaces);
     if (known[key].step == Seconds::infinity()) return std::nullopt;
     const Result result = predict(scenario, Fidelity::flows);
-    return Beside{result.time(), result.train->memory.fits(), known[key]};
+    return Beside{result.time(), result.train()->memory.fits(), known[key]};
   } catch (const ScenarioError&) {
   } catch (const UsageError&) {
   }

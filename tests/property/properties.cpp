@@ -399,7 +399,7 @@ Violation automatic_is_not_slower_than_named(const Settings& settings) {
 Violation parts_add_up(const Settings& settings) {
   const Scenario scenario = scenario_of(settings);
   for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
-    const TrainResult result = *predict(scenario, fidelity).train;
+    const TrainResult result = *predict(scenario, fidelity).train();
     const Breakdown& parts = result.breakdown;
     if (differ(parts.total(), result.step_time)) return compared(result.step_time, parts.total(), "step -> breakdown");
     for (const Seconds part : {parts.compute, parts.exposed_communication, parts.pipeline_bubble, parts.data_stall,
@@ -419,7 +419,7 @@ Violation parts_add_up(const Settings& settings) {
 }
 
 Violation memory_follows_zero_and_batch(const Settings& settings) {
-  const auto memory = [](const Settings& of) { return estimate(scenario_of(of)).train->memory.total(); };
+  const auto memory = [](const Settings& of) { return estimate(scenario_of(of)).train()->memory.total(); };
   const Bytes own = memory(settings);
   const auto batch = settings.find("workload.train.micro_batch");
   const auto global = settings.find("workload.train.global_batch");

@@ -118,8 +118,8 @@ TEST_CASE("predict, explain, JSON and the timeline attribute a step's time alike
       continue;  // a plan that there is not
     }
     INFO(drawn.text);
-    const Result result = predict(scenario, draw % 2 == 0 ? Fidelity::estimate : Fidelity::flows, Timeline::fill);
-    const TrainResult& train = *result.train;
+    const Result result = predict(scenario, draw % 2 == 0 ? Fidelity::estimate : Fidelity::flows, Detail::timeline);
+    const TrainResult& train = *result.train();
     ++predicted;
 
     // The table's exposed times are the breakdown's, and nothing is exposed for longer than it takes.
@@ -178,7 +178,7 @@ plan: { tensor: 8, sequence_parallel: true, sync: { overlap: true } }
 )";
 
 Result over_nodes(const std::vector<std::string>& changes = {}) {
-  return predict(load_scenario_text(tensor_over_nodes, "tensor.yaml", changes), Fidelity::estimate, Timeline::fill);
+  return predict(load_scenario_text(tensor_over_nodes, "tensor.yaml", changes), Fidelity::estimate, Detail::timeline);
 }
 
 }  // namespace
@@ -199,13 +199,13 @@ TEST_CASE("a timeline draws collectives inside layers in every micro-batch, as l
   }
   double all = 0.0;
   for (const auto& [micro_batch, time] : by_micro_batch) all += time;
-  CHECK(all == Approx(result.train->communication.at(inside_layers).total.value()));
+  CHECK(all == Approx(result.train()->communication.at(inside_layers).total.value()));
 }
 
 TEST_CASE("hidden collectives count in a table's total") {
   // Chunks behind products hide the collectives; there are as many as without them, of the same bytes.
-  const CommunicationTime plain = over_nodes().train->communication.at(inside_layers);
-  const CommunicationTime behind = over_nodes({"plan.tensor_overlap=true"}).train->communication.at(inside_layers);
+  const CommunicationTime plain = over_nodes().train()->communication.at(inside_layers);
+  const CommunicationTime behind = over_nodes({"plan.tensor_overlap=true"}).train()->communication.at(inside_layers);
   CHECK(behind.total.value() == Approx(plain.total.value()));
   CHECK(behind.exposed < 0.5 * plain.exposed);
 }
@@ -217,7 +217,7 @@ TEST_CASE("text, JSON, CSV, comparisons and explanations print the same numbers"
                           "diagnosis-slow-network", "servers-sharded-servers", "contention-data-loading"}) {
     INFO(run);
     const Scenario scenario = load_scenario(run);
-    const Result result = predict(scenario, Fidelity::estimate, Timeline::fill);
+    const Result result = predict(scenario, Fidelity::estimate, Detail::timeline);
     const Json json = Json::parse(to_json(result));
     std::map<std::string, std::string> csv;
     const std::vector<std::string> cells = predicted_cells(result);
@@ -229,11 +229,11 @@ TEST_CASE("text, JSON, CSV, comparisons and explanations print the same numbers"
     const double time = result.time().value();
     CHECK(close(explained["time_s"], time));
     CHECK_THAT(text, Catch::Contains(format_seconds(result.time())));
-    if (!result.train) {
+    if (!result.train()) {
       CHECK(close(json["time_s"], time));
       continue;
     }
-    const TrainResult& train = *result.train;
+    const TrainResult& train = *result.train();
     CHECK(close(json["step_time_s"], time));
     CHECK(close(compared["step_time_s"], time));
     for (const char* key : {"step_time_s", "samples_per_second", "tokens_per_second", "mfu", "memory_per_gpu_bytes"}) {

@@ -51,7 +51,7 @@ TEST_CASE("Slower computing makes a step of one process as much longer, and one 
     const Scenario scenario = load_scenario("data-parallel-hosts", {"cluster.nodes=" + count, "plan.data=" + count});
     const Result before = predict(scenario, Fidelity::flows);
     const Result after = predict(computing_slower(scenario, 2.0), Fidelity::flows);
-    const Seconds waits = before.train->breakdown.exposed_communication;
+    const Seconds waits = before.train()->breakdown.exposed_communication;
     CHECK((waits > Seconds(0.0)) == (count == "2"));
     CHECK((after.time() - waits) / (before.time() - waits) == Approx(2.0).epsilon(0.03));
   }
@@ -61,7 +61,7 @@ TEST_CASE("On a GPU kernels and their dispatch take longer") {
   const Scenario scenario = load_scenario("gpt2-xl-dgx-a100", {});
   const Result before = predict(scenario, Fidelity::estimate);
   const Result after = predict(computing_slower(scenario, 1.1), Fidelity::estimate);
-  CHECK(after.train->breakdown.compute / before.train->breakdown.compute == Approx(1.1).epsilon(0.02));
+  CHECK(after.train()->breakdown.compute / before.train()->breakdown.compute == Approx(1.1).epsilon(0.02));
 }
 
 TEST_CASE(
@@ -69,13 +69,13 @@ TEST_CASE(
   Result before = large_step();
   before.set_uncertainty(0.5);
   Anchor anchor = anchor_of({{1.0, 0.0, 0.0}, {2.0, 1.0, 0.0}});
-  const Seconds waits = before.train->breakdown.exposed_communication;
+  const Seconds waits = before.train()->breakdown.exposed_communication;
   const Result after = anchored(before, anchor, "my runs");
-  CHECK(after.train->breakdown.exposed_communication / waits == Approx(2.0).epsilon(0.01));
-  CHECK(after.train->breakdown.compute == before.train->breakdown.compute);
-  CHECK(after.time() == before.time() + (after.train->breakdown.exposed_communication - waits));
-  CHECK(after.train->tokens_per_second / before.train->tokens_per_second == Approx(before.time() / after.time()));
-  CHECK(after.train->memory.total() == before.train->memory.total());
+  CHECK(after.train()->breakdown.exposed_communication / waits == Approx(2.0).epsilon(0.01));
+  CHECK(after.train()->breakdown.compute == before.train()->breakdown.compute);
+  CHECK(after.time() == before.time() + (after.train()->breakdown.exposed_communication - waits));
+  CHECK(after.train()->tokens_per_second / before.train()->tokens_per_second == Approx(before.time() / after.time()));
+  CHECK(after.train()->memory.total() == before.train()->memory.total());
   CHECK(after.uncertainty_high / after.uncertainty_low < before.uncertainty_high / before.uncertainty_low);
   CHECK(after.provenance.back().name == "anchor.network");
   CHECK_THAT(after.provenance.back().source, Catch::Contains("my runs"));

@@ -13,7 +13,7 @@ namespace {
 Result step_of_eight_samples() {
   Result result;
   result.scenario = "eight samples";
-  TrainResult& train = result.train.emplace();
+  TrainResult& train = result.work.emplace<TrainResult>();
   train.step_time = Seconds(80.0);
   train.samples_per_second = 8.0 / 80.0;
   train.breakdown.compute = Seconds(60.0);
@@ -25,10 +25,10 @@ Result step_of_eight_samples() {
 Result step_of_sixteen_samples() {
   Result result = step_of_eight_samples();
   result.scenario = "sixteen samples";
-  result.train->step_time = Seconds(64.0);
-  result.train->samples_per_second = 16.0 / 64.0;
-  result.train->breakdown.compute = Seconds(56.0);
-  result.train->breakdown.exposed_communication = Seconds(8.0);
+  result.train()->step_time = Seconds(64.0);
+  result.train()->samples_per_second = 16.0 / 64.0;
+  result.train()->breakdown.compute = Seconds(56.0);
+  result.train()->breakdown.exposed_communication = Seconds(8.0);
   return result;
 }
 
@@ -39,7 +39,7 @@ TEST_CASE("Steps with different batches are compared by their samples") {
   CHECK(speedup_of(step_of_sixteen_samples(), step_of_eight_samples()).factor == Approx(2.5));
   // Where one of them does not train, by their times.
   Result half = collective();
-  half.collective->time = Seconds(0.03);
+  half.collective()->time = Seconds(0.03);
   CHECK(speedup_of(collective(), half).factor == Approx(2.0));
 }
 

@@ -30,7 +30,7 @@ plan: { data: 16 }
 /// kernels run.
 Explanation of_parts(const Breakdown& parts, std::vector<Answer> scaled = {}, double rate = 156e12) {
   Result result;
-  TrainResult& train = result.train.emplace();
+  TrainResult& train = result.work.emplace<TrainResult>();
   train.step_time = Seconds(1.0);
   train.samples_per_second = 64.0;
   train.breakdown = parts;
@@ -43,7 +43,7 @@ Explanation of_parts(const Breakdown& parts, std::vector<Answer> scaled = {}, do
 void add(std::vector<Answer>& answers, const char* resource, double faster, double slower) {
   for (const double seconds : {faster, slower}) {
     Result result;
-    result.train.emplace().step_time = Seconds(seconds);
+    result.work.emplace<TrainResult>().step_time = Seconds(seconds);
     answers.push_back({{resource, {}, std::nullopt, {}}, result});
   }
 }
@@ -190,7 +190,7 @@ TEST_CASE("the critical path does not lead to another resource that nothing wait
 TEST_CASE("a predicted step is as long as its critical path") {
   for (const char* change : {"plan.sync.overlap=true", "plan.sync.overlap=false", "plan={ data: 4, pipeline: 4 }"}) {
     INFO(change);
-    const Result result = predict(gpt({change}), Fidelity::estimate, Timeline::fill);
+    const Result result = predict(gpt({change}), Fidelity::estimate, Detail::timeline);
     double sum = 0.0;
     for (const PathPart& part : critical_path(result.timeline)) sum += part.time.value();
     CHECK(sum == Approx(result.time().value()).epsilon(0.02));
@@ -218,9 +218,9 @@ TEST_CASE("What-ifs are estimates where simulating each would take minutes, and 
   CHECK(what_if_fidelity(scenario, Fidelity::estimate) == Fidelity::estimate);
 
   Result result, estimate, with_jitter;
-  result.train.emplace().step_time = Seconds(3.0);
-  estimate.train.emplace().step_time = Seconds(2.0);
-  with_jitter.train.emplace().spread = TrainResult::Spread{Seconds(2.2), Seconds(2.4), Seconds(2.6)};
+  result.work.emplace<TrainResult>().step_time = Seconds(3.0);
+  estimate.work.emplace<TrainResult>().step_time = Seconds(2.0);
+  with_jitter.work.emplace<TrainResult>().spread = TrainResult::Spread{Seconds(2.2), Seconds(2.4), Seconds(2.6)};
   estimate.fidelity = Fidelity::estimate;
   Explanation e = explain(scenario, result, {}, {}, estimate);
   set_spread(e, with_jitter);
@@ -235,9 +235,9 @@ TEST_CASE("What-ifs are estimates where simulating each would take minutes, and 
 
 TEST_CASE("how many times faster, with the range of two independent errors") {
   Result slow, fast;
-  slow.train.emplace().samples_per_second = 100.0;
-  fast.train.emplace().samples_per_second = 250.0;
-  slow.train->step_time = fast.train->step_time = Seconds(1.0);
+  slow.work.emplace<TrainResult>().samples_per_second = 100.0;
+  fast.work.emplace<TrainResult>().samples_per_second = 250.0;
+  slow.train()->step_time = fast.train()->step_time = Seconds(1.0);
   slow.set_uncertainty(0.15);
   fast.set_uncertainty(0.15);
   const Speedup speedup = speedup_of(fast, slow);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,10 +29,15 @@ namespace {
 constexpr std::array<std::pair<Fidelity, const char*>, 3> fidelities = {
     {{Fidelity::estimate, "estimate"}, {Fidelity::flows, "flows"}, {Fidelity::steps, "steps"}}};
 
-/// A result's JSON; files of the source tree are named from its root.
-std::string text_of(const Result& result) {
+/// A result's JSON without what no run changes: its version, the model's size, and what the scenario says in words.
+/// Files of the source tree are named from its root.
+std::string text_of(Result result) {
   constexpr std::string_view root = FORETRAIN_SOURCE_DIR "/";
-  std::string text = to_json(result);
+  result.settings.clear();
+  nlohmann::ordered_json json = nlohmann::ordered_json::parse(to_json(result));
+  json.erase("schema_version");
+  json.erase("parameters");
+  std::string text = json.dump(2);
   for (std::size_t at = text.find(root); at != std::string::npos; at = text.find(root, at)) text.erase(at, root.size());
   return text;
 }
@@ -39,9 +45,9 @@ std::string text_of(const Result& result) {
 std::string line_of(const std::string& run, const char* fidelity, const Result& result) {
   Breakdown parts;
   double memory = 0.0;
-  if (result.train) {
-    parts = result.train->breakdown;
-    memory = result.train->memory.total().value();
+  if (result.train()) {
+    parts = result.train()->breakdown;
+    memory = result.train()->memory.total().value();
   }
   return fmt::format("{},{},{},{},{},{},{},{},{},{:.0f},{:016x}\n", run, fidelity, result.time().value(),
                      parts.compute.value(), parts.exposed_communication.value(), parts.pipeline_bubble.value(),

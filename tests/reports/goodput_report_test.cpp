@@ -16,7 +16,7 @@ namespace {
 /// 90 % of the time are steps that last; checkpoints of 20 s, one failure in 10,000 s.
 Result training_with_failures() {
   Result result = large_step();
-  TrainResult::Goodput& goodput = result.train->goodput.emplace(TrainResult::Goodput{});
+  TrainResult::Goodput& goodput = result.train()->goodput.emplace(TrainResult::Goodput{});
   goodput.mtbf = Seconds(10'000.0);
   goodput.recovery = Seconds(100.0);
   goodput.blocked = Seconds(20.0);
@@ -33,9 +33,9 @@ Result training_with_failures() {
                                      IntervalChoice{13, 0.899},
                                      {15, 0.901},
                                      {{1, 0.5}, {13, 0.899}, {14, 0.9}, {15, 0.901}, {200, 0.6}}};
-  result.train->bill =
+  result.train()->bill =
       TrainResult::Bill{Seconds(24.0 * 86400.0), Seconds(30.0 * 86400.0), 1.3e6, 1.7e6, 9e5, 5.8e5, 3.2e5};
-  result.train->split = TrainResult::Split{"best", {{"DGX H100", 4, 11}, {"DGX A100", 6, 6}}, Seconds(60.0)};
+  result.train()->split = TrainResult::Split{"best", {{"DGX H100", 4, 11}, {"DGX A100", 6, 6}}, Seconds(60.0)};
   return result;
 }
 
@@ -61,10 +61,10 @@ TEST_CASE("JSON of a training with failures is read back as it was") {
   const std::string json = to_json(result);
   const Result back = result_from_json(json);
   CHECK(to_json(back) == json);
-  REQUIRE(back.train->goodput);
-  CHECK(back.train->goodput->intervals->tried.size() == 5);
-  CHECK(back.train->bill->kg_co2 == 3.2e5);
-  CHECK(back.train->split->kinds[1].micro_batches == 6);
+  REQUIRE(back.train()->goodput);
+  CHECK(back.train()->goodput->intervals->tried.size() == 5);
+  CHECK(back.train()->bill->kg_co2 == 3.2e5);
+  CHECK(back.train()->split->kinds[1].micro_batches == 6);
   const auto parsed = nlohmann::json::parse(json);
   CHECK(parsed.at("failures").at("goodput") == 0.9);
   CHECK(parsed.at("failures").at("best").at("every") == 15);

@@ -3,6 +3,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "reports/measured/accuracy.hpp"
 #include "reports/text.hpp"
 #include "tests/catch.hpp"
 #include "tests/golden.hpp"
@@ -23,19 +24,19 @@ TEST_CASE("Collectives, operators and task lists have the agreed names in JSON",
 TEST_CASE("The ratio of communication to computation stands beside its formula, and is read back") {
   Result result = large_step();
   CHECK_FALSE(nlohmann::json::parse(to_json(result)).contains("communication_to_compute"));
-  result.train->communication_to_compute = CommunicationRatio{0.25, 0.5};
+  result.train()->communication_to_compute = CommunicationRatio{0.25, 0.5};
   const auto json = nlohmann::json::parse(to_json(result));
   CHECK(json["communication_to_compute"]["formula"] == 0.25);
   CHECK(json["communication_to_compute"]["simulated"] == 0.5);
   CHECK(json["communication_to_compute"]["formula_is"] == "2·model/(bandwidth·batch·FLOPs)");
-  CHECK(result_from_json(to_json(result)).train->communication_to_compute->simulated == 0.5);
+  CHECK(result_from_json(to_json(result)).train()->communication_to_compute->simulated == 0.5);
 }
 
 TEST_CASE("Checkpoints are a block of their own in JSON, and are read back") {
   Result result = large_step();
   CHECK_FALSE(nlohmann::json::parse(to_json(result)).contains("checkpoints"));
-  result.train->checkpoints = TrainResult::Checkpoints{50,           "asynchronous", Bytes(81e9),   Seconds(0.1),
-                                                       Seconds(0.2), Seconds(1.5),   Seconds(1.25), Seconds(1.3)};
+  result.train()->checkpoints = TrainResult::Checkpoints{50,           "asynchronous", Bytes(81e9),   Seconds(0.1),
+                                                         Seconds(0.2), Seconds(1.5),   Seconds(1.25), Seconds(1.3)};
   const std::string text = to_json(result);
   const auto json = nlohmann::json::parse(text)["checkpoints"];
   CHECK(json["every"] == 50);
@@ -69,11 +70,11 @@ TEST_CASE("The breakdown in JSON adds up to the step") {
 TEST_CASE("Memory is counted in whole bytes, and fits up to the last one") {
   Result result = step_that_does_not_fit();
   // 14 + 14 + 56 GB = 84 GB.
-  result.train->memory.capacity = Bytes(84e9);
+  result.train()->memory.capacity = Bytes(84e9);
   const auto just_fits = nlohmann::json::parse(to_json(result))["memory_per_gpu_bytes"];
   CHECK(just_fits["total"] == 84'000'000'000);
   CHECK(just_fits["fits"] == true);
-  result.train->memory.capacity = Bytes(84e9 - 1.0);
+  result.train()->memory.capacity = Bytes(84e9 - 1.0);
   CHECK(nlohmann::json::parse(to_json(result))["memory_per_gpu_bytes"]["fits"] == false);
 }
 
@@ -87,7 +88,7 @@ TEST_CASE("What is read back from JSON writes the same JSON") {
 TEST_CASE("Parameter servers are a block of their own in JSON, and are read back") {
   Result result = large_step();
   CHECK_FALSE(nlohmann::json::parse(to_json(result)).contains("parameter_server"));
-  result.parameter_server = eight_workers();
+  result.train()->parameter_server = eight_workers();
   const std::string text = to_json(result);
   const auto block = nlohmann::json::parse(text)["parameter_server"];
   CHECK(block["workers"] == 8);
@@ -95,7 +96,7 @@ TEST_CASE("Parameter servers are a block of their own in JSON, and are read back
   CHECK(block["staleness"]["p99"] == 14.0);
   CHECK(block["bounds_s"]["link"] == 0.0773);
   CHECK(to_json(result_from_json(text)) == text);
-  result.parameter_server->staleness.reset();  // the estimate knows none
+  result.train()->parameter_server->staleness.reset();  // the estimate knows none
   CHECK(nlohmann::json::parse(to_json(result))["parameter_server"]["staleness"].is_null());
   CHECK(to_json(result_from_json(to_json(result))) == to_json(result));
 }
@@ -103,7 +104,7 @@ TEST_CASE("Parameter servers are a block of their own in JSON, and are read back
 TEST_CASE("Other jobs on the fabric are listed in JSON and in the text, and are read back") {
   Result result = large_step();
   CHECK_FALSE(nlohmann::json::parse(to_json(result)).contains("jobs"));
-  result.shared_fabric = SharedFabric{Seconds(40.0), {{"a neighbour", Seconds(1.5), Seconds(1.2)}}};
+  result.train()->shared_fabric = SharedFabric{Seconds(40.0), {{"a neighbour", Seconds(1.5), Seconds(1.2)}}};
   const auto json = nlohmann::json::parse(to_json(result));
   CHECK(json["alone_step_time_s"] == 40.0);
   CHECK(json["jobs"][0]["scenario"] == "a neighbour");
@@ -117,10 +118,10 @@ TEST_CASE("Other jobs on the fabric are listed in JSON and in the text, and are 
 
 TEST_CASE("A number that is not finite is null in JSON, and NaN when read back") {
   Result result = large_step();
-  result.train->mfu = std::numeric_limits<double>::infinity();
+  result.train()->mfu = std::numeric_limits<double>::infinity();
   const std::string text = to_json(result);
   CHECK(nlohmann::json::parse(text)["mfu"].is_null());
-  CHECK(std::isnan(result_from_json(text).train->mfu));
+  CHECK(std::isnan(result_from_json(text).train()->mfu));
 }
 
 TEST_CASE("A text that is no result is refused") {

@@ -52,11 +52,11 @@ TEST_CASE("Anchoring stretches every time and nothing else, and says so") {
   const Result before = large_step();
   const Result after = anchored(before, 2.0, "my runs");
   CHECK(after.time() == Seconds(88.0));
-  CHECK(after.train->breakdown.total() == before.train->breakdown.total() * 2.0);
-  CHECK(after.train->tokens_per_second == before.train->tokens_per_second / 2.0);
-  CHECK(after.train->mfu == before.train->mfu / 2.0);
-  CHECK(after.train->memory.total() == before.train->memory.total());
-  CHECK(after.cost_usd == *before.cost_usd * 2.0);
+  CHECK(after.train()->breakdown.total() == before.train()->breakdown.total() * 2.0);
+  CHECK(after.train()->tokens_per_second == before.train()->tokens_per_second / 2.0);
+  CHECK(after.train()->mfu == before.train()->mfu / 2.0);
+  CHECK(after.train()->memory.total() == before.train()->memory.total());
+  CHECK(after.train()->cost_usd == *before.train()->cost_usd * 2.0);
   REQUIRE(after.provenance.size() == before.provenance.size() + 1);
   CHECK(after.provenance.back().name == "anchor.factor");
   CHECK(after.provenance.back().source == "my runs");

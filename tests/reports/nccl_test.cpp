@@ -57,7 +57,7 @@ CollectiveResult all_reduce(const std::string& node, int nodes, double bytes,
   std::string text = fmt::format(
       "cluster: {{ node: {}, nodes: {} }}\nworkload: {{ collective: {{ operation: all_reduce, size: {:.0f} B }} }}\n",
       node, nodes, bytes);
-  return *predict(load_scenario_text(text, "test.yaml", more), Fidelity::estimate).collective;
+  return *predict(load_scenario_text(text, "test.yaml", more), Fidelity::estimate).collective();
 }
 
 double gigabytes_per_second(const CollectiveResult& result) { return result.bus_bandwidth.value() / 1e9; }

@@ -11,8 +11,8 @@ RankedPlan plan_on(const char* cards, BytesPerSecond bandwidth, Seconds step, st
   RankedPlan plan;
   plan.hardware = cards;
   plan.machines = {"dgx-h100", 64, bandwidth, std::move(limits)};
-  plan.result.train = TrainResult{};
-  plan.result.train->step_time = step;
+  plan.result.work = TrainResult{};
+  plan.result.train()->step_time = step;
   plan.value = step.value();
   return plan;
 }

@@ -140,7 +140,7 @@ TEST_CASE("A figure without any time is refused") {
 }
 
 TEST_CASE("A breakdown names the parts that occur, and no others") {
-  const std::string svg = to_svg(to_figure(std::vector<BreakdownBar>{{"one", large_step().train->breakdown}}));
+  const std::string svg = to_svg(to_figure(std::vector<BreakdownBar>{{"one", large_step().train()->breakdown}}));
   CHECK(contains(svg, "pipeline bubble"));
   CHECK(contains(svg, "time of one step (s)"));
   CHECK(contains(svg, "75 %"));  // 33 of 44 s are compute
@@ -150,7 +150,7 @@ TEST_CASE("A breakdown names the parts that occur, and no others") {
 TEST_CASE("Bars that cannot be compared in time are drawn in shares") {
   const Breakdown quick{Seconds(0.4), Seconds(0.1), Seconds(0), Seconds(0), Seconds(0), Seconds(0)};
   const std::string svg =
-      to_svg(to_figure(std::vector<BreakdownBar>{{"slow", large_step().train->breakdown}, {"quick", quick}}));
+      to_svg(to_figure(std::vector<BreakdownBar>{{"slow", large_step().train()->breakdown}, {"quick", quick}}));
   CHECK(contains(svg, "share of the step (%)"));
   CHECK(contains(svg, "500 ms"));
 }

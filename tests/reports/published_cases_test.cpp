@@ -120,7 +120,7 @@ TEST_CASE("TensorFlow 2017: what its authors chose for each model and machine is
         std::get<TrainWorkload>(scenario_of(row).workload).micro_batch) {
       continue;
     }
-    const double chosen = predict(scenario_of(row), Fidelity::flows).train->samples_per_second;
+    const double chosen = predict(scenario_of(row), Fidelity::flows).train()->samples_per_second;
     double best = 0.0;
     for (const auto& [algorithm, placement] : ways) {
       Case other = row;
@@ -128,7 +128,7 @@ TEST_CASE("TensorFlow 2017: what its authors chose for each model and machine is
       other.overrides.push_back({"plan.sync.algorithm", algorithm, row.where});
       if (algorithm == "parameter_server") other.overrides.push_back({"plan.sync.barrier", "true", row.where});
       if (!placement.empty()) other.overrides.push_back({"plan.sync.placement", placement, row.where});
-      best = std::max(best, predict(scenario_of(other), Fidelity::flows).train->samples_per_second);
+      best = std::max(best, predict(scenario_of(other), Fidelity::flows).train()->samples_per_second);
     }
     ++all;
     if (chosen * 1.05 >= best) ++chosen_well;

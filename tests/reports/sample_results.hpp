@@ -24,7 +24,7 @@ inline ParameterServerResult eight_workers() {
 inline Result large_step() {
   Result result;
   result.scenario = "GPT-3 175B on 1,024 A100";
-  TrainResult& train = result.train.emplace();
+  TrainResult& train = result.work.emplace<TrainResult>();
   train.step_time = Seconds(44.0);
   train.samples_per_second = 34.9;
   train.tokens_per_second = 71500.0;
@@ -42,15 +42,15 @@ inline Result large_step() {
                   .capacity = Bytes(80.0 * 1073741824.0)};
   train.bottleneck = "matrix products: 75 % of the step";
   train.time_to_train = Seconds(24.0 * 86400.0);
-  result.cost_usd = 1.47e6;
+  result.train()->cost_usd = 1.47e6;
   result.settings = {{"Machines", "", "128 x dgx-a100-80gb", "", false},
                      {"Plan", "data", "16", "plan.data", true},
                      {"Plan", "tensor", "8", "plan.tensor", false},
                      {"Gradients", "by", "ring", "plan.sync.algorithm", false}};
-  result.trainer = "megatron";
-  result.traits = {{"plan.tensor_overlap", "false", Trait::From::scenario, ""},
-                   {"plan.sync.bucket", "megatron", Trait::From::trainer, "Megatron-Core's bucket_size"},
-                   {"plan.execution", "eager", Trait::From::assumed, "PyTorch, unless asked"}};
+  result.train()->trainer = "megatron";
+  result.train()->traits = {{"plan.tensor_overlap", "false", Trait::From::scenario, ""},
+                            {"plan.sync.bucket", "megatron", Trait::From::trainer, "Megatron-Core's bucket_size"},
+                            {"plan.execution", "eager", Trait::From::assumed, "PyTorch, unless asked"}};
   result.uncertainty_low = Seconds(40.0);
   result.uncertainty_high = Seconds(48.0);
   result.provenance = {{"a100.memory", 80.0, "GiB", ConstantKind::datasheet, "NVIDIA A100 datasheet"},
@@ -63,7 +63,7 @@ inline Result step_that_does_not_fit() {
   Result result;
   result.scenario = "7 B parameters on one card";
   result.fidelity = Fidelity::estimate;
-  TrainResult& train = result.train.emplace();
+  TrainResult& train = result.work.emplace<TrainResult>();
   train.step_time = Seconds(0.5);
   train.samples_per_second = 2.0;
   train.breakdown = {Seconds(0.4), Seconds(0.0), Seconds(0.0), Seconds(0.0), Seconds(0.0), Seconds(0.1)};
@@ -81,21 +81,22 @@ inline Result collective() {
   Result result;
   result.scenario = "ring of four";
   result.fidelity = Fidelity::steps;
-  result.collective = {Seconds(0.015), BytesPerSecond(160e6 / 0.015), BytesPerSecond(16e9), "ring"};
+  result.work = CollectiveResult{Seconds(0.015), BytesPerSecond(160e6 / 0.015), BytesPerSecond(16e9), "ring"};
   return result;
 }
 
 inline Result matrix_product() {
   Result result;
   result.scenario = "4096 cubed";
-  result.op = {Seconds(0.0005), Flops(2.0 * 4096 * 4096 * 4096), Bytes(3.0 * 2 * 4096 * 4096), "compute"};
+  result.work =
+      OperatorResult{Seconds(0.0005), Flops(2.0 * 4096 * 4096 * 4096), Bytes(3.0 * 2 * 4096 * 4096), "compute"};
   return result;
 }
 
 inline Result task_list() {
   Result result;
   result.scenario = "two tasks";
-  result.tasks = {Seconds(2.0), {{"copy", Seconds(2.0)}, {"multiply", Seconds(1.25)}}};
+  result.work = TasksResult{Seconds(2.0), {{"copy", Seconds(2.0)}, {"multiply", Seconds(1.25)}}};
   return result;
 }
 

@@ -54,9 +54,9 @@ RooflineFigure one_roof() {
 }  // namespace
 
 TEST_CASE("A small picture of each kind is that of its golden file", "[golden]") {
-  check_picture("breakdown",
-                to_figure(std::vector<BreakdownBar>{{"GPT-3 & others", large_step().train->breakdown, "34.9 samples/s"},
-                                                    {"one card", step_that_does_not_fit().train->breakdown}}));
+  check_picture("breakdown", to_figure(std::vector<BreakdownBar>{
+                                 {"GPT-3 & others", large_step().train()->breakdown, "34.9 samples/s"},
+                                 {"one card", step_that_does_not_fit().train()->breakdown}}));
   check_picture("scaling", to_figure(ScalingFigure{{1, 2, 4},
                                                    {{"ResNet-50",
                                                      "64 images per GPU",

@@ -14,7 +14,7 @@ TEST_CASE("A training step reads as expected", "[golden]") {
 
 TEST_CASE("The ratio of communication to computation is told, and explained when asked for") {
   Result result = large_step();
-  result.train->communication_to_compute = CommunicationRatio{0.25, 0.5};
+  result.train()->communication_to_compute = CommunicationRatio{0.25, 0.5};
   const std::string line = "exchanging takes 0.5 of computing; 2·model/(bandwidth·batch·FLOPs) gives 0.25";
   CHECK_THAT(to_text(result), Catch::Contains(line + "\n"));
   CHECK_THAT(to_text(result, {.verbose = true}), Catch::Contains(line + ",\n  as it"));
@@ -22,7 +22,7 @@ TEST_CASE("The ratio of communication to computation is told, and explained when
 
 TEST_CASE("Parameter servers: what they wait for, and how stale updates are") {
   Result result = large_step();
-  result.parameter_server = eight_workers();
+  result.train()->parameter_server = eight_workers();
   const std::string text = to_text(result);
   for (const char* words :
        {"Parameter servers: 8 workers, 1 server\n", "1.25 x the mean", "busiest link 37.0 % · busiest server 6.4 %",

@@ -27,7 +27,7 @@ workload:
 plan: { pipeline: 4, data: 8 }
 )",
                                     "pipeline.yaml"),
-                 Fidelity::estimate, Timeline::fill);
+                 Fidelity::estimate, Detail::timeline);
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ TEST_CASE("the slices of the busiest stage add up to the breakdown") {
   // the breakdown's computing, and what the stream has no slice for is bubble and communication that is waited for.
   // What the host does once a step lies before it all.
   const Result result = pipeline();
-  const Breakdown& breakdown = result.train->breakdown;
+  const Breakdown& breakdown = result.train()->breakdown;
   Seconds compute, optimizer, end;
   for (const TimelineEntry& entry : result.timeline) {
     end = std::max(end, entry.start + entry.duration);
@@ -75,13 +75,13 @@ TEST_CASE("the slices of the busiest stage add up to the breakdown") {
   }
   CHECK(compute.value() == Approx(breakdown.compute.value()));
   CHECK(optimizer.value() == Approx(breakdown.optimizer.value()));
-  CHECK((end + breakdown.host_overhead).value() == Approx(result.train->step_time.value()));
+  CHECK((end + breakdown.host_overhead).value() == Approx(result.train()->step_time.value()));
   CHECK((end - compute - optimizer).value() ==
         Approx((breakdown.pipeline_bubble + breakdown.exposed_communication + breakdown.data_stall).value()));
 }
 
 TEST_CASE("GPT-3's trace is as the Trace Event Format describes it, and shows 1F1B on eight stages") {
-  const Result result = predict(load_scenario("gpt3-175b-1024-a100"), Fidelity::estimate, Timeline::fill);
+  const Result result = predict(load_scenario("gpt3-175b-1024-a100"), Fidelity::estimate, Detail::timeline);
   const Json trace = Json::parse(to_trace(result.scenario, result.timeline));
   CHECK(trace["displayTimeUnit"] == "ms");
   std::map<std::pair<int, int>, double> busy_until;  // by process and thread

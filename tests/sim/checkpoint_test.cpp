@@ -8,7 +8,7 @@ using namespace foretrain;
 namespace {
 
 TrainResult trained(const std::vector<std::string>& overrides, Fidelity fidelity = Fidelity::flows) {
-  return *predict(load_scenario("failures-checkpoints", overrides), fidelity).train;
+  return *predict(load_scenario("failures-checkpoints", overrides), fidelity).train();
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ Scenario scenario_of(const std::vector<std::string>& overrides) {
 }
 
 TrainResult train(const std::vector<std::string>& overrides, Fidelity fidelity = Fidelity::flows) {
-  return predict(scenario_of(overrides), fidelity).train.value();
+  return *predict(scenario_of(overrides), fidelity).train();
 }
 
 double step_of(const std::vector<std::string>& overrides, Fidelity fidelity = Fidelity::flows) {

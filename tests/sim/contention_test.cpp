@@ -108,7 +108,7 @@ TEST_CASE("blocked groups stay inside their machines, strided groups leave them"
   }
   // Bus bandwidth counts the ranks of one group.
   const Result result = predict(load_scenario("contention-two-jobs-one-uplink"), Fidelity::flows);
-  CHECK(result.collective->bus_bandwidth.value() == Approx(8e9).epsilon(1e-4));
+  CHECK(result.collective()->bus_bandwidth.value() == Approx(8e9).epsilon(1e-4));
 }
 
 TEST_CASE("steps of more different flows than can be told apart are refused, with the remedy") {

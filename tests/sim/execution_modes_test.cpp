@@ -22,7 +22,9 @@ Result result(const std::string& scenario, Fidelity fidelity, const std::vector<
 double microseconds(const std::string& scenario, Fidelity fidelity, const std::vector<std::string>& overrides = {}) {
   return result(scenario, fidelity, overrides).time().value() * 1e6;
 }
-double finish_us(const Result& result, const std::string& task) { return result.tasks->finish.at(task).value() * 1e6; }
+double finish_us(const Result& result, const std::string& task) {
+  return result.tasks()->finish.at(task).value() * 1e6;
+}
 
 /// A square product on the notebooks' V100.
 struct Product {
@@ -45,7 +47,7 @@ ModelCallResult call(const std::string& scenario, const std::string& execution, 
   const Result one = result(scenario, Fidelity::estimate,
                             {"plan.execution=" + execution, "workload.tasks.net.run.repeat=1",
                              "workload.tasks.net.run.forward.batch=" + std::to_string(batch)});
-  return one.tasks->calls.at("net");
+  return one.tasks()->calls.at("net");
 }
 
 }  // namespace
@@ -160,7 +162,7 @@ TEST_CASE("R1: many calls take the front end's time or the device's, whichever i
         const std::vector<std::string> overrides = {"plan.execution=" + execution, "workload.tasks.net.run.repeat=200",
                                                     "workload.tasks.net.run.forward.batch=" + std::to_string(batch)};
         const Result many = result(scenario, Fidelity::estimate, overrides);
-        const ModelCallResult& one = many.tasks->calls.at("net");
+        const ModelCallResult& one = many.tasks()->calls.at("net");
         const double longer = std::max(one.host, one.device).value();
         const double total = many.time().value();
         CHECK(total >= 200 * longer);
@@ -210,14 +212,14 @@ TEST_CASE("R1: a training step and a call of its model have the same kernels") {
   for (const std::string execution : {"eager", "compiled", "cuda_graph"}) {
     INFO(execution);
     const Scenario step = load_scenario("data-parallel-resnet18-one-gpu", {"plan.execution=" + execution});
-    const TrainResult trained = *predict(step, Fidelity::estimate).train;
+    const TrainResult trained = *predict(step, Fidelity::estimate).train();
     const auto batch = std::get<TrainWorkload>(step.workload).micro_batch;
     const Scenario calls = load_scenario_text(
         "cluster: { node: v100-workstation-x2 }\nworkload: { tasks: [ { id: net, on: gpu0, run: { forward_backward: { "
         "model: resnet-18-d2l, batch: " +
             std::to_string(batch) + ", precision: fp32 } } } ] }\nplan: { execution: " + execution + " }\n",
         "calls");
-    const ModelCallResult call = predict(calls, Fidelity::estimate).tasks->calls.at("net");
+    const ModelCallResult call = predict(calls, Fidelity::estimate).tasks()->calls.at("net");
     CHECK(trained.breakdown.compute.value() == Approx(call.device.value()));
     CHECK(trained.execution.has_value() == (execution != "eager"));
     if (trained.execution) {

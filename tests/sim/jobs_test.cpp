@@ -48,8 +48,7 @@ class Jobs {
                    fidelity);
   }
   static TrainResult alone(const std::string& own, Fidelity fidelity = Fidelity::flows) {
-    return predict(load_scenario_text(cluster + training(8), "own.yaml", {"plan.placement=" + own}), fidelity)
-        .train.value();
+    return *predict(load_scenario_text(cluster + training(8), "own.yaml", {"plan.placement=" + own}), fidelity).train();
   }
 
  private:
@@ -65,14 +64,14 @@ TEST_CASE("two equal jobs across the same two leaves take twice as long for thei
   const TrainResult alone = Jobs::alone("[0, 2]");
   const Seconds gradients = alone.communication.at("gradient all-reduce").total;
   const Result both = jobs.beside(8, "[0, 2]", "[1, 3]");
-  CHECK(both.train->step_time.value() == Approx((alone.step_time + gradients).value()).epsilon(2e-3));
-  CHECK((both.train->communication.at("gradient all-reduce").total / gradients) == Approx(2.0).epsilon(1e-3));
-  CHECK(both.train->breakdown.total().value() == Approx(both.train->step_time.value()).epsilon(1e-9));
-  const SharedFabric& fabric = both.shared_fabric.value();
+  CHECK(both.train()->step_time.value() == Approx((alone.step_time + gradients).value()).epsilon(2e-3));
+  CHECK((both.train()->communication.at("gradient all-reduce").total / gradients) == Approx(2.0).epsilon(1e-3));
+  CHECK(both.train()->breakdown.total().value() == Approx(both.train()->step_time.value()).epsilon(1e-9));
+  const SharedFabric& fabric = both.train()->shared_fabric.value();
   CHECK(fabric.alone.value() == Approx(alone.step_time.value()).epsilon(1e-9));
   REQUIRE(fabric.others.size() == 1);
   CHECK(fabric.others.front().scenario == "8 samples");
-  CHECK(fabric.others.front().step_time.value() == Approx(both.train->step_time.value()).epsilon(1e-4));
+  CHECK(fabric.others.front().step_time.value() == Approx(both.train()->step_time.value()).epsilon(1e-4));
   CHECK(fabric.others.front().alone.value() == Approx(alone.step_time.value()).epsilon(1e-9));
 }
 
@@ -80,8 +79,8 @@ TEST_CASE("jobs on leaves of their own do not meet") {
   Jobs jobs;
   const Result both = jobs.beside(8, "[0, 1]", "2..3");
   const double alone = Jobs::alone("[0, 1]").step_time.value();
-  CHECK(both.train->step_time.value() == Approx(alone).epsilon(1e-9));
-  CHECK(both.shared_fabric->others.front().step_time.value() == Approx(alone).epsilon(1e-9));
+  CHECK(both.train()->step_time.value() == Approx(alone).epsilon(1e-9));
+  CHECK(both.train()->shared_fabric->others.front().step_time.value() == Approx(alone).epsilon(1e-9));
 }
 
 TEST_CASE("shorter steps are repeated as long as the longest ones run") {
@@ -91,9 +90,9 @@ TEST_CASE("shorter steps are repeated as long as the longest ones run") {
   const TrainResult alone = Jobs::alone("[0, 2]");
   const Seconds gradients = alone.communication.at("gradient all-reduce").total;
   const Result both = jobs.beside(2, "[0, 2]", "[1, 3]");
-  CHECK(both.train->step_time > alone.step_time * (1.0 + 1e-6));
-  CHECK(both.train->step_time < (alone.step_time + gradients) * (1.0 + 1e-4));
-  const SharedFabric::OtherJob& other = both.shared_fabric->others.front();
+  CHECK(both.train()->step_time > alone.step_time * (1.0 + 1e-6));
+  CHECK(both.train()->step_time < (alone.step_time + gradients) * (1.0 + 1e-4));
+  const SharedFabric::OtherJob& other = both.train()->shared_fabric->others.front();
   CHECK(other.step_time >= other.alone * (1.0 - 1e-9));
   CHECK(other.step_time < (other.alone + gradients) * (1.0 + 1e-4));
   CHECK(both.warnings.empty());
@@ -102,8 +101,8 @@ TEST_CASE("shorter steps are repeated as long as the longest ones run") {
 TEST_CASE("an estimate does not see other jobs, and says so") {
   Jobs jobs;
   const Result both = jobs.beside(8, "[0, 2]", "[1, 3]", Fidelity::estimate);
-  CHECK(both.train->step_time == Jobs::alone("[0, 2]", Fidelity::estimate).step_time);
-  CHECK_FALSE(both.shared_fabric);
+  CHECK(both.train()->step_time == Jobs::alone("[0, 2]", Fidelity::estimate).step_time);
+  CHECK_FALSE(both.train()->shared_fabric);
   CHECK(both.warnings.front().find("--fidelity flows") != std::string::npos);
 }
 
@@ -134,11 +133,11 @@ TEST_CASE("neighbours meet the weights that ZeRO-1 gathers, beside forward passe
       overrides.emplace_back("plan.placement=[0, 2]");
       return predict(load_scenario_text(cluster + own, "own.yaml", overrides), Fidelity::flows);
     };
-    const TrainResult alone = predicted({}).train.value();
+    const TrainResult alone = *predicted({}).train();
     const Result both = predicted({fmt::format("jobs=[{{ scenario: {}, nodes: [1, 3] }}]", file.string())});
     const auto total = [](const TrainResult& train, const char* name) { return train.communication.at(name).total; };
     for (const char* name : {"gradient reduce-scatter", "weight all-gather"}) {
-      CHECK(total(*both.train, name) / total(alone, name) == Approx(2.0).epsilon(0.02));
+      CHECK(total(*both.train(), name) / total(alone, name) == Approx(2.0).epsilon(0.02));
     }
     CHECK(total(alone, "gradient reduce-scatter") / total(alone, "weight all-gather") == Approx(2.0).epsilon(0.05));
     const CommunicationTime& weights = alone.communication.at("weight all-gather");

@@ -14,7 +14,7 @@ namespace {
 
 TrainResult train(const std::string& scenario, const std::vector<std::string>& overrides = {},
                   Fidelity fidelity = Fidelity::estimate) {
-  return *predict(load_scenario(scenario, overrides), fidelity).train;
+  return *predict(load_scenario(scenario, overrides), fidelity).train();
 }
 
 double seconds(const std::string& scenario, const std::vector<std::string>& overrides = {},

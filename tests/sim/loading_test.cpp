@@ -22,7 +22,7 @@ double milliseconds(const std::string& scenario, Fidelity fidelity, const std::v
 }
 
 double stall(const std::string& scenario, Fidelity fidelity) {
-  return predicted(scenario, fidelity).train->breakdown.data_stall.value() * 1e3;
+  return predicted(scenario, fidelity).train()->breakdown.data_stall.value() * 1e3;
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ TEST_CASE("R7: 140 ms of loading per batch are brought under 40 ms, stage by sta
 TEST_CASE("R7: the breakdown says data loading when it is that, and adds up") {
   for (const char* scenario :
        {"loading-1-serial", "loading-2-one-worker", "loading-5-two-workers", "loading-7-gpu-decode"}) {
-    const TrainResult train = *predicted(scenario, Fidelity::flows).train;
+    const TrainResult train = *predicted(scenario, Fidelity::flows).train();
     CHECK(train.breakdown.total().value() == Approx(train.step_time.value()).epsilon(1e-9));
     CHECK((train.bottleneck == "data loading") == (train.breakdown.data_stall > train.breakdown.compute));
   }

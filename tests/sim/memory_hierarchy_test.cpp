@@ -17,15 +17,15 @@ Result run(const std::string& scenario, Fidelity fidelity = Fidelity::estimate,
 
 /// Of one access, in nanoseconds; the same by every executor, as nothing contends.
 double nanoseconds(const std::string& scenario) {
-  const double estimate = run(scenario).op->per_access->value() * 1e9;
+  const double estimate = run(scenario).op()->per_access->value() * 1e9;
   for (const Fidelity fidelity : {Fidelity::flows, Fidelity::steps}) {
-    CHECK(run(scenario, fidelity).op->per_access->value() * 1e9 == Approx(estimate));
+    CHECK(run(scenario, fidelity).op()->per_access->value() * 1e9 == Approx(estimate));
   }
   return estimate;
 }
 
 double gigabytes_per_second(const std::string& scenario, const std::vector<std::string>& overrides = {}) {
-  const OperatorResult result = *run(scenario, Fidelity::estimate, overrides).op;
+  const OperatorResult result = *run(scenario, Fidelity::estimate, overrides).op();
   return result.bytes.value() / result.time.value() * 1e-9;
 }
 
@@ -47,16 +47,16 @@ TEST_CASE("R5: a load takes 1.5 ns from the L1, 5 ns from the L2, 16 to 40 ns fr
   CHECK(memory == Approx(90.0 + 0.75 * 2.6).epsilon(0.01));
   // A page walk for nearly every load: an entry from the L3, 20 ns.
   CHECK(nanoseconds("hierarchy-page-walks") == Approx(90.0 + 20.0 + 2.6).epsilon(0.02));
-  CHECK(run("hierarchy-l1").op->bound == "L1");
-  CHECK(run("hierarchy-l2").op->bound == "L2");
-  CHECK(run("hierarchy-l3").op->bound == "L3");
-  CHECK(run("hierarchy-memory").op->bound == "memory");
+  CHECK(run("hierarchy-l1").op()->bound == "L1");
+  CHECK(run("hierarchy-l2").op()->bound == "L2");
+  CHECK(run("hierarchy-l3").op()->bound == "L3");
+  CHECK(run("hierarchy-memory").op()->bound == "memory");
 }
 
 TEST_CASE("R5: memory of the other socket, by processor") {
   // EPYC 7742: 195 ns beside 105 ns, the 128 huge pages beyond 64 entries at 7 of 3.4 GHz cycles in both.
   CHECK(nanoseconds("hierarchy-remote") == Approx(195.0 + 0.5 * 2.06).epsilon(0.01));
-  CHECK(run("hierarchy-remote").op->bound == "remote memory");
+  CHECK(run("hierarchy-remote").op()->bound == "remote memory");
 }
 
 TEST_CASE("R5: order, stride, direction, bursts and alignment") {
@@ -99,7 +99,7 @@ TEST_CASE("R5: an NVMe disk, a GPU's memory, NVLink and PCIe") {
 TEST_CASE("R5: a matrix product on a processor comes near its peak") {
   // 14.3 TFLOP/s are stated at 2.0 GHz; cores that keep 3.0 GHz would do 21.5, of which the innermost loop
   // reaches 97 %.
-  const OperatorResult result = *run("hierarchy-cpu-matmul").op;
+  const OperatorResult result = *run("hierarchy-cpu-matmul").op();
   const double rate = result.flops.value() / result.time.value();
   CHECK(rate > 0.4 * 21.5e12);
   CHECK(rate < 0.97 * 21.5e12);

@@ -24,7 +24,7 @@ Result result_on(const std::string& groups, const std::vector<std::string>& over
 
 TrainResult train_on(const std::string& groups, const std::vector<std::string>& overrides = {},
                      Fidelity fidelity = Fidelity::flows) {
-  return result_on(groups, overrides, fidelity).train.value();
+  return *result_on(groups, overrides, fidelity).train();
 }
 
 std::string both(const std::string& a, const std::string& b) { return a + ", " + b; }
@@ -35,7 +35,7 @@ TEST_CASE("one group, or two of the same node, are a cluster of equal nodes") {
   const std::string four = "cluster: { node: dgx-a100-80gb, nodes: 4 }\n";
   const Scenario plain = load_scenario_text(four + test::gpt_16_layers, "groups.yaml");
   for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
-    const double step = predict(plain, fidelity).train->step_time.value();
+    const double step = predict(plain, fidelity).train()->step_time.value();
     CHECK(train_on("{ node: dgx-a100-80gb, nodes: 4 }", {}, fidelity).step_time.value() == step);
     CHECK(train_on(both(ampere, ampere), {}, fidelity).step_time.value() == Approx(step).epsilon(1e-9));
   }
@@ -90,8 +90,8 @@ TEST_CASE("the smallest GPU decides what fits, and the result says where it does
   const std::vector<std::string> plan = {"workload.train.model.layers=44"};
   CHECK(train_on(both(large, large), plan).memory.fits());
   const Result result = result_on(both(large, small), plan);
-  CHECK_FALSE(result.train->memory.fits());
-  CHECK(result.train->memory.capacity == train_on(small, plan).memory.capacity);
+  CHECK_FALSE(result.train()->memory.fits());
+  CHECK(result.train()->memory.capacity == train_on(small, plan).memory.capacity);
   CHECK(result.warnings.front().find("of node 1 and its like") != std::string::npos);
   // Of a pipeline's stages that which has least to spare: the last one, on the small GPUs.
   const TrainResult staged = train_on(both(large, small), {"plan.pipeline=2", "plan.data=1"});
@@ -113,7 +113,7 @@ TEST_CASE("a collective over two kinds of nodes is as fast as its slowest card")
   const auto time = [](const std::string& groups) {
     const std::string text = "cluster: { groups: [ " + groups +
                              " ] }\nworkload: { collective: { operation: all_reduce, size: 4 GB, algorithm: ring } }\n";
-    return predict(load_scenario_text(text, "groups.yaml"), Fidelity::flows).collective->time.value();
+    return predict(load_scenario_text(text, "groups.yaml"), Fidelity::flows).collective()->time.value();
   };
   CHECK(time(both(hopper, ampere)) == Approx(time(both(ampere, ampere))).epsilon(0.01));
   CHECK(time(both(hopper, hopper)) < 0.6 * time(both(hopper, ampere)));
@@ -133,7 +133,7 @@ workload:
     optimizer: momentum
     loader: { workers: 8, per: sample, read: 0.1 ms, decode: 10 ms }
 )";
-    return predict(load_scenario_text(text, "loader.yaml"), Fidelity::estimate).train->step_time.value();
+    return predict(load_scenario_text(text, "loader.yaml"), Fidelity::estimate).train()->step_time.value();
   };
   const std::string whole = "{ node: dgx-a100-80gb }";
   const std::string few = "{ node: { preset: dgx-a100-80gb, cpu: { cores: 32 } } }";

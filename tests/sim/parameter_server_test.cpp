@@ -42,15 +42,15 @@ TEST_CASE("R11: with one server the step grows with the workers") {
   CHECK((step(32) - step(16)) / 16.0 == Approx(per_worker).epsilon(0.15));
   CHECK(step(16) > 16.0 * per_worker);
   // Two workers hide behind computing.
-  CHECK(step(2) < 1.05 * result_of("servers-one-server").parameter_server->compute_bound.value() * 1e3);
+  CHECK(step(2) < 1.05 * result_of("servers-one-server").train()->parameter_server->compute_bound.value() * 1e3);
 }
 
 TEST_CASE("R11: several servers share the load") {
   // Four cards instead of one: 77 ms of pushing behind 130 ms of backward pass.
   const Result sharded = result_of("servers-sharded-servers");
-  CHECK(sharded.parameter_server->imbalance < 1.05);
-  CHECK(sharded.parameter_server->link_bound.value() == Approx(8.0 * resnet_bytes / 4.0 / card).epsilon(0.05));
-  CHECK(sharded.time() < 1.05 * sharded.parameter_server->compute_bound);
+  CHECK(sharded.train()->parameter_server->imbalance < 1.05);
+  CHECK(sharded.train()->parameter_server->link_bound.value() == Approx(8.0 * resnet_bytes / 4.0 / card).epsilon(0.05));
+  CHECK(sharded.time() < 1.05 * sharded.train()->parameter_server->compute_bound);
   CHECK(milliseconds("servers-one-server") > 1.8 * sharded.time().value() * 1e3);
 }
 
@@ -58,11 +58,12 @@ TEST_CASE("R11: keys placed by hash and never cut leave a server with fc6") {
   // fc6 is 102.8 of 138.4 million parameters: 2.97 times the mean of four servers, and the time follows.
   const Result hashed = result_of("servers-hashed-keys");
   const Result balanced = result_of("servers-hashed-keys", {"plan.sync.assignment=balanced", "plan.sync.split=4 MB"});
-  CHECK(hashed.parameter_server->imbalance >= 4.0 * 102.76 / 138.36);
-  CHECK(balanced.parameter_server->imbalance < 1.02);
-  CHECK(hashed.parameter_server->link_bound / balanced.parameter_server->link_bound ==
-        Approx(hashed.parameter_server->imbalance / balanced.parameter_server->imbalance).epsilon(0.01));
-  CHECK(hashed.time() > hashed.parameter_server->link_bound);
+  CHECK(hashed.train()->parameter_server->imbalance >= 4.0 * 102.76 / 138.36);
+  CHECK(balanced.train()->parameter_server->imbalance < 1.02);
+  CHECK(hashed.train()->parameter_server->link_bound / balanced.train()->parameter_server->link_bound ==
+        Approx(hashed.train()->parameter_server->imbalance / balanced.train()->parameter_server->imbalance)
+            .epsilon(0.01));
+  CHECK(hashed.time() > hashed.train()->parameter_server->link_bound);
   CHECK(hashed.time() > 2.5 * balanced.time());
 }
 
@@ -70,10 +71,11 @@ TEST_CASE("R11: adding up inside machines first takes the local GPUs' bytes off 
   // 4 machines · 553 MB over 4 servers' cards, 208 ms; with each of 32 GPUs pushing for itself eight times that.
   const Result local = result_of("servers-hierarchical-servers");
   const Result every = result_of("servers-hierarchical-servers", {"plan.sync.local_reduce=false"});
-  CHECK(local.parameter_server->workers == 4);
-  CHECK(every.parameter_server->workers == 32);
-  CHECK(local.parameter_server->link_bound.value() == Approx(vgg_bytes / card).epsilon(0.02));
-  CHECK(every.parameter_server->link_bound / local.parameter_server->link_bound == Approx(8.0).epsilon(0.01));
+  CHECK(local.train()->parameter_server->workers == 4);
+  CHECK(every.train()->parameter_server->workers == 32);
+  CHECK(local.train()->parameter_server->link_bound.value() == Approx(vgg_bytes / card).epsilon(0.02));
+  CHECK(every.train()->parameter_server->link_bound / local.train()->parameter_server->link_bound ==
+        Approx(8.0).epsilon(0.01));
   CHECK(every.time() > 5.0 * local.time());
 }
 
@@ -83,8 +85,9 @@ TEST_CASE("R11: servers beside the workers share their cards, dedicated ones do 
   const Result shared = result_of("servers-colocated-servers");
   const Result dedicated =
       result_of("servers-colocated-servers", {"cluster.nodes=16", "plan.sync.placement=dedicated"});
-  CHECK(shared.parameter_server->link_bound.value() == Approx(2.0 * 7.0 / 8.0 * vgg_bytes / card).epsilon(0.02));
-  CHECK(dedicated.parameter_server->link_bound.value() == Approx(vgg_bytes / card).epsilon(0.02));
+  CHECK(shared.train()->parameter_server->link_bound.value() ==
+        Approx(2.0 * 7.0 / 8.0 * vgg_bytes / card).epsilon(0.02));
+  CHECK(dedicated.train()->parameter_server->link_bound.value() == Approx(vgg_bytes / card).epsilon(0.02));
   CHECK(shared.time() > 1.2 * dedicated.time());
 }
 
@@ -110,8 +113,8 @@ TEST_CASE("R11: a slow worker stops synchronous and bounded training, not asynch
 
   // A fast worker sees the updates of six equals and half of the slow one's: 6 or 7. While the slow one computes, seven
   // others apply two each: 14.
-  CHECK(synchronous.parameter_server->staleness->max == 0.0);
-  const ParameterServerResult::Staleness& staleness = *asynchronous.parameter_server->staleness;
+  CHECK(synchronous.train()->parameter_server->staleness->max == 0.0);
+  const ParameterServerResult::Staleness& staleness = *asynchronous.train()->parameter_server->staleness;
   CHECK(staleness.p50 >= 6.0);
   CHECK(staleness.p50 <= 7.0);
   CHECK(staleness.max >= 13.0);
@@ -124,7 +127,7 @@ TEST_CASE("R11: the more workers may be apart, the less they wait, and the stale
   for (const char* consistency : {"synchronous", "bounded(1)", "bounded(3)", "asynchronous"}) {
     const Result result = result_of("servers-jitter", {std::string("plan.sync.consistency=") + consistency});
     times.push_back(result.time().value());
-    staleness.push_back(result.parameter_server->staleness->mean);
+    staleness.push_back(result.train()->parameter_server->staleness->mean);
   }
   for (std::size_t i = 1; i < times.size(); ++i) {
     INFO(i);
@@ -136,7 +139,7 @@ TEST_CASE("R11: the more workers may be apart, the less they wait, and the stale
   CHECK(staleness.back() == Approx(7.0).epsilon(0.1));
   // Never more than each other's lead and lag: (n − 1)(2k + 1).
   const ParameterServerResult::Staleness one =
-      *result_of("servers-jitter", {"plan.sync.consistency=bounded(1)"}).parameter_server->staleness;
+      *result_of("servers-jitter", {"plan.sync.consistency=bounded(1)"}).train()->parameter_server->staleness;
   CHECK(one.max <= 7 * 3);
 }
 
@@ -146,7 +149,7 @@ TEST_CASE("R11: first layers first lets the next forward pass begin before fc6 h
   // In order of arrival the first layer's weights come last: a step is pushing everything, then a whole forward pass.
   // By priority only what lies before fc6 in both passes is not hidden.
   CHECK(arrival > 1.2 * first.time().value() * 1e3);
-  CHECK(first.time() > first.parameter_server->link_bound);
+  CHECK(first.time() > first.train()->parameter_server->link_bound);
   // A barrier between steps costs more than either.
   CHECK(milliseconds("servers-priorities", {"plan.sync.priority=arrival", "plan.sync.barrier=true"}) > arrival);
 }
@@ -171,9 +174,9 @@ TEST_CASE("R11: estimate and simulation agree, and no step is below its bounds")
     const Result estimate = result_of(scenario, {}, Fidelity::estimate);
     CHECK(estimate.time().value() == Approx(flows.time().value()).epsilon(0.2));
     for (const Result* result : {&flows, &estimate}) {
-      const ParameterServerResult& bounds = *result->parameter_server;
+      const ParameterServerResult& bounds = *result->train()->parameter_server;
       CHECK(result->time() >= 0.995 * std::max({bounds.compute_bound, bounds.link_bound, bounds.server_bound}));
-      CHECK(result->train->breakdown.total().value() == Approx(result->time().value()));
+      CHECK(result->train()->breakdown.total().value() == Approx(result->time().value()));
       CHECK(bounds.link_utilisation <= 1.0);
     }
     if (std::string(scenario) == "servers-slow-worker") continue;  // longest, and the same in steps
@@ -196,8 +199,8 @@ TEST_CASE("R11: equal workers simulated one by one do what they do as one") {
 TEST_CASE("R11: machines that add up first may also be apart, and servers may be GPUs") {
   // Asynchronous, equal machines: nobody waits for anybody; the bound of the servers' cards stays.
   const Result local = result_of("servers-hierarchical-servers", {"plan.sync.consistency=asynchronous"});
-  CHECK(local.parameter_server->workers == 4);
-  CHECK(local.time() >= 0.99 * local.parameter_server->link_bound);
+  CHECK(local.train()->parameter_server->workers == 4);
+  CHECK(local.time() >= 0.99 * local.train()->parameter_server->link_bound);
   CHECK(local.time() < 1.1 * result_of("servers-hierarchical-servers").time());
   // The algorithm's own name says the same.
   CHECK(result_of("servers-hierarchical-servers", {"plan.sync={ algorithm: hierarchical_parameter_server, servers: 4, "
@@ -207,7 +210,8 @@ TEST_CASE("R11: machines that add up first may also be apart, and servers may be
   const Overrides gpus = {"plan.sync.placement=gpu", "plan.sync.servers=4"};
   CHECK(milliseconds("servers-ring-beats-server", gpus) < milliseconds("servers-ring-beats-server"));
   CHECK(result_of("servers-ring-beats-server", {gpus[0], gpus[1], "plan.sync.consistency=bounded(1)"})
-            .parameter_server->staleness->max <= 7 * 3);
+            .train()
+            ->parameter_server->staleness->max <= 7 * 3);
 }
 
 TEST_CASE("R11: random iterations are the same in every run") {
@@ -219,8 +223,9 @@ TEST_CASE("R11: a server's CPU can be the limit") {
   // DGX-1, two servers, one a socket: each socket's memory (68.3 GB/s) takes four times what eight GPUs push to it and
   // gives what they pull, 5 · 8 · 277 MB: 162 ms; the four PCIe switches bring it twice as fast.
   const Result result = result_of("servers-ring-beats-server");
-  CHECK(result.parameter_server->server_bound.value() == Approx(5.0 * 8.0 * vgg_bytes / 2.0 / 68.25e9).epsilon(0.02));
-  CHECK(result.parameter_server->server_bound > result.parameter_server->link_bound);
+  CHECK(result.train()->parameter_server->server_bound.value() ==
+        Approx(5.0 * 8.0 * vgg_bytes / 2.0 / 68.25e9).epsilon(0.02));
+  CHECK(result.train()->parameter_server->server_bound > result.train()->parameter_server->link_bound);
 }
 
 TEST_CASE("Processes that receive one push after the other let workers take turns") {
@@ -266,9 +271,9 @@ TEST_CASE("R11: lanes of several workers take about as long as workers alone") {
 TEST_CASE("R11: 256 workers of which one is slow are simulated, and quickly") {
   const Result result = result_of("servers-slow-worker", {"cluster.nodes=260"});
   // Four cards receive what 256 workers push: nothing is shorter, and little is lost beside it.
-  CHECK(result.time() >= 0.98 * result.parameter_server->link_bound);
-  CHECK(result.time() < 1.1 * result.parameter_server->link_bound);
-  CHECK(result.parameter_server->staleness->mean > 200.0);
+  CHECK(result.time() >= 0.98 * result.train()->parameter_server->link_bound);
+  CHECK(result.time() < 1.1 * result.train()->parameter_server->link_bound);
+  CHECK(result.train()->parameter_server->staleness->mean > 200.0);
   const Scenario scenario = load_scenario("servers-slow-worker", {"cluster.nodes=260"});
   const test::BuiltStep built(scenario);
   const ParameterStore store = build_store(built.scenario, built.train(), built.model, built.topology, built.step);
@@ -278,8 +283,8 @@ TEST_CASE("R11: 256 workers of which one is slow are simulated, and quickly") {
 TEST_CASE("R11: MFU is of the workers' GPUs; servers on machines of their own have none that train") {
   // Eight workers: every image is 3 x 8.2 GFLOP forward and backward, of eight times 15.7 TFLOP/s.
   const Result result = result_of("servers-sharded-servers");
-  const double images = result.train->samples_per_second;
-  CHECK(result.train->mfu == Approx(images * 3.0 * 8.2e9 / (8.0 * 15.7e12)).epsilon(0.03));
-  CHECK(result.train->model_flops_per_second_per_gpu.value() == Approx(images * 3.0 * 8.2e9 / 8.0).epsilon(0.03));
-  CHECK(result.train->tokens_per_second_per_gpu == Approx(result.train->tokens_per_second / 8.0));
+  const double images = result.train()->samples_per_second;
+  CHECK(result.train()->mfu == Approx(images * 3.0 * 8.2e9 / (8.0 * 15.7e12)).epsilon(0.03));
+  CHECK(result.train()->model_flops_per_second_per_gpu.value() == Approx(images * 3.0 * 8.2e9 / 8.0).epsilon(0.03));
+  CHECK(result.train()->tokens_per_second_per_gpu == Approx(result.train()->tokens_per_second / 8.0));
 }

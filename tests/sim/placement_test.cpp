@@ -22,8 +22,8 @@ cluster:
 )";
 
 TrainResult train(const std::vector<std::string>& overrides, Fidelity fidelity = Fidelity::flows) {
-  return predict(load_scenario_text(std::string(two_leaves) + test::gpt_16_layers, "gpt.yaml", overrides), fidelity)
-      .train.value();
+  return *predict(load_scenario_text(std::string(two_leaves) + test::gpt_16_layers, "gpt.yaml", overrides), fidelity)
+              .train();
 }
 
 Seconds gradients(const TrainResult& result) { return result.communication.at("gradient all-reduce").total; }

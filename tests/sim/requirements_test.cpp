@@ -98,7 +98,7 @@ TEST_CASE("R9: LeNet gains nothing from a second GPU, ResNet-18 nearly doubles")
 
 TEST_CASE("R8: 7 B parameters with AdamW need 14 + 14 + 56 GB and do not fit on one 80 GB card") {
   const Result result = predict(load_scenario("fit-memory-7b"), Fidelity::estimate);
-  const MemoryFootprint& memory = result.train->memory;
+  const MemoryFootprint& memory = result.train()->memory;
   CHECK(memory.weights.value() == Approx(14e9).epsilon(0.01));
   CHECK(memory.gradients.value() == Approx(14e9).epsilon(0.01));
   CHECK(memory.optimizer.value() == Approx(56e9).epsilon(0.01));

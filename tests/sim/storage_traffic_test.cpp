@@ -32,7 +32,7 @@ plan: { sync: { overlap: false } }
 constexpr const char* of_checkpoint = "workload.train.checkpoint.";
 
 TrainResult trained(std::vector<std::string> overrides, Fidelity fidelity = Fidelity::flows) {
-  return *predict(load_scenario_text(training, "test.yaml", overrides), fidelity).train;
+  return *predict(load_scenario_text(training, "test.yaml", overrides), fidelity).train();
 }
 
 std::string checkpoint(const std::string& key) { return of_checkpoint + key; }

@@ -20,7 +20,7 @@ const TrainResult& stage(const std::string& name) {
   static std::map<std::string, TrainResult> known;
   const auto found = known.find(name);
   if (found != known.end()) return found->second;
-  return known.emplace(name, *predict(load_scenario("r15-" + name), Fidelity::estimate).train).first->second;
+  return known.emplace(name, *predict(load_scenario("r15-" + name), Fidelity::estimate).train()).first->second;
 }
 
 }  // namespace
@@ -100,7 +100,7 @@ TEST_CASE("R15: the simulation says what the estimate says") {
     for (const Fidelity fidelity : {Fidelity::flows, Fidelity::steps}) {
       const Result simulated = predict(load_scenario(std::string("r15-") + name), fidelity);
       CHECK(simulated.time().value() == Approx(stage(name).step_time.value()).epsilon(1e-3));
-      CHECK(simulated.train->token_use->slowest_replica == stage(name).token_use->slowest_replica);
+      CHECK(simulated.train()->token_use->slowest_replica == stage(name).token_use->slowest_replica);
     }
   }
 }

@@ -20,7 +20,7 @@ std::vector<int> divided(std::vector<ReplicaKind> kinds, int total) {
 TrainResult split_as(const std::string& split, const std::vector<std::string>& further = {}) {
   std::vector<std::string> overrides = further;
   overrides.push_back("plan.split=" + split);
-  return *estimate(load_scenario("unequal-split-h100-a100", overrides)).train;
+  return *estimate(load_scenario("unequal-split-h100-a100", overrides)).train();
 }
 
 }  // namespace
@@ -65,16 +65,16 @@ TEST_CASE("equal nodes have equal shares, whatever the split") {
 
 TEST_CASE("a processor beside a GPU has one micro-batch of many") {
   const Scenario scenario = load_scenario("unequal-processor-beside-gpu");
-  const TrainResult train = *estimate(scenario).train;
+  const TrainResult train = *estimate(scenario).train();
   REQUIRE(train.split->kinds.size() == 2);
   CHECK(train.split->kinds[1].micro_batches < train.split->kinds[0].micro_batches / 20);
   CHECK(train.split->equal_step > 5.0 * train.step_time);
 }
 
 TEST_CASE("pipeline stages by speed are faster than equal ones") {
-  const TrainResult by_speed = *estimate(load_scenario("unequal-stages-by-speed")).train;
+  const TrainResult by_speed = *estimate(load_scenario("unequal-stages-by-speed")).train();
   const TrainResult equal =
-      *estimate(load_scenario("unequal-stages-by-speed", {"plan.stage_layers=[8, 8, 8, 8]"})).train;
+      *estimate(load_scenario("unequal-stages-by-speed", {"plan.stage_layers=[8, 8, 8, 8]"})).train();
   CHECK(by_speed.step_time < 0.9 * equal.step_time);
   const Plan plan = load_scenario("unequal-stages-by-speed").plan;
   REQUIRE(plan.stage_layers.size() == 4);

@@ -169,7 +169,7 @@ workload:
     precision: bf16
     global_batch: )" + std::to_string(64 * micro_batches) + "\nplan: { zero: 3 }\n",
                                                           "sharded.yaml"));
-        return result.train->breakdown.compute.value();
+        return result.train()->breakdown.compute.value();
       };
   CHECK(compute(4) == Approx(4.0 * compute(1)).epsilon(0.02));
 }

@@ -63,7 +63,7 @@ Sent sent_by(const Step& step) {
 
 CommunicationTime of_weights(const Result& result) {
   CommunicationTime sum;
-  for (const auto& [name, time] : result.train->communication) {
+  for (const auto& [name, time] : result.train()->communication) {
     if (!name.starts_with("weight ")) continue;
     sum.total += time.total;
     sum.exposed += time.exposed;
@@ -176,10 +176,10 @@ TEST_CASE("ZeRO-1 by all-reduce moves gradients as no ZeRO does, whatever the sh
     plan.push_back(fmt::format("plan.zero={}", zero));
     none.emplace_back("plan.zero=0");
     const Result divided = estimate(scenario_of(text, plan)), plain = estimate(scenario_of(text, none));
-    const auto& sent = divided.train->communication;
+    const auto& sent = divided.train()->communication;
     CHECK_FALSE(sent.contains("gradient reduce-scatter"));
     CHECK(sent.at("gradient all-reduce").total.value() ==
-          Approx(plain.train->communication.at("gradient all-reduce").total.value()));
+          Approx(plain.train()->communication.at("gradient all-reduce").total.value()));
     CHECK(of_weights(divided).total > Seconds(0.0));
   }
 }
@@ -202,7 +202,8 @@ TEST_CASE(
           return estimate(scenario_of(roce(nodes, model, nodes * 64),
                                       {fmt::format("plan.trainer={}", trainer), fmt::format("plan.zero={}", zero),
                                        "plan.sync.overlap=true", "workload.train.micro_batch=2"}))
-              .train->step_time.value();
+              .train()
+              ->step_time.value();
         };
         const double gained = step("1") - step("{ stage: 1, shard: 8 }");
         CHECK(gained > 0.0);

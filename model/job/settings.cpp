@@ -1,4 +1,4 @@
-#include "reports/settings.hpp"
+#include "model/job/settings.hpp"
 
 #include <fmt/format.h>
 
