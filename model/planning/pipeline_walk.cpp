@@ -1,11 +1,11 @@
 #include "model/planning/pipeline_walk.hpp"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
-#include "model/base/memo.hpp"
+#include "model/base/hash.hpp"
 #include "model/base/number.hpp"
+#include "model/base/session.hpp"
 
 namespace foretrain {
 
@@ -107,26 +107,37 @@ class Walk {
   PipelineWalk result_;
 };
 
+/// Everything that decides the orders of all stages.
+struct OrdersKey {
+  using Value = const PipelineOrders;
+  PipelineSchedule schedule;
+  int stages = 1, interleave = 1, micro_batches = 1;
+
+  bool operator==(const OrdersKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(schedule, stages, interleave, micro_batches); }
+  [[nodiscard]] std::size_t bytes(const PipelineOrders& orders) const {
+    return orders.size() * (sizeof(orders.front()) + orders.front().size() * sizeof(PipelinePass));
+  }
+};
+
 }  // namespace
 
-const std::vector<std::vector<PipelinePass>>* walked_orders(const Plan& plan, int micro_batches) {
-  constexpr std::size_t most_passes = 60'000, most_kept = 600'000;  // 12 MB
-  using Key = std::tuple<PipelineSchedule, int, int, int>;
-  static thread_local Memo<Key, std::vector<std::vector<PipelinePass>>> memo(most_kept);
+std::shared_ptr<const PipelineOrders> walked_orders(const Plan& plan, int micro_batches) {
+  constexpr std::size_t most_passes = 60'000;
   const ChunkPlacement placement(plan);
   const std::size_t passes = 2 * at_index(plan.pipeline) * at_index(micro_batches) * at_index(placement.chunks());
   if (passes > most_passes) return nullptr;
-  const Key key{plan.schedule, plan.pipeline, plan.interleave, micro_batches};
-  if (const auto* known = memo.find(key)) return known;
-  std::vector<std::vector<PipelinePass>> orders;
-  for (int stage = 0; stage < plan.pipeline; ++stage) {
-    orders.push_back(pipeline_order(plan.schedule, plan.pipeline, stage, plan.interleave, micro_batches));
-  }
-  return &memo.add(key, std::move(orders), passes);
+  return session().known(OrdersKey{plan.schedule, plan.pipeline, plan.interleave, micro_batches}, [&] {
+    PipelineOrders orders;
+    for (int stage = 0; stage < plan.pipeline; ++stage) {
+      orders.push_back(pipeline_order(plan.schedule, plan.pipeline, stage, plan.interleave, micro_batches));
+    }
+    return orders;
+  });
 }
 
-PipelineWalk walk_pipeline(const ChunkPlacement& placement, const std::vector<std::vector<PipelinePass>>& orders,
-                           int micro_batches, const std::vector<std::vector<ChunkPasses>>& passes, Seconds hop) {
+PipelineWalk walk_pipeline(const ChunkPlacement& placement, const PipelineOrders& orders, int micro_batches,
+                           const std::vector<std::vector<ChunkPasses>>& passes, Seconds hop) {
   return Walk(placement, orders, micro_batches, passes, hop).run();
 }
 

@@ -2,6 +2,7 @@
 // are synchronised.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "model/parallelism/pipeline_order.hpp"
@@ -24,11 +25,14 @@ struct PipelineWalk {
   std::vector<Stage> stages;
 };
 
+/// Each stage's passes in their order.
+using PipelineOrders = std::vector<std::vector<PipelinePass>>;
+
 /// The orders of all stages; kept for the next time. Null where they are too many passes to be worth a walk.
-const std::vector<std::vector<PipelinePass>>* walked_orders(const Plan& plan, int micro_batches);
+std::shared_ptr<const PipelineOrders> walked_orders(const Plan& plan, int micro_batches);
 
 /// `passes`: by stage, then chunk. `hop`: the message from one stage to the next.
-PipelineWalk walk_pipeline(const ChunkPlacement& placement, const std::vector<std::vector<PipelinePass>>& orders,
-                           int micro_batches, const std::vector<std::vector<ChunkPasses>>& passes, Seconds hop);
+PipelineWalk walk_pipeline(const ChunkPlacement& placement, const PipelineOrders& orders, int micro_batches,
+                           const std::vector<std::vector<ChunkPasses>>& passes, Seconds hop);
 
 }  // namespace foretrain
