@@ -1,5 +1,6 @@
 #include "model/base/error.hpp"
 
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -23,6 +24,13 @@ std::string message(const SourcePosition& where, const std::string& key, const s
   return text;
 }
 
+/// From the root of the source tree on, which lies wherever the program was built.
+std::string in_source_tree(std::string_view file) {
+  constexpr std::string_view own = __builtin_FILE();
+  constexpr std::size_t root = own.size() - std::string_view("model/base/error.cpp").size();
+  return std::string(file.starts_with(own.substr(0, root)) ? file.substr(root) : file);
+}
+
 }  // namespace
 
 std::string SourcePosition::text() const {
@@ -41,5 +49,15 @@ ScenarioError::ScenarioError(SourcePosition where, std::string key, std::string 
       key_(std::move(key)),
       got_(std::move(got)),
       expected_(std::move(expected)) {}
+
+ImpossiblePlan::ImpossiblePlan(const std::string& what, std::string key)
+    : std::runtime_error(what), key_(std::move(key)) {}
+
+std::string internal_error_text(const std::string& what) {
+  return "internal error: " + what + "; please report this, with the scenario";
+}
+
+InternalError::InternalError(const std::string& what, const char* file, int line)
+    : std::logic_error(internal_error_text(what + " (" + in_source_tree(file) + ":" + std::to_string(line) + ")")) {}
 
 }  // namespace foretrain

@@ -1,4 +1,5 @@
-// What went wrong with the user's input, where, and what would be right.
+// What went wrong, by who can mend it: ScenarioError and UsageError the user, who is told where and what would be
+// right; ImpossiblePlan a search, which tries another, or the user; InternalError nobody but us.
 #pragma once
 
 #include <cerrno>
@@ -40,5 +41,27 @@ class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+/// A combination of schedule, plan and hardware that cannot be carried out, though each part of it could be. Searches
+/// pass it by; where the user asked for it, it is told as a ScenarioError at the key, and counts as bad input.
+class ImpossiblePlan : public std::runtime_error {
+ public:
+  /// `key`: dotted, of what would have to change; empty where the thrower does not know.
+  explicit ImpossiblePlan(const std::string& what, std::string key = "");
+  [[nodiscard]] const std::string& key() const { return key_; }
+
+ private:
+  std::string key_;
+};
+
+/// A mistake of this program, whatever the input was. what() says where it was noticed and asks for a report.
+class InternalError : public std::logic_error {
+ public:
+  /// The place is that of the call (not std::source_location, which clang-tidy 14 does not know).
+  explicit InternalError(const std::string& what, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+};
+
+/// The same of an exception that no part of this program means to let out.
+std::string internal_error_text(const std::string& what);
 
 }  // namespace foretrain

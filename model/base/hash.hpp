@@ -2,8 +2,12 @@
 // hashes are easily made.
 #pragma once
 
+#include <bit>
+#include <concepts>
 #include <cstdint>
+#include <ranges>
 #include <string_view>
+#include <type_traits>
 
 namespace foretrain {
 
@@ -30,6 +34,30 @@ constexpr std::uint64_t split_mix(std::uint64_t& state) {
 constexpr std::uint64_t summable_hash(std::uint64_t number) {
   std::uint64_t state = number * split_mix_step;
   return split_mix(state);
+}
+
+/// A hash of several things, one after the other: numbers, words of enumerations, quantities, texts, lists of these.
+/// For looking up what is then compared: equal things have equal hashes.
+template <typename... Things>
+constexpr std::uint64_t hash_of(const Things&... things) {
+  std::uint64_t hash = fnv_1a_start;
+  const auto add = [&hash](const auto& self, const auto& thing) -> void {
+    using Thing = std::remove_cvref_t<decltype(thing)>;
+    if constexpr (std::integral<Thing> || std::is_enum_v<Thing>) {
+      hash = (std::rotl(hash, 5) ^ static_cast<std::uint64_t>(thing)) * split_mix_step;
+    } else if constexpr (std::floating_point<Thing>) {
+      self(self, std::bit_cast<std::uint64_t>(static_cast<double>(thing) + 0.0));  // −0 is equal to 0
+    } else if constexpr (std::convertible_to<Thing, std::string_view>) {
+      self(self, fnv_1a(thing));
+    } else if constexpr (std::ranges::range<Thing>) {
+      for (const auto& part : thing) self(self, part);
+      self(self, std::ranges::distance(thing));
+    } else {
+      self(self, thing.value());
+    }
+  };
+  (add(add, things), ...);
+  return hash;
 }
 
 }  // namespace foretrain

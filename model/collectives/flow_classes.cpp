@@ -8,8 +8,8 @@
 #include "model/base/equitable_partition.hpp"
 #include "model/base/error.hpp"
 #include "model/base/hash.hpp"
-#include "model/base/memo.hpp"
 #include "model/base/number.hpp"
+#include "model/base/session.hpp"
 
 namespace foretrain {
 
@@ -151,25 +151,31 @@ FoldedGraph fold_graph(const SharingSystem& system, const ColouredGraph& graph, 
   return result;
 }
 
+struct FoldKey {
+  using Value = const FoldedGraph;
+  ColouredGraph graph;
+  std::size_t flows, most_classes;
+
+  bool operator==(const FoldKey& other) const {
+    return flows == other.flows && most_classes == other.most_classes && graph.colour == other.graph.colour &&
+           graph.edges == other.graph.edges;
+  }
+  [[nodiscard]] std::uint64_t hash() const {
+    std::uint64_t hash = hash_of(flows, most_classes, graph.colour, graph.edges.size());
+    for (const auto& [a, b] : graph.edges) hash = (hash ^ static_cast<std::uint64_t>(b)) * split_mix_step;
+    return hash;
+  }
+  [[nodiscard]] std::size_t bytes(const FoldedGraph&) const { return 16 * (graph.edges.size() + graph.colour.size()); }
+};
+
 }  // namespace
 
 SharingSystem::Folded fold(const SharingSystem& system, std::size_t most_classes) {
-  struct Key {
-    ColouredGraph graph;
-    std::size_t flows, most_classes;
-    bool operator==(const Key& other) const {
-      return flows == other.flows && most_classes == other.most_classes && graph.colour == other.graph.colour &&
-             graph.edges == other.graph.edges;
-    }
-  };
-  constexpr std::size_t most_edges = 1'000'000;  // in all; 8 MB
-  static thread_local Memo<Key, FoldedGraph> memo(most_edges);
-  Key key{graph_of(system), system.flows(), most_classes};
-  const FoldedGraph* known = memo.find(key);
+  FoldKey key{graph_of(system), system.flows(), most_classes};
+  auto known = session().find(key);
   if (known == nullptr) {
     FoldedGraph fresh = fold_graph(system, key.graph, most_classes);
-    const std::size_t edges = key.graph.edges.size();
-    known = &memo.add(std::move(key), std::move(fresh), edges);
+    known = session().keep(std::move(key), std::move(fresh));
   }
   SharingSystem::Folded folded = known->folded;
   for (const FoldedGraph::LinkClass& link : known->links) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <queue>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "model/base/hash.hpp"
 #include "model/base/number.hpp"
+#include "model/base/session.hpp"
 #include "model/base/spread.hpp"
 #include "model/base/statistics.hpp"
 
@@ -73,17 +75,25 @@ class DrawnFailures {
   std::vector<Drawn> trainings_;
 };
 
-/// Kept for the next lifetime that has them: other intervals between checkpoints, another plan on the same machines.
-DrawnFailures& failures_of(const Lifetime& life, int seed) {
+/// Other lifetimes have the same ones: other intervals between checkpoints, another plan on the same machines.
+struct FailuresKey {
+  using Value = DrawnFailures;  ///< which draws more when asked for more
+  DrawnFailures::Kinds kinds;
+  int seed;
+
+  bool operator==(const FailuresKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const {
+    return hash_of(seed, kinds.size(), kinds.empty() ? Seconds(0.0) : kinds.front().first);
+  }
+  [[nodiscard]] std::size_t bytes(const DrawnFailures&) const {
+    return static_cast<std::size_t>(enough_interruptions) * sizeof(DrawnFailures::Failure);
+  }
+};
+
+std::shared_ptr<DrawnFailures> failures_of(const Lifetime& life, int seed) {
   DrawnFailures::Kinds kinds;
   for (const Interruption& cause : life.interruptions) kinds.emplace_back(cause.mtbf, cause.detected);
-  static thread_local std::pair<DrawnFailures::Kinds, int> known;
-  static thread_local std::optional<DrawnFailures> failures;
-  if (!failures || known != std::pair(kinds, seed)) {
-    known = {kinds, seed};
-    failures.emplace(kinds, life.mtbf(), seed);
-  }
-  return *failures;
+  return session().known(FailuresKey{kinds, seed}, [&] { return DrawnFailures(kinds, life.mtbf(), seed); });
 }
 
 /// Machines that stand in for broken ones.
@@ -272,9 +282,9 @@ LifetimeResult simulate_lifetime(const Lifetime& life, int trainings, int seed) 
   Spent spent;
   Seconds useful;
   double met = 0.0;
-  DrawnFailures& failures = failures_of(life, seed);
+  const std::shared_ptr<DrawnFailures> failures = failures_of(life, seed);
   for (int number = 0; number < trainings && (met < enough_interruptions || number < fewest_trainings); ++number) {
-    Training training(life, failures, number);
+    Training training(life, *failures, number);
     training.run();
     result.ends = result.ends && training.ended();
     lengths.push_back(training.length().value());

@@ -1,8 +1,10 @@
 // Which rank does what: the order of parallel dimensions over the GPUs of a cluster.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
+#include "model/base/hash.hpp"
 #include "model/collectives/rank_groups.hpp"
 #include "model/parallelism/pipeline_order.hpp"
 #include "model/workload/build.hpp"
@@ -74,6 +76,10 @@ class RankLayout {
 
   /// Equal layouts have the same groups of every kind.
   bool operator==(const RankLayout&) const = default;
+  [[nodiscard]] std::uint64_t hash() const {
+    return hash_of(tensor_.size, context_.size, data_.size, pipeline_.size, data_.stride, pipeline_.stride, expert_,
+                   shard_, gpu_of_rank_.size());
+  }
 
  private:
   struct Dimension {

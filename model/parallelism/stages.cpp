@@ -7,8 +7,9 @@
 #include <utility>
 
 #include "model/base/error.hpp"
-#include "model/base/memo.hpp"
+#include "model/base/hash.hpp"
 #include "model/base/number.hpp"
+#include "model/base/session.hpp"
 
 namespace foretrain {
 
@@ -35,8 +36,6 @@ std::vector<int> even_split(int layers, int chunks) {
 
 /// Contiguous division of `cost` into `chunks` parts with the least maximum (dynamic programme, O(chunks · n)).
 std::vector<int> balanced_split(const std::vector<double>& cost, int chunks) {
-  static thread_local Memo<std::pair<std::vector<double>, int>, std::vector<int>> memo(64);
-  if (const std::vector<int>* known = memo.find({cost, chunks})) return *known;
   const std::size_t n = cost.size(), parts = at_index(chunks);
   std::vector<double> prefix(n + 1, 0.0);
   std::partial_sum(cost.begin(), cost.end(), prefix.begin() + 1);
@@ -66,8 +65,20 @@ std::vector<int> balanced_split(const std::vector<double>& cost, int chunks) {
     sizes[k - 1] = static_cast<int>(end - begin);
     end = begin;
   }
-  return memo.add({cost, chunks}, std::move(sizes));
+  return sizes;
 }
+
+struct SplitKey {
+  using Value = const std::vector<int>;
+  std::vector<double> cost;
+  int chunks;
+
+  bool operator==(const SplitKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(cost, chunks); }
+  [[nodiscard]] std::size_t bytes(const std::vector<int>& sizes) const {
+    return sizeof(SplitKey) + cost.size() * sizeof(double) + sizes.size() * sizeof(int);
+  }
+};
 
 /// Layers of each chunk. `ends`: embedding and loss take the place of one each.
 std::vector<int> chunk_sizes(std::vector<double> cost, int chunks, bool alike, bool ends) {
@@ -78,7 +89,9 @@ std::vector<int> chunk_sizes(std::vector<double> cost, int chunks, bool alike, b
     cost.insert(cost.begin(), mean);
     cost.push_back(mean);
   }
-  std::vector<int> sizes = alike ? even_split(static_cast<int>(cost.size()), chunks) : balanced_split(cost, chunks);
+  std::vector<int> sizes = alike
+                               ? even_split(static_cast<int>(cost.size()), chunks)
+                               : *session().known(SplitKey{cost, chunks}, [&] { return balanced_split(cost, chunks); });
   if (ends) {
     --sizes.front();
     --sizes.back();

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "model/base/memo.hpp"
+#include "model/base/hash.hpp"
 #include "model/base/number.hpp"
+#include "model/base/session.hpp"
 
 namespace foretrain {
 
@@ -102,23 +103,22 @@ class Walk {
 
 }  // namespace
 
-const std::vector<std::vector<PipelinePass>>* walked_orders(const PipelineShape& shape) {
-  constexpr std::size_t most_passes = 60'000, most_kept = 600'000;  // 12 MB
-  static thread_local Memo<PipelineShape, std::vector<std::vector<PipelinePass>>> memo(most_kept);
+std::shared_ptr<const PipelineOrders> walked_orders(const PipelineShape& shape) {
+  constexpr std::size_t most_passes = 60'000;
   const auto& [schedule, stages, interleave, micro_batches] = shape;
   const int chunks = ChunkPlacement(schedule, stages, interleave).chunks();
-  const std::size_t passes = 2 * at_index(stages) * at_index(micro_batches) * at_index(chunks);
-  if (passes > most_passes) return nullptr;
-  if (const auto* known = memo.find(shape)) return known;
-  std::vector<std::vector<PipelinePass>> orders;
-  for (int stage = 0; stage < stages; ++stage) {
-    orders.push_back(pipeline_order(schedule, stages, stage, interleave, micro_batches));
-  }
-  return &memo.add(shape, std::move(orders), passes);
+  if (2 * at_index(stages) * at_index(micro_batches) * at_index(chunks) > most_passes) return nullptr;
+  return session().known(shape, [&] {
+    PipelineOrders orders;
+    for (int stage = 0; stage < stages; ++stage) {
+      orders.push_back(pipeline_order(schedule, stages, stage, interleave, micro_batches));
+    }
+    return orders;
+  });
 }
 
-PipelineWalk walk_pipeline(const ChunkPlacement& placement, const std::vector<std::vector<PipelinePass>>& orders,
-                           int micro_batches, const std::vector<std::vector<PerPass<Seconds>>>& passes, Seconds hop) {
+PipelineWalk walk_pipeline(const ChunkPlacement& placement, const PipelineOrders& orders, int micro_batches,
+                           const std::vector<std::vector<PerPass<Seconds>>>& passes, Seconds hop) {
   return Walk(placement, orders, micro_batches, passes, hop).run();
 }
 

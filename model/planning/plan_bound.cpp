@@ -1,11 +1,12 @@
 #include "model/planning/plan_bound.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <utility>
 
+#include "model/base/hash.hpp"
 #include "model/base/number.hpp"
+#include "model/base/session.hpp"
 #include "model/parallelism/pipeline_order.hpp"
 #include "model/planning/lane_bound.hpp"
 
@@ -156,23 +157,32 @@ Seconds sum_of(const std::vector<Seconds>& times) {
   return sum;
 }
 
+/// A chunk of a stage, and everything that decides the order of that stage's passes.
+struct PairsKey {
+  using Value = const int;
+  PipelineSchedule schedule;
+  int stages = 1, interleave = 1, micro_batches = 1, stage = 0, chunk = 0;
+
+  bool operator==(const PairsKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const {
+    return hash_of(schedule, stages, interleave, micro_batches, stage, chunk);
+  }
+};
+
 /// How many forward passes of one of a stage's chunks run in pairs.
 double pairs_of(const Plan& plan, int stage, int chunk, int micro_batches) {
-  static thread_local std::map<std::array<int, 4>, int> known;
-  const auto [pairs, is_new] = known.try_emplace({plan.pipeline, stage, chunk, micro_batches}, 0);
-  if (is_new) {
-    for (const PipelinePass& pass :
-         pipeline_order(plan.schedule, plan.pipeline, stage, plan.interleave, micro_batches)) {
-      pairs->second += pass.kind == PassKind::paired && pass.chunk == chunk ? 1 : 0;
-    }
-  }
-  return pairs->second;
+  const PairsKey key{plan.schedule, plan.pipeline, plan.interleave, micro_batches, stage, chunk};
+  return *session().known(key, [&] {
+    return static_cast<int>(
+        std::ranges::count_if(pipeline_order(plan.schedule, plan.pipeline, stage, plan.interleave, micro_batches),
+                              [&](const PipelinePass& pass) { return pass.kind == PassKind::paired && pass.chunk == chunk; }));
+  });
 }
 
 }  // namespace
 
 std::optional<PipelineWalk> walk_of(const Plan& plan, int micro_batches, const PassTimes& times) {
-  const auto* orders = walked_orders({plan.schedule, plan.pipeline, plan.interleave, micro_batches});
+  const auto orders = walked_orders({plan.schedule, plan.pipeline, plan.interleave, micro_batches});
   if (orders == nullptr) return std::nullopt;
   const ChunkPlacement placement(plan);
   std::vector<std::vector<PerPass<Seconds>>> passes(at_index(plan.pipeline));
@@ -311,7 +321,7 @@ Seconds step_bound(const Step& step) {
   const PassTimes least = pass_times(step, lanes);
   const ChunkPlacement placement = step.placement();
   std::optional<PipelineWalk> walk;
-  if (const auto* orders = walked_orders({step.schedule, step.stage_count(), step.interleave, step.micro_batches})) {
+  if (const auto orders = walked_orders({step.schedule, step.stage_count(), step.interleave, step.micro_batches})) {
     walk = walk_pipeline(placement, *orders, step.micro_batches, quickest_passes(step, lanes), least.hop);
   }
   const Paths paths = paths_of(placement, step.stage_count(), least);

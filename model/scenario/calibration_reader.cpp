@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <map>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "model/base/format.hpp"
+#include "model/base/hash.hpp"
 #include "model/base/number.hpp"
+#include "model/base/seen_files.hpp"
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
 #include "model/cost/measured_matmul.hpp"
@@ -112,19 +112,24 @@ void check_measured_matmuls(const Calibration& calibration, const Gpu& gpu) {
   }
 }
 
+namespace {
+
+/// A machine's calibration names its base, which lies in the catalogue.
+struct CalibrationKey {
+  using Value = const MadeOfFiles<Calibration>;
+  std::string file, catalogue;
+
+  bool operator==(const CalibrationKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(file); }
+  [[nodiscard]] std::size_t bytes(const MadeOfFiles<Calibration>&) const { return 100'000; }
+};
+
+}  // namespace
+
 Calibration load_calibration(const std::filesystem::path& file) {
-  static std::mutex mutex;
-  static std::map<const YamlNode*, Calibration> cache;
-  const YamlNode& document = cached_yaml_file(file.string());
-  {
-    const std::lock_guard lock(mutex);
-    const auto known = cache.find(&document);
-    if (known != cache.end()) return known->second;
-  }
-  // Unlocked: a machine's calibration loads its base in turn.
-  Calibration calibration = read_calibration(Field(document, ""));
-  const std::lock_guard lock(mutex);
-  return cache.emplace(&document, std::move(calibration)).first->second;
+  return made_of_files(CalibrationKey{file.string(), data_directory().string()},
+                       [&] { return read_calibration(Field(cached_yaml_file(file.string()), "")); })
+      ->value;
 }
 
 Calibration load_default_calibration() {

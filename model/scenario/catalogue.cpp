@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "model/base/own_file.hpp"
+#include "model/base/seen_files.hpp"
 #include "model/base/text.hpp"
 
 namespace foretrain {
@@ -71,8 +72,7 @@ using Topics = std::vector<std::pair<std::string, std::string>>;
 Topics read_topics() {
   Topics topics;
   const fs::path file = data_directory() / "topics.yaml";
-  std::error_code missing;
-  if (!fs::exists(file, missing)) return topics;
+  if (!look_at(file.string()).is_there()) return topics;
   for (const YamlEntry& entry : cached_yaml_file(file.string()).entries) {
     topics.emplace_back(entry.key, scalar_or_empty(entry.value, "topic"));
   }
@@ -99,8 +99,7 @@ std::string named_by_topic(const std::string& name) {
 /// What a short name stands for (scenarios/aliases.yaml); the name itself where it stands for nothing else.
 std::string named_by_alias(CatalogueSection section, const std::string& name) {
   const fs::path file = data_directory() / "aliases.yaml";
-  std::error_code missing;
-  if (!fs::exists(file, missing)) return name;
+  if (!look_at(file.string()).is_there()) return name;
   const YamlEntry* names = cached_yaml_file(file.string()).find(row(section).what);
   if (names == nullptr) return name;
   const std::string whole = scalar_or_empty(names->value, to_lower(name));
@@ -130,9 +129,8 @@ bool is_path(std::string_view text) {
 std::optional<fs::path> existing_path(const Field& field) {
   const fs::path written = field.text();
   const fs::path beside = fs::path(field.where().file).parent_path() / written;
-  std::error_code ignored;
-  if (fs::exists(beside, ignored)) return beside;
-  if (fs::exists(written, ignored)) return written;
+  if (look_at(beside.string()).is_there()) return beside;
+  if (look_at(written.string()).is_there()) return written;
   return std::nullopt;
 }
 
@@ -187,14 +185,13 @@ std::vector<std::string> catalogue_names(const std::vector<CatalogueEntry>& entr
 fs::path catalogue_file(CatalogueSection section, const Field& name) {
   if (is_path(name.text())) return referenced_file(name);
   fs::path file = folder(section) / (name.text() + ".yaml");
-  std::error_code ignored;
-  if (fs::is_regular_file(file, ignored)) return file;
+  if (look_at(file.string()).is_regular()) return file;
   if (section == CatalogueSection::run) {
     file.replace_filename(named_by_topic(name.text()) + ".yaml");
-    if (fs::is_regular_file(file, ignored)) return file;
+    if (look_at(file.string()).is_regular()) return file;
   }
   file.replace_filename(named_by_alias(section, name.text()) + ".yaml");
-  if (fs::is_regular_file(file, ignored)) return file;
+  if (look_at(file.string()).is_regular()) return file;
   std::vector<std::string> known;
   for (const fs::path& other : yaml_files(folder(section))) known.push_back(other.stem().string());
   for (const char* table :

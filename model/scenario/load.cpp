@@ -8,6 +8,7 @@
 
 #include "model/base/files.hpp"
 #include "model/base/number.hpp"
+#include "model/base/seen_files.hpp"
 #include "model/base/words.hpp"
 #include "model/cost/measured_matmul.hpp"
 #include "model/parallelism/layout.hpp"
@@ -129,6 +130,7 @@ std::filesystem::path scenario_file(const std::filesystem::path& path) {
 }  // namespace
 
 Scenario read_scenario(const YamlNode& document, std::string_view default_name) {
+  const FileView view;
   try {
     return read_with_habits(document, default_name);
   } catch (const ScenarioError& error) {
@@ -141,6 +143,7 @@ YamlNode scenario_document(const std::filesystem::path& path, const std::vector<
 }
 
 Scenario load_scenario(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
+  const FileView view;
   return read_scenario(scenario_document(path, overrides), scenario_file(path).stem().string());
 }
 

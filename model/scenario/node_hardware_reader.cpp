@@ -4,7 +4,8 @@
 #include <span>
 #include <utility>
 
-#include "model/base/memo.hpp"
+#include "model/base/hash.hpp"
+#include "model/base/seen_files.hpp"
 #include "model/base/text.hpp"
 #include "model/hardware/check.hpp"
 #include "model/scenario/catalogue.hpp"
@@ -63,21 +64,25 @@ Node read_node_document(const YamlNode& document, const Field& written) {
   return result;
 }
 
+/// A node of the catalogue of which nothing is changed. What it names is found by what its files say and by where the
+/// catalogue lies.
+struct NodeKey {
+  using Value = const MadeOfFiles<Node>;
+  std::string file, key, catalogue;
+
+  bool operator==(const NodeKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(file, key); }
+  [[nodiscard]] std::size_t bytes(const MadeOfFiles<Node>&) const { return 50'000; }
+};
+
 }  // namespace
 
-/// Nodes of the catalogue that nothing is changed of are read once; so are the files that theirs names.
 Node read_node(const Field& written) {
   if (!written.is_scalar()) return read_node_document(resolve_preset(written, CatalogueSection::node), written);
-  struct Key {
-    const YamlNode* document;  ///< its file's, as it was when it was read
-    std::string path, catalogue;
-    bool operator==(const Key&) const = default;
-  };
-  static thread_local Memo<Key, Node> memo(8);
-  const YamlNode& document = cached_yaml_file(catalogue_file(CatalogueSection::node, written).string());
-  Key key{&document, written.path(), data_directory().string()};
-  const Node* known = memo.find(key);
-  return known != nullptr ? *known : memo.add(std::move(key), read_node_document(document, written));
+  const std::string file = catalogue_file(CatalogueSection::node, written).string();
+  return made_of_files(NodeKey{file, written.path(), data_directory().string()},
+                       [&] { return read_node_document(cached_yaml_file(file), written); })
+      ->value;
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "model/base/seen_files.hpp"
 #include "model/base/text.hpp"
 #include "model/scenario/catalogue.hpp"
 
@@ -49,9 +50,9 @@ LinkType find_link_type(const Field& name, const std::optional<Field>& own, Figu
   if (own) {
     if (auto type = search(*own)) return *type;
   }
-  const std::filesystem::path catalogue = data_directory() / "hardware" / "links.yaml";
-  if (std::filesystem::exists(catalogue)) {
-    const Field file(cached_yaml_file(catalogue.string()), "");
+  const std::string catalogue = (data_directory() / "hardware" / "links.yaml").string();
+  if (look_at(catalogue).is_there()) {
+    const Field file(cached_yaml_file(catalogue), "");
     if (auto type = search(file.mapping(keys::links_file)["links"])) return *type;
   }
   const std::optional<std::string> nearest = nearest_word(name.text(), known);

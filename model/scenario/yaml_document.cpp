@@ -6,14 +6,14 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <sstream>
 #include <utility>
 
 #include "model/base/files.hpp"
+#include "model/base/seen_files.hpp"
+#include "model/base/session.hpp"
 #include "model/base/text.hpp"
 #include "model/base/utf8.hpp"
 
@@ -200,9 +200,13 @@ int line_with_tab_indent(std::string_view text, int last_line) {
                       "`key: value` lines, indented by spaces, with balanced quotes and brackets");
 }
 
-struct CachedFile {
-  std::filesystem::file_time_type changed;
-  std::unique_ptr<const YamlNode> document;
+/// A session's documents. Older versions stay, because callers hold references to them.
+struct Documents {
+  struct Version {
+    FileState file;
+    std::unique_ptr<const YamlNode> document;
+  };
+  std::map<std::string, std::vector<Version>> versions;  ///< by path
 };
 
 }  // namespace
@@ -285,15 +289,10 @@ YamlNode parse_yaml(std::string_view text, const std::string& file) {
 }
 
 const YamlNode& cached_yaml_file(const std::string& path) {
-  static std::mutex mutex;
-  static std::map<std::string, std::vector<CachedFile>> cache;
-  std::error_code missing;
-  const auto changed = std::filesystem::last_write_time(path, missing);
-  const std::lock_guard lock(mutex);
-  // Older versions stay, because callers hold references to them.
-  std::vector<CachedFile>& versions = cache[path];
-  if (missing || versions.empty() || versions.back().changed != changed) {
-    versions.push_back({changed, std::make_unique<const YamlNode>(parse_yaml(read_text_file(path), path))});
+  const FileState file = look_at(path);
+  std::vector<Documents::Version>& versions = session().part<Documents>().versions[path];
+  if (!file.is_there() || versions.empty() || versions.back().file != file) {
+    versions.push_back({file, std::make_unique<const YamlNode>(parse_yaml(read_text_file(path), path))});
   }
   return *versions.back().document;
 }

@@ -55,7 +55,7 @@ YamlNode yaml_mapping(SourcePosition where);
 /// characters, nesting deeper than `deepest_nesting` and more than 200,000 values.
 YamlNode parse_yaml(std::string_view text, const std::string& file);
 
-/// Reads and parses a file; kept for the life of the process and read again only when the file has changed.
+/// Reads and parses a file; kept for the life of the session and read again only when the file has changed.
 const YamlNode& cached_yaml_file(const std::string& path);
 
 }  // namespace foretrain

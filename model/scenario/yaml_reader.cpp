@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "model/base/session.hpp"
 #include "model/base/text.hpp"
 #include "model/scenario/unknown_keys.hpp"
 
@@ -80,7 +81,7 @@ MappingReader::MappingReader(const Field& field, std::vector<const keys::Key*> k
 void MappingReader::require_known(std::string_view key) const {
   const auto known = std::ranges::find(keys_, key, &keys::Key::name);
   if (known == keys_.end()) throw std::logic_error(fmt::format("key {} was not announced", path(key)));
-  if (asked != nullptr) asked->insert(*known);
+  if (auto* asked = session().part_if_there<AskedKeys>()) asked->keys.insert(*known);
 }
 
 bool MappingReader::has(std::string_view key) const {

@@ -18,6 +18,11 @@
 
 namespace foretrain {
 
+/// A session that has this part puts down in it which keys readers ask for.
+struct AskedKeys {
+  std::set<const keys::Key*> keys;
+};
+
 class MappingReader;
 
 /// One value of a document. Refers to the document, which must outlive it.
@@ -102,9 +107,6 @@ class MappingReader {
 
   /// Complains about a key's value (or, when it is not there, about the mapping).
   [[noreturn]] void fail(std::string_view key, std::string got, std::string expected) const;
-
-  /// Where tests put down which keys readers ask for; nothing is put down while it is null.
-  static inline thread_local std::set<const keys::Key*>* asked = nullptr;
 
  private:
   void require_known(std::string_view key) const;

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "model/base/hash.hpp"
-#include "model/base/memo.hpp"
 #include "model/base/number.hpp"
+#include "model/base/session.hpp"
 #include "model/collectives/channels.hpp"
 
 namespace foretrain {
@@ -33,24 +33,38 @@ std::vector<std::int64_t> network_pattern(const Topology& topology) {
   return pattern;
 }
 
+/// The flows' ends, which of them are equally large and heavy, and their algorithms.
+struct PatternKey {
+  using Value = const std::uint64_t;  ///< its number, which no other pattern has
+  std::vector<std::int32_t> pattern;
+
+  bool operator==(const PatternKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(pattern); }
+  [[nodiscard]] std::size_t bytes(std::uint64_t) const {
+    return sizeof(PatternKey) + pattern.size() * sizeof(pattern.front());
+  }
+};
+
 std::optional<std::uint64_t> flow_pattern(const std::vector<Step::Transfer::Part>& parts, const Topology& topology) {
-  std::uint64_t hash = fnv_1a_start;
-  const auto add = [&hash](std::uint64_t number) { hash = summable_hash(hash ^ number); };
-  std::map<std::tuple<Bytes, double, Bytes>, std::uint64_t> sizes;  // and weights, and messages
+  std::vector<std::int32_t> pattern;
+  const auto add = [&pattern](std::integral auto number) { pattern.push_back(static_cast<std::int32_t>(number)); };
+  std::map<std::tuple<Bytes, double, Bytes>, std::int32_t> sizes;  // and weights, and messages
   for (const Step::Transfer::Part& part : parts) {
-    add(fnv_1a(part.lowered.chosen_algorithm));
+    add(part.lowered.chosen_algorithm.size());
+    std::ranges::for_each(part.lowered.chosen_algorithm, add);
     add(part.lowered.phases.size());
     for (const LoweredCollective::Phase& phase : part.lowered.phases) {
       add(phase.flows.size());
       for (const Flow& flow : phase.flows) {
         if (!topology.is_gpu(flow.source) || !topology.is_gpu(flow.destination)) return std::nullopt;
-        add(static_cast<std::uint64_t>(flow.source) << 32U | static_cast<std::uint64_t>(flow.destination));
+        add(flow.source);
+        add(flow.destination);
         const std::tuple size{flow.bytes, flow.weight, flow.message};
-        add(flow.bytes > Bytes(0.0) ? 1 + sizes.try_emplace(size, sizes.size()).first->second : 0);
+        add(flow.bytes > Bytes(0.0) ? 1 + sizes.try_emplace(size, std::ssize(sizes)).first->second : 0);
       }
     }
   }
-  return hash;
+  return *session().known(PatternKey{std::move(pattern)}, [] { return session().new_number(); });
 }
 
 std::size_t flows_of(const std::vector<Step::Transfer::Part>& parts) {
@@ -76,30 +90,42 @@ std::vector<double> placement_of(const std::vector<int>& group, const Topology& 
   return shape;
 }
 
-struct Place {
-  std::uint64_t network;
+/// A layout on a network, by the library's constants.
+struct PlaceKey {
+  using Value = KnownTransfers;  ///< which learns more
+  std::uint64_t network;         ///< the topology's serial number, which no other has
   RankLayout layout;
   CollectiveConstants constants;
-  bool operator==(const Place&) const = default;
+
+  bool operator==(const PlaceKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(network, layout.hash()); }
+  [[nodiscard]] std::size_t bytes(const KnownTransfers& known) const { return known.expected_bytes(); }
 };
 
-constexpr std::size_t most_layouts = 16;
-using Places = Memo<Place, std::shared_ptr<KnownTransfers>>;
+struct TransferKey {
+  using Value = const KnownTransfers::Transfer;
+  std::uint64_t place;  ///< the number of its KnownTransfers
+  KnownTransfers::Key key;
 
-Places& places() {
-  static thread_local Places memo(most_layouts);
-  return memo;
-}
+  bool operator==(const TransferKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const {
+    return hash_of(place, key.kind, key.stage, key.back, key.operation, key.algorithm, key.size, key.pieces);
+  }
+  [[nodiscard]] std::size_t bytes(const KnownTransfers::Transfer& transfer) const {
+    return 1000 + flows_of(transfer.parts) * sizeof(Flow);
+  }
+};
 
-thread_local std::size_t flows_known = 0;  ///< of all layouts
+struct DivisionKey {
+  using Value = const KnownTransfers::Division;
+  KnownTransfers::Shape shape;
 
-using Divisions = Memo<KnownTransfers::Shape, KnownTransfers::Division>;
-
-Divisions& divisions() {
-  constexpr std::size_t most_ranks = 500'000;  // in all; 10 MB
-  static thread_local Divisions memo(most_ranks);
-  return memo;
-}
+  bool operator==(const DivisionKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(shape.layout.hash(), shape.network.size(), shape.step); }
+  [[nodiscard]] std::size_t bytes(const KnownTransfers::Division& division) const {
+    return 20'000 + 20 * division.classes.lane_of_rank.size();
+  }
+};
 
 }  // namespace
 
@@ -122,37 +148,25 @@ std::vector<std::vector<int>> alike_groups(const RankGroups& groups, const Topol
 
 std::shared_ptr<KnownTransfers> KnownTransfers::on(const Topology& topology, const RankLayout& layout,
                                                    const CollectiveConstants& constants) {
-  Place place{topology.serial(), layout, constants};
-  if (const auto* known = places().find(place)) return *known;
-  return places().add(std::move(place), std::make_shared<KnownTransfers>(topology, layout));
+  return session().known(PlaceKey{topology.serial(), layout, constants},
+                         [&] { return KnownTransfers(topology, layout); });
 }
 
 KnownTransfers::KnownTransfers(const Topology& topology, const RankLayout& layout)
-    : layout_(layout), network_(network_pattern(topology)) {}
+    : layout_(layout), network_(network_pattern(topology)), number_(session().new_number()) {}
 
-KnownTransfers::~KnownTransfers() { flows_known -= flows_; }
+std::size_t KnownTransfers::expected_bytes() const { return 200 * at_index(layout_.gpus()); }
 
-const KnownTransfers::Transfer* KnownTransfers::find(const Key& key) const {
-  const auto known = transfers_.find(key);
-  return known == transfers_.end() ? nullptr : &known->second;
-}
-
-const KnownTransfers::Transfer& KnownTransfers::add(const Key& key,
-                                                    const std::function<std::vector<Step::Transfer::Part>()>& lower,
-                                                    const Topology& topology) {
-  const Reading reading;
-  std::vector<Step::Transfer::Part> parts = lower();
-  constexpr std::size_t most_flows = 8'000'000;  // 130 MB: a few dozen steps of 16,384 GPUs
-  if (flows_known > most_flows) {
-    transfers_.clear();
-    flows_known -= std::exchange(flows_, 0);
-    places() = Places(most_layouts);  // the others', too
-  }
-  const std::size_t more = flows_of(parts);
-  flows_ += more;
-  flows_known += more;
-  const std::optional<std::uint64_t> pattern = flow_pattern(parts, topology);
-  return transfers_.insert_or_assign(key, Transfer{std::move(parts), pattern, reads_so_far()}).first->second;
+std::shared_ptr<const KnownTransfers::Transfer> KnownTransfers::transfer(
+    const Key& key, const std::function<std::vector<Step::Transfer::Part>()>& lower, const Topology& topology) const {
+  const auto known = session().known(TransferKey{number_, key}, [&] {
+    const Reading reading;
+    std::vector<Step::Transfer::Part> parts = lower();
+    const std::optional<std::uint64_t> pattern = flow_pattern(parts, topology);
+    return Transfer{std::move(parts), pattern, reads_so_far()};
+  });
+  note_reads(known->reads);
+  return known;
 }
 
 const KnownTransfers::Groups& KnownTransfers::groups(GroupKind kind, int stage, const Topology& topology) {
@@ -171,11 +185,12 @@ std::optional<KnownTransfers::Shape> KnownTransfers::shape(std::vector<std::uint
   return Shape{layout_, network_, std::move(step)};
 }
 
-const KnownTransfers::Division* KnownTransfers::division_of(const Shape& shape) { return divisions().find(shape); }
+std::shared_ptr<const KnownTransfers::Division> KnownTransfers::division_of(const Shape& shape) {
+  return session().find(DivisionKey{shape});
+}
 
 void KnownTransfers::note_division(Shape shape, Division division) {
-  const std::size_t weight = 1000 + division.classes.lane_of_rank.size();
-  divisions().add(std::move(shape), std::move(division), weight);
+  session().keep(DivisionKey{std::move(shape)}, std::move(division));
 }
 
 }  // namespace foretrain

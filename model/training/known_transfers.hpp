@@ -2,7 +2,6 @@
 // the same network, and which classes of ranks these make. A sweep's points differ in few of them.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -39,30 +38,26 @@ class KnownTransfers {
     ServerPlacement placement;
     std::vector<int> levels;
     TokenRouting tokens;
-    auto operator<=>(const Key&) const = default;
+    bool operator==(const Key&) const = default;
   };
   struct Transfer {
     std::vector<Step::Transfer::Part> parts;  ///< without their lanes
-    /// A hash of its flows' ends, of which of them are equally large and heavy, and of their algorithms; nothing where
-    /// some flow is not between two GPUs.
+    /// The number of its pattern: its flows' ends, which of them are equally large and heavy, and their algorithms;
+    /// nothing where some flow is not between two GPUs.
     std::optional<std::uint64_t> pattern;
     ReadSet reads;  ///< constants that it rests on
   };
 
-  /// Those of a layout on a network; a memo of the process, keyed by both and by the library's constants.
+  /// Those of a layout on a network, by the library's constants; the session knows them.
   static std::shared_ptr<KnownTransfers> on(const Topology& topology, const RankLayout& layout,
                                             const CollectiveConstants& constants);
 
   KnownTransfers(const Topology& topology, const RankLayout& layout);
-  ~KnownTransfers();
-  KnownTransfers(const KnownTransfers&) = delete;
-  KnownTransfers& operator=(const KnownTransfers&) = delete;
-
-  /// Null where it is not known; valid until the next add().
-  [[nodiscard]] const Transfer* find(const Key& key) const;
-  /// `lower` makes the parts; what it reads is remembered with them.
-  const Transfer& add(const Key& key, const std::function<std::vector<Step::Transfer::Part>()>& lower,
-                      const Topology& topology);
+  /// `lower` makes the parts where they are not known; what it reads is remembered with them.
+  [[nodiscard]] std::shared_ptr<const Transfer> transfer(
+      const Key& key, const std::function<std::vector<Step::Transfer::Part>()>& lower, const Topology& topology) const;
+  /// The memory of all groups.
+  [[nodiscard]] std::size_t expected_bytes() const;
   struct Groups {
     RankGroups ranks;
     SharedVector<std::vector<int>> alike;  ///< as alike_groups() says
@@ -91,16 +86,15 @@ class KnownTransfers {
     RankClasses classes;
     std::vector<Step::Lane::Cut> cuts;  ///< by stage, as traffic alone says
   };
-  /// Null where steps of this shape have not been divided before; valid until the next note_division().
-  static const Division* division_of(const Shape& shape);
+  /// Null where steps of this shape have not been divided before.
+  static std::shared_ptr<const Division> division_of(const Shape& shape);
   static void note_division(Shape shape, Division division);
 
  private:
   RankLayout layout_;
   std::vector<std::int64_t> network_;  ///< empty where its nodes differ
-  std::map<Key, Transfer> transfers_;
   std::map<std::pair<GroupKind, int>, Groups> groups_;
-  std::size_t flows_ = 0;  ///< of its transfers
+  std::uint64_t number_;  ///< of the session's KnownTransfers
 };
 
 }  // namespace foretrain

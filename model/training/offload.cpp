@@ -4,7 +4,8 @@
 #include <cstdint>
 #include <map>
 
-#include "model/base/memo.hpp"
+#include "model/base/hash.hpp"
+#include "model/base/session.hpp"
 #include "model/memory/stage_memory.hpp"
 #include "model/parallelism/layout.hpp"
 
@@ -22,12 +23,19 @@ BytesPerSecond least_host_share(const Topology& topology) {
   return least;
 }
 
+/// Every layer of every step asks for it.
+struct HostShareKey {
+  using Value = const BytesPerSecond;
+  std::uint64_t topology;  ///< its serial number, which no other has
+
+  bool operator==(const HostShareKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(topology); }
+};
+
 }  // namespace
 
 BytesPerSecond offload_bandwidth(const Topology& topology) {
-  static thread_local Memo<std::uint64_t, BytesPerSecond> known(64);  // asked for by every layer of every step
-  const BytesPerSecond* share = known.find(topology.serial());
-  return share != nullptr ? *share : known.add(topology.serial(), least_host_share(topology));
+  return *session().known(HostShareKey{topology.serial()}, [&] { return least_host_share(topology); });
 }
 
 void add_offload(LayerCost& cost, const Layer& layer, const Scenario& scenario, const TrainWorkload& train,

@@ -256,7 +256,7 @@ void build_lanes(const Scenario& scenario, const Topology& topology, Symmetry sy
   std::optional<KnownTransfers::Shape> shape;
   if (even_speeds && symmetry == Symmetry::used) shape = builder.transfers().shape();
   if (shape) {
-    if (const KnownTransfers::Division* known = KnownTransfers::division_of(*shape)) {
+    if (const auto known = KnownTransfers::division_of(*shape)) {
       if (known->classes.lanes.empty()) return;  // that is what has been built
       builder.transfers().divide(known->classes);
       builder.build_divided(*known);

@@ -5,7 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "model/base/memo.hpp"
+#include "model/base/hash.hpp"
+#include "model/base/session.hpp"
 #include "model/training/step_graph_builder.hpp"
 
 namespace foretrain {
@@ -311,17 +312,22 @@ StepTasks StepGraphBuilder::run() && {
   return {std::move(result_), std::move(used_)};
 }
 
+namespace {
+
+struct ShapeKey {
+  using Value = const StepTasks;
+  std::vector<std::int64_t> shape;  ///< of the step
+
+  bool operator==(const ShapeKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(shape); }
+  [[nodiscard]] std::size_t bytes(const StepTasks& tasks) const { return 100 * tasks.graph.graph.tasks().size(); }
+};
+
+}  // namespace
+
 StepGraph step_graph(const Step& step) {
-  constexpr std::size_t most_tasks = 600'000;  // in all; 60 MB
-  static thread_local Memo<std::vector<std::int64_t>, StepTasks> memo(most_tasks);
   StepBlocks blocks(step);
-  std::vector<std::int64_t> shape = shape_of(step);
-  const StepTasks* tasks = memo.find(shape);
-  if (tasks == nullptr) {
-    StepTasks fresh = StepGraphBuilder(step, blocks).run();
-    const std::size_t count = fresh.graph.graph.tasks().size();
-    tasks = &memo.add(std::move(shape), std::move(fresh), count);
-  }
+  const auto tasks = session().known(ShapeKey{shape_of(step)}, [&] { return StepGraphBuilder(step, blocks).run(); });
   std::vector<Block> used;
   used.reserve(tasks->blocks.size());
   for (const BlockId block : tasks->blocks) used.push_back(std::move(blocks.blocks[at_index(block)]));

@@ -137,12 +137,8 @@ int TransferTable::transfer(const Key& key, const CollectiveCall& call, std::str
     const KnownTransfers::Key shared_key{key.kind,     key.stage,      copied_from,    key.back,
                                          key.pieces,   call.operation, call.algorithm, call.size,
                                          call.servers, call.placement, call.levels,    call.tokens};
-    const KnownTransfers::Transfer* lowered = shared_->find(shared_key);
-    if (lowered == nullptr) {
-      lowered = &shared_->add(
-          shared_key, [&] { return parts_of(key, grouping, call, model); }, topology_);
-    }
-    note_reads(lowered->reads);
+    const auto lowered = shared_->transfer(
+        shared_key, [&] { return parts_of(key, grouping, call, model); }, topology_);
     fresh.parts = lowered->parts;
     pattern = lowered->pattern;
     if (pattern) fresh.repeats = model;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/base/error.hpp"
+#include "model/base/seen_files.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/base/utf8.hpp"
@@ -100,6 +101,7 @@ std::uint64_t table_fingerprint(const SweepIdentity& identity, const Selection& 
 
 /// Predicts what is not there yet.
 void predict_rows(const SweepOptions& options, const SweepRows& rows, const Shard& shard, SweepStore& store) {
+  const FileView view;  // all rows are of the same files
   std::optional<MeasuredRuns> runs;
   const auto& [anchor, calibration] = std::pair(options.input.anchor, options.input.calibration);
   if (!anchor.empty()) runs = measured_runs(anchor, calibration, options.fidelity, options.jobs);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/base/error.hpp"
+#include "model/base/session.hpp"
 #include "model/base/text.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/load.hpp"
@@ -30,16 +31,21 @@ namespace foretrain {
 
 namespace {
 
-/// Other Python threads run while this one computes, but one at a time in here: what a process remembers of earlier
-/// predictions is not made for several threads.
+/// Other Python threads run while this one computes, but one at a time in here: they share a session, which is not made
+/// for several threads.
 class Computing {
  private:
-  static std::mutex& mutex() {
-    static std::mutex only;
+  struct Room {
+    std::mutex mutex;
+    Session session;
+  };
+  static Room& room() {
+    static Room only;
     return only;
   }
   py::gil_scoped_release without_python_;
-  std::scoped_lock<std::mutex> alone_{mutex()};
+  std::scoped_lock<std::mutex> alone_{room().mutex};
+  SessionScope session_{room().session};
 };
 
 /// Whether Python has been interrupted (Ctrl-C); its exception is then set.

@@ -83,3 +83,20 @@ TEST_CASE("A scenario may name a calibration of its own") {
   CHECK(load_scenario(scenario).calibration.name == "test");
   CHECK(load_scenario(scenario, {"calibration=published"}).calibration.name == "published");
 }
+
+TEST_CASE("A machine's calibration is read again when its base has changed") {
+  const TemporaryFolder folder;
+  const ConstantRow& first = calibration_rows().front();
+  folder.write("base.yaml", calibration_text());
+  const auto machine = folder.write("machine.yaml",
+                                    "format: foretrain calibration 1\nkind: calibration\nname: a machine\n"
+                                    "base: ./base.yaml\nconstants: {}\n"
+                                    "gpu: { name: t4, compute_capability: 7.5 }\n");
+  const auto value = [&] {
+    Calibration calibration = load_calibration(machine);
+    return static_cast<double>(first.field(calibration));
+  };
+  CHECK(value() == Approx(first.minimum));
+  folder.write("base.yaml", calibration_text("", fmt::format("{}", first.maximum)));
+  CHECK(value() == Approx(first.maximum));
+}

@@ -5,6 +5,7 @@
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/load.hpp"
 #include "model/scenario/network_reader.hpp"
+#include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;
@@ -225,4 +226,19 @@ TEST_CASE("Every card of the catalogue can be read, and every PCIe generation an
       before = node.link_types[0].bandwidth.value();
     }
   }
+}
+
+TEST_CASE("A node is read again when a file that it names has changed") {
+  const TemporaryFolder folder;
+  const std::string text = inline_node();
+  const std::size_t gpu_begins = text.find('{'), gpu_ends = text.find("}\n") + 1;
+  const std::string gpu = text.substr(gpu_begins, gpu_ends - gpu_begins);
+  folder.write("gpu.yaml", gpu);
+  const std::filesystem::path file =
+      folder.write("node.yaml", text.substr(0, gpu_begins) + "./gpu.yaml" + text.substr(gpu_ends));
+  const YamlNode name = yaml_scalar(file.string(), {});
+  const auto sms = [&] { return read_node(Field(name, "cluster.node")).gpu.sms; };
+  CHECK(sms() == 80);
+  folder.write("gpu.yaml", std::string(gpu).replace(gpu.find("80"), 2, "108"));
+  CHECK(sms() == 108);
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/base/session.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/scenario/catalogue.hpp"
@@ -131,13 +132,11 @@ void read_everything() {
 }
 
 std::set<const keys::Key*> keys_asked_for() {
-  struct Record {
-    Record() { MappingReader::asked = &found; }
-    ~Record() { MappingReader::asked = nullptr; }
-    std::set<const keys::Key*> found;
-  } record;
+  Session fresh;
+  const SessionScope scope(fresh);
+  const AskedKeys& asked = fresh.part<AskedKeys>();
   read_everything();
-  return record.found;
+  return asked.keys;
 }
 
 /// Whether the reader of this key looks for it before, or without, opening the mapping, or leaves it to people.

@@ -1,0 +1,37 @@
+#include "model/planning/plan_bound.hpp"
+
+#include "model/base/session.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+/// A pipeline of two stages with two chunks each, whose passes take 1 s forward and 2 s backward, and 2.5 s in pairs.
+Seconds bound(PipelineSchedule schedule) {
+  Plan plan;
+  plan.schedule = schedule;
+  plan.pipeline = 2;
+  plan.interleave = schedule == PipelineSchedule::interleaved ? 2 : 1;
+  PassTimes times;
+  const std::size_t positions = schedule == PipelineSchedule::interleaved ? 4 : 2;
+  times.forward.assign(positions, Seconds(1.0));
+  times.backward.assign(positions, Seconds(2.0));
+  times.pairs.assign(positions, Seconds(2.5));
+  return pipeline_bound(plan, 8, {times});
+}
+
+}  // namespace
+
+TEST_CASE("How many passes run in pairs depends on the schedule, whichever was asked about before") {
+  const auto alone = [](PipelineSchedule schedule) {
+    Session fresh;
+    const SessionScope scope(fresh);
+    return bound(schedule);
+  };
+  const Seconds in_pairs = alone(PipelineSchedule::dualpipe), without = alone(PipelineSchedule::interleaved);
+  Session shared;
+  const SessionScope scope(shared);
+  CHECK(bound(PipelineSchedule::interleaved) == without);
+  CHECK(bound(PipelineSchedule::dualpipe) == in_pairs);
+}
