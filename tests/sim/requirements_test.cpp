@@ -143,12 +143,12 @@ TEST_CASE("two predictions of one scenario are the same to the last bit") {
 TEST_CASE("Every step of a million ranks is refused with the reason, not begun") {
   const char* const ring = R"(
 name: million
-cluster: { node: dgx-h100, nodes: 125000 }
+cluster: { node: dgx-h100, nodes: 125000, nccl: none }
 workload: { collective: { operation: all_reduce, size: 1 GB } }
 plan: { sync: { algorithm: ring } }
 )";
   const Scenario scenario = load_scenario_text(ring, "million.yaml");
-  // A ring of n ranks is 2 (n - 1) steps of n messages.
+  // Without a library a ring of n ranks is 2 (n - 1) steps of n messages.
   CHECK_THROWS_WITH(predict(scenario, Fidelity::steps),
                     Catch::Contains("would simulate 2e+12 messages") && Catch::Contains("--fidelity flows"));
 }
