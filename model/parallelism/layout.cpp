@@ -75,12 +75,24 @@ int micro_batches(const TrainWorkload& train, const Plan& plan) {
 
 namespace {
 
+/// Groups of `members` ranks each, which `rank_of` names by group and member.
+template <typename RankOf>
+RankGroups groups_of(int count, int members, const RankOf& rank_of) {
+  RankGroups groups;
+  std::vector<int> group(at_index(members));
+  for (int number = 0; number < count; ++number) {
+    for (int member = 0; member < members; ++member) group[at_index(member)] = rank_of(number, member);
+    groups.add(group);
+  }
+  return groups;
+}
+
 /// `size` members of each group after the other that follow each other in it.
-RankGroups in_blocks(const RankGroups& groups, std::size_t size) {
+RankGroups in_blocks(const RankGroups& groups, int size) {
   RankGroups blocks;
   for (const std::vector<int>& group : groups) {
-    for (auto rest = std::span(group); !rest.empty(); rest = rest.subspan(std::min(size, rest.size()))) {
-      const auto block = rest.first(std::min(size, rest.size()));
+    for (auto rest = std::span(group); !rest.empty(); rest = rest.subspan(std::min(at_index(size), rest.size()))) {
+      const auto block = rest.first(std::min(at_index(size), rest.size()));
       blocks.add({block.begin(), block.end()});
     }
   }
@@ -88,28 +100,17 @@ RankGroups in_blocks(const RankGroups& groups, std::size_t size) {
 }
 
 /// The members of each group that have the same place in its blocks of `size`.
-RankGroups across_blocks(const RankGroups& groups, std::size_t size) {
+RankGroups across_blocks(const RankGroups& groups, int size) {
   RankGroups across;
   for (const std::vector<int>& group : groups) {
-    for (std::size_t place = 0; place < size; ++place) {
+    for (int place = 0; place < size; ++place) {
       std::vector<int> same;
-      for (std::size_t i = place; i < group.size(); i += size) same.push_back(group[i]);
+      for (std::size_t i = at_index(place); i < group.size(); i += at_index(size)) same.push_back(group[i]);
       across.add(same);
     }
   }
   return across;
 }
-
-/// One group of all, their first members first.
-std::vector<int> joined(const std::vector<std::vector<int>>& groups) {
-  std::vector<int> all;
-  for (std::size_t member = 0; member < groups.front().size(); ++member) {
-    for (const std::vector<int>& group : groups) all.push_back(group[member]);
-  }
-  return all;
-}
-
-bool is_of_gradients(GroupKind kind) { return kind == GroupKind::gradients || kind == GroupKind::expert_gradients; }
 
 }  // namespace
 
@@ -152,42 +153,58 @@ int RankLayout::gpu_of_replica(int stage, int replica, int t) const {
 std::vector<int> RankLayout::stage_of_gpu() const {
   std::vector<int> stage_of;
   for (int stage = 0; stage < pipeline_.size; ++stage) {
-    for (const std::vector<int>& group : groups_within(GroupKind::gradients, stage)) {
-      for (const int gpu : group) {
-        if (stage_of.size() <= at_index(gpu)) stage_of.resize(at_index(gpu) + 1, -1);
-        stage_of[at_index(gpu)] = stage;
-      }
+    for (int place = 0; place < ranks_per_stage(); ++place) {
+      const std::size_t gpu = at_index(gpu_of_replica(stage, place / tensor_.size, place % tensor_.size));
+      if (stage_of.size() <= gpu) stage_of.resize(gpu + 1, -1);
+      stage_of[gpu] = stage;
     }
   }
   return stage_of;
 }
 
 RankGroups RankLayout::groups(GroupKind kind, int stage) const {
-  const auto shard = static_cast<std::size_t>(shard_), experts_shard = static_cast<std::size_t>(shard_ / expert_);
+  const int tensor = tensor_.size, sets = replicas() / expert_;  // of all experts
+  const auto holder = [&](int set, int e) { return experts_on_neighbours_ ? set * expert_ + e : e * sets + set; };
+  std::vector<int> alike{stage};  // the stages that hold the same parameters
+  if (const std::optional<int> mirror = placement_.mirror(stage)) alike.push_back(*mirror);
+  const auto copies = static_cast<int>(alike.size());
   switch (kind) {
+    case GroupKind::tensor:
+      return groups_of(replicas(), tensor, [&](int replica, int t) { return gpu_of_replica(stage, replica, t); });
+    case GroupKind::context:
+      return groups_of(data_.size * tensor, context_.size,
+                       [&](int group, int c) { return gpu(stage, group / tensor, c, group % tensor); });
+    case GroupKind::expert:
+      if (folded_experts_) {
+        return groups_of(sets, expert_ * tensor, [&](int set, int member) {
+          return gpu_of_replica(stage, holder(set, member / tensor), member % tensor);
+        });
+      }
+      return groups_of(sets * tensor, expert_, [&](int group, int e) {
+        return gpu_of_replica(stage, holder(group / tensor, e), group % tensor);
+      });
+    case GroupKind::gradients:
+      return groups_of(tensor, replicas() * copies, [&](int t, int replica) {
+        return gpu_of_replica(alike[at_index(replica / replicas())], replica % replicas(), t);
+      });
+    case GroupKind::expert_gradients:
+      return groups_of(expert_ * tensor, sets * copies, [&](int group, int set) {
+        return gpu_of_replica(alike[at_index(set / sets)], holder(set % sets, group / tensor), group % tensor);
+      });
     case GroupKind::shards:
-      return in_blocks(groups(GroupKind::gradients, stage), shard);
+      return in_blocks(groups(GroupKind::gradients, stage), shard_);
     case GroupKind::expert_shards:
-      return in_blocks(groups(GroupKind::expert_gradients, stage), experts_shard);
+      return in_blocks(groups(GroupKind::expert_gradients, stage), shard_ / expert_);
     case GroupKind::copies:
-      return across_blocks(groups(GroupKind::gradients, stage), shard);
+      return across_blocks(groups(GroupKind::gradients, stage), shard_);
     case GroupKind::expert_copies:
-      return across_blocks(groups(GroupKind::expert_gradients, stage), experts_shard);
-    default:
-      break;
+      return across_blocks(groups(GroupKind::expert_gradients, stage), shard_ / expert_);
+    case GroupKind::neighbours:
+      return groups_of(replicas() * tensor, 2, [&](int group, int next) {
+        return gpu_of_replica((stage + next) % pipeline_.size, group / tensor, group % tensor);
+      });
   }
-  RankGroups own = groups_within(kind, stage);
-  const std::optional<int> mirror = placement_.mirror(stage);
-  if (!mirror || !is_of_gradients(kind)) return own;
-  const RankGroups others = groups_within(kind, *mirror);
-  RankGroups both;
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    std::vector<int> group = own[i];
-    const std::vector<int> rest = others[i];
-    group.insert(group.end(), rest.begin(), rest.end());
-    both.add(group);
-  }
-  return both;
+  return {};
 }
 
 std::vector<int> RankLayout::stages(GroupKind kind, int stage) const {
@@ -205,70 +222,6 @@ std::vector<int> RankLayout::stages(GroupKind kind, int stage) const {
   }
   std::ranges::sort(stages);
   return stages;
-}
-
-RankGroups RankLayout::groups_within(GroupKind kind, int stage) const {
-  RankGroups groups;
-  /// `count` replicas, `apart` from each other.
-  const auto replicas_from = [&](int first, int count, int apart, int t) {
-    std::vector<int> group;
-    group.reserve(at_index(count));
-    for (int i = 0; i < count; ++i) group.push_back(gpu_of_replica(stage, first + i * apart, t));
-    return group;
-  };
-  const int sets = replicas() / expert_;  // of all experts
-  switch (kind) {
-    case GroupKind::tensor:
-      for (int replica = 0; replica < replicas(); ++replica) {
-        std::vector<int> group;
-        for (int t = 0; t < tensor_.size; ++t) group.push_back(gpu_of_replica(stage, replica, t));
-        groups.add(group);
-      }
-      break;
-    case GroupKind::context:
-      for (int d = 0; d < data_.size; ++d) {
-        for (int t = 0; t < tensor_.size; ++t) {
-          std::vector<int> group;
-          for (int c = 0; c < context_.size; ++c) group.push_back(gpu(stage, d, c, t));
-          groups.add(group);
-        }
-      }
-      break;
-    case GroupKind::expert:
-      for (int set = 0; set < sets; ++set) {
-        std::vector<std::vector<int>> of_set;
-        for (int t = 0; t < tensor_.size; ++t) {
-          of_set.push_back(experts_on_neighbours_ ? replicas_from(set * expert_, expert_, 1, t)
-                                                  : replicas_from(set, expert_, sets, t));
-        }
-        if (folded_experts_) of_set = {joined(of_set)};
-        for (const std::vector<int>& group : of_set) groups.add(group);
-      }
-      break;
-    case GroupKind::gradients:
-      for (int t = 0; t < tensor_.size; ++t) groups.add(replicas_from(0, replicas(), 1, t));
-      break;
-    case GroupKind::expert_gradients:
-      for (int e = 0; e < expert_; ++e) {
-        for (int t = 0; t < tensor_.size; ++t) {
-          groups.add(experts_on_neighbours_ ? replicas_from(e, sets, expert_, t) : replicas_from(e * sets, sets, 1, t));
-        }
-      }
-      break;
-    case GroupKind::neighbours:
-      for (int replica = 0; replica < replicas(); ++replica) {
-        for (int t = 0; t < tensor_.size; ++t) {
-          groups.add({gpu_of_replica(stage, replica, t), gpu_of_replica((stage + 1) % pipeline_.size, replica, t)});
-        }
-      }
-      break;
-    case GroupKind::shards:
-    case GroupKind::expert_shards:
-    case GroupKind::copies:
-    case GroupKind::expert_copies:
-      break;  // parts of others
-  }
-  return groups;
 }
 
 std::vector<std::vector<int>> nodes_of_stages(const Plan& plan, const Cluster& cluster) {

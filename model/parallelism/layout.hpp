@@ -88,8 +88,6 @@ class RankLayout {
     bool operator==(const Dimension&) const = default;
   };
   [[nodiscard]] int replicas() const { return data_.size * context_.size; }
-  /// The groups of one stage.
-  [[nodiscard]] RankGroups groups_within(GroupKind kind, int stage) const;
   /// Replicas are numbered as their ranks.
   [[nodiscard]] int gpu_of_replica(int stage, int replica, int t) const;
 
