@@ -51,7 +51,7 @@ std::string trainer_file(std::size_t changed) {
   return text;
 }
 
-/// The lines about traits, their columns one blank apart.
+/// The lines about traits, their columns one blank apart; sources stand below them.
 std::vector<std::string> trait_lines(std::size_t changed) {
   const TemporaryFolder folder;
   const std::string scenario =
@@ -79,8 +79,8 @@ TEST_CASE("A trait that changes in a trainer's file changes its own line and no 
     REQUIRE(after.size() == before.size());
     for (std::size_t i = 0; i < before.size(); ++i) {
       const bool own = before[i].starts_with(fmt::format("{} {} ", key, value));
-      CHECK(after[i] == (own ? fmt::format("{} {} the trainer's mine", key, other) : before[i]));
+      CHECK(after[i] == (own ? fmt::format("{} {} the trainer's", key, other) : before[i]));
     }
-    CHECK(std::ranges::count(before, fmt::format("{} {} the trainer's mine", key, value)) == 1);
+    CHECK(std::ranges::count(before, fmt::format("{} {} the trainer's", key, value)) == 1);
   }
 }

@@ -20,7 +20,7 @@ constexpr Key loader_keys[] = {
                                {.usual = "the node's, divided", .range = {1, 100'000}}),
     member<&DataLoader::per_sample>(
         "All that a worker does for a sample.",
-        {.value = a_time, .together = "Instead of read to collate.", .zero = Zero::allowed}),
+        {.value = a_time, .usual = "its parts", .together = "Instead of read to collate.", .zero = Zero::allowed}),
     member<&DataLoader::per_batch>("Whether these times are those of a sample or of a batch.",
                                    {.name = "per", .value = words(per_words)}),
     member<&LoaderStages::read>("Waiting for storage.",
