@@ -2,9 +2,9 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <vector>
 
+#include "model/base/error.hpp"
 #include "model/base/words.hpp"
 #include "reports/goodput_report.hpp"
 #include "reports/json_routing.hpp"
@@ -309,7 +309,7 @@ TrainResult train_from(const Json& json) {
 template <typename E>
 E named_by(const Json& word) {
   const std::optional<E> value = value_of<E>(word.get<std::string>());
-  if (!value) throw std::invalid_argument("result: unknown word " + word.get<std::string>());
+  if (!value) throw InternalError("result: unknown word " + word.get<std::string>());
   return *value;
 }
 
@@ -392,7 +392,7 @@ Result result_from_json(std::string_view text) {
   try {
     return result_from(Json::parse(text));
   } catch (const Json::exception& error) {
-    throw std::invalid_argument(error.what());
+    throw InternalError(error.what());
   }
 }
 
