@@ -4,12 +4,12 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "model/base/error.hpp"
 #include "model/base/words.hpp"
 #include "reports/result_fields.hpp"
 
@@ -152,7 +152,7 @@ class JsonReader {
   template <typename... Kinds>
   void one_of(std::variant<Kinds...>& work, const auto&... keys) {
     const bool known = ((has(keys) && (work = Kinds{}, true)) || ...);
-    if (!known) throw std::invalid_argument("result: no kind of work that is known");
+    if (!known) throw InternalError("result: no kind of work that is known");
     std::visit([this](auto& kind) { fields(*this, kind); }, work);
   }
   template <typename Kind>
@@ -196,7 +196,7 @@ class JsonReader {
   static void read(const Json& json, T& value) {
     if constexpr (std::is_enum_v<T>) {
       const std::optional<T> known = value_of<T>(json.get<std::string>());
-      if (!known) throw std::invalid_argument("result: unknown word " + json.get<std::string>());
+      if (!known) throw InternalError("result: unknown word " + json.get<std::string>());
       value = *known;
     } else {
       JsonReader reader(json);
@@ -225,14 +225,14 @@ Result result_from_json(std::string_view text) {
   try {
     const Json json = Json::parse(text);
     if (json.value("schema_version", result_schema_version) > result_schema_version) {
-      throw std::invalid_argument("result: written by a later version of foretrain");
+      throw InternalError("result: written by a later version of foretrain");
     }
     Result result;
     JsonReader reader(json);
     fields(reader, result);
     return result;
   } catch (const Json::exception& error) {
-    throw std::invalid_argument(error.what());
+    throw InternalError(error.what());
   }
 }
 

@@ -17,7 +17,7 @@ std::string to_json(const Result& result);
 std::string to_json(const std::vector<Result>& results);
 
 /// The inverse of to_json for one prediction (null becomes absent, or NaN where a number must be), also of versions
-/// before. Throws std::invalid_argument for a text that to_json does not write.
+/// before. Throws InternalError for a text that to_json does not write.
 Result result_from_json(std::string_view text);
 
 /// An object that several reports contain: a GPU's memory, with the node's where `host`.

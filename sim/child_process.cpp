@@ -16,6 +16,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "model/base/error.hpp"
+
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
@@ -24,7 +26,17 @@ namespace foretrain {
 
 namespace {
 
-constexpr std::size_t message_size = 4096;  // longer messages are cut
+constexpr std::size_t message_size = 4097;  // a Failure, then its text; longer ones are cut
+
+/// What `work` threw: who can mend it.
+enum class Failure : char { none, impossible, usage, internal, other };
+
+[[noreturn]] void throw_again(Failure failure, const char* text) {
+  if (failure == Failure::impossible) throw ImpossiblePlan(text);
+  if (failure == Failure::usage) throw UsageError(text);
+  if (failure == Failure::internal) throw std::logic_error(text);
+  throw std::runtime_error(text);
+}
 
 [[noreturn]] void run_and_leave(const std::function<void()>& work, pid_t parent, std::span<char> message) {
   signal(SIGINT, SIG_DFL);
@@ -33,16 +45,23 @@ constexpr std::size_t message_size = 4096;  // longer messages are cut
   prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
   if (getppid() != parent) _exit(EXIT_FAILURE);  // the parent died before it could be watched
-  const auto report = [message](std::string_view text) {
-    std::ranges::copy(text.substr(0, message.size() - 1), message.begin());
+  const auto report = [message](Failure kind, std::string_view text) {
+    message.front() = static_cast<char>(kind);
+    std::ranges::copy(text.substr(0, message.size() - 2), message.begin() + 1);
     _exit(EXIT_FAILURE);
   };
   try {
     work();
+  } catch (const ImpossiblePlan& error) {
+    report(Failure::impossible, error.what());
+  } catch (const UsageError& error) {
+    report(Failure::usage, error.what());
+  } catch (const std::logic_error& error) {
+    report(Failure::internal, error.what());
   } catch (const std::exception& error) {
-    report(error.what());
+    report(Failure::other, error.what());
   } catch (...) {
-    report("unknown exception");
+    report(Failure::other, "unknown exception");
   }
   _exit(EXIT_SUCCESS);  // no destructors, no flushing: buffers and files belong to the parent
 }
@@ -73,7 +92,7 @@ void run_in_child(const std::function<void()>& work) {
     throw ProcessEnded(fmt::format("the simulation's process was ended by signal {} ({})", WTERMSIG(status),
                                    strsignal(WTERMSIG(status))));
   }
-  if (message.front() != '\0') throw std::runtime_error(message.data());
+  if (message.front() != '\0') throw_again(static_cast<Failure>(message.front()), message.data() + 1);
   if (WEXITSTATUS(status) != EXIT_SUCCESS) {
     throw std::runtime_error(fmt::format("the simulation's process ended with status {}", WEXITSTATUS(status)));
   }

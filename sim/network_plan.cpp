@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <map>
-#include <stdexcept>
 #include <unordered_map>
 #include <utility>
 
+#include "model/base/error.hpp"
 #include "model/base/hash.hpp"
+#include "model/base/number.hpp"
 #include "model/collectives/card_time.hpp"
 
 namespace foretrain {
@@ -18,7 +19,7 @@ NetworkPlan::NetworkPlan(const Topology& topology)
 
 LinkIndex NetworkPlan::new_link(BytesPerSecond bandwidth) {
   if (!(bandwidth > BytesPerSecond(0.0))) {
-    throw std::invalid_argument(
+    throw ImpossiblePlan(
         fmt::format("a flow crosses a link of {} byte/s, on which nothing can move", bandwidth.value()));
   }
   links_.push_back(bandwidth);
@@ -68,8 +69,9 @@ void NetworkPlan::append_links(EndpointId source, EndpointId destination, std::v
 void NetworkPlan::append_route(const Flow& flow, std::vector<LinkIndex>& links) const {
   append_links(flow.source, flow.destination, links);
   if (is_finite(flow.message)) {
-    visit_cards(flow, topology_.route(flow.source, flow.destination).links, topology_,
-                [&](LinkId card, double times) { links.push_back(held_cards_.at({card, times})); });
+    visit_cards(flow, topology_.route(flow.source, flow.destination).links, topology_, [&](LinkId card, double times) {
+      links.push_back(held_cards_.at({card, times}));
+    });
   }
   const BytesPerSecond most_rate = most_rate_of(flow);
   if (is_finite(most_rate)) links.push_back(connection_limit_.at({flow.source, flow.destination, most_rate}));
@@ -112,17 +114,16 @@ std::vector<LinkIndex> NetworkPlan::background_links() const {
 }
 
 void NetworkPlan::bundle_links() {
-  std::vector<std::uint64_t> users(links_.size());  // sums of hashes
-  const auto count = [&users](LinkIndex link, std::uint64_t user) {
-    users[static_cast<std::size_t>(link)] += summable_hash(user);
-  };
+  std::vector<std::vector<SetIndex>> users(links_.size());  // the sets that cross it; -1: background traffic
   for (std::size_t set = 0; set < sets_.size(); ++set) {
-    for (const LinkIndex link : sets_[set].links) count(link, set + 2);
+    for (const LinkIndex link : sets_[set].links) users[at_index(link)].push_back(static_cast<SetIndex>(set));
   }
-  for (const LinkIndex link : background_links()) count(link, 1);
-  std::unordered_map<std::uint64_t, LinkIndex> known;
-  for (const std::uint64_t hash : users) {
-    bundle_of_link_.push_back(known.try_emplace(hash, static_cast<LinkIndex>(known.size())).first->second);
+  for (const LinkIndex link : background_links()) users[at_index(link)].push_back(-1);
+  const auto hash = [](const std::vector<SetIndex>& of_link) { return hash_of(of_link); };
+  std::unordered_map<std::vector<SetIndex>, LinkIndex, decltype(hash)> known(links_.size(), hash);
+  for (std::vector<SetIndex>& of_link : users) {
+    const auto next = static_cast<LinkIndex>(known.size());
+    bundle_of_link_.push_back(known.try_emplace(std::move(of_link), next).first->second);
   }
   bundles_ = known.size();
   std::vector<bool> named(bundles_);

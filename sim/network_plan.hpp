@@ -30,7 +30,7 @@ class NetworkPlan {
   /// The topology must outlive the plan.
   explicit NetworkPlan(const Topology& topology);
 
-  /// Throws std::invalid_argument when a flow crosses a link on which nothing can move.
+  /// Throws ImpossiblePlan when a flow crosses a link on which nothing can move.
   SetIndex add_set(std::vector<Flow> flows);
   /// Traffic that never ends; where its rate is limited it crosses a link of its own.
   void add_background(const BackgroundFlow::Route& route);

@@ -140,7 +140,7 @@ SimGridSharing::SimGridSharing(const SharedLinks& plan) : plan_(plan) {
   for (simgrid::kernel::resource::Model* model : engine_.get_all_models()) {
     if (model->get_name().starts_with("Network")) network_ = model;
   }
-  if (network_ == nullptr) throw std::logic_error("this SimGrid has no model of networks");
+  if (network_ == nullptr) throw std::runtime_error("this SimGrid has no model of networks");
   engine_.seal_platform();
 }
 

@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <stdexcept>
 #include <utility>
 
 #include "model/base/error.hpp"
@@ -174,7 +173,7 @@ Execution FlowInterconnect::drive(EventLoop& loop) {
 
 Execution simulate(const TaskGraph& graph, const Topology& topology, Fidelity fidelity,
                    std::span<const BackgroundFlow> background, bool folding) {
-  if (fidelity == Fidelity::estimate) throw std::invalid_argument("fidelity estimate is computed, not simulated");
+  if (fidelity == Fidelity::estimate) throw InternalError("fidelity estimate is computed, not simulated");
   FlowInterconnect interconnect(graph, topology, fidelity, background, folding);
   return run(graph, interconnect);
 }

@@ -11,10 +11,10 @@ namespace foretrain {
 /// Runs the graph with contention for links, also with the background's, which moves from the first task's start to the
 /// last one's end. `folding`: equal flows have one representative: faster, with the same result. `fidelity` says how a
 /// collective moves its data: see make_flows_program and make_steps_program. Fidelity::estimate is not simulated:
-/// std::invalid_argument.
+/// InternalError.
 ///
 /// SimGrid itself runs only if flows meet on a link, in a forked child (run_in_child: same conditions and errors). The
-/// first such run of a process also runs check_platform(). Throws std::invalid_argument when a flow crosses a link on
+/// first such run of a process also runs check_platform(). Throws ImpossiblePlan when a flow crosses a link on
 /// which nothing can move, and ScenarioError for background traffic that stays in one memory.
 Execution simulate(const TaskGraph& graph, const Topology& topology, Fidelity fidelity,
                    std::span<const BackgroundFlow> background = {}, bool folding = true);

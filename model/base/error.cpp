@@ -54,7 +54,8 @@ ImpossiblePlan::ImpossiblePlan(const std::string& what, std::string key)
     : std::runtime_error(what), key_(std::move(key)) {}
 
 std::string internal_error_text(const std::string& what) {
-  return "internal error: " + what + "; please report this, with the scenario";
+  constexpr const char* begin = "internal error: ";
+  return what.starts_with(begin) ? what : begin + what + "; please report this, with the scenario";
 }
 
 InternalError::InternalError(const std::string& what, const char* file, int line)

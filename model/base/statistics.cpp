@@ -2,19 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
+
+#include "model/base/error.hpp"
 
 namespace foretrain {
 
 double median(std::vector<double> values) {
-  if (values.empty()) throw std::invalid_argument("median of no values");
+  if (values.empty()) throw InternalError("median of no values");
   std::sort(values.begin(), values.end());
   const std::size_t middle = values.size() / 2;
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2.0;
 }
 
 double quantile(std::vector<double> values, double share) {
-  if (values.empty()) throw std::invalid_argument("quantile of no values");
+  if (values.empty()) throw InternalError("quantile of no values");
   std::sort(values.begin(), values.end());
   const double place = share * static_cast<double>(values.size() - 1);
   const auto below = static_cast<std::size_t>(place);
@@ -23,7 +24,7 @@ double quantile(std::vector<double> values, double share) {
 }
 
 double nearest_rank(const std::vector<int>& ascending, double share) {
-  if (ascending.empty()) throw std::invalid_argument("rank among no values");
+  if (ascending.empty()) throw InternalError("rank among no values");
   const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(ascending.size())));
   return ascending[std::clamp<std::size_t>(rank, 1, ascending.size()) - 1];
 }

@@ -5,15 +5,15 @@
 
 namespace foretrain {
 
-/// The middle of the values, or the mean of the two middle ones. Throws std::invalid_argument for an empty list.
+/// The middle of the values, or the mean of the two middle ones. Throws InternalError for an empty list.
 double median(std::vector<double> values);
 
 /// The value below which `share` (0 to 1) of the values lies, between two of them where need be, as if they were points
 /// of a line: definition 7 of Hyndman and Fan, "Sample quantiles in statistical packages", 1996. Throws
-/// std::invalid_argument for an empty list.
+/// InternalError for an empty list.
 double quantile(std::vector<double> values, double share);
 
-/// The same as one of the values (definition 1: nearest rank), of an ascending list. Throws std::invalid_argument for
+/// The same as one of the values (definition 1: nearest rank), of an ascending list. Throws InternalError for
 /// an empty one.
 double nearest_rank(const std::vector<int>& ascending, double share);
 

@@ -6,7 +6,6 @@
 #include <array>
 #include <functional>
 #include <map>
-#include <stdexcept>
 
 namespace foretrain {
 
@@ -50,6 +49,7 @@ const Algorithm& algorithm_of(SyncAlgorithm algorithm) {
   static const std::array all = {
       &automatic,
 #define ALGORITHM(name) &name##_algorithm,
+#include "model/base/error.hpp"
 #include "model/collectives/algorithms.def"
   };
   return *all[static_cast<std::size_t>(algorithm)];
@@ -76,7 +76,7 @@ int equal_ranks_per_node(const CollectiveCall& call, const std::vector<int>& gro
   const bool equal = std::all_of(nodes.begin(), nodes.end(),
                                  [&](const std::vector<int>& ranks) { return ranks.size() == nodes.front().size(); });
   if (!equal) {
-    throw std::invalid_argument(fmt::format(
+    throw ImpossiblePlan(fmt::format(
         "{} needs the same number of ranks on every node, but {}; use whole nodes, or hierarchical_leader, which takes "
         "groups of any size",
         name(call.algorithm), describe(nodes, topology)));

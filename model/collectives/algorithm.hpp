@@ -23,7 +23,7 @@ struct Algorithm {
   Build send_receive = nullptr;
 
   /// What the hardware says to the schedule of one group, whose ranks are in schedule order; null: nothing. Throws
-  /// std::invalid_argument where the hardware cannot carry the algorithm out, or the group's shape does not suit it.
+  /// ImpossiblePlan where the hardware cannot carry the algorithm out, or the group's shape does not suit it.
   ScheduleShape (*shape)(const CollectiveCall& call, const std::vector<int>& group, const Topology& topology) = nullptr;
   /// A group's ranks in the order in which the schedule numbers them; null: as the caller names them.
   std::vector<int> (*order)(const CollectiveCall& call, const std::vector<int>& group, RingOrders& orders,
@@ -54,7 +54,7 @@ std::vector<std::string> algorithms_for(CollectiveOperation operation);
 /// Algorithm::order of rings: neighbours next to each other. Who sends to whom is part of an exchange's meaning.
 std::vector<int> ring_order(const CollectiveCall& call, const std::vector<int>& group, RingOrders& orders,
                             const Topology& topology);
-/// How many ranks a group has on each of its nodes. Throws std::invalid_argument where these are different numbers.
+/// How many ranks a group has on each of its nodes. Throws ImpossiblePlan where these are different numbers.
 int equal_ranks_per_node(const CollectiveCall& call, const std::vector<int>& group, const Topology& topology);
 
 }  // namespace foretrain

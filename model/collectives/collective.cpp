@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <limits>
-#include <stdexcept>
 #include <utility>
 
+#include "model/base/error.hpp"
 #include "model/base/number.hpp"
 #include "model/collectives/algorithm.hpp"
 #include "model/collectives/automatic.hpp"
@@ -24,20 +24,20 @@ namespace foretrain {
 namespace {
 
 void check_call(const CollectiveCall& call, const Topology& topology) {
-  if (call.groups.empty() || call.groups.front().empty()) throw std::invalid_argument("a collective needs ranks");
+  if (call.groups.empty() || call.groups.front().empty()) throw InternalError("a collective needs ranks");
   if (!(call.size >= Bytes(0.0)) || !is_finite(call.size)) {
-    throw std::invalid_argument("the size of a collective must be finite and not negative");
+    throw InternalError("the size of a collective must be finite and not negative");
   }
   std::vector<bool> seen(at_index(topology.gpus()));
   for (const std::vector<int>& group : call.groups) {
     if (group.size() != call.groups.front().size()) {
-      throw std::invalid_argument("the groups of one collective must have equally many ranks");
+      throw InternalError("the groups of one collective must have equally many ranks");
     }
     for (const int rank : group) {
       if (rank < 0 || rank >= topology.gpus()) {
-        throw std::invalid_argument(fmt::format("rank {} is none of the {} GPUs", rank, topology.gpus()));
+        throw InternalError(fmt::format("rank {} is none of the {} GPUs", rank, topology.gpus()));
       }
-      if (seen[at_index(rank)]) throw std::invalid_argument(fmt::format("rank {} takes part twice", rank));
+      if (seen[at_index(rank)]) throw InternalError(fmt::format("rank {} takes part twice", rank));
       seen[at_index(rank)] = true;
     }
   }
@@ -218,8 +218,8 @@ LoweredCollective lower_named(const CollectiveCall& call, const Topology& topolo
   const Algorithm& algorithm = algorithm_of(call.algorithm);
   const Algorithm::Build build = algorithm.build(call.operation);
   if (build == nullptr) {
-    throw std::invalid_argument(fmt::format("this algorithm has no schedule for this operation; these have one: {}",
-                                            fmt::join(algorithms_for(call.operation), ", ")));
+    throw ImpossiblePlan(fmt::format("this algorithm has no schedule for this operation; these have one: {}",
+                                     fmt::join(algorithms_for(call.operation), ", ")));
   }
   if (auto own = lower_in_library(call, topology, calibration)) return *std::move(own);
   LoweredCollective lowered{.chosen_algorithm = std::string(name(call.algorithm)), .phases = {}};
@@ -253,7 +253,7 @@ void take_if_faster(CollectiveCall call, SyncAlgorithm named, const Topology& to
   try {
     LoweredCollective lowered = lower_named(call, topology, calibration);
     if (uncontended_time(lowered, topology) < uncontended_time(best, topology)) best = std::move(lowered);
-  } catch (const std::invalid_argument&) {
+  } catch (const ImpossiblePlan&) {
   }
 }
 

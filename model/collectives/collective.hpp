@@ -82,8 +82,9 @@ struct LoweredCollective {
   [[nodiscard]] LoweredCollective shifted(int ranks) const;
 };
 
-/// Throws std::invalid_argument for a call without ranks, with groups of unequal size, with ranks that do not exist or
-/// stand twice, or that the table has no schedule for, and where the hardware cannot carry the algorithm out.
+/// Throws InternalError for a call without ranks, with groups of unequal size, with ranks that do not exist or stand
+/// twice, ImpossiblePlan for one that the table has no schedule for, and where the hardware cannot carry the algorithm
+/// out.
 LoweredCollective lower(const CollectiveCall& call, const Topology& topology, const Calibration& calibration);
 
 /// Weights as the network shares its links (Sharing): messages between two ranks have queue_pairs connections each; as

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <stdexcept>
 #include <utility>
 
 #include "model/base/error.hpp"
@@ -84,7 +83,7 @@ Seconds time_to_finish(const SharingSystem::Folded& system, std::vector<Bytes> l
       next = std::min(next, left[id] / rates[id]);
     }
     if (!moving) return time;
-    if (!is_finite(next)) throw std::invalid_argument("a flow crosses a link on which nothing can move");
+    if (!is_finite(next)) throw ImpossiblePlan("a flow crosses a link on which nothing can move");
     time += next;
     for (std::size_t id = 0; id < left.size(); ++id) {
       if (!active[id] || !is_finite(left[id])) continue;

@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <stdexcept>
 
+#include "model/base/error.hpp"
 #include "model/collectives/algorithm.hpp"
 #include "model/collectives/exchange.hpp"
 #include "model/collectives/rings.hpp"
@@ -56,7 +56,7 @@ Levels make_levels(int ranks, const ScheduleShape& shape) {
   const std::vector<int>& sizes = shape.levels.empty() ? std::vector<int>{shape.parts} : shape.levels;
   for (const int size : sizes) {
     if (size < 1 || ranks % inside != 0 || ranks / inside % size != 0) {
-      throw std::invalid_argument(
+      throw ImpossiblePlan(
           fmt::format("hierarchical: {} ranks cannot be cut into groups of {}; every level's groups must be equal, so "
                       "the product of the levels must divide the number of ranks",
                       ranks, fmt::join(sizes, " x ")));
@@ -230,13 +230,13 @@ std::vector<int> levels_of(const CollectiveCall& call, const std::vector<int>& g
   for (const int level : call.levels) {
     together *= level;
     if (per_node % together != 0 && together % per_node != 0) {
-      throw std::invalid_argument(
+      throw ImpossiblePlan(
           fmt::format("levels {}: groups of {} ranks cut through nodes of {}; sizes must multiply to a divisor or a "
                       "multiple of the ranks of a node, for example [{}]",
                       fmt::join(call.levels, " x "), together, per_node, per_node));
     }
     if (together > static_cast<std::int64_t>(group.size()) || static_cast<std::int64_t>(group.size()) % together != 0) {
-      throw std::invalid_argument(fmt::format(
+      throw ImpossiblePlan(fmt::format(
           "levels {}: {} ranks cannot be cut into groups of {}; the product of the levels must divide the ranks",
           fmt::join(call.levels, " x "), group.size(), together));
     }

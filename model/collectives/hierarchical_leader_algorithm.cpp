@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
-#include <stdexcept>
 
+#include "model/base/error.hpp"
 #include "model/collectives/algorithm.hpp"
 #include "model/collectives/rings.hpp"
 
@@ -35,7 +35,7 @@ SharedGroups make_groups(int ranks, const ScheduleShape& shape) {
   Groups groups{ranks, {0}, 1};
   std::vector<int> sizes = shape.groups;
   if (sizes.empty()) {
-    if (shape.parts < 1) throw std::invalid_argument("hierarchical_leader: groups of at least one rank are needed");
+    if (shape.parts < 1) throw ImpossiblePlan("hierarchical_leader: groups of at least one rank are needed");
     for (int left = ranks; left > 0; left -= shape.parts) sizes.push_back(std::min(left, shape.parts));
   }
   for (const int size : sizes) {
@@ -43,7 +43,7 @@ SharedGroups make_groups(int ranks, const ScheduleShape& shape) {
     groups.longest = std::max(groups.longest, size);
   }
   if (groups.first.back() != ranks || *std::min_element(sizes.begin(), sizes.end()) < 1) {
-    throw std::invalid_argument(
+    throw ImpossiblePlan(
         fmt::format("hierarchical_leader: groups of {} ranks are not the {} ranks", fmt::join(sizes, " + "), ranks));
   }
   return std::make_shared<const Groups>(std::move(groups));

@@ -8,8 +8,8 @@
 
 #include <algorithm>
 #include <numeric>
-#include <stdexcept>
 
+#include "model/base/error.hpp"
 #include "model/collectives/algorithm.hpp"
 
 namespace foretrain {
@@ -62,9 +62,9 @@ ScheduleShape machine_shape(const CollectiveCall& call, const std::vector<int>& 
 
 /// Inside every machine, then with the servers, then inside again.
 Schedule machines_first(int ranks, const ScheduleShape& shape) {
-  if (shape.parts < 1) throw std::invalid_argument("a parameter server needs at least one server");
+  if (shape.parts < 1) throw ImpossiblePlan("a parameter server needs at least one server");
   if (shape.ranks_per_node < 1 || ranks % shape.ranks_per_node != 0) {
-    throw std::invalid_argument(fmt::format(
+    throw ImpossiblePlan(fmt::format(
         "hierarchical_parameter_server: {} ranks on machines of {}; every machine must have the same number", ranks,
         shape.ranks_per_node));
   }

@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <stdexcept>
 
+#include "model/base/error.hpp"
 #include "model/collectives/algorithm.hpp"
 #include "model/collectives/rings.hpp"
 
@@ -27,7 +27,7 @@ struct Fabric {
         pieces(shape.pieces),
         switched(shape.switches_inside && locals > 1) {
     if (locals < 1 || ranks % locals != 0) {
-      throw std::invalid_argument(
+      throw ImpossiblePlan(
           fmt::format("in_network: {} ranks on nodes of {}; every node must have the same number", ranks, locals));
     }
   }
@@ -194,12 +194,12 @@ ScheduleShape in_network_shape(const CollectiveCall& call, const std::vector<int
   const std::vector<int>& first = nodes.front();
   shape.switches_inside = first.size() > 1 && all_reduce_in_switch(first[0], first[1], topology, false);
   if (nodes.size() == 1 && first.size() > 1 && !shape.switches_inside) {
-    throw std::invalid_argument(
+    throw ImpossiblePlan(
         "in_network needs switches that add up: NVLink SHARP, on NVSwitches of the H100's generation and later "
         "(in_network_reduction: true in a link type); use ring or multi_ring here");
   }
   if (nodes.size() > 1 && !all_reduce_in_switch(first[0], nodes[1][0], topology, true)) {
-    throw std::invalid_argument(
+    throw ImpossiblePlan(
         "in_network between nodes needs switches that add up (InfiniBand SHARP); network: { in_network_reduction: true "
         "} "
         "if the fabric has them, or use hierarchical");

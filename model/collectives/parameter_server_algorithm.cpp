@@ -1,8 +1,8 @@
 // Every rank pushes chunk s to server s, which adds up; then every rank pulls all chunks. Each server's link carries
 // n·S/servers in each direction. Source: Li et al., "Scaling distributed machine learning with the parameter server",
 // OSDI 2014.
-#include <stdexcept>
 
+#include "model/base/error.hpp"
 #include "model/collectives/algorithm.hpp"
 
 namespace foretrain {
@@ -10,7 +10,7 @@ namespace foretrain {
 const Algorithm parameter_server_algorithm = {
     .all_reduce = [](int ranks, const ScheduleShape& shape) -> Schedule {
       const int servers = shape.parts;
-      if (servers < 1) throw std::invalid_argument("a parameter server needs at least one server");
+      if (servers < 1) throw ImpossiblePlan("a parameter server needs at least one server");
       const auto phase = [ranks, servers](int index) {
         Phase transfers;
         transfers.reserve(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(servers));

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <set>
-#include <stdexcept>
 #include <utility>
 
+#include "model/base/error.hpp"
 #include "model/collectives/algorithm.hpp"
 
 namespace foretrain {
@@ -49,13 +49,13 @@ std::vector<EndpointId> dedicated_servers(const CollectiveCall& call, const Topo
     }
   }
   if (hosts.empty()) {
-    throw std::invalid_argument(
+    throw ImpossiblePlan(
         "dedicated parameter servers need nodes without workers: every node has ranks; add nodes to the cluster, or "
         "place the servers on cpu, gpu or colocated");
   }
   const int free_nodes = topology.nodes() - static_cast<int>(busy.size());
   if (call.servers > free_nodes) {
-    throw std::invalid_argument(
+    throw ImpossiblePlan(
         fmt::format("{} dedicated parameter servers on {} nodes without workers: a server has a node of its own; use "
                     "{} servers or more nodes",
                     call.servers, free_nodes, free_nodes));

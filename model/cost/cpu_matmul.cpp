@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 
+#include "model/base/error.hpp"
 #include "model/base/number.hpp"
 #include "model/cost/memory_hierarchy.hpp"
 
@@ -44,9 +44,9 @@ Blocking blocking(const MemoryHierarchy& memory, Bytes element) {
 // packed before it is used. Products of few multiply-adds are done in place by
 // the thread that asks. Threads share out the tiles of C.
 CpuMatmulCost cpu_matmul_cost(const CpuMatmul& work, const Cpu& cpu) {
-  if (!cpu.hierarchy) throw std::invalid_argument("the memory hierarchy of " + cpu.name + " is not described");
+  if (!cpu.hierarchy) throw ImpossiblePlan("the memory hierarchy of " + cpu.name + " is not described");
   if (work.threads < 1 || work.threads > cpu.cores) {
-    throw std::invalid_argument(cpu.name + " has not as many cores as the product has threads");
+    throw ImpossiblePlan(cpu.name + " has not as many cores as the product has threads");
   }
   const MemoryHierarchy& memory = *cpu.hierarchy;
   const Bytes element = bytes_per_element(work.precision);

@@ -15,7 +15,7 @@ struct CpuMatmulCost {
   std::string bound;  ///< "compute", "memory" or "latency"
 };
 
-/// Prices a product. Throws std::invalid_argument when the CPU has no described hierarchy, or fewer cores than threads.
+/// Prices a product. Throws ImpossiblePlan when the CPU has no described hierarchy, or fewer cores than threads.
 CpuMatmulCost cpu_matmul_cost(const CpuMatmul& work, const Cpu& cpu);
 
 }  // namespace foretrain

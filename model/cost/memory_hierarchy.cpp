@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
-#include <stdexcept>
 #include <vector>
 
+#include "model/base/error.hpp"
 #include "model/base/number.hpp"
 
 namespace foretrain {
@@ -246,13 +246,13 @@ Seconds in_core(const MemoryWalk& walk, const Cpu& cpu, const MemoryHierarchy& m
 }
 
 void require_possible(const MemoryWalk& walk, const Cpu& cpu) {
-  if (!cpu.hierarchy) throw std::invalid_argument("the memory hierarchy of " + cpu.name + " is not described");
+  if (!cpu.hierarchy) throw ImpossiblePlan("the memory hierarchy of " + cpu.name + " is not described");
   if (walk.threads < 1 || walk.threads > cpu.cores) {
-    throw std::invalid_argument(cpu.name + " has not as many cores as the walk has threads");
+    throw ImpossiblePlan(cpu.name + " has not as many cores as the walk has threads");
   }
   if (walk.remote && (cpu.sockets < 2 || !(cpu.hierarchy->remote_latency.value() > 0.0) ||
                       !(cpu.hierarchy->remote_bandwidth.value() > 0.0))) {
-    throw std::invalid_argument("no memory of another socket is described for " + cpu.name);
+    throw ImpossiblePlan("no memory of another socket is described for " + cpu.name);
   }
 }
 

@@ -17,7 +17,7 @@ struct WalkCost {
   std::string bound;      ///< where most of the time goes: "L1", "L2", "L3", "memory", "TLB", "remote memory"
 };
 
-/// Prices a walk. The caches are in the state that earlier passes left. Throws std::invalid_argument when the CPU has
+/// Prices a walk. The caches are in the state that earlier passes left. Throws ImpossiblePlan when the CPU has
 /// no described hierarchy, or the walk asks for what it has not (more threads than cores, another socket).
 WalkCost memory_walk_cost(const MemoryWalk& walk, const Cpu& cpu);
 

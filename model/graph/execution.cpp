@@ -1,9 +1,9 @@
 #include "model/graph/execution.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 
+#include "model/base/error.hpp"
 #include "model/base/number.hpp"
 
 namespace foretrain {
@@ -23,7 +23,7 @@ class UncontendedInterconnect final : public Interconnect {
     return false;
   }
   bool handle(const Event&, Seconds, EventQueue&) override {
-    throw std::logic_error("an interconnect without flows has been told of one");
+    throw InternalError("an interconnect without flows has been told of one");
   }
   Execution drive(EventLoop& loop) override {
     loop.advance([](Seconds) { return true; });
@@ -145,7 +145,7 @@ void EventLoop::handle(const Event& event) {
 }
 
 Execution EventLoop::take_execution() {
-  if (!finished()) throw std::logic_error("the run stopped before its last task");
+  if (!finished()) throw InternalError("the run stopped before its last task");
   return {std::move(start_), std::move(finish_), Seconds(0.0)};
 }
 

@@ -60,7 +60,7 @@ class EventLoop {
   [[nodiscard]] bool finished() const { return tasks_left_ == 0; }
   [[nodiscard]] Seconds now() const { return now_; }
   [[nodiscard]] EventQueue& events() { return events_; }
-  /// Dates, once it has finished (run() adds the makespan). Throws std::logic_error before.
+  /// Dates, once it has finished (run() adds the makespan). Throws InternalError before.
   [[nodiscard]] Execution take_execution();
 
  private:

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <boost/graph/compressed_sparse_row_graph.hpp>
-#include <stdexcept>
 #include <utility>
 
+#include "model/base/error.hpp"
 #include "model/base/number.hpp"
 
 namespace foretrain {
@@ -52,7 +52,7 @@ std::span<const TaskId> TaskGraph::successors(TaskId task) const {
 
 TaskGraph TaskGraph::with_blocks(std::vector<Block> blocks) const {
   if (blocks.size() != blocks_.size()) {
-    throw std::invalid_argument(fmt::format("{} blocks for a graph of {}", blocks.size(), blocks_.size()));
+    throw InternalError(fmt::format("{} blocks for a graph of {}", blocks.size(), blocks_.size()));
   }
   return {std::move(blocks), structure_};
 }
@@ -67,7 +67,7 @@ BlockId TaskGraph::Builder::add_block(Block block) {
 
 ResourceId TaskGraph::Builder::add_resource(Resource resource) {
   if (resource.servers < 1 || (resource.servers > 1 && resource.order != Resource::Order::urgent)) {
-    throw std::invalid_argument(fmt::format("resource {}: {} tasks at a time", resource.name, resource.servers));
+    throw InternalError(fmt::format("resource {}: {} tasks at a time", resource.name, resource.servers));
   }
   structure_->resources.push_back(std::move(resource));
   return static_cast<ResourceId>(structure_->resources.size() - 1);
@@ -76,15 +76,14 @@ ResourceId TaskGraph::Builder::add_resource(Resource resource) {
 TaskId TaskGraph::Builder::add_task(Task task, std::span<const TaskId> after) {
   const auto id = static_cast<TaskId>(structure_->tasks.size());
   if (task.block < 0 || std::cmp_greater_equal(task.block, blocks_.size())) {
-    throw std::invalid_argument(fmt::format("task {}: there is no block {}", id, task.block));
+    throw InternalError(fmt::format("task {}: there is no block {}", id, task.block));
   }
   if (task.resource < 0 || std::cmp_greater_equal(task.resource, structure_->resources.size())) {
-    throw std::invalid_argument(fmt::format("task {}: there is no resource {}", id, task.resource));
+    throw InternalError(fmt::format("task {}: there is no resource {}", id, task.resource));
   }
   for (const TaskId before : after) {
     if (before < 0 || before >= id) {
-      throw std::invalid_argument(
-          fmt::format("task {}: it cannot wait for task {}, which is not added yet", id, before));
+      throw InternalError(fmt::format("task {}: it cannot wait for task {}, which is not added yet", id, before));
     }
   }
   structure_->tasks.push_back(task);

@@ -114,7 +114,7 @@ class TaskGraph {
   [[nodiscard]] std::span<const std::int32_t> predecessor_counts() const;
 
   /// The same tasks on the same resources, which it shares with this graph, but with other blocks: as many. Throws
-  /// std::invalid_argument.
+  /// InternalError.
   [[nodiscard]] TaskGraph with_blocks(std::vector<Block> blocks) const;
 
  private:

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <stdexcept>
 
+#include "model/base/error.hpp"
 #include "model/base/number.hpp"
 #include "model/hardware/check.hpp"
 #include "model/hardware/fabric_routes.hpp"
@@ -118,7 +118,7 @@ class FaultCheck {
           return about("", fmt::format("no card is left to node {}: it is an island", node),
                        "a card that works, or a cluster without that node");
         }
-      } catch (const std::invalid_argument& error) {
+      } catch (const ImpossiblePlan& error) {
         return about("", error.what(), "links by which every GPU and CPU still reaches all others");
       }
     }

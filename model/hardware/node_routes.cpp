@@ -6,9 +6,9 @@
 #include <limits>
 #include <numeric>
 #include <optional>
-#include <stdexcept>
 #include <utility>
 
+#include "model/base/error.hpp"
 #include "model/base/number.hpp"
 #include "model/hardware/wiring_graph.hpp"
 
@@ -80,7 +80,7 @@ class Builder {
     for (int vertex = 0; vertex < static_cast<int>(node_.vertices.size()); ++vertex) {
       const VertexKind kind = node_.vertices[at_index(vertex)].kind;
       if ((kind == VertexKind::gpu) != (vertex < node_.gpus)) {
-        throw std::invalid_argument(fmt::format("{}: vertices must begin with the {} GPUs", node_.name, node_.gpus));
+        throw InternalError(fmt::format("{}: vertices must begin with the {} GPUs", node_.name, node_.gpus));
       }
       if (kind == VertexKind::gpu) endpoint_vertices_.push_back(vertex);
     }
@@ -90,7 +90,7 @@ class Builder {
       routes_.host_names.push_back(node_.vertices[at_index(vertex)].name);
     }
     if (node_.gpus < 1 || routes_.host_names.empty()) {
-      throw std::invalid_argument(fmt::format("{}: a node needs at least one GPU and one CPU", node_.name));
+      throw ImpossiblePlan(fmt::format("{}: a node needs at least one GPU and one CPU", node_.name));
     }
   }
 
@@ -176,8 +176,7 @@ class Builder {
       if (!from_first[vertex]) unreachable += (unreachable.empty() ? "" : ", ") + node_.vertices[vertex].name;
     }
     if (!unreachable.empty()) {
-      throw std::invalid_argument(
-          fmt::format("{}: not connected to {}: {}", node_.name, node_.vertices[0].name, unreachable));
+      throw ImpossiblePlan(fmt::format("{}: not connected to {}: {}", node_.name, node_.vertices[0].name, unreachable));
     }
     require_ways_between_endpoints();
   }
@@ -187,9 +186,8 @@ class Builder {
     for (const int from : endpoint_vertices_) {
       for (const int to : endpoint_vertices_) {
         if (leads(from, to)) continue;
-        throw std::invalid_argument(fmt::format("{}: not connected: no link leads from {} to {}", node_.name,
-                                                node_.vertices[at_index(from)].name,
-                                                node_.vertices[at_index(to)].name));
+        throw ImpossiblePlan(fmt::format("{}: not connected: no link leads from {} to {}", node_.name,
+                                         node_.vertices[at_index(from)].name, node_.vertices[at_index(to)].name));
       }
     }
   }

@@ -40,7 +40,7 @@ struct NodeRoutes {
 
 /// `network` is the node's, or the cluster's overrides of it. Faults slow links down, or take them off all routes; GPUs
 /// whose card has failed use the nearest of those that are left. Links have the same ids with and without faults.
-/// Throws std::invalid_argument naming the vertices that cannot be reached, or what else makes routes impossible.
+/// Throws ImpossiblePlan naming the vertices that cannot be reached, or what else makes routes impossible.
 NodeRoutes find_node_routes(const Node& node, const Network& network, const std::vector<Fault>& faults = {});
 
 /// The faults inside one node, bandwidths as its links state them: payload.

@@ -4,8 +4,8 @@
 #include <bit>
 #include <cstdint>
 #include <functional>
-#include <stdexcept>
 
+#include "model/base/error.hpp"
 #include "model/base/number.hpp"
 
 namespace foretrain {
@@ -50,7 +50,7 @@ std::vector<int> first_cycle(const std::vector<Set>& next) {
 
 std::vector<int> widest_cycle(const std::vector<std::vector<BytesPerSecond>>& capacity) {
   const int count = static_cast<int>(capacity.size());
-  if (count > widest_cycle_limit) throw std::invalid_argument("widest_cycle: too many vertices");
+  if (count > widest_cycle_limit) throw InternalError("widest_cycle: too many vertices");
   if (count == 0) return {};
 
   std::vector<BytesPerSecond> widths;

@@ -13,7 +13,7 @@ inline constexpr int widest_cycle_limit = 16;
 /// The Hamiltonian cycle whose narrowest hop is as wide as possible; `capacity[i][j]` is what the hop i → j carries, 0
 /// where there is none. Among equally wide cycles the lexicographically first, starting at vertex 0. Empty when there
 /// is no cycle. Bellman–Held–Karp on reachability, once per distinct capacity: O(2^n · n²) bit operations. Throws
-/// std::invalid_argument for more than widest_cycle_limit vertices.
+/// InternalError for more than widest_cycle_limit vertices.
 std::vector<int> widest_cycle(const std::vector<std::vector<BytesPerSecond>>& capacity);
 
 }  // namespace foretrain

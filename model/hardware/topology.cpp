@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <optional>
-#include <stdexcept>
 #include <utility>
 
+#include "model/base/error.hpp"
 #include "model/base/number.hpp"
 #include "model/hardware/check.hpp"
 #include "model/hardware/topology_impl.hpp"
@@ -16,24 +16,24 @@ namespace {
 
 void require_possible(const Node& node, const Network& network, int gpus_per_node, int nodes) {
   if (gpus_per_node < 1 || gpus_per_node > node.gpus) {
-    throw std::invalid_argument(
+    throw ImpossiblePlan(
         fmt::format("{}: {} GPUs per node asked for, but the node has {}", node.name, gpus_per_node, node.gpus));
   }
   if (nodes > 1 && network.nics_per_node < 1) {
-    throw std::invalid_argument(fmt::format("{}: {} nodes need network cards", node.name, nodes));
+    throw ImpossiblePlan(fmt::format("{}: {} nodes need network cards", node.name, nodes));
   }
 }
 
 }  // namespace
 
 Topology::Topology(const Cluster& cluster, RouteDraw draw) {
-  if (cluster.nodes < 1) throw std::invalid_argument("a cluster needs at least one node");
+  if (cluster.nodes < 1) throw ImpossiblePlan("a cluster needs at least one node");
   require_possible(cluster.node, cluster.network, cluster.gpus_per_node, cluster.nodes);
   for (const NodeGroup& group : cluster.groups) {
     require_possible(group.node, group.network, group.gpus_per_node, cluster.nodes);
   }
   if (const auto problem = check_network(cluster)) {
-    throw std::invalid_argument(fmt::format("{}: {}; {}", problem->key, problem->text, problem->expected));
+    throw ImpossiblePlan(fmt::format("{}; {}", problem->text, problem->expected), "cluster." + problem->key);
   }
   const auto impl = std::make_shared<Impl>();
   if (cluster.groups.empty()) impl->add_group(cluster.node, cluster.network, cluster.nodes, cluster.gpus_per_node);

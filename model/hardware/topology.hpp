@@ -46,7 +46,7 @@ struct Route {
 
 class Topology {
  public:
-  /// Throws std::invalid_argument naming the unconnected vertices when the node is not connected, and when there are
+  /// Throws ImpossiblePlan naming the unconnected vertices when the node is not connected, and when there are
   /// more GPUs per node asked for than the node has, several nodes without network cards, or a fabric or faults that
   /// cut an endpoint off. check_node() and check_network() find such problems with the keys of the data file.
   explicit Topology(const Cluster& cluster, RouteDraw draw = {});
@@ -146,7 +146,7 @@ class Topology {
   /// boundary as seldom as possible. `used_links` (may be empty) are directed links taken by earlier rings, so that
   /// repeated calls find link-disjoint rings: pass a ring's links forward only, and its reverse is the next one found;
   /// pass both directions, and the next lies on other wires. Empty when no further ring exists. Throws
-  /// std::invalid_argument when a rank is no GPU of the same node.
+  /// InternalError when a rank is no GPU of the same node.
   [[nodiscard]] std::vector<int> widest_ring(const std::vector<int>& ranks,
                                              const std::vector<LinkId>& used_links = {}) const;
 

@@ -1,9 +1,9 @@
 // The order of a ring through GPUs of a node.
 #include <algorithm>
-#include <stdexcept>
 #include <unordered_set>
 #include <utility>
 
+#include "model/base/error.hpp"
 #include "model/hardware/ring_order.hpp"
 #include "model/hardware/topology_impl.hpp"
 
@@ -17,7 +17,7 @@ std::vector<int> Topology::widest_ring(const std::vector<int>& ranks, const std:
   std::sort(members.begin(), members.end());
   for (const int rank : members) {
     if (rank < 0 || rank >= gpus() || node_of(rank) != node) {
-      throw std::invalid_argument("widest_ring: the ranks must be GPUs of one node");
+      throw InternalError("widest_ring: the ranks must be GPUs of one node");
     }
   }
   const std::unordered_set<LinkId> used(used_links.begin(), used_links.end());

@@ -50,14 +50,17 @@ Result Job::named_result() const {
 std::unique_ptr<Job> make_job(const Scenario& scenario, Fidelity fidelity, Recipes recipes) {
   try {
     return job_of_kind(scenario, fidelity, recipes);
-  } catch (const std::invalid_argument& error) {
-    // What the hardware or a schedule cannot do was asked for by the scenario: point at its synchronisation.
-    for (const char* key :
-         {"workload.collective.algorithm", "plan.sync.algorithm", "workload.collective", "plan.sync"}) {
+  } catch (const ImpossiblePlan& error) {
+    std::vector<std::string> keys{error.key()};
+    // Where the hardware or a schedule cannot do it, the scenario's synchronisation asked for it.
+    if (error.key().empty()) {
+      keys = {"workload.collective.algorithm", "plan.sync.algorithm", "workload.collective", "plan.sync"};
+    }
+    for (const std::string& key : keys) {
       const auto where = scenario.where.find(key);
       if (where != scenario.where.end()) throw ScenarioError(where->second, key, error.what(), "");
     }
-    throw UsageError(error.what());
+    throw ScenarioError({}, error.key(), error.what(), "");
   }
 }
 

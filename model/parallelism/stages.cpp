@@ -150,8 +150,9 @@ std::vector<std::vector<LayerRun>> split_layers(const Model& model, int stages, 
   const int left = static_cast<int>(cost.size());
   const int ends = ends_count && chunks > 1 ? 2 : 0;
   if (chunks > 1 && left + ends < chunks) {
-    throw UsageError("plan.pipeline: " + std::to_string(left) + " layers cannot fill " + std::to_string(chunks) +
-                     " model chunks; use at most " + std::to_string(left + ends) + " stages × interleave");
+    throw ImpossiblePlan(std::to_string(left) + " layers cannot fill " + std::to_string(chunks) +
+                             " model chunks; use at most " + std::to_string(left + ends) + " stages × interleave",
+                         "plan.pipeline");
   }
   return place_layers(model, chunk_sizes(std::move(cost), chunks, alike, ends > 0), ends > 0);
 }

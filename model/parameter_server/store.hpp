@@ -100,7 +100,7 @@ struct ParameterStore {
 /// collective per bucket.
 bool uses_store(const Scenario& scenario);
 
-/// `step` is the scenario's own. Throws ScenarioError for what cannot be combined, std::invalid_argument where servers
+/// `step` is the scenario's own. Throws ScenarioError for what cannot be combined, ImpossiblePlan where servers
 /// find no place.
 ParameterStore build_store(const Scenario& scenario, const TrainWorkload& train, const Model& model,
                            const Topology& topology, const Step& step);

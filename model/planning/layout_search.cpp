@@ -4,7 +4,6 @@
 #include <limits>
 #include <optional>
 #include <queue>
-#include <stdexcept>
 #include <utility>
 
 #include "model/base/error.hpp"
@@ -178,9 +177,8 @@ class LayoutSearch {
   auto possible(const Work& work) -> std::optional<decltype(work())> {
     try {
       return work();
-    } catch (const ScenarioError&) {
-    } catch (const UsageError&) {
-    } catch (const std::invalid_argument&) {
+    } catch (const ScenarioError&) {  // of a value that its reader refuses
+    } catch (const ImpossiblePlan&) {
     }
     return std::nullopt;
   }

@@ -135,6 +135,9 @@ Scenario read_scenario(const YamlNode& document, std::string_view default_name) 
     return read_with_habits(document, default_name);
   } catch (const ScenarioError& error) {
     throw_with_unknown_keys(error, document);
+  } catch (const ImpossiblePlan& error) {
+    const YamlNode* node = document.at(error.key());
+    throw ScenarioError(node != nullptr ? node->where : SourcePosition{}, error.key(), error.what(), "");
   }
 }
 

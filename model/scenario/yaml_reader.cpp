@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 
+#include "model/base/error.hpp"
 #include "model/base/session.hpp"
 #include "model/base/text.hpp"
 #include "model/scenario/unknown_keys.hpp"
@@ -80,7 +80,7 @@ MappingReader::MappingReader(const Field& field, std::vector<const keys::Key*> k
 
 void MappingReader::require_known(std::string_view key) const {
   const auto known = std::ranges::find(keys_, key, &keys::Key::name);
-  if (known == keys_.end()) throw std::logic_error(fmt::format("key {} was not announced", path(key)));
+  if (known == keys_.end()) throw InternalError(fmt::format("key {} was not announced", path(key)));
   if (auto* asked = session().part_if_there<AskedKeys>()) asked->keys.insert(*known);
 }
 

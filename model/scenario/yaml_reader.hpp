@@ -71,7 +71,7 @@ class Field {
   std::string path_;
 };
 
-/// A mapping. Asking for a key that was not announced to the constructor is a programming error (std::logic_error).
+/// A mapping. Asking for a key that was not announced to the constructor is an InternalError.
 class MappingReader {
  public:
   /// Throws UnknownKeys for keys that are not among these (unknown_keys.hpp), and ScenarioError for one without a

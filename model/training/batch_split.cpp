@@ -34,13 +34,14 @@ void require_whole_replicas(const Step& step, const std::function<int(const Step
   for (const Step::Lane& lane : step.lanes) {
     const bool mixed = std::ranges::any_of(
         lane.companions, [&](int other) { return group_of(step.lanes[at_index(other)]) != group_of(lane); });
-    if (mixed) throw UsageError("plan.split: replicas that span nodes of several kinds have no speed of their own");
+    if (mixed)
+      throw ImpossiblePlan("replicas that span nodes of several kinds have no speed of their own", "plan.split");
     const bool meets = std::ranges::any_of(lane.chunks, [](const Step::Chunk& chunk) {
       return std::ranges::any_of(chunk.passes[PassKind::forward].pieces,
                                  [](const Piece& piece) { return !piece.transfers.empty(); });
     });
     if (lane.cut == Step::Lane::Cut::all && meets) {
-      throw UsageError("plan.split: collectives inside layers that meet other traffic in every pass");
+      throw ImpossiblePlan("collectives inside layers that meet other traffic in every pass", "plan.split");
     }
   }
 }
@@ -63,7 +64,8 @@ void divide_micro_batches(std::vector<ReplicaKind>& kinds, int total) {
     }
   };
   try_from(0, total);
-  if (best.empty()) throw UsageError("plan.split: the micro-batches of a step cannot be divided among the replicas");
+  if (best.empty())
+    throw ImpossiblePlan("the micro-batches of a step cannot be divided among the replicas", "plan.split");
   kinds = std::move(best);
 }
 

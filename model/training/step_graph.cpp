@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <set>
-#include <stdexcept>
 #include <utility>
 
+#include "model/base/error.hpp"
 #include "model/base/hash.hpp"
 #include "model/base/session.hpp"
 #include "model/training/step_graph_builder.hpp"
@@ -280,7 +280,7 @@ StepTasks StepGraphBuilder::run() && {
         left -= together;
       }
     }
-    if (left == left_before) throw std::logic_error("the stages' orders of passes wait for each other");
+    if (left == left_before) throw InternalError("the stages' orders of passes wait for each other");
   }
 
   std::vector<TaskId> all_done;

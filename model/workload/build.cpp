@@ -16,8 +16,9 @@ Model build_model(const ModelConfig& config, const BuildOptions& options) {
     return build_vision_language(*whole, config.name, options);
   }
   if (options.tensor > 1 || options.context > 1 || options.expert > 1) {
-    throw UsageError("plan: tensor, context and expert parallelism are defined for transformers only, and " +
-                     config.name + " is a network of layers; use data or pipeline parallelism");
+    throw ImpossiblePlan("tensor, context and expert parallelism are defined for transformers only, and " +
+                             config.name + " is a network of layers; use data or pipeline parallelism",
+                         "plan");
   }
   return build_network(std::get<NetworkConfig>(config.shape), config.name, options.micro_batch, options.precision);
 }

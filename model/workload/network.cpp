@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -281,7 +280,7 @@ class NetworkBuilder {
 
 Model build_network(const NetworkConfig& config, std::string name, std::int64_t micro_batch, Precision precision) {
   if (micro_batch < 1) {
-    throw std::invalid_argument(fmt::format("build_network: micro_batch is {}", micro_batch));
+    throw InternalError(fmt::format("build_network: micro_batch is {}", micro_batch));
   }
   if (config.layers.empty()) {
     throw ScenarioError(SourcePosition{}, "layers", "no layers", "at least one conv or linear");

@@ -9,7 +9,8 @@ namespace foretrain {
 enum ExitStatus : int {
   success = 0,
   prediction_failed = 1,  ///< or a validation missed its bar
-  bad_input = 2           ///< or wrong usage
+  bad_input = 2,          ///< or wrong usage
+  internal_error = 70     ///< a mistake of this program's own (EX_SOFTWARE of sysexits.h)
 };
 
 // `status` is what the program will return; it must outlive the parsing.

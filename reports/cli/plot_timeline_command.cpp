@@ -61,11 +61,7 @@ ExitStatus run(const PlotOptions& shared, const TimelineOptions& options) {
   }
   if (!options.from.empty()) timeline.from = date("--from", options.from);
   if (!options.until.empty()) timeline.until = date("--until", options.until);
-  try {
-    return draw(shared, to_figure(timeline));
-  } catch (const std::invalid_argument& error) {
-    throw UsageError(std::string("plot timeline: ") + error.what());
-  }
+  return draw(shared, to_figure(timeline));
 }
 
 }  // namespace

@@ -72,10 +72,10 @@ ExitStatus parse(CLI::App& app, int argc, char** argv, const ExitStatus& status)
   }
 }
 
-ExitStatus complain(const std::exception& error, ExitStatus status) {
+ExitStatus complain(const std::string& error, ExitStatus status) {
   const bool coloured = has_colours(STDERR_FILENO);
   std::fprintf(stderr, "%sforetrain:%s %s\n", coloured ? "\033[1;31m" : "", coloured ? "\033[0m" : "",
-               printable(error.what()).c_str());
+               printable(error).c_str());
   return status;
 }
 
@@ -99,11 +99,15 @@ int run_program(int argc, char** argv) {
     finish_output();
     return end;
   } catch (const ScenarioError& error) {
-    return complain(error, ExitStatus::bad_input);
+    return complain(error.what(), ExitStatus::bad_input);
   } catch (const UsageError& error) {
-    return complain(error, ExitStatus::bad_input);
+    return complain(error.what(), ExitStatus::bad_input);
+  } catch (const ImpossiblePlan& error) {
+    return complain(error.what(), ExitStatus::bad_input);
+  } catch (const std::logic_error& error) {
+    return complain(internal_error_text(error.what()), ExitStatus::internal_error);
   } catch (const std::exception& error) {
-    return complain(error, ExitStatus::prediction_failed);
+    return complain(error.what(), ExitStatus::prediction_failed);
   }
 }
 

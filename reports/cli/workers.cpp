@@ -78,12 +78,16 @@ Reply reply_to(const TextTask& task, std::size_t index) {
     return {error.what(), Reply::Kind::bad_input};
   } catch (const UsageError& error) {
     return {error.what(), Reply::Kind::bad_input};
+  } catch (const ImpossiblePlan& error) {
+    return {error.what(), Reply::Kind::bad_input};
   } catch (const std::bad_alloc&) {
     return {"there is not enough memory", Reply::Kind::interrupted};
   } catch (const std::system_error& error) {
     return {error.what(), Reply::Kind::interrupted};
   } catch (const ProcessEnded& error) {
     return {error.what(), Reply::Kind::interrupted};
+  } catch (const std::logic_error& error) {
+    return {internal_error_text(error.what()), Reply::Kind::failure};
   } catch (const std::exception& error) {
     return {error.what(), Reply::Kind::failure};
   } catch (...) {

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 
+#include "model/base/error.hpp"
 #include "reports/figure/series_style.hpp"
 
 namespace foretrain {
@@ -46,7 +46,7 @@ void complete(Panel& panel) {
       up.insert(up.end(), {box.low, box.high});
     }
   }
-  if (across.empty()) throw std::invalid_argument("there is nothing to draw: " + panel.title);
+  if (across.empty()) throw UsageError("there is nothing to draw: " + panel.title);
   for (const Level& level : panel.levels) {
     if (!level.vertical) up.push_back(level.at);
   }
@@ -319,7 +319,7 @@ std::string panel_script(const Canvas& canvas, const Placed& placed, std::size_t
 std::string to_svg(const Figure& figure) { return to_picture(figure, PictureFormat::svg); }
 
 std::string to_picture(const Figure& figure, PictureFormat format) {
-  if (figure.panels.empty()) throw std::invalid_argument("there is nothing to draw");
+  if (figure.panels.empty()) throw UsageError("there is nothing to draw");
   std::vector<Panel> panels = figure.panels;
   for (Panel& panel : panels) complete(panel);
   std::vector<const Panel*> all;

@@ -94,7 +94,7 @@ struct Figure {
 };
 
 /// The figure as a file of this format; the same figure gives the same bytes. Throws as run_gnuplot does, and
-/// std::invalid_argument for a panel, or a figure, in which there is nothing.
+/// UsageError for a panel, or a figure, in which there is nothing.
 std::string to_picture(const Figure& figure, PictureFormat format);
 std::string to_svg(const Figure& figure);
 

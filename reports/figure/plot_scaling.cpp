@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 #include <utility>
 
+#include "model/base/error.hpp"
 #include "model/base/format.hpp"
 
 namespace foretrain {
@@ -37,7 +37,7 @@ double ideal_of_a_gpu(const ScalingPanel& scaling, const std::vector<int>& gpus)
     }
     if (best > 0.0) return best;
   }
-  throw std::invalid_argument("there is nothing to draw: " + scaling.title);
+  throw UsageError("there is nothing to draw: " + scaling.title);
 }
 
 /// A curve's values on each number of GPUs, the last of them beside its name at its end.

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <stdexcept>
 #include <string_view>
 #include <utility>
+
+#include "model/base/error.hpp"
 
 namespace foretrain {
 
@@ -86,7 +87,7 @@ Figure to_figure(const TimelineFigure& timeline) {
   Seconds until;
   for (const TimelineEntry& entry : timeline.entries) until = std::max(until, entry.start + entry.duration);
   until = std::min(until, timeline.until);
-  if (!(until > timeline.from)) throw std::invalid_argument("nothing happens in this time: " + timeline.title);
+  if (!(until > timeline.from)) throw UsageError("nothing happens in this time: " + timeline.title);
   const std::vector<std::string> rows = rows_of(timeline.entries);
   const auto row_place = [&](std::size_t row) { return static_cast<double>(rows.size() - row); };
   const TimeUnit unit = time_unit(until);

@@ -17,7 +17,7 @@ struct TimelineFigure {
 };
 
 /// Host threads stand above the rest, otherwise rows keep the order of the entries. A bar that has room for it carries
-/// its name; bars too narrow to be seen apart are drawn as one. Throws std::invalid_argument where nothing happens in
+/// its name; bars too narrow to be seen apart are drawn as one. Throws UsageError where nothing happens in
 /// the part that is shown.
 Figure to_figure(const TimelineFigure& timeline);
 

@@ -65,6 +65,8 @@ json answer_of(const std::vector<std::string>& arguments) {
     app.exit(error);  // prints the help
   } catch (const UsageError& error) {
     return {{"usage_error", error.what()}};
+  } catch (const ImpossiblePlan& error) {
+    return {{"usage_error", error.what()}};
   }
   return {{"status", static_cast<int>(status)}, {"output", output.text()}, {"messages", messages.text()}};
 }

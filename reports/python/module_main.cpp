@@ -167,6 +167,10 @@ void raise_in_python(std::exception_ptr thrown) {  // NOLINT(performance-unneces
                                                       error.got(), error.expected()));
   } catch (const UsageError& error) {
     raise("UsageError", py::str(error.what()));
+  } catch (const ImpossiblePlan& error) {
+    raise("UsageError", py::str(error.what()));
+  } catch (const std::logic_error& error) {
+    raise("PredictionError", py::str(internal_error_text(error.what())));
   } catch (const std::runtime_error& error) {
     raise("PredictionError", py::str(error.what()));
   }

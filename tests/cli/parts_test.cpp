@@ -40,9 +40,11 @@ TEST_CASE("Results come back in order, whatever the number of workers") {
 }
 
 TEST_CASE("What a worker throws comes back, and whose fault it is") {
-  const std::vector<Outcome> outcomes = predict_all(3, 2, [](std::size_t i) -> Result {
+  const std::vector<Outcome> outcomes = predict_all(5, 2, [](std::size_t i) -> Result {
     if (i == 0) throw UsageError("not like this");
     if (i == 1) throw std::runtime_error("it broke");
+    if (i == 3) throw ImpossiblePlan("no switch adds up");
+    if (i == 4) throw InternalError("two and two are five");
     return result_named("fine");
   });
   CHECK(outcomes[0].error == "not like this");
@@ -50,6 +52,10 @@ TEST_CASE("What a worker throws comes back, and whose fault it is") {
   CHECK(outcomes[1].error == "it broke");
   CHECK_FALSE(outcomes[1].bad_input);
   CHECK(outcomes[2].result);
+  CHECK(outcomes[3].error == "no switch adds up");
+  CHECK(outcomes[3].bad_input);
+  CHECK_THAT(outcomes[4].error, Catch::Contains("please report this, with the scenario"));
+  CHECK_FALSE(outcomes[4].bad_input);
 }
 
 TEST_CASE("A worker that throws what is no exception goes on, and its siblings too") {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "model/base/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/cost/processors.hpp"
 
@@ -271,13 +272,13 @@ TEST_CASE("No access becomes faster in a larger working set, and order never cos
 TEST_CASE("What the processor has not is refused") {
   Cpu unknown = round_cpu();
   unknown.hierarchy.reset();
-  CHECK_THROWS_AS(memory_walk_cost(chase(1 * mib), unknown), std::invalid_argument);
+  CHECK_THROWS_AS(memory_walk_cost(chase(1 * mib), unknown), ImpossiblePlan);
   MemoryWalk walk = chase(1 * mib);
   walk.threads = 5;
-  CHECK_THROWS_AS(memory_walk_cost(walk, round_cpu()), std::invalid_argument);
+  CHECK_THROWS_AS(memory_walk_cost(walk, round_cpu()), ImpossiblePlan);
   walk.threads = 1;
   walk.remote = true;
-  CHECK_THROWS_AS(memory_walk_cost(walk, round_cpu()), std::invalid_argument);
+  CHECK_THROWS_AS(memory_walk_cost(walk, round_cpu()), ImpossiblePlan);
 }
 
 TEST_CASE("A victim cache holds what falls out of the level above beside that, another one its copy as well") {

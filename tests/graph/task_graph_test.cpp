@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "model/base/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/graph/critical_path.hpp"
 
@@ -49,10 +50,10 @@ TEST_CASE("a task must refer to what is there already") {
   TaskGraph::Builder builder;
   const BlockId block = add_fixed(builder, 1.0_s);
   const ResourceId stream = builder.add_resource({"gpu"});
-  CHECK_THROWS_AS(builder.add_task({block + 1, stream}), std::invalid_argument);
-  CHECK_THROWS_AS(builder.add_task({block, stream + 1}), std::invalid_argument);
-  CHECK_THROWS_AS(builder.add_task({block, stream}, std::array{TaskId{0}}), std::invalid_argument);  // itself
-  CHECK_THROWS_AS(builder.add_task({block, stream}, std::array{TaskId{-1}}), std::invalid_argument);
+  CHECK_THROWS_AS(builder.add_task({block + 1, stream}), InternalError);
+  CHECK_THROWS_AS(builder.add_task({block, stream + 1}), InternalError);
+  CHECK_THROWS_AS(builder.add_task({block, stream}, std::array{TaskId{0}}), InternalError);  // itself
+  CHECK_THROWS_AS(builder.add_task({block, stream}, std::array{TaskId{-1}}), InternalError);
 }
 
 TEST_CASE("resources work in order, dependencies make tasks wait") {
@@ -173,5 +174,5 @@ TEST_CASE("A graph with other blocks has the same tasks, which take other times"
   CHECK(run(slower).makespan == 6.0_s);
   CHECK(slower.block_of(first).name == "slower");
   CHECK(run(graph).makespan == 2.0_s);
-  CHECK_THROWS_AS(graph.with_blocks({}), std::invalid_argument);
+  CHECK_THROWS_AS(graph.with_blocks({}), InternalError);
 }

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "model/base/error.hpp"
 #include "model/hardware/check.hpp"
 #include "model/hardware/topology.hpp"
 #include "tests/catch.hpp"
@@ -275,7 +276,7 @@ TEST_CASE("Islands and other impossible networks are named") {
     cluster.faults.push_back({.node = 1, .card = card, .link = {}, .failed = true});
   }
   CHECK(complaint(cluster) == "faults[7]: no card is left to node 1: it is an island");
-  CHECK_THROWS_AS(Topology(cluster), std::invalid_argument);
+  CHECK_THROWS_AS(Topology(cluster), ImpossiblePlan);
 
   cluster = behind({FatTree{1, 0, 1.0, 1.0, false}, {}}, 2);
   cluster.faults = {{.link = "leaf0-spine", .failed = true}};

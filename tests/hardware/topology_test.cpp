@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/base/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/hardware/nodes.hpp"
 #include "tests/hardware/routes.hpp"
@@ -215,7 +216,7 @@ TEST_CASE("Impossible clusters are named") {
   const auto complaint = [](const Cluster& cluster) -> std::string {
     try {
       const Topology topology(cluster);
-    } catch (const std::invalid_argument& error) {
+    } catch (const ImpossiblePlan& error) {
       return error.what();
     }
     return "none";

@@ -1,6 +1,7 @@
 // The input pipeline as tasks against its closed form, and what workers, prefetching and copies change.
 #include <random>
 
+#include "model/base/error.hpp"
 #include "model/loading/loader_graph.hpp"
 #include "tests/catch.hpp"
 
@@ -138,5 +139,5 @@ TEST_CASE("Cores are a pool: as many tasks at a time as there are cores") {
   CHECK(run(std::move(builder).build()).makespan.value() == Approx(3.0));
   CHECK_THROWS_AS(
       TaskGraph::Builder().add_resource({"stream", Resource::Kind::device_stream, 0, Resource::Order::added, -1, 2}),
-      std::invalid_argument);
+      InternalError);
 }

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "model/base/error.hpp"
 #include "tests/catch.hpp"
 
 namespace foretrain::test {
@@ -57,7 +58,7 @@ TEST_CASE("A panel without any point cannot be drawn") {
   BandwidthFigure empty = figure();
   empty.panels[0].curves = {{"auto", {std::nullopt, std::nullopt}}};
   empty.panels[0].measured.clear();
-  CHECK_THROWS_AS(to_svg(to_figure(empty)), std::invalid_argument);
+  CHECK_THROWS_AS(to_svg(to_figure(empty)), UsageError);
 }
 
 }  // namespace foretrain::test

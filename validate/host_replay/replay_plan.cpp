@@ -79,7 +79,7 @@ std::vector<Participant> participants_of(const Scenario& scenario, const Collect
     try {
       const std::vector<EndpointId> servers = server_endpoints(call, call.groups.front(), topology);
       endpoints.insert(endpoints.end(), servers.begin(), servers.end());
-    } catch (const std::invalid_argument& error) {
+    } catch (const ImpossiblePlan& error) {
       refuse(scenario, "plan.sync.placement", error.what(), "more nodes, or placement: colocated");
     }
   }

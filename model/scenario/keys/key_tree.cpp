@@ -6,9 +6,9 @@
 #include <deque>
 #include <map>
 #include <set>
-#include <stdexcept>
 #include <utility>
 
+#include "model/base/error.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
 
@@ -181,7 +181,7 @@ std::string in_shape(std::string text, Form::Shape shape) {
 
 const Key& key_of(const Mapping& mapping, std::string_view name) {
   const auto found = std::ranges::find(mapping.keys, name, &Key::name);
-  if (found == mapping.keys.end()) throw std::logic_error(fmt::format("{} has no key {}", mapping.name, name));
+  if (found == mapping.keys.end()) throw InternalError(fmt::format("{} has no key {}", mapping.name, name));
   return *found;
 }
 

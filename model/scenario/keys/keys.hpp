@@ -38,7 +38,7 @@ extern const Mapping failures, stragglers, recovery, usual_recovery, price, offe
 extern const Mapping calibration, constant, measured_matmul, machine_calibration, fitted_constant, covariance,
     measured_gpu, trainer, habits, habit, condition, refusal;
 
-/// The key of that name; a table that lacks it is a programming error (std::logic_error).
+/// The key of that name; a table that lacks it is an InternalError.
 const Key& key_of(const Mapping& mapping, std::string_view name);
 
 /// A kind of file, and the keys that it begins with.

@@ -1,0 +1,31 @@
+// What a plan asks of the hardware or the model that cannot be is told at its key.
+#include "model/base/error.hpp"
+#include "model/job/job.hpp"
+#include "model/scenario/load.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+std::string complaint(const std::string& workload, const std::string& plan) {
+  const std::string text = "cluster: { node: dgx-a100-80gb, nodes: 2 }\nworkload: " + workload + "\n" + plan;
+  try {
+    make_job(load_scenario_text(text, "s.yaml"), Fidelity::estimate);
+  } catch (const ScenarioError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+TEST_CASE("What cannot be carried out is told at the key that asked for it") {
+  const std::string network = "{ train: { model: resnet-50, global_batch: 64 } }";
+  CHECK_THAT(complaint(network, "plan: { tensor: 2 }\n"),
+             Catch::StartsWith("s.yaml:3:") && Catch::Contains("plan: tensor, context and expert parallelism"));
+  // A DGX A100's switches add nothing up; the reader knows nothing of schedules, the schedule nothing of keys.
+  CHECK_THAT(complaint("{ collective: { operation: all_reduce, size: 1 GB, algorithm: in_network } }", ""),
+             Catch::StartsWith("s.yaml:2:") && Catch::Contains("workload.collective.algorithm: in_network"));
+  CHECK(complaint(network, "plan: { data: 16 }\n") == "accepted");
+}
