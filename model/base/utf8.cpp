@@ -1,10 +1,10 @@
 #include "model/base/utf8.hpp"
 
-#include <fmt/format.h>
-
 namespace foretrain {
 
 namespace {
+
+constexpr std::string_view hexadecimal = "0123456789abcdef";
 
 bool continues(unsigned char byte) { return (byte & 0xC0) == 0x80; }
 
@@ -38,7 +38,8 @@ std::string printable(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = text[at] == '\r' ? 0 : character_length(text, at);
     if (length == 0) {
-      shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[at++]));
+      const auto byte = static_cast<unsigned char>(text[at++]);
+      shown += {'\\', 'x', hexadecimal[byte >> 4], hexadecimal[byte & 0xF]};
     } else {
       shown += text.substr(at, length);
       at += length;
@@ -53,7 +54,7 @@ std::string shortened(std::string_view text, std::size_t most) {
   std::size_t tail = text.size() - (most - head);
   while (head > 0 && continues(static_cast<unsigned char>(text[head]))) --head;
   while (tail < text.size() && continues(static_cast<unsigned char>(text[tail]))) ++tail;
-  return fmt::format("{} … {}", text.substr(0, head), text.substr(tail));
+  return std::string(text.substr(0, head)).append(" … ").append(text.substr(tail));
 }
 
 }  // namespace foretrain

@@ -121,7 +121,7 @@ TEST_CASE("embedding and loss may count as layers") {
   CHECK(blocks_in(chunks[1]) == 1);
   CHECK(blocks_in(chunks.back()) == 0);
   CHECK(chunks.back().front().group == 2);
-  CHECK_THROWS_AS(split_layers(transformer_of(126), 129, 1, true), UsageError);
+  CHECK_THROWS_AS(split_layers(transformer_of(126), 129, 1, true), ImpossiblePlan);
   // Costs 8 4 4 2 2 2 2 have a mean of 24 / 7 = 3.4, which the embedding and the loss add: 3.4 + 8 | 4 + 4 | 4 · 2
   // + 3.4 has no stage above 11.4.
   Model model;
@@ -134,7 +134,7 @@ TEST_CASE("embedding and loss may count as layers") {
 }
 
 TEST_CASE("more chunks than layers are refused with the number that would do") {
-  CHECK_THROWS_AS(split_layers(transformer_of(6), 8, 1), UsageError);
+  CHECK_THROWS_AS(split_layers(transformer_of(6), 8, 1), ImpossiblePlan);
   CHECK_NOTHROW(split_layers(transformer_of(8), 8, 1));
 }
 

@@ -15,9 +15,11 @@ Seconds bound(PipelineSchedule schedule) {
   plan.interleave = schedule == PipelineSchedule::interleaved ? 2 : 1;
   PassTimes times;
   const std::size_t positions = schedule == PipelineSchedule::interleaved ? 4 : 2;
-  times.forward.assign(positions, Seconds(1.0));
-  times.backward.assign(positions, Seconds(2.0));
-  times.pairs.assign(positions, Seconds(2.5));
+  PerPass<Seconds> chunk;
+  chunk[PassKind::forward] = Seconds(1.0);
+  chunk[PassKind::backward] = Seconds(2.0);
+  chunk[PassKind::paired] = Seconds(2.5);
+  times.passes.assign(positions, chunk);
   return pipeline_bound(plan, 8, {times});
 }
 

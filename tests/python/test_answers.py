@@ -36,7 +36,7 @@ def test_values_are_attributes(small):
     result = foretrain.predict(small, "estimate")
     assert result.breakdown_s.compute == result.to_dict()["breakdown_s"]["compute"]
     assert "step_time_s" in dir(result)
-    with pytest.raises(AttributeError, match="there is no steptime; there are scenario, fidelity, step_time_s"):
+    with pytest.raises(AttributeError, match="there is no steptime; there are schema_version, scenario, fidelity, step_time_s"):
         result.steptime
 
 

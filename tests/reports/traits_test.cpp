@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "model/job/job.hpp"
 #include "model/scenario/load.hpp"
 #include "reports/text.hpp"
+#include "sim/simulate.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
 
@@ -57,7 +57,7 @@ std::vector<std::string> trait_lines(std::size_t changed) {
   const std::string scenario =
       "cluster: { node: dgx-h100 }\nworkload: { train: { model: gpt2, global_batch: 64 } }\nplan: { trainer: " +
       folder.write("mine.yaml", trainer_file(changed)).string() + " }\n";
-  std::istringstream text(to_text(estimate(load_scenario_text(scenario, "traits.yaml")), {.verbose = true}));
+  std::istringstream text(to_text(predict(load_scenario_text(scenario, "traits.yaml"), Fidelity::estimate), {.verbose = true}));
   std::vector<std::string> lines;
   for (std::string line; std::getline(text, line);) {
     std::istringstream cells(line);

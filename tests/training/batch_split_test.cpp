@@ -35,7 +35,7 @@ TEST_CASE("micro-batches go where their time is shortest") {
   CHECK(divided({{0, 1, 4.0, 0}, {1, 1, 2.0, 0}, {2, 1, 1.0, 0}}, 14) == std::vector<int>{8, 4, 2});
   // Two and two replicas cannot have nine micro-batches.
   std::vector<ReplicaKind> odd = {{0, 2, 1.0, 0}, {1, 2, 1.0, 0}};
-  CHECK_THROWS_AS(divide_micro_batches(odd, 9), UsageError);
+  CHECK_THROWS_AS(divide_micro_batches(odd, 9), ImpossiblePlan);
 }
 
 TEST_CASE("an equal split waits for the slower GPUs; one by speed does not") {
