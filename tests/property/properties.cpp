@@ -29,6 +29,10 @@ constexpr Seconds least(20e-9);
 constexpr double moments = 0.05;
 /// Of unequal workers' messages, which meet others than those of equal ones (simulator-honesty.md).
 constexpr double meetings = 0.02;
+/// Of the background: a flow of it that the job slows down on one link leaves more to the job on another.
+constexpr double elsewhere = 0.04;
+/// Messages of replicas that begin some microseconds apart: an estimate lets them meet.
+constexpr double nearly_together = 1e-2;
 
 bool is_above(Seconds a, Seconds b, double slack = rounding) { return a > b * (1.0 + slack) + least; }
 bool differ(Seconds a, Seconds b) { return is_above(a, b) || is_above(b, a); }
@@ -38,7 +42,7 @@ std::string compared(Seconds before, Seconds after, const std::string& what) {
                      100.0 * (after / before - 1.0));
 }
 
-Seconds time_of(const Scenario& scenario, Fidelity fidelity) { return predict(scenario, fidelity).time(); }
+Seconds time_of(const Scenario& scenario, Fidelity fidelity) { return predict(scenario, fidelity, Detail::numbers).time(); }
 
 /// Remembers the last scenario's: several properties ask for it.
 Seconds time_of(const Settings& settings, Fidelity fidelity) {
@@ -203,12 +207,15 @@ void hurry(Cpu& cpu) {
 Violation estimate_is_below_flows(const Settings& settings) {
   const auto consistency = settings.find("plan.sync.consistency");
   if (consistency != settings.end() && consistency->second != "synchronous") return std::nullopt;
+  if (settings.contains("workload.train.compute_spread")) return std::nullopt;
   return estimate_is_below_flows_of_any(settings);
 }
 
 Violation estimate_is_below_flows_of_any(const Settings& settings) {
   const Seconds estimated = time_of(settings, Fidelity::estimate), simulated = time_of(settings, Fidelity::flows);
-  if (!is_above(estimated, simulated)) return std::nullopt;
+  const bool has_background =
+      std::ranges::any_of(settings, [](const auto& setting) { return setting.first.starts_with("background"); });
+  if (!is_above(estimated, simulated, has_background ? elsewhere : nearly_together)) return std::nullopt;
   return compared(simulated, estimated, "flows -> estimate");
 }
 
@@ -233,9 +240,10 @@ Violation more_bandwidth_is_not_slower(const Settings& settings) {
   if (cards) return cards;
   const Violation fabric = not_slower(settings, "a fabric twice as wide", [](Scenario& scenario) {
     Network& network = scenario.cluster.network;
+    const Network before = network;
     network.oversubscription = std::max(1.0, network.oversubscription / 2.0);
     widen_fabric(network.fabric);
-    return scenario.cluster.nodes > 1;
+    return scenario.cluster.nodes > 1 && network != before;
   });
   if (fabric) return fabric;
   return not_slower(settings, "links in machines twice as fast", [](Scenario& scenario) {
@@ -399,7 +407,7 @@ Violation automatic_is_not_slower_than_named(const Settings& settings) {
 Violation parts_add_up(const Settings& settings) {
   const Scenario scenario = scenario_of(settings);
   for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
-    const TrainResult result = *predict(scenario, fidelity).train();
+    const TrainResult result = *predict(scenario, fidelity, Detail::numbers).train();
     const Breakdown& parts = result.breakdown;
     if (differ(parts.total(), result.step_time)) return compared(result.step_time, parts.total(), "step -> breakdown");
     for (const Seconds part : {parts.compute, parts.exposed_communication, parts.pipeline_bubble, parts.data_stall,
