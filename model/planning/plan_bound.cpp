@@ -173,9 +173,9 @@ struct PairsKey {
 double pairs_of(const Plan& plan, int stage, int chunk, int micro_batches) {
   const PairsKey key{plan.schedule, plan.pipeline, plan.interleave, micro_batches, stage, chunk};
   return *session().known(key, [&] {
-    return static_cast<int>(
-        std::ranges::count_if(pipeline_order(plan.schedule, plan.pipeline, stage, plan.interleave, micro_batches),
-                              [&](const PipelinePass& pass) { return pass.kind == PassKind::paired && pass.chunk == chunk; }));
+    return static_cast<int>(std::ranges::count_if(
+        pipeline_order(plan.schedule, plan.pipeline, stage, plan.interleave, micro_batches),
+        [&](const PipelinePass& pass) { return pass.kind == PassKind::paired && pass.chunk == chunk; }));
   });
 }
 

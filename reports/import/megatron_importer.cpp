@@ -164,8 +164,7 @@ void set_family(Settings& settings, Draft& draft) {
 }
 
 void set_heads(Settings& settings, Draft& draft) {
-  static constexpr std::array<SettingRow, 1> of_groups = {
-      {{"--num-query-groups", as_called, whole_number}}};
+  static constexpr std::array<SettingRow, 1> of_groups = {{{"--num-query-groups", as_called, whole_number}}};
   if (settings.flag("--group-query-attention")) set_rows(settings, of_groups, draft);
   if (const ForeignSetting* latent = settings.find("--multi-latent-attention")) {
     set_rows(settings, latent_rows, draft);

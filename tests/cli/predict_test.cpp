@@ -172,8 +172,9 @@ TEST_CASE("A plan that does not fit is told, and with --strict the exit status s
 
 TEST_CASE("predict says how connections find their uplinks, and that nobody said it") {
   const auto fabric_line = [](const std::string& more) {
-    const FilterResult run = run_program({"predict", "gpt2-xl-dgx-a100", "--set", "cluster.network.nics_per_node=8", "--set",
-                                          "cluster.network.fabric={ kind: fat_tree, nodes_per_leaf: 1" + more + " }"});
+    const FilterResult run =
+        run_program({"predict", "gpt2-xl-dgx-a100", "--set", "cluster.network.nics_per_node=8", "--set",
+                     "cluster.network.fabric={ kind: fat_tree, nodes_per_leaf: 1" + more + " }"});
     CHECK(run.status == 0);
     const std::size_t at = run.output.find("  Fabric ");
     return at == std::string::npos ? std::string() : run.output.substr(at, run.output.find('\n', at) - at);

@@ -42,7 +42,9 @@ std::string compared(Seconds before, Seconds after, const std::string& what) {
                      100.0 * (after / before - 1.0));
 }
 
-Seconds time_of(const Scenario& scenario, Fidelity fidelity) { return predict(scenario, fidelity, Detail::numbers).time(); }
+Seconds time_of(const Scenario& scenario, Fidelity fidelity) {
+  return predict(scenario, fidelity, Detail::numbers).time();
+}
 
 /// Remembers the last scenario's: several properties ask for it.
 Seconds time_of(const Settings& settings, Fidelity fidelity) {

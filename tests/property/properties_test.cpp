@@ -72,10 +72,11 @@ TEST_CASE("property: random collectives", "[collectives]") {
   hold_for_all(properties, random_collective, scenarios_to_try(300), seed_to_use(2026));
 }
 
-// Found and not mended; run by name, `test_property '[known]'`. An estimate of asynchronous workers, or of workers whose
-// times differ from step to step, may be longer than their simulation: staggered messages wait less. A slow GPU tells groups apart that else begin together: an estimate then does not count that they
-// meet, and is shorter with the fault (a simulation is not). Bounded workers of unequal speed may be faster than equal
-// ones. Twice every rate leaves up to 1.2 % of some steps.
+// Found and not mended; run by name, `test_property '[known]'`. An estimate of asynchronous workers, or of workers
+// whose times differ from step to step, may be longer than their simulation: staggered messages wait less. A slow GPU
+// tells groups apart that else begin together: an estimate then does not count that they meet, and is shorter with the
+// fault (a simulation is not). Bounded workers of unequal speed may be faster than equal ones. Twice every rate leaves
+// up to 1.2 % of some steps.
 TEST_CASE("property: what does not hold yet", "[.][known]") {
   const NamedProperty properties[] = {
       {"fewer faults are never slower", fewer_faults_are_not_slower},

@@ -165,7 +165,8 @@ TEST_CASE("memory is that of the largest pass, time that of the mean one") {
     // What `selective` runs again is attention alone, whose work goes with the square of a sequence: behind 576 patches
     // (676² + 876²) / 2 = 1.017 · 776².
     for (const Recompute way : {Recompute::selective, Recompute::selective_operators, Recompute::selective_modules}) {
-      const double square = way == Recompute::selective && mixed.layers[i].layer.name == "transformer block" ? 1.017 : 1;
+      const double square =
+          way == Recompute::selective && mixed.layers[i].layer.name == "transformer block" ? 1.017 : 1;
       CHECK(mixed.layers[i].layer.run_again(way).size() == mean.layers[i].layer.run_again(way).size());
       CHECK(flops_of(mixed.layers[i].layer.run_again(way)) ==
             Approx(square * flops_of(mean.layers[i].layer.run_again(way))).epsilon(0.005));
