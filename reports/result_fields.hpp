@@ -29,6 +29,8 @@ template <typename T>
 struct Whole {
   T& value;
 };
+template <typename T>
+Whole(T&) -> Whole<T>;  // clang deduces no aggregate's arguments by itself before its version 17
 
 /// A value that nobody stated.
 struct AssumedValue {
