@@ -16,8 +16,8 @@
 #include "model/memory/memory_parts.hpp"
 #include "model/parameter_server/server_graph.hpp"
 #include "model/tasks/model_call.hpp"
-#include "model/training/breakdown.hpp"
-#include "model/training/communication_ratio.hpp"
+#include "model/training/outcome/breakdown.hpp"
+#include "model/training/outcome/communication_ratio.hpp"
 
 namespace foretrain {
 

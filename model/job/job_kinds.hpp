@@ -6,7 +6,7 @@
 #include <string>
 
 #include "model/job/job.hpp"
-#include "model/training/step.hpp"
+#include "model/training/step/step.hpp"
 
 namespace foretrain {
 

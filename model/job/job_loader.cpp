@@ -4,7 +4,7 @@
 #include "model/collectives/contention.hpp"
 #include "model/job/job_kinds.hpp"
 #include "model/loading/loader_graph.hpp"
-#include "model/training/train_loader.hpp"
+#include "model/training/pricing/train_loader.hpp"
 
 namespace foretrain {
 

@@ -9,7 +9,8 @@
 #include "model/job/training_outlook.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/parameter_server/server_graph.hpp"
-#include "model/training/breakdown.hpp"
+#include "model/training/outcome/breakdown.hpp"
+#include "model/training/pricing/build_step.hpp"
 #include "model/workload/build.hpp"
 
 namespace foretrain {

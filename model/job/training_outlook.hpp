@@ -8,7 +8,7 @@
 #include "model/parameter_server/store.hpp"
 #include "model/result.hpp"
 #include "model/scenario/scenario.hpp"
-#include "model/training/checkpoint.hpp"
+#include "model/training/outcome/checkpoint.hpp"
 
 namespace foretrain {
 

@@ -12,7 +12,7 @@
 #include "model/cost/operator_cost.hpp"
 #include "model/memory/memory.hpp"
 #include "model/parameter_server/assignment.hpp"
-#include "model/training/layer_cost.hpp"
+#include "model/training/pricing/layer_cost.hpp"
 
 namespace foretrain {
 

@@ -12,7 +12,7 @@
 
 #include <vector>
 
-#include "model/training/step.hpp"
+#include "model/training/step/step.hpp"
 
 namespace foretrain {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "model/hardware/topology.hpp"
-#include "model/training/step.hpp"
+#include "model/training/step/step.hpp"
 
 namespace foretrain {
 

@@ -5,7 +5,7 @@
 
 #include "model/base/number.hpp"
 #include "model/parallelism/pipeline_order.hpp"
-#include "model/training/step.hpp"
+#include "model/training/step/step.hpp"
 
 namespace foretrain {
 

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <functional>
 
-#include "model/scenario/hardware_reader.hpp"
-#include "model/scenario/workload_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
+#include "model/scenario/workload/workload_reader.hpp"
 
 namespace foretrain {
 

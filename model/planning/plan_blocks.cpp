@@ -1,4 +1,5 @@
 #include "model/planning/plan_blocks.hpp"
+#include "model/training/pricing/build_step.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -10,10 +11,10 @@
 #include "model/parallelism/weight_gradients.hpp"
 #include "model/parameter_server/store.hpp"
 #include "model/planning/other_plan.hpp"
-#include "model/training/breakdown.hpp"
-#include "model/training/gradient_sync.hpp"
-#include "model/training/offload.hpp"
-#include "model/training/step_graph.hpp"
+#include "model/training/graph/step_graph.hpp"
+#include "model/training/outcome/breakdown.hpp"
+#include "model/training/pricing/gradient_sync.hpp"
+#include "model/training/pricing/offload.hpp"
 #include "model/workload/build.hpp"
 
 namespace foretrain {

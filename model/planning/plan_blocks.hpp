@@ -13,8 +13,8 @@
 #include "model/planning/plan_bound.hpp"
 #include "model/planning/plan_prices.hpp"
 #include "model/planning/plan_space.hpp"
-#include "model/training/layer_cost.hpp"
-#include "model/training/transfer_table.hpp"
+#include "model/training/pricing/layer_cost.hpp"
+#include "model/training/transfers/transfer_table.hpp"
 
 namespace foretrain {
 

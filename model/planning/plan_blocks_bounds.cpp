@@ -7,7 +7,7 @@
 #include "model/planning/even_transfers.hpp"
 #include "model/planning/other_plan.hpp"
 #include "model/planning/plan_blocks.hpp"
-#include "model/training/offload.hpp"
+#include "model/training/pricing/offload.hpp"
 
 namespace foretrain {
 

@@ -8,7 +8,7 @@
 
 #include "model/parallelism/plan.hpp"
 #include "model/planning/pipeline_walk.hpp"
-#include "model/training/step.hpp"
+#include "model/training/step/step.hpp"
 
 namespace foretrain {
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "model/training/layer_cost.hpp"
+#include "model/training/pricing/layer_cost.hpp"
 
 namespace foretrain {
 

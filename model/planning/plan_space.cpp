@@ -9,8 +9,8 @@
 
 #include "model/base/units.hpp"
 #include "model/base/words.hpp"
-#include "model/scenario/hardware_reader.hpp"
-#include "model/scenario/workload_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
+#include "model/scenario/workload/workload_reader.hpp"
 
 namespace foretrain {
 

@@ -12,7 +12,7 @@
 
 #include "model/hardware/topology.hpp"
 #include "model/planning/plan_point.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 
 namespace foretrain {
 

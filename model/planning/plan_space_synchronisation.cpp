@@ -8,7 +8,7 @@
 #include "model/base/words.hpp"
 #include "model/planning/plan_space.hpp"
 #include "model/scenario/overrides.hpp"
-#include "model/scenario/trainer_reader.hpp"
+#include "model/scenario/plan/trainer_reader.hpp"
 
 namespace foretrain {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/scenario/cases.hpp"
+#include "model/scenario/load/cases.hpp"
 #include "reports/cli/workers.hpp"
 #include "reports/measured/anchor.hpp"
 

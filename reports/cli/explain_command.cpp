@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "reports/cli/told.hpp"
 #include "sim/simulate.hpp"
 

@@ -1,7 +1,7 @@
 #include <memory>
 
 #include "model/base/error.hpp"
-#include "model/scenario/calibration_reader.hpp"
+#include "model/scenario/hardware/calibration_reader.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/measured/text_fit.hpp"

@@ -3,7 +3,7 @@
 #include "model/base/error.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/keys_report.hpp"
+#include "reports/keys/keys_report.hpp"
 
 namespace foretrain {
 

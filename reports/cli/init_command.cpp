@@ -8,7 +8,7 @@
 #include "model/planning/plan_search.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/keys/key_tree.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
 

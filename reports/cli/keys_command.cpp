@@ -2,13 +2,13 @@
 
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"
-#include "model/scenario/bucket_reader.hpp"
 #include "model/scenario/catalogue.hpp"
+#include "model/scenario/plan/bucket_reader.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/keys_report.hpp"
-#include "reports/keys_schema.hpp"
-#include "reports/result_schema.hpp"
+#include "reports/keys/keys_report.hpp"
+#include "reports/keys/keys_schema.hpp"
+#include "reports/result/result_schema.hpp"
 
 namespace foretrain {
 

@@ -2,8 +2,8 @@
 #include "model/memory/memory.hpp"
 #include "model/memory/memory_remedies.hpp"
 #include "model/parallelism/layout.hpp"
-#include "model/scenario/checks.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/checks.hpp"
+#include "model/scenario/load/load.hpp"
 #include "model/workload/build.hpp"
 #include "reports/cli/told.hpp"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "model/result.hpp"
-#include "model/scenario/cases.hpp"
+#include "model/scenario/load/cases.hpp"
 #include "reports/cli/terminal.hpp"
 #include "reports/cli/workers.hpp"
 #include "reports/figure/figure.hpp"

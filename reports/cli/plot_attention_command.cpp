@@ -6,7 +6,7 @@
 #include "model/base/words.hpp"
 #include "model/cost/attention.hpp"
 #include "model/cost/operator_cost.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/figure/plot_attention.hpp"
 

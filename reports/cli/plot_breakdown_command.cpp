@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "model/base/error.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/figure/plot_breakdown.hpp"
 #include "reports/print/names.hpp"

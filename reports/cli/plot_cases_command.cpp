@@ -5,8 +5,8 @@
 
 #include "model/base/error.hpp"
 #include "model/base/units.hpp"
-#include "model/scenario/cases.hpp"
 #include "model/scenario/keys/key_tree.hpp"
+#include "model/scenario/load/cases.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/figure/plot_cases.hpp"
 

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "reports/cli/plot.hpp"
-#include "reports/map.hpp"
+#include "reports/studies/server_map.hpp"
 
 namespace foretrain {
 

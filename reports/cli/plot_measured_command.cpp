@@ -8,7 +8,7 @@
 #include "model/base/error.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/measured/measured_figures.hpp"
-#include "reports/text.hpp"
+#include "reports/result/text.hpp"
 #include "validate/fit/direct_constants.hpp"
 
 namespace foretrain {

@@ -1,5 +1,5 @@
 #include "model/base/error.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/measured/measured_figures.hpp"
 

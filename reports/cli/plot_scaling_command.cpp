@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "model/base/error.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/cli/told.hpp"
 #include "reports/figure/plot_scaling.hpp"

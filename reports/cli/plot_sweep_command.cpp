@@ -5,7 +5,7 @@
 
 #include "model/base/error.hpp"
 #include "model/base/units.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/figure/plot_sweep.hpp"
 #include "reports/print/names.hpp"

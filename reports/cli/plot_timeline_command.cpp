@@ -6,7 +6,7 @@
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
 #include "model/base/units.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/figure/plot_timeline.hpp"
 #include "sim/simulate.hpp"

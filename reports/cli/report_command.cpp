@@ -5,7 +5,7 @@
 #include <set>
 
 #include "model/base/error.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "reports/cli/sweep_merge.hpp"
 #include "reports/cli/sweep_table.hpp"
 #include "reports/cli/told.hpp"

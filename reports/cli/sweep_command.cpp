@@ -20,8 +20,8 @@
 #include "reports/cli/sweep_slurm.hpp"
 #include "reports/cli/sweep_store.hpp"
 #include "reports/cli/sweep_table.hpp"
-#include "reports/csv.hpp"
 #include "reports/print/table.hpp"
+#include "reports/result/csv.hpp"
 
 namespace foretrain {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model/result.hpp"
-#include "model/scenario/cases.hpp"
+#include "model/scenario/load/cases.hpp"
 
 namespace foretrain {
 

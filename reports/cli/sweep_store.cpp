@@ -10,7 +10,7 @@
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
-#include "reports/csv.hpp"
+#include "reports/result/csv.hpp"
 
 namespace foretrain {
 

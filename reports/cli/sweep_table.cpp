@@ -15,8 +15,8 @@
 #include "model/base/files.hpp"
 #include "model/base/format.hpp"
 #include "model/base/words.hpp"
-#include "reports/csv.hpp"
 #include "reports/print/table.hpp"
+#include "reports/result/csv.hpp"
 
 namespace foretrain {
 

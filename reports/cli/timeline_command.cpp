@@ -1,7 +1,7 @@
 #include "model/base/error.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/trace.hpp"
+#include "reports/result/trace.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {

@@ -9,8 +9,8 @@
 #include "reports/cli/plot.hpp"
 #include "reports/explain/explanation.hpp"
 #include "reports/figure/plot_scaling.hpp"
-#include "reports/memory_report.hpp"
-#include "reports/plan_report.hpp"
+#include "reports/studies/memory_report.hpp"
+#include "reports/studies/plan_report.hpp"
 
 namespace foretrain {
 

@@ -8,15 +8,15 @@
 #include "model/base/files.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
-#include "model/scenario/cases.hpp"
 #include "model/scenario/catalogue.hpp"
+#include "model/scenario/load/cases.hpp"
 #include "reports/cli/anchors.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/json.hpp"
 #include "reports/measured/measured.hpp"
 #include "reports/measured/pairs.hpp"
-#include "reports/text.hpp"
+#include "reports/result/json.hpp"
+#include "reports/result/text.hpp"
 
 namespace foretrain {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "model/scenario/cases.hpp"
+#include "model/scenario/load/cases.hpp"
 
 namespace foretrain {
 

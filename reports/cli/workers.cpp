@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "model/base/error.hpp"
-#include "reports/json.hpp"
+#include "reports/result/json.hpp"
 #include "sim/child_process.hpp"
 
 namespace foretrain {

@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "model/base/format.hpp"
-#include "reports/json.hpp"
 #include "reports/print/names.hpp"
 #include "reports/print/table.hpp"
+#include "reports/result/json.hpp"
 
 namespace foretrain {
 

@@ -7,8 +7,8 @@
 
 #include "model/base/format.hpp"
 #include "reports/explain/explanation.hpp"
-#include "reports/goodput_report.hpp"
 #include "reports/print/table.hpp"
+#include "reports/result/goodput_report.hpp"
 
 namespace foretrain {
 

@@ -9,7 +9,7 @@
 
 #include "model/base/text.hpp"
 #include "model/base/utf8.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "reports/print/table.hpp"
 
 namespace foretrain {

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "model/scenario/model_reader.hpp"
+#include "model/scenario/model/model_reader.hpp"
 #include "reports/import/importer.hpp"
 #include "reports/import/input_text.hpp"
 #include "reports/import/settings.hpp"

@@ -7,7 +7,7 @@
 #include "model/base/format.hpp"
 #include "model/base/words.hpp"
 #include "model/job/job.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "reports/import/importer.hpp"
 #include "reports/import/input_text.hpp"
 #include "reports/import/kineto_trace.hpp"

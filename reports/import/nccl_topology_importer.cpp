@@ -9,7 +9,7 @@
 #include <set>
 
 #include "model/base/text.hpp"
-#include "model/scenario/hardware_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 #include "reports/import/importer.hpp"
 #include "reports/import/input_text.hpp"
 #include "reports/import/node_draft.hpp"

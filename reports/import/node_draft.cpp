@@ -8,7 +8,7 @@
 
 #include "model/base/text.hpp"
 #include "model/scenario/catalogue.hpp"
-#include "model/scenario/hardware_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 
 namespace foretrain {
 

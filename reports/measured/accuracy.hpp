@@ -9,7 +9,7 @@
 
 #include "reports/figure/figure.hpp"
 #include "reports/measured/anchor.hpp"
-#include "reports/text.hpp"
+#include "reports/result/text.hpp"
 
 namespace foretrain {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "model/result.hpp"
-#include "model/scenario/cases.hpp"
+#include "model/scenario/load/cases.hpp"
 #include "model/scenario/scenario.hpp"
 
 namespace foretrain {

@@ -3,7 +3,7 @@
 
 #include "reports/figure/figure.hpp"
 #include "reports/measured/accuracy.hpp"
-#include "reports/roofline.hpp"
+#include "reports/studies/roofline.hpp"
 #include "validate/fit/gpu_fit.hpp"
 
 namespace foretrain {

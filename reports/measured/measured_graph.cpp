@@ -12,8 +12,8 @@
 #include "model/base/files.hpp"
 #include "model/base/format.hpp"
 #include "model/base/statistics.hpp"
-#include "reports/json.hpp"
 #include "reports/print/table.hpp"
+#include "reports/result/json.hpp"
 #include "validate/replay/result.hpp"
 
 namespace foretrain {

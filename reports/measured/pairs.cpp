@@ -6,7 +6,7 @@
 #include <map>
 
 #include "model/base/error.hpp"
-#include "model/scenario/cases.hpp"
+#include "model/scenario/load/cases.hpp"
 #include "reports/measured/measured.hpp"
 
 namespace foretrain {

@@ -7,7 +7,8 @@
 #include "model/base/number.hpp"
 #include "model/job/job.hpp"
 #include "model/parameter_server/store.hpp"
-#include "model/training/step_graph.hpp"
+#include "model/training/graph/step_graph.hpp"
+#include "model/training/pricing/build_step.hpp"
 #include "model/workload/build.hpp"
 #include "sim/simulate.hpp"
 

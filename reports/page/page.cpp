@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "model/base/error.hpp"
-#include "reports/json.hpp"
 #include "reports/page/page_json.hpp"
 #include "reports/page/template.hpp"
+#include "reports/result/json.hpp"
 
 namespace foretrain {
 

@@ -11,10 +11,10 @@
 #include "reports/explain/explanation.hpp"
 #include "reports/figure/plot_scaling.hpp"
 #include "reports/measured/accuracy.hpp"
-#include "reports/memory_report.hpp"
 #include "reports/page/link_use.hpp"
-#include "reports/plan_report.hpp"
-#include "reports/roofline.hpp"
+#include "reports/studies/memory_report.hpp"
+#include "reports/studies/plan_report.hpp"
+#include "reports/studies/roofline.hpp"
 
 namespace foretrain {
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "model/base/error.hpp"
-#include "reports/csv.hpp"
-#include "reports/map.hpp"
 #include "reports/page/page_json.hpp"
+#include "reports/result/csv.hpp"
+#include "reports/studies/server_map.hpp"
 
 namespace foretrain {
 

@@ -5,8 +5,8 @@
 #include <sys/resource.h>
 
 #include "model/collectives/contention.hpp"
-#include "model/scenario/calibration_reader.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/hardware/calibration_reader.hpp"
+#include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"
 #include "tests/sim/graphs.hpp"
 

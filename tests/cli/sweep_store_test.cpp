@@ -9,7 +9,7 @@
 #include "reports/cli/sweep_receipt.hpp"
 #include "reports/cli/sweep_store.hpp"
 #include "reports/cli/sweep_table.hpp"
-#include "reports/csv.hpp"
+#include "reports/result/csv.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/golden.hpp"

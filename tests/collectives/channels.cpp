@@ -1,6 +1,6 @@
 #include "model/collectives/channels.hpp"
 
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/collectives/ranks.hpp"
 

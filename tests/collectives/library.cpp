@@ -3,7 +3,7 @@
 
 #include "model/base/error.hpp"
 #include "model/collectives/contention.hpp"
-#include "model/scenario/calibration_reader.hpp"
+#include "model/scenario/hardware/calibration_reader.hpp"
 #include "tests/catch.hpp"
 #include "tests/collectives/ranks.hpp"
 #include "tests/collectives/rows.hpp"

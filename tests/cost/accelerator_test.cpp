@@ -3,7 +3,7 @@
 #include <string>
 
 #include "model/cost/operator_cost.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;

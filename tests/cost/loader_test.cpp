@@ -1,7 +1,7 @@
 // What one batch asks of workers, storage and cores, by hand.
 #include "model/cost/loader.hpp"
-#include "model/scenario/calibration_reader.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/hardware/calibration_reader.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;

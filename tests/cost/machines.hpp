@@ -5,7 +5,7 @@
 #include <string>
 
 #include "model/cost/operator_cost.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 
 namespace foretrain::test {
 

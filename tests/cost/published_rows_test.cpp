@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "model/scenario/cases.hpp"
+#include "model/scenario/load/cases.hpp"
 #include "tests/catch.hpp"
 #include "tests/cost/errors.hpp"
 #include "tests/cost/machines.hpp"

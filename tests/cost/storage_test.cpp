@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "model/cost/storage.hpp"
-#include "model/scenario/storage_reader.hpp"
+#include "model/scenario/hardware/storage_reader.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "model/tasks/task_list.hpp"
 #include "tests/catch.hpp"
 #include "validate/export/operator_fields.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "model/scenario/catalogue.hpp"
-#include "model/scenario/hardware_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 #include "tests/catch.hpp"
 #include "tests/fit/synthetic.hpp"
 #include "validate/fit/architectures.hpp"

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "model/scenario/calibration_reader.hpp"
+#include "model/scenario/hardware/calibration_reader.hpp"
 #include "tests/catch.hpp"
 #include "tests/fit/synthetic.hpp"
 

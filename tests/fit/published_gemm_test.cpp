@@ -2,9 +2,9 @@
 // GPU's products says of a quarter of them that it does not see.
 #include <fmt/format.h>
 
-#include "model/scenario/cases.hpp"
 #include "model/scenario/catalogue.hpp"
-#include "model/scenario/hardware_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
+#include "model/scenario/load/cases.hpp"
 #include "tests/catch.hpp"
 #include "tests/fit/synthetic.hpp"
 #include "validate/fit/gpu_fit.hpp"

@@ -6,7 +6,7 @@
 
 #include "model/base/error.hpp"
 #include "model/cost/operator_cost.hpp"
-#include "model/scenario/calibration_reader.hpp"
+#include "model/scenario/hardware/calibration_reader.hpp"
 #include "tests/catch.hpp"
 #include "validate/fit/constant_row.hpp"
 

@@ -1,5 +1,5 @@
 // A table of cases is refused with its place, or every row of it is a scenario or refused.
-#include "model/scenario/cases.hpp"
+#include "model/scenario/load/cases.hpp"
 
 #include "tests/fuzz/harness.hpp"
 

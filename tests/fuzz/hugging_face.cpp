@@ -2,7 +2,7 @@
 #include <unistd.h>
 
 #include "model/base/files.hpp"
-#include "model/scenario/model_reader.hpp"
+#include "model/scenario/model/model_reader.hpp"
 #include "tests/fuzz/harness.hpp"
 
 using namespace foretrain;

@@ -1,6 +1,6 @@
 // A scenario is refused with its place, or estimated as a finite time.
 #include "model/job/job.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/fuzz/harness.hpp"
 
 using namespace foretrain;

@@ -6,7 +6,7 @@
 
 #include "model/hardware/check.hpp"
 #include "model/hardware/topology.hpp"
-#include "model/scenario/hardware_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 #include "tests/catch.hpp"
 #include "tests/hardware/nodes.hpp"
 

@@ -10,7 +10,7 @@
 
 #include "model/base/statistics.hpp"
 #include "model/collectives/algorithm.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 #include "validate/host_replay/replay.hpp"
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "model/base/files.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 #include "validate/host_replay/measurements.hpp"
 

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "model/job/job.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 #include "validate/host_replay/replay.hpp"
 

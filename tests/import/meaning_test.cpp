@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include "model/job/job.hpp"
-#include "model/scenario/cases.hpp"
-#include "model/scenario/hardware_reader.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
+#include "model/scenario/load/cases.hpp"
+#include "model/scenario/load/load.hpp"
 #include "reports/import/kineto_trace.hpp"
 #include "reports/import/shell_arguments.hpp"
 #include "tests/catch.hpp"

@@ -4,7 +4,7 @@
 
 #include "model/job/job.hpp"
 #include "model/parallelism/layout.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "model/workload/build.hpp"
 #include "tests/catch.hpp"
 #include "tests/training/built_step.hpp"

@@ -1,7 +1,7 @@
 // What a plan asks of the hardware or the model that cannot be is told at its key.
 #include "model/base/error.hpp"
 #include "model/job/job.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;

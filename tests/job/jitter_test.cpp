@@ -1,7 +1,7 @@
 // Steps that differ by chance: which executor runs them.
-#include "model/training/jitter.hpp"
+#include "model/training/outcome/jitter.hpp"
 #include "model/job/job.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;

@@ -1,6 +1,6 @@
 // What a step by parameter servers says of its messages.
 #include "model/job/job.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "model/job/job.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;

@@ -3,7 +3,7 @@
 
 #include "model/memory/memory.hpp"
 #include "model/parallelism/layout.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "model/workload/build.hpp"
 
 namespace foretrain::test {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "model/scenario/cases.hpp"
+#include "model/scenario/load/cases.hpp"
 #include "tests/catch.hpp"
 #include "tests/memory/footprint.hpp"
 

@@ -2,7 +2,7 @@
 #include "model/memory/memory.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/parallelism/weight_gradients.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "model/workload/build.hpp"
 #include "tests/catch.hpp"
 #include "tests/memory/footprint.hpp"

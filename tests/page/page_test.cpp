@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "model/base/error.hpp"
-#include "model/scenario/load.hpp"
-#include "reports/json.hpp"
+#include "model/scenario/load/load.hpp"
 #include "reports/page/link_use.hpp"
 #include "reports/page/slices.hpp"
+#include "reports/result/json.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/golden.hpp"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "model/parallelism/layout.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;

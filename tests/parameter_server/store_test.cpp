@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "model/parameter_server/server_graph.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/training/built_step.hpp"
 

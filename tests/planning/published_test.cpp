@@ -8,7 +8,7 @@
 
 #include "model/base/error.hpp"
 #include "model/planning/plan_search.hpp"
-#include "model/scenario/cases.hpp"
+#include "model/scenario/load/cases.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model/base/error.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 
 namespace foretrain::test {
 

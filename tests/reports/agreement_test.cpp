@@ -8,13 +8,13 @@
 #include <set>
 
 #include "model/base/format.hpp"
-#include "model/scenario/load.hpp"
-#include "reports/csv.hpp"
+#include "model/scenario/load/load.hpp"
 #include "reports/explain/comparison.hpp"
 #include "reports/explain/explanation.hpp"
-#include "reports/json.hpp"
 #include "reports/print/names.hpp"
-#include "reports/text.hpp"
+#include "reports/result/csv.hpp"
+#include "reports/result/json.hpp"
+#include "reports/result/text.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 

@@ -1,6 +1,6 @@
 #include "reports/measured/anchor.hpp"
 
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "reports/measured/measured.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"

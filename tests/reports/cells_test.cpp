@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "model/result.hpp"
-#include "reports/csv.hpp"
-#include "reports/json.hpp"
+#include "reports/result/csv.hpp"
+#include "reports/result/json.hpp"
 #include "tests/catch.hpp"
 
 namespace foretrain::test {

@@ -1,7 +1,7 @@
 // The communication table names what carries each collective out.
-#include "model/scenario/load.hpp"
-#include "reports/json.hpp"
-#include "reports/text.hpp"
+#include "model/scenario/load/load.hpp"
+#include "reports/result/json.hpp"
+#include "reports/result/text.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "reports/explain/comparison.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "model/base/words.hpp"
-#include "model/scenario/cases.hpp"
+#include "model/scenario/load/cases.hpp"
 #include "reports/measured/measured.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"

@@ -1,11 +1,11 @@
 // What failures leave of the time, as text, JSON and a picture.
-#include "reports/goodput_report.hpp"
+#include "reports/result/goodput_report.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include "reports/figure/plot_goodput.hpp"
-#include "reports/json.hpp"
-#include "reports/text.hpp"
+#include "reports/result/json.hpp"
+#include "reports/result/text.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/sample_results.hpp"
 

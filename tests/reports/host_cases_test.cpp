@@ -1,7 +1,7 @@
 // The replays that come with the program are predicted as well as their documentation says.
 #include <filesystem>
 
-#include "model/scenario/cases.hpp"
+#include "model/scenario/load/cases.hpp"
 #include "reports/measured/measured.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"

@@ -1,11 +1,11 @@
-#include "reports/json.hpp"
+#include "reports/result/json.hpp"
 
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "model/base/error.hpp"
 #include "reports/measured/accuracy.hpp"
-#include "reports/text.hpp"
+#include "reports/result/text.hpp"
 #include "tests/catch.hpp"
 #include "tests/golden.hpp"
 #include "tests/reports/sample_results.hpp"

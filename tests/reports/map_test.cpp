@@ -1,4 +1,4 @@
-#include "reports/map.hpp"
+#include "reports/studies/server_map.hpp"
 
 #include "model/base/error.hpp"
 #include "tests/catch.hpp"

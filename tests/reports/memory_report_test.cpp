@@ -1,5 +1,5 @@
 // A GPU's memory as text and JSON, from a report made by hand.
-#include "reports/memory_report.hpp"
+#include "reports/studies/memory_report.hpp"
 
 #include "tests/catch.hpp"
 

@@ -1,6 +1,6 @@
 // How results say what a model's call is made of.
-#include "reports/json.hpp"
-#include "reports/text.hpp"
+#include "reports/result/json.hpp"
+#include "reports/result/text.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/sample_results.hpp"
 

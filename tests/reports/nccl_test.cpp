@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "model/scenario/cases.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/cases.hpp"
+#include "model/scenario/load/load.hpp"
 #include "reports/measured/accuracy.hpp"
 #include "reports/measured/measured.hpp"
 #include "sim/simulate.hpp"

@@ -1,7 +1,7 @@
 #include "reports/measured/pairs.hpp"
 
 #include "model/base/error.hpp"
-#include "model/scenario/cases.hpp"
+#include "model/scenario/load/cases.hpp"
 #include "reports/measured/measured.hpp"
 #include "tests/catch.hpp"
 

@@ -1,5 +1,5 @@
 // How plans are ranked that differ in their network cards alone: the names of their cards, with - where not in front.
-#include "reports/plan_report.hpp"
+#include "reports/studies/plan_report.hpp"
 
 #include "tests/catch.hpp"
 

@@ -4,8 +4,8 @@
 
 #include "model/base/words.hpp"
 #include "model/job/job.hpp"
-#include "model/scenario/load.hpp"
-#include "reports/json.hpp"
+#include "model/scenario/load/load.hpp"
+#include "reports/result/json.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 

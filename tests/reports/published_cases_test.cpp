@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/scenario/cases.hpp"
+#include "model/scenario/load/cases.hpp"
 #include "reports/measured/accuracy.hpp"
 #include "reports/measured/measured.hpp"
 #include "reports/measured/pairs.hpp"

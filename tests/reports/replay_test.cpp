@@ -2,7 +2,7 @@
 #include "reports/measured/replay.hpp"
 
 #include "model/base/error.hpp"
-#include "model/scenario/cases.hpp"
+#include "model/scenario/load/cases.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;

@@ -1,12 +1,12 @@
 // The schema of results is told by the same fields as their JSON.
-#include "reports/result_schema.hpp"
+#include "reports/result/result_schema.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "model/base/error.hpp"
-#include "model/scenario/load.hpp"
-#include "reports/json.hpp"
+#include "model/scenario/load/load.hpp"
+#include "reports/result/json.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/golden.hpp"

@@ -1,9 +1,9 @@
-#include "reports/roofline.hpp"
+#include "reports/studies/roofline.hpp"
 
 #include <algorithm>
 
 #include "model/base/error.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 
 namespace foretrain::test {

@@ -1,8 +1,8 @@
 // What a session remembers changes no digit.
 #include "model/base/session.hpp"
 
-#include "model/scenario/load.hpp"
-#include "reports/json.hpp"
+#include "model/scenario/load/load.hpp"
+#include "reports/result/json.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/changes.hpp"

@@ -5,7 +5,7 @@
 #include "reports/figure/plot_scaling.hpp"
 #include "reports/figure/plot_sweep.hpp"
 #include "reports/figure/plot_timeline.hpp"
-#include "reports/roofline.hpp"
+#include "reports/studies/roofline.hpp"
 #include "tests/catch.hpp"
 #include "tests/golden.hpp"
 #include "tests/reports/sample_results.hpp"

@@ -1,7 +1,7 @@
 #include "reports/print/table.hpp"
 
 #include "model/base/text.hpp"
-#include "reports/csv.hpp"
+#include "reports/result/csv.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/sample_results.hpp"
 

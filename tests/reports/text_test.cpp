@@ -1,4 +1,4 @@
-#include "reports/text.hpp"
+#include "reports/result/text.hpp"
 
 #include "reports/measured/accuracy.hpp"
 #include "tests/catch.hpp"

@@ -1,4 +1,4 @@
-#include "reports/trace.hpp"
+#include "reports/result/trace.hpp"
 
 #include <zlib.h>
 
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 

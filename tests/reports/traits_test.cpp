@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "model/scenario/load.hpp"
-#include "reports/text.hpp"
+#include "model/scenario/load/load.hpp"
+#include "reports/result/text.hpp"
 #include "sim/simulate.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"

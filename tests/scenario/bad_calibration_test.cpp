@@ -1,5 +1,5 @@
 // Calibration files of a machine ("foretrain calibration 1"): what is wrong with them is said where it stands.
-#include "model/scenario/calibration_reader.hpp"
+#include "model/scenario/hardware/calibration_reader.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/scenario/bad_input.hpp"
 

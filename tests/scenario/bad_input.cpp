@@ -1,6 +1,6 @@
 #include "tests/scenario/bad_input.hpp"
 
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 
 namespace foretrain {

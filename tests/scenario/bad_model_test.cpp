@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/scenario/bad_input.hpp"
 

@@ -1,8 +1,8 @@
-#include "model/scenario/calibration_reader.hpp"
+#include "model/scenario/hardware/calibration_reader.hpp"
 
 #include <fmt/format.h>
 
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
 

@@ -1,4 +1,4 @@
-#include "model/scenario/cases.hpp"
+#include "model/scenario/load/cases.hpp"
 
 #include <chrono>
 #include <filesystem>

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
 

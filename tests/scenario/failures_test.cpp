@@ -1,5 +1,5 @@
 // What failures, recovery, prices and electricity are read as.
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;

@@ -1,10 +1,10 @@
-#include "model/scenario/hardware_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 
 #include <algorithm>
 
 #include "model/scenario/catalogue.hpp"
-#include "model/scenario/load.hpp"
-#include "model/scenario/network_reader.hpp"
+#include "model/scenario/hardware/network_reader.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
 

@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include "model/scenario/model_reader.hpp"
+#include "model/scenario/model/model_reader.hpp"
 #include "model/workload/transformer_parameters.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"

@@ -10,11 +10,11 @@
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/scenario/catalogue.hpp"
-#include "model/scenario/hardware_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/keys/foreign_names.hpp"
 #include "model/scenario/keys/key_tree.hpp"
-#include "model/scenario/load.hpp"
-#include "model/scenario/model_reader.hpp"
+#include "model/scenario/load/load.hpp"
+#include "model/scenario/model/model_reader.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;
@@ -191,7 +191,7 @@ TEST_CASE("Every key that is described is read") {
       &keys::calibration, &keys::constant, &keys::machine_calibration, &keys::fitted_constant, &keys::covariance,
       &keys::measured_gpu, &keys::architecture, &keys::operations, &keys::measured_matmul, &keys::run,
       &keys::architectures_file, &keys::layer,
-      // Looked up by name: model/scenario/hardware_table.hpp.
+      // Looked up by name: model/scenario/hardware/hardware_table.hpp.
       &keys::energy_file, &keys::failures_file, &keys::prices_file, &keys::offers, &keys::usual_figure};
   std::set<const keys::Key*> left_out;
   for (const keys::Mapping* mapping : elsewhere) {

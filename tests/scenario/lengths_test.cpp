@@ -1,5 +1,5 @@
 // Lengths of sequences that a distribution stands for.
-#include "model/scenario/lengths_reader.hpp"
+#include "model/scenario/model/lengths_reader.hpp"
 
 #include <cstdint>
 #include <string>

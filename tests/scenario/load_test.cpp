@@ -1,10 +1,10 @@
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 
 #include <fmt/format.h>
 #include "model/base/words.hpp"
 #include "model/scenario/catalogue.hpp"
-#include "model/scenario/checks.hpp"
-#include "model/scenario/plan_reader.hpp"
+#include "model/scenario/load/checks.hpp"
+#include "model/scenario/plan/plan_reader.hpp"
 #include "tests/base/temporary_folder.hpp"
 
 #include "tests/catch.hpp"

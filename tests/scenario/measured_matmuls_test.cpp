@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include "model/cost/operator_cost.hpp"
-#include "model/scenario/calibration_reader.hpp"
 #include "model/scenario/catalogue.hpp"
-#include "model/scenario/hardware_reader.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/hardware/calibration_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
 

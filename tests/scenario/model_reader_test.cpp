@@ -1,4 +1,4 @@
-#include "model/scenario/model_reader.hpp"
+#include "model/scenario/model/model_reader.hpp"
 
 #include "model/scenario/catalogue.hpp"
 #include "model/workload/transformer_parameters.hpp"

@@ -1,7 +1,7 @@
 // Operators that scenarios state by shape: bytes, FLOPs and kernels worked out from the passes of each kernel.
 #include <string>
 
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;

@@ -1,5 +1,5 @@
 // Processors that train, in the place of GPUs.
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/scenario/bad_input.hpp"
 

@@ -1,5 +1,5 @@
 // plan.trainer: habits of a trainer as defaults.
-#include "model/scenario/trainer_reader.hpp"
+#include "model/scenario/plan/trainer_reader.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "model/base/words.hpp"
 #include "model/scenario/catalogue.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
 #include "tests/scenario/bad_input.hpp"

@@ -1,9 +1,9 @@
 // Keys of synchronisation: honoured, refused, or said to mean nothing.
-#include "model/scenario/unheeded_keys.hpp"
+#include "model/scenario/load/unheeded_keys.hpp"
 
 #include <fmt/format.h>
 
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;

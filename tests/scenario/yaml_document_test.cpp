@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "model/scenario/overrides.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"

@@ -1,5 +1,5 @@
 // R17: checkpoints as traffic.
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "model/collectives/contention.hpp"
-#include "model/scenario/calibration_reader.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/hardware/calibration_reader.hpp"
+#include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/collectives/ranks.hpp"

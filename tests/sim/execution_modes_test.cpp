@@ -6,7 +6,7 @@
 
 #include "model/cost/device_share.hpp"
 #include "model/cost/operator_cost.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 

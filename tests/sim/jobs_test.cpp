@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"

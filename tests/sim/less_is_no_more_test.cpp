@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 

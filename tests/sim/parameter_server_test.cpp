@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "model/parameter_server/server_graph.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/training/built_step.hpp"

@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "model/base/number.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
+#include "model/training/pricing/build_step.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/training/built_step.hpp"

@@ -2,7 +2,8 @@
 // every rank by itself.
 #include <fmt/format.h>
 
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
+#include "model/training/pricing/build_step.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/training/built_step.hpp"

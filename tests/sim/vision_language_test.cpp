@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "model/scenario/cases.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/cases.hpp"
+#include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 

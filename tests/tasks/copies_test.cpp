@@ -1,6 +1,6 @@
 // Copies that a host thread starts: which ones it waits for.
 #include "model/job/job.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;

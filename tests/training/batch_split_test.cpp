@@ -1,9 +1,9 @@
 // R18: micro-batches divided among replicas on unequal nodes.
-#include "model/training/batch_split.hpp"
+#include "model/training/outcome/batch_split.hpp"
 
 #include "model/base/error.hpp"
 #include "model/job/job.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;

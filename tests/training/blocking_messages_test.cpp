@@ -1,6 +1,6 @@
 // Messages between stages that block the sender, on steps small enough to be written down.
-#include "model/scenario/load.hpp"
-#include "model/training/step_graph.hpp"
+#include "model/scenario/load/load.hpp"
+#include "model/training/graph/step_graph.hpp"
 #include "tests/catch.hpp"
 #include "tests/training/built_step.hpp"
 

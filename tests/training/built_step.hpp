@@ -5,7 +5,8 @@
 
 #include "model/parallelism/layout.hpp"
 #include "model/scenario/scenario.hpp"
-#include "model/training/step_graph.hpp"
+#include "model/training/graph/step_graph.hpp"
+#include "model/training/pricing/build_step.hpp"
 #include "model/workload/build.hpp"
 
 namespace foretrain::test {

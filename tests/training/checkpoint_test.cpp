@@ -1,7 +1,7 @@
 // The state of a training on its way to storage.
-#include "model/training/checkpoint.hpp"
+#include "model/training/outcome/checkpoint.hpp"
 
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/training/built_step.hpp"
 

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "model/job/job.hpp"
-#include "model/scenario/load.hpp"
-#include "model/training/layer_cost.hpp"
+#include "model/scenario/load/load.hpp"
+#include "model/training/pricing/layer_cost.hpp"
 #include "tests/catch.hpp"
 #include "tests/training/built_step.hpp"
 

@@ -1,13 +1,13 @@
 // What recomputation and sharded layers add to a layer's kernels.
-#include "model/training/layer_cost.hpp"
+#include "model/training/pricing/layer_cost.hpp"
 
 #include <string>
 #include <vector>
 
 #include "model/base/spread.hpp"
 #include "model/parallelism/layout.hpp"
-#include "model/scenario/load.hpp"
-#include "model/training/step.hpp"
+#include "model/scenario/load/load.hpp"
+#include "model/training/pricing/build_step.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;

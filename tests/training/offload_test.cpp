@@ -1,10 +1,11 @@
 // What offloading costs in time, from the bandwidths of the machine.
-#include "model/training/offload.hpp"
+#include "model/training/pricing/offload.hpp"
+#include "model/training/pricing/build_step.hpp"
 
 #include <algorithm>
 
-#include "model/scenario/load.hpp"
-#include "model/training/layer_cost.hpp"
+#include "model/scenario/load/load.hpp"
+#include "model/training/pricing/layer_cost.hpp"
 #include "model/workload/build.hpp"
 #include "tests/catch.hpp"
 

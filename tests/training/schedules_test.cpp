@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "model/parallelism/weight_gradients.hpp"
-#include "model/scenario/load.hpp"
-#include "model/training/breakdown.hpp"
-#include "model/training/layer_cost.hpp"
+#include "model/scenario/load/load.hpp"
+#include "model/training/outcome/breakdown.hpp"
+#include "model/training/pricing/layer_cost.hpp"
 #include "tests/catch.hpp"
 #include "tests/training/built_step.hpp"
 

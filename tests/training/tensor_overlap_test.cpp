@@ -1,11 +1,11 @@
 // Collectives of tensor ranks in chunks behind their products.
-#include "model/training/tensor_overlap.hpp"
+#include "model/training/pricing/tensor_overlap.hpp"
 
 #include <algorithm>
 
-#include "model/scenario/load.hpp"
-#include "model/training/breakdown.hpp"
-#include "model/training/layer_cost.hpp"
+#include "model/scenario/load/load.hpp"
+#include "model/training/outcome/breakdown.hpp"
+#include "model/training/pricing/layer_cost.hpp"
 #include "tests/catch.hpp"
 #include "tests/training/built_step.hpp"
 

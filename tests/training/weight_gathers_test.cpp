@@ -6,8 +6,8 @@
 
 #include "model/base/number.hpp"
 #include "model/job/job.hpp"
-#include "model/scenario/load.hpp"
-#include "model/training/breakdown.hpp"
+#include "model/scenario/load/load.hpp"
+#include "model/training/outcome/breakdown.hpp"
 #include "tests/catch.hpp"
 #include "tests/training/built_step.hpp"
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <variant>
 
-#include "model/scenario/model_reader.hpp"
+#include "model/scenario/model/model_reader.hpp"
 #include "model/workload/build.hpp"
 #include "model/workload/transformer_parameters.hpp"
 #include "tests/catch.hpp"

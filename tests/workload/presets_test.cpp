@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include "model/scenario/model_reader.hpp"
+#include "model/scenario/model/model_reader.hpp"
 #include "model/workload/network.hpp"
 #include "tests/catch.hpp"
 

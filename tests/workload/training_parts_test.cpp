@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "model/scenario/model_reader.hpp"
+#include "model/scenario/model/model_reader.hpp"
 #include "model/workload/build.hpp"
 #include "model/workload/transformer_parameters.hpp"
 #include "tests/catch.hpp"

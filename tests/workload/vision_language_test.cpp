@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "model/scenario/model_reader.hpp"
+#include "model/scenario/model/model_reader.hpp"
 #include "model/workload/projector.hpp"
 #include "model/workload/transformer.hpp"
 #include "model/workload/transformer_parameters.hpp"

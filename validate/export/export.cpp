@@ -8,7 +8,7 @@
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
 #include "model/graph/timeline.hpp"
-#include "model/scenario/checks.hpp"
+#include "model/scenario/load/checks.hpp"
 #include "model/tasks/task_blocks.hpp"
 #include "validate/export/operator_fields.hpp"
 

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "model/base/words.hpp"
-#include "model/scenario/checks.hpp"
+#include "model/scenario/load/checks.hpp"
 #include "model/tasks/task_blocks.hpp"
 #include "validate/export/export.hpp"
 

@@ -17,7 +17,7 @@ class NotReplayable : public std::runtime_error {
 
 /// Launched once, without its prediction. A streaming operator, of which the model knows the bytes alone, becomes
 /// `traffic` { read, written, flops }; all others read back as the same operator
-/// (model/scenario/operator_workload_reader.cpp), names apart. Throws NotReplayable.
+/// (model/scenario/workload/operator_workload_reader.cpp), names apart. Throws NotReplayable.
 KernelWork stated(const Operator& op);
 
 }  // namespace foretrain

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "model/base/text.hpp"
-#include "model/scenario/hardware_reader.hpp"
-#include "model/scenario/hardware_table.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
+#include "model/scenario/hardware/hardware_table.hpp"
 #include "validate/fit/architectures.hpp"
 
 namespace foretrain {

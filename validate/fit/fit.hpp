@@ -6,7 +6,7 @@
 
 #include "model/cost/calibration.hpp"
 #include "model/hardware/gpu.hpp"
-#include "model/scenario/cases.hpp"
+#include "model/scenario/load/cases.hpp"
 #include "model/workload/operator.hpp"
 
 namespace foretrain {

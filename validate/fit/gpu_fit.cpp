@@ -9,8 +9,8 @@
 #include "model/cost/measured_matmul.hpp"
 #include "model/cost/power.hpp"
 #include "model/job/calibrated_uncertainty.hpp"
-#include "model/scenario/calibration_reader.hpp"
-#include "model/scenario/hardware_reader.hpp"
+#include "model/scenario/hardware/calibration_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 #include "validate/fit/constant_row.hpp"
 #include "validate/fit/direct_constants.hpp"
 

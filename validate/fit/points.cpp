@@ -12,7 +12,7 @@
 #include "model/cost/measured_matmul.hpp"
 #include "model/cost/operator_cost.hpp"
 #include "model/job/job.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 
 namespace foretrain {
 

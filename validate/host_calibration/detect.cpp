@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "model/base/text.hpp"
-#include "model/scenario/hardware_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 #include "validate/host_replay/measurements.hpp"
 
 namespace foretrain {

@@ -12,7 +12,7 @@
 
 #include "model/base/number.hpp"
 #include "model/cost/memory_hierarchy.hpp"
-#include "model/scenario/workload_reader.hpp"
+#include "model/scenario/workload/workload_reader.hpp"
 #include "validate/host_calibration/memory_kernels.hpp"
 #include "validate/host_calibration/pointer_chase.hpp"
 #include "validate/measure/clock.hpp"

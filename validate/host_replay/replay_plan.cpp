@@ -12,7 +12,7 @@
 #include "model/collectives/algorithm.hpp"
 #include "model/collectives/placement.hpp"
 #include "model/hardware/topology.hpp"
-#include "model/scenario/checks.hpp"
+#include "model/scenario/load/checks.hpp"
 #include "validate/host_replay/step_plan.hpp"
 
 namespace foretrain {

@@ -9,8 +9,9 @@
 #include "model/base/number.hpp"
 #include "model/collectives/algorithm.hpp"
 #include "model/parameter_server/store.hpp"
-#include "model/scenario/checks.hpp"
-#include "model/training/step_graph.hpp"
+#include "model/scenario/load/checks.hpp"
+#include "model/training/graph/step_graph.hpp"
+#include "model/training/pricing/build_step.hpp"
 #include "model/workload/build.hpp"
 
 namespace foretrain {

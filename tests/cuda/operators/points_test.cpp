@@ -5,7 +5,7 @@
 #include <set>
 
 #include "model/job/job.hpp"
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 #include "validate/cuda/suites/operator_points.hpp"
 

@@ -1,6 +1,6 @@
 #include <cstdio>
 
-#include "model/scenario/load.hpp"
+#include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"
 
 int main(int, char** argv) {

@@ -1,0 +1,51 @@
+#include "model/scenario/hardware/hardware_table.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/base/text.hpp"
+#include "model/base/units.hpp"
+#include "model/scenario/catalogue.hpp"
+
+namespace foretrain {
+
+const YamlNode& hardware_table(std::string_view file) {
+  return cached_yaml_file((data_directory() / "hardware" / file).string());
+}
+
+const YamlNode& named_entry(const YamlNode& table, const Field& name, std::string_view what) {
+  std::vector<std::string> known;
+  for (const YamlEntry& entry : table.entries) {
+    if (entry.key == name.text()) return entry.value;
+    known.push_back(entry.key);
+  }
+  const std::optional<std::string> nearest = nearest_word(name.text(), known);
+  name.fail(fmt::format("unknown {} \"{}\"", what, name.text()),
+            nearest ? fmt::format("did you mean {}?", *nearest) : fmt::format("one of {}", or_list(known, 40)));
+}
+
+YamlNode entry_or_changes(const YamlNode& table, const Field& field, std::string_view what) {
+  if (field.is_scalar()) return named_entry(table, field, what);
+  const YamlEntry* preset = field.node().find("preset");
+  if (preset == nullptr) return field.node();
+  YamlNode tree = named_entry(table, Field(preset->value, join_path(field.path(), "preset")), what);
+  for (const YamlEntry& own : field.node().entries) {
+    if (own.key == "preset") continue;
+    std::erase_if(tree.entries, [&](const YamlEntry& entry) { return entry.key == own.key; });
+    tree.entries.push_back(own);
+  }
+  return tree;
+}
+
+double read_share(const Field& field) {
+  const NumberAndUnit parts = field.parse([](const std::string& text) { return split_number_and_unit(text); });
+  if (parts.unit != "%" || !(parts.number > 0.0 && parts.number <= 100.0)) {
+    field.fail("no share", "more than 0 %, up to 100 %");
+  }
+  return parts.number / 100.0;
+}
+
+}  // namespace foretrain

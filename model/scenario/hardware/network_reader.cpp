@@ -1,0 +1,343 @@
+#include "model/scenario/hardware/network_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "model/base/text.hpp"
+#include "model/base/units.hpp"
+#include "model/hardware/check.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
+#include "model/scenario/hardware/hardware_table.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr int most = 1'000'000;
+
+/// A kind of network card of scenarios/hardware/cards.yaml.
+struct CardType {
+  BytesPerSecond bandwidth;
+  bool infiniband = false;
+  CardMessages messages;
+};
+
+/// What collective libraries reach through a card: measured, unlike the card's own figures.
+CardMessages read_messages(const Field& field, FigureLog& log) {
+  const MappingReader keys = field.mapping(keys::messages);
+  const Source source = read_source(keys["source"]);
+  for (const char* key : {"efficiency", "message_time", "step", "largest"}) {
+    if (const auto figure = keys.find(key)) log.add(*figure, source);
+  }
+  CardMessages messages;
+  messages.efficiency = keys.number_or("efficiency", messages.efficiency, Zero::refused);
+  messages.message_time = keys.quantity_or("message_time", messages.message_time);
+  messages.step = keys.quantity_or("step", messages.step);
+  messages.largest = keys.quantity_or("largest", messages.largest);
+  return messages;
+}
+
+CardType find_card_type(const Field& name, FigureLog& log) {
+  const Field cards = Field(hardware_table("cards.yaml"), "").mapping(keys::cards_file)["cards"];
+  const Field written(named_entry(cards.node(), name, "card"), join_path(cards.path(), name.text()));
+  const MappingReader card = written.mapping(keys::card);
+  CardType type;
+  if (const auto messages = card.find("messages")) type.messages = read_messages(*messages, log);
+  log.add(card["bandwidth"], read_source(card["source"]));
+  type.bandwidth = card["bandwidth"].quantity<BytesPerSecond>();
+  type.infiniband = card["medium"].flag("ethernet", "infiniband");
+  return type;
+}
+
+/// A figure with a fallback, noted when it is stated.
+template <typename Q>
+Q figure_or(const MappingReader& mapping, std::string_view key, Q fallback, FigureLog& log, Zero zero = Zero::refused) {
+  return mapping.has(key) ? figure<Q>(mapping, key, log, zero) : fallback;
+}
+
+/// Reads what a shape of fabric says about its keys (see hardware/fabric.hpp): once to learn which there are, with
+/// which the mapping is opened, once to fill its members.
+class ShapeKeys {
+ public:
+  template <typename Shape>
+  static void read(Shape& shape, const Field& field, BytesPerSecond card, FigureLog& log) {
+    ShapeKeys keys(card, log);
+    shape.read(keys);
+    keys.mapping_.emplace(field, keys.known_);
+    shape.read(keys);
+  }
+
+  /// Numbers are from 1 to a million.
+  void count(std::string_view key, int& value) {
+    if (known(key)) value = static_cast<int>((*mapping_)[key].integer({1, most}));
+  }
+  void count_or(std::string_view key, int& value, int fallback) {
+    if (known(key)) value = mapping_->int_or(key, fallback, {1, most});
+  }
+  void counts(std::string_view key, std::vector<int>& values) {
+    if (!known(key)) return;
+    for (const Field& value : (*mapping_)[key].list_or_one()) {
+      values.push_back(static_cast<int>(value.integer({1, most})));
+    }
+  }
+  void flag(std::string_view key, bool& value) {
+    if (known(key)) value = mapping_->flag_or(key, value);
+  }
+  template <typename E>
+  void choice(std::string_view key, std::optional<E>& value) {
+    if (!known(key)) return;
+    if (const auto stated = mapping_->find(key)) value = stated->choice<E>();
+  }
+  void at_least_one(std::string_view key, double& value) {
+    if (!known(key)) return;
+    if (const auto stated = mapping_->find(key)) log_.add(*stated);
+    value = mapping_->number_or(key, value);
+    if (value < 1.0) mapping_->fail(key, "below 1", "1 for a full fabric, 2 where half of it is missing");
+  }
+  void metres(std::string_view key, double& value) {
+    if (!known(key)) return;
+    log_.add((*mapping_)[key]);
+    value = (*mapping_)[key].parse([](const std::string& text) { return parse_metres(text); });
+  }
+  void bandwidth(std::string_view key, BytesPerSecond& value) {
+    if (known(key)) value = figure<BytesPerSecond>(*mapping_, key, log_);
+  }
+  /// That of the card where it is not stated.
+  void bandwidth_or_card(std::string_view key, BytesPerSecond& value) {
+    if (known(key)) value = figure_or(*mapping_, key, card_, log_);
+  }
+  /// Complains where the key is stated.
+  void refuse(std::string_view key, const char* text, const char* expected) const {
+    if (mapping_ && mapping_->has(key)) mapping_->fail(key, text, expected);
+  }
+
+ private:
+  ShapeKeys(BytesPerSecond card, FigureLog& log) : card_(card), log_(log) {
+    for (const char* key : {"kind", "name", "description", "sources", "switch_latency"}) (void)known(key);
+  }
+
+  /// Whether values are read; until then names are learnt.
+  bool known(std::string_view key) {
+    if (!mapping_) known_.push_back(&keys::key_of(keys::fabric, key));
+    return mapping_.has_value();
+  }
+
+  BytesPerSecond card_;
+  FigureLog& log_;
+  std::vector<const keys::Key*> known_;
+  std::optional<MappingReader> mapping_;
+};
+
+using Shape = decltype(Fabric::shape);
+
+template <std::size_t... kind>
+Shape read_kind(const Field& field, std::index_sequence<kind...> /*all*/) {
+  static constexpr std::array words = {std::variant_alternative_t<kind, Shape>::word...};
+  static constexpr std::array<Shape (*)(), sizeof...(kind)> shapes = {
+      [] { return Shape(std::variant_alternative_t<kind, Shape>()); }...};
+  if (!field.is_mapping()) field.fail("no fabric", "a name, or { kind: fat_tree, … }");
+  const YamlEntry* stated = field.node().find("kind");
+  if (stated == nullptr) field.fail("no kind", "kind: " + or_list({words.begin(), words.end()}));
+  return shapes[Field(stated->value, join_path(field.path(), "kind")).word(words)]();
+}
+
+Fabric read_shape(const Field& field, BytesPerSecond card, FigureLog& log) {
+  Fabric fabric;
+  fabric.shape = read_kind(field, std::make_index_sequence<std::variant_size_v<Shape>>());
+  std::visit([&](auto& shape) { ShapeKeys::read(shape, field, card, log); }, fabric.shape);
+  if (const YamlEntry* latency = field.node().find("switch_latency")) {
+    const Field value(latency->value, join_path(field.path(), "switch_latency"));
+    log.add(value);
+    fabric.switch_latency = value.quantity<Seconds>(Zero::allowed);
+  }
+  return fabric;
+}
+
+/// "50 %" → 0.5; nothing for another unit.
+std::optional<double> percentage(const Field& field) {
+  const NumberAndUnit parts = field.parse([](const std::string& text) { return split_number_and_unit(text); });
+  if (parts.unit != "%") return std::nullopt;
+  if (!(parts.number > 0.0 && parts.number <= 100.0)) {
+    field.fail(fmt::format("{} %", parts.number), "more than 0 %, up to 100 %; or failed: true");
+  }
+  return parts.number / 100.0;
+}
+
+/// { node: 5, gpu: 3, speed: 80 % }
+Fault read_slow_gpu(const MappingReader& fault, int node) {
+  if (node < 0) fault.fail("gpu", "the GPU of no node", "node: NUMBER beside it");
+  for (const char* other : {"card", "link", "failed", "bandwidth"}) {
+    if (fault.has(other))
+      fault.fail(other, "beside a GPU", "another entry of the list for each part; of a GPU its speed");
+  }
+  Fault result;
+  result.node = node;
+  result.gpu = fault.int_or("gpu", 0, {0, most});
+  const auto share = percentage(fault["speed"]);
+  if (!share) fault.fail("speed", "no share of its full speed", "80 %");
+  result.share = *share;
+  return result;
+}
+
+Fault read_fault(const Field& field) {
+  const MappingReader fault = field.mapping(keys::fault);
+  Fault result;
+  if (fault.has("node")) result.node = fault.int_or("node", 0, {0, most});
+  if (fault.has("gpu")) return read_slow_gpu(fault, result.node);
+  if (const auto speed = fault.find("speed")) speed->fail("the speed of no GPU", "gpu: NUMBER beside it");
+  if (fault.has("card") == fault.has("link")) {
+    field.fail(fault.has("card") ? "a card and a link" : "neither a card nor a link", "one of the two");
+  }
+  if (fault.has("card")) {
+    if (result.node < 0) fault.fail("card", "the card of no node", "node: NUMBER beside it");
+    result.card = fault.int_or("card", 0, {0, most});
+  } else {
+    result.link = fault["link"].text();
+  }
+  result.failed = fault.flag_or("failed", false);
+  if (result.failed == fault.has("bandwidth")) {
+    field.fail(result.failed ? "failed, and a bandwidth" : "nothing is wrong with it",
+               "failed: true, or the bandwidth that is left: 10 Gbit/s, or 50 %");
+  }
+  if (const auto bandwidth = fault.find("bandwidth")) {
+    if (const auto share = percentage(*bandwidth)) {
+      result.share = *share;
+    } else {
+      result.bandwidth = bandwidth->quantity<BytesPerSecond>();
+    }
+  }
+  return result;
+}
+
+/// Where a dotted path with indices was written, or the innermost part of it that was.
+SourcePosition position_of_path(const Field& field, const std::string& path) {
+  const YamlNode* at = &field.node();
+  for (const std::string& part : split(path, '.')) {
+    const std::size_t bracket = part.find('[');
+    const YamlEntry* entry = at->find(part.substr(0, bracket));
+    if (entry == nullptr) break;
+    at = &entry->value;
+    if (bracket == std::string::npos) continue;
+    const auto item = static_cast<std::size_t>(std::stoul(part.substr(bracket + 1)));
+    if (item < at->items.size()) at = &at->items[item];
+  }
+  return at->where;
+}
+
+}  // namespace
+
+Transport read_transport(const Field& field, FigureLog& log) {
+  const MappingReader transport = field.mapping(keys::transport);
+  Transport result;
+  transport.fill(result);
+  const bool infiniband = result.protocol == Protocol::infiniband;
+  const bool rdma = infiniband || result.protocol == Protocol::roce;
+  result.mtu = figure_or(transport, "mtu", Bytes(rdma ? 4096.0 : 1500.0), log);
+  result.link_layer = transport.choice_or("link_layer", infiniband ? LinkLayer::infiniband : LinkLayer::ethernet);
+  result.message = figure_or(transport, "message", result.message, log);
+  result.window = figure_or(transport, "window", result.window, log);
+  if (const auto loss = transport.find("loss")) log.add(*loss);
+  if (const auto problem = check_transport(result)) transport.fail(problem->key, problem->text, problem->expected);
+  return result;
+}
+
+Fabric read_fabric(const Field& written, BytesPerSecond card, FigureLog& log) {
+  const YamlNode document = resolve_preset(written, CatalogueSection::fabric);
+  const Field field(document, written.path());
+  if (document.find("sources") == nullptr) return read_shape(field, card, log);
+  FigureLog own("fabric", field);  // a file with sources of its own
+  Fabric fabric = read_shape(field, card, own);
+  log.append(std::move(own).take());
+  return fabric;
+}
+
+Network read_network(const Field& field, const Network& base, FigureLog& log) {
+  const MappingReader network = field.mapping(keys::network);
+  Network result = base;
+  for (const std::string_view key : {"nics_per_node", "nic_bandwidth", "latency", "oversubscription", "efficiency"}) {
+    if (const auto value = network.find(key)) log.add(*value);
+  }
+  network.fill(result);
+  network.fill(result.sharing);
+  bool infiniband_card = true;
+  if (const auto nic = network.find("nic")) {
+    if (network.has("nic_bandwidth")) {
+      network.fail("nic_bandwidth", "the card named by nic has a bandwidth already", "one of the two");
+    }
+    const CardType card = find_card_type(*nic, log);
+    result.nic_bandwidth = card.bandwidth;
+    result.messages = card.messages;
+    infiniband_card = card.infiniband;
+  }
+  result.nic_bandwidth = network.quantity_or("nic_bandwidth", result.nic_bandwidth);
+  if (result.oversubscription < 1.0) {
+    network.fail("oversubscription", "below 1", "1 for a full fabric, 2 where half of it is missing");
+  }
+  if (const auto transport = network.find("transport")) {
+    result.transport = read_transport(*transport, log);
+    result.efficiency = payload_share(*result.transport);
+    if (result.transport->protocol == Protocol::infiniband && !infiniband_card) {
+      transport->fail("InfiniBand's protocol on an Ethernet card", "protocol: roce, tcp or udp; or an InfiniBand card");
+    }
+  }
+  result.efficiency = network.number_or("efficiency", result.efficiency, Zero::refused);
+  if (result.efficiency > 1.0)
+    network.fail("efficiency", "above 1", "the share of the line rate that is reached, up to 1");
+  if (result.nics_per_node > 0 && !(result.nic_bandwidth.value() > 0.0)) {
+    network.fail("nic_bandwidth", "network cards without a bandwidth", "nic_bandwidth, for example 200 Gbit/s");
+  }
+  if (const auto fabric = network.find("fabric")) result.fabric = read_fabric(*fabric, result.nic_bandwidth, log);
+  return result;
+}
+
+std::vector<Fault> read_faults(const Field& field) {
+  std::vector<Fault> faults;
+  for (const Field& fault : field.list()) faults.push_back(read_fault(fault));
+  return faults;
+}
+
+Jitter read_jitter(const Field& field) {
+  const MappingReader keys = field.mapping(keys::jitter);
+  const auto spread = [&](const char* key) {
+    const auto stated = keys.find(key);
+    if (!stated) return 0.0;
+    const NumberAndUnit parts = stated->parse([](const std::string& text) { return split_number_and_unit(text); });
+    if (parts.unit != "%" || !(parts.number >= 0.0 && parts.number <= 50.0)) {
+      stated->fail("no spread of times", "a share from 0 % to 50 %, for example 2 %");
+    }
+    return parts.number / 100.0;
+  };
+  Jitter jitter;
+  jitter.compute = spread("compute");
+  jitter.network = spread("network");
+  jitter.node = spread("node");
+  jitter.rack = spread("rack");
+  if (jitter.rack > 0.0) jitter.nodes_per_rack = static_cast<int>(keys["nodes_per_rack"].integer({1, most}));
+  if (const auto throttle = keys.find("throttle")) {
+    const MappingReader parts = throttle->mapping(keys::throttle);
+    const auto share = [&](const char* key, const char* expected) {
+      const auto stated = percentage(parts[key]);
+      if (!stated) parts.fail(key, "no share", expected);
+      return *stated;
+    };
+    jitter.throttled = share("share", "of the time, for example 1 %");
+    jitter.throttled_speed = share("speed", "of a GPU's speed, for example 80 %");
+  }
+  jitter.seed = keys.int_or("seed", 1, {0, 1'000'000});
+  return jitter;
+}
+
+void require_possible_network(const Cluster& cluster, const Field& field) {
+  const auto problem = check_network(cluster);
+  if (!problem) return;
+  throw ScenarioError(position_of_path(field, problem->key), join_path(field.path(), problem->key), problem->text,
+                      problem->expected);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,330 @@
+#include "model/scenario/load/checks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "model/scenario/load/failure_checks.hpp"
+#include "model/scenario/load/split_checks.hpp"
+#include "model/scenario/load/sync_checks.hpp"
+#include "model/workload/vision_language.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// Complains at `key` unless `factor` divides `amount`.
+void require_divisible(const Scenario& scenario, std::string_view key, std::int64_t factor, std::int64_t amount,
+                       std::string_view what) {
+  if (amount % factor == 0) return;
+  fail(scenario, key, fmt::format("{} {} are not divisible by {}", amount, what, factor),
+       fmt::format("a divisor of {}", amount));
+}
+
+/// The factor to blame when their product is wrong: one given on the command line if there is one, else data, which is
+/// the easiest to change, else another that was stated.
+std::string guilty_factor(const Scenario& scenario) {
+  std::string guilty = "plan";
+  for (const char* key : {"plan.context", "plan.pipeline", "plan.tensor", "plan.data"}) {
+    if (scenario.where.contains(key)) guilty = key;
+  }
+  for (const char* key : {"plan.context", "plan.pipeline", "plan.tensor", "plan.data"}) {
+    const auto stated = scenario.where.find(key);
+    if (stated != scenario.where.end() && stated->second.line == 0) guilty = key;
+  }
+  return guilty;
+}
+
+void check_gpu_count(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  const std::int64_t gpus = worker_gpus(plan, scenario.cluster);
+  const std::int64_t replica = static_cast<std::int64_t>(plan.tensor) * plan.pipeline * plan.context;
+  if (replica * plan.data == gpus) return;
+  const std::string factors =
+      fmt::format("tensor {} x pipeline {} x context {}", plan.tensor, plan.pipeline, plan.context);
+  const std::string remedy =
+      gpus % replica == 0 ? fmt::format("data: {}", gpus / replica) : fmt::format("factors whose product is {}", gpus);
+  if (!plan.placement.empty()) {
+    const std::string stated = scenario.where.contains("plan.data") ? fmt::format(" x data {}", plan.data) : "";
+    const std::int64_t needed = stated.empty() ? replica : replica * plan.data;
+    fail(scenario, "plan.placement",
+         fmt::format("{} nodes with {} GPUs for {}{} = {}", plan.placement.size(), gpus, factors, stated, needed),
+         fmt::format("nodes with {}{} GPUs, or {}", stated.empty() ? "a multiple of " : "", needed, remedy));
+  }
+  if (scenario.where.contains("plan.data")) {
+    fail(scenario, guilty_factor(scenario),
+         fmt::format("{} x data {} = {}, but the cluster has {} GPUs{}", factors, plan.data, replica * plan.data, gpus,
+                     gpus < scenario.cluster.gpus() ? " beside those of its dedicated servers" : ""),
+         remedy);
+  }
+  fail(scenario, guilty_factor(scenario), fmt::format("{} = {} does not divide the {} GPUs", factors, replica, gpus),
+       remedy);
+}
+
+/// Every pass of a step is a task, and takes about 15 µs and 5 kB: with 500,000 a prediction takes some seconds.
+void check_passes(const Scenario& scenario, const TrainWorkload& train, const char* key) {
+  constexpr std::int64_t most_passes = 500'000;
+  const Plan& plan = scenario.plan;
+  const std::int64_t chunks = std::int64_t{plan.pipeline} * plan.interleave;
+  const std::int64_t micro_batches = train.global_batch / (train.micro_batch * plan.data);
+  if (micro_batches <= most_passes / chunks) return;
+  fail(scenario, key,
+       fmt::format("{} micro-batches in a step through {} model chunk{}", micro_batches, chunks, chunks > 1 ? "s" : ""),
+       fmt::format("at most {} passes: a larger micro_batch, or global_batch: {}", most_passes,
+                   most_passes / chunks * train.micro_batch * plan.data));
+}
+
+void check_batch(const Scenario& scenario, const TrainWorkload& train) {
+  const bool per_gpu = scenario.where.contains("workload.train.global_batch_per_gpu");
+  const char* key = per_gpu ? "workload.train.global_batch_per_gpu" : "workload.train.global_batch";
+  const std::int64_t pass = train.micro_batch * scenario.plan.data;
+  if (train.global_batch % pass == 0) {
+    check_passes(scenario, train, key);
+    return;
+  }
+  const std::int64_t below = train.global_batch / pass * pass;
+  const std::string remedy = below > 0 ? fmt::format("for example {} or {}", below, below + pass)
+                                       : fmt::format("a multiple of {}, or a smaller micro_batch", pass);
+  fail(scenario, key,
+       fmt::format("{} samples are not divisible by data {} x micro_batch {} = {}", train.global_batch,
+                   scenario.plan.data, train.micro_batch, pass),
+       remedy);
+}
+
+/// Chunks a stage that a schedule is made for, as it is said where there are others.
+void check_chunks(const Scenario& scenario) {
+  using enum PipelineSchedule;
+  const Plan& plan = scenario.plan;
+  const bool several = plan.interleave > 1;
+  const bool suits = plan.schedule == interleaved   ? several
+                     : plan.schedule == zero_bubble ? plan.interleave <= 2
+                                                    : !several;
+  if (suits) return;
+  const char* expected = plan.schedule == zero_bubble ? "interleave: 1 or 2, or schedule: interleaved"
+                         : plan.schedule == dualpipe  ? "interleave: 1: each stage holds two chunks by itself"
+                         : several                    ? "interleaved, or interleave: 1"
+                                                      : "gpipe or 1f1b, or interleave: 2 or more";
+  fail(scenario, "plan.schedule", fmt::format("{} with {} chunks a stage", name(plan.schedule), plan.interleave),
+       expected);
+}
+
+void check_pipeline(const Scenario& scenario, const TrainWorkload& train) {
+  const Plan& plan = scenario.plan;
+  if (plan.interleave > 1 && plan.pipeline == 1) {
+    fail(scenario, "plan.interleave", fmt::format("{} chunks per stage without a pipeline", plan.interleave),
+         "pipeline: 2 or more, or interleave: 1");
+  }
+  check_chunks(scenario);
+  if (!splits_backward(plan.schedule)) return;
+  if (plan.pipeline == 1) {
+    fail(scenario, "plan.schedule", fmt::format("{} without a pipeline", name(plan.schedule)),
+         "pipeline: 2 or more, or leave the key out");
+  }
+  if (plan.zero == 3) {
+    fail(scenario, "plan.zero", fmt::format("weights that are gathered for each pass, with {}", name(plan.schedule)),
+         "zero: 0, 1 or 2, or schedule: 1f1b");
+  }
+  if (plan.schedule != PipelineSchedule::dualpipe) return;
+  if (plan.offload.parameters || plan.offload.activations) {
+    fail(scenario, "plan.offload", "copies between host and GPU in each pass, with dualpipe",
+         "optimizer or none, or schedule: 1f1b");
+  }
+  if (plan.pipeline % 2 != 0) {
+    fail(scenario, "plan.pipeline", fmt::format("dualpipe with {} stages", plan.pipeline), "an even number of stages");
+  }
+  const std::int64_t passes = train.global_batch / (train.micro_batch * plan.data);
+  const std::int64_t least = std::int64_t{2} * plan.pipeline;
+  if (passes % 2 != 0 || passes < least) {
+    const std::int64_t even = std::max(passes + 1, least) / 2 * 2;
+    fail(scenario, "workload.train.global_batch",
+         fmt::format("dualpipe with {} micro-batches over {} stages", passes, plan.pipeline),
+         fmt::format("an even number of at least twice the stages: global_batch: {}",
+                     even * train.micro_batch * plan.data));
+  }
+}
+
+void check_tensor_overlap(const Scenario& scenario, const TrainWorkload& train) {
+  if (!scenario.plan.tensor_overlap || !train.parts.lora) return;
+  fail(scenario, "plan.tensor_overlap", "adapters beside the products that collectives would be chunked behind",
+       "false, or no lora");
+}
+
+/// ZeRO over a part of the ranks that hold the same parameters.
+void check_shard(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  if (plan.shard == 0) return;
+  require_divisible(scenario, "plan.zero.shard", plan.shard, replicas_of(plan), "ranks with the same parameters");
+  if (plan.shard % plan.expert != 0) {
+    fail(scenario, "plan.zero.shard", fmt::format("{} ranks a shard with experts over {}", plan.shard, plan.expert),
+         fmt::format("a multiple of {}", plan.expert));
+  }
+}
+
+void check_transformer(const Scenario& scenario, const TransformerConfig& model) {
+  const Plan& plan = scenario.plan;
+  require_divisible(scenario, "plan.tensor", plan.tensor, model.heads, "heads");
+  require_divisible(scenario, "plan.tensor", plan.tensor, model.kv_heads, "key–value heads");
+  require_divisible(scenario, "plan.tensor", plan.tensor, model.ffn_hidden, "feed-forward units");
+  if (model.mamba.heads > 0) {
+    require_divisible(scenario, "plan.tensor", plan.tensor, model.mamba.heads, "heads of Mamba-2 layers");
+  }
+  require_divisible(scenario, "plan.context", plan.context, model.sequence, "tokens of a sequence");
+  const std::int64_t chunks = static_cast<std::int64_t>(plan.pipeline) * plan.interleave;
+  const std::int64_t most = model.layers + (plan.embedding_in_pipeline ? 2 : 0);
+  if (chunks > most) {
+    fail(scenario, "plan.pipeline",
+         fmt::format("{} layers cannot fill {} stages of {} chunks", model.layers, plan.pipeline, plan.interleave),
+         fmt::format("pipeline x interleave of at most {}", most));
+  }
+  if (plan.expert > 1 || plan.folded_experts) {
+    if (model.experts == 1)
+      fail(scenario, "plan.expert", "the model has no experts", "expert: 1, or a model with experts");
+    require_divisible(scenario, "plan.expert", plan.expert * (plan.folded_experts ? plan.tensor : 1), model.experts,
+                      "experts");
+    require_divisible(scenario, "plan.expert", plan.expert, static_cast<std::int64_t>(plan.data) * plan.context,
+                      "ranks of data x context");
+  }
+}
+
+void check_vision_language(const Scenario& scenario, const VisionLanguageConfig& model) {
+  const Plan& plan = scenario.plan;
+  const std::pair<const char*, int> factors[] = {{"plan.context", plan.context}, {"plan.expert", plan.expert}};
+  for (const auto& [key, value] : factors) {
+    if (value > 1) fail(scenario, key, fmt::format("{} for a vision–language model", value), "1, and more data");
+  }
+  for (const TransformerConfig* part : {&model.vision, &model.language}) {
+    require_divisible(scenario, "plan.tensor", plan.tensor, part->heads, "heads");
+    require_divisible(scenario, "plan.tensor", plan.tensor, part->kv_heads, "key–value heads");
+    require_divisible(scenario, "plan.tensor", plan.tensor, part->ffn_hidden, "feed-forward units");
+  }
+  const std::int64_t layers = model.vision.layers + model.language.layers;
+  if (static_cast<std::int64_t>(plan.pipeline) * plan.interleave > layers) {
+    fail(scenario, "plan.pipeline",
+         fmt::format("{} layers cannot fill {} stages of {} chunks", layers, plan.pipeline, plan.interleave),
+         fmt::format("pipeline x interleave of at most {}", layers));
+  }
+}
+
+/// A packed sequence that a micro-batch does not fill would be mostly padding; more samples a pass are meant.
+void check_packing(const Scenario& scenario, const TrainWorkload& train) {
+  if (!train.data || train.data->batching.kind != Batching::Kind::packing) return;
+  const SampleMix mix = samples_of(*train.data, train.model);
+  const double length = train.data->batching.length > 0 ? static_cast<double>(train.data->batching.length) : mix.limit;
+  const double share = packed_share(mix, static_cast<std::int64_t>(length));
+  const auto needed = static_cast<std::int64_t>(std::ceil(length * share / mix.tokens() - 1e-3));
+  if (train.micro_batch >= needed) return;
+  fail(scenario, "workload.train.micro_batch",
+       fmt::format("{} samples of {:.0f} tokens do not fill one packed sequence of {:.0f}", train.micro_batch,
+                   mix.tokens(), length),
+       fmt::format("at least {}, or a shorter packing length", needed));
+}
+
+/// Tensor, context and expert parallelism and sequence parallelism are defined for transformers.
+void check_network(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  const std::pair<const char*, int> factors[] = {
+      {"plan.tensor", plan.tensor}, {"plan.context", plan.context}, {"plan.expert", plan.expert}};
+  for (const auto& [key, value] : factors) {
+    if (value > 1)
+      fail(scenario, key, fmt::format("{} for a network that is no transformer", value), "1, and more data");
+  }
+  if (plan.sequence_parallel) {
+    fail(scenario, "plan.sequence_parallel", "this network has no sequence", "false, or leave the key out");
+  }
+}
+
+}  // namespace
+
+void fail(const Scenario& scenario, std::string_view key, std::string got, std::string expected) {
+  throw ScenarioError(position_of(scenario, key), std::string(key), std::move(got), std::move(expected));
+}
+
+SourcePosition position_of(const Scenario& scenario, std::string_view key) {
+  std::string at(key);
+  while (true) {
+    if (const auto found = scenario.where.find(at); found != scenario.where.end()) return found->second;
+    if (at.empty()) return {};
+    const std::size_t dot = at.rfind('.');
+    at.resize(dot == std::string::npos ? 0 : dot);
+  }
+}
+
+/// Slow GPUs and jitter are known to training without parameter servers.
+void check_unequal_devices(const Scenario& scenario) {
+  const bool slow = std::ranges::any_of(scenario.cluster.faults, [](const Fault& fault) { return fault.gpu >= 0; });
+  if (!slow && !scenario.cluster.jitter) return;
+  const char* key = slow ? "cluster.faults" : "cluster.jitter";
+  const char* what = slow ? "a slow GPU" : "jitter";
+  if (!std::holds_alternative<TrainWorkload>(scenario.workload)) {
+    fail(scenario, key, fmt::format("{} in a scenario that trains nothing", what), "workload: { train: … }");
+  }
+  if (has_servers(scenario.plan.sync.algorithm)) {
+    fail(scenario, key, fmt::format("{} with parameter servers", what),
+         "plan.sync.slow_workers and workload.train.compute_spread");
+  }
+}
+
+/// Nodes of several kinds are known to training by collectives, and to collectives.
+void check_groups(const Scenario& scenario) {
+  if (scenario.cluster.groups.empty()) return;
+  const bool trains = std::holds_alternative<TrainWorkload>(scenario.workload);
+  if (!trains && !std::holds_alternative<CollectiveWorkload>(scenario.workload)) {
+    fail(scenario, "cluster.groups", "several kinds of nodes for a workload on one of them",
+         "cluster.node, or train or collective as workload");
+  }
+  if (has_servers(scenario.plan.sync.algorithm)) {
+    fail(scenario, "cluster.groups", "several kinds of nodes with parameter servers", "a collective as algorithm");
+  }
+  if (scenario.plan.offload.any()) {
+    fail(scenario, "plan.offload", "offloading on several kinds of nodes", "none, or cluster.node");
+  }
+}
+
+/// Jobs that share a fabric train, without parameter servers.
+void check_jobs(const Scenario& scenario) {
+  if (scenario.jobs.empty()) return;
+  if (!std::holds_alternative<TrainWorkload>(scenario.workload)) {
+    fail(scenario, "jobs", "other jobs beside a workload that trains nothing", "workload: { train: … }");
+  }
+  if (scenario.cluster.jitter) fail(scenario, "cluster.jitter", "jitter beside other jobs", "one of the two keys");
+  const auto refuse_servers = [&](const Scenario& job) {
+    if (!has_servers(job.plan.sync.algorithm)) return;
+    fail(scenario, "jobs", job.name + " has parameter servers", "a collective as its plan.sync.algorithm");
+  };
+  refuse_servers(scenario);
+  for (const Scenario& job : scenario.jobs) refuse_servers(job);
+  if (scenario.plan.placement.empty()) fail(scenario, "jobs", "all nodes are other jobs'", "a larger cluster");
+}
+
+void check_scenario(const Scenario& scenario) {
+  if (!scenario.background.empty() && (std::holds_alternative<OperatorWorkload>(scenario.workload) ||
+                                       std::holds_alternative<HostWorkload>(scenario.workload))) {
+    fail(scenario, "background", "an operator meets nobody on a link", "train, collective or tasks as workload");
+  }
+  check_unequal_devices(scenario);
+  check_groups(scenario);
+  check_split(scenario);
+  check_jobs(scenario);
+  check_failures(scenario);
+  check_sync(scenario);
+  const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
+  if (train == nullptr) return;
+  check_gpu_count(scenario);
+  check_batch(scenario, *train);
+  check_pipeline(scenario, *train);
+  check_shard(scenario);
+  check_tensor_overlap(scenario, *train);
+  check_packing(scenario, *train);
+  if (const auto* transformer = std::get_if<TransformerConfig>(&train->model.shape)) {
+    check_transformer(scenario, *transformer);
+  } else if (const auto* whole = std::get_if<VisionLanguageConfig>(&train->model.shape)) {
+    check_vision_language(scenario, *whole);
+  } else {
+    check_network(scenario);
+  }
+}
+
+}  // namespace foretrain

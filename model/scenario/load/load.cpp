@@ -1,0 +1,159 @@
+#include "model/scenario/load/load.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "model/base/files.hpp"
+#include "model/base/number.hpp"
+#include "model/base/seen_files.hpp"
+#include "model/base/words.hpp"
+#include "model/cost/measured_matmul.hpp"
+#include "model/parallelism/layout.hpp"
+#include "model/parallelism/stages.hpp"
+#include "model/scenario/catalogue.hpp"
+#include "model/scenario/hardware/background_reader.hpp"
+#include "model/scenario/hardware/calibration_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
+#include "model/scenario/hardware/machine_calibration.hpp"
+#include "model/scenario/load/checks.hpp"
+#include "model/scenario/load/jobs_reader.hpp"
+#include "model/scenario/load/split_checks.hpp"
+#include "model/scenario/plan/plan_reader.hpp"
+#include "model/scenario/plan/trainer_reader.hpp"
+#include "model/scenario/unknown_keys.hpp"
+#include "model/scenario/workload/workload_reader.hpp"
+#include "model/workload/build.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// Where each key was written, but for those that nobody wrote.
+void note_positions(const YamlNode& node, const std::string& path, std::map<std::string, SourcePosition>& where) {
+  static const std::string assumed = fmt::format("trainers/{}.yaml", default_trainer);
+  if (node.where.file.ends_with(assumed)) return;
+  where.emplace(path, node.where);
+  for (const YamlEntry& entry : node.entries) note_positions(entry.value, join_path(path, entry.key), where);
+}
+
+/// What `global_batch_per_gpu` samples come to on all GPUs that train.
+std::int64_t batch_over_gpus(const Scenario& scenario, double per_gpu) {
+  const std::int64_t gpus = worker_gpus(scenario.plan, scenario.cluster);
+  const double batch = per_gpu * number(gpus);
+  constexpr double most = 1e9;
+  if (batch < 1.0 || batch > most || batch != std::floor(batch)) {
+    fail(scenario, "workload.train.global_batch_per_gpu", fmt::format("{} samples on {} GPUs", batch, gpus),
+         fmt::format("a share of which {} make a whole number of samples", gpus));
+  }
+  return static_cast<std::int64_t>(batch);
+}
+
+/// A scenario whose trainer's habits are in the document.
+Scenario read_completed(const YamlNode& document, Cluster cluster, std::string_view default_name) {
+  const MappingReader keys = Field(document, "").mapping(keys::scenario);
+  Scenario scenario;
+  note_positions(document, "", scenario.where);
+  scenario.name = keys.text_or("name", default_name);
+  scenario.description = keys.text_or("description", "");
+  scenario.cluster = std::move(cluster);
+  ReadWorkload workload = read_workload(keys["workload"], scenario.cluster);
+  if (const auto jobs = keys.find("jobs")) {
+    scenario.jobs = read_jobs(*jobs, keys["cluster"].node(), scenario.cluster);
+  }
+  scenario.plan = read_plan(keys.find("plan"), workload, scenario.cluster, nodes_of_jobs(scenario.jobs));
+  scenario.workload = std::move(workload.workload);
+  if (auto* train = std::get_if<TrainWorkload>(&scenario.workload)) {
+    if (!workload.states_global_batch) train->global_batch = train->micro_batch * scenario.plan.data;
+    if (workload.global_batch_per_gpu) train->global_batch = batch_over_gpus(scenario, *workload.global_batch_per_gpu);
+  }
+  if (const auto background = keys.find("background")) {
+    scenario.background = read_background(*background, scenario.cluster);
+  }
+  check_scenario(scenario);
+  const auto calibration = keys.find("calibration");
+  scenario.calibration = calibration ? load_calibration(catalogue_file(CatalogueSection::calibration, *calibration))
+                                     : load_default_calibration();
+  if (scenario.calibration.calibrated && !scenario.cluster.groups.empty()) {
+    keys.fail("calibration", "the calibration of one machine for several kinds", "leave the key out, or cluster.node");
+  }
+  check_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
+  const Reading reading;
+  adapt_calibration(scenario.calibration, scenario.cluster.node.gpu);
+  adapt_to_processor(scenario.calibration, scenario.cluster);
+  if (!scenario.calibration.measured_matmuls.empty()) {
+    adopt_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
+  }
+  if (auto* train = std::get_if<TrainWorkload>(&scenario.workload); train && scenario.plan.balance_by_speed) {
+    const Model model = build_model(train->model, build_options(*train, scenario.plan));
+    scenario.plan.stage_layers = layers_by_speed(model, scenario.plan, scenario.cluster, scenario.calibration);
+  }
+  scenario.calibration.read_before = reads_so_far();
+  check_stage_layers(scenario);
+  return scenario;
+}
+
+Scenario read_with_habits(const YamlNode& document, std::string_view default_name) {
+  Cluster cluster = read_cluster(Field(document, "").mapping(keys::scenario)["cluster"]);
+  TrainedScenario trained = with_trainer(document, cluster);
+  Scenario scenario = read_completed(trained.document, std::move(cluster), default_name);
+  for (const Trait& trait : trained.traits) {
+    // What ZeRO-2 would do is asked of plans with other levels, too.
+    if (trait.key == "plan.zero.gradients") {
+      scenario.plan.zero_gradients = value_of<ZeroGradients>(trait.value).value_or(scenario.plan.zero_gradients);
+    }
+  }
+  // The calibration's constants are those of a result's provenance that belong to no piece of hardware.
+  std::vector<Constant>& constants = scenario.calibration.constants;
+  constants.insert(constants.end(), trained.habits.begin(), trained.habits.end());
+  scenario.trainer = std::move(trained.trainer);
+  scenario.traits = std::move(trained.traits);
+  return scenario;
+}
+
+YamlNode with_overrides(YamlNode document, const std::vector<std::string>& overrides) {
+  for (const std::string& text : overrides) apply_override(document, parse_override(text));
+  return document;
+}
+
+/// A path, or one of scenarios/runs by its name.
+std::filesystem::path scenario_file(const std::filesystem::path& path) {
+  if (path == "-") return "/dev/stdin";
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored) || path.has_parent_path() || path.extension() == ".yaml") return path;
+  const YamlNode name = yaml_scalar(path.string(), {path.string(), 0, 0});
+  return catalogue_file(CatalogueSection::run, Field(name, ""));
+}
+
+}  // namespace
+
+Scenario read_scenario(const YamlNode& document, std::string_view default_name) {
+  const FileView view;
+  try {
+    return read_with_habits(document, default_name);
+  } catch (const ScenarioError& error) {
+    throw_with_unknown_keys(error, document);
+  } catch (const ImpossiblePlan& error) {
+    const YamlNode* node = document.at(error.key());
+    throw ScenarioError(node != nullptr ? node->where : SourcePosition{}, error.key(), error.what(), "");
+  }
+}
+
+YamlNode scenario_document(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
+  return with_overrides(cached_yaml_file(scenario_file(path).string()), overrides);
+}
+
+Scenario load_scenario(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
+  const FileView view;
+  return read_scenario(scenario_document(path, overrides), scenario_file(path).stem().string());
+}
+
+Scenario load_scenario_text(std::string_view text, const std::string& file_name,
+                            const std::vector<std::string>& overrides) {
+  return read_scenario(with_overrides(parse_yaml(text, file_name), overrides),
+                       std::filesystem::path(file_name).stem().string());
+}
+
+}  // namespace foretrain

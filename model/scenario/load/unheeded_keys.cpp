@@ -1,0 +1,145 @@
+#include "model/scenario/load/unheeded_keys.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <iterator>
+
+#include "model/cost/attention.hpp"
+#include "model/workload/transformer_parameters.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// Whether the scenario itself says it, not its trainer.
+bool states(const Scenario& scenario, const std::string& key) {
+  const auto trait = std::ranges::find(scenario.traits, key, &Trait::key);
+  if (trait != scenario.traits.end() && trait->from != Trait::From::scenario) return false;
+  return scenario.where.contains(key);
+}
+
+struct Row {
+  bool unheeded = false;
+  std::string why;
+  std::vector<const char*> keys;
+};
+
+std::vector<Row> rows_of_collective() {
+  return {{true,
+           "a collective by itself has algorithm, levels, servers and placement alone",
+           {"plan.sync.bucket", "plan.sync.first_bucket", "plan.sync.bucketing", "plan.sync.overlap",
+            "plan.sync.every_micro_batch", "plan.sync.copied", "plan.sync.summed_apart", "plan.sync.gradient_precision",
+            "plan.sync.gather", "plan.sync.gather_overlap", "plan.sync.consistency", "plan.sync.assignment",
+            "plan.sync.split", "plan.sync.priority", "plan.sync.barrier", "plan.sync.local_reduce",
+            "plan.sync.slow_workers"}}};
+}
+
+std::vector<Row> rows_of_replicas(const Plan& plan) {
+  const Sync& sync = plan.sync;
+  if (replicas_of(plan) == 1 && !servers_update(plan)) {
+    return {{true,
+             "one replica synchronises nothing",
+             {"plan.sync.algorithm", "plan.sync.bucket", "plan.sync.first_bucket", "plan.sync.bucketing",
+              "plan.sync.overlap", "plan.sync.every_micro_batch", "plan.sync.copied", "plan.sync.compression",
+              "plan.sync.gather", "plan.sync.gather_overlap"}}};
+  }
+  const bool updates = plan.zero == 1 || plan.zero == 2;
+  return {
+      {servers_update(plan),
+       "a parameter server is sent gradients key by key (plan.sync.split)",
+       {"plan.sync.bucket", "plan.sync.first_bucket", "plan.sync.bucketing", "plan.sync.copied"}},
+      {plan.zero == 3,
+       "ZeRO-3 sends the gradients of each layer by themselves",
+       {"plan.sync.bucket", "plan.sync.first_bucket", "plan.sync.bucketing"}},
+      {plan.zero == 3 && !sync.overlap,
+       "ZeRO-3 sends a layer's gradients beside the next one's kernels",
+       {"plan.sync.overlap"}},
+      {divides_gradients(plan) && !sync.every_micro_batch,
+       fmt::format("ZeRO-{} scatters the gradients of every micro-batch", plan.zero),
+       {"plan.sync.every_micro_batch"}},
+      {divides_gradients(plan) && sync.summed_apart,
+       fmt::format("ZeRO-{} adds up its own part of the gradients alone", plan.zero),
+       {"plan.sync.summed_apart"}},
+      {!updates,
+       fmt::format("ZeRO-{} has no updated weights that come back", plan.zero),
+       {"plan.sync.gather", "plan.sync.gather_overlap"}},
+  };
+}
+
+int divided_dimensions(const Plan& plan) {
+  const std::initializer_list<int> factors = {plan.data, plan.tensor, plan.pipeline, plan.context, plan.expert};
+  return static_cast<int>(std::ranges::count_if(factors, [](int factor) { return factor > 1; }));
+}
+
+std::vector<Row> rows_of_code(const Scenario& scenario, const TrainWorkload& train) {
+  const Plan& plan = scenario.plan;
+  const auto* shape = std::get_if<TransformerConfig>(&train.model.shape);
+  const bool one_projection = shape != nullptr && shape->family == TransformerFamily::gpt && !shape->gated_ffn;
+  const bool unequal = shape == nullptr || (is_causal(shape->family) && shape->window == 0);
+  const bool gathers = plan.tensor > 1 && plan.sequence_parallel;
+  const Precision kept = storage_precision(train.precision);
+  Attention work;
+  work.kind = train.attention;
+  work.biased = shape != nullptr && shape->family == TransformerFamily::mpt;
+  const AttentionKind kernel = attention_kernel(work, kept, scenario.cluster.node.gpu);
+  return {{one_projection, "the model's code has one projection", {"workload.train.joined_projections"}},
+          {kernel != AttentionKind::flash,
+           "the GPUs have no attention kernels of their own generation",
+           {"workload.train.native_attention"}},
+          {bytes_per_element(kept) == bytes_per_element(Precision::fp32),
+           "the weights are used in fp32 themselves",
+           {"workload.train.cast_weights"}},
+          {servers_update(plan), "the servers update the weights", {"workload.train.fused_optimizer"}},
+          {plan.context == 1 || !unequal,
+           "no causal sequence is divided among context ranks",
+           {"workload.train.context_pieces"}},
+          {!gathers || train.precision != Precision::fp8,
+           "tensor ranks gather no fp8 operands",
+           {"workload.train.narrow_gathers"}},
+          {!gathers, "tensor ranks gather no inputs", {"workload.train.keep_gathered"}}};
+}
+
+std::vector<Row> rows_of_model(const Scenario& scenario, const TrainWorkload& train) {
+  const Plan& plan = scenario.plan;
+  return {{scenario.cluster.groups.empty(), "all nodes are alike", {"plan.split"}},
+          {plan.pipeline == 1,
+           "a pipeline of one stage",
+           {"plan.pipeline_messages", "plan.embedding_in_pipeline", "plan.stage_layers"}},
+          {divided_dimensions(plan) < 2, "at most one dimension is divided", {"plan.order"}},
+          {plan.tensor == 1 && plan.sequence_parallel, "tensor: 1 divides no sequence", {"plan.sequence_parallel"}},
+          {!train.model.has_experts(), "the model has no experts", {"plan.expert_tensor"}},
+          {servers_update(plan), "the servers hold what the optimizer needs", {"workload.train.master_weights"}},
+          {!servers_update(plan) &&
+               bytes_per_element(storage_precision(train.precision)) == bytes_per_element(Precision::fp32),
+           "the weights are in fp32 themselves",
+           {"workload.train.master_weights"}},
+          {train.recompute == Recompute::none, "nothing is recomputed", {"workload.train.recompute_early_stop"}}};
+}
+
+std::vector<Row> rows_of(const Scenario& scenario) {
+  if (std::holds_alternative<CollectiveWorkload>(scenario.workload)) return rows_of_collective();
+  const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
+  if (train == nullptr) return {};
+  std::vector<Row> rows = rows_of_replicas(scenario.plan);
+  std::ranges::move(rows_of_model(scenario, *train), std::back_inserter(rows));
+  std::ranges::move(rows_of_code(scenario, *train), std::back_inserter(rows));
+  return rows;
+}
+
+}  // namespace
+
+std::vector<std::string> unheeded_keys(const Scenario& scenario) {
+  std::vector<std::string> sentences;
+  for (const Row& row : rows_of(scenario)) {
+    for (const char* key : row.keys) {
+      if (row.unheeded && states(scenario, key)) {
+        sentences.push_back(fmt::format("{} changes nothing: {}", key, row.why));
+      }
+    }
+  }
+  return sentences;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,110 @@
+#include "model/scenario/model/attention_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <variant>
+
+#include "model/base/words.hpp"
+#include "model/cost/attention.hpp"
+#include "model/scenario/model/lengths_reader.hpp"
+
+namespace foretrain {
+namespace {
+
+constexpr IntegerRange attention_size{1, 1'000'000'000};
+
+void check_kind(const MappingReader& keys, std::string_view key, bool means_something, std::string_view kind) {
+  if (keys.has(key) && !means_something) {
+    keys.fail(key, fmt::format("only {} attention has this", kind), fmt::format("attention: {}", kind));
+  }
+}
+
+// Lengths of the two sequences, or of many packed ones.
+void read_lengths(const MappingReader& keys, Attention& work) {
+  const auto lengths = keys.find("lengths");
+  if (!lengths) {
+    work.query_length = keys["sequence"].integer(attention_size);
+    work.key_length = keys.integer_or("key_sequence", work.query_length, attention_size);
+    return;
+  }
+  for (const char* key : {"sequence", "key_sequence"}) {
+    if (keys.has(key)) keys.fail(key, "the packed lengths say it already", "either this key or lengths");
+  }
+  const std::vector<std::int64_t> list = read_sequence_lengths(*lengths);
+  if (work.batch > attention_size.maximum / static_cast<std::int64_t>(list.size())) {
+    keys.fail("batch", "too many sequences", fmt::format("at most {} in all", attention_size.maximum));
+  }
+  work.packing = pack(list, work.causal, work.window);
+  work.query_length = work.key_length = work.packing->tokens;
+}
+
+void check_density(const MappingReader& keys, const Attention& work) {
+  if (work.density > 1.0) keys.fail("density", "more than all blocks", "a share above 0 and up to 1, as 0.25");
+}
+
+}  // namespace
+
+Operator read_attention(const Field& field) {
+  const MappingReader keys = field.mapping(keys::attention);
+  Attention work;
+  keys.fill(work);
+  work.kv_heads = keys.integer_or("kv_heads", work.heads, attention_size);
+  check_density(keys, work);
+  read_lengths(keys, work);
+  const bool standard = work.kind == AttentionKind::standard;
+  check_kind(keys, "dropout", standard, "standard");
+  check_kind(keys, "fused_softmax", standard, "standard");
+  check_kind(keys, "splits", work.kind == AttentionKind::flash_1, "flash_1");
+  check_kind(keys, "native", work.kind == AttentionKind::flash, "flash");
+  if (work.heads % work.kv_heads != 0) {
+    keys.fail("kv_heads", fmt::format("{} heads cannot share {} evenly", work.heads, work.kv_heads),
+              fmt::format("a divisor of {}", work.heads));
+  }
+  if (work.window > 0 && work.key_length < work.query_length) {
+    keys.fail("window", fmt::format("{} queries outnumber the {} keys", work.query_length, work.key_length),
+              "no window, or at least as many keys");
+  }
+  // Unfused attention launches two products and a softmax, going back four products and a softmax; a mask and dropout
+  // are kernels of their own.
+  int kernels = 1;
+  if (standard) {
+    kernels = (work.backward ? 5 : 3) + (work.dropout ? 1 : 0);
+    if (!work.backward && work.masked() && !work.fused_softmax) ++kernels;
+  }
+  const std::string length =
+      work.packing ? fmt::format("{} packed sequences", work.packing->sequences) : fmt::format("{}", work.query_length);
+  return {fmt::format("attention {}x{}x{}x{}", work.batch, work.heads, length, work.head_dim), work,
+          keys.choice_or("precision", Precision::fp32), kernels};
+}
+
+void check_attention(const Operator& op, const Gpu& gpu, const Field& field) {
+  const auto* work = std::get_if<Attention>(&op.work);
+  if (work == nullptr) return;
+  const auto unsupported = unsupported_attention(*work, op.precision, gpu);
+  if (!unsupported) return;
+  const YamlEntry* kind = field.node().find("attention");
+  if (kind == nullptr) field.fail(unsupported->wrong, unsupported->right);
+  Field(kind->value, join_path(field.path(), "attention")).fail(unsupported->wrong, unsupported->right);
+}
+
+void check_attention(const ModelConfig& model, AttentionKind kind, Precision precision, const Gpu& gpu,
+                     const Field& field) {
+  if (const YamlEntry* stated = field.node().find("attention");
+      stated != nullptr && std::holds_alternative<NetworkConfig>(model.shape)) {
+    Field(stated->value, join_path(field.path(), "attention"))
+        .fail(fmt::format("{} is a network of layers without attention", model.name),
+              "a transformer, or leave the key out");
+  }
+  const auto check = [&](const TransformerConfig& shape) {
+    // Attention computes in bf16 where the rest is fp8.
+    check_attention({"", Attention{.head_dim = shape.head_dim, .kind = kind}, storage_precision(precision), 1}, gpu,
+                    field);
+  };
+  if (const auto* transformer = std::get_if<TransformerConfig>(&model.shape)) check(*transformer);
+  if (const auto* whole = std::get_if<VisionLanguageConfig>(&model.shape)) {
+    check(whole->vision);
+    check(whole->language);
+  }
+}
+
+}  // namespace foretrain

@@ -1,0 +1,185 @@
+#include "model/scenario/model/hugging_face_fields.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "model/scenario/yaml_reader.hpp"
+
+namespace foretrain {
+
+namespace {
+
+std::optional<Field> field_of(const YamlNode& config, std::string_view key) {
+  const YamlEntry* entry = config.find(key);
+  if (entry == nullptr || entry->value.is_null()) return std::nullopt;
+  return Field(entry->value, std::string(key));
+}
+
+std::int64_t integer_of(const YamlNode& config, std::string_view key, std::int64_t fallback) {
+  const auto field = field_of(config, key);
+  return field ? field->integer({0, 1'000'000'000}) : fallback;
+}
+
+/// Every how many layers `layer_types` has full attention; 0 where none has, 1 where all have.
+std::int64_t period_of(const Field& types) {
+  const std::vector<Field> list = types.list();
+  std::vector<bool> full;
+  for (const Field& type : list) {
+    if (type.text() != "full_attention" && type.text() != "sliding_attention") {
+      type.fail(fmt::format("layers of \"{}\" are not modelled", type.text()), "full_attention or sliding_attention");
+    }
+    full.push_back(type.text() == "full_attention");
+  }
+  const auto first = std::ranges::find(full, true);
+  if (first == full.end()) return 0;
+  const auto period = static_cast<std::size_t>(first - full.begin()) + 1;
+  for (std::size_t i = 0; i < full.size(); ++i) {
+    if (full[i] != ((i + 1) % period == 0)) {
+      types.fail("full attention at no fixed distance", "every n-th layer; or write family and shapes yourself");
+    }
+  }
+  return static_cast<std::int64_t>(period);
+}
+
+/// Of types whose layers alternate where the file does not list them: Gemma 2 (configuration_gemma2.py), Gemma 3
+/// (sliding_window_pattern, 6), gpt-oss (configuration_gpt_oss.py).
+std::int64_t usual_period(const YamlNode& config, std::string_view type) {
+  if (type == "gemma2" || type == "gpt_oss") return 2;
+  if (type == "gemma3_text") return integer_of(config, "sliding_window_pattern", 6);
+  return 0;
+}
+
+void add_window(const YamlNode& config, std::string_view type, std::vector<DerivedKey>& keys) {
+  const auto window = field_of(config, "sliding_window");
+  if (!window || (window->is_scalar() && window->text() == "false")) return;
+  const bool asks = type.starts_with("qwen");  // these state a window and whether it is used
+  const auto used = field_of(config, "use_sliding_window");
+  if (used ? !used->flag() : asks) return;
+  if (const auto full_below = field_of(config, "max_window_layers");
+      full_below && asks && full_below->integer({0}) > 0) {
+    full_below->fail("a window in the upper layers alone", "0; or write family and shapes yourself");
+  }
+  const auto types = field_of(config, "layer_types");
+  const std::int64_t period = types ? period_of(*types) : usual_period(config, type);
+  if (period == 1) return;
+  keys.push_back({"window", std::to_string(window->integer({1, 1'000'000'000}))});
+  if (period > 1) keys.push_back({"full_attention_every", std::to_string(period)});
+}
+
+/// Shared experts whose width is stated rather than their number: so many of the routed ones' width.
+void add_shared_experts(const YamlNode& config, std::vector<DerivedKey>& keys) {
+  for (const char* name : {"shared_expert_intermediate_size", "moe_shared_expert_intermediate_size"}) {
+    const auto shared = field_of(config, name);
+    const std::int64_t routed = integer_of(config, "moe_intermediate_size", 0);
+    if (!shared || routed == 0) continue;
+    const std::int64_t width = shared->integer({0, 1'000'000'000});
+    if (width % routed != 0) shared->fail(fmt::format("{} is no multiple of {}", width, routed), "a multiple");
+    keys.push_back({"shared_experts", std::to_string(width / routed)});
+  }
+}
+
+/// Fields whose usual value alone is understood.
+struct UsualRow {
+  std::string_view field, value;
+};
+constexpr std::array<UsualRow, 8> usual_rows = {{{"moe_layer_freq", "1"},
+                                                 {"decoder_sparse_step", "1"},
+                                                 {"is_encoder_decoder", "false"},
+                                                 {"num_channels", "3"},
+                                                 {"use_mamba_kernels", "true"},
+                                                 {"moe_latent_size", "0"},
+                                                 {"num_kv_shared_layers", "0"},
+                                                 {"hidden_size_per_layer_input", "0"}}};
+
+/// Named like shapes, without cost; or read with others by derived_keys().
+constexpr std::array<std::string_view, 36> harmless = {"ep_size",
+                                                       "pretraining_tp",
+                                                       "type_vocab_size",
+                                                       "pooler_fc_size",
+                                                       "pooler_num_attention_heads",
+                                                       "pooler_num_fc_layers",
+                                                       "pooler_size_per_head",
+                                                       "quantization_config",
+                                                       "rotary_dim",
+                                                       "encoder_stride",
+                                                       "num_labels",
+                                                       "max_window_layers",
+                                                       "layer_types",
+                                                       "sliding_window_pattern",
+                                                       "moe_intermediate_size",
+                                                       "shared_expert_intermediate_size",
+                                                       "moe_shared_expert_intermediate_size",
+                                                       "conv_kernel",
+                                                       "chunk_size",
+                                                       "mamba_num_groups",
+                                                       "time_step_rank",
+                                                       "qk_head_dim",
+                                                       "num_local_experts",
+                                                       "num_experts",
+                                                       "max_batch_size",
+                                                       "attn_config",
+                                                       "ffn_config",
+                                                       "init_config",
+                                                       "generation_config",
+                                                       "summary_hidden_size",
+                                                       "n_group",
+                                                       "topk_group",
+                                                       "residual_in_fp32",
+                                                       "no_rope_layers",
+                                                       "intermediate_size",
+                                                       "partial_rotary_dim"};
+
+/// Words with which fields end that state what is computed.
+constexpr std::array<std::string_view, 14> shape_endings = {"_size",    "_dim",   "_rank",     "_layers",  "_heads",
+                                                            "_experts", "_freq",  "_step",     "_pattern", "_types",
+                                                            "_config",  "_width", "_channels", "_kernel"};
+
+/// Absent in effect: nothing, zero, no.
+bool says_nothing(const YamlNode& value) {
+  if (value.is_null()) return true;
+  if (!value.is_scalar()) return value.items.empty() && value.entries.empty();
+  return value.scalar == "0" || value.scalar == "false" || value.scalar.empty();
+}
+
+}  // namespace
+
+std::vector<DerivedKey> derived_keys(const YamlNode& config, std::string_view type) {
+  std::vector<DerivedKey> keys;
+  add_window(config, type, keys);
+  add_shared_experts(config, keys);
+  if (type != "nemotron_h") return keys;
+  for (const auto& [theirs, ours] :
+       {std::pair("conv_kernel", "mamba_kernel"), std::pair("chunk_size", "mamba_chunk")}) {
+    if (const auto field = field_of(config, theirs)) keys.push_back({ours, field->text()});
+  }
+  return keys;
+}
+
+void check_hugging_face_fields(const YamlNode& config, std::span<const std::string_view> understood) {
+  for (const YamlEntry& entry : config.entries) {
+    const Field field(entry.value, entry.key);
+    const auto usual = std::ranges::find(usual_rows, entry.key, &UsualRow::field);
+    if (usual != usual_rows.end()) {
+      const bool fits = entry.value.is_null() || (field.is_scalar() && field.text() == usual->value);
+      if (!fits && !(says_nothing(entry.value) && usual->value != "1")) {
+        field.fail("this is not modelled", fmt::format("{}; or write family and shapes yourself", usual->value));
+      }
+      continue;
+    }
+    if (entry.key == "mlp_only_layers" && !says_nothing(entry.value)) {
+      field.fail("layers without experts among those with them", "none; or write family and shapes yourself");
+    }
+    const bool shape = std::ranges::any_of(
+        shape_endings, [&](std::string_view ending) { return std::string_view(entry.key).ends_with(ending); });
+    if (!shape || says_nothing(entry.value)) continue;
+    if (std::ranges::find(understood, entry.key) != understood.end()) continue;
+    if (std::ranges::find(harmless, entry.key) != harmless.end()) continue;
+    field.fail("a field that is not understood, and named like a shape",
+               "none such; or write family and shapes yourself, as scenarios/models do");
+  }
+}
+
+}  // namespace foretrain

@@ -1,0 +1,123 @@
+#include "model/scenario/plan/placement_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <variant>
+
+#include "model/base/number.hpp"
+#include "model/base/text.hpp"
+#include "model/base/words.hpp"
+
+namespace foretrain {
+
+namespace {
+
+int size_of(ParallelDimension dimension, const Plan& plan) {
+  switch (dimension) {
+    case ParallelDimension::tensor:
+      return plan.tensor;
+    case ParallelDimension::context:
+      return plan.context;
+    case ParallelDimension::expert:
+      return plan.expert;
+    case ParallelDimension::data:
+      return plan.data;
+    case ParallelDimension::pipeline:
+      return plan.pipeline;
+  }
+  return 1;
+}
+
+/// Nodes that the fabric keeps closest together; 0 where it knows no such neighbourhoods.
+int neighbourhood(const Cluster& cluster) {
+  const auto& shape = cluster.network.fabric.shape;
+  if (const auto* tree = std::get_if<FatTree>(&shape)) return tree->nodes_per_leaf;
+  if (const auto* dragonfly = std::get_if<Dragonfly>(&shape)) return dragonfly->nodes_per_router;
+  if (const auto* sites = std::get_if<Sites>(&shape)) return (cluster.nodes + sites->sites - 1) / sites->sites;
+  return 0;
+}
+
+std::vector<int> scattered_nodes(const Field& field, const Cluster& cluster) {
+  const int together = neighbourhood(cluster);
+  if (together == 0) {
+    field.fail("a fabric without leaves to scatter over",
+               "cluster.network.fabric: { kind: fat_tree, … }, or a list of nodes");
+  }
+  std::vector<int> nodes;
+  for (int place = 0; place < together; ++place) {
+    for (int node = place; node < cluster.nodes; node += together) nodes.push_back(node);
+  }
+  return nodes;
+}
+
+}  // namespace
+
+void read_order(const Field& field, Plan& plan) {
+  std::vector<ParallelDimension> order;
+  for (const std::string& word : split(field.text(), '-')) {
+    const auto dimension = value_of<ParallelDimension>(word);
+    if (!dimension) {
+      field.fail(fmt::format("unknown dimension \"{}\"", word),
+                 or_list({names_of<ParallelDimension>.begin(), names_of<ParallelDimension>.end()}) + ", joined by -");
+    }
+    if (std::ranges::find(order, *dimension) != order.end()) field.fail(word + " twice", "every dimension once");
+    order.push_back(*dimension);
+  }
+  for (const ParallelDimension dimension : plan.order) {
+    if (std::ranges::find(order, dimension) != order.end()) continue;
+    if (const int size = size_of(dimension, plan); size > 1) {
+      field.fail(fmt::format("without {}, which has {} ranks", name(dimension), size),
+                 fmt::format("for example {}-{}", field.text(), name(dimension)));
+    }
+    order.push_back(dimension);
+  }
+  std::ranges::copy(order, plan.order.begin());
+}
+
+void read_nodes(const Field& field, const Cluster& cluster, std::vector<int>& nodes, const std::vector<int>& taken) {
+  const std::string& text = field.text();
+  const std::size_t dots = text.find("..");
+  const auto node = [&](std::string_view part) {
+    const auto number = number_behind(trim(part), "");
+    if (!number) field.fail(fmt::format("\"{}\" is no node", text), "a number, or a range such as 0..7");
+    if (*number >= cluster.nodes) {
+      field.fail(fmt::format("node {} does not exist", *number), fmt::format("0 to {}", cluster.nodes - 1));
+    }
+    return *number;
+  };
+  const int first = node(std::string_view(text).substr(0, dots));
+  const int last = dots == std::string::npos ? first : node(std::string_view(text).substr(dots + 2));
+  if (last < first) field.fail("the range ends before it begins", fmt::format("{}..{}", last, first));
+  for (int next = first; next <= last; ++next) {
+    if (std::ranges::find(nodes, next) != nodes.end()) field.fail(fmt::format("node {} twice", next), "each node once");
+    if (std::ranges::find(taken, next) != taken.end()) {
+      field.fail(fmt::format("node {} is another job's", next), "nodes that no entry of jobs has");
+    }
+    nodes.push_back(next);
+  }
+}
+
+std::vector<int> read_placement(const std::optional<Field>& field, const Cluster& cluster, std::int64_t gpus,
+                                const std::vector<int>& taken) {
+  std::vector<int> nodes;
+  const std::string word = !field ? "packed" : field->is_scalar() ? field->text() : "";
+  if (word == "scattered") {
+    nodes = scattered_nodes(*field, cluster);
+  } else if (word == "packed") {
+    nodes.resize(at_index(cluster.nodes));
+    std::iota(nodes.begin(), nodes.end(), 0);
+  } else {
+    for (const Field& entry : field->list_or_one()) read_nodes(entry, cluster, nodes, taken);
+    if (nodes.empty()) field->fail("no nodes", "nodes in the order of ranks, for example [0..7, 12..15]");
+    return nodes;
+  }
+  std::erase_if(nodes, [&](int node) { return std::ranges::find(taken, node) != taken.end(); });
+  std::int64_t left = gpus;
+  const auto end = std::ranges::find_if(nodes, [&](int node) { return (left -= cluster.gpus_on(node)) <= 0; });
+  if (end != nodes.end()) nodes.erase(end + 1, nodes.end());
+  return nodes;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,220 @@
+#include "model/scenario/workload/data_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/workload/projector.hpp"
+#include "model/workload/transformer_parameters.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr double longest = 1e8;
+
+double read_length(const Field& field) {
+  const double length = field.number();
+  if (!(length >= 0.0) || length > longest) {
+    field.fail(fmt::format("{} is out of range", field.text()), fmt::format("a number from 0 to {:.0f}", longest));
+  }
+  return length;
+}
+
+/// "80 %" or 0.8.
+double read_length_spread(const Field& field) {
+  std::string text = field.text();
+  const bool percent = text.ends_with('%');
+  if (percent) text.erase(text.find_last_not_of("% ") + 1);
+  const YamlNode number = yaml_scalar(text, field.where());
+  const double share = Field(number, field.path()).number() * (percent ? 0.01 : 1.0);
+  constexpr double widest = 5.0;
+  if (!(share >= 0.0) || share > widest) {
+    field.fail(fmt::format("a spread of {}", field.text()), "0 to 500 % of the mean, such as 80 %");
+  }
+  return share;
+}
+
+LengthDistribution read_histogram(const MappingReader& keys) {
+  LengthDistribution lengths;
+  lengths.kind = LengthDistribution::Kind::histogram;
+  const std::vector<Field> values = keys["values"].list();
+  const std::vector<Field> weights = keys["weights"].list();
+  if (values.empty()) keys.fail("values", "an empty list", "at least one length");
+  if (values.size() != weights.size()) {
+    keys.fail("weights", fmt::format("{} weights for {} values", weights.size(), values.size()), "as many as values");
+  }
+  double total = 0.0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    lengths.histogram.push_back({read_length(values[i]), read_length(weights[i])});
+    total += lengths.histogram.back().weight;
+  }
+  if (!(total > 0.0)) keys.fail("weights", "all are zero", "at least one above zero");
+  return lengths;
+}
+
+LengthDistribution read_distribution(const Field& field) {
+  LengthDistribution lengths;
+  if (!field.is_mapping()) {
+    lengths.value = read_length(field);
+    return lengths;
+  }
+  const YamlEntry* word = field.node().find("distribution");
+  if (word == nullptr) {
+    throw ScenarioError(field.where(), join_path(field.path(), "distribution"), "this key is missing",
+                        "fixed, uniform, lognormal or histogram; or a plain number");
+  }
+  lengths.kind = Field(word->value, join_path(field.path(), "distribution")).choice<LengthDistribution::Kind>();
+  switch (lengths.kind) {
+    case LengthDistribution::Kind::fixed:
+      lengths.value = read_length(field.mapping(keys::distribution, keys::fixed)["value"]);
+      break;
+    case LengthDistribution::Kind::uniform: {
+      const MappingReader keys = field.mapping(keys::distribution, keys::uniform);
+      lengths.from = read_length(keys["from"]);
+      lengths.to = read_length(keys["to"]);
+      if (lengths.to < lengths.from) {
+        keys.fail("to", fmt::format("from {} to {}", lengths.from, lengths.to), "an end that is not before the start");
+      }
+      break;
+    }
+    case LengthDistribution::Kind::lognormal: {
+      const MappingReader keys = field.mapping(keys::distribution, keys::lognormal);
+      lengths.mean = read_length(keys["mean"]);
+      lengths.spread = read_length_spread(keys["spread"]);
+      break;
+    }
+    case LengthDistribution::Kind::histogram:
+      return read_histogram(field.mapping(keys::distribution, keys::histogram));
+  }
+  return lengths;
+}
+
+Batching read_batching(const Field& field, std::int64_t sequence) {
+  Batching batching;
+  if (!field.is_mapping()) {
+    batching.kind = field.choice<Batching::Kind>();
+    return batching;
+  }
+  const MappingReader keys = field.mapping(keys::batching);
+  keys.fill(batching);
+  if (batching.kind != Batching::Kind::bucketing && keys.has("buckets")) {
+    keys.fail("buckets", "buckets without bucketing", "kind: bucketing, or leave the key out");
+  }
+  if (batching.kind != Batching::Kind::packing && keys.has("length")) {
+    keys.fail("length", "a length without packing", "kind: packing, or leave the key out");
+  }
+  if (batching.length > 0 && batching.length < sequence) {
+    keys.fail("length", fmt::format("packed sequences of {} cannot hold a sample of {}", batching.length, sequence),
+              fmt::format("at least {}, or a shorter sequence of the model", sequence));
+  }
+  return batching;
+}
+
+const TransformerConfig* language_of(const ModelConfig& model) {
+  if (const auto* whole = std::get_if<VisionLanguageConfig>(&model.shape)) return &whole->language;
+  const auto* transformer = std::get_if<TransformerConfig>(&model.shape);
+  return transformer == nullptr || transformer->family == TransformerFamily::vit ? nullptr : transformer;
+}
+
+double mean_of(const LengthDistribution& lengths) { return moment(values_of(lengths), 1); }
+
+}  // namespace
+
+DataShape read_data(const Field& field, const ModelConfig& model) {
+  const TransformerConfig* language = language_of(model);
+  if (language == nullptr) field.fail(fmt::format("{} has no sequence", model.name), "leave the key out");
+  const auto* whole = std::get_if<VisionLanguageConfig>(&model.shape);
+  const MappingReader keys = field.mapping(keys::data);
+  DataShape data;
+  data.text = read_distribution(keys["text"]);
+  if (const auto batching = keys.find("batching")) data.batching = read_batching(*batching, language->sequence);
+  if (const auto images = keys.find("images")) {
+    if (whole == nullptr) images->fail(fmt::format("{} takes no images", model.name), "leave the key out");
+    data.images = read_distribution(*images);
+  }
+  double tokens = mean_of(data.text);
+  if (whole != nullptr) {
+    const double images = mean_of(data.images);
+    if (!(images > 0.0)) {
+      keys.fail("images", "no images", "at least some samples with an image, or the language model alone");
+    }
+    tokens += images * static_cast<double>(visual_tokens(*whole));
+  }
+  if (!(tokens > 0.0)) keys.fail("text", "empty samples", "a length above zero");
+  if (tokens > static_cast<double>(language->sequence)) {
+    keys.fail("text", fmt::format("samples of {:.0f} tokens on average for a model of {}", tokens, language->sequence),
+              "shorter text, fewer images, or a longer sequence of the model");
+  }
+  return data;
+}
+
+void read_freeze(const Field& field, const ModelConfig& model, TrainedParts& parts) {
+  const TransformerConfig* words_model = language_of(model);
+  if (words_model == nullptr) {
+    field.fail(fmt::format("the parts of {} cannot be told apart", model.name),
+               "a language model or a vision–language model, or leave the key out");
+  }
+  enum class Part { vision, projector, language, embedding, blocks, head };
+  const bool with_vision = std::holds_alternative<VisionLanguageConfig>(model.shape);
+  for (const Field& item : field.list_or_one()) {
+    const Part part = item.choice<Part>();
+    if (!with_vision && (part == Part::vision || part == Part::projector)) {
+      item.fail(fmt::format("{} has no {}", model.name, item.text()), "language, embedding, blocks or head");
+    }
+    parts.vision_frozen |= part == Part::vision;
+    parts.projector_frozen |= part == Part::projector;
+    parts.embedding_frozen |= part == Part::language || part == Part::embedding;
+    parts.blocks_frozen |= part == Part::language || part == Part::blocks;
+    parts.head_frozen |= part == Part::language || part == Part::head;
+  }
+  if (words_model->tied_embeddings && parts.embedding_frozen != parts.head_frozen) {
+    field.fail("the output layer is the table of words, and only one of them is frozen", "both embedding and head");
+  }
+}
+
+void read_lora(const Field& field, const ModelConfig& model, TrainedParts& parts) {
+  const TransformerConfig* language = language_of(model);
+  if (language == nullptr) {
+    field.fail(fmt::format("adapters are defined for language models, not for {}", model.name), "leave the key out");
+  }
+  const MappingReader keys = field.mapping(keys::lora);
+  // What NeMo's recipes for speed adapt (nemo/collections/llm/recipes/llama3_8b.py,
+  // finetune_performance_optimizations: target_modules = ['linear_qkv']).
+  const bool stated = keys.has("targets");
+  Lora lora{.rank = 16, .attention = false, .ffn = false, .qkv = !stated};
+  lora.rank = keys["rank"].integer({1, 1'000'000});
+  if (lora.rank > language->hidden) {
+    keys.fail("rank", fmt::format("rank {} in a model of width {}", lora.rank, language->hidden),
+              fmt::format("at most {}", language->hidden));
+  }
+  if (const auto targets = keys.find("targets")) {
+    enum class Target { attention, ffn, qkv };
+    for (const Field& item : targets->list_or_one()) {
+      const Target target = item.choice<Target>();
+      lora.attention |= target == Target::attention;
+      lora.ffn |= target == Target::ffn;
+      lora.qkv |= target == Target::qkv;
+    }
+    if (lora.qkv && lora.attention) targets->fail("qkv is a part of attention", "one of them");
+    if (!lora.attention && !lora.ffn && !lora.qkv)
+      targets->fail("an empty list", "attention, ffn, or both; qkv instead of attention");
+  }
+  if (lora.ffn && language->experts > 1) {
+    keys.fail("targets", "adapters beside the matrices of experts", "targets: [attention]");
+  }
+  parts.lora = lora;
+}
+
+void check_something_is_trained(const Field& train, const ModelConfig& model, const TrainedParts& parts) {
+  const bool with_vision = std::holds_alternative<VisionLanguageConfig>(model.shape);
+  const bool vision = with_vision && (!parts.vision_frozen || !parts.projector_frozen);
+  const bool language = parts.lora || !parts.embedding_frozen || !parts.blocks_frozen || !parts.head_frozen;
+  if (vision || language) return;
+  const YamlEntry* freeze = train.node().find("freeze");
+  Field(freeze->value, join_path(train.path(), "freeze"))
+      .fail("nothing is left to train", "fewer frozen parts, or lora: { rank: 16 }");
+}
+
+}  // namespace foretrain

@@ -1,0 +1,118 @@
+// `workload.operator` with `on: cpu`: walks over memory, and matrix products on the processor's cores.
+#include <fmt/format.h>
+
+#include "model/base/format.hpp"
+#include "model/base/text.hpp"
+#include "model/base/words.hpp"
+#include "model/scenario/workload/workload_reader.hpp"
+
+namespace foretrain {
+
+namespace {
+
+int read_threads(const MappingReader& keys, const Cpu& cpu) {
+  const int threads = keys.int_or("threads", 1);
+  if (threads > cpu.cores) {
+    keys.fail("threads", fmt::format("{} threads, but {} has {} cores", threads, cpu.name, cpu.cores),
+              fmt::format("at most {}", cpu.cores));
+  }
+  return threads;
+}
+
+/// { working_set, pattern (= sequential), access (= read), direction (= forward), element, stride (= 64 B),
+///   offset (= 0 B), burst (= 64 B), threads (= 1), passes (= 1), pages (= small), memory (= local) }
+HostWorkload read_memory_walk(const Field& field, const Cpu& cpu) {
+  const MappingReader keys = field.mapping(keys::memory_walk);
+  const MemoryHierarchy& memory = *cpu.hierarchy;
+  MemoryWalk walk;
+  keys.fill(walk);
+  walk.threads = read_threads(keys, cpu);
+  if (walk.working_set > cpu.memory) {
+    keys.fail("working_set", fmt::format("{} has {}", cpu.name, format_binary_bytes(cpu.memory)),
+              "a working set that fits");
+  }
+  if (walk.working_set < memory.line * static_cast<double>(walk.threads)) {
+    keys.fail("working_set", "less than a line for each thread", "at least 64 B a thread");
+  }
+  const bool ordered = walk.pattern == WalkPattern::sequential || walk.pattern == WalkPattern::strided;
+  if (!ordered && walk.direction != WalkDirection::forward) {
+    keys.fail("direction", "a random order has no direction", "pattern: sequential or strided");
+  }
+  if (keys.has("stride") && walk.pattern != WalkPattern::strided) {
+    keys.fail("stride", "only a strided walk has a stride", "pattern: strided");
+  }
+  if (keys.has("burst") && (walk.pattern != WalkPattern::random || walk.burst < memory.line)) {
+    keys.fail("burst", "bursts are whole lines at random places", "pattern: random and a burst of at least 64 B");
+  }
+  if (walk.pattern == WalkPattern::pointer_chase && walk.access != WalkAccess::read) {
+    keys.fail("access", "a pointer chase reads", "access: read");
+  }
+  if (walk.element > memory.line) keys.fail("element", "larger than a line", "at most 64 B");
+  if (walk.pattern == WalkPattern::strided && walk.stride > walk.working_set / walk.threads) {
+    keys.fail("stride", "longer than a thread's part of the working set", "a shorter stride");
+  }
+  if (walk.remote && (cpu.sockets < 2 || !(memory.remote_latency.value() > 0.0))) {
+    keys.fail("memory", fmt::format("{} describes no memory of another socket", cpu.name), "memory: local");
+  }
+  return {fmt::format("{} over {}", name(walk.pattern), format_binary_bytes(walk.working_set)), walk, 1};
+}
+
+/// { m, n, k, precision (= fp32), threads (= all cores) }
+HostWorkload read_cpu_matmul(const Field& field, const Cpu& cpu) {
+  const MappingReader keys = field.mapping(keys::cpu_matmul);
+  CpuMatmul work;
+  keys.fill(work);
+  work.threads = keys.has("threads") ? read_threads(keys, cpu) : cpu.cores;
+  return {fmt::format("matmul {}x{}x{} on {}", work.m, work.n, work.k, cpu.name), work, 1};
+}
+
+struct HostOperatorRow {
+  std::string_view kind;
+  HostWorkload (*read)(const Field&, const Cpu&);
+};
+constexpr HostOperatorRow rows[] = {{"memory_walk", read_memory_walk}, {"matmul", read_cpu_matmul}};
+
+}  // namespace
+
+const std::vector<std::string>& host_operator_kinds() {
+  static const std::vector<std::string> kinds = [] {
+    std::vector<std::string> words;
+    for (const HostOperatorRow& row : rows) words.emplace_back(row.kind);
+    return words;
+  }();
+  return kinds;
+}
+
+/// { working_set, pattern (= pointer_chase) }
+HostWorkload read_gpu_chase(const Field& field, const Gpu& gpu) {
+  const MappingReader keys = field.mapping(keys::gpu_chase);
+  const GpuChase walk{keys["working_set"].quantity<Bytes>()};
+  if (keys.choice_or("pattern", WalkPattern::pointer_chase) != WalkPattern::pointer_chase) {
+    keys.fail("pattern", "a GPU's memory is only followed pointer by pointer", "pattern: pointer_chase, or on: cpu");
+  }
+  if (walk.working_set <= gpu.l2_cache) {
+    keys.fail("working_set", fmt::format("the L2 of {} holds {}", gpu.name, format_binary_bytes(gpu.l2_cache)),
+              "more than that: memory is what is asked about");
+  }
+  if (walk.working_set > gpu.memory) {
+    keys.fail("working_set", fmt::format("{} has {}", gpu.name, format_binary_bytes(gpu.memory)), "one that fits");
+  }
+  return {fmt::format("pointer chase over {} of {}", format_binary_bytes(walk.working_set), gpu.name), walk, 1};
+}
+
+HostWorkload read_host_operator(const Field& kind, const Field& field, const Cpu& cpu) {
+  const HostOperatorRow* found = nullptr;
+  for (const HostOperatorRow& row : rows) {
+    if (row.kind == kind.text()) found = &row;
+  }
+  if (found == nullptr) {
+    kind.fail(fmt::format("no operator {} on a CPU", kind.text()), or_list(host_operator_kinds()));
+  }
+  if (!cpu.hierarchy) {
+    kind.fail(fmt::format("the memory hierarchy of {} is not described", cpu.name),
+              "a node whose cpu names its hierarchy (scenarios/hardware/processors.yaml)");
+  }
+  return found->read(field, cpu);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,97 @@
+#include "model/scenario/workload/loader_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "model/base/units.hpp"
+#include "model/scenario/hardware/storage_reader.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr std::array<std::string_view, 5> stage_keys = {"read", "decode", "preprocess", "augment", "collate"};
+
+Dataset read_dataset(const Field& field) {
+  const MappingReader keys = field.mapping(keys::dataset);
+  Dataset dataset;
+  keys.fill(dataset);
+  return dataset;
+}
+
+/// What only several keys together show to be wrong.
+void check_loader(const DataLoader& loader, const MappingReader& keys, const Storage& usual) {
+  const bool parts = std::ranges::any_of(stage_keys, [&](std::string_view key) { return keys.has(key); });
+  if (keys.has("per_sample")) {
+    for (const std::string_view key : stage_keys) {
+      if (keys.has(key)) keys.fail(key, "a part of per_sample, which is stated too", "the parts, or per_sample alone");
+    }
+    if (loader.dataset) keys.fail("dataset", "per_sample contains reading", "the parts, or per_sample alone");
+  } else if (!parts && !loader.dataset && !keys.has("transfer")) {
+    keys.fail("per_sample", "nothing says what loading costs",
+              "per_sample, or read, decode, preprocess, augment, collate, transfer, or a dataset");
+  }
+  if (loader.dataset && keys.has("read")) {
+    keys.fail("read", "the dataset's storage says how long reading takes", "read, or a dataset");
+  }
+  if (loader.dataset && !loader.storage && !usual.exists()) {
+    keys.fail("dataset", "the node has no storage", "storage: a name of scenarios/hardware/storage.yaml, or a mapping");
+  }
+  for (const char* key : {"storage", "epoch", "keep_decoded"}) {
+    if (keys.has(key) && !loader.dataset) keys.fail(key, "nothing is read from storage", "a dataset, or leave it out");
+  }
+  if (loader.keeps_decoded && !(loader.decoded > Bytes(0.0))) {
+    keys.fail("keep_decoded", "nothing says how large a decoded sample is", "decoded, for example decoded: 602 KB");
+  }
+  if (loader.non_blocking && !loader.pinned) {
+    keys.fail("non_blocking", "a copy from pageable memory blocks all the same", "pinned: true as well, or false");
+  }
+  if (loader.decodes_on_device != keys.has("device_decode")) {
+    keys.fail(loader.decodes_on_device ? "decode_on" : "device_decode",
+              loader.decodes_on_device ? "nothing says how long the device takes" : "decoding is done by the workers",
+              loader.decodes_on_device ? "device_decode, its time for a sample (or batch)" : "decode_on: gpu");
+  }
+}
+
+}  // namespace
+
+double read_spread(const Field& field) {
+  std::string text = field.text();
+  const bool percent = text.ends_with('%');
+  if (percent) text.erase(text.find_last_not_of("% ") + 1);
+  const double spread = field.parse([&](const std::string&) { return parse_number(text); }) * (percent ? 0.01 : 1.0);
+  if (spread >= 1.0) field.fail(fmt::format("a spread of {}", field.text()), "less than 100 % of the mean, as 5 %");
+  return spread;
+}
+
+DataLoader read_loader(const Field& field, const Storage& usual) {
+  const MappingReader keys = field.mapping(keys::loader);
+  DataLoader loader;
+  keys.fill(loader);
+  keys.fill(loader.stages);
+  if (const auto dataset = keys.find("dataset")) loader.dataset = read_dataset(*dataset);
+  if (const auto storage = keys.find("storage")) loader.storage = read_storage(*storage);
+  if (const auto spread = keys.find("spread")) loader.spread = read_spread(*spread);
+  check_loader(loader, keys, usual);
+  return loader;
+}
+
+LoaderWorkload read_loader_workload(const Field& field, const Storage& usual) {
+  LoaderWorkload workload;
+  YamlNode loader = field.node();
+  std::erase_if(loader.entries, [](const YamlEntry& entry) { return entry.key == "kind" || entry.key == "batch"; });
+  workload.loader = read_loader(Field(loader, field.path()), usual);
+  const YamlEntry* batch = field.node().find("batch");
+  if (batch == nullptr) {
+    throw ScenarioError(field.where(), join_path(field.path(), "batch"), "this key is missing",
+                        "the samples of one batch");
+  }
+  workload.batch =
+      static_cast<double>(Field(batch->value, join_path(field.path(), "batch")).integer({1, 1'000'000'000}));
+  return workload;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,132 @@
+#include <fmt/format.h>
+
+#include "model/base/text.hpp"
+#include "model/base/words.hpp"
+#include "model/scenario/model/attention_reader.hpp"
+#include "model/scenario/workload/streaming_operators.hpp"
+#include "model/scenario/workload/workload_reader.hpp"
+
+namespace foretrain {
+
+Precision read_precision(const MappingReader& keys) { return keys.choice_or("precision", Precision::fp32); }
+
+namespace {
+
+constexpr IntegerRange dimension{1, 1'000'000'000};
+
+std::int64_t read_size(const MappingReader& keys, std::string_view key) { return keys[key].integer(dimension); }
+
+/// { m, n, k, batch (= 1), accumulate (= false), accumulate_fp32 (= false), transpose_a (= false), transpose_b (=
+/// false), padded (= false), precision (= fp32) }: C[m,n] = A[m,k] · B[k,n], row by row; see Matmul
+Operator read_matmul(const Field& field) {
+  const MappingReader keys = field.mapping(keys::matmul);
+  Matmul work;
+  keys.fill(work);
+  return {fmt::format("matmul {}x{}x{}", work.m, work.n, work.k), work, read_precision(keys), 1};
+}
+
+/// { batch, channels, height, width, filters, kernel, stride (= 1), pad (= 0), groups (= 1), pass (= forward),
+/// precision }
+Operator read_convolution(const Field& field) {
+  const MappingReader keys = field.mapping(keys::convolution);
+  Convolution work;
+  work.n = read_size(keys, "batch");
+  work.c = read_size(keys, "channels");
+  work.h = read_size(keys, "height");
+  work.w = read_size(keys, "width");
+  work.k = read_size(keys, "filters");
+  work.groups = keys.integer_or("groups", 1, dimension);
+  work.stride = keys.integer_or("stride", 1, {1, 10'000});
+  work.pass = keys.choice_or("pass", ConvolutionPass::forward);
+  const auto pair = [](const Field& value, IntegerRange range) {
+    if (value.is_scalar()) return std::pair{value.integer(range), value.integer(range)};
+    const std::vector<Field> sides = value.list();
+    if (sides.size() != 2) value.fail(fmt::format("{} numbers", sides.size()), "one number, or [height, width]");
+    return std::pair{sides[0].integer(range), sides[1].integer(range)};
+  };
+  std::tie(work.r, work.s) = pair(keys["kernel"], {1, 10'000});
+  std::pair<std::int64_t, std::int64_t> pad{0, 0};
+  if (const auto value = keys.find("pad")) pad = pair(*value, {0, 10'000});
+  work.p = (work.h + 2 * pad.first - work.r) / work.stride + 1;
+  work.q = (work.w + 2 * pad.second - work.s) / work.stride + 1;
+  if (work.h + 2 * pad.first < work.r || work.w + 2 * pad.second < work.s) {
+    keys.fail("kernel", "larger than the padded input", "a kernel that fits");
+  }
+  if (work.c % work.groups != 0 || work.k % work.groups != 0) {
+    keys.fail("groups", fmt::format("{} does not divide {} channels and {} filters", work.groups, work.c, work.k),
+              "a common divisor of both");
+  }
+  return {
+      fmt::format("convolution {}x{}x{}x{}, {} filters {}x{}", work.n, work.c, work.h, work.w, work.k, work.r, work.s),
+      work, read_precision(keys), 1};
+}
+
+/// { elements, inputs (= 1), outputs (= 1), flops_per_element (= 1), precision }
+Operator read_streaming(const Field& field, StreamingKind kind, std::string_view word) {
+  const MappingReader keys = field.mapping(keys::elementwise);
+  const auto elements = static_cast<double>(keys["elements"].integer({1, 1'000'000'000'000}));
+  const Precision precision = read_precision(keys);
+  const Bytes operand = bytes_per_element(precision) * elements;
+  Streaming work;
+  work.kind = kind;
+  work.read = operand * static_cast<double>(keys.integer_or("inputs", 1, {0, 1000}));
+  work.written = operand * static_cast<double>(keys.integer_or("outputs", 1, {0, 1000}));
+  work.flops = Flops(elements * keys.number_or("flops_per_element", 1.0));
+  return {fmt::format("{} of {:g} elements", word, elements), work, precision, 1};
+}
+Operator read_elementwise(const Field& field) {
+  return read_streaming(field, StreamingKind::elementwise, "elementwise");
+}
+Operator read_reduction(const Field& field) { return read_streaming(field, StreamingKind::reduction, "reduction"); }
+
+/// { size }: within device memory, every byte read once and written once
+Operator read_copy(const Field& field) {
+  const MappingReader keys = field.mapping(keys::copy);
+  const Bytes size = keys["size"].quantity<Bytes>();
+  Streaming work;
+  work.read = size;
+  work.written = size;
+  return {"copy", work, Precision::fp32, 1};
+}
+
+struct OperatorRow {
+  std::string_view kind;
+  Operator (*read)(const Field&);
+};
+constexpr OperatorRow operator_rows[] = {{"matmul", read_matmul},
+                                         {"convolution", read_convolution},
+                                         {"attention", read_attention},
+                                         {"elementwise", read_elementwise},
+                                         {"reduction", read_reduction},
+                                         {"copy", read_copy},
+                                         {"batch_norm", read_batch_norm},
+                                         {"layer_norm", read_layer_norm},
+                                         {"softmax", read_softmax},
+                                         {"pooling", read_pooling},
+                                         {"embedding", read_embedding},
+                                         {"cross_entropy", read_cross_entropy},
+                                         {"optimizer", read_optimizer},
+                                         {"gradient_clipping", read_gradient_clipping},
+                                         {"memory_access", read_memory_access}};
+
+}  // namespace
+
+const std::vector<std::string>& operator_kinds() {
+  static const std::vector<std::string> kinds = [] {
+    std::vector<std::string> words;
+    for (const OperatorRow& row : operator_rows) words.emplace_back(row.kind);
+    return words;
+  }();
+  return kinds;
+}
+
+Operator read_operator(std::string_view kind, const Field& field) {
+  for (const OperatorRow& row : operator_rows) {
+    if (row.kind == kind) return row.read(field);
+  }
+  const auto nearest = nearest_word(kind, operator_kinds());
+  field.fail(fmt::format("unknown operator \"{}\"", kind),
+             nearest ? fmt::format("did you mean {}?", *nearest) : or_list(operator_kinds()));
+}
+
+}  // namespace foretrain

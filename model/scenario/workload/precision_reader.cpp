@@ -1,0 +1,119 @@
+#include "model/scenario/workload/precision_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "model/base/text.hpp"
+#include "model/base/words.hpp"
+
+namespace foretrain {
+
+namespace {
+
+std::int64_t layers_of(const ModelConfig& model) {
+  if (const auto* transformer = std::get_if<TransformerConfig>(&model.shape)) return transformer->layers;
+  if (const auto* whole = std::get_if<VisionLanguageConfig>(&model.shape)) return whole->language.layers;
+  return 0;
+}
+
+/// `{ scaling: block, first_bf16_layers: 1, last_bf16_layers: 1 }`
+void read_recipe(const Field& field, TrainWorkload& workload) {
+  const MappingReader keys = field.mapping(keys::recipe);
+  if (keys.has("scaling") && workload.precision != Precision::fp8) {
+    keys.fail("scaling", fmt::format("{} scales blocks and nothing else", name(workload.precision)),
+              "leave the key out, or fp8");
+  }
+  QuantisationRecipe& recipe = workload.recipe;
+  keys.fill(recipe);
+  const std::int64_t layers = layers_of(workload.model);
+  const std::int64_t kept = recipe.first_bf16_layers + recipe.last_bf16_layers;
+  if (kept > layers) {
+    keys.fail(keys.has("last_bf16_layers") ? "last_bf16_layers" : "first_bf16_layers",
+              fmt::format("{} layers in bf16, and the model has {}", kept, layers),
+              fmt::format("{} in all at most", layers));
+  }
+}
+
+/// Complains at the key below `field`, or at it where it is a format's name alone.
+[[noreturn]] void fail_at(const Field& field, std::string_view key, std::string got, std::string expected) {
+  const YamlEntry* entry = field.is_mapping() ? field.node().find(key) : nullptr;
+  if (entry == nullptr) field.fail(std::move(got), std::move(expected));
+  Field(entry->value, join_path(field.path(), key)).fail(std::move(got), std::move(expected));
+}
+
+std::string what_multiplies(const Gpu& gpu) {
+  const auto other = gpu.has_tensor_cores(Precision::mxfp8) ? Precision::mxfp8
+                     : gpu.has_tensor_cores(Precision::fp8) ? Precision::fp8
+                                                            : Precision::bf16;
+  return fmt::format("{}{}, or a GPU that has some (Blackwell)", name(other),
+                     other == Precision::fp8 ? " (with scaling: block in a training)" : "");
+}
+
+std::string no_units(const Gpu& gpu, Precision precision) {
+  return fmt::format("{} has no units for {}", gpu.name, name(precision));
+}
+
+}  // namespace
+
+void read_training_precision(const MappingReader& train, TrainWorkload& workload) {
+  const auto stated = train.find("precision");
+  std::optional<Field> word = stated;
+  std::vector<std::pair<Precision, Field>> recipes;
+  const auto add_recipes = [&](const MappingReader& keys) {
+    for (const std::string_view key : recipe_keys) {
+      if (const auto recipe = keys.find(key)) recipes.emplace_back(*value_of<Precision>(key), *recipe);
+    }
+  };
+  if (stated && stated->is_mapping()) {
+    // `preset` is what overrides make of a word when they state a key below it.
+    const MappingReader formats = stated->mapping(keys::precision);
+    word = formats.find("preset");
+    add_recipes(formats);
+  }
+  add_recipes(train);
+  if (recipes.size() > 1) recipes[1].second.fail("a second recipe", "one, as precision: { fp8: { scaling: block } }");
+  if (!recipes.empty()) workload.precision = recipes[0].first;
+  if (word) workload.precision = word->choice<Precision>(training_precisions);
+  if (recipes.empty()) return;
+  const auto& [format, recipe] = recipes[0];
+  if (format != workload.precision) {
+    recipe.fail(fmt::format("the recipe of {}, but the precision is {}", name(format), name(workload.precision)),
+                fmt::format("precision: {}, or leave the key out", name(format)));
+  }
+  read_recipe(recipe, workload);
+}
+
+void check_training_precision(const MappingReader& train, const TrainWorkload& workload, const Gpu& gpu) {
+  const auto stated = train.find("precision");
+  check_precision(workload.precision, workload.model, gpu, stated ? *stated : train.field());
+  if (workload.precision != Precision::fp8 || workload.recipe.scaling != Fp8Scaling::block) return;
+  if (gpu.has_tensor_cores(Precision::fp8)) return;
+  const Field recipe = stated && stated->is_mapping() ? stated->mapping(keys::precision)["fp8"] : train["fp8"];
+  fail_at(recipe, "scaling", no_units(gpu, Precision::fp8), "bf16, or a GPU that has some (Hopper)");
+}
+
+void check_precision(const Operator& op, const Gpu& gpu, const Field& field) {
+  if (!is_block_scaled(op.precision)) return;
+  if (!std::holds_alternative<Matmul>(op.work)) {
+    fail_at(field, "precision", fmt::format("only matrix products have operands in {}", name(op.precision)),
+            "bf16, or kind: matmul");
+  }
+  if (!gpu.has_tensor_cores(op.precision))
+    fail_at(field, "precision", no_units(gpu, op.precision), what_multiplies(gpu));
+}
+
+void check_precision(Precision precision, const ModelConfig& model, const Gpu& gpu, const Field& field) {
+  if (!is_block_scaled(precision)) return;
+  if (std::holds_alternative<NetworkConfig>(model.shape)) {
+    field.fail(fmt::format("only linear layers of transformers are cast to {}, and {} is a network of layers",
+                           name(precision), model.name),
+               "bf16, or a transformer");
+  }
+  if (!gpu.has_tensor_cores(precision)) field.fail(no_units(gpu, precision), what_multiplies(gpu));
+}
+
+}  // namespace foretrain

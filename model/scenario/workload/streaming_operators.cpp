@@ -1,0 +1,150 @@
+// Norms, softmax, pooling, look-ups and losses: passes over tensors, counted once per tensor that a kernel reads or
+// writes.
+#include "model/scenario/workload/streaming_operators.hpp"
+
+#include <fmt/format.h>
+
+#include "model/base/words.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr IntegerRange extent{1, 1'000'000'000};
+constexpr double fp32_size = 4.0;
+constexpr double index_size = 8.0;  // PyTorch's labels, token numbers and pooling indices
+
+/// `pass: forward | backward` (= forward).
+bool read_backward(const MappingReader& keys) { return keys.flag_or("pass", false, "forward", "backward"); }
+
+double read_extent(const MappingReader& keys, std::string_view key) {
+  return static_cast<double>(keys[key].integer(extent));
+}
+
+struct Passes {
+  double read = 0.0, written = 0.0;  ///< bytes
+  double flops = 0.0;
+};
+
+Operator streaming_operator(std::string name, StreamingKind kind, const Passes& passes, Precision precision,
+                            int kernels) {
+  return {std::move(name), Streaming{kind, Bytes(passes.read), Bytes(passes.written), Flops(passes.flops), false},
+          precision, kernels};
+}
+
+std::string_view suffix(bool backward) { return backward ? " gradient" : ""; }
+
+struct Rows {
+  double rows = 0.0, columns = 0.0;
+  Precision precision = Precision::fp32;
+  bool backward = false;
+  [[nodiscard]] double elements() const { return rows * columns; }
+  [[nodiscard]] double bytes() const { return elements() * bytes_per_element(precision).value(); }
+};
+
+Rows read_rows(const Field& field) {
+  const MappingReader keys = field.mapping(keys::rows);
+  return {read_extent(keys, "rows"), read_extent(keys, "columns"), read_precision(keys), read_backward(keys)};
+}
+
+}  // namespace
+
+/// { rows, columns, pass (= forward), precision (= fp32) }: over each row. Forward reads x and writes y and two
+/// statistics a row; backward reads x and dy and writes dx, then a second kernel reads both for the gradients of scale
+/// and shift.
+Operator read_layer_norm(const Field& field) {
+  const Rows shape = read_rows(field);
+  const double statistics = 2.0 * shape.rows * fp32_size, scale = 2.0 * shape.columns * fp32_size;
+  const Passes forward{shape.bytes() + scale, shape.bytes() + statistics, 8.0 * shape.elements()};
+  const Passes backward{4.0 * shape.bytes() + 2.0 * statistics + scale, shape.bytes() + scale, 14.0 * shape.elements()};
+  return streaming_operator(fmt::format("layer norm{} {}x{}", suffix(shape.backward), shape.rows, shape.columns),
+                            StreamingKind::reduction, shape.backward ? backward : forward, shape.precision,
+                            shape.backward ? 2 : 1);
+}
+
+/// { rows, columns, pass (= forward), precision (= fp32) }: over each row. Forward reads x and writes y; backward reads
+/// y and dy and writes dx.
+Operator read_softmax(const Field& field) {
+  const Rows shape = read_rows(field);
+  const Passes forward{shape.bytes(), shape.bytes(), 5.0 * shape.elements()};
+  const Passes backward{2.0 * shape.bytes(), shape.bytes(), 4.0 * shape.elements()};
+  return streaming_operator(fmt::format("softmax{} {}x{}", suffix(shape.backward), shape.rows, shape.columns),
+                            StreamingKind::reduction, shape.backward ? backward : forward, shape.precision, 1);
+}
+
+/// { batch, channels, height, width, pass (= forward), precision (= fp32) }: in training. Forward reads x for mean and
+/// variance and again to normalise it; backward reads x and dy for the sums over the batch and again for dx.
+Operator read_batch_norm(const Field& field) {
+  const MappingReader keys = field.mapping(keys::batch_norm);
+  const double channels = read_extent(keys, "channels");
+  const double elements =
+      read_extent(keys, "batch") * channels * read_extent(keys, "height") * read_extent(keys, "width");
+  const Precision precision = read_precision(keys);
+  const double bytes = elements * bytes_per_element(precision).value(), per_channel = 2.0 * channels * fp32_size;
+  const bool backward = read_backward(keys);
+  const Passes passes = backward ? Passes{4.0 * bytes + 2.0 * per_channel, bytes + per_channel, 9.0 * elements}
+                                 : Passes{2.0 * bytes + 2.0 * per_channel, bytes + 2.0 * per_channel, 5.0 * elements};
+  return streaming_operator(fmt::format("batch norm{} of {:g} elements", suffix(backward), elements),
+                            StreamingKind::reduction, passes, precision, 1);
+}
+
+/// { batch, channels, height, width, kernel, stride (= kernel), pad (= 0), function (= max), pass (= forward),
+/// precision
+/// (= fp32) }: max | average. Max pooling writes where each maximum was, and its gradient reads that.
+Operator read_pooling(const Field& field) {
+  const MappingReader keys = field.mapping(keys::pooling);
+  const std::int64_t kernel = keys["kernel"].integer({1, 10'000});
+  const std::int64_t stride = keys.integer_or("stride", kernel, {1, 10'000});
+  const std::int64_t pad = keys.integer_or("pad", 0, {0, 10'000});
+  const std::int64_t height = keys["height"].integer(extent), width = keys["width"].integer(extent);
+  if (kernel > height + 2 * pad || kernel > width + 2 * pad) {
+    keys.fail("kernel", "larger than the padded input", "a kernel that fits");
+  }
+  const double maps = read_extent(keys, "batch") * read_extent(keys, "channels");
+  const double in = maps * static_cast<double>(height * width);
+  const std::int64_t rows = (height + 2 * pad - kernel) / stride + 1;
+  const std::int64_t columns = (width + 2 * pad - kernel) / stride + 1;
+  const double out = maps * static_cast<double>(rows * columns);
+  const bool maximum = keys.flag_or("function", true, "average", "max");
+  const bool backward = read_backward(keys);
+  const Precision precision = read_precision(keys);
+  const double element = bytes_per_element(precision).value(), indices = maximum ? out * index_size : 0.0;
+  const double flops = out * static_cast<double>(kernel * kernel);
+  const Passes passes = backward ? Passes{out * element + indices, in * element, flops}
+                                 : Passes{in * element, out * element + indices, flops};
+  return streaming_operator(
+      fmt::format("{} pooling{} of {:g} elements", maximum ? "max" : "average", suffix(backward), in),
+      StreamingKind::reduction, passes, precision, 1);
+}
+
+/// { tokens, width, vocabulary, pass (= forward), precision (= fp32) }: forward gathers a row of the table for each
+/// token. Backward fills a gradient as large as the table with zeros and adds each token's row to it.
+Operator read_embedding(const Field& field) {
+  const MappingReader keys = field.mapping(keys::embedding);
+  const double tokens = read_extent(keys, "tokens"), width = read_extent(keys, "width");
+  const double vocabulary = read_extent(keys, "vocabulary");
+  const Precision precision = read_precision(keys);
+  const double element = bytes_per_element(precision).value();
+  const double rows = tokens * width * element, numbers = tokens * index_size;
+  const bool backward = read_backward(keys);
+  const Passes passes = backward ? Passes{2.0 * rows + numbers, rows + vocabulary * width * element, tokens * width}
+                                 : Passes{rows + numbers, rows, 0.0};
+  return streaming_operator(fmt::format("embedding{} of {:g} tokens", suffix(backward), tokens), StreamingKind::gather,
+                            passes, precision, backward ? 2 : 1);
+}
+
+/// { rows, columns, pass (= forward), precision (= fp32) }: softmax over each row's logits and the loss of its label.
+/// Forward reads the logits and writes fp32 log-probabilities; backward reads these twice and writes the gradient in
+/// fp32 and, where logits are shorter, in their own format.
+Operator read_cross_entropy(const Field& field) {
+  const Rows shape = read_rows(field);
+  const double probabilities = shape.elements() * fp32_size, labels = shape.rows * index_size;
+  const int casts = shape.precision == Precision::fp32 ? 0 : 1;
+  const Passes forward{shape.bytes() + labels, probabilities, 5.0 * shape.elements()};
+  const Passes backward{2.0 * probabilities + labels, probabilities + casts * shape.bytes(), 4.0 * shape.elements()};
+  return streaming_operator(fmt::format("cross-entropy{} {}x{}", suffix(shape.backward), shape.rows, shape.columns),
+                            StreamingKind::reduction, shape.backward ? backward : forward, shape.precision,
+                            (shape.backward ? 3 : 2) + casts);
+}
+
+}  // namespace foretrain

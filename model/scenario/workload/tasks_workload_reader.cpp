@@ -1,0 +1,258 @@
+// workload.tasks: a list of { id, on, run, after (= nothing), enqueued_by (= nobody) } and of loops.
+//   on:   gpu<i>, gpu<i>:stream<n>, gpu<i>:h2d, gpu<i>:d2h, gpu<i>:p2p, cpu, cpu<s>, disk
+//   run:  { matmul: { … }, repeat: 50 } (and the other operators), { copy: { from: gpu0, to: cpu, size: 1 GB, pinned:
+//         true } }, { page_lock: { size: 64 MB } } (allocating page-locked host memory), { sleep: 2 ms }, synchronize,
+//         { forward: { model: mlp-d2l, batch: 1, precision: fp32, execution (= plan.execution) } } and the same with
+//         forward_backward, { item: { from: gpu0 } } (one number, waited for), { print: { from: gpu0, size: 4 MB } }
+//   after: an id or a list of ids, of tasks further up
+//   enqueued_by: cpu or cpu<s>, for what runs on a GPU: a host thread launches it; calls of models need one (= cpu)
+//   { loop: 10, tasks: [ … ] } runs its tasks in turn, ten times
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/base/text.hpp"
+#include "model/base/words.hpp"
+#include "model/scenario/model/attention_reader.hpp"
+#include "model/scenario/model/model_reader.hpp"
+#include "model/scenario/workload/precision_reader.hpp"
+#include "model/scenario/workload/workload_reader.hpp"
+
+namespace foretrain {
+
+namespace {
+
+using Action = HostWork::Action;
+
+// What a computer with some gigabytes of memory executes in a minute.
+constexpr double most_repetitions = 2e7;
+
+/// "gpu3", "cpu", "cpu1" or "disk". Throws ScenarioError for others and for those that the cluster does not have.
+void check_place(const std::string& place, const Field& field, const Cluster& cluster) {
+  if (place == "cpu" || place == "disk") return;
+  if (const auto gpu = number_behind(place, "gpu")) {
+    if (*gpu < cluster.gpus()) return;
+    field.fail(fmt::format("{} does not exist", place), fmt::format("gpu0 to gpu{}", cluster.gpus() - 1));
+  }
+  if (const auto socket = number_behind(place, "cpu")) {
+    if (*socket < cluster.node.cpu.sockets) return;
+    field.fail(fmt::format("{} does not exist", place), fmt::format("cpu0 to cpu{}", cluster.node.cpu.sockets - 1));
+  }
+  field.fail(fmt::format("unknown place \"{}\"", place), "gpu<number>, cpu, cpu<socket> or disk");
+}
+
+std::string read_resource(const Field& field, const Cluster& cluster) {
+  const std::string& text = field.text();
+  const std::size_t colon = text.find(':');
+  check_place(text.substr(0, colon), field, cluster);
+  if (colon == std::string::npos) return text;
+  const std::string queue = text.substr(colon + 1);
+  const bool known = queue == "h2d" || queue == "d2h" || queue == "p2p" || number_behind(queue, "stream").has_value();
+  if (!known || !text.starts_with("gpu")) {
+    field.fail(fmt::format("unknown queue \"{}\"", queue), "gpu0:stream1, gpu0:h2d, gpu0:d2h or gpu0:p2p");
+  }
+  return text;
+}
+
+TaskWork read_copy_task(const Field& field, const Cluster& cluster, const std::string& /*on*/) {
+  const MappingReader keys = field.mapping(keys::copy_task);
+  CopyWork copy{keys["from"].text(), keys["to"].text()};
+  check_place(copy.from, keys["from"], cluster);
+  check_place(copy.to, keys["to"], cluster);
+  if (copy.from == copy.to) {
+    keys.fail("to", fmt::format("from {} to {}", copy.from, copy.to),
+              "another place; within one memory elementwise, which reads and writes");
+  }
+  copy.size = keys["size"].quantity<Bytes>(Zero::allowed);
+  copy.pinned = keys.flag_or("pinned", true);
+  return copy;
+}
+
+/// From a GPU to pageable memory of the host thread.
+CopyWork read_fetch(const MappingReader& keys, const Cluster& cluster, const std::string& on) {
+  const std::string from = read_resource(keys["from"], cluster);
+  if (!from.starts_with("gpu")) {
+    keys.fail("from", fmt::format("{} is no GPU", from), "gpu0, or one of its streams: gpu0:stream1");
+  }
+  return {from, on, Bytes(8.0), false};
+}
+
+TaskWork read_item(const Field& field, const Cluster& cluster, const std::string& on) {
+  return FetchedResult{read_fetch(field.mapping(keys::item), cluster, on), {Action::wait}};
+}
+
+TaskWork read_print(const Field& field, const Cluster& cluster, const std::string& on) {
+  const MappingReader keys = field.mapping(keys::print);
+  FetchedResult result{read_fetch(keys, cluster, on), {Action::format}};
+  result.copy.size = result.then.size = keys["size"].quantity<Bytes>(Zero::allowed);
+  return result;
+}
+
+TaskWork read_page_lock(const Field& field, const Cluster& /*cluster*/, const std::string& /*on*/) {
+  return HostWork{Action::page_lock, {}, field.mapping(keys::sized)["size"].quantity<Bytes>(Zero::allowed)};
+}
+
+TaskWork read_sleep(const Field& field, const Cluster& /*cluster*/, const std::string& /*on*/) {
+  return HostWork{Action::sleep, field.quantity<Seconds>(Zero::allowed)};
+}
+
+template <bool backward>
+TaskWork read_call(const Field& field, const Cluster& cluster, const std::string& /*on*/) {
+  const MappingReader keys = field.mapping(keys::call);
+  ModelCall call;
+  call.model = read_model(keys["model"]);
+  call.batch = keys.integer_or("batch", 1, {1, 1'000'000'000});
+  call.precision = keys.choice_or("precision", Precision::fp32, training_precisions);
+  const bool flash = cluster.node.gpu.compute_capability >= 7.5;  // as for workload.train
+  call.attention = keys.choice_or("attention", flash ? AttentionKind::flash : AttentionKind::standard);
+  check_attention(call.model, call.attention, call.precision, cluster.node.gpu, field);
+  check_precision(call.precision, call.model, cluster.node.gpu, keys.find("precision").value_or(field));
+  call.backward = backward;
+  if (const auto execution = keys.find("execution")) call.execution = execution->choice<ExecutionMode>();
+  return call;
+}
+
+/// What `run:` may name beside operators.
+struct TaskRow {
+  std::string_view word;
+  TaskWork (*read)(const Field& field, const Cluster& cluster, const std::string& on);
+};
+constexpr TaskRow task_rows[] = {
+    {"copy", read_copy_task},      {"page_lock", read_page_lock},         {"sleep", read_sleep},
+    {"forward", read_call<false>}, {"forward_backward", read_call<true>}, {"item", read_item},
+    {"print", read_print}};
+
+TaskWork read_work(const std::string& word, const Field& field, const Cluster& cluster, const std::string& on) {
+  for (const TaskRow& row : task_rows) {
+    if (row.word == word) return row.read(field, cluster, on);
+  }
+  const Operator op = read_operator(word, field);
+  check_attention(op, cluster.node.gpu, field);
+  check_precision(op, cluster.node.gpu, field);
+  return op;
+}
+
+void read_run(const Field& field, const Cluster& cluster, ScenarioTask& task) {
+  if (field.is_scalar() && field.text() == "synchronize") {
+    task.work = HostWork{Action::synchronize};
+    return;
+  }
+  const MappingReader run = field.mapping(keys::run);
+  const std::size_t works = field.node().entries.size() - (run.has("repeat") ? 1 : 0);
+  if (works != 1) field.fail(fmt::format("{} pieces of work in one task", works), "one: { matmul: { … }, repeat: 50 }");
+  task.repeat = run.int_or("repeat", 1, {1, 10'000'000});
+  for (const YamlEntry& entry : field.node().entries) {
+    if (entry.key == "repeat") continue;
+    task.work = read_work(entry.key, Field(entry.value, join_path(field.path(), entry.key)), cluster, task.on);
+  }
+}
+
+/// Copy engines execute no kernels.
+void refuse_copy_queue(const MappingReader& keys, const std::string& place) {
+  const std::size_t colon = place.find(':');
+  if (colon == std::string::npos || place.substr(colon + 1).starts_with("stream")) return;
+  keys.fail("on", fmt::format("{} is a queue of copies", place),
+            fmt::format("{0}, or one of its streams: {0}:stream1", place.substr(0, colon)));
+}
+
+/// Who launches the task, and whether what it does has its place where it runs.
+void read_launching(const MappingReader& keys, const Cluster& cluster, ScenarioTask& task) {
+  if (std::holds_alternative<FetchedResult>(task.work) && !task.on.starts_with("cpu")) {
+    keys.fail("on", fmt::format("{} waits for nobody", task.on), "the host thread that wants the result: on: cpu");
+  }
+  const bool calls = std::holds_alternative<ModelCall>(task.work);
+  const bool computes = calls || std::holds_alternative<Operator>(task.work);
+  if (calls && !task.on.starts_with("gpu")) {
+    keys.fail("on", fmt::format("a model is called on a GPU, not on {}", task.on), "on: gpu0");
+  }
+  if (computes) refuse_copy_queue(keys, task.on);
+  if (calls) task.enqueued_by = "cpu";
+  const auto thread = keys.find("enqueued_by");
+  if (!thread) return;
+  if (!task.on.starts_with("gpu") || (!computes && !std::holds_alternative<CopyWork>(task.work))) {
+    thread->fail("only operators, copies and calls of models on a GPU are launched by a host thread", "no enqueued_by");
+  }
+  task.enqueued_by = thread->text();
+  check_place(task.enqueued_by, *thread, cluster);
+  if (!task.enqueued_by.starts_with("cpu")) thread->fail(fmt::format("{} is no host", task.enqueued_by), "cpu or cpu0");
+}
+
+class TasksReader {
+ public:
+  explicit TasksReader(const Cluster& cluster) : cluster_(cluster) {}
+
+  void read(const Field& list, int loop) {
+    for (const Field& entry : list.list()) {
+      if (entry.is_mapping() && entry.node().find("loop") != nullptr) {
+        read_loop(entry, loop);
+      } else {
+        read_task(entry, loop);
+      }
+    }
+  }
+
+  TasksWorkload take() && { return std::move(result_); }
+
+ private:
+  [[nodiscard]] bool is_known(const std::string& id) const {
+    return std::ranges::any_of(result_.tasks, [&](const ScenarioTask& other) { return other.id == id; });
+  }
+
+  void read_loop(const Field& field, int loop) {
+    if (loop >= 0) field.fail("a loop inside a loop", "one loop after the other");
+    const MappingReader keys = field.mapping(keys::loop);
+    result_.loops.push_back(static_cast<int>(keys["loop"].integer({1, 10'000'000})));
+    const std::size_t before = result_.tasks.size();
+    read(keys["tasks"], static_cast<int>(result_.loops.size()) - 1);
+    if (result_.tasks.size() == before) keys.fail("tasks", "no tasks", "at least one: { id: a, on: gpu0, run: { … } }");
+  }
+
+  void read_task(const Field& field, int loop) {
+    const MappingReader keys = field.mapping(keys::task);
+    ScenarioTask task;
+    task.where = field.where();
+    task.loop = loop;
+    task.id = keys["id"].text();
+    if (is_known(task.id)) keys.fail("id", fmt::format("a second task \"{}\"", task.id), "a name of its own");
+    task.on = read_resource(keys["on"], cluster_);
+    read_run(keys["run"], cluster_, task);
+    read_launching(keys, cluster_, task);
+    if (const auto after = keys.find("after")) read_after(*after, task);
+    repetitions_ += static_cast<double>(task.repeat) *
+                    (loop < 0 ? 1.0 : static_cast<double>(result_.loops[static_cast<std::size_t>(loop)]));
+    if (repetitions_ > most_repetitions) {
+      keys.fail("run", fmt::format("{:.0f} repetitions in all", repetitions_),
+                fmt::format("at most {:.0f}", most_repetitions));
+    }
+    result_.tasks.push_back(std::move(task));
+  }
+
+  void read_after(const Field& after, ScenarioTask& task) const {
+    for (const Field& id : after.list_or_one()) {
+      if (!is_known(id.text())) {
+        std::vector<std::string> ids;
+        for (const ScenarioTask& other : result_.tasks) ids.push_back(other.id);
+        const auto nearest = nearest_word(id.text(), ids);
+        id.fail(fmt::format("no task \"{}\" above this one", id.text()),
+                nearest ? fmt::format("did you mean {}?", *nearest) : "the id of a task further up");
+      }
+      task.after.push_back(id.text());
+    }
+  }
+
+  const Cluster& cluster_;
+  TasksWorkload result_;
+  double repetitions_ = 0.0;
+};
+
+}  // namespace
+
+TasksWorkload read_tasks(const Field& field, const Cluster& cluster) {
+  TasksReader reader(cluster);
+  reader.read(field, -1);
+  TasksWorkload result = std::move(reader).take();
+  if (result.tasks.empty()) field.fail("no tasks", "at least one: { id: a, on: gpu0, run: { … } }");
+  return result;
+}
+
+}  // namespace foretrain

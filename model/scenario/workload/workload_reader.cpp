@@ -1,0 +1,216 @@
+#include "model/scenario/workload/workload_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "model/base/text.hpp"
+#include "model/base/words.hpp"
+#include "model/scenario/hardware/failures_reader.hpp"
+#include "model/scenario/hardware/storage_reader.hpp"
+#include "model/scenario/model/attention_reader.hpp"
+#include "model/scenario/model/model_reader.hpp"
+#include "model/scenario/workload/checkpoint_reader.hpp"
+#include "model/scenario/workload/data_reader.hpp"
+#include "model/scenario/workload/loader_reader.hpp"
+#include "model/scenario/workload/precision_reader.hpp"
+#include "model/workload/vision_language.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr IntegerRange batch_range{1, 1'000'000'000};
+
+/// Length of training in samples; tokens count for models with a sequence.
+double read_training_samples(const Field& field, const TrainWorkload& train) {
+  const TrainingLength length = field.parse([](const std::string& text) { return parse_training_length(text); });
+  if (length.unit == TrainingLength::Unit::samples) return length.count;
+  const ModelConfig& model = train.model;
+  const auto* whole = std::get_if<VisionLanguageConfig>(&model.shape);
+  if (train.data || whole != nullptr) {
+    return length.count / samples_of(train.data ? *train.data : usual_data(*whole), model).tokens();
+  }
+  const auto* transformer = std::get_if<TransformerConfig>(&model.shape);
+  if (transformer == nullptr || transformer->family == TransformerFamily::vit) {
+    field.fail(fmt::format("{} has images, not tokens", model.name), "a number of images");
+  }
+  return length.count / static_cast<double>(transformer->sequence);
+}
+
+/// One GPU of every kind in the cluster.
+std::vector<const Gpu*> gpus_in(const Cluster& cluster) {
+  std::vector<const Gpu*> gpus;
+  for (const NodeGroup& group : cluster.groups) gpus.push_back(&group.node.gpu);
+  if (gpus.empty()) gpus.push_back(&cluster.node.gpu);
+  return gpus;
+}
+
+/// FlashAttention needs the asynchronous copies and shared memory of Turing (v1) or Ampere (v2) and later.
+AttentionKind usual_attention(const Cluster& cluster) {
+  const bool old = std::ranges::any_of(gpus_in(cluster), [](const Gpu* gpu) { return gpu->compute_capability < 7.5; });
+  return old ? AttentionKind::standard : AttentionKind::flash;
+}
+
+/// For the whole cluster or for each GPU. What a table of cases or the command line states replaces the other key of
+/// the scenario's file.
+void read_global_batch(const MappingReader& train, TrainWorkload& workload, ReadWorkload& result) {
+  auto whole = train.find("global_batch"), per_gpu = train.find("global_batch_per_gpu");
+  if (whole && per_gpu) {
+    const auto stated_later = [&](const Field& key) { return key.where().file != train.field().where().file; };
+    if (stated_later(*whole) == stated_later(*per_gpu)) {
+      per_gpu->fail("global_batch says it already", "either this key or global_batch");
+    }
+    (stated_later(*whole) ? per_gpu : whole).reset();
+  }
+  result.states_global_batch = whole.has_value();
+  if (whole) workload.global_batch = whole->integer(batch_range);
+  if (per_gpu) result.global_batch_per_gpu = per_gpu->number(Zero::refused);
+}
+
+TrainerCode read_trainer_code(const MappingReader& train, const ModelConfig& model, const Cluster& cluster) {
+  for (const char* key :
+       {"kernels", "joined_projections", "native_attention", "context_pieces", "narrow_gathers", "keep_gathered"}) {
+    if (!train.has(key) || !std::holds_alternative<NetworkConfig>(model.shape)) continue;
+    train.fail(key, fmt::format("{} is a network of layers, each with its own kernels", model.name),
+               "a transformer, or leave the key out");
+  }
+  TrainerCode code;
+  code.kernels = usual_kernels(cluster.node.gpu.processor.has_value());
+  train.fill(code);
+  return code;
+}
+
+void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result) {
+  const MappingReader train = field.mapping(keys::train);
+  TrainWorkload workload;
+  workload.model = read_model(train["model"]);
+  workload.attention = usual_attention(cluster);
+  train.fill(workload);
+  read_global_batch(train, workload, result);
+  read_training_precision(train, workload);
+  workload.code = read_trainer_code(train, workload.model, cluster);
+  for (const Gpu* gpu : gpus_in(cluster)) {
+    check_training_precision(train, workload, *gpu);
+    check_attention(workload.model, workload.attention, workload.precision, *gpu, field);
+  }
+  if (const auto data = train.find("data")) workload.data = read_data(*data, workload.model);
+  if (const auto freeze = train.find("freeze")) read_freeze(*freeze, workload.model, workload.parts);
+  if (const auto lora = train.find("lora")) read_lora(*lora, workload.model, workload.parts);
+  check_something_is_trained(field, workload.model, workload.parts);
+  if (const auto samples = train.find("samples")) {
+    workload.training_samples = read_training_samples(*samples, workload);
+  }
+  if (const auto spread = train.find("compute_spread")) workload.compute_spread = read_spread(*spread);
+  if (const auto loader = train.find("loader")) workload.loader = read_loader(*loader, cluster.node.storage);
+  if (const auto checkpoint = train.find("checkpoint")) {
+    workload.checkpoint = read_checkpoint(*checkpoint, cluster.node.storage);
+  }
+  const auto recovery = train.find("recovery");
+  if (cluster.failures) workload.recovery = read_recovery(recovery, cluster);
+  if (recovery && !cluster.failures)
+    recovery->fail("nothing fails", "cluster.failures beside it: llama3-h100, for example");
+  result.workload = std::move(workload);
+}
+
+void read_collective(const Field& field, const Cluster& cluster, ReadWorkload& result) {
+  const MappingReader keys = field.mapping(keys::collective);
+  CollectiveWorkload workload;
+  workload.operation = keys["operation"].choice<CollectiveOperation>();
+  workload.size = keys["size"].quantity<Bytes>(Zero::allowed);
+  workload.ranks = keys.int_or("ranks", cluster.gpus());
+  if (workload.ranks > cluster.gpus()) {
+    keys.fail("ranks", fmt::format("{} ranks on {} GPUs", workload.ranks, cluster.gpus()),
+              fmt::format("at most {}", cluster.gpus()));
+  }
+  workload.groups = keys.int_or("groups", 1);
+  if (workload.ranks % workload.groups != 0) {
+    keys.fail("groups", fmt::format("{} ranks cannot be divided into {} groups", workload.ranks, workload.groups),
+              fmt::format("a divisor of {}", workload.ranks));
+  }
+  workload.layout = keys.choice_or("layout", RankGrouping::blocked);
+  if (const auto algorithm = keys.find("algorithm")) result.algorithm = algorithm->choice<SyncAlgorithm>();
+  if (const auto levels = keys.find("levels")) result.levels = read_levels(*levels);
+  if (const auto servers = keys.find("servers")) result.servers = static_cast<int>(servers->integer({1, 100'000}));
+  if (const auto placement = keys.find("placement")) result.placement = placement->choice<ServerPlacement>();
+  result.workload = workload;
+}
+
+/// Where an operator runs: `on: cpu` or `on: gpu`; what only processors have goes there by itself.
+bool runs_on_cpu(const Field& field, const std::string& kind) {
+  const YamlEntry* on = field.node().find("on");
+  if (on != nullptr) return Field(on->value, join_path(field.path(), "on")).flag("gpu", "cpu");
+  const auto& of_gpu = operator_kinds();
+  const auto& of_cpu = host_operator_kinds();
+  return std::find(of_gpu.begin(), of_gpu.end(), kind) == of_gpu.end() &&
+         std::find(of_cpu.begin(), of_cpu.end(), kind) != of_cpu.end();
+}
+
+void read_operator_workload(const Field& field, const Cluster& cluster, ReadWorkload& result) {
+  if (!field.is_mapping()) field.fail("no mapping", "{ kind: matmul, m: 4096, n: 4096, k: 4096, precision: bf16 }");
+  YamlNode shape = field.node();
+  std::erase_if(shape.entries, [](const YamlEntry& entry) {
+    return entry.key == "kind" || entry.key == "repeat" || entry.key == "on";
+  });
+  const YamlEntry* kind = field.node().find("kind");
+  if (kind == nullptr) {
+    throw ScenarioError(field.where(), join_path(field.path(), "kind"), "this key is missing",
+                        or_list(operator_kinds()));
+  }
+  const Field kind_field(kind->value, join_path(field.path(), "kind"));
+  if (is_storage_kind(kind_field.text())) {
+    result.workload = read_storage_workload(field, cluster.node.storage);
+    return;
+  }
+  if (kind_field.text() == "data_loader") {
+    result.workload = read_loader_workload(field, cluster.node.storage);
+    return;
+  }
+  int repeat = 1;
+  if (const YamlEntry* times = field.node().find("repeat")) {
+    repeat = static_cast<int>(Field(times->value, join_path(field.path(), "repeat")).integer({1, 1'000'000}));
+  }
+  const bool on_cpu = runs_on_cpu(field, kind_field.text());
+  if (on_cpu || kind_field.text() == "memory_walk") {
+    const Field rest(shape, field.path());
+    HostWorkload workload =
+        on_cpu ? read_host_operator(kind_field, rest, cluster.node.cpu) : read_gpu_chase(rest, cluster.node.gpu);
+    workload.repeat = repeat;
+    result.workload = std::move(workload);
+    return;
+  }
+  const auto& kinds = operator_kinds();
+  if (std::find(kinds.begin(), kinds.end(), kind_field.text()) == kinds.end()) {
+    read_operator(kind_field.text(), kind_field);  // complains at the kind
+  }
+  OperatorWorkload workload{read_operator(kind_field.text(), Field(shape, field.path())), repeat};
+  check_attention(workload.op, cluster.node.gpu, Field(shape, field.path()));
+  check_precision(workload.op, cluster.node.gpu, Field(shape, field.path()));
+  result.workload = std::move(workload);
+}
+
+}  // namespace
+
+std::vector<int> read_levels(const Field& field) {
+  std::vector<int> levels;
+  for (const Field& level : field.list_or_one()) levels.push_back(static_cast<int>(level.integer({1, 1'000'000})));
+  if (levels.empty()) field.fail("an empty list", "group sizes from the inside out, for example [4, 2]");
+  return levels;
+}
+
+ReadWorkload read_workload(const Field& field, const Cluster& cluster) {
+  const MappingReader workload = field.mapping(keys::workload);
+  if (field.node().entries.size() != 1) {
+    field.fail(fmt::format("{} kinds of workload", field.node().entries.size()),
+               "exactly one of train, collective, operator or tasks");
+  }
+  ReadWorkload result;
+  if (const auto train = workload.find("train")) read_train(*train, cluster, result);
+  if (const auto collective = workload.find("collective")) read_collective(*collective, cluster, result);
+  if (const auto op = workload.find("operator")) read_operator_workload(*op, cluster, result);
+  if (const auto tasks = workload.find("tasks")) result.workload = read_tasks(*tasks, cluster);
+  return result;
+}
+
+}  // namespace foretrain

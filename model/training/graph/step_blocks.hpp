@@ -1,0 +1,52 @@
+// The blocks of a step's graph: what its tasks refer to, each once. Which blocks there are, and which tasks, depends on
+// the step's shape alone; how long they take does not.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/training/step/step.hpp"
+
+namespace foretrain {
+
+struct StepBlocks {
+  /// A stretch: one block, or a block for each piece.
+  struct Work {
+    BlockId whole = -1;
+    std::vector<BlockId> cut;
+    const std::vector<Piece>* pieces = nullptr;
+  };
+  struct Bucket {
+    Work backward;
+    std::vector<BlockId> stages;  ///< kernels before each transfer; −1 where there are none
+    BlockId after = -1;
+  };
+  struct Chunk {
+    PerPass<Work> passes;
+    std::vector<Bucket> buckets;
+    std::vector<Work> gathered;  ///< parts of the first forward pass, where they wait for weights
+    std::vector<Work> unit_forward, unit_backward;
+  };
+
+  explicit StepBlocks(const Step& step);
+
+  std::vector<Block> blocks;
+  std::size_t passes = 0;                       ///< the first so many are those of `chunks`
+  std::vector<std::vector<Chunk>> chunks;       ///< by lane
+  std::vector<std::vector<BlockId>> transfers;  ///< by part
+  std::vector<BlockId> optimizers;              ///< by lane
+  BlockId pass_done = -1, gradient_norm = -1, slowest_replica = -1, checkpoint = -1;
+
+ private:
+  BlockId add(const char* name, Seconds duration, Category category, RecipePointer recipe = nullptr);
+  void add_kernels(const Step::Chunk& chunk, Chunk& added);
+  Work add_work(const char* name, const Stretch& stretch);
+  Chunk add_chunk(const Step::Chunk& chunk, bool split, bool gather_overlap);
+};
+
+/// All that decides which blocks and tasks the step's graph has, and in which order: two steps of the same shape differ
+/// in durations, names, recipes and the data of transfers, and in nothing else.
+std::vector<std::int64_t> shape_of(const Step& step);
+
+}  // namespace foretrain

@@ -1,0 +1,367 @@
+#include "model/training/graph/step_graph.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "model/base/error.hpp"
+#include "model/base/hash.hpp"
+#include "model/base/session.hpp"
+#include "model/training/graph/step_graph_builder.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// Whether synchronising the lane's gradients takes kernels beside transfers.
+bool has_kernels(const Step::Lane& lane) {
+  for (const Step::Chunk& chunk : lane.chunks) {
+    for (const GradientBucket& bucket : chunk.buckets) {
+      if (bucket.after > Seconds(0.0)) return true;
+      for (const GradientBucket::Stage& stage : bucket.stages) {
+        if (stage.kernels > Seconds(0.0)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+StepGraphBuilder::StepGraphBuilder(const Step& step, const StepBlocks& blocks)
+    : step_(step),
+      blocks_(blocks),
+      stages_(step.stage_count()),
+      placement_(step.placement()),
+      previous_pass_(step.lanes.size(), -1),
+      forward_(step.lanes.size(), std::vector<TaskId>(at(placement_.chunks(), 0), -1)),
+      input_(forward_),
+      gradient_input_(forward_),
+      awaited_(step.lanes.size()),
+      gradient_tasks_(step.lanes.size()),
+      last_gradients_(step.lanes.size(), {-1, -1}),
+      gradients_begun_(at_index(stages_)),
+      weights_awaited_(at_index(stages_), std::vector<bool>(at_index(placement_.chunks()))),
+      gathered_(at_index(stages_ * placement_.chunks())) {
+  result_.last_backward.resize(step.lanes.size(), -1);
+  for (std::size_t lane = 0; lane < step.lanes.size(); ++lane) {
+    while (std::cmp_less_equal(first_lane_.size(), step.lanes[lane].stage)) {
+      first_lane_.push_back(static_cast<int>(lane));
+    }
+  }
+  first_lane_.push_back(static_cast<int>(step.lanes.size()));
+  numbers_.resize(blocks.blocks.size(), -1);
+  for (std::size_t i = 0; i < blocks.passes; ++i) number_of(static_cast<BlockId>(i));
+  add_streams();
+}
+
+void StepGraphBuilder::add_streams() {
+  using Kind = Resource::Kind;
+  for (std::size_t i = 0; i < step_.lanes.size(); ++i) {
+    const Step::Lane& lane = step_.lanes[i];
+    std::string name = "stage " + std::to_string(lane.stage);
+    if (lanes_in(lane.stage) > 1) name += ", rank " + std::to_string(lane.first_rank);
+    const int number = static_cast<int>(i);
+    const auto stream = [&](const char* what, Kind kind) { return builder_.add_resource({name + what, kind, number}); };
+    streams_.push_back({stream(" compute", Kind::device_stream), stream(" gradients", Kind::communication_stream),
+                        stream(" to next", Kind::communication_stream),
+                        stream(" to previous", Kind::communication_stream)});
+    result_.compute.push_back(streams_.back().compute);
+    if (has_kernels(lane)) streams_.back().gradient_kernels = stream(" gradient kernels", Kind::device_stream);
+  }
+}
+
+/// The graph's blocks stand for those of any step of this shape.
+BlockId StepGraphBuilder::number_of(BlockId block) {
+  BlockId& number = numbers_[at_index(block)];
+  if (number < 0) {
+    number = builder_.add_block({});
+    used_.push_back(block);
+  }
+  return number;
+}
+
+TaskId StepGraphBuilder::add(BlockId block, ResourceId resource, std::vector<TaskId> after, int micro_batch) {
+  std::erase(after, -1);
+  return builder_.add_task({number_of(block), resource, micro_batch}, after);
+}
+
+bool StepGraphBuilder::is_cut(int stage) const {
+  using Cut = Step::Lane::Cut;
+  const Cut cut = step_.lanes[at_index(first_lane(stage))].cut;
+  if (cut != Cut::ends) return cut == Cut::all;
+  return gradients_begun_[at_index(stage)] || awaits_weights(stage);
+}
+
+/// A stretch of work on every lane of the stage; where it is cut, with the collectives inside its layers.
+StepGraphBuilder::PerLane StepGraphBuilder::add_work(int stage, const PipelinePass& pass, AfterPerLane after,
+                                                     const WorkOf& work_of) {
+  const std::size_t lanes = lanes_in(stage);
+  const auto work = [&](std::size_t i) -> const Work& { return work_of(blocks_.chunks[lane_in(stage, i)]); };
+  const auto compute = [&](std::size_t i) { return streams_[lane_in(stage, i)].compute; };
+  PerLane done(lanes, -1);
+  if (!is_cut(stage) || work(0).cut.empty()) {
+    for (std::size_t i = 0; i < lanes; ++i) {
+      const bool skips = pass.micro_batch < step_.lanes[lane_in(stage, i)].skipped;
+      done[i] = add(skips ? blocks_.pass_done : work(i).whole, compute(i), std::move(after[i]), pass.micro_batch);
+    }
+    return done;
+  }
+  for (std::size_t k = 0; k < work(0).cut.size(); ++k) {
+    AfterPerLane worked(lanes);
+    for (std::size_t i = 0; i < lanes; ++i) {
+      const bool skips = pass.micro_batch < step_.lanes[lane_in(stage, i)].skipped;
+      worked[i] = {add(skips ? blocks_.pass_done : work(i).cut[k], compute(i), after[i], pass.micro_batch)};
+    }
+    const Piece& piece = (*work(0).pieces)[k];
+    AfterPerLane moved = piece.beside ? after : worked;
+    for (const int transfer : piece.transfers) {
+      const PerLane tasks = add_transfer(stage, transfer, Traffic::inside_layers, moved, pass.micro_batch);
+      for (std::size_t i = 0; i < lanes; ++i) moved[i] = {tasks[i]};
+    }
+    after = std::move(moved);
+    for (std::size_t i = 0; piece.beside && i < lanes; ++i) after[i].push_back(worked[i].front());
+  }
+  for (std::size_t i = 0; i < lanes; ++i) {
+    done[i] = after[i].size() == 1 ? after[i].front() : meet(compute(i), std::move(after[i]), pass.micro_batch);
+  }
+  return done;
+}
+
+/// The end of a pass, where its streams wait for each other.
+TaskId StepGraphBuilder::meet(ResourceId resource, std::vector<TaskId> ends, int micro_batch) {
+  return add(blocks_.pass_done, resource, std::move(ends), micro_batch);
+}
+
+/// A backward pass whose gradients are synchronised bucket by bucket, beside it or after it. The last one of a step
+/// ends when its own work is done; the optimizer waits for the gradients. An earlier one waits for them itself.
+StepGraphBuilder::PerLane StepGraphBuilder::add_synchronised_backward(int stage, const PipelinePass& pass,
+                                                                      AfterPerLane after) {
+  const std::size_t buckets = chunk_of(stage, pass.chunk).buckets.size();
+  PerLane done;
+  if (step_.overlap) {
+    for (std::size_t b = 0; b < buckets; ++b) {
+      done = add_work(stage, pass, std::move(after), [&](const auto& chunks) -> const Work& {
+        return chunks[at_index(pass.chunk)].buckets[b].backward;
+      });
+      after.clear();
+      for (const TaskId task : done) after.push_back({task});
+      add_bucket(stage, pass.chunk, b, done);
+    }
+  } else {
+    done = add_work(stage, pass, std::move(after),
+                    [&](const auto& chunks) -> const Work& { return chunks[at_index(pass.chunk)].passes[pass.kind]; });
+    for (std::size_t b = 0; b < buckets; ++b) add_bucket(stage, pass.chunk, b, done);
+  }
+  if (is_last(stage, pass)) return done;
+  for (std::size_t i = 0; i < done.size(); ++i) {
+    const std::size_t lane = lane_in(stage, i);
+    std::vector<TaskId> ends = std::exchange(gradient_tasks_[lane], {});
+    ends.push_back(done[i]);
+    done[i] = meet(streams_[lane].compute, std::move(ends), pass.micro_batch);
+  }
+  return done;
+}
+
+/// Lanes that do a pass together begin it when all of them can.
+void StepGraphBuilder::wait_for_companions(int stage, AfterPerLane& after) const {
+  const AfterPerLane own = after;
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    for (const int other : step_.lanes[lane_in(stage, i)].companions) {
+      if (std::cmp_equal(other, lane_in(stage, i))) continue;
+      const std::vector<TaskId>& others = own[at_index(other - first_lane(stage))];
+      after[i].insert(after[i].end(), others.begin(), others.end());
+      after[i].push_back(previous_pass_[at_index(other)]);
+    }
+  }
+}
+
+/// What the pass waits for beside its place in the order; false where that is not there yet.
+bool StepGraphBuilder::add_inputs(int stage, const PipelinePass& pass, AfterPerLane& after) const {
+  if (pass.kind == PassKind::weights) return true;  // behind the other part on the same stream
+  const auto from = pass.backward() ? placement_.next(stage, pass.chunk) : placement_.previous(stage, pass.chunk);
+  const std::size_t number = at(pass.chunk, pass.micro_batch);
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    const std::size_t lane = lane_in(stage, i);
+    if (pass.backward() && forward_[lane][number] >= 0) after[i].push_back(forward_[lane][number]);
+    if (!from) continue;
+    const TaskId arrival = (pass.backward() ? gradient_input_ : input_)[lane][number];
+    if (arrival < 0) return false;
+    after[i].push_back(arrival);
+  }
+  return true;
+}
+
+bool StepGraphBuilder::advance(int stage, std::span<const PipelinePass> passes) {
+  AfterPerLane after(lanes_in(stage));
+  for (const PipelinePass& pass : passes) {
+    if (!add_inputs(stage, pass, after)) return false;
+  }
+  wait_for_messages(stage, after);
+  wait_for_companions(stage, after);
+
+  const PipelinePass& pass = passes.front();
+  const Step::Chunk& chunk = chunk_of(stage, pass.chunk);
+  const bool last = is_last(stage, pass);
+  if (last) gradients_begun_[at_index(stage)] = true;
+  if (!chunk.units.empty() || is_cut(stage)) {  // a pass may end with a collective, which its stream knows nothing of
+    for (std::size_t i = 0; i < after.size(); ++i) after[i].push_back(previous_pass_[lane_in(stage, i)]);
+  }
+  PerLane done;
+  if (!chunk.units.empty()) {
+    done = add_sharded(stage, pass, after);
+  } else if (!pass.backward() && weights_awaited_[at_index(stage)][at_index(pass.chunk)]) {
+    done = add_first_forward(stage, pass, std::move(after));
+    weights_awaited_[at_index(stage)][at_index(pass.chunk)] = false;
+  } else if (pass.makes_weight_gradients() && (last ? step_.overlap : step_.every_micro_batch)) {
+    done = add_synchronised_backward(stage, pass, std::move(after));
+  } else {
+    done = add_work(stage, pass, std::move(after),
+                    [&](const auto& chunks) -> const Work& { return chunks[at_index(pass.chunk)].passes[pass.kind]; });
+  }
+  for (std::size_t i = 0; i < done.size(); ++i) {
+    const std::size_t lane = lane_in(stage, i);
+    previous_pass_[lane] = done[i];
+    for (const PipelinePass& ended : passes) {
+      if (ended.backward()) {
+        result_.last_backward[lane] = done[i];
+      } else {
+        forward_[lane][at(ended.chunk, ended.micro_batch)] = done[i];
+      }
+    }
+  }
+  for (const PipelinePass& ended : passes) send(stage, ended, done);
+  return true;
+}
+
+/// Copies of the GPUs' state to their hosts, from the step's beginning; −1 where it has none.
+TaskId StepGraphBuilder::add_checkpoint() {
+  if (!step_.checkpoint) return -1;
+  const ResourceId engine = builder_.add_resource({"checkpoint", Resource::Kind::copy_engine, 0});
+  return add(blocks_.checkpoint, engine, {});
+}
+
+void StepGraphBuilder::note_arrivals() {
+  std::set<BlockId> arrivals;
+  const auto note = [&](int transfer) {
+    if (transfer < 0) return;
+    for (const BlockId block : blocks_.transfers[at_index(transfer)]) {
+      if (numbers_[at_index(block)] >= 0) arrivals.insert(numbers_[at_index(block)]);
+    }
+  };
+  std::ranges::for_each(step_.activations, note);
+  std::ranges::for_each(step_.activation_gradients, note);
+  for (std::size_t lane = 0; step_.gather_overlap && lane < step_.lanes.size(); ++lane) {
+    for (const Step::Chunk& chunk : step_.lanes[lane].chunks) {
+      for (const WeightGather& gather : chunk.gathers) std::ranges::for_each(gather.transfers, note);
+    }
+  }
+  result_.arrivals.assign(arrivals.begin(), arrivals.end());
+}
+
+StepTasks StepGraphBuilder::run() && {
+  const TaskId checkpoint = add_checkpoint();
+  std::vector<std::vector<PipelinePass>> order;
+  std::size_t left = 0;
+  for (int s = 0; s < stages_; ++s) {
+    order.push_back(step_.order_of(s));
+    last_gradients_of_.push_back(last_gradients(order.back(), placement_.chunks()));
+    left += order.back().size();
+  }
+  if (step_.gather_overlap) gather_before_passes(order);
+  std::vector<std::size_t> position(order.size(), 0);
+  while (left > 0) {
+    const std::size_t left_before = left;
+    for (std::size_t s = 0; s < order.size(); ++s) {
+      while (position[s] < order[s].size()) {
+        const std::size_t together = order[s][position[s]].kind == PassKind::paired ? 2 : 1;
+        if (!advance(static_cast<int>(s), std::span(order[s]).subspan(position[s], together))) break;
+        position[s] += together;
+        left -= together;
+      }
+    }
+    if (left == left_before) throw InternalError("the stages' orders of passes wait for each other");
+  }
+
+  std::vector<TaskId> all_done;
+  for (int s = 0; s < stages_; ++s) {
+    PerLane last(result_.last_backward.begin() + first_lane(s), result_.last_backward.begin() + first_lane(s + 1));
+    wait_for_messages(s, last);
+    for (int k = placement_.chunks(); !step_.overlap && k-- > 0;) {
+      for (std::size_t b = 0; b < chunk_of(s, k).buckets.size(); ++b) add_bucket(s, k, b, last);
+    }
+    for (std::size_t i = 0; i < last.size(); ++i) {
+      const std::vector<TaskId>& gradients = gradient_tasks_[lane_in(s, i)];
+      all_done.push_back(last[i]);
+      all_done.insert(all_done.end(), gradients.begin(), gradients.end());
+    }
+  }
+  if (blocks_.slowest_replica >= 0) {
+    all_done = {add(blocks_.slowest_replica, streams_.front().compute, std::move(all_done))};
+  }
+  result_.synchronised = add(blocks_.gradient_norm, streams_.front().compute, std::move(all_done));
+  AfterPerLane updated;
+  for (std::size_t i = 0; i < step_.lanes.size(); ++i) {
+    updated.push_back({add(blocks_.optimizers[i], streams_[i].compute, {result_.synchronised, checkpoint})});
+  }
+  for (int s = 0; s < stages_ && !step_.gather_overlap; ++s) {
+    for (int k = 0; k < placement_.chunks(); ++k) gather_weights(s, k, updated);
+  }
+  if (stages_ > 1) note_arrivals();
+  result_.graph = std::move(builder_).build();
+  return {std::move(result_), std::move(used_)};
+}
+
+namespace {
+
+struct ShapeKey {
+  using Value = const StepTasks;
+  std::vector<std::int64_t> shape;  ///< of the step
+
+  bool operator==(const ShapeKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(shape); }
+  [[nodiscard]] std::size_t bytes(const StepTasks& tasks) const { return 100 * tasks.graph.graph.tasks().size(); }
+};
+
+}  // namespace
+
+StepGraph step_graph(const Step& step) {
+  StepBlocks blocks(step);
+  const auto tasks = session().known(ShapeKey{shape_of(step)}, [&] { return StepGraphBuilder(step, blocks).run(); });
+  std::vector<Block> used;
+  used.reserve(tasks->blocks.size());
+  for (const BlockId block : tasks->blocks) used.push_back(std::move(blocks.blocks[at_index(block)]));
+  const StepGraph& known = tasks->graph;
+  StepGraph graph{known.graph.with_blocks(std::move(used)),
+                  known.compute,
+                  known.transfers,
+                  known.last_backward,
+                  known.synchronised,
+                  known.arrivals};
+  return graph;
+}
+
+Inside merged_on(const StepGraph& step, std::size_t lane) {
+  Inside merged;
+  for (const Task& task : step.graph.tasks()) {
+    if (task.resource == step.compute[lane]) merged += step.graph.blocks()[at_index(task.block)].inside;
+  }
+  return merged;
+}
+
+StepGraph::Times times_of(const StepGraph& step, const Execution& execution) {
+  const auto backward_done = [&](const Execution& of) {
+    Seconds done;
+    for (const TaskId task : step.last_backward) done = std::max(done, of.finish[at_index(task)]);
+    return done;
+  };
+  StepGraph::Times times;
+  times.backward_done = backward_done(execution);
+  times.without_transfers = times.backward_done;
+  if (!step.arrivals.empty()) times.without_transfers = backward_done(run(step.graph, step.arrivals));
+  times.synchronised = execution.start[at_index(step.synchronised)];
+  times.end = execution.makespan;
+  return times;
+}
+
+}  // namespace foretrain

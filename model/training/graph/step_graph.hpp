@@ -1,0 +1,45 @@
+// The step as tasks. In: a Step. Out: StepGraph, every pass of every lane in the order in which the pipeline's schedule
+// has its streams work, buckets and messages beside them, and the marks from which its outcome is read.
+//
+// Invariants: tasks refer to blocks (step_blocks.hpp), each of which is there once; which tasks there are depends on
+// the step's shape alone; a lane's passes follow each other on one stream.
+#pragma once
+
+#include <vector>
+
+#include "model/graph/execution.hpp"
+#include "model/training/step/step.hpp"
+
+namespace foretrain {
+
+struct StepGraph {
+  /// Moments since the step began.
+  struct Times {
+    Seconds backward_done;      ///< the last stage to finish its last backward pass
+    Seconds without_transfers;  ///< the same if activations and updated weights moved in no time: work and bubble alone
+    Seconds synchronised;       ///< all gradients synchronised
+    Seconds end;                ///< optimizer done, weights gathered
+  };
+
+  /// A part of one of the step's transfers, each time that it is carried out.
+  struct Transfer {
+    TaskId task = 0;
+    int transfer = 0;  ///< into Step::transfers
+    std::size_t part = 0;
+  };
+
+  TaskGraph graph;
+  std::vector<ResourceId> compute;  ///< by lane
+  std::vector<Transfer> transfers;
+  std::vector<TaskId> last_backward;  ///< by lane
+  TaskId synchronised = -1;           ///< all gradients of all stages are there
+  std::vector<BlockId> arrivals;  ///< what a pipeline's passes wait for: activations, their gradients, updated weights
+};
+StepGraph step_graph(const Step& step);
+
+/// What the tasks on a lane's compute stream hold that is no task.
+Inside merged_on(const StepGraph& step, std::size_t lane);
+
+StepGraph::Times times_of(const StepGraph& step, const Execution& execution);
+
+}  // namespace foretrain

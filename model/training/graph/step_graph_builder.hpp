@@ -1,0 +1,123 @@
+// How step_graph() builds its graph: passes in step_graph.cpp, what is sent in step_graph_transfers.cpp, weights that
+// are gathered in step_graph_weights.cpp.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/base/number.hpp"
+#include "model/training/graph/step_blocks.hpp"
+#include "model/training/graph/step_graph.hpp"
+
+namespace foretrain {
+
+/// A step's tasks, for all steps of its shape.
+struct StepTasks {
+  StepGraph graph;              ///< its blocks stand for those of any such step
+  std::vector<BlockId> blocks;  ///< by their numbers in the graph: passes, then the others in the order of their use
+};
+
+/// Passes are added stage by stage, all lanes of a stage together: what their ranks do together waits for all of them.
+class StepGraphBuilder {
+ public:
+  StepGraphBuilder(const Step& step, const StepBlocks& blocks);
+  StepTasks run() &&;
+
+ private:
+  struct Streams {
+    ResourceId compute, gradients, to_next, to_previous;
+    ResourceId gradient_kernels = -1;  ///< only where compression has kernels
+  };
+  /// One or several tasks for each lane of a stage.
+  using PerLane = std::vector<TaskId>;
+  using AfterPerLane = std::vector<std::vector<TaskId>>;
+  /// A chunk's gradients are ready on a stage, or on each of two that hold the same chunk.
+  struct ReadyOn {
+    int stage = 0, chunk = 0;
+    PerLane tasks;
+  };
+  /// What a transfer's ranks do one after the other: collectives inside layers; of gradients and weights; of gradients
+  /// among ranks that hold the same shard of them.
+  enum class Traffic { inside_layers, gradients, copies };
+
+  TaskId add(BlockId block, ResourceId resource, std::vector<TaskId> after, int micro_batch = -1);
+  BlockId number_of(BlockId block);
+  ResourceId stream_of(const std::vector<int>& lanes, Traffic traffic);
+  void add_streams();
+
+  /// The same transfer of all lanes of a stage, or of more lanes from its first one on: a task for each of its parts,
+  /// after what their lanes wait for.
+  PerLane add_transfer(int stage, int transfer, Traffic traffic, const AfterPerLane& after, int micro_batch = -1);
+  using Work = StepBlocks::Work;
+  using WorkOf = std::function<const Work&(const std::vector<StepBlocks::Chunk>& of_lane)>;
+  PerLane add_work(int stage, const PipelinePass& pass, AfterPerLane after, const WorkOf& work_of);
+  /// Adds a pass, or two that run together, once their input is there; false when they have to wait for another stage
+  /// to advance first.
+  bool advance(int stage, std::span<const PipelinePass> passes);
+  bool add_inputs(int stage, const PipelinePass& pass, AfterPerLane& after) const;
+  [[nodiscard]] bool is_last(int stage, const PipelinePass& pass) const {
+    return pass.makes_weight_gradients() &&
+           pass.micro_batch == last_gradients_of_[at_index(stage)][at_index(pass.chunk)].micro_batch;
+  }
+  void wait_for_companions(int stage, AfterPerLane& after) const;
+  void gather_weights(int stage, int chunk, const AfterPerLane& after);
+  void gather_before_passes(const std::vector<std::vector<PipelinePass>>& orders);
+  PerLane add_first_forward(int stage, const PipelinePass& pass, AfterPerLane after);
+  void wait_for_messages(int stage, AfterPerLane& after);
+  void wait_for_messages(int stage, PerLane& last);
+  PerLane add_sharded(int stage, const PipelinePass& pass, const AfterPerLane& after);
+  PerLane add_synchronised_backward(int stage, const PipelinePass& pass, AfterPerLane after);
+  void add_bucket(int stage, int chunk, std::size_t bucket, const PerLane& ready);
+  void synchronise(std::size_t bucket, const std::vector<ReadyOn>& ready);
+  void send(int stage, const PipelinePass& pass, const PerLane& done);
+  TaskId add_checkpoint();
+  void note_arrivals();
+  TaskId meet(ResourceId resource, std::vector<TaskId> ends, int micro_batch);
+
+  [[nodiscard]] std::size_t lanes_in(int stage) const { return at_index(first_lane(stage + 1) - first_lane(stage)); }
+  [[nodiscard]] int first_lane(int stage) const { return first_lane_[at_index(stage)]; }
+  [[nodiscard]] std::size_t lane_in(int stage, std::size_t i) const { return at_index(first_lane(stage)) + i; }
+  [[nodiscard]] const Step::Chunk& chunk_of(int stage, int chunk) const {
+    return step_.lanes[at_index(first_lane(stage))].chunks[at_index(chunk)];
+  }
+  [[nodiscard]] bool is_cut(int stage) const;
+  [[nodiscard]] bool awaits_weights(int stage) const {
+    return std::ranges::find(weights_awaited_[at_index(stage)], true) != weights_awaited_[at_index(stage)].end();
+  }
+  /// Of a lane's passes, by chunk and micro-batch.
+  [[nodiscard]] std::size_t at(int chunk, int micro) const {
+    return static_cast<std::size_t>(chunk) * static_cast<std::size_t>(step_.micro_batches) +
+           static_cast<std::size_t>(micro);
+  }
+
+  const Step& step_;
+  const StepBlocks& blocks_;
+  int stages_;
+  ChunkPlacement placement_;
+  TaskGraph::Builder builder_;
+  std::vector<int> first_lane_;  ///< by stage, and one beyond
+  std::vector<Streams> streams_;
+  std::map<std::pair<std::vector<int>, Traffic>, ResourceId> shared_streams_;  ///< of several lanes
+  std::vector<BlockId> numbers_;                             // in the graph, by number in blocks_; −1 = not used yet
+  std::vector<BlockId> used_;                                // the other way round
+  std::vector<TaskId> previous_pass_;                        // by lane
+  std::vector<std::vector<TaskId>> forward_;                 // by lane and pass: done; −1 = not yet
+  std::vector<std::vector<TaskId>> input_, gradient_input_;  // by lane and pass: arrived from the neighbour
+  std::vector<std::vector<TaskId>> awaited_;                 // by lane: blocking messages of the last pass
+  std::vector<std::vector<TaskId>> gradient_tasks_;          // by lane
+  std::vector<std::pair<TaskId, ResourceId>> last_gradients_;  // by lane
+  std::vector<bool> gradients_begun_;                          // by stage
+  std::vector<std::vector<PipelinePass>> last_gradients_of_;   // by stage and chunk
+  std::vector<std::vector<bool>> weights_awaited_;             // by stage and chunk: by a first forward pass to come
+  std::vector<std::vector<PerLane>> gathered_;                 // by chunk of the model, then gather: by lane
+  /// By chunk of the model and bucket: ready on one of the stages that hold it.
+  std::map<std::pair<int, std::size_t>, ReadyOn> ready_elsewhere_;
+  StepGraph result_;
+};
+
+}  // namespace foretrain

@@ -1,0 +1,275 @@
+#include "model/training/outcome/breakdown.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "model/base/number.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// The lane with the most work of its own; the step is seen from there.
+std::size_t busiest_lane(const Step& step) {
+  std::size_t busiest = 0;
+  Seconds most(-1.0);
+  for (std::size_t s = 0; s < step.lanes.size(); ++s) {
+    Seconds work;
+    for (const Step::Chunk& chunk : step.lanes[s].chunks) work += chunk.both_ways();
+    if (work > most) {
+      most = work;
+      busiest = s;
+    }
+  }
+  return busiest;
+}
+
+/// Compression's kernels on a stream of their own; those on the stream of the backward pass count as compute.
+Seconds kernels_beside(const GradientBucket& bucket) {
+  Seconds kernels = bucket.after;
+  for (const GradientBucket::Stage& stage : bucket.stages) kernels += stage.kernels;
+  return kernels;
+}
+
+/// The last pass that makes gradients of weights: with overlap it runs bucket by bucket, slowed by the collectives
+/// beside it.
+Segment last_pass(const Step& step, const Step::Chunk& chunk, const Segment& undisturbed) {
+  if (!step.overlap) return undisturbed;
+  Segment sum;
+  for (const GradientBucket& bucket : chunk.buckets) sum += bucket.backward.time;
+  return sum;
+}
+
+/// The first forward pass, which may wait for updated weights and is slowed by what brings them.
+Segment first_pass(const Step& step, const Step::Chunk& chunk) {
+  if (!step.gather_overlap || chunk.gathers.empty()) return chunk.time(PassKind::forward);
+  Segment sum;
+  for (const WeightGather& gather : chunk.gathers) sum += gather.forward.time;
+  return sum;
+}
+
+/// How often a stage does each kind of pass of one of its chunks; the last that makes gradients of weights apart.
+struct PassCounts {
+  PerPass<double> of;
+  PassKind last = PassKind::backward;
+};
+
+std::vector<PassCounts> count_passes(const Step& step, int stage, std::size_t chunks) {
+  std::vector<PassCounts> counts(chunks);
+  const std::vector<PipelinePass> order = step.order_of(stage);
+  bool in_pair = false;  // with the pass before
+  for (const PipelinePass& pass : order) {
+    if (!std::exchange(in_pair, pass.kind == PassKind::paired)) counts[at_index(pass.chunk)].of[pass.kind] += 1.0;
+  }
+  const std::vector<PipelinePass> last = last_gradients(order, static_cast<int>(chunks));
+  for (std::size_t k = 0; k < chunks; ++k) {
+    counts[k].last = last[k].kind;
+    counts[k].of[last[k].kind] -= 1.0;
+  }
+  return counts;
+}
+
+/// Forward and backward work of one lane over the whole step.
+Segment passes_of(const Step& step, std::size_t s) {
+  const Step::Lane& lane = step.lanes[s];
+  const std::vector<PassCounts> counts = count_passes(step, lane.stage, lane.chunks.size());
+  const auto passes = static_cast<double>(step.micro_batches - lane.skipped);
+  Segment work;
+  for (std::size_t k = 0; k < lane.chunks.size(); ++k) {
+    const Step::Chunk& chunk = lane.chunks[k];
+    const auto& [count, last_kind] = counts[k];
+    if (chunk.units.empty()) {
+      const double first = lane.skipped > 0 ? 0.0 : 1.0;
+      work += first_pass(step, chunk) * first;
+      work += chunk.time(PassKind::forward) * (count[PassKind::forward] - lane.skipped - first);
+      const Segment last = last_pass(step, chunk, chunk.time(last_kind));
+      work +=
+          (step.every_micro_batch ? last : chunk.time(PassKind::backward)) * (count[PassKind::backward] - lane.skipped);
+      work += last;
+      for (const PassKind kind : {PassKind::inputs, PassKind::weights, PassKind::paired}) {
+        work += chunk.time(kind) * count[kind];
+      }
+    }
+    for (const ShardedUnit& unit : chunk.units) {
+      work += unit.forward.time * passes;
+      work += unit.backward.time * passes;
+    }
+  }
+  return work;
+}
+
+struct Interval {
+  Seconds start, end;
+  std::string_view name = {};  ///< of what happens then
+};
+
+/// When the lane's kernels rest.
+std::vector<Interval> idle_intervals(const StepGraph& graph, const Execution& execution, std::size_t lane) {
+  std::vector<Interval> busy;
+  const std::span<const Task> tasks = graph.graph.tasks();
+  for (std::size_t task = 0; task < tasks.size(); ++task) {
+    if (std::cmp_equal(task, graph.synchronised)) continue;  // a collective, wherever it stands
+    if (tasks[task].resource == graph.compute[lane]) busy.push_back({execution.start[task], execution.finish[task]});
+  }
+  std::ranges::stable_sort(busy, {}, &Interval::start);
+  std::vector<Interval> idle;
+  Seconds at;
+  for (const Interval& work : busy) {
+    if (work.start > at) idle.push_back({at, work.start});
+    at = std::max(at, work.end);
+  }
+  if (execution.makespan > at) idle.push_back({at, execution.makespan});
+  return idle;
+}
+
+/// How long something of each name moves in the intervals; what moves at the same moment shares it equally.
+std::map<std::string_view, Seconds> exposed_by_name(const std::vector<Interval>& idle,
+                                                    const std::vector<Interval>& moving) {
+  struct Change {
+    Seconds date;
+    bool begins;
+    std::string_view name;  ///< empty: an idle interval
+  };
+  std::vector<Change> changes;
+  for (const std::vector<Interval>* list : {&idle, &moving}) {
+    for (const Interval& interval : *list) {
+      changes.push_back({interval.start, true, interval.name});
+      changes.push_back({interval.end, false, interval.name});
+    }
+  }
+  std::ranges::stable_sort(changes, {}, &Change::date);
+  std::map<std::string_view, Seconds> exposed;
+  std::map<std::string_view, int> in_progress;
+  bool resting = false;
+  Seconds before;
+  for (const Change& change : changes) {
+    for (const auto& [name, count] : in_progress) {
+      if (resting) exposed[name] += (change.date - before) / static_cast<double>(in_progress.size());
+    }
+    before = change.date;
+    if (change.name.empty()) {
+      resting = change.begins;
+    } else if (change.begins) {
+      ++in_progress[change.name];
+    } else if (--in_progress[change.name] == 0) {
+      in_progress.erase(change.name);
+    }
+  }
+  return exposed;
+}
+
+/// The algorithms of the lane's transfers, under the name that the communication table has for them.
+void add_algorithms(const Step& step, std::size_t lane, std::map<std::string, CommunicationTime>& table) {
+  std::map<std::string, std::set<std::string>> of_name;
+  for (const Step::Transfer& transfer : step.transfers) {
+    for (const Step::Transfer::Part& part : transfer.parts) {
+      const bool own = std::ranges::binary_search(part.lanes, static_cast<int>(lane));
+      if (own && !part.lowered.phases.empty()) of_name[transfer.name].insert(part.lowered.chosen_algorithm);
+    }
+  }
+  for (const auto& [name, algorithms] : of_name) {
+    const auto row = table.find(name);
+    if (row != table.end()) row->second.algorithm = fmt::format("{}", fmt::join(algorithms, ", "));
+  }
+}
+
+}  // namespace
+
+Seconds beyond_rounding(Seconds difference, Seconds whole) {
+  return std::abs(difference.value()) > 1e-9 * whole.value() ? difference : Seconds(0.0);
+}
+
+Seconds step_time(const Step& step, const StepGraph::Times& times, std::optional<Seconds> loader) {
+  const Seconds own = times.end + step.once_per_step + step.loader_serial;
+  // A pipeline that keeps pace with the step has the step's own interval.
+  return own + std::max(beyond_rounding(loader.value_or(step.loader_interval) - own, own), Seconds(0.0));
+}
+
+Breakdown breakdown_of(const Step& step, const StepGraph::Times& times, std::optional<Seconds> loader) {
+  const std::size_t s = busiest_lane(step);
+  const Step::Lane& lane = step.lanes[s];
+  const Segment passes = passes_of(step, s);
+  Breakdown breakdown;
+  breakdown.compute = passes.compute + step.loader_device;
+  if (step.stage_count() > 1) {
+    const Seconds idle = std::max(times.backward_done - passes.total(), Seconds(0.0));
+    breakdown.pipeline_bubble = std::clamp(times.without_transfers - passes.total(), Seconds(0.0), idle);
+  }
+  breakdown.host_overhead = passes.host + lane.optimizer.host + step.once_per_step;
+  breakdown.optimizer = lane.optimizer.compute;
+  const Seconds whole = step_time(step, times, loader);
+  const Seconds own = times.end + step.once_per_step + step.loader_serial;
+  breakdown.data_stall = step.loader_serial - step.loader_device + (whole - own);
+  const Seconds rest = beyond_rounding(whole - breakdown.total(), whole);
+  breakdown.exposed_communication = std::max(rest, Seconds(0.0));
+  // Dispatch and communication can overlap in ways that the parts above count twice; compute absorbs the difference.
+  breakdown.compute += std::min(rest, Seconds(0.0));
+  return breakdown;
+}
+
+std::map<std::string, CommunicationTime> communication_of(const Step& step, const StepGraph& graph,
+                                                          const Execution& execution, const Breakdown& breakdown) {
+  const std::size_t lane = busiest_lane(step);
+  std::map<std::string, CommunicationTime> table;
+  std::vector<Interval> moving;
+  for (const auto& [task, index, part] : graph.transfers) {
+    const Step::Transfer& transfer = step.transfers[at_index(index)];
+    if (!std::ranges::binary_search(transfer.parts[part].lanes, static_cast<int>(lane))) continue;
+    const Interval interval{execution.start[at_index(task)], execution.finish[at_index(task)], transfer.name};
+    table[transfer.name].total += interval.end - interval.start;
+    moving.push_back(interval);
+  }
+  if (step.gradient_norm > Seconds(0.0)) {
+    moving.push_back({execution.start[at_index(graph.synchronised)], execution.finish[at_index(graph.synchronised)],
+                      "gradient norm"});
+    table["gradient norm"].total = step.gradient_norm;
+  }
+  Seconds in_progress;
+  for (const auto& [name, time] : exposed_by_name(idle_intervals(graph, execution, lane), moving)) {
+    table[std::string(name)].exposed = time;
+    in_progress += time;
+  }
+
+  const Inside merged = merged_on(graph, lane);
+  const Seconds waiting = std::min(step.slowest_replica, breakdown.exposed_communication);
+  const Seconds rest =
+      std::max(breakdown.exposed_communication - merged.exposed - merged.exposed_copies - waiting, Seconds(0.0));
+  // A pipeline's bubble may have been counted out of moments in which its messages were on their way.
+  const double counted = in_progress > rest ? rest / in_progress : 1.0;
+  for (auto& [name, time] : table) time.exposed *= counted;
+  Seconds kernels;
+  for (const Step::Chunk& chunk : step.lanes[lane].chunks) {
+    for (const GradientBucket& bucket : chunk.buckets) kernels += kernels_beside(bucket);
+  }
+  Seconds unexplained = beyond_rounding(rest - in_progress * counted, breakdown.total());
+  if (kernels > Seconds(0.0)) {
+    const Seconds all = kernels * (step.every_micro_batch ? static_cast<double>(step.micro_batches) : 1.0);
+    const Seconds exposed = std::min(all, unexplained);
+    table["compression kernels"] = {all, exposed};
+    unexplained -= exposed;
+  }
+  if (const Seconds alone = std::min(step.lanes[lane].exchanges_alone, unexplained); alone > Seconds(0.0)) {
+    table[inside_layers].exposed += alone;
+    unexplained -= alone;
+  }
+  if (unexplained > Seconds(0.0)) table["waiting for other ranks"] = {unexplained, unexplained};
+  if (waiting > Seconds(0.0)) table["waiting for the slowest replica"] = {waiting, waiting};
+  const auto add_merged = [&table](const char* name, Seconds exposed, Seconds hidden) {
+    if (!(exposed + hidden > Seconds(0.0))) return;
+    table[name].total += exposed + hidden;
+    table[name].exposed += exposed;
+  };
+  add_merged(inside_layers, merged.exposed, merged.hidden);
+  add_merged(copies_of_offloading, merged.exposed_copies, merged.hidden_copies);
+  add_algorithms(step, lane, table);
+  return table;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,45 @@
+// What a step's moments mean. In: a Step and the moments at which its tasks ended. Out: where the time goes, what of
+// each collective is exposed, what unequal devices, unequal replicas and checkpoints add.
+//
+// Invariants: the parts of a breakdown add up to the step; what is exposed is part of the total.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "model/training/graph/step_graph.hpp"
+
+namespace foretrain {
+
+/// Adds up to the step.
+struct Breakdown {
+  Seconds compute, exposed_communication, pipeline_bubble, data_stall, host_overhead, optimizer;
+  [[nodiscard]] Seconds total() const {
+    return compute + exposed_communication + pipeline_bubble + data_stall + host_overhead + optimizer;
+  }
+};
+
+struct CommunicationTime {
+  Seconds total;
+  Seconds exposed;
+  std::string algorithm = {};  ///< what carries it out: "ring/LL128", several with commas; empty: nothing of the kind
+};
+
+/// The difference of two sums that should be equal, or a part of `whole`: zero where it is rounding (1e-9 of `whole`).
+Seconds beyond_rounding(Seconds difference, Seconds whole);
+
+/// The step's length including host work between steps and waiting for data: the time between steps that the input
+/// pipeline allows is `loader` where it has been found, else Step::loader_interval.
+Seconds step_time(const Step& step, const StepGraph::Times& times, std::optional<Seconds> loader = std::nullopt);
+
+/// Where the step's time goes, seen from the stage with the most work; adds up to step_time(step, times, loader).
+Breakdown breakdown_of(const Step& step, const StepGraph::Times& times, std::optional<Seconds> loader = std::nullopt);
+
+/// Total and exposed time of each kind of transfer on the ranks of the lane with the most work, read off the execution:
+/// exposed is what is in progress while their kernels rest. Exposed times add up to the breakdown's: what nothing of
+/// their own explains is waiting for other ranks. Algorithms are those of all transfers of the name.
+std::map<std::string, CommunicationTime> communication_of(const Step& step, const StepGraph& graph,
+                                                          const Execution& execution, const Breakdown& breakdown);
+
+}  // namespace foretrain

@@ -1,0 +1,54 @@
+#include "model/training/outcome/communication_ratio.hpp"
+
+#include <algorithm>
+
+#include "model/parallelism/layout.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// What a ring through the replicas of the first stage has to itself, at its narrowest hop.
+BytesPerSecond ring_bandwidth(const Scenario& scenario, const Topology& topology) {
+  const auto groups = RankLayout(scenario.plan, scenario.cluster).groups(GroupKind::gradients, 0);
+  BytesPerSecond narrowest = BytesPerSecond::infinity();
+  bool leaves_node = false;
+  const std::vector<int>& group = groups.front();
+  for (std::size_t i = 0; i + 1 < group.size(); ++i) {
+    if (topology.node_of(group[i]) == topology.node_of(group[i + 1])) {
+      narrowest = std::min(narrowest, topology.route(group[i], group[i + 1]).bandwidth);
+    } else {
+      leaves_node = true;
+    }
+  }
+  if (!leaves_node) return narrowest;
+  const auto on_first_node = std::ranges::count_if(groups, [&](const std::vector<int>& other) {
+    return topology.node_of(other.front()) == topology.node_of(group.front());
+  });
+  const Network& network = scenario.cluster.network;
+  const BytesPerSecond cards =
+      network.nic_bandwidth * (network.efficiency * network.nics_per_node / network.oversubscription);
+  return std::min(narrowest, cards / static_cast<double>(on_first_node));
+}
+
+}  // namespace
+
+std::optional<CommunicationRatio> communication_ratio(const Scenario& scenario, const TrainWorkload& train,
+                                                      const Step& step, const Topology& topology,
+                                                      const Breakdown& breakdown,
+                                                      const std::map<std::string, CommunicationTime>& communication) {
+  const Plan& plan = scenario.plan;
+  if (plan.data * plan.context < 2) return std::nullopt;
+  const Seconds at_peak = step.model_flops_per_gpu / peak_rate(plan, scenario.cluster, train.precision);
+  const BytesPerSecond bandwidth = ring_bandwidth(scenario, topology);
+  Seconds transfers;
+  for (const auto& [name, time] : communication) {
+    if (name.starts_with("gradient") || name.starts_with("weight")) transfers += time.total;
+  }
+  const bool possible = at_peak.value() > 0.0 && bandwidth.value() > 0.0 && breakdown.compute.value() > 0.0;
+  if (!possible) return std::nullopt;
+  const Bytes gradients = bytes_per_element(plan.sync.gradient_precision) * step.parameters_per_gpu;
+  return CommunicationRatio{gradients * 2.0 / bandwidth / at_peak, transfers / breakdown.compute};
+}
+
+}  // namespace foretrain

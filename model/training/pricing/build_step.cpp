@@ -1,0 +1,312 @@
+#include "model/training/pricing/build_step.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <map>
+#include <utility>
+
+#include "model/base/error.hpp"
+#include "model/base/number.hpp"
+#include "model/collectives/automatic.hpp"
+#include "model/collectives/contention.hpp"
+#include "model/cost/launches.hpp"
+#include "model/cost/operator_cost.hpp"
+#include "model/memory/stage_memory.hpp"
+#include "model/scenario/hardware/machine_calibration.hpp"
+#include "model/training/pricing/chunk_builder.hpp"
+#include "model/training/pricing/offload.hpp"
+#include "model/training/pricing/train_loader.hpp"
+#include "model/training/transfers/transfer_table.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// Bytes that one parameter's update reads and writes, and the passes over gradients before it (unscaling or norm, then
+/// clipping). States and master weights are fp32; a 2-byte copy of the weights is written at the end. Gradients that
+/// were copied into buckets are first copied out of them and divided.
+Operator optimizer_operator(const TrainWorkload& train, const Plan& plan, double parameters, int layers, int tensors) {
+  const bool fused = train.code.fused_optimizer;
+  const double gradient = fused ? bytes_per_element(plan.sync.gradient_precision).value() : 4.0;
+  const double weight = bytes_per_element(storage_precision(train.precision)).value();
+  const double states = optimizer_state(train.optimizer).value();
+  const bool adaptive = states == 8.0;
+  const double unscaled = !fused && train.precision == Precision::fp16 ? gradient : 0.0;
+  const double averaged = plan.sync.copied && plan.data > 1 && plan.zero < 3 ? 2.0 * gradient : 0.0;
+  const double clipping = adaptive ? 2.0 * gradient : 0.0;
+  const double copy = weight < 4.0 && !train.code.cast_weights ? weight : 0.0;
+  const double read = gradient + 4.0 + states + clipping + unscaled + averaged;
+  const double written = 4.0 + states + copy + (adaptive ? gradient : 0.0) + unscaled + averaged;
+  const int kernels =
+      fused ? layers : tensors * (1 + (adaptive ? 2 : 0) + (unscaled > 0.0 ? 1 : 0) + (averaged > 0.0 ? 2 : 0));
+  return {"optimizer",
+          Streaming{StreamingKind::optimizer, Bytes(read * parameters), Bytes(written * parameters),
+                    Flops(10.0 * parameters), false},
+          Precision::fp32, kernels};
+}
+
+/// Replicas with more or longer samples finish later, and the others wait for them: once a step, or under ZeRO-3 at
+/// every layer, so that each micro-batch takes as long as its slowest.
+Seconds waiting_for_slowest(const Step& step, const Plan& plan, const Model& model) {
+  const int together = plan.zero == 3 || step.every_micro_batch ? 1 : step.micro_batches;
+  const double excess = slowest_replica(model.variation, together, plan.data) - 1.0;
+  Seconds longest;
+  for (const Step::Lane& lane : step.lanes) {
+    Seconds passes;
+    for (const Step::Chunk& chunk : lane.chunks) passes += chunk.both_ways();
+    longest = std::max(longest, passes);
+  }
+  const double ends = step.schedule == PipelineSchedule::dualpipe ? 2.0 : 1.0;  // at which micro-batches enter
+  return longest * (excess * step.micro_batches / ends);
+}
+
+/// Exchanges of tokens that blocks count as hidden behind another micro-batch's passes where there is none: in the
+/// first forward pass down the pipeline and the last backward pass up, and in all chunks of a micro-batch that is
+/// alone.
+Seconds exchanges_alone(const Step& step, const Step::Lane& lane, const Plan& plan) {
+  Seconds longest, all;
+  for (const Step::Chunk& chunk : lane.chunks) {
+    longest = std::max(longest, chunk.hidden_exchanges);
+    all += chunk.hidden_exchanges;
+  }
+  return (step.micro_batches > 1 ? longest : all) * static_cast<double>(plan.pipeline);
+}
+
+/// One lane after the other: chunks and their synchronisation, the optimizer, what leaves for the next stage.
+class LaneBuilder {
+ public:
+  LaneBuilder(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
+              Step& step, Recipes recipes)
+      : scenario_(scenario),
+        plan_(scenario.plan),
+        train_(train),
+        topology_(topology),
+        step_(step),
+        transfers_(scenario, topology, step.transfers) {
+    if (scenario.cluster.groups.empty()) kinds_.emplace_back(scenario, model, *this, recipes);
+    for (std::size_t group = 0; group < scenario.cluster.groups.size(); ++group) {
+      Scenario& alike = alike_.emplace_back(scenario);
+      alike.cluster = scenario.cluster.as_group(static_cast<int>(group));
+      adapt_to_processor(alike.calibration, alike.cluster);
+      kinds_.emplace_back(alike, model, *this, recipes);
+    }
+  }
+
+  /// All lanes anew. `cuts`: by stage.
+  void build(const RankClasses& classes, const std::vector<Step::Lane::Cut>& cuts) {
+    step_.lanes.clear();
+    step_.lane_of_rank = classes.lane_of_rank;
+    step_.activations.clear();
+    step_.activation_gradients.clear();
+    for (const RankClasses::Lane& lane : classes.lanes) {
+      const Step::Lane::Cut cut = cuts[static_cast<std::size_t>(lane.stage)];
+      add({lane.stage, static_cast<int>(step_.lanes.size()), lane.speed, cut != Step::Lane::Cut::none}, lane);
+      step_.lanes.back().cut = cut;
+    }
+    for (int chunk = 0; chunk < kinds_.front().chunks.placement().chunks(); ++chunk) {
+      for (int stage = 0; stage < plan_.pipeline; ++stage) add_hop(stage, chunk);
+    }
+    const std::vector<std::vector<int>> companions = transfers_.companions(step_.lanes.size());
+    for (std::size_t lane = 0; lane < companions.size(); ++lane) step_.lanes[lane].companions = companions[lane];
+  }
+
+  /// The same once it is known which ranks differ; again where that shows that more has to be cut.
+  void build_divided(const KnownTransfers::Division& division) {
+    std::vector<Step::Lane::Cut> cuts = division.cuts;
+    build(division.classes, cuts);
+    if (cut_unequal_companions(cuts)) build(division.classes, cuts);
+  }
+
+  /// Where what lanes do together takes them unequally long, each collective inside their layers must be seen. True
+  /// where that is more than `cuts` said.
+  bool cut_unequal_companions(std::vector<Step::Lane::Cut>& cuts) const {
+    bool more = false;
+    for (const Step::Lane& lane : step_.lanes) {
+      Step::Lane::Cut& cut = cuts[static_cast<std::size_t>(lane.stage)];
+      if (lane.companions.empty() || cut == Step::Lane::Cut::all) continue;
+      if (equally_long(lane, step_.lanes[at_index(lane.companions.front())])) continue;
+      cut = Step::Lane::Cut::all;
+      more = true;
+    }
+    return more;
+  }
+  [[nodiscard]] TransferTable& transfers() { return transfers_; }
+
+ private:
+  /// What layers and their synchronisation take on one kind of node.
+  struct Kind {
+    Kind(const Scenario& of, const Model& model, LaneBuilder& builder, Recipes recipes)
+        : scenario(of), chunks(of, builder.train_, model, builder.topology_, recipes, builder.transfers_) {}
+    const Scenario& scenario;  ///< all nodes like those
+    ChunkBuilder chunks;
+  };
+  [[nodiscard]] Kind& kind_of(const RankClasses::Lane& lane) {
+    return kinds_[at_index(topology_.group_of_node(topology_.node_of(lane.first_rank)))];
+  }
+
+  static bool equally_long(const Step::Lane& a, const Step::Lane& b) {
+    const auto same = [](Seconds x, Seconds y) { return std::abs((x - y).value()) <= 1e-12 * y.value(); };
+    for (std::size_t k = 0; k < a.chunks.size(); ++k) {
+      for (const PassKind kind : {PassKind::forward, PassKind::backward}) {
+        if (!same(a.chunks[k].time(kind).total(), b.chunks[k].time(kind).total())) return false;
+      }
+    }
+    return true;
+  }
+
+  void add(const GradientSync::Place& place, const RankClasses::Lane& ranks) {
+    Kind& kind = kind_of(ranks);
+    Step::Lane& lane = step_.lanes.emplace_back();
+    lane.stage = ranks.stage;
+    lane.first_rank = ranks.first_rank;
+    lane.ranks = ranks.ranks;
+    StageLayers layers;
+    lane.chunks = kind.chunks.chunks(place, step_.micro_batches, layers);
+    step_.parameters_per_gpu = std::max(step_.parameters_per_gpu, layers.parameters);
+    const double copies = replicas_of(plan_);
+    lane.saved_parameters =
+        (layers.parameters - layers.in_experts) / copies + layers.in_experts / (copies / plan_.expert);
+    set_optimizer(kind, place, lane, layers);
+    lane.exchanges_alone = exchanges_alone(step_, lane, plan_);
+    lane.optimizer.communication += lane.exchanges_alone;
+  }
+
+  void set_optimizer(const Kind& kind, const GradientSync::Place& place, Step::Lane& lane,
+                     const StageLayers& layers) const {
+    double parameters =
+        plan_.zero >= 1 ? parameters_of_shard(plan_, layers.parameters, layers.in_experts) : layers.parameters;
+    const bool owned = (plan_.zero == 1 || plan_.zero == 2) && plan_.sync.has_owners();
+    if (owned) parameters = std::max(parameters, layers.largest_tensor);  // its owner updates all of it
+    const Operator update = optimizer_operator(train_, plan_, parameters, layers.layers, layers.tensors);
+    if (plan_.offload.optimizer) {
+      Seconds backward;
+      for (const Step::Chunk& chunk : lane.chunks) backward += chunk.time(PassKind::backward).total();
+      lane.optimizer = offloaded_optimizer(parameters, backward, update, scenario_, train_, topology_);
+      return;
+    }
+    const Gpu& gpu = kind.scenario.cluster.node.gpu;
+    const Seconds kernels = operator_cost(update, gpu, kind.scenario.calibration).device / place.speed;
+    const Seconds dispatch = host_dispatch_time(update.kernels, plan_.execution, kind.scenario.calibration.host);
+    lane.optimizer = {kernels, Seconds(0.0), std::max(dispatch - kernels, Seconds(0.0))};
+    if (kind.chunks.pricer().keeps_recipes()) {
+      lane.optimizer_recipe = std::make_shared<const Recipe>(
+          kernels_of({update}, ExecutionMode::eager, 1.0, gpu, kind.scenario.calibration));
+    }
+  }
+
+  void add_hop(int stage, int chunk) {
+    int there = -1, back = -1;
+    const ChunkPlacement& placement = kinds_.front().chunks.placement();
+    const std::optional<ChunkPlacement::Place> next = placement.next(stage, chunk);
+    if (next && next->stage != stage) {
+      const Bytes activation = kinds_.front().chunks.output(stage, chunk);
+      const bool reversed = placement.reversed(chunk);
+      const int boundary = reversed ? next->stage : stage;
+      there = transfers_.hop(boundary, reversed, activation);
+      back = transfers_.hop(boundary, !reversed, activation);
+    }
+    step_.activations.push_back(there);
+    step_.activation_gradients.push_back(back);
+  }
+
+  const Scenario& scenario_;
+  const Plan& plan_;
+  const TrainWorkload& train_;
+  const Topology& topology_;
+  Step& step_;
+  TransferTable transfers_;
+  std::deque<Scenario> alike_;
+  std::deque<Kind> kinds_;  ///< by group of the cluster's nodes
+};
+
+/// The gradients' norm for clipping: one number from every rank.
+Seconds norm_time(const Scenario& scenario, const Topology& topology) {
+  CollectiveCall norm;
+  norm.size = Bytes(4.0);
+  norm.groups = {gpus_of(scenario.plan, scenario.cluster)};
+  if (scenario.background.empty()) {
+    const auto known =
+        KnownTransfers::on(topology, RankLayout(scenario.plan, scenario.cluster), scenario.calibration.collective);
+    if (!known->norm) {
+      const Reading reading;
+      const Seconds time = automatic_time(norm, topology, scenario.calibration);
+      known->norm = {time, reads_so_far()};
+    }
+    note_reads(known->norm->reads);
+    return known->norm->time;
+  }
+  return uncontended_time(lower(norm, topology, scenario.calibration), topology, scenario.background);
+}
+
+/// Lanes of whole stages first: they say which transfers there are, and these, which ranks are alike and what meets.
+void build_lanes(const Scenario& scenario, const Topology& topology, Symmetry symmetry, LaneBuilder builder) {
+  const RankLayout layout(scenario.plan, scenario.cluster);
+  const int stages = scenario.plan.pipeline;
+  RankClasses classes = RankClasses::one_per_stage(stages, layout.stage_of_gpu());
+  builder.build(classes, std::vector<Step::Lane::Cut>(static_cast<std::size_t>(stages)));
+  if (symmetry == Symmetry::assumed) return;
+  std::vector<double> speeds(classes.lane_of_rank.size(), 1.0);
+  for (const Fault& fault : scenario.cluster.faults) {
+    if (fault.gpu < 0) continue;
+    const int rank = topology.first_gpu(fault.node) + fault.gpu;
+    if (std::cmp_less(rank, speeds.size())) speeds[at_index(rank)] *= fault.share;
+  }
+  const bool even_speeds = std::ranges::all_of(speeds, [](double speed) { return speed == 1.0; });
+  std::optional<KnownTransfers::Shape> shape;
+  if (even_speeds && symmetry == Symmetry::used) shape = builder.transfers().shape();
+  if (shape) {
+    if (const auto known = KnownTransfers::division_of(*shape)) {
+      if (known->classes.lanes.empty()) return;  // that is what has been built
+      builder.transfers().divide(known->classes);
+      builder.build_divided(*known);
+      return;
+    }
+  }
+  KnownTransfers::Division division;
+  division.classes =
+      classify(builder.transfers().grouped(), classes.lane_of_rank, speeds, topology, scenario.background, symmetry);
+  builder.transfers().divide(division.classes);
+  division.cuts = builder.transfers().meetings();
+  const bool whole_stages = division.classes.lanes.size() == static_cast<std::size_t>(stages) && even_speeds &&
+                            std::ranges::all_of(division.cuts, [](auto cut) { return cut == Step::Lane::Cut::none; });
+  if (whole_stages && !builder.transfers().divided()) {
+    if (shape) KnownTransfers::note_division(std::move(*shape), {});
+    return;
+  }
+  builder.build_divided(division);
+  if (shape) KnownTransfers::note_division(std::move(*shape), std::move(division));
+}
+
+}  // namespace
+
+Step build_step(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
+                Recipes recipes, Symmetry symmetry) {
+  const Plan& plan = scenario.plan;
+  Step step;
+  step.schedule = plan.schedule;
+  step.interleave = plan.interleave;
+  step.micro_batches = micro_batches(train, plan);
+  step.blocking_messages = plan.pipeline_messages == PipelineMessages::blocking;
+  step.overlap = plan.sync.overlap;
+  step.gather_overlap = plan.sync.gather_overlap && (plan.zero == 1 || plan.zero == 2);
+  step.every_micro_batch = synchronises_every_micro_batch(plan);
+  build_lanes(scenario, topology, symmetry, LaneBuilder(scenario, train, model, topology, step, recipes));
+
+  const bool clips = train.optimizer != Optimizer::sgd && train.optimizer != Optimizer::momentum;
+  const auto gpus = static_cast<int>(plan_gpus(plan, scenario.cluster));
+  if (gpus > 1 && clips) {
+    step.gradient_norm = norm_time(scenario, topology);
+    if (recipes == Recipes::kept) {
+      step.norm_recipe = recipe_of(CollectiveWork{.size = Bytes(4.0), .ranks = gpus});
+    }
+  }
+  step.slowest_replica = waiting_for_slowest(step, plan, model);
+  step.once_per_step = Seconds(scenario.calibration.host.step_us * 1e-6);
+
+  if (train.loader) add_loader(step, *train.loader, scenario, train, topology);
+  step.model_flops_per_gpu = model.training_flops_per_sample() * (static_cast<double>(train.global_batch) / gpus);
+  return step;
+}
+
+}  // namespace foretrain

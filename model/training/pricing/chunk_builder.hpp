@@ -1,0 +1,60 @@
+// A stage's chunks of layers as blocks: their passes, and what is synchronised beside or after these.
+#pragma once
+
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "model/training/pricing/gradient_sync.hpp"
+#include "model/training/pricing/layer_cost.hpp"
+
+namespace foretrain {
+
+/// What a stage's chunks add up to.
+struct StageLayers {
+  double parameters = 0.0, in_experts = 0.0, largest_tensor = 0.0;
+  int layers = 0, tensors = 0;  ///< that hold parameters, and are trained
+};
+
+class ChunkBuilder {
+ public:
+  ChunkBuilder(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
+               Recipes recipes, TransferTable& transfers);
+
+  /// All chunks of a lane, which are added up in `stage`. `micro_batches`: of the step.
+  std::vector<Step::Chunk> chunks(const GradientSync::Place& place, int micro_batches, StageLayers& stage);
+  /// What a chunk's forward pass hands to the next chunk.
+  [[nodiscard]] Bytes output(int stage, int chunk) const;
+
+  [[nodiscard]] const LayerPricer& pricer() const { return pricer_; }
+  [[nodiscard]] GradientSync& sync() { return sync_; }
+  [[nodiscard]] const ChunkPlacement& placement() const { return placement_; }
+
+ private:
+  using Layers = std::vector<PricedLayer>;
+
+  [[nodiscard]] const std::vector<LayerRun>& runs_of(int stage, int chunk) const;
+  [[nodiscard]] const LayerCalls& calls_of(int stage, int group, PassKind kind);
+  /// The layers of a chunk one by one, as they are priced on the lane, their backward pass whole or a part of it.
+  [[nodiscard]] Layers layers_of(const GradientSync::Place& place, int chunk, PassKind kind);
+  [[nodiscard]] LayerCost cost_of(const Layers& layers) const;
+  [[nodiscard]] Step::Chunk chunk(const GradientSync::Place& place, int number, PassKind last, StageLayers& stage);
+  [[nodiscard]] PassWork work_of(const GradientSync::Place& place, int number, bool backward) const;
+  void keep_recipes(const Layers& layers, Step::Chunk& chunk) const;
+
+  const Scenario& scenario_;
+  const Plan& plan_;
+  const TrainWorkload& train_;
+  const Model& model_;
+  const Topology& topology_;
+  TransferTable& transfers_;
+  LayerPricer pricer_;
+  GradientSync sync_;
+  ChunkPlacement placement_;
+  std::vector<std::vector<LayerRun>> runs_;  ///< by chunk of the model
+  std::vector<PerPass<Layer>> parts_;        ///< by group of layers: those whose backward pass is a part of it
+  std::vector<PerPass<LayerCost>> prices_;   ///< by group of layers: with their backward pass whole or a part of it
+  std::map<std::tuple<int, int, PassKind>, LayerCalls> calls_;  ///< by stage and group of layers
+};
+
+}  // namespace foretrain

@@ -1,0 +1,387 @@
+#include "model/training/pricing/gradient_sync.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "model/base/error.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// What the backward pass finishes at once, and the price of getting there.
+struct Item {
+  LayerCost cost;
+  double elements = 0.0, in_experts = 0.0;
+  std::vector<WeightMatrix> matrices;
+  GradientSync::LayerPart part;
+};
+
+/// A layer's tensors in the order in which its backward pass finishes them: the last first, vectors at the end. The
+/// layer's time is shared out by size, as the products' work is.
+void append_tensors(const PricedLayer& priced, std::vector<Item>& items) {
+  const Layer& layer = *priced.layer;
+  double rest = layer.parameters;
+  for (auto last = layer.matrices.rbegin(); last != layer.matrices.rend(); ++last) {
+    const WeightMatrix& matrix = *last;
+    for (std::int64_t i = 0; i < matrix.count; ++i) {
+      const double elements = std::min(matrix.elements(), rest);
+      const GradientSync::LayerPart part{&priced, 1.0 - rest / layer.parameters,
+                                         1.0 - (rest - elements) / layer.parameters};
+      const double in_experts = matrix.of_experts ? elements : 0.0;
+      items.push_back({priced.cost * (elements / layer.parameters), elements, in_experts,
+                       std::vector{WeightMatrix{matrix.rows, matrix.columns, 1, matrix.of_experts}}, part});
+      rest -= elements;
+    }
+  }
+  const bool all = layer.parameters == 0.0;
+  if (rest > 0.0 || all) {
+    const GradientSync::LayerPart part{&priced, all ? 0.0 : 1.0 - rest / layer.parameters, 1.0};
+    items.push_back({all ? priced.cost : priced.cost * (rest / layer.parameters), rest, 0.0, {}, part});
+  }
+}
+
+/// What a processor does for an all-reduce while no card is busy; `narrow`: numbers of two bytes.
+Seconds summing_time(const Processor& processor, Bytes size, int ranks, bool narrow) {
+  const Bytes sent = size * (2.0 * (ranks - 1) / ranks);
+  return processor.all_reduce + sent / (narrow ? processor.narrow_sum_rate : processor.sum_rate) / processor.share;
+}
+
+}  // namespace
+
+GradientSync::GradientSync(const Scenario& scenario, const LayerPricer& pricer, TransferTable& transfers)
+    : scenario_(scenario),
+      pricer_(pricer),
+      transfers_(transfers),
+      holders_{GroupKind::gradients,       GroupKind::gradients,     GroupKind::copies,
+               replicas_of(scenario.plan), shards_of(scenario.plan), copies_of_shard(scenario.plan)},
+      expert_holders_{GroupKind::expert_gradients,
+                      GroupKind::expert_gradients,
+                      GroupKind::expert_copies,
+                      holders_.replicas / scenario.plan.expert,
+                      holders_.in_shards / scenario.plan.expert,
+                      holders_.of_shard},
+      weight_(bytes_per_element(storage_precision(std::get<TrainWorkload>(scenario.workload).precision))),
+      gathered_weight_(scenario.plan.sync.parameter_precision
+                           ? bytes_per_element(*scenario.plan.sync.parameter_precision)
+                           : weight_),
+      gradient_(bytes_per_element(scenario.plan.sync.gradient_precision)) {
+  if (scenario.plan.shard == 0) return;
+  holders_.shards = GroupKind::shards;
+  expert_holders_.shards = GroupKind::expert_shards;
+}
+
+/// Experts that are spread over ranks are synchronised by themselves.
+void GradientSync::add_gradients(double elements, double in_experts, std::vector<WeightMatrix> matrices,
+                                 Ready& ready) const {
+  if (scenario_.plan.expert == 1 || !(in_experts > 0.0)) {
+    ready.gradients += {elements, std::move(matrices)};
+    return;
+  }
+  const auto experts = std::stable_partition(matrices.begin(), matrices.end(),
+                                             [](const WeightMatrix& matrix) { return !matrix.of_experts; });
+  ready.gradients += {elements - in_experts, {matrices.begin(), experts}};
+  ready.experts += {in_experts, {experts, matrices.end()}};
+}
+
+GradientSync::Ready& GradientSync::Ready::operator+=(const Ready& other) {
+  backward += other.backward;
+  size += other.size;
+  gradients += other.gradients;
+  experts += other.experts;
+  collectives += other.collectives;
+  layers.insert(layers.begin(), other.layers.begin(), other.layers.end());
+  return *this;
+}
+
+std::vector<GradientSync::Ready> GradientSync::parts_of(const std::vector<PricedLayer>& layers) const {
+  const Sync& sync = scenario_.plan.sync;
+  std::vector<Item> items;
+  for (auto priced = layers.rbegin(); priced != layers.rend(); ++priced) {
+    if (sync.bucketing == Sync::Bucketing::by_tensor) {
+      append_tensors(*priced, items);
+    } else {
+      const Layer& layer = *priced->layer;
+      items.push_back({priced->cost, layer.parameters, layer.expert_parameters, layer.matrices, {&*priced}});
+    }
+  }
+
+  // Dispatch runs ahead of the device over a whole pass; where it takes longer, every bucket is late by its share.
+  LayerCost whole;
+  for (const Item& item : items) whole += item.cost;
+  const Segment pass = whole.whole_backward().segment();
+  const auto segment_of = [&](const LayerCost& part) {
+    Segment segment = part.whole_backward().segment();
+    segment.host = Seconds(0.0);
+    const Seconds device = pass.compute + pass.communication;
+    if (device > Seconds(0.0)) segment.host = pass.host * (segment.total() / device);
+    return segment;
+  };
+
+  std::vector<Ready> parts;
+  Ready open;
+  LayerCost cost;
+  for (Item& item : items) {
+    cost += item.cost;
+    open.size += gradient_ * item.elements;
+    add_gradients(item.elements, item.in_experts, std::move(item.matrices), open);
+    open.layers.push_back(item.part);
+    const bool first = parts.empty() && sync.first_bucket.value() > 0.0;
+    if (open.size >= (first ? sync.first_bucket : sync.bucket)) {
+      open.backward = segment_of(cost);
+      parts.push_back(std::move(open));
+      open = {};
+      cost = {};
+    }
+  }
+  open.backward = segment_of(cost);
+  if (open.size.value() > 0.0 || parts.empty()) {
+    parts.push_back(std::move(open));
+  } else {
+    parts.back().backward += open.backward;
+    parts.back().layers.insert(parts.back().layers.end(), open.layers.begin(), open.layers.end());
+  }
+  return parts;
+}
+
+double GradientSync::collectives_of(const Ready& part) const {
+  const Sync& sync = scenario_.plan.sync;
+  if (sync.bucketing == Sync::Bucketing::by_tensor) return 1.0;
+  return std::max(1.0, std::ceil(part.size / sync.bucket - 1e-9));
+}
+
+/// Kernels that a framework launches one by one: the device's time or the host's, whichever is longer.
+Seconds GradientSync::kernel_time(const std::vector<Operator>& ops) const {
+  return ops.empty() ? Seconds(0.0) : std::max(pricer_.kernels(ops), pricer_.dispatch(ops));
+}
+
+/// Some trainers copy each gradient into the bucket that is sent (DistributedDataParallel without bucket views,
+/// Horovod's fusion buffer); with others the backward pass writes there.
+std::vector<Operator> GradientSync::copies_into_bucket(Bytes gradients) const {
+  if (!scenario_.plan.sync.copied) return {};
+  const Streaming copy{StreamingKind::elementwise, gradients, gradients, Flops(0.0), false};
+  return {{"copy into bucket", copy, Precision::fp32, 1}};
+}
+
+/// Those whose middle lies in the part.
+std::vector<Operator> GradientSync::operators_of(const GradientSync::LayerPart& part) const {
+  std::vector<Operator> ops = pricer_.backward_operators(*part.layer->layer);
+  std::vector<Seconds> times;
+  Seconds total;
+  for (const Operator& op : ops) {
+    times.push_back(pricer_.kernels({op}));
+    total += times.back();
+  }
+  std::vector<Operator> within;
+  Seconds before;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const Seconds middle = before + times[i] * 0.5;
+    before += times[i];
+    if (middle >= total * part.from && (middle < total * part.to || part.to >= 1.0)) {
+      within.push_back(std::move(ops[i]));
+    }
+  }
+  return within;
+}
+
+int GradientSync::transfer_of(int stage, GroupKind kind, CollectiveOperation operation, Bytes size, double pieces,
+                              const char* name) const {
+  CollectiveCall call;
+  call.operation = operation;
+  const Sync& sync = scenario_.plan.sync;
+  call.algorithm = sync.algorithm;  // check_sync: one that has a schedule for the operation
+  call.levels = sync.levels;
+  call.servers = sync.servers;
+  call.placement = sync.placement;
+  call.size = size / pieces;
+  RecipePointer recipe;
+  if (pricer_.keeps_recipes()) {
+    recipe =
+        recipe_of(collective_work(operation, call.size, scenario_.plan.data * scenario_.plan.context, call.algorithm,
+                                  call.servers, call.placement, static_cast<int>(std::lround(pieces))));
+  }
+  // Of two stages that hold the same parameters the first one stands for both.
+  const std::optional<int> mirror = ChunkPlacement(scenario_.plan).mirror(stage);
+  return transfers_.collective(std::min(stage, mirror.value_or(stage)), kind, std::move(call), pieces, name,
+                               std::move(recipe));
+}
+
+/// Fills in the bucket's transfers and kernels: first what all replicas hold, then experts.
+void GradientSync::synchronise(const Place& place, const Ready& part, GradientBucket& bucket) const {
+  synchronise(place, holders_, part.gradients, part.collectives, bucket);
+  synchronise(place, expert_holders_, part.experts, part.collectives, bucket);
+}
+
+void GradientSync::synchronise(const Place& place, const Holders& holders, const GradientSet& gradients,
+                               double collectives, GradientBucket& bucket) const {
+  if (holders.replicas < 2 || !(gradients.elements > 0.0)) return;
+  const Sync& sync = scenario_.plan.sync;
+  const bool sharded = scenario_.plan.zero >= 1 && scenario_.plan.zero_by == ZeroBy::scatter;
+  const CompressionWork work = compression_work(sync.compression, gradients, sync.gradient_precision, holders.replicas);
+  const auto add = [&](GroupKind kind, CollectiveOperation operation, Bytes size, const char* name,
+                       const std::vector<Operator>& kernels) {
+    const int index = transfer_of(place.stage, kind, operation, size, collectives, name);
+    const Seconds time = kernel_time(kernels) / place.speed;
+    bucket.stages.push_back({time, index, pricer_.recipe(kernels)});
+  };
+  for (const CompressedMessage& message : work.messages) {
+    const bool last = &message == &work.messages.back();
+    if (message.gathered) {
+      add(holders.all, CollectiveOperation::all_gather, message.size * static_cast<double>(holders.replicas),
+          "gradient all-gather", message.kernels);
+    } else if (!sharded || !last) {
+      add(holders.all, CollectiveOperation::all_reduce, message.size, "gradient all-reduce", message.kernels);
+    } else {
+      const bool divides = holders.in_shards > 1;
+      if (divides) {
+        add(holders.shards, CollectiveOperation::reduce_scatter, message.size, "gradient reduce-scatter",
+            message.kernels);
+      }
+      if (holders.of_shard > 1) {
+        add(holders.copies, CollectiveOperation::all_reduce, message.size / holders.in_shards, "gradient all-reduce",
+            divides ? std::vector<Operator>{} : message.kernels);
+      }
+    }
+  }
+  if (const auto& processor = scenario_.cluster.node.gpu.processor) {
+    for (const CompressedMessage& message : work.messages) {
+      bucket.after +=
+          summing_time(*processor, message.size, holders.replicas, message.size < gradient_ * gradients.elements) *
+          collectives / place.speed;
+    }
+  }
+  // Under ZeRO each rank restores the part that it owns.
+  bucket.after += kernel_time(work.restore) / place.speed / (sharded ? static_cast<double>(holders.in_shards) : 1.0);
+  bucket.after_recipe = joined(bucket.after_recipe, pricer_.recipe(work.restore));
+}
+
+void GradientSync::add_buckets(const Place& place, const std::vector<PricedLayer>& layers, Step::Chunk& chunk) {
+  const std::vector<Ready> parts = parts_of(layers);
+  const bool by_tensor = scenario_.plan.sync.bucketing == Sync::Bucketing::by_tensor;
+  const bool overlap = scenario_.plan.sync.overlap;
+  const auto merged = [](std::size_t count) { return (count + most_buckets - 1) / most_buckets; };
+  const std::size_t evenly = merged(parts.size());
+  Beside previous(transfers_, place.lane);  // transfers of the bucket before
+  Seconds previous_kernels;                 // its kernels beside the backward pass
+  for (std::size_t first = 0; first < parts.size();) {
+    const std::size_t end = std::min(first + (by_tensor ? merged(parts.size() - first) : evenly), parts.size());
+    GradientBucket bucket;
+    Stretch& backward = bucket.backward;
+    Ready together;
+    std::vector<Operator> ops;
+    for (; first < end; ++first) {
+      backward.time += parts[first].backward;
+      bucket.gradients += parts[first].size;
+      together.gradients += parts[first].gradients;
+      together.experts += parts[first].experts;
+      together.collectives += collectives_of(parts[first]);
+      for (const GradientSync::LayerPart& part : parts[first].layers) {
+        if (place.cut) append_backward(backward.pieces, *part.layer, part.from, part.to);
+        if (!pricer_.keeps_recipes()) continue;
+        const std::vector<Operator> within = operators_of(part);
+        ops.insert(ops.end(), within.begin(), within.end());
+      }
+    }
+    backward.recipe = pricer_.recipe(ops);
+    if (overlap) {
+      backward.time.compute += previous.cost(backward.time.compute);
+      backward.time.compute += previous_kernels;
+    }
+    if (holders_.replicas > 1 && bucket.gradients.value() > 0.0) {
+      const std::vector<Operator> copies = copies_into_bucket(bucket.gradients);
+      backward.time.compute += pricer_.kernels(copies) / place.speed;
+      backward.recipe = joined(backward.recipe, pricer_.recipe(copies));
+      synchronise(place, together, bucket);
+      if (overlap && !bucket.stages.empty()) {  // the first kernels are on the stream of the backward pass
+        GradientBucket::Stage& begin = bucket.stages.front();
+        backward.time.compute += std::exchange(begin.kernels, Seconds(0.0));
+        backward.recipe = joined(backward.recipe, std::exchange(begin.recipe, nullptr));
+      }
+      previous = Beside(transfers_, place.lane);
+      previous_kernels = bucket.after;
+      for (const GradientBucket::Stage& stage : bucket.stages) {
+        previous.add(stage.transfer);
+        if (&stage != &bucket.stages.front()) previous_kernels += stage.kernels;
+      }
+    }
+    fit_pieces(backward);
+    chunk.buckets.push_back(std::move(bucket));
+  }
+}
+
+void GradientSync::add_sharded_units(const Place& place, const std::vector<PricedLayer>& layers, Step::Chunk& chunk) {
+  // Frozen weights are gathered like the others; gradients are scattered of the trained ones alone.
+  double root_parameters = 0.0;
+  double root_frozen = 0.0;
+  for (const auto& [layer, cost, calls] : layers) {
+    if (layer->splittable) continue;
+    root_parameters += layer->parameters;
+    root_frozen += layer->frozen_parameters;
+  }
+  const Sync& sync = scenario_.plan.sync;
+  const Bytes sent = cast_bytes(sync.compression, sync.gradient_precision);
+  const auto slowed = [&](std::initializer_list<int> transfers, Seconds kernels) {
+    Beside beside(transfers_, place.lane);
+    for (const int transfer : transfers) beside.add(transfer);
+    return beside.cost(kernels);
+  };
+  // FSDP keeps a unit's weights in one flat buffer: the backward pass concatenates the gradients of its views and
+  // divides the result by the number of ranks, before it is scattered (torch.distributed.fsdp, _post_backward_hook).
+  const auto flat_buffer = [&](double parameters) {
+    if (!sync.copied) return Seconds(0.0);
+    const Bytes pass = weight_ * parameters;
+    const Streaming copy{StreamingKind::elementwise, pass, pass, Flops(0.0), false};
+    return pricer_.kernels(
+        {{"gradient concatenation", copy, Precision::bf16, 1}, {"gradient division", copy, Precision::bf16, 1}});
+  };
+  constexpr auto gather = CollectiveOperation::all_gather;
+  constexpr auto scatter = CollectiveOperation::reduce_scatter;
+  bool root_pending = true;
+  for (const PricedLayer& priced : layers) {
+    const auto& [layer, cost, calls] = priced;
+    ShardedUnit unit;
+    unit.forward.time = cost.forward.segment();
+    unit.backward.time = cost.whole_backward().segment();
+    const bool root = !layer->splittable;
+    const double parameters = root ? (root_pending ? root_parameters : 0.0) : layer->parameters;
+    const double frozen = root ? (root_pending ? root_frozen : 0.0) : layer->frozen_parameters;
+    if (root) root_pending = false;
+    Seconds casts;
+    if (parameters + frozen > 0.0 && holders_.in_shards > 1) {
+      unit.gather = transfer_of(place.stage, holders_.shards, gather, gathered_weight_ * (parameters + frozen), 1,
+                                "weight all-gather");
+      const bool again = !layer->backward.empty() && scenario_.plan.reshard_after_forward;
+      if (!root && again) unit.gather_backward = unit.gather;
+    }
+    if (parameters > 0.0 && holders_.replicas > 1) {
+      if (holders_.in_shards > 1) {
+        unit.scatter =
+            transfer_of(place.stage, holders_.shards, scatter, sent * parameters, 1, "gradient reduce-scatter");
+      }
+      if (holders_.of_shard > 1) {
+        unit.reduce = transfer_of(place.stage, holders_.copies, CollectiveOperation::all_reduce,
+                                  sent * parameters / holders_.in_shards, 1, "gradient all-reduce");
+      }
+      const CompressionWork work =
+          compression_work(sync.compression, {parameters, {}}, sync.gradient_precision, holders_.replicas);
+      for (const CompressedMessage& message : work.messages) casts += kernel_time(message.kernels) / place.speed;
+      casts +=
+          (kernel_time(work.restore) / static_cast<double>(holders_.in_shards) + flat_buffer(parameters)) / place.speed;
+    }
+    Seconds &forward = unit.forward.time.compute, &backward = unit.backward.time.compute;
+    forward += slowed({unit.gather}, forward);
+    backward += slowed({unit.gather_backward, unit.scatter, unit.reduce}, backward);
+    backward += casts;
+    if (place.cut) {
+      append_forward(unit.forward.pieces, priced);
+      append_backward(unit.backward.pieces, priced);
+      fit_pieces(unit.forward);
+      fit_pieces(unit.backward);
+    }
+    chunk.units.push_back(unit);
+  }
+}
+
+}  // namespace foretrain

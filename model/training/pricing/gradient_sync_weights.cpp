@@ -1,0 +1,93 @@
+// How the weights that ZeRO-1 and 2 updated come back to all ranks.
+#include <algorithm>
+
+#include "model/parallelism/stages.hpp"
+#include "model/training/pricing/gradient_sync.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// Trainable tensors: matrices, and a vector beside each (biases, scales of norms).
+double tensors_in(const GradientSet& gradients) {
+  double matrices = 0.0;
+  for (const WeightMatrix& matrix : gradients.matrices) matrices += static_cast<double>(matrix.count);
+  return std::max(2.0 * matrices, 1.0);
+}
+
+}  // namespace
+
+/// The messages in which `weights`, a part of the chunk's, come back: `buckets` where they are the gradients'. Owners
+/// hold whole tensors, so that there are no more of them than tensors (InternEvo, _partition_param_list).
+double GradientSync::messages_of(const GradientSet& weights, const GradientSet& of_chunk, double buckets,
+                                 const Holders& holders) const {
+  switch (scenario_.plan.sync.gather) {
+    case Sync::Gather::buckets:
+      return buckets;
+    case Sync::Gather::whole:
+      return 1.0;
+    case Sync::Gather::owners: {
+      const double owners = static_cast<double>(holders.in_shards) / ChunkPlacement(scenario_.plan).chunks();
+      return std::max(1.0, std::min(owners, tensors_in(of_chunk)) * (weights.elements / of_chunk.elements));
+    }
+    case Sync::Gather::tensors:
+      return tensors_in(weights);
+  }
+  return buckets;
+}
+
+void GradientSync::add_gathers(const Place& place, const std::vector<PricedLayer>& layers, Step::Chunk& chunk) {
+  if (holders_.in_shards < 2) return;
+  const Sync& sync = scenario_.plan.sync;
+  std::vector<Ready> parts = parts_of(layers);
+  std::ranges::reverse(parts);
+  Ready all;
+  for (Ready& part : parts) {
+    part.collectives = collectives_of(part);
+    all += part;
+  }
+  const bool apart = sync.gather_overlap && sync.gather != Sync::Gather::whole;
+  for (std::size_t first = 0; first < parts.size();) {
+    const std::size_t end = apart ? std::min(first + 1 + first / gathers_before_one_more, parts.size()) : parts.size();
+    Ready together;
+    for (; first < end; ++first) together += parts[first];
+    WeightGather& gather = chunk.gathers.emplace_back();
+    const auto add = [&](const Holders& holders, const GradientSet& weights, const GradientSet& of_chunk) {
+      if (holders.in_shards < 2 || !(weights.elements > 0.0)) return;
+      const auto operation = sync.has_owners() ? CollectiveOperation::broadcast : CollectiveOperation::all_gather;
+      gather.transfers.push_back(transfer_of(place.stage, holders.shards, operation,
+                                             gathered_weight_ * weights.elements,
+                                             messages_of(weights, of_chunk, together.collectives, holders),
+                                             sync.has_owners() ? "weight broadcast" : "weight all-gather"));
+    };
+    add(holders_, together.gradients, all.gradients);
+    add(expert_holders_, together.experts, all.experts);
+    if (sync.gather_overlap) set_forward(place, together.layers, chunk.time(PassKind::forward), gather);
+  }
+  // Each part of the pass runs beside what the next one waits for.
+  for (std::size_t next = 1; sync.gather_overlap && next < chunk.gathers.size(); ++next) {
+    Beside beside(transfers_, place.lane);
+    for (const int transfer : chunk.gathers[next].transfers) beside.add(transfer);
+    Seconds& kernels = chunk.gathers[next - 1].forward.time.compute;
+    kernels += beside.cost(kernels);
+  }
+  for (WeightGather& gather : chunk.gathers) fit_pieces(gather.forward);
+}
+
+/// The forward pass of these parts of layers, which are named by their backward pass, the last first; `whole`: the
+/// chunk's.
+void GradientSync::set_forward(const Place& place, const std::vector<LayerPart>& parts, const Segment& whole,
+                               WeightGather& gather) const {
+  LayerCost cost;
+  for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+    cost += part->layer->cost * (part->to - part->from);
+    if (place.cut) append_forward(gather.forward.pieces, *part->layer, 1.0 - part->to, 1.0 - part->from);
+  }
+  Segment& time = gather.forward.time;
+  time = cost.forward.segment();
+  const Seconds device = whole.compute + whole.communication;
+  const Seconds own = time.compute + time.communication;
+  time.host = device > Seconds(0.0) ? whole.host * (own / device) : Seconds(0.0);
+}
+
+}  // namespace foretrain

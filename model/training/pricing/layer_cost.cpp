@@ -1,0 +1,334 @@
+#include "model/training/pricing/layer_cost.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/base/number.hpp"
+#include "model/base/spread.hpp"
+#include "model/cost/launches.hpp"
+#include "model/training/pricing/tensor_overlap.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr double hiding_share = 0.5;  // of a layer's kernels: those that do not depend on a collective beside them
+
+/// Dispatch runs ahead of the device over a whole pass: what counts is which of the two takes longer in sum.
+Segment joined(Seconds kernels, Seconds dispatch, Seconds collectives) {
+  const Seconds device = kernels + collectives;
+  return {kernels, collectives, std::max(dispatch - device, Seconds(0.0))};
+}
+
+GroupKind group_of(LayerCollective::Group group) {
+  switch (group) {
+    case LayerCollective::Group::tensor:
+      return GroupKind::tensor;
+    case LayerCollective::Group::context:
+      return GroupKind::context;
+    case LayerCollective::Group::expert:
+      return GroupKind::expert;
+  }
+  return GroupKind::tensor;
+}
+
+}  // namespace
+
+PassCost& PassCost::operator+=(const PassCost& other) {
+  kernels += other.kernels;
+  dispatch += other.dispatch;
+  collectives += other.collectives;
+  copies += other.copies;
+  hidden += other.hidden;
+  hidden_copies += other.hidden_copies;
+  gain += other.gain;
+  return *this;
+}
+
+PassCost operator*(PassCost cost, double n) {
+  return {cost.kernels * n, cost.dispatch * n,      cost.collectives * n, cost.copies * n,
+          cost.hidden * n,  cost.hidden_copies * n, cost.gain * n};
+}
+
+Segment PassCost::segment() const {
+  Segment pass = joined(kernels, dispatch, collectives + copies);
+  pass.copies = copies;
+  pass.hidden = hidden;
+  pass.hidden_copies = hidden_copies;
+  return pass;
+}
+
+LayerCost& LayerCost::operator+=(const LayerCost& other) {
+  forward += other.forward;
+  recompute += other.recompute;
+  backward += other.backward;
+  return *this;
+}
+
+LayerCost operator*(const LayerCost& cost, double n) {
+  return {cost.forward * n, cost.recompute * n, cost.backward * n};
+}
+
+namespace {
+
+/// What kernels take longer in a step than alone: those that wait for each other in every step are as slow as the
+/// slowest device.
+double stretch_of(const Scenario& scenario) {
+  const StepConstants& constants = scenario.calibration.step;
+  if (!scenario.plan.sync.waits_for_slowest()) return constants.kernel_stretch;
+  return constants.kernel_stretch *
+         (1.0 + constants.device_spread * expected_largest(RankLayout(scenario.plan).gpus()));
+}
+
+}  // namespace
+
+LayerPricer::LayerPricer(const Scenario& scenario, const TrainWorkload& train, Recipes recipes)
+    : scenario_(scenario), train_(train), recipes_(recipes), stretch_(stretch_of(scenario)) {}
+
+RecipePointer LayerPricer::recipe(const std::vector<Operator>& ops) const {
+  if (!keeps_recipes() || ops.empty()) return nullptr;
+  return std::make_shared<const Recipe>(
+      kernels_of(ops, scenario_.plan.execution, stretch_, scenario_.cluster.node.gpu, scenario_.calibration));
+}
+
+std::vector<Operator> LayerPricer::backward_operators(const Layer& layer) const {
+  std::vector<Operator> ops = layer.run_again(train_.recompute);
+  ops.insert(ops.end(), layer.backward.begin(), layer.backward.end());
+  return ops;
+}
+
+Seconds LayerPricer::kernels(const std::vector<Operator>& ops) const {
+  return launch_totals(ops, scenario_.plan.execution, scenario_.cluster.node.gpu, scenario_.calibration).device *
+         stretch_;
+}
+
+Seconds LayerPricer::dispatch(const std::vector<Operator>& ops) const {
+  const Seconds host =
+      launch_totals(ops, scenario_.plan.execution, scenario_.cluster.node.gpu, scenario_.calibration).host;
+  // One process that drives all GPUs of a node dispatches for each of them in turn (Python holds one lock).
+  const int drivers =
+      scenario_.plan.single_process ? std::min(scenario_.cluster.gpus_per_node, scenario_.plan.data) : 1;
+  return host * static_cast<double>(drivers);
+}
+
+/// FSDP2 gathers a layer's weights into one buffer and copies them out of it into the parameters before each pass, on
+/// the stream of the layer's kernels (PyTorch, fsdp/_fully_shard/_fsdp_collectives.py, foreach_all_gather_copy_out).
+/// FSDP1's parameters are views of the gathered buffer. What becomes of gradients: GradientSync::add_sharded_units.
+std::vector<Operator> LayerPricer::weight_copies(const Layer& layer, bool backward) const {
+  const Plan& plan = scenario_.plan;
+  if (plan.zero != 3 || !plan.sync.copied || shards_of(plan) == 1) return {};
+  if (backward && !plan.reshard_after_forward) return {};
+  const Precision precision = storage_precision(train_.precision);
+  const Bytes weights = bytes_per_element(precision) * (layer.parameters + layer.frozen_parameters);
+  return {
+      {"gathered weights", Streaming{StreamingKind::elementwise, weights, weights, Flops(0.0), false}, precision, 1}};
+}
+
+LayerCost LayerPricer::price(const Layer& layer) const {
+  return with_recomputation(without_recomputation(layer), layer);
+}
+
+LayerCost LayerPricer::without_recomputation(const Layer& layer) const {
+  LayerCost cost{cost_of(layer.forward), {}, cost_of(layer.backward)};
+  if (chunks_products()) {
+    add_chunks(layer.forward, false, cost.forward);
+    add_chunks(layer.backward, true, cost.backward);
+  }
+  if (layer.routes_tokens && scenario_.plan.execution == ExecutionMode::eager) {
+    const Seconds routing(scenario_.calibration.host.expert_pass_us * 1e-6);
+    cost.forward.dispatch += routing;
+    cost.backward.dispatch += routing;
+  }
+  if (layer.splittable) cost.backward.kernels += train_.layer_overhead;
+  cost.forward.kernels += kernels(weight_copies(layer, false));
+  cost.backward.kernels += kernels(weight_copies(layer, true));
+  return cost;
+}
+
+LayerCost LayerPricer::with_recomputation(LayerCost cost, const Layer& layer) const {
+  const std::vector<Operator>& again = layer.run_again(train_.recompute);
+  if (&again != &layer.forward) {
+    cost.recompute = cost_of(again);
+    return cost;
+  }
+  cost.recompute = cost.forward;
+  if (train_.recompute_early_stop) {
+    const std::vector<Operator> tail(layer.forward.end() - static_cast<std::ptrdiff_t>(layer.unread_tail),
+                                     layer.forward.end());
+    cost.recompute.kernels -= kernels(tail);
+    cost.recompute.dispatch -= dispatch(tail);
+  }
+  return cost;
+}
+
+/// What doing products chunk by chunk adds: launches, and time.
+void LayerPricer::add_chunks(const std::vector<Operator>& pass, bool backward, PassCost& cost) const {
+  const OverlappedProducts overlapped = overlapped_products(pass, backward);
+  for (const auto* products_of : {&overlapped.gathers, &overlapped.scatters}) {
+    if (backward && products_of == &overlapped.scatters) continue;  // these hide behind whole products
+    for (const std::vector<Operator>& products : *products_of) {
+      cost.kernels += kernels(products) * (scenario_.calibration.step.chunked_products - 1.0);
+      cost.dispatch += dispatch(products) * (scenario_.plan.tensor - 1.0);
+    }
+  }
+}
+
+/// `of_pass`: its kernels.
+LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& collectives,
+                                          const std::vector<Operator>& pass, bool backward, Seconds of_pass, int stage,
+                                          TransferTable& transfers) const {
+  using enum CollectiveOperation;
+  const OverlappedProducts overlapped = chunks_products() ? overlapped_products(pass, backward) : OverlappedProducts{};
+  const auto hidden_by = [&](const std::vector<Operator>& products, bool whole) {
+    const double chunks = scenario_.calibration.step.chunked_products * (1.0 - 1.0 / scenario_.plan.tensor);
+    return kernels(products) * (whole ? 1.0 : chunks);
+  };
+  LayerCalls::Calls calls;
+  const Plan& plan = scenario_.plan;
+  for (const LayerCollective& collective : collectives) {
+    const bool of_tokens = collective.group == LayerCollective::Group::expert;
+    const bool hidden = of_tokens && hides_exchanges(plan);
+    CollectiveCall call;
+    call.operation = collective.operation;
+    call.size = collective.size;
+    if (of_tokens) call.tokens = {plan.expert_dispatch, collective.copies, collective.imbalance};
+    calls.hidden_by_others = calls.hidden_by_others || hidden;
+    const int transfer =
+        transfers.collective(stage, group_of(collective.group), std::move(call), 1.0, inside_layers, nullptr);
+    const auto& products = collective.operation == all_gather ? overlapped.gathers : overlapped.scatters;
+    const bool behind = collective.group == LayerCollective::Group::tensor && !collective.overlappable &&
+                        (collective.operation == all_gather || collective.operation == reduce_scatter);
+    const bool whole = backward && collective.operation == reduce_scatter;
+    for (int i = 0; i < collective.count; ++i) {
+      if (behind && at_index(i) < products.size()) {
+        calls.behind.push_back({transfer, hidden_by(products[at_index(i)], whole) / of_pass});
+      } else {
+        (collective.overlappable || hidden ? calls.beside : calls.between).push_back(transfer);
+      }
+    }
+  }
+  return calls;
+}
+
+LayerCalls LayerPricer::calls(const Layer& layer, int stage, TransferTable& transfers) const {
+  const LayerCost cost = chunks_products() ? price(layer) : LayerCost{};
+  LayerCalls calls{
+      pass_calls(layer.forward_collectives, layer.forward, false, cost.forward.kernels, stage, transfers),
+      {},
+      pass_calls(layer.backward_collectives, layer.backward, true, cost.backward.kernels, stage, transfers)};
+  if (&layer.run_again(train_.recompute) == &layer.forward) calls.recompute = calls.forward;
+  return calls;
+}
+
+double LayerCalls::Calls::share_beside() const {
+  double free = 1.0;
+  for (const Behind& call : behind) free -= call.share;
+  return hidden_by_others ? free : std::min(hiding_share, free);
+}
+
+LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double speed, int lane,
+                               const TransferTable& transfers) const {
+  const auto total = [&](const std::vector<int>& of_kind) {
+    Seconds time;
+    for (const int transfer : of_kind) time += transfers.time(transfer, lane);
+    return time;
+  };
+  // What runs beside kernels hides behind them, but takes some of their speed.
+  const auto hide = [&](const LayerCalls::Calls& of_pass, PassCost& pass) {
+    pass.kernels /= speed;
+    Beside beside(transfers, lane);
+    for (const int transfer : of_pass.beside) beside.add(transfer);
+    const double share = of_pass.share_beside();
+    const Seconds slowed = beside.cost(pass.kernels * share);
+    Seconds longer = slowed;
+    for (const auto& [transfer, own] : of_pass.behind) {
+      longer += std::min(transfers.time(transfer, lane), pass.kernels * own) * transfers.slowdown(transfer);
+    }
+    pass.kernels += longer;
+    pass.collectives = total(of_pass.between);
+    const auto run_beside = [&](Seconds time, Seconds hiding) {
+      pass.hidden += std::min(time, hiding);
+      pass.collectives += std::max(time - hiding, Seconds(0.0));
+    };
+    run_beside(beside.time(), pass.kernels * share);
+    pass.gain = of_pass.hidden_by_others ? std::min(beside.time(), pass.kernels * share) - slowed : Seconds(0.0);
+    for (const auto& [transfer, own] : of_pass.behind) run_beside(transfers.time(transfer, lane), pass.kernels * own);
+  };
+  hide(calls.forward, cost.forward);
+  hide(calls.recompute, cost.recompute);
+  hide(calls.backward, cost.backward);
+  return cost;
+}
+
+namespace {
+
+/// Appends what lies between the moments `from` and `to` (0 to 1) of a pass.
+void append_pieces(std::vector<Piece>& pieces, Seconds work, const LayerCalls::Calls& calls, double from, double to) {
+  double at = from;
+  const auto append = [&](double end, std::vector<int> transfers, bool beside) {
+    if (end <= from || end > to) return;
+    pieces.push_back({work * (end - at), std::move(transfers), beside});
+    at = end;
+  };
+  double first = 0.0;  // moment after which the collectives between kernels come
+  if (!calls.beside.empty()) append(first = calls.share_beside(), calls.beside, true);
+  const std::size_t count = calls.between.size();
+  if (!calls.behind.empty()) {
+    double hiding = 0.0;
+    for (const LayerCalls::Behind& call : calls.behind) hiding += call.share;
+    const double gap = (1.0 - first - hiding) / static_cast<double>(calls.behind.size() + count + 1);
+    for (const LayerCalls::Behind& call : calls.behind) {
+      append(first += gap, {}, false);
+      append(first += call.share, {call.transfer}, true);
+    }
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool last = i + 1 == count;
+    append(last ? 1.0 : first + (1.0 - first) * static_cast<double>(i + 1) / static_cast<double>(count),
+           {calls.between[i]}, false);
+  }
+  if (at < to) pieces.push_back({work * (to - at), {}, false});
+}
+
+}  // namespace
+
+void append_forward(std::vector<Piece>& pieces, const PricedLayer& layer, double from, double to) {
+  append_pieces(pieces, layer.cost.forward.kernels, layer.calls->forward, from, to);
+}
+
+void append_backward(std::vector<Piece>& pieces, const PricedLayer& layer, double from, double to) {
+  const Seconds again = layer.cost.recompute.kernels, own = layer.cost.backward.kernels;
+  const double begin = again + own > Seconds(0.0) ? again / (again + own) : 0.0;  // of the backward pass itself
+  const auto part = [](double moment, double low, double high) {
+    return high > low ? std::clamp((moment - low) / (high - low), 0.0, 1.0) : 0.0;
+  };
+  if (from < begin) {
+    append_pieces(pieces, again, layer.calls->recompute, part(from, 0.0, begin), part(to, 0.0, begin));
+  }
+  if (to > begin) append_pieces(pieces, own, layer.calls->backward, part(from, begin, 1.0), part(to, begin, 1.0));
+}
+
+Stretch paired(const PassWork& forward, const PassWork& backward) {
+  const auto slowed = [](Seconds kernels, const PassWork& other) {
+    return kernels + std::min(kernels, other.collectives) * other.slowdown;
+  };
+  const Seconds forward_kernels = slowed(forward.kernels, backward);
+  const Seconds backward_kernels = slowed(backward.kernels, forward);
+  const Seconds exposed = std::max(forward.collectives - backward_kernels, Seconds(0.0)) +
+                          std::max(backward.collectives - forward_kernels, Seconds(0.0));
+  Stretch pair{joined(forward_kernels + backward_kernels, forward.dispatch + backward.dispatch, exposed)};
+  pair.time.hidden = forward.collectives + backward.collectives - exposed;
+  pair.pieces = {{backward_kernels, forward.transfers, true}, {forward_kernels, backward.transfers, true}};
+  fit_pieces(pair);
+  return pair;
+}
+
+void fit_pieces(Stretch& stretch) {
+  if (stretch.pieces.empty()) return;
+  Seconds sum;
+  for (const Piece& piece : stretch.pieces) sum += piece.work;
+  for (Piece& piece : stretch.pieces) piece.work *= sum > Seconds(0.0) ? stretch.time.compute / sum : 0.0;
+  stretch.pieces.push_back({stretch.time.host + stretch.time.copies, {}, false});
+}
+
+}  // namespace foretrain

@@ -1,0 +1,115 @@
+// Prices the layers of a model on a cluster: kernels, dispatch, and the collectives inside a layer.
+#pragma once
+
+#include "model/training/step/step.hpp"
+#include "model/training/transfers/transfer_table.hpp"
+
+namespace foretrain {
+
+/// One kind of pass of a layer with one micro-batch on one rank. Kernel and dispatch times are kept apart because
+/// dispatch runs ahead of the device: only sums over many layers can be compared (see segment()).
+struct PassCost {
+  Seconds kernels, dispatch;
+  Seconds collectives = {}, copies = {};    ///< exposed parts of collectives and of offloading
+  Seconds hidden = {}, hidden_copies = {};  ///< behind kernels
+  Seconds gain = {};                        ///< by how much exchanges of tokens behind other passes make it shorter
+
+  PassCost& operator+=(const PassCost& other);
+  friend PassCost operator+(PassCost a, const PassCost& b) { return a += b; }
+  friend PassCost operator*(PassCost cost, double n);
+  [[nodiscard]] Segment segment() const;
+};
+
+struct LayerCost {
+  PassCost forward, recompute, backward;  ///< backward: without what runs again before it
+
+  LayerCost& operator+=(const LayerCost& other);
+  friend LayerCost operator*(const LayerCost& cost, double n);
+  [[nodiscard]] PassCost whole_backward() const { return backward + recompute; }
+  [[nodiscard]] Seconds both_ways() const { return forward.segment().total() + whole_backward().segment().total(); }
+};
+
+/// The collectives inside a layer, as indices into Step::transfers.
+struct LayerCalls {
+  /// A collective in chunks behind a product.
+  struct Behind {
+    int transfer = -1;
+    double share = 0.0;  ///< of the pass's kernels, that hide it
+  };
+  struct Calls {
+    std::vector<int> beside;     ///< one after the other, from the pass's beginning, beside its first kernels
+    std::vector<int> between;    ///< among the kernels after these, which wait for them
+    std::vector<Behind> behind;  ///< one after the other, each beside its product
+    /// Of those `beside`, exchanges of tokens: another pass's kernels hide these, taken to be as long as this one's.
+    bool hidden_by_others = false;
+    /// Share of the pass's kernels that hide those `beside`.
+    [[nodiscard]] double share_beside() const;
+  };
+  Calls forward, recompute, backward;
+};
+
+/// A layer in its place: what it costs on one lane.
+struct PricedLayer {
+  const Layer* layer = nullptr;
+  LayerCost cost;
+  const LayerCalls* calls = nullptr;
+};
+
+/// Prices layers of one plan.
+class LayerPricer {
+ public:
+  LayerPricer(const Scenario& scenario, const TrainWorkload& train, Recipes recipes = Recipes::none);
+
+  /// Kernels and dispatch, on devices of full speed.
+  [[nodiscard]] LayerCost price(const Layer& layer) const;
+  /// The same in two: forward and backward pass; what runs again before the latter.
+  [[nodiscard]] LayerCost without_recomputation(const Layer& layer) const;
+  [[nodiscard]] LayerCost with_recomputation(LayerCost cost, const Layer& layer) const;
+  /// The layer's collectives on the ranks of `stage`.
+  [[nodiscard]] LayerCalls calls(const Layer& layer, int stage, TransferTable& transfers) const;
+  /// `cost` on devices of `speed`, with what the calls leave exposed on `lane`.
+  [[nodiscard]] LayerCost on_lane(LayerCost cost, const LayerCalls& calls, double speed, int lane,
+                                  const TransferTable& transfers) const;
+  /// Kernels of one list of operators on this device in the plan's execution mode, without overlap between them.
+  [[nodiscard]] Seconds kernels(const std::vector<Operator>& ops) const;
+  [[nodiscard]] Seconds dispatch(const std::vector<Operator>& ops) const;
+  /// What kernels() prices; nothing where recipes are not kept, or there is nothing to do.
+  [[nodiscard]] RecipePointer recipe(const std::vector<Operator>& ops) const;
+  /// Operators of the backward pass, those that run again before it included.
+  [[nodiscard]] std::vector<Operator> backward_operators(const Layer& layer) const;
+  [[nodiscard]] bool keeps_recipes() const { return recipes_ == Recipes::kept; }
+
+ private:
+  /// Whether collectives of tensor ranks are chunked behind products.
+  [[nodiscard]] bool chunks_products() const { return scenario_.plan.tensor_overlap && scenario_.plan.tensor > 1; }
+  /// Copies of a sharded layer's weights before a pass.
+  [[nodiscard]] std::vector<Operator> weight_copies(const Layer& layer, bool backward) const;
+  [[nodiscard]] PassCost cost_of(const std::vector<Operator>& ops) const { return {kernels(ops), dispatch(ops)}; }
+  void add_chunks(const std::vector<Operator>& pass, bool backward, PassCost& cost) const;
+  [[nodiscard]] LayerCalls::Calls pass_calls(const std::vector<LayerCollective>& collectives,
+                                             const std::vector<Operator>& pass, bool backward, Seconds of_pass,
+                                             int stage, TransferTable& transfers) const;
+
+  const Scenario& scenario_;
+  const TrainWorkload& train_;
+  Recipes recipes_;
+  double stretch_;  ///< of kernels, over the same alone
+};
+
+/// The part of a layer's forward pass between two moments of it (0 to 1), in pieces, its collectives evenly spread.
+void append_forward(std::vector<Piece>& pieces, const PricedLayer& layer, double from = 0.0, double to = 1.0);
+/// The same of its backward pass, recomputation first.
+void append_backward(std::vector<Piece>& pieces, const PricedLayer& layer, double from = 0.0, double to = 1.0);
+/// A pass of some layers as DualPipe runs it beside another: all its collectives may hide behind the other's kernels.
+struct PassWork {
+  Seconds kernels, dispatch, collectives;
+  std::vector<int> transfers = {};  ///< which these are, one after the other
+  double slowdown = 0.0;            ///< of the other's kernels while they run
+};
+/// A forward and a backward pass that run together.
+Stretch paired(const PassWork& forward, const PassWork& backward);
+/// Scales the pieces' work so that it adds up to that of the stretch; what its dispatch and its copies take longer
+/// comes at the end.
+void fit_pieces(Stretch& stretch);
+
+}  // namespace foretrain

@@ -1,0 +1,44 @@
+#include "model/training/pricing/tensor_overlap.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "model/parallelism/weight_gradients.hpp"
+
+namespace foretrain {
+
+namespace {
+
+using Products = std::vector<Operator>;
+
+bool is_boundary_product(const Operator& op) {
+  return std::holds_alternative<Matmul>(op.work) && !is_weight_gradient(op);
+}
+
+bool of_experts(const Operator& op) { return std::get<Matmul>(op.work).batch > 1; }
+
+}  // namespace
+
+OverlappedProducts overlapped_products(const std::vector<Operator>& pass, bool backward) {
+  const auto attention =
+      std::ranges::find_if(pass, [](const Operator& op) { return std::holds_alternative<Attention>(op.work); });
+  if (attention == pass.end()) return {};
+  Products before, after;
+  std::copy_if(pass.begin(), attention, std::back_inserter(before), is_boundary_product);
+  std::copy_if(attention, pass.end(), std::back_inserter(after), is_boundary_product);
+  // On the other side of attention: its output, the products into the feed-forward half, and the one out of it.
+  Products& others = backward ? before : after;
+  const Products& projections = backward ? after : before;
+  if (projections.empty() || others.empty()) return {};
+  if (backward) std::ranges::reverse(others);  // as in the forward pass
+  const Products output{others.front()};
+  OverlappedProducts products;
+  (backward ? products.scatters : products.gathers) = {projections};
+  (backward ? products.gathers : products.scatters) = {output};
+  if (others.size() < 3 || std::ranges::any_of(others, of_experts)) return products;
+  (backward ? products.scatters : products.gathers).emplace_back(others.begin() + 1, others.end() - 1);
+  (backward ? products.gathers : products.scatters).push_back({others.back()});
+  return products;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,202 @@
+// The step, as values: what every executor is told. In: nothing but the values of a scenario, a model, a topology.
+// Out: Step, a training step in compact form: blocks costed once, and the numbers by which they are repeated.
+//
+// A lane is a class of ranks that behave alike (rank_classes.hpp); all that a step says, it says of lanes. A chunk is a
+// lane's part of the model, a pass a chunk's work for one micro-batch (PassKind), a stretch a pass or a part of one.
+// What moves is a transfer, numbered; a chunk names the transfers that its passes begin or wait for.
+//
+// The rooms of model/training, in the order of a prediction: transfers/ (what is sent), pricing/ (what layers take;
+// makes the step), graph/ (the step as tasks), outcome/ (what the tasks' moments mean).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/collectives/collective.hpp"
+#include "model/cost/loader.hpp"
+#include "model/graph/recipe.hpp"
+#include "model/graph/task_graph.hpp"
+#include "model/hardware/topology.hpp"
+#include "model/parallelism/pipeline_order.hpp"
+#include "model/parallelism/stages.hpp"
+#include "model/scenario/scenario.hpp"
+#include "model/training/step/rank_classes.hpp"
+#include "model/workload/model.hpp"
+
+namespace foretrain {
+
+/// Work of one rank on its compute stream, by what it is spent on. `communication` are collectives between dependent
+/// kernels, which stop the stream; `host` is the time by which dispatching outlasts the kernels.
+struct Segment {
+  Seconds compute;
+  Seconds communication;
+  Seconds host;
+  Seconds copies = {};  ///< the part of `communication` that is no transfer of the step: offloading over PCIe
+  Seconds hidden = {}, hidden_copies = {};  ///< collectives and copies that run beside `compute`
+
+  [[nodiscard]] Seconds total() const { return compute + communication + host; }
+  [[nodiscard]] Inside inside() const { return {communication - copies, hidden, copies, hidden_copies, host}; }
+  Segment& operator+=(const Segment& other) {
+    compute += other.compute;
+    communication += other.communication;
+    host += other.host;
+    copies += other.copies;
+    hidden += other.hidden;
+    hidden_copies += other.hidden_copies;
+    return *this;
+  }
+  friend Segment operator*(Segment s, double n) {
+    return {s.compute * n, s.communication * n, s.host * n, s.copies * n, s.hidden * n, s.hidden_copies * n};
+  }
+};
+
+/// A part of a pass that ends in a collective inside its layers, or has one beside it. Passes are cut into these where
+/// such collectives may meet other traffic; elsewhere a pass is one block, its collectives' time included.
+struct Piece {
+  Seconds work;
+  std::vector<int> transfers;  ///< one after the other
+  bool beside = false;         ///< they start with the work, and the next piece waits for both; else they follow it
+};
+
+/// A pass, or a part of one.
+struct Stretch {
+  Segment time;
+  std::vector<Piece> pieces = {};  ///< where it is cut
+  RecipePointer recipe = nullptr;  ///< of its kernels, where recipes are kept
+};
+
+/// Gradients that become ready together and are synchronised by one collective, or by several after each other where
+/// compression asks for it. Its kernels run beside the backward pass on a stream of their own; what that takes from the
+/// backward pass is part of the later buckets' `backward`.
+struct GradientBucket {
+  /// Kernels, then a transfer that waits for them.
+  struct Stage {
+    Seconds kernels;
+    int transfer = -1;               ///< into Step::transfers
+    RecipePointer recipe = nullptr;  ///< of the kernels
+  };
+
+  Stretch backward;  ///< after the previous bucket was ready until this one is
+  Bytes gradients;
+  std::vector<Stage> stages;  ///< one after the other; none where nobody else holds these parameters
+  Seconds after;              ///< kernels that restore the gradients
+  RecipePointer after_recipe = nullptr;
+};
+
+/// Updated weights that come back together (ZeRO-1 and 2).
+struct WeightGather {
+  std::vector<int> transfers;  ///< one after the other, into Step::transfers
+  /// A chunk's first forward pass, from the first layer that needs them to the first one that waits for the next.
+  Stretch forward;
+};
+
+/// A group of layers whose weights are gathered and whose gradients are scattered together (ZeRO-3, FSDP).
+struct ShardedUnit {
+  struct Pass {
+    enum class Kind { gather, compute, scatter, reduce };
+    Kind kind = Kind::compute;
+    int unit = 0;
+    std::vector<int> after;  ///< indices of passes in the same list, beyond the order of each stream
+  };
+
+  Stretch forward, backward;
+  int gather = -1;           ///< weights, before the forward pass
+  int gather_backward = -1;  ///< weights again, before the backward pass; none where they were kept
+  int scatter = -1;          ///< gradients, after the backward pass
+  int reduce = -1;           ///< of the scattered gradients, among ranks that hold the same shard
+};
+
+struct Step {
+  /// A collective or transfer that several tasks refer to. Index −1 in the structs below means "none".
+  struct Transfer {
+    /// What the groups of one class carry out side by side.
+    struct Part {
+      LoweredCollective lowered;
+      Seconds uncontended;     ///< with the transfer's other parts beside it
+      std::vector<int> lanes;  ///< whose ranks take part, ascending
+    };
+
+    std::string name;  ///< as it appears in the result's communication table, e.g. "gradient all-reduce"
+    std::vector<Part> parts;
+    int repeats = -1;  ///< the transfer that has the same parts, some whole nodes further on; -1: none is known
+    RecipePointer recipe = nullptr;
+    double slowdown = 0.0;  ///< of kernels beside it, as a share of the time that both run
+  };
+
+  /// The layers of one stage that belong to one model chunk; work is for one micro-batch.
+  struct Chunk {
+    /// Backward passes with recomputation; those in two parts or in pairs only where the schedule has them.
+    PerPass<Stretch> passes;
+    /// In order of readiness; their stretches add up to the backward pass, or to that of weights alone where the step's
+    /// last pass of the chunk is one.
+    std::vector<GradientBucket> buckets;
+    std::vector<ShardedUnit> units;     ///< only with ZeRO-3
+    std::vector<WeightGather> gathers;  ///< in the order of its layers; only with ZeRO-1 and 2
+    Seconds hidden_exchanges;           ///< by which both passes are shorter as others hide exchanges of tokens
+
+    [[nodiscard]] const Segment& time(PassKind kind) const { return passes[kind].time; }
+    /// A micro-batch's way there and back.
+    [[nodiscard]] Seconds both_ways() const {
+      return time(PassKind::forward).total() + time(PassKind::backward).total();
+    }
+  };
+
+  /// A class of ranks of one stage that behave alike (rank_classes.hpp): what one of them does.
+  struct Lane {
+    /// Which passes are cut into pieces: none, those at the step's ends (until updated weights are back where these
+    /// come beside forward passes, and from the first that makes gradients of the last micro-batch), all.
+    enum class Cut { none, ends, all };
+
+    int stage = 0;
+    int first_rank = 0, ranks = 1;
+    int skipped = 0;  ///< micro-batches that it does not have: the first of the step (batch_split.hpp)
+    Cut cut = Cut::none;
+    /// Lanes whose ranks have collectives inside layers with this one's, itself among them; empty where it is alone. As
+    /// the same work takes them equally long, or their passes are cut, they do a pass together: it begins when all can.
+    std::vector<int> companions;
+    std::vector<Chunk> chunks;
+    Segment optimizer;
+    Seconds exchanges_alone;        ///< of its communication, hidden exchanges that have nothing to hide behind
+    double saved_parameters = 0.0;  ///< whose state a rank writes into a checkpoint
+    RecipePointer optimizer_recipe = nullptr;
+  };
+
+  std::vector<Lane> lanes;        ///< by stage
+  std::vector<int> lane_of_rank;  ///< by GPU of the cluster; -1: not used
+  PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
+  int interleave = 1;
+  int micro_batches = 1;
+  bool blocking_messages = false;  ///< between stages: the sender's next pass waits for their arrival
+  bool overlap = true;             ///< gradients are synchronised beside the backward pass; else after it
+  bool every_micro_batch = false;  ///< every micro-batch's gradients are; not where backward passes have two parts
+  bool gather_overlap = false;     ///< the step before leaves its gathers to this one's first forward passes
+  std::vector<Transfer> transfers;
+  /// By chunk and stage (hop_index()): what the chunk's forward pass sends on, and what comes back. None where the next
+  /// chunk is on the same stage.
+  std::vector<int> activations, activation_gradients;
+  std::optional<Transfer::Part> checkpoint;  ///< state copied to the hosts beside the passes, before the optimizer
+  Seconds slowest_replica;  ///< by which the slowest replica's passes outlast these, which are mean ones
+  Seconds gradient_norm;    ///< all ranks wait for each other before the optimizer
+  RecipePointer norm_recipe = nullptr;
+  Seconds once_per_step;                 ///< host work between steps
+  Seconds loader_interval;               ///< time in which the input pipeline delivers one step's samples
+  Seconds loader_serial;                 ///< what a step spends on its own samples: blocking copies, decoding
+  Seconds loader_device;                 ///< part of `loader_serial` that is work of the device
+  std::optional<LoaderPipeline> loader;  ///< where the scenario has one; of the slowest kind of node
+  int loader_node = 0;                   ///< one of these
+  LoweredCollective loader_copy;         ///< of a batch to every GPU of a machine; no phases: a fixed time
+  double parameters_per_gpu = 0.0;       ///< of the stage with the most
+  Flops model_flops_per_gpu;             ///< of the mathematics: forward and backward, no recomputation
+
+  [[nodiscard]] int stage_count() const { return lanes.empty() ? 0 : lanes.back().stage + 1; }
+  [[nodiscard]] std::size_t hop_index(int stage, int chunk) const {
+    return static_cast<std::size_t>(chunk) * static_cast<std::size_t>(stage_count()) + static_cast<std::size_t>(stage);
+  }
+  [[nodiscard]] ChunkPlacement placement() const { return {schedule, stage_count(), interleave}; }
+  [[nodiscard]] std::vector<PipelinePass> order_of(int stage) const {
+    return pipeline_order(schedule, stage_count(), stage, interleave, micro_batches);
+  }
+};
+
+}  // namespace foretrain

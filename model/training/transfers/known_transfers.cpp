@@ -1,0 +1,196 @@
+#include "model/training/transfers/known_transfers.hpp"
+
+#include <algorithm>
+
+#include "model/base/hash.hpp"
+#include "model/base/number.hpp"
+#include "model/base/session.hpp"
+#include "model/collectives/channels.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// A network of nodes that are alike: the routes inside a node and between two of them, and which links are equally
+/// wide. Empty for others.
+std::vector<std::int64_t> network_pattern(const Topology& topology) {
+  if (!topology.nodes_are_alike() || topology.limits_connections()) return {};
+  const int gpus = topology.gpus_per_node();
+  std::vector<std::int64_t> pattern{topology.nodes(), gpus, topology.links_per_node()};
+  std::vector<LinkId> links;
+  for (int source = 0; source < gpus; ++source) {
+    for (int destination = 0; destination < gpus * std::min(2, topology.nodes()); ++destination) {
+      links.clear();
+      if (source != destination) topology.append_route(source, destination, links);
+      pattern.push_back(std::ssize(links));
+      pattern.insert(pattern.end(), links.begin(), links.end());
+    }
+  }
+  std::map<BytesPerSecond, std::int64_t> widths;
+  for (LinkId link = 0; link < topology.links_per_node(); ++link) {
+    pattern.push_back(widths.try_emplace(topology.link_bandwidth(link), std::ssize(widths)).first->second);
+  }
+  return pattern;
+}
+
+/// The flows' ends, which of them are equally large and heavy, and their algorithms.
+struct PatternKey {
+  using Value = const std::uint64_t;  ///< its number, which no other pattern has
+  std::vector<std::int32_t> pattern;
+
+  bool operator==(const PatternKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(pattern); }
+  [[nodiscard]] std::size_t bytes(std::uint64_t) const {
+    return sizeof(PatternKey) + pattern.size() * sizeof(pattern.front());
+  }
+};
+
+std::optional<std::uint64_t> flow_pattern(const std::vector<Step::Transfer::Part>& parts, const Topology& topology) {
+  std::vector<std::int32_t> pattern;
+  const auto add = [&pattern](std::integral auto number) { pattern.push_back(static_cast<std::int32_t>(number)); };
+  std::map<std::tuple<Bytes, double, Bytes>, std::int32_t> sizes;  // and weights, and messages
+  for (const Step::Transfer::Part& part : parts) {
+    add(part.lowered.chosen_algorithm.size());
+    std::ranges::for_each(part.lowered.chosen_algorithm, add);
+    add(part.lowered.phases.size());
+    for (const LoweredCollective::Phase& phase : part.lowered.phases) {
+      add(phase.flows.size());
+      for (const Flow& flow : phase.flows) {
+        if (!topology.is_gpu(flow.source) || !topology.is_gpu(flow.destination)) return std::nullopt;
+        add(flow.source);
+        add(flow.destination);
+        const std::tuple size{flow.bytes, flow.weight, flow.message};
+        add(flow.bytes > Bytes(0.0) ? 1 + sizes.try_emplace(size, std::ssize(sizes)).first->second : 0);
+      }
+    }
+  }
+  return *session().known(PatternKey{std::move(pattern)}, [] { return session().new_number(); });
+}
+
+std::size_t flows_of(const std::vector<Step::Transfer::Part>& parts) {
+  std::size_t flows = 0;
+  for (const Step::Transfer::Part& part : parts) {
+    for (const LoweredCollective::Phase& phase : part.lowered.phases) flows += phase.flows.size();
+  }
+  return flows;
+}
+
+/// How the group lies: how many ranks, on which kinds of nodes, which of them share a node, and how far each is from
+/// the next.
+std::vector<double> placement_of(const std::vector<int>& group, const Topology& topology) {
+  std::vector<double> shape{static_cast<double>(group.size())};
+  std::map<int, int> nodes;
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    const int next = group[(i + 1) % group.size()];
+    const int node = topology.node_of(group[i]);
+    shape.push_back(nodes.try_emplace(node, static_cast<int>(nodes.size())).first->second);
+    shape.push_back(topology.group_of_node(node));
+    shape.push_back(group[i] == next ? 0.0 : topology.latency(group[i], next).value());
+  }
+  return shape;
+}
+
+/// A layout on a network, by the library's constants.
+struct PlaceKey {
+  using Value = KnownTransfers;  ///< which learns more
+  std::uint64_t network;         ///< the topology's serial number, which no other has
+  RankLayout layout;
+  CollectiveConstants constants;
+
+  bool operator==(const PlaceKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(network, layout.hash()); }
+  [[nodiscard]] std::size_t bytes(const KnownTransfers& known) const { return known.expected_bytes(); }
+};
+
+struct TransferKey {
+  using Value = const KnownTransfers::Transfer;
+  std::uint64_t place;  ///< the number of its KnownTransfers
+  KnownTransfers::Key key;
+
+  bool operator==(const TransferKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const {
+    return hash_of(place, key.kind, key.stage, key.back, key.operation, key.algorithm, key.size, key.pieces);
+  }
+  [[nodiscard]] std::size_t bytes(const KnownTransfers::Transfer& transfer) const {
+    return 1000 + flows_of(transfer.parts) * sizeof(Flow);
+  }
+};
+
+struct DivisionKey {
+  using Value = const KnownTransfers::Division;
+  KnownTransfers::Shape shape;
+
+  bool operator==(const DivisionKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(shape.layout.hash(), shape.network.size(), shape.step); }
+  [[nodiscard]] std::size_t bytes(const KnownTransfers::Division& division) const {
+    return 20'000 + 20 * division.classes.lane_of_rank.size();
+  }
+};
+
+}  // namespace
+
+std::vector<std::vector<int>> alike_groups(const RankGroups& groups, const Topology& topology) {
+  std::vector<std::vector<int>> alike;
+  std::map<std::vector<double>, std::size_t> placements;
+  for (const RankGroups::Family& family : groups.families()) {
+    const std::vector<double> of_first = placement_of(family.first, topology);
+    for (std::size_t i = 0; i < family.shifts.size(); ++i) {
+      const int shift = family.shifts[i];
+      const auto [place, is_first] = placements.try_emplace(
+          topology.repeats_after(shift) ? of_first : placement_of(shifted(family.first, shift), topology),
+          alike.size());
+      if (is_first) alike.emplace_back();
+      alike[place->second].push_back(static_cast<int>(family.position + i));
+    }
+  }
+  return alike;
+}
+
+std::shared_ptr<KnownTransfers> KnownTransfers::on(const Topology& topology, const RankLayout& layout,
+                                                   const CollectiveConstants& constants) {
+  return session().known(PlaceKey{topology.serial(), layout, constants},
+                         [&] { return KnownTransfers(topology, layout); });
+}
+
+KnownTransfers::KnownTransfers(const Topology& topology, const RankLayout& layout)
+    : layout_(layout), network_(network_pattern(topology)), number_(session().new_number()) {}
+
+std::size_t KnownTransfers::expected_bytes() const { return 200 * at_index(layout_.gpus()); }
+
+std::shared_ptr<const KnownTransfers::Transfer> KnownTransfers::transfer(
+    const Key& key, const std::function<std::vector<Step::Transfer::Part>()>& lower, const Topology& topology) const {
+  const auto known = session().known(TransferKey{number_, key}, [&] {
+    const Reading reading;
+    std::vector<Step::Transfer::Part> parts = lower();
+    const std::optional<std::uint64_t> pattern = flow_pattern(parts, topology);
+    return Transfer{std::move(parts), pattern, reads_so_far()};
+  });
+  note_reads(known->reads);
+  return known;
+}
+
+const KnownTransfers::Groups& KnownTransfers::groups(GroupKind kind, int stage, const Topology& topology) {
+  const auto [known, is_new] = groups_.try_emplace({kind, stage});
+  if (is_new) {
+    known->second.ranks = layout_.groups(kind, stage);
+    const RankGroups& ranks = known->second.ranks;
+    if (!ranks.empty()) known->second.channel_share = channel_share(ranks.front(), topology);
+    known->second.alike = alike_groups(ranks, topology);
+  }
+  return known->second;
+}
+
+std::optional<KnownTransfers::Shape> KnownTransfers::shape(std::vector<std::uint64_t> step) const {
+  if (network_.empty()) return std::nullopt;
+  return Shape{layout_, network_, std::move(step)};
+}
+
+std::shared_ptr<const KnownTransfers::Division> KnownTransfers::division_of(const Shape& shape) {
+  return session().find(DivisionKey{shape});
+}
+
+void KnownTransfers::note_division(Shape shape, Division division) {
+  session().keep(DivisionKey{std::move(shape)}, std::move(division));
+}
+
+}  // namespace foretrain

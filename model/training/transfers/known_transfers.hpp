@@ -1,0 +1,100 @@
+// What this process knows of transfers from steps before: collectives that were lowered for the same groups of ranks on
+// the same network, and which classes of ranks these make. A sweep's points differ in few of them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "model/base/reads.hpp"
+#include "model/parallelism/layout.hpp"
+#include "model/training/step/rank_classes.hpp"
+#include "model/training/step/step.hpp"
+
+namespace foretrain {
+
+/// Which groups are alike: equally many ranks, on the same kinds of nodes, of which the same share a node and are
+/// equally far from the next.
+std::vector<std::vector<int>> alike_groups(const RankGroups& groups, const Topology& topology);
+
+/// What has been lowered for the groups of one layout on one network without background traffic.
+class KnownTransfers {
+ public:
+  /// Everything beside the groups that decides what a transfer of one kind on one stage does.
+  struct Key {
+    GroupKind kind;
+    int stage = 0;
+    int copied_from = -1;  ///< the stage whose transfer was shifted
+    bool back = false;
+    double pieces = 1.0;
+    CollectiveOperation operation;
+    SyncAlgorithm algorithm;
+    Bytes size;
+    int servers = 1;
+    ServerPlacement placement;
+    std::vector<int> levels;
+    TokenRouting tokens;
+    bool operator==(const Key&) const = default;
+  };
+  struct Transfer {
+    std::vector<Step::Transfer::Part> parts;  ///< without their lanes
+    /// The number of its pattern: its flows' ends, which of them are equally large and heavy, and their algorithms;
+    /// nothing where some flow is not between two GPUs.
+    std::optional<std::uint64_t> pattern;
+    ReadSet reads;  ///< constants that it rests on
+  };
+
+  /// Those of a layout on a network, by the library's constants; the session knows them.
+  static std::shared_ptr<KnownTransfers> on(const Topology& topology, const RankLayout& layout,
+                                            const CollectiveConstants& constants);
+
+  KnownTransfers(const Topology& topology, const RankLayout& layout);
+  /// `lower` makes the parts where they are not known; what it reads is remembered with them.
+  [[nodiscard]] std::shared_ptr<const Transfer> transfer(
+      const Key& key, const std::function<std::vector<Step::Transfer::Part>()>& lower, const Topology& topology) const;
+  /// The memory of all groups.
+  [[nodiscard]] std::size_t expected_bytes() const;
+  struct Groups {
+    RankGroups ranks;
+    SharedVector<std::vector<int>> alike;  ///< as alike_groups() says
+    double channel_share = 1.0;            ///< of the first one
+  };
+  const Groups& groups(GroupKind kind, int stage, const Topology& topology);
+  /// Time of the gradients' norm, and the constants that it rests on.
+  struct Norm {
+    Seconds time;
+    ReadSet reads;
+  };
+  std::optional<Norm> norm;
+
+  /// Everything that decides whether ranks of a stage differ, and whether its passes are cut. `step`: which transfers
+  /// there are, by their kinds, stages and patterns, and in which way gradients move beside the passes.
+  struct Shape {
+    RankLayout layout;
+    std::vector<std::int64_t> network;
+    std::vector<std::uint64_t> step;
+    bool operator==(const Shape&) const = default;
+  };
+  /// Nothing where the network's nodes differ.
+  [[nodiscard]] std::optional<Shape> shape(std::vector<std::uint64_t> step) const;
+  /// What comes of that. No lanes: stages are whole, no transfer is divided and no pass is cut.
+  struct Division {
+    RankClasses classes;
+    std::vector<Step::Lane::Cut> cuts;  ///< by stage, as traffic alone says
+  };
+  /// Null where steps of this shape have not been divided before.
+  static std::shared_ptr<const Division> division_of(const Shape& shape);
+  static void note_division(Shape shape, Division division);
+
+ private:
+  RankLayout layout_;
+  std::vector<std::int64_t> network_;  ///< empty where its nodes differ
+  std::map<std::pair<GroupKind, int>, Groups> groups_;
+  std::uint64_t number_;  ///< of the session's KnownTransfers
+};
+
+}  // namespace foretrain

@@ -1,0 +1,279 @@
+#include "model/training/transfers/transfer_table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "model/base/number.hpp"
+#include "model/collectives/channels.hpp"
+#include "model/collectives/contention.hpp"
+#include "model/collectives/library.hpp"
+#include "model/training/transfers/transfer_times.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// Lets a phase happen `times` times as often. Beyond a million repetitions they are not told apart any more.
+void repeat_phase(LoweredCollective::Phase& phase, double times) {
+  constexpr double most_repetitions = 1e6;
+  const double repetitions = phase.repeat * times;
+  phase.repeat = static_cast<int>(std::min(repetitions, std::max(most_repetitions, 1.0 * phase.repeat)));
+  const double each = repetitions / phase.repeat;
+  if (each == 1.0) return;
+  phase.latency *= each;
+  for (Flow& flow : phase.flows) flow.bytes *= each;
+}
+
+/// Whether every flow belongs to one group.
+bool is_separable(const LoweredCollective& lowered, const std::vector<int>& group_of) {
+  for (const LoweredCollective::Phase& phase : lowered.phases) {
+    for (const Flow& flow : phase.flows) {
+      if (group_of_flow(flow, group_of) < 0) return false;
+    }
+  }
+  return true;
+}
+
+/// A collective for each of `parts`, with the flows of which part_of(flow) says that they are its own.
+template <typename PartOf>
+std::vector<LoweredCollective> separate(LoweredCollective lowered, std::size_t parts, const PartOf& part_of) {
+  if (parts == 1) return {std::move(lowered)};
+  std::vector<LoweredCollective> separated(parts, {lowered.chosen_algorithm, {}});
+  for (std::size_t k = 0; k < lowered.phases.size(); ++k) {
+    const LoweredCollective::Phase& phase = lowered.phases[k];
+    for (LoweredCollective& own : separated) own.phases.push_back({phase.latency, {}, phase.repeat});
+    for (const Flow& flow : phase.flows) separated[part_of(flow)].phases[k].flows.push_back(flow);
+  }
+  return separated;
+}
+
+}  // namespace
+
+TransferTable::TransferTable(const Scenario& scenario, const Topology& topology, std::vector<Step::Transfer>& transfers)
+    : scenario_(scenario), topology_(topology), layout_(scenario.plan, scenario.cluster), transfers_(transfers) {
+  if (scenario.background.empty()) {
+    shared_ = KnownTransfers::on(topology, layout_, scenario.calibration.collective);
+  }
+}
+
+int TransferTable::grouping(GroupKind kind, int stage) {
+  const auto [known, is_new] = known_groupings_.try_emplace({kind, stage}, static_cast<int>(groupings_.size()));
+  if (!is_new) return known->second;
+  Grouping& fresh = groupings_.emplace_back(Grouping{kind, stage, {}, {}});
+  fresh.slowdown = scenario_.calibration.collective.overlap_slowdown;
+  // A processor that trains sends itself; its share does not depend on channels.
+  const bool by_channels = !scenario_.cluster.node.gpu.processor;
+  if (shared_ == nullptr) {
+    fresh.groups = layout_.groups(kind, stage);
+    if (by_channels && !fresh.groups.empty()) fresh.slowdown *= channel_share(fresh.groups.front(), topology_);
+    fresh.alike = alike_groups(fresh.groups, topology_);
+    return known->second;
+  }
+  const KnownTransfers::Groups& groups = shared_->groups(kind, stage, topology_);
+  if (by_channels) fresh.slowdown *= groups.channel_share;
+  fresh.groups = groups.ranks;
+  fresh.alike = groups.alike;
+  for (int other = 0; other + 1 < static_cast<int>(groupings_.size()); ++other) {
+    const Grouping& model = groupings_[at_index(other)];
+    if (model.kind != kind || model.model >= 0) continue;
+    const std::optional<int> shift = fresh.groups.shift_from(model.groups);
+    if (shift && topology_.repeats_after(*shift)) {
+      fresh.model = other;
+      fresh.shift = *shift;
+      fresh.alike = model.alike;
+      break;
+    }
+  }
+  return known->second;
+}
+
+int TransferTable::model_of(const Key& key, const Grouping& grouping) const {
+  if (grouping.model < 0) return -1;
+  Key of_model = key;
+  of_model.stage = groupings_[at_index(grouping.model)].stage;
+  const auto known = known_.find(of_model);
+  return known == known_.end() ? -1 : known->second;
+}
+
+std::vector<Step::Transfer::Part> TransferTable::parts_of(const Key& key, const Grouping& grouping,
+                                                          const CollectiveCall& call, int model) const {
+  std::vector<Step::Transfer::Part> parts;
+  if (model >= 0) parts = transfers_[at_index(model)].parts;
+  const auto can_be_shifted = [&](const auto& part) { return part.lowered.is_between_gpus(topology_); };
+  if (model >= 0 && std::ranges::all_of(parts, can_be_shifted)) {
+    for (Step::Transfer::Part& part : parts) part.lowered = part.lowered.shifted(grouping.shift);
+    return parts;
+  }
+  parts.clear();
+  for (const std::vector<int>& alike : grouping.alike) {
+    CollectiveCall of_groups = call;
+    of_groups.groups = grouping.groups.only(alike);
+    Step::Transfer::Part& part = parts.emplace_back();
+    part.lowered = key.kind == GroupKind::neighbours ? message_of(key, of_groups) : lower_call(key, of_groups);
+    part.uncontended = uncontended_time(part.lowered, topology_, scenario_.background);
+  }
+  return parts;
+}
+
+int TransferTable::transfer(const Key& key, const CollectiveCall& call, std::string name, RecipePointer recipe) {
+  const auto [known, is_new] = known_.try_emplace(key, static_cast<int>(transfers_.size()));
+  if (!is_new) return known->second;
+  const int of = grouping(key.kind, key.stage);
+  const Grouping& grouping = groupings_[at_index(of)];
+  Step::Transfer& fresh = transfers_.emplace_back();
+  fresh.name = std::move(name);
+  fresh.recipe = std::move(recipe);
+  fresh.slowdown = grouping.slowdown;
+  std::optional<std::uint64_t> pattern;
+  if (shared_ == nullptr) {
+    fresh.parts = parts_of(key, grouping, call, -1);
+  } else {
+    const int model = model_of(key, grouping);
+    const int copied_from = model < 0 ? -1 : groupings_[at_index(grouping.model)].stage;
+    const KnownTransfers::Key shared_key{key.kind,     key.stage,      copied_from,    key.back,
+                                         key.pieces,   call.operation, call.algorithm, call.size,
+                                         call.servers, call.placement, call.levels,    call.tokens};
+    const auto lowered = shared_->transfer(
+        shared_key, [&] { return parts_of(key, grouping, call, model); }, topology_);
+    fresh.parts = lowered->parts;
+    pattern = lowered->pattern;
+    if (pattern) fresh.repeats = model;
+  }
+  for (Step::Transfer::Part& part : fresh.parts) part.lanes = layout_.stages(key.kind, key.stage);
+  entries_.push_back({of, pattern, grouping.alike});
+  return known->second;
+}
+
+LoweredCollective TransferTable::lower_call(const Key& key, const CollectiveCall& call) const {
+  LoweredCollective lowered = lower(call, topology_, scenario_.calibration);
+  for (LoweredCollective::Phase& phase : lowered.phases) repeat_phase(phase, key.pieces);
+  return lowered;
+}
+
+int TransferTable::collective(int stage, GroupKind kind, const CollectiveCall& call, double pieces, const char* name,
+                              RecipePointer recipe) {
+  return transfer({kind, stage, call.operation, call.size * pieces, pieces, false, call.tokens}, call, name,
+                  std::move(recipe));
+}
+
+LoweredCollective TransferTable::message_of(const Key& key, const CollectiveCall& pairs) const {
+  LoweredCollective::Phase phase;
+  for (const std::vector<int>& pair : pairs.groups) {
+    phase.flows.push_back({pair[key.back ? 1 : 0], pair[key.back ? 0 : 1], key.size});
+    const Flow& flow = phase.flows.back();
+    phase.latency = std::max(phase.latency, topology_.latency(flow.source, flow.destination));
+  }
+  phase.flows = forwarded_over_rails(std::move(phase.flows), topology_);
+  LoweredCollective message{"send/receive", {std::move(phase)}};
+  share_links(message, pairs.operation, topology_);
+  return message;
+}
+
+int TransferTable::hop(int stage, bool back, Bytes activation) {
+  CollectiveCall message;
+  message.operation = CollectiveOperation::send_receive;
+  message.size = activation / scenario_.plan.tensor;
+  return transfer({GroupKind::neighbours, stage, message.operation, message.size, 1.0, back}, message,
+                  "pipeline send/receive", nullptr);
+}
+
+Seconds TransferTable::time(int transfer, int lane) const {
+  Seconds longest;
+  for (const Step::Transfer::Part& part : transfers_[at_index(transfer)].parts) {
+    if (std::ranges::binary_search(part.lanes, lane)) longest = std::max(longest, part.uncontended);
+  }
+  return longest;
+}
+
+std::optional<KnownTransfers::Shape> TransferTable::shape() const {
+  if (shared_ == nullptr) return std::nullopt;
+  const Plan& plan = scenario_.plan;
+  std::vector<std::uint64_t> shape{plan.zero == 3, synchronises_every_micro_batch(plan), plan.sync.overlap,
+                                   plan.sync.gather_overlap};
+  std::set<std::array<std::uint64_t, 3>> seen;
+  for (const Entry& entry : entries_) {
+    if (!entry.pattern) return std::nullopt;
+    const Grouping& grouping = groupings_[at_index(entry.grouping)];
+    const std::array<std::uint64_t, 3> own = {static_cast<std::uint64_t>(grouping.kind),
+                                              static_cast<std::uint64_t>(grouping.stage), *entry.pattern};
+    // Several of the same pattern on the same links make no difference.
+    if (seen.insert(own).second) shape.insert(shape.end(), own.begin(), own.end());
+  }
+  return shared_->shape(std::move(shape));
+}
+
+bool TransferTable::divided() const {
+  return std::ranges::any_of(transfers_, [](const Step::Transfer& transfer) { return transfer.parts.size() > 1; });
+}
+
+std::vector<GroupedTransfer> TransferTable::grouped() const {
+  std::vector<GroupedTransfer> grouped;
+  for (std::size_t i = 0; i < transfers_.size(); ++i) {
+    GroupedTransfer& transfer = grouped.emplace_back();
+    transfer.grouping = entries_[i].grouping;
+    transfer.kind = groupings_[at_index(entries_[i].grouping)].kind;
+    transfer.groups = &groupings_[at_index(entries_[i].grouping)].groups;
+    for (std::size_t p = 0; p < transfers_[i].parts.size(); ++p) {
+      transfer.parts.push_back({&transfers_[i].parts[p].lowered, entries_[i].groups[p]});
+    }
+  }
+  return grouped;
+}
+
+void TransferTable::divide(const RankClasses& classes) {
+  for (std::size_t i = 0; i < transfers_.size(); ++i) {
+    const Grouping& grouping = groupings_[at_index(entries_[i].grouping)];
+    const std::vector<int>& class_of_group = classes.class_of_group[at_index(entries_[i].grouping)];
+    const std::vector<int> group_of = group_of_rank(grouping.groups, topology_.gpus());
+    std::vector<Step::Transfer::Part> divided;
+    std::vector<std::vector<int>> groups_of_part;
+    for (std::size_t p = 0; p < transfers_[i].parts.size(); ++p) {
+      LoweredCollective& lowered = transfers_[i].parts[p].lowered;
+      const bool separable = is_separable(lowered, group_of);
+      std::map<int, std::size_t> part_of_class;  // counted from `first`
+      const std::size_t first = groups_of_part.size();
+      for (const int group : entries_[i].groups[p]) {
+        const int id = separable ? class_of_group[at_index(group)] : 0;
+        const auto [part, is_new] = part_of_class.try_emplace(id, part_of_class.size());
+        if (is_new) groups_of_part.emplace_back();
+        groups_of_part[first + part->second].push_back(group);
+      }
+      const auto part_of = [&](const Flow& flow) {
+        return part_of_class.at(class_of_group[at_index(group_of_flow(flow, group_of))]);
+      };
+      for (LoweredCollective& own : separate(std::move(lowered), part_of_class.size(), part_of)) {
+        divided.push_back({std::move(own), transfers_[i].parts[p].uncontended, {}});
+      }
+    }
+    for (std::size_t p = 0; p < divided.size(); ++p) {
+      for (const int group : groups_of_part[p]) {
+        for (const int rank : grouping.groups[at_index(group)]) {
+          divided[p].lanes.push_back(classes.lane_of_rank[at_index(rank)]);
+        }
+      }
+      std::ranges::sort(divided[p].lanes);
+      std::vector<int>& lanes = divided[p].lanes;
+      lanes.erase(std::unique(lanes.begin(), lanes.end()), lanes.end());
+    }
+    transfers_[i].parts = std::move(divided);
+    entries_[i].groups = std::move(groups_of_part);
+  }
+  set_times(transfers_, classes.lanes, topology_, scenario_.background);
+}
+
+void Beside::add(int transfer) {
+  if (transfer < 0) return;
+  const Seconds own = table_->time(transfer, lane_);
+  time_ += own;
+  cost_ += own * table_->slowdown(transfer);
+}
+
+Seconds Beside::cost(Seconds hidden) const {
+  return time_ > Seconds(0.0) ? cost_ * (std::min(hidden, time_) / time_) : Seconds(0.0);
+}
+
+}  // namespace foretrain

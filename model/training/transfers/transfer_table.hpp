@@ -1,0 +1,128 @@
+// What is sent. In: groups of ranks, an operation, bytes. Out: transfers of the step, each lowered once for all groups
+// that carry it out side by side, with its time alone and beside the others that begin with it.
+//
+// Invariants: two transfers of the same groups, operation and bytes are one; parts of a transfer are the classes of its
+// groups; what a session remembers (known_transfers.hpp) changes no digit. Times here meet nothing but the transfer
+// itself and the background; what meets besides is found when the graph runs.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/parallelism/layout.hpp"
+#include "model/training/step/rank_classes.hpp"
+#include "model/training/step/step.hpp"
+#include "model/training/transfers/known_transfers.hpp"
+#include "model/workload/model.hpp"
+
+namespace foretrain {
+
+/// Fills Step::transfers; equal ones are shared. Until the ranks' classes are known, a stage's ranks are one class.
+class TransferTable {
+ public:
+  TransferTable(const Scenario& scenario, const Topology& topology, std::vector<Step::Transfer>& transfers);
+
+  /// `pieces` collectives of equal size, one after the other; the call names no groups: all of a kind carry it out.
+  int collective(int stage, GroupKind kind, const CollectiveCall& call, double pieces, const char* name,
+                 RecipePointer recipe);
+  /// Activations from a stage to the next, or their gradients back: each tensor-parallel rank sends its share to its
+  /// counterpart.
+  int hop(int stage, bool back, Bytes activation);
+
+  /// What a lane's ranks take for it, with nothing but the transfer itself on the links.
+  [[nodiscard]] Seconds time(int transfer, int lane) const;
+  [[nodiscard]] double slowdown(int transfer) const { return transfers_[at_index(transfer)].slowdown; }
+
+  /// All groups of all transfers, for the classes of ranks.
+  [[nodiscard]] std::vector<GroupedTransfer> grouped() const;
+  /// Divides every transfer by the classes of its groups.
+  void divide(const RankClasses& classes);
+  /// Everything that decides whether the ranks' classes are whole stages, no transfer is divided and no pass is cut;
+  /// nothing where it is not known how to tell.
+  [[nodiscard]] std::optional<KnownTransfers::Shape> shape() const;
+  /// Null where there is background traffic.
+  [[nodiscard]] KnownTransfers* known() const { return shared_.get(); }
+  /// Whether some transfer has several parts.
+  [[nodiscard]] bool divided() const;
+  /// By lane: those that have collectives inside layers with it, itself among them; empty where it is alone.
+  [[nodiscard]] std::vector<std::vector<int>> companions(std::size_t lanes) const;
+  /// By stage: which passes have collectives inside layers that may meet other traffic. Two transfers may meet where
+  /// they share a link and the ranks of both are not the same, or where one belongs to gradients and the other does
+  /// not. On one lane gradients cannot start before the first pass that makes them, and gathered weights are back
+  /// before the end of the first forward pass that needs them.
+  [[nodiscard]] std::vector<Step::Lane::Cut> meetings() const;
+  /// Of all ranks, also where nodes differ.
+  [[nodiscard]] const RankLayout& layout() const { return layout_; }
+
+ private:
+  /// Groups of one kind on one stage, and which of them each part of the transfers carries out.
+  struct Grouping {
+    GroupKind kind;
+    int stage = 0;
+    RankGroups groups;
+    SharedVector<std::vector<int>> alike;  ///< by latency between their ranks: indices of groups
+    double slowdown = 0.0;                 ///< of kernels beside their collectives
+    /// Another stage's groups that become these when every rank is shifted by `shift`, whole nodes; else -1.
+    int model = -1;
+    int shift = 0;
+  };
+  struct Entry {
+    int grouping = 0;
+    std::optional<std::uint64_t> pattern;   ///< as in KnownTransfers, where it was taken from there
+    SharedVector<std::vector<int>> groups;  ///< by part
+  };
+
+  int grouping(GroupKind kind, int stage);
+  /// What tells one transfer from another.
+  struct Key {
+    GroupKind kind;
+    int stage = 0;
+    CollectiveOperation operation;
+    Bytes size;
+    double pieces = 1.0;
+    bool back = false;
+    TokenRouting tokens = {};
+    auto operator<=>(const Key&) const = default;
+  };
+  /// The same transfer of the groups' model; -1 where it has none.
+  [[nodiscard]] int model_of(const Key& key, const Grouping& grouping) const;
+  /// The call's, or that of the message of a hop.
+  int transfer(const Key& key, const CollectiveCall& call, std::string name, RecipePointer recipe);
+  /// Those of `model`, if it is one, on the groups' own links; it may cross no host memory, whose cards depend on the
+  /// node.
+  std::vector<Step::Transfer::Part> parts_of(const Key& key, const Grouping& grouping, const CollectiveCall& call,
+                                             int model) const;
+  [[nodiscard]] LoweredCollective lower_call(const Key& key, const CollectiveCall& call) const;
+  [[nodiscard]] LoweredCollective message_of(const Key& key, const CollectiveCall& pairs) const;
+
+  const Scenario& scenario_;
+  const Topology& topology_;
+  RankLayout layout_;
+  std::shared_ptr<KnownTransfers> shared_;
+  std::vector<Step::Transfer>& transfers_;
+  std::vector<Entry> entries_;  ///< of each transfer
+  std::vector<Grouping> groupings_;
+  std::map<std::pair<GroupKind, int>, int> known_groupings_;
+  std::map<Key, int> known_;
+};
+
+/// Transfers that run beside kernels.
+class Beside {
+ public:
+  Beside(const TransferTable& table, int lane) : table_(&table), lane_(lane) {}
+  /// -1 is none.
+  void add(int transfer);
+  [[nodiscard]] Seconds time() const { return time_; }
+  /// What kernels take longer of which that much time has the transfers beside it.
+  [[nodiscard]] Seconds cost(Seconds hidden) const;
+
+ private:
+  const TransferTable* table_;
+  int lane_;
+  Seconds time_, cost_;  ///< `cost_`: with all of them hidden
+};
+
+}  // namespace foretrain

@@ -1,0 +1,297 @@
+#include "reports/keys/keys_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "model/base/text.hpp"
+#include "model/base/units.hpp"
+#include "model/scenario/keys/foreign_names.hpp"
+#include "model/scenario/keys/key_tree.hpp"
+#include "reports/print/table.hpp"
+
+namespace foretrain {
+
+namespace {
+
+using keys::Form;
+using keys::Key;
+using keys::Place;
+using keys::Repeats;
+
+/// The key's place in one kind of file.
+struct PlacedKey {
+  std::string_view file;
+  Place place;
+};
+
+/// Those below the prefix, all of them where it is empty. What one kind of file has and another one before it as well
+/// is left out with its repeats.
+std::vector<PlacedKey> placed_keys(Repeats repeats, std::string_view prefix = "") {
+  std::vector<PlacedKey> found;
+  std::set<const Key*> before;
+  for (const keys::FileKind& file : keys::files()) {
+    std::vector<const Key*> own;
+    std::set<std::pair<std::string, const Key*>> known;
+    for (Place& place : keys::places(file, repeats)) {
+      own.push_back(place.key);
+      if (repeats == Repeats::left_out && before.contains(place.key)) continue;
+      const bool inside = prefix.empty() || place.path == prefix ||
+                          place.path.starts_with(fmt::format("{}.", prefix)) ||
+                          place.path.starts_with(fmt::format("{}[]", prefix));
+      if (inside && known.emplace(place.path, place.key).second) found.push_back({file.word, std::move(place)});
+    }
+    before.insert(own.begin(), own.end());
+  }
+  return found;
+}
+
+/// The same without repeats; with them where the prefix names a repeat.
+std::vector<PlacedKey> listed_keys(std::string_view prefix) {
+  std::vector<PlacedKey> found = placed_keys(Repeats::left_out, prefix);
+  return found.empty() ? placed_keys(Repeats::told, prefix) : found;
+}
+
+std::string without(const Key& key) {
+  const std::string usual = usual_of(key);
+  return usual.empty() ? "–" : usual;
+}
+
+std::string_view last_word(std::string_view path) { return path.substr(path.rfind('.') + 1); }
+
+/// "tasks[2].run" as the tables have it: "tasks[].run".
+std::string without_numbers(std::string_view path) {
+  std::string text;
+  bool inside = false;
+  for (const char c : path) {
+    if (c == ']') inside = false;
+    if (!inside) text += c;
+    if (c == '[') inside = true;
+  }
+  return text;
+}
+
+/// Where a name can be looked up.
+std::string_view listing(keys::Catalogue catalogue) {
+  using enum keys::Catalogue;
+  switch (catalogue) {
+    case node:
+    case gpu:
+    case fabric:
+      return "foretrain hardware list";
+    case model:
+      return "foretrain models list";
+    case run:
+      return "foretrain scenarios list";
+    case trainer:
+      return "foretrain trainers list";
+    default:
+      return "";
+  }
+}
+
+void add_line(std::string& text, std::string_view what, const std::string& told) {
+  if (told.empty()) return;
+  text += fmt::format("  {:<10} {}\n", what, wrap(told, page_width() - 13, 13));
+}
+
+/// What may stand below a key, by name.
+std::string keys_below(const Form& form) {
+  std::vector<std::string> words;
+  for (const Key* key : keys::keys_of(form, "")) {
+    if (std::ranges::find(words, key->name) == words.end()) words.emplace_back(key->name);
+  }
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+std::string page_of(const PlacedKey& placed, const std::vector<std::string>& paths) {
+  const Key& key = *placed.place.key;
+  std::string text;
+  for (const std::string& path : paths) text += path + "\n";
+  if (placed.file != keys::files().front().word) text += fmt::format("(in a {} file)\n", placed.file);
+  text += fmt::format("  {}\n", wrap(key.meaning, page_width() - 2, 2));
+  add_line(text, "value", describe(key.value));
+  constexpr std::string_view needed = "needed";
+  if (key.usual.starts_with(needed)) {
+    const std::string_view where = key.usual.substr(needed.size());
+    add_line(text, "needed", where.empty() ? "always" : std::string(where.substr(where.find_first_not_of(", "))));
+  } else {
+    add_line(text, "without it", usual_of(key));
+  }
+  add_line(text, "goes with", std::string(key.together));
+  add_line(text, "only with", placed.place.when);
+  for (const Form& form : key.value.forms()) {
+    if (form.kind == Form::Kind::quantity) {
+      std::string units;
+      for (const std::string& unit : family_of(form.unit).units) units += (units.empty() ? "" : ", ") + unit;
+      add_line(text, "units", units);
+    }
+    if (const std::string_view list = listing(form.catalogue); !list.empty()) {
+      add_line(text, "names", fmt::format("`{}`", list));
+    }
+    if (form.mapping != nullptr) add_line(text, "its keys", keys_below(form));
+  }
+  return text;
+}
+
+/// One page for each key, however many places it has.
+std::optional<std::string> pages_of(const std::vector<PlacedKey>& found) {
+  if (found.empty()) return std::nullopt;
+  std::vector<const Key*> told;
+  std::string text;
+  for (const PlacedKey& placed : found) {
+    if (std::ranges::find(told, placed.place.key) != told.end()) continue;
+    told.push_back(placed.place.key);
+    std::vector<std::string> paths;
+    for (const PlacedKey& other : found) {
+      if (other.place.key == placed.place.key && paths.size() < 6) paths.push_back(other.place.path);
+    }
+    text += (text.empty() ? "" : "\n") + page_of(placed, paths);
+  }
+  return text;
+}
+
+/// "plan.zero" of "plan.zero: 3" and of "plan.zero x …"; empty where no key is named first.
+std::string key_in(std::string_view ours) { return std::string(ours.substr(0, ours.find_first_of(": "))); }
+
+/// Bars would end a table's cell.
+std::string markdown_cell(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) escaped += c == '|' ? std::string("\\|") : std::string(1, c);
+  return escaped;
+}
+
+/// Under which heading a key is told: the key that it stands below, or the variant that has it.
+std::string heading_of(const Place& place) {
+  const std::size_t own = place.key->name.size();  // may have dots of its own
+  return place.path.size() == own ? place.when : place.path.substr(0, place.path.size() - own - 1);
+}
+
+std::string markdown_row(const Place& place) {
+  std::string meaning(place.key->meaning);
+  if (!place.key->together.empty()) meaning += fmt::format(" ({})", place.key->together);
+  if (!place.when.empty() && place.when != heading_of(place)) meaning += fmt::format(" [{}]", place.when);
+  return fmt::format("| `{}` | {} | {} | {} |\n", place.key->name, markdown_cell(describe(place.key->value)),
+                     without(*place.key), markdown_cell(meaning));
+}
+
+/// Where a file's first keys are told, if that is in a scenario.
+std::string told_before(const std::vector<PlacedKey>& all, const keys::FileKind& file) {
+  std::string text;
+  for (const keys::Mapping* table : file.tables) {
+    const auto leads_there = [&](const PlacedKey& placed) {
+      const auto forms = placed.place.key->value.forms();
+      return placed.file != file.word && std::ranges::find(forms, table, &Form::mapping) != forms.end();
+    };
+    const auto first = std::ranges::find_if(all, leads_there);
+    if (first == all.end()) continue;
+    text += fmt::format("{}{} has the keys below `{}`", text.empty() ? "\n" : ", ", table->name, first->place.path);
+  }
+  return text.empty() ? text : text + ".\n";
+}
+
+/// A table for each heading, in the order in which they come first.
+void add_sections(std::string& text, const std::vector<PlacedKey>& all, std::string_view file) {
+  std::vector<std::pair<std::string, std::string>> sections;
+  for (const PlacedKey& placed : all) {
+    if (placed.file != file) continue;
+    const std::string heading = heading_of(placed.place);
+    auto section = std::ranges::find(sections, heading, &std::pair<std::string, std::string>::first);
+    if (section == sections.end()) section = sections.insert(section, {heading, ""});
+    section->second += markdown_row(placed.place);
+  }
+  for (const auto& [heading, rows] : sections) {
+    if (!heading.empty()) text += fmt::format("\n### {}\n", heading);
+    text += "\n| Key | Value | Without it | Meaning |\n|---|---|---|---|\n" + rows;
+  }
+}
+
+}  // namespace
+
+std::string keys_text(std::string_view prefix) {
+  constexpr int indent = 4;
+  std::string text;
+  for (const PlacedKey& placed : listed_keys(prefix)) {
+    const Key& key = *placed.place.key;
+    std::string told = fmt::format("{} It is {}", key.meaning, describe(key.value));
+    if (const std::string usual = usual_of(key); !usual.empty())
+      told += fmt::format("{}{}", usual.starts_with("needed") ? "; " : "; without it: ", usual);
+    text += fmt::format("{}\n{:{}}{}\n", placed.place.path, "", indent, wrap(told, page_width() - indent, indent));
+  }
+  return text;
+}
+
+std::string keys_json(std::string_view prefix) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const PlacedKey& placed : listed_keys(prefix)) {
+    const Key& key = *placed.place.key;
+    nlohmann::ordered_json one = {{"key", placed.place.path}, {"file", placed.file}, {"value", describe(key.value)}};
+    for (const Form& form : key.value.forms()) {
+      for (const std::string_view word : form.words) one["words"].push_back(word);
+      if (!form.unit.empty()) one["unit"] = form.unit;
+    }
+    one["needed"] = key.needed();
+    if (const std::string usual = usual_of(key); !usual.empty() && !key.needed()) one["default"] = usual;
+    one["meaning"] = key.meaning;
+    if (!key.together.empty()) one["together"] = key.together;
+    if (!placed.place.when.empty()) one["when"] = placed.place.when;
+    all.push_back(std::move(one));
+  }
+  return all.dump(2) + "\n";
+}
+
+std::string keys_markdown() {
+  std::string text =
+      "# Keys\n\n"
+      "Every key that a file of foretrain may have. This page is made by `make keys` from the tables that the program "
+      "reads files by\n(`model/scenario/keys`); `foretrain help KEY` tells the same about one key, `foretrain keys "
+      "--json` all of it to programs.\n\n"
+      "An editor that knows JSON Schema completes and checks keys while you write. For VS Code with the YAML extension "
+      "of Red Hat:\n\n"
+      "```\nforetrain keys --schema scenario > foretrain-scenario.json    # or hardware, model, calibration, trainer\n"
+      "```\n\nand in its `settings.json`:\n\n"
+      "```\n\"yaml.schemas\": { \"./foretrain-scenario.json\": \"runs/*.yaml\" }\n```\n\n"
+      "A single file names its schema in its first line: `# yaml-language-server: $schema=foretrain-scenario.json`.\n\n"
+      "`[]` stands behind lists, `NAME` for names that the file chooses. A key whose keys are told elsewhere has them "
+      "there, too.\n";
+  const std::vector<PlacedKey> all = placed_keys(Repeats::left_out);
+  for (const keys::FileKind& file : keys::files()) {
+    text += fmt::format("\n## Files: {}\n", file.word) + told_before(all, file);
+    add_sections(text, all, file.word);
+  }
+  return text;
+}
+
+std::optional<std::string> key_help(std::string_view key) {
+  const std::string path = without_numbers(key);
+  const auto select = [](std::vector<PlacedKey> all, const auto& matches) {
+    std::erase_if(all, [&](const PlacedKey& placed) { return !matches(placed.place.path); });
+    return all;
+  };
+  const auto whole = select(placed_keys(Repeats::told), [&](const std::string& other) { return other == path; });
+  if (!whole.empty() && path.find('.') != std::string::npos) return pages_of(whole);
+  const auto last = select(placed_keys(Repeats::left_out),
+                           [&](const std::string& other) { return other == path || last_word(other) == path; });
+  if (!last.empty()) return pages_of(last);
+  const auto ours = keys::our_name(key);
+  if (!ours) return std::nullopt;
+  const auto page = key_help(key_in(*ours));
+  return fmt::format("foretrain calls {} {}\n\n{}", key, *ours, page.value_or(""));
+}
+
+std::optional<std::string> nearest_key(std::string_view key) {
+  std::vector<std::string> known;
+  const bool whole = key.find('.') != std::string_view::npos;
+  for (const PlacedKey& placed : placed_keys(Repeats::left_out)) {
+    known.emplace_back(whole ? std::string_view(placed.place.path) : last_word(placed.place.path));
+  }
+  return nearest_word(key, known);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,97 @@
+#include "reports/result/csv.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <functional>
+
+#include "model/base/units.hpp"
+#include "reports/print/names.hpp"
+
+namespace foretrain {
+
+namespace {
+
+std::string cell(double number) { return fmt::format("{}", number); }
+std::string cell(Seconds time) { return cell(time.value()); }
+
+/// What a training step says in one column.
+struct Column {
+  std::string name;
+  std::function<std::string(const TrainResult&)> train;
+};
+
+std::vector<Column> make_train_columns() {
+  std::vector<Column> columns = {
+      {"step_time_s", [](const TrainResult& t) { return cell(t.step_time); }},
+      {"samples_per_second", [](const TrainResult& t) { return cell(t.samples_per_second); }},
+      {"tokens_per_second", [](const TrainResult& t) { return cell(t.tokens_per_second); }},
+      {"mfu", [](const TrainResult& t) { return cell(t.mfu); }}};
+  for (const BreakdownPart& part : breakdown_parts) {
+    columns.push_back(
+        {std::string(part.key) + "_s", [part](const TrainResult& t) { return cell(t.breakdown.*part.time); }});
+  }
+  columns.push_back(
+      {"memory_per_gpu_bytes", [](const TrainResult& t) { return fmt::format("{:.0f}", t.memory.total().value()); }});
+  columns.push_back({"fits", [](const TrainResult& t) { return std::string(t.memory.fits() ? "true" : "false"); }});
+  return columns;
+}
+
+const std::vector<Column>& train_columns() {
+  static const std::vector<Column> columns = make_train_columns();
+  return columns;
+}
+
+}  // namespace
+
+const std::vector<std::string>& predicted_columns() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const Column& column : train_columns()) all.push_back("predicted." + column.name);
+    for (const char* other : {"time_s", "bus_bandwidth_bytes_per_second", "cost_usd", "error"}) {
+      all.push_back(std::string("predicted.") + other);
+    }
+    return all;
+  }();
+  return names;
+}
+
+CellKind kind_of_column(std::string_view name) {
+  if (!name.starts_with("predicted.") || name == "predicted.error") return CellKind::text;
+  return name == "predicted.fits" ? CellKind::flag : CellKind::number;
+}
+
+std::vector<std::string> predicted_cells(const Result& result) {
+  std::vector<std::string> cells;
+  const TrainResult* train = result.train();
+  for (const Column& column : train_columns()) cells.push_back(train != nullptr ? column.train(*train) : "");
+  cells.push_back(train != nullptr ? "" : cell(result.time()));
+  cells.push_back(result.collective() ? cell(result.collective()->bus_bandwidth.value()) : "");
+  cells.push_back(train != nullptr && train->cost_usd ? cell(*train->cost_usd) : "");
+  cells.emplace_back();
+  return cells;
+}
+
+std::vector<std::string> failed_cells(const std::string& why) {
+  std::vector<std::string> cells(predicted_columns().size());
+  cells.back() = why;
+  return cells;
+}
+
+std::optional<double> magnitude(std::string_view cell) {
+  using Parser = double (*)(std::string_view);
+  static constexpr std::array<Parser, 4> parsers = {
+      parse_number, [](std::string_view t) { return parse_quantity<Bytes>(t).value(); },
+      [](std::string_view t) { return parse_quantity<BytesPerSecond>(t).value(); },
+      [](std::string_view t) { return parse_quantity<Seconds>(t).value(); }};
+  for (const Parser parser : parsers) {
+    try {
+      return parser(cell);
+    } catch (const UnitError&) {
+      // Of another dimension: the next one.
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,348 @@
+// Every field of a result, told once: its key, and when it is there. What visits them writes a result, reads it back or
+// describes it; values are quantities in base units, whose unit ends the key ("step_time_s").
+//
+// clang-format off
+//   v("key", value)                   always there; a number that is not known or not finite is null; Whole{value}: no
+//                                     fraction
+//   v.if_any("key", value)            left out where the optional, list, map or text has nothing
+//   v.when(there, "key", value)       left out where it is not there
+//   v.or_null("key", optional)        null where there is none
+//   v.added("key", value)             always there, but in documents of before
+//   v.derived("key", value)           follows from others: written, never read
+//   v.object("key", fields)           fields of an object of their own; object_when(there, …) may be left out
+//   v.group("key", optional, fields)  fields that are there together, `key` among them
+// clang-format on
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "model/result.hpp"
+#include "reports/print/names.hpp"
+
+namespace foretrain {
+
+/// Raised when a key is renamed or means something else; a key more is no new version.
+inline constexpr int result_schema_version = 1;
+
+/// A number that is written without a fraction.
+template <typename T>
+struct Whole {
+  T& value;
+};
+template <typename T>
+Whole(T&) -> Whole<T>;  // clang deduces no aggregate's arguments by itself before its version 17
+
+/// A value that nobody stated.
+struct AssumedValue {
+  std::string key, value;
+  std::optional<std::string> source;  ///< of traits: why it is assumed
+};
+
+/// Traits of trainers, and defaults of the scenario.
+inline std::vector<AssumedValue> assumed_of(const Result& result) {
+  static const std::vector<Trait> none;
+  const std::vector<Trait>& traits = result.train() != nullptr ? result.train()->traits : none;
+  std::vector<AssumedValue> assumed;
+  for (const Trait& t : traits) {
+    if (t.from == Trait::From::assumed) assumed.push_back({t.key, t.value, t.source});
+  }
+  for (const Setting& s : result.settings) {
+    const bool is_trait = std::ranges::find(traits, s.key, &Trait::key) != traits.end();
+    if (s.by_default && !is_trait) assumed.push_back({s.key, s.value, std::nullopt});
+  }
+  return assumed;
+}
+
+/// T, const where it is written.
+template <typename T, typename Of>
+concept Is = std::same_as<std::remove_const_t<T>, Of>;
+
+void fields(auto& v, Is<TrainResult::Spread> auto& spread) {
+  v("p50", spread.p50);
+  v("p90", spread.p90);
+  v("p99", spread.p99);
+}
+
+void fields(auto& v, Is<TrainResult::Checkpoints> auto& checkpoints) {
+  v("every", checkpoints.every);
+  v("mode", checkpoints.mode);
+  v("state_bytes", checkpoints.state);
+  v("copy_s", checkpoints.copy);
+  v("write_s", checkpoints.write);
+  v("step_time_s", checkpoints.step_time);
+  v("mean_step_time_s", checkpoints.mean_step_time);
+  v("step_time_beside_write_s", checkpoints.beside_write);
+}
+
+void fields(auto& v, Is<Breakdown> auto& breakdown) {
+  for (const BreakdownPart& part : breakdown_parts) v(part.key, breakdown.*part.time);
+}
+
+void fields(auto& v, Is<CommunicationTime> auto& time) {
+  v("total", time.total);
+  v("exposed", time.exposed);
+  v.if_any("algorithm", time.algorithm);
+}
+
+void fields(auto& v, Is<TrainResult::Buckets> auto& buckets) {
+  v("rule", buckets.rule);
+  v.when(is_finite(buckets.size), "bytes", buckets.size);
+}
+
+void fields(auto& v, Is<CommunicationRatio> auto& ratio) {
+  v("formula", ratio.formula);
+  v("simulated", ratio.simulated);
+  v.derived("formula_is", std::string(communication_ratio_formula));
+  v.derived("formula_leaves_out", std::string(communication_ratio_leaves_out));
+}
+
+void fields(auto& v, Is<TrainResult::TokenUse> auto& use) {
+  v("useful", use.tokens);
+  v("computed", use.computed);
+  v.derived("useful_share", use.useful_share());
+  v("visual", use.visual);
+  v("images", use.images);
+  v("waiting_for_slowest_replica_s", use.slowest_replica);
+}
+
+void fields(auto& v, Is<MemoryFootprint> auto& memory) {
+  for (const FootprintPart& part : footprint_parts) v(part.key, Whole{memory.*part.size});
+  const Bytes total = memory.total();
+  v.derived("total", Whole{total});
+  v("capacity", Whole{memory.capacity});
+  v.derived("fits", memory.fits());
+  v.when(memory.host > Bytes(0.0), "host", Whole{memory.host});
+  v.when(memory.host > Bytes(0.0), "host_capacity", Whole{memory.host_capacity});
+}
+
+void fields(auto& v, Is<ModelCallResult> auto& call) {
+  v("execution", call.execution);
+  v("operators", call.operators);
+  v("kernels", call.kernels);
+  v("fused_operators", call.fused);
+  v("folded_operators", call.folded);
+  v("host_s", call.host);
+  v("device_s", call.device);
+  v("intermediate_bytes", Whole{call.intermediates});
+  v.derived("bound", std::string(call.front_end_bound() ? "front end" : "device"));
+}
+
+void fields(auto& v, Is<LifetimeShares> auto& shares) {
+  v("useful", shares.useful);
+  v("checkpoints", shares.checkpoints);
+  v("lost", shares.lost);
+  v("detection", shares.detection);
+  v("machines", shares.machines);
+  v("restarts", shares.restarts);
+  v("stragglers", shares.stragglers);
+}
+
+void fields(auto& v, Is<IntervalChoice> auto& choice) {
+  v("every", choice.every);
+  v("goodput", choice.goodput);
+}
+
+void fields(auto& v, Is<TrainResult::Goodput> auto& goodput) {
+  auto& life = goodput.simulated;
+  v.derived("goodput", life.shares.useful);
+  v("shares", life.shares);
+  v.object("length_s", [&](auto& length) {
+    length("mean", life.mean);
+    length("p5", life.p5);
+    length("p50", life.p50);
+    length("p90", life.p90);
+    length("p95", life.p95);
+    length("p99", life.p99);
+  });
+  v("ends", life.ends);
+  v("mtbf_s", goodput.mtbf);
+  v("recovery_s", goodput.recovery);
+  v("checkpoint_blocks_s", goodput.blocked);
+  v("checkpoint_unsafe_s", goodput.unsafe);
+  v.by_name("interruptions", goodput.kinds, life.interruptions);
+  v.group("intervals", goodput.intervals, [&](auto& search) {
+    v("checkpoint_every", goodput.every);
+    v.when(search.daly.has_value(), "daly_formula", goodput.by_daly);
+    v.if_any("young", search.young);
+    v.if_any("daly", search.daly);
+    v("best", search.best);
+    v("intervals", search.tried);
+  });
+}
+
+void fields(auto& v, Is<TrainResult::Split::Kind> auto& kind) {
+  v("node", kind.node);
+  v("replicas", kind.replicas);
+  v("micro_batches", kind.micro_batches);
+}
+
+void fields(auto& v, Is<TrainResult::Split> auto& split) {
+  v("rule", split.rule);
+  v("equal_step_time_s", split.equal_step);
+  v("kinds", split.kinds);
+}
+
+void fields(auto& v, Is<TrainResult::Bill> auto& bill) {
+  v.object("time_to_train_s", [&](auto& time) {
+    time("low", bill.shortest);
+    time("high", bill.longest);
+  });
+  v.object_when(bill.usd_low.has_value(), "cost", [&](auto& cost) {
+    cost.if_any("low", bill.usd_low);
+    cost.if_any("high", bill.usd_high);
+  });
+  v.if_any("watts", bill.watts);
+  v.if_any("kwh", bill.kwh);
+  v.if_any("kg_co2", bill.kg_co2);
+}
+
+void fields(auto& v, Is<ParameterServerResult::Staleness> auto& staleness) {
+  v("mean", staleness.mean);
+  v("p50", staleness.p50);
+  v("p90", staleness.p90);
+  v("p99", staleness.p99);
+  v("max", staleness.max);
+}
+
+void fields(auto& v, Is<ParameterServerResult> auto& servers) {
+  v("workers", servers.workers);
+  v("servers", servers.servers);
+  v("load_imbalance", servers.imbalance);
+  v("link_utilisation", servers.link_utilisation);
+  v("cpu_utilisation", servers.cpu_utilisation);
+  v.object("bounds_s", [&](auto& bounds) {
+    bounds("compute", servers.compute_bound);
+    bounds("link", servers.link_bound);
+    bounds("server", servers.server_bound);
+  });
+  v.or_null("staleness", servers.staleness);
+}
+
+void fields(auto& v, Is<SharedFabric::OtherJob> auto& job) {
+  v("scenario", job.scenario);
+  v("step_time_s", job.step_time);
+  v("alone_step_time_s", job.alone);
+}
+
+void fields(auto& v, Is<TrainResult> auto& train) {
+  v("step_time_s", train.step_time);
+  v.if_any("step_time_percentiles_s", train.spread);
+  v.if_any("checkpoints", train.checkpoints);
+  v("samples_per_second", train.samples_per_second);
+  v("tokens_per_second", train.tokens_per_second);
+  v("tokens_per_second_per_gpu", train.tokens_per_second_per_gpu);
+  v("model_flops_per_second_per_gpu", train.model_flops_per_second_per_gpu);
+  v("mfu", train.mfu);
+  v("breakdown_s", train.breakdown);
+  v("communication_s", train.communication);
+  v.if_any("gradient_buckets", train.buckets);
+  v.if_any("communication_to_compute", train.communication_to_compute);
+  v.if_any("sample_tokens", train.token_use);
+  v("memory_per_gpu_bytes", train.memory);
+  v("bottleneck", train.bottleneck);
+  v.if_any("execution", train.execution);
+  v.or_null("time_to_train_s", train.time_to_train);
+  v.if_any("failures", train.goodput);
+  v.if_any("batch_split", train.split);
+  v.if_any("training", train.bill);
+  v.if_any("parameter_server", train.parameter_server);
+  v.group("jobs", train.shared_fabric, [&](auto& fabric) {
+    v("alone_step_time_s", fabric.alone);
+    v("jobs", fabric.others);
+  });
+}
+
+void fields(auto& v, Is<CollectiveResult> auto& collective) {
+  v("time_s", collective.time);
+  v("algorithm_bandwidth", collective.algorithm_bandwidth);
+  v("bus_bandwidth", collective.bus_bandwidth);
+  v("chosen_algorithm", collective.chosen_algorithm);
+}
+
+void fields(auto& v, Is<OperatorMemory> auto& memory) {
+  v("saved", memory.saved);
+  v("workspace", memory.workspace);
+  v("peak", memory.peak);
+}
+
+void fields(auto& v, Is<OperatorResult> auto& op) {
+  v("time_s", op.time);
+  v("flops", op.flops);
+  v("bytes", op.bytes);
+  v("bound", op.bound);
+  v.if_any("time_per_access_s", op.per_access);
+  v.if_any("memory_bytes", op.memory);
+}
+
+void fields(auto& v, Is<TasksResult> auto& tasks) {
+  v("time_s", tasks.time);
+  v("finish_s", tasks.finish);
+  v.if_any("model_calls", tasks.calls);
+}
+
+void fields(auto& v, Is<RoutingSpread> auto& routing) {
+  v("rule", routing.rule);
+  v("draws", routing.draws);
+  v("p50_s", routing.p50);
+  v("p90_s", routing.p90);
+  v("p99_s", routing.p99);
+}
+
+void fields(auto& v, Is<Constant> auto& constant) {
+  v("name", constant.name);
+  v("value", constant.value);
+  v("unit", constant.unit);
+  v("kind", constant.kind);
+  v("source", constant.source);
+}
+
+void fields(auto& v, Is<Trait> auto& trait) {
+  v("key", trait.key);
+  v("value", trait.value);
+  v("from", trait.from);
+  v("source", trait.source);
+}
+
+void fields(auto& v, Is<AssumedValue> auto& assumed) {
+  v("key", assumed.key);
+  v("value", assumed.value);
+  v.if_any("source", assumed.source);
+}
+
+void fields(auto& v, Is<Setting> auto& setting) {
+  v("of", setting.line);
+  v("name", setting.name);
+  v("value", setting.value);
+  v.added("key", setting.key);
+  v("default", setting.by_default);
+}
+
+void fields(auto& v, Is<Result> auto& result) {
+  v.derived("schema_version", result_schema_version);
+  v("scenario", result.scenario);
+  v("fidelity", result.fidelity);
+  // Each kind of work by a key that no other has, in the order of the variant.
+  v.one_of(result.work, "flops", "bus_bandwidth", "finish_s", "step_time_s");
+  v.if_any("routing", result.routing);
+  v.template or_null_of_kind<TrainResult>("cost", result.work, &TrainResult::cost_usd);
+  v.object("uncertainty", [&](auto& uncertainty) {
+    uncertainty("low_s", result.uncertainty_low);
+    uncertainty("high_s", result.uncertainty_high);
+  });
+  v("provenance", result.provenance);
+  v("warnings", result.warnings);
+  v.template of_kind<TrainResult>(result.work, [&](auto& train) {
+    v.added("parameters", Whole{train.parameters});
+    v.added("trainer", train.trainer);
+    v.added("traits", train.traits);
+  });
+  v.derived("assumed", assumed_of(result));
+  v.if_any("settings", result.settings);
+}
+
+}  // namespace foretrain

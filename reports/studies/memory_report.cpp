@@ -1,0 +1,140 @@
+#include "reports/studies/memory_report.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "model/base/format.hpp"
+#include "reports/print/table.hpp"
+#include "reports/result/json.hpp"
+
+namespace foretrain {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array all_phases = {MemoryTimeline::Phase::forward, MemoryTimeline::Phase::loss,
+                                   MemoryTimeline::Phase::backward, MemoryTimeline::Phase::optimizer};
+
+std::string capitalised(std::string_view word) {
+  std::string text(word);
+  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  return text;
+}
+
+/// "backward of layer 31 (transformer block), micro-batch 1": counted from 1, as people do.
+std::string when(const MemoryTimeline::Moment& moment) {
+  if (moment.layer < 0) return std::string(name(moment.phase));
+  return fmt::format("{} of layer {} ({}), micro-batch {}", name(moment.phase), moment.layer + 1, moment.layer_name,
+                     moment.micro_batch + 1);
+}
+
+/// The fullest moment of a phase; null where the stage has none.
+const MemoryTimeline::Moment* fullest(const MemoryTimeline& timeline, MemoryTimeline::Phase phase) {
+  const MemoryTimeline::Moment* found = nullptr;
+  for (const MemoryTimeline::Moment& moment : timeline.moments) {
+    if (moment.phase != phase) continue;
+    if (found == nullptr || moment.parts.total() > found->parts.total()) found = &moment;
+  }
+  return found;
+}
+
+std::string phase_table(const MemoryTimeline& timeline) {
+  std::vector<const MemoryTimeline::Moment*> columns;
+  std::vector<std::string> header = {""};
+  for (const MemoryTimeline::Phase phase : all_phases) {
+    const MemoryTimeline::Moment* moment = fullest(timeline, phase);
+    if (moment == nullptr) continue;
+    columns.push_back(moment);
+    header.emplace_back(name(phase));
+  }
+  header.emplace_back("");
+  TextTable table("l" + std::string(columns.size(), 'r') + "l");
+  table.add_row(header);
+  const MemoryParts& peak = timeline.moments[timeline.peak].parts;
+  for (std::size_t p = 0; p < memory_part_count; ++p) {
+    std::vector<std::string> row = {std::string(name(static_cast<MemoryPart>(p)))};
+    bool any = false;
+    for (const MemoryTimeline::Moment* moment : columns) {
+      const Bytes size = moment->parts.size.at(p);
+      any = any || size > Bytes(0.0);
+      row.push_back(size > Bytes(0.0) ? format_bytes(size) : "-");
+    }
+    row.push_back(bar(peak.size.at(p) / timeline.capacity, bar_width));
+    if (any) table.add_row(row);
+  }
+  table.add_rule();
+  std::vector<std::string> sums = {"sum"};
+  for (const MemoryTimeline::Moment* moment : columns) sums.push_back(format_bytes(moment->parts.total()));
+  sums.emplace_back("peak, of the capacity");
+  table.add_row(sums);
+  return table.text(page_indent);
+}
+
+Json parts_of(const MemoryParts& parts) {
+  static constexpr std::array<const char*, memory_part_count> keys = {
+      "weights", "gradients", "optimizer",     "activations", "recomputed", "temporaries",
+      "loss",    "gathered",  "communication", "context",     "allocator"};
+  Json json;
+  for (std::size_t p = 0; p < memory_part_count; ++p) json[keys.at(p)] = std::llround(parts.size.at(p).value());
+  json["total"] = std::llround(parts.total().value());
+  return json;
+}
+
+Json json_of(const MemoryTimeline::Moment& moment) {
+  Json json = {{"phase", name(moment.phase)}};
+  if (moment.layer >= 0) {
+    json["micro_batch"] = moment.micro_batch;
+    json["layer"] = moment.layer;
+    json["layer_name"] = moment.layer_name;
+  }
+  json["bytes"] = parts_of(moment.parts);
+  return json;
+}
+
+}  // namespace
+
+std::string to_text(const MemoryReport& report) {
+  const MemoryFootprint& m = report.footprint;
+  const MemoryTimeline& timeline = report.timeline;
+  std::string text = report.scenario + "\n\n";
+  text += wrap(fmt::format("Memory of the fullest GPU (pipeline stage {}): {}, {} of {} ({})", timeline.stage + 1,
+                           m.fits_gpu() ? "fits" : "DOES NOT FIT", format_bytes(m.total()), format_bytes(m.capacity),
+                           report.gpu),
+               page_width(), 2) +
+          "\n";
+  if (m.host > Bytes(0.0)) {
+    text += fmt::format("Host memory of a node: {}, {} of {}\n", m.fits_host() ? "fits" : "DOES NOT FIT",
+                        format_bytes(m.host), format_bytes(m.host_capacity));
+  }
+  text += fmt::format("Peak: {}\n\nFullest moment of each phase\n{}\n", when(timeline.moments[timeline.peak]),
+                      phase_table(timeline));
+  if (report.largest_micro_batch > 0) {
+    text += fmt::format("Largest micro-batch that fits: {} ({} now)\n", report.largest_micro_batch, report.micro_batch);
+  } else {
+    text += fmt::format("No micro-batch fits ({} now)\n", report.micro_batch);
+  }
+  for (const std::string& remedy : report.remedies) text += capitalised(remedy) + "\n";
+  return text;
+}
+
+std::string to_json(const MemoryReport& report) {
+  Json json;
+  json["scenario"] = report.scenario;
+  json["memory_per_gpu_bytes"] = footprint_json(report.footprint, true);
+  json["stage"] = report.timeline.stage;
+  json["peak"] = json_of(report.timeline.moments[report.timeline.peak]);
+  json["micro_batch"] = report.micro_batch;
+  json["largest_micro_batch"] = report.largest_micro_batch;
+  json["remedies"] = report.remedies;
+  json["micro_batches"] = report.timeline.micro_batches;
+  json["micro_batches_shown"] = report.timeline.shown;
+  json["timeline"] = Json::array();
+  for (const MemoryTimeline::Moment& moment : report.timeline.moments) json["timeline"].push_back(json_of(moment));
+  return json.dump(2);
+}
+
+}  // namespace foretrain

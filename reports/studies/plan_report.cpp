@@ -1,0 +1,124 @@
+#include "reports/studies/plan_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "model/base/format.hpp"
+#include "reports/print/names.hpp"
+
+namespace foretrain {
+
+namespace {
+
+std::string memory_missing(const MemoryFootprint& memory) {
+  if (!memory.fits_gpu()) return fmt::format("does not fit by {}", format_bytes(memory.total() - memory.capacity));
+  return fmt::format("does not fit the host's memory by {}", format_bytes(memory.host - memory.host_capacity));
+}
+
+/// What of its communication is exposed most beyond the best plan's.
+std::string worst_communication(const TrainResult& plan, const TrainResult& best) {
+  std::string worst;
+  Seconds most;
+  for (const auto& [name, time] : plan.communication) {
+    const auto known = best.communication.find(name);
+    const Seconds more = time.exposed - (known == best.communication.end() ? Seconds(0.0) : known->second.exposed);
+    if (more > most) {
+      most = more;
+      worst = name;
+    }
+  }
+  return worst.empty() ? "exposed communication" : "exposed " + worst;
+}
+
+std::string loses_by(const RankedPlan& plan, const RankedPlan& best, PlanGoal goal) {
+  const TrainResult &own = plan.train(), &other = best.train();
+  if (!own.memory.fits()) return memory_missing(own.memory);
+  if (goal == PlanGoal::memory && own.memory.total() > other.memory.total()) {
+    return fmt::format("{} more memory", format_bytes(own.memory.total() - other.memory.total()));
+  }
+  const Seconds slower = own.step_time - other.step_time;
+  if (slower <= Seconds(0.0)) return goal == PlanGoal::time ? "equally fast" : "costs more";
+  const BreakdownPart* most = &breakdown_parts.front();
+  const auto more = [&](const BreakdownPart& part) { return own.breakdown.*part.time - other.breakdown.*part.time; };
+  for (const BreakdownPart& part : breakdown_parts) {
+    if (more(part) > more(*most)) most = &part;
+  }
+  const bool communicates = most->time == &Breakdown::exposed_communication;
+  std::string name(most->name);
+  if (communicates) name = worst_communication(own, other);
+  if (most->time == &Breakdown::compute && plan.point.recompute > best.point.recompute) name = "recomputation";
+  return fmt::format("{} +{}", name, format_seconds(more(*most)));
+}
+
+/// With what keeps its cards from their line rate, where the best plan's are not kept from it.
+std::string reason(const RankedPlan& plan, const RankedPlan& best, PlanGoal goal) {
+  std::string text = loses_by(plan, best, goal);
+  if (plan.machines.limits == best.machines.limits) return text;
+  for (const std::string& limit : plan.machines.limits) text += "; " + limit;
+  return text;
+}
+
+/// Plans on the same machines that differ in nothing but the cards, the slowest of these first.
+std::map<std::string, std::vector<RankedPlan*>> by_all_but_cards(std::vector<RankedPlan>& plans) {
+  std::map<std::string, std::vector<RankedPlan*>> alike;
+  for (RankedPlan& plan : plans) {
+    alike[fmt::format("{} {} {}", plan.machines.node, plan.machines.gpus, describe(plan.point))].push_back(&plan);
+  }
+  for (auto& [name, list] : alike) {
+    std::ranges::stable_sort(list, {}, [](const RankedPlan* plan) { return plan->machines.cards; });
+  }
+  return alike;
+}
+
+/// Fills in what plans rank as.
+void compare_cards(std::vector<RankedPlan>& plans) {
+  constexpr double printed = 1e-3;  // three digits
+  for (const auto& [name, list] : by_all_but_cards(plans)) {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      RankedPlan& plan = *list[i];
+      plan.ranked_as = plan.value;
+      for (std::size_t j = 0; j < i; ++j) {
+        const RankedPlan& slower = *list[j];
+        if (!(slower.machines.cards < plan.machines.cards) || slower.value > plan.value * (1.0 + printed)) continue;
+        plan.needless_cards = true;
+        plan.ranked_as = std::max(plan.ranked_as, slower.ranked_as);
+      }
+    }
+  }
+}
+
+bool dominates(const RankedPlan& a, const RankedPlan& b) {
+  const auto [time, other_time] = std::pair(a.train().step_time, b.train().step_time);
+  const auto [memory, other_memory] = std::pair(a.train().memory.total(), b.train().memory.total());
+  const bool no_worse = time <= other_time && memory <= other_memory && a.usd <= b.usd;
+  return no_worse && (time < other_time || memory < other_memory || a.usd < b.usd);
+}
+
+}  // namespace
+
+void finish(PlanReport& report) {
+  compare_cards(report.ranked);
+  const auto fits = [](const RankedPlan& plan) { return plan.train().memory.fits(); };
+  std::stable_sort(report.ranked.begin(), report.ranked.end(), [&](const RankedPlan& a, const RankedPlan& b) {
+    if (fits(a) != fits(b)) return fits(a);
+    return std::tuple(a.ranked_as, a.machines.cards, a.result.warnings.size()) <
+           std::tuple(b.ranked_as, b.machines.cards, b.result.warnings.size());
+  });
+  if (report.ranked.empty()) return;
+  const RankedPlan& best = report.ranked.front();
+  for (RankedPlan& plan : report.ranked) {
+    if (&plan != &best) plan.why = reason(plan, best, report.goal);
+    plan.in_front =
+        fits(plan) && !plan.needless_cards && std::ranges::none_of(report.ranked, [&](const RankedPlan& other) {
+          return fits(other) && !other.needless_cards && dominates(other, plan);
+        });
+  }
+  // What would not be better either is no news.
+  std::erase_if(report.misses, [&](const RankedPlan& plan) { return !(plan.value < best.value) || fits(plan); });
+  for (RankedPlan& plan : report.misses) plan.why = reason(plan, best, report.goal);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,211 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
+
+#include "model/base/csv.hpp"
+#include "model/base/format.hpp"
+#include "reports/print/names.hpp"
+#include "reports/print/table.hpp"
+#include "reports/result/csv.hpp"
+#include "reports/result/json.hpp"
+#include "reports/studies/plan_report.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr std::size_t most_runners_up = 10, most_in_front = 12;
+
+std::string count_text(std::int64_t number) {
+  std::string text = std::to_string(number);
+  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3) text.insert(at_index(at), ",");
+  return text;
+}
+
+std::string name_of(const RankedPlan& plan) {
+  return (plan.hardware.empty() ? "" : plan.hardware + ": ") + describe(plan.point);
+}
+
+std::string space_text(const PlanSearch& search) {
+  std::string text = fmt::format("  {} plans of {} layouts: {} estimated by their graphs, {} do not fit, {}",
+                                 count_text(search.counts.plans), count_text(static_cast<std::int64_t>(search.layouts)),
+                                 count_text(search.counts.estimated), count_text(search.counts.unfit),
+                                 search.counts.impossible > 0 ? count_text(search.counts.impossible) +
+                                                                    " impossible,\n  the rest too slow by a bound\n"
+                                                              : "\n  the rest too slow by a bound\n");
+  if (!search.complete) {
+    text += fmt::format("  Interrupted: {} plans were not looked at; the best may be among them\n",
+                        count_text(search.plans - search.counts.plans));
+  }
+  return text;
+}
+
+std::string money_text(const RankedPlan& plan) {
+  std::string text;
+  if (plan.train().cost_usd) text += fmt::format(" · {:.0f} USD to train", *plan.train().cost_usd);
+  if (plan.train().time_to_train) text += fmt::format(" · {}", format_seconds(*plan.train().time_to_train));
+  return text;
+}
+
+std::string memory_text(const RankedPlan& plan) {
+  const MemoryFootprint& memory = plan.train().memory;
+  return fmt::format("{} of {}", format_bytes(memory.total()), format_bytes(memory.capacity));
+}
+
+std::string best_text(const PlanReport& report) {
+  const RankedPlan& best = report.ranked.front();
+  std::string text = fmt::format("\nBest plan\n  {}\n  step {} · MFU {} · {}{}\n\n", name_of(best),
+                                 format_seconds(best.train().step_time), format_percent(best.train().mfu),
+                                 memory_text(best), money_text(best));
+  text += fmt::format("  foretrain predict {}", report.file);
+  for (const std::string& change : best.overrides) text += fmt::format(" \\\n    --set '{}'", change);
+  for (const std::string& limit : best.machines.limits) text += fmt::format("\n  {}", limit);
+  return text + "\n";
+}
+
+std::string better_batch_text(const PlanReport& report) {
+  if (!report.better_batch) return "";
+  const BetterBatch& better = *report.better_batch;
+  std::string text = fmt::format(
+      "\nA batch of {} instead of {} would let all {} GPUs of each node train:\n  step {}, {} more samples a second",
+      better.batch, better.instead_of, better.gpus_per_node, format_seconds(better.step),
+      format_percent(better.speedup - 1.0));
+  if (const auto usd = report.ranked.front().train().cost_usd) {
+    text += fmt::format(", {:.0f} USD to train instead of {:.0f}", *usd / better.speedup, *usd);
+  }
+  return text + "; by estimate\n";
+}
+
+/// Plans that differ in more than how gradients are synchronised.
+auto kind_of(const RankedPlan& plan) {
+  const PlanPoint& point = plan.point;
+  return std::tuple(plan.hardware, point.tensor, point.context, point.expert, point.pipeline, point.micro_batch,
+                    point.recompute, point.schedule, point.interleave, point.servers > 0);
+}
+
+std::string runners_up_text(const PlanReport& report) {
+  std::string text;
+  std::set<decltype(kind_of(report.ranked.front()))> told{kind_of(report.ranked.front())};
+  for (std::size_t i = 1; i < report.ranked.size() && told.size() <= most_runners_up; ++i) {
+    const RankedPlan& plan = report.ranked[i];
+    if (!told.insert(kind_of(plan)).second) continue;
+    text += fmt::format("  {:>3}  {:>8}  {}\n       {}\n", i + 1, format_seconds(plan.train().step_time), name_of(plan),
+                        plan.why);
+  }
+  if (text.empty()) return "";
+  return fmt::format("\nRunners-up of other kinds among the best {}, and why they lose\n{}", report.ranked.size(),
+                     text);
+}
+
+std::string front_text(const PlanReport& report) {
+  TextTable table("rrrl", {"step", "USD a step", "memory", "no plan of those ranked beats it in all three"});
+  std::size_t rows = 0;
+  for (const RankedPlan& plan : report.ranked) {
+    if (!plan.in_front || rows == most_in_front) continue;
+    ++rows;
+    table.add_row({format_seconds(plan.train().step_time), plan.usd > 0.0 ? fmt::format("{:.3f}", plan.usd) : "-",
+                   format_bytes(plan.train().memory.total()), name_of(plan)});
+  }
+  return fmt::format("\nPareto front of time, cost and memory\n{}", table.text(page_indent));
+}
+
+std::string misses_text(const PlanReport& report) {
+  if (report.misses.empty()) return "";
+  std::string text = "\nWould be better, but do not fit\n";
+  for (const RankedPlan& plan : report.misses) {
+    text +=
+        fmt::format("  {:>8}  {}\n            {}\n", format_seconds(plan.train().step_time), name_of(plan), plan.why);
+  }
+  return text;
+}
+
+nlohmann::ordered_json plan_json(const RankedPlan& plan) {
+  nlohmann::ordered_json json;
+  if (!plan.hardware.empty()) json["hardware"] = plan.hardware;
+  json["plan"] = describe(plan.point);
+  json["set"] = plan.overrides;
+  json["step_time_s"] = plan.train().step_time.value();
+  json["estimate_s"] = plan.estimate.value();
+  json["mfu"] = plan.train().mfu;
+  if (plan.usd > 0.0) json["usd_per_step"] = plan.usd;
+  json["joules_per_step"] = plan.joules;
+  if (plan.train().time_to_train) json["time_to_train_s"] = plan.train().time_to_train->value();
+  if (plan.train().cost_usd) json["cost"] = *plan.train().cost_usd;
+  json["memory_per_gpu_bytes"] = footprint_json(plan.train().memory, false);
+  for (const BreakdownPart& part : breakdown_parts) {
+    json["breakdown_s"][std::string(part.key)] = (plan.train().breakdown.*part.time).value();
+  }
+  json["in_front"] = plan.in_front;
+  json["why"] = plan.why;
+  if (!plan.machines.limits.empty()) json["limits"] = plan.machines.limits;
+  return json;
+}
+
+}  // namespace
+
+std::string to_text(const PlanReport& report) {
+  std::string text = fmt::format("Plans for {}  [{}]\n\n{}", report.scenario,
+                                 report.ranked.empty() ? "nothing ranked" : name(report.ranked.front().result.fidelity),
+                                 space_text(report.search));
+  if (report.ranked.empty()) return text + "\n  No plan fits.\n";
+  return text + best_text(report) + better_batch_text(report) + runners_up_text(report) + front_text(report) +
+         misses_text(report);
+}
+
+std::string to_json(const PlanReport& report) {
+  nlohmann::ordered_json json;
+  json["scenario"] = report.scenario;
+  json["objective"] = name(report.goal);
+  if (!report.ranked.empty()) json["fidelity"] = name(report.ranked.front().result.fidelity);
+  const PlanSearch& search = report.search;
+  json["space"] = {{"plans", search.plans},
+                   {"settled", search.counts.plans},
+                   {"layouts", search.layouts},
+                   {"estimated", search.counts.estimated},
+                   {"do_not_fit", search.counts.unfit},
+                   {"impossible", search.counts.impossible},
+                   {"complete", search.complete}};
+  if (const auto& better = report.better_batch) {
+    json["better_batch"] = {{"global_batch", better->batch},
+                            {"instead_of", better->instead_of},
+                            {"gpus_per_node", better->gpus_per_node},
+                            {"estimate_s", better->step.value()},
+                            {"speedup", better->speedup}};
+  }
+  json["plans"] = nlohmann::ordered_json::array();
+  for (const RankedPlan& plan : report.ranked) json["plans"].push_back(plan_json(plan));
+  json["do_not_fit"] = nlohmann::ordered_json::array();
+  for (const RankedPlan& plan : report.misses) json["do_not_fit"].push_back(plan_json(plan));
+  return json.dump(2) + "\n";
+}
+
+std::string to_csv(const PlanReport& report) {
+  std::vector<std::string> header = {"case", "base"};
+  std::vector<std::string> keys;
+  for (const RankedPlan& plan : report.ranked) {
+    for (const std::string& change : plan.overrides) {
+      const std::string key = change.substr(0, change.find('='));
+      if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+    }
+  }
+  header.insert(header.end(), keys.begin(), keys.end());
+  header.insert(header.end(), predicted_columns().begin(), predicted_columns().end());
+  std::string text = csv_line(header) + "\n";
+  for (std::size_t i = 0; i < report.ranked.size(); ++i) {
+    const RankedPlan& plan = report.ranked[i];
+    std::vector<std::string> cells = {fmt::format("plan {}", i + 1), report.file};
+    for (const std::string& key : keys) {
+      const auto has_key = [&](const std::string& change) { return change.starts_with(key + "="); };
+      const auto found = std::ranges::find_if(plan.overrides, has_key);
+      cells.push_back(found == plan.overrides.end() ? "" : found->substr(key.size() + 1));
+    }
+    const std::vector<std::string> predicted = predicted_cells(plan.result);
+    cells.insert(cells.end(), predicted.begin(), predicted.end());
+    text += csv_line(cells) + "\n";
+  }
+  return text;
+}
+
+}  // namespace foretrain
