@@ -1,5 +1,7 @@
 #include "model/job/job.hpp"
 
+#include <fmt/format.h>
+
 #include <stdexcept>
 #include <variant>
 
@@ -15,6 +17,7 @@
 #include "model/job/settings.hpp"
 #include "model/job/storage_traffic.hpp"
 #include "model/job/training_outlook.hpp"
+#include "model/memory/memory_remedies.hpp"
 #include "model/parameter_server/store.hpp"
 
 namespace foretrain {
@@ -31,6 +34,22 @@ std::unique_ptr<Job> job_of_kind(const Scenario& scenario, Fidelity fidelity, Re
   if (std::holds_alternative<LoaderWorkload>(workload)) return make_loader_job(scenario, fidelity);
   if (std::holds_alternative<TasksWorkload>(workload)) return make_task_list_job(scenario, fidelity, recipes);
   return make_operator_job(scenario, fidelity, recipes);
+}
+
+/// Before all other warnings, and what would help where more than numbers are asked for.
+void warn_of_memory(const Scenario& scenario, Detail detail, Result& result) {
+  const MemoryFootprint& memory = result.train()->memory;
+  if (memory.fits()) return;
+  const Cluster& cluster = scenario.cluster;
+  const std::string where = cluster.groups.empty() ? "" : fmt::format(" of node {} and its like", memory.node);
+  std::vector<std::string> warnings = {fmt::format("does not fit: {:.1f} GB needed, {:.1f} GB on {}{}",
+                                                   memory.total().value() / 1e9, memory.capacity.value() / 1e9,
+                                                   cluster.node_at(memory.node).gpu.name, where)};
+  if (detail != Detail::numbers) {
+    const std::vector<std::string> remedies = remedies_for_memory(scenario, std::get<TrainWorkload>(scenario.workload));
+    warnings.insert(warnings.end(), remedies.begin(), remedies.end());
+  }
+  result.warnings.insert(result.warnings.begin(), warnings.begin(), warnings.end());
 }
 
 }  // namespace
@@ -77,7 +96,10 @@ void finish(const Scenario& scenario, Detail detail, Result& result) {
   const bool calibrated = detail != Detail::numbers && set_calibrated_uncertainty(scenario, result);
   if (!calibrated) set_published_uncertainty(scenario, result);
   TrainResult* train = result.train();
-  if (train != nullptr) add_bill(scenario, result);
+  if (train != nullptr) {
+    add_bill(scenario, result);
+    warn_of_memory(scenario, detail, result);
+  }
   if (detail == Detail::numbers) return;
   result.provenance = provenance_of(scenario);
   result.settings = settings_of(scenario);

@@ -57,9 +57,9 @@ enum class Detail {
 /// What a run of the job says; finish() adds what does not depend on the run.
 Result result_of(const Job& job, const Executor& execute, Detail detail = Detail::numbers);
 
-/// Adds what follows from a scenario and the numbers of its result: uncertainty, the bill; and, beyond numbers,
-/// settings, traits, and what the result rests on: what has been read since the caller's Reading began, which is to
-/// begin before the job.
+/// Adds what follows from a scenario and the numbers of its result: uncertainty, the bill, whether it fits; and, beyond
+/// numbers, what would make it fit, settings, traits, and what the result rests on: what has been read since the
+/// caller's Reading began, which is to begin before the job.
 void finish(const Scenario& scenario, Detail detail, Result& result);
 
 /// The numbers of the graph over an uncontended network.

@@ -14,7 +14,6 @@
 #include "model/job/training_outlook.hpp"
 #include "model/loading/loader_graph.hpp"
 #include "model/memory/memory.hpp"
-#include "model/memory/memory_remedies.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/scenario/load/unheeded_keys.hpp"
 #include "model/tasks/model_call.hpp"
@@ -57,22 +56,12 @@ std::string bottleneck_of(const Breakdown& breakdown) {
   return std::ranges::max_element(parts, {}, &std::pair<const char*, Seconds>::second)->first;
 }
 
-void warn_of_memory(Result& result, const Scenario& scenario, const Step& step) {
-  const Cluster& cluster = scenario.cluster;
-  const Node& node = cluster.node_at(step.loader_node);
+void warn_of_loader(Result& result, const Scenario& scenario, const Step& step) {
+  const Node& node = scenario.cluster.node_at(step.loader_node);
   if (step.loader && step.loader->memory > node.cpu.memory) {
     result.warnings.push_back(
         fmt::format("the loader's workers need {:.1f} GB of a machine's memory, which has {:.1f} GB",
                     step.loader->memory.value() / 1e9, node.cpu.memory.value() / 1e9));
-  }
-  const MemoryFootprint& memory = result.train()->memory;
-  if (memory.fits()) return;
-  const std::string where = cluster.groups.empty() ? "" : fmt::format(" of node {} and its like", memory.node);
-  result.warnings.push_back(fmt::format("does not fit: {:.1f} GB needed, {:.1f} GB on {}{}",
-                                        memory.total().value() / 1e9, memory.capacity.value() / 1e9,
-                                        cluster.node_at(memory.node).gpu.name, where));
-  for (std::string& remedy : remedies_for_memory(scenario, std::get<TrainWorkload>(scenario.workload))) {
-    result.warnings.push_back(std::move(remedy));
   }
 }
 
@@ -257,7 +246,7 @@ void fill_training(Result& result, const Scenario& scenario, const Topology& top
       r.cost_usd = *scenario.cluster.usd_per_gpu_hour * gpus * r.time_to_train->value() / 3600.0;
     }
   }
-  warn_of_memory(result, scenario, step);
+  warn_of_loader(result, scenario, step);
   warn_of_mfu(result, scenario, model);
   for (std::string& sentence : unheeded_keys(scenario)) result.warnings.push_back(std::move(sentence));
 }
