@@ -28,8 +28,8 @@ LoweredCollective::Phase at_once(std::vector<Flow> flows, const Topology& topolo
 /// Fisher and Yates's shuffle, the same on every machine.
 void shuffle(std::vector<int>& order, int seed) {
   for (std::size_t i = order.size(); i > 1; --i) {
-    std::swap(order[i - 1],
-              order[static_cast<std::size_t>(uniform(seed, static_cast<int>(i)) * static_cast<double>(i))]);
+    const double place = uniform(seed, static_cast<int>(i)) * static_cast<double>(i);
+    std::swap(order[i - 1], order[static_cast<std::size_t>(place)]);
   }
 }
 
@@ -362,11 +362,10 @@ ServerGraph GraphBuilder::run() && {
 
 ServerGraph::Iterations usual_iterations(const ParameterStore& store) {
   ServerGraph::Iterations iterations;
-  const auto workers = at_index(store.worker_count());
   if (store.consistency == Sync::Consistency::synchronous && store.equal_workers()) {
     iterations.warm_up = 3;
-    iterations.of_worker.assign(workers,
-                                store.barrier && !store.first_layer_first ? 35 : 6);  // random orders need an average
+    const bool random_orders = store.barrier && !store.first_layer_first;  // which need an average
+    iterations.of_worker.assign(at_index(store.worker_count()), random_orders ? 35 : 6);
     return iterations;
   }
   // Random iterations need an average; large clusters average over workers as well.
@@ -379,8 +378,8 @@ ServerGraph::Iterations usual_iterations(const ParameterStore& store) {
     const double gained = (store.staleness + 1.0) / (store.slow.factor - 1.0);
     iterations.warm_up += static_cast<int>(std::min(std::ceil(gained), static_cast<double>(Sync::most_lead)));
   }
-  int all = iterations.warm_up + counted;
-  if (store.consistency == Sync::Consistency::bounded) all += store.staleness + 1;
+  const int ahead = store.consistency == Sync::Consistency::bounded ? store.staleness + 1 : 0;
+  const int all = iterations.warm_up + counted + ahead;
   for (int w = 0; w < store.worker_count(); ++w) {
     const bool own_speed = store.consistency == Sync::Consistency::asynchronous;
     const double share = own_speed && store.slow.count < store.worker_count() ? 1.0 / store.mean_factor(w) : 1.0;

@@ -15,15 +15,11 @@
 #include "model/parallelism/layout.hpp"
 #include "model/workload/build.hpp"
 #include "sim/simulate.hpp"
-#include "tests/catch.hpp"
+#include "tests/property/times.hpp"
 
 namespace foretrain::test {
 
 namespace {
-
-/// SimGrid counts whole bytes and announces ends in steps of its own; sums have another order.
-constexpr double rounding = 1e-6;
-constexpr Seconds least(20e-9);
 
 /// Flows that meet at other moments, and transfers inside passes for which the library chooses another algorithm.
 constexpr double moments = 0.05;
@@ -33,30 +29,6 @@ constexpr double meetings = 0.02;
 constexpr double elsewhere = 0.04;
 /// Messages of replicas that begin some microseconds apart: an estimate lets them meet.
 constexpr double nearly_together = 1e-2;
-
-bool is_above(Seconds a, Seconds b, double slack = rounding) { return a > b * (1.0 + slack) + least; }
-bool differ(Seconds a, Seconds b) { return is_above(a, b) || is_above(b, a); }
-
-std::string compared(Seconds before, Seconds after, const std::string& what) {
-  return fmt::format("{}: {:.9g} -> {:.9g} s ({:+.3f} %)", what, before.value(), after.value(),
-                     100.0 * (after / before - 1.0));
-}
-
-Seconds time_of(const Scenario& scenario, Fidelity fidelity) {
-  return predict(scenario, fidelity, Detail::numbers).time();
-}
-
-/// Remembers the last scenario's: several properties ask for it.
-Seconds time_of(const Settings& settings, Fidelity fidelity) {
-  static Settings last;
-  static std::map<Fidelity, Seconds> times;
-  if (settings != last) times.clear();
-  last = settings;
-  const auto known = times.find(fidelity);
-  if (known != times.end()) return known->second;
-  const Seconds time = time_of(scenario_of(settings), fidelity);
-  return times[fidelity] = time;
-}
 
 /// Which algorithms carry out what. The library chooses by its own model of the hardware, which knows of no traffic but
 /// the call's: another choice may be the slower one.
@@ -97,19 +69,6 @@ Violation no_difference(const Settings& settings, const char* what, const Change
     }
   }
   return std::nullopt;
-}
-
-void widen_fabric(Fabric& fabric) {
-  if (auto* tree = std::get_if<FatTree>(&fabric.shape)) {
-    tree->oversubscription = std::max(1.0, tree->oversubscription / 2.0);
-  } else if (auto* dragonfly = std::get_if<Dragonfly>(&fabric.shape)) {
-    dragonfly->local_bandwidth *= 2.0;
-    dragonfly->global_bandwidth *= 2.0;
-  } else if (auto* torus = std::get_if<Torus>(&fabric.shape)) {
-    torus->link_bandwidth *= 2.0;
-  } else if (auto* sites = std::get_if<Sites>(&fabric.shape)) {
-    sites->bandwidth *= 2.0;
-  }
 }
 
 std::string placement_of(int nodes, bool backwards) {
@@ -161,47 +120,6 @@ bool drop_fault(Scenario& scenario) {
   if (scenario.cluster.faults.empty()) return false;
   scenario.cluster.faults.pop_back();
   return true;
-}
-
-template <typename Quantity>
-void multiply(Quantity& quantity, double factor) {
-  quantity = quantity * factor;
-}
-
-void hurry(Gpu& gpu) {
-  gpu.boost_clock = gpu.boost_clock * 2.0;
-  for (FlopsPerSecond& rate : gpu.vector_rate) rate = rate * 2.0;
-  for (FlopsPerSecond& rate : gpu.tensor_rate) rate = rate * 2.0;
-  gpu.memory_bandwidth = gpu.memory_bandwidth * 2.0;
-  gpu.memory_latency = gpu.memory_latency * 0.5;
-  gpu.l2_bandwidth = gpu.l2_bandwidth * 2.0;
-  gpu.board_power_watts *= 2.0;
-}
-
-void hurry(LinkType& link) {
-  link.bandwidth = link.bandwidth * 2.0;
-  link.latency = link.latency * 0.5;
-}
-
-void hurry(MemoryHierarchy& hierarchy) {
-  for (CacheLevel& cache : hierarchy.caches) {
-    for (Seconds* time : {&cache.latency, &cache.residence}) multiply(*time, 0.5);
-    for (BytesPerSecond* rate : {&cache.read, &cache.write, &cache.shared_read}) multiply(*rate, 2.0);
-  }
-  for (Seconds* time : {&hierarchy.tlb.second_latency, &hierarchy.memory_latency, &hierarchy.remote_latency}) {
-    multiply(*time, 0.5);
-  }
-  multiply(hierarchy.remote_bandwidth, 2.0);
-}
-
-void hurry(Cpu& cpu) {
-  if (cpu.hierarchy) hurry(*cpu.hierarchy);
-  multiply(cpu.matrix_library.call, 0.5);
-  multiply(cpu.matrix_library.join, 0.5);
-  cpu.clock = cpu.clock * 2.0;
-  cpu.core_clock = cpu.core_clock * 2.0;
-  cpu.memory_bandwidth = cpu.memory_bandwidth * 2.0;
-  cpu.fp32_rate = cpu.fp32_rate * 2.0;
 }
 
 }  // namespace
@@ -333,47 +251,6 @@ Violation renumbered_nodes_change_nothing(const Settings& settings) {
   });
 }
 
-/// Every rate doubled and every time of the machine and its software halved: the same graph at twice the speed.
-Violation twice_every_rate_is_half_the_time(const Settings& settings) {
-  // What a core can add up is a figure of the code (node_routes.cpp).
-  for (const char* algorithm : {"plan.sync.algorithm", "workload.collective.algorithm"}) {
-    const auto stated = settings.find(algorithm);
-    if (stated != settings.end() && stated->second == "parameter_server") return std::nullopt;
-  }
-  const Scenario before = scenario_of(settings);
-  Scenario after = before;
-  for (const ConstantRow& row : calibration_rows()) {
-    double& value = row.field(after.calibration);
-    if (row.unit == "us" || row.unit == "ms") value *= 0.5;
-    if (row.unit == "GB/s") value *= 2.0;
-  }
-  after.calibration.measured_matmuls.clear();
-  Scenario first = before;
-  first.calibration.measured_matmuls.clear();
-  Cluster& cluster = after.cluster;
-  hurry(cluster.node.gpu);
-  hurry(cluster.node.cpu);
-  for (LinkType& type : cluster.node.link_types) hurry(type);
-  hurry(cluster.node.nic_attachment_link);
-  for (Network* network : {&cluster.network, &cluster.node.network}) {
-    multiply(network->nic_bandwidth, 2.0);
-    multiply(network->latency, 0.5);
-    multiply(network->messages.message_time, 0.5);
-    multiply(network->messages.step, 0.5);
-    multiply(network->fabric.switch_latency, 0.5);
-    if (std::holds_alternative<FatTree>(network->fabric.shape)) continue;
-    if (auto* sites = std::get_if<Sites>(&network->fabric.shape)) sites->distance_metres *= 0.5;
-    widen_fabric(network->fabric);
-  }
-  for (BackgroundFlow& flow : after.background) multiply(flow.rate, 2.0);
-  if (auto* train = std::get_if<TrainWorkload>(&after.workload)) multiply(train->layer_overhead, 0.5);
-  for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
-    const Seconds time = time_of(first, fidelity), half = time_of(after, fidelity);
-    if (differ(time, half * 2.0)) return compared(time, half * 2.0, "twice the rates, time doubled");
-  }
-  return std::nullopt;
-}
-
 /// All-reduces alone: NCCL has no other trees, and gathers and scatters in the network's switches only where each GPU
 /// has a card.
 bool is_reduced_whole(const Settings& settings) {
@@ -468,36 +345,6 @@ Violation memory_follows_zero_and_batch(const Settings& settings) {
         changed);
   }
   return std::nullopt;
-}
-
-int scenarios_to_try(int usual) {
-  const char* stated = std::getenv("FORETRAIN_TRIES");
-  return stated == nullptr ? usual : std::atoi(stated);
-}
-
-unsigned seed_to_use(unsigned usual) {
-  const char* stated = std::getenv("FORETRAIN_SEED");
-  return stated == nullptr ? usual : static_cast<unsigned>(std::atoi(stated));
-}
-
-bool is_wanted(std::string_view property) {
-  const char* part = std::getenv("FORETRAIN_PROPERTY");
-  return part == nullptr || property.find(part) != std::string_view::npos;
-}
-
-void hold_for_all(std::span<const NamedProperty> properties, Settings (*random_settings)(Random&), int scenarios,
-                  unsigned seed) {
-  Random random(seed);
-  for (int i = 0; i < scenarios; ++i) {
-    const Settings settings = random_settings(random);
-    for (const NamedProperty& property : properties) {
-      const Violation violation = is_wanted(property.name) ? check(property.property, settings) : std::nullopt;
-      if (!violation) continue;
-      const Settings smallest = shrink(settings, property.property);
-      const Violation shown = check(property.property, smallest);
-      FAIL_CHECK(property.name << "\n" << shown.value_or(*violation) << "\n" << yaml_of(smallest));
-    }
-  }
 }
 
 }  // namespace foretrain::test

@@ -1,0 +1,32 @@
+// What properties have in common: times, how they are compared, and changes of scenarios.
+#pragma once
+
+#include <string>
+
+#include "model/scenario/scenario.hpp"
+#include "tests/property/settings.hpp"
+
+namespace foretrain::test {
+
+/// SimGrid counts whole bytes and announces ends in steps of its own; sums have another order.
+constexpr double rounding = 1e-6;
+constexpr Seconds least(20e-9);
+
+bool is_above(Seconds a, Seconds b, double slack = rounding);
+bool differ(Seconds a, Seconds b);
+/// "what: before -> after s (+change %)"
+std::string compared(Seconds before, Seconds after, const std::string& what);
+
+Seconds time_of(const Scenario& scenario, Fidelity fidelity);
+/// Remembers the last scenario's: several properties ask for it.
+Seconds time_of(const Settings& settings, Fidelity fidelity);
+
+/// Every link of the fabric twice as fast, or half as oversubscribed.
+void widen_fabric(Fabric& fabric);
+
+template <typename Quantity>
+void multiply(Quantity& quantity, double factor) {
+  quantity = quantity * factor;
+}
+
+}  // namespace foretrain::test
