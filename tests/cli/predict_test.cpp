@@ -210,8 +210,10 @@ TEST_CASE("A plan that does not fit says so before anything else") {
   CHECK_THAT(result.output, Catch::StartsWith("GPT-2 XL (1.5 B) on DGX A100  [estimate]\n\nDOES NOT FIT"));
 }
 
-TEST_CASE("The README shows what the program prints") {
+TEST_CASE("The README shows what the program prints, of the scenario that it shows") {
   const std::string readme = text_of(FORETRAIN_SOURCE_DIR "/README.md");
+  const std::string scenario = text_of(FORETRAIN_SOURCE_DIR "/scenarios/runs/gpt2-xl-dgx-a100.yaml");
+  CHECK(readme.find("```yaml\n" + scenario + "```") != std::string::npos);
   const std::string command = "$ foretrain predict gpt2-xl-dgx-a100\n";
   const std::size_t begin = readme.find(command) + command.size();
   REQUIRE(begin != std::string::npos);

@@ -4,11 +4,11 @@
 #include <map>
 #include <numeric>
 
-#include "model/collectives/contention.hpp"
 #include "model/collectives/exchange.hpp"
 #include "model/collectives/network_effects.hpp"
 #include "model/collectives/ring_paths.hpp"
 #include "tests/catch.hpp"
+#include "tests/collectives/calls.hpp"
 #include "tests/collectives/ranks.hpp"
 #include "tests/collectives/rows.hpp"
 #include "tests/hardware/nodes.hpp"
@@ -17,42 +17,6 @@ using namespace foretrain;
 using namespace foretrain::test_nodes;
 
 namespace {
-
-CollectiveCall call_of(SyncAlgorithm algorithm, Bytes size, std::vector<int> ranks,
-                       CollectiveOperation operation = CollectiveOperation::all_reduce) {
-  CollectiveCall call;
-  call.operation = operation;
-  call.algorithm = algorithm;
-  call.size = size;
-  call.groups = {std::move(ranks)};
-  return call;
-}
-
-double milliseconds(const CollectiveCall& call, const Topology& topology) {
-  return uncontended_time(lower(call, topology, Calibration{}), topology).value() * 1e3;
-}
-
-/// Bytes on every link of one phase.
-std::map<LinkId, double> loads(const LoweredCollective::Phase& phase, const Topology& topology) {
-  std::map<LinkId, double> result;
-  for (const Flow& flow : phase.flows) {
-    for (const LinkId link : topology.route(flow.source, flow.destination).links) {
-      result[link] += flow.bytes.value() * phase.repeat;
-    }
-  }
-  return result;
-}
-
-void check_equal_loads(const LoweredCollective::Phase& found, const LoweredCollective::Phase& expected,
-                       const Topology& topology) {
-  const auto a = loads(found, topology), b = loads(expected, topology);
-  REQUIRE(a.size() == b.size());
-  for (const auto& [link, bytes] : b) {
-    INFO(topology.link(link).name);
-    CHECK(a.at(link) == Approx(bytes));
-  }
-  CHECK(found.latency.value() == expected.latency.value());
-}
 
 Cluster reducing_cluster(int nodes) {
   Node node = nvswitch_node();
@@ -340,69 +304,6 @@ TEST_CASE("an operation that an algorithm has no form for names the algorithms t
   CHECK_THROWS_WITH(lower(call_of(SyncAlgorithm::parameter_server, 1.0_MB, iota(4), CollectiveOperation::all_gather),
                           topology, Calibration{}),
                     Catch::Contains("halving_doubling"));
-}
-
-TEST_CASE("all-to-all among many ranks loads every link as all its pairs would") {
-  const Topology topology(cluster_of(nvswitch_node(), 12));
-  std::vector<int> uneven = iota(61);  // 7 nodes of 8, one of 5, and 8 single ranks of the others
-  for (const int rank : {64, 65, 72, 80, 88, 89, 90, 91}) uneven.push_back(rank);
-  for (const std::vector<int>& ranks : {iota(96), uneven}) {
-    const Bytes size = Bytes(1e6 * static_cast<double>(ranks.size()));
-    LoweredCollective::Phase pairs{5.0_us, {}, 1};
-    for (const int a : ranks) {
-      for (const int b : ranks) {
-        if (a != b) pairs.flows.push_back({a, b, 1.0_MB});
-      }
-    }
-    const LoweredCollective lowered =
-        lower(call_of(SyncAlgorithm::naive, size, ranks, CollectiveOperation::all_to_all), topology, Calibration{});
-    REQUIRE(lowered.phases.size() == 1);
-    CHECK(lowered.phases.front().flows.size() < 10 * ranks.size());
-    check_equal_loads(lowered.phases.front(), pairs, topology);
-  }
-  // Hierarchically: 12 MB to each neighbour, then 8 MB to the same place of each other node.
-  LoweredCollective::Phase inside{2.0_us, {}, 1}, across{5.0_us, {}, 1};
-  for (int a = 0; a < 96; ++a) {
-    for (int b = 0; b < 96; ++b) {
-      if (a != b && a / 8 == b / 8) inside.flows.push_back({a, b, 12.0_MB});
-      if (a != b && a % 8 == b % 8) across.flows.push_back({a, b, 8.0_MB});
-    }
-  }
-  const LoweredCollective lowered =
-      lower(call_of(SyncAlgorithm::hierarchical, 96.0_MB, iota(96), CollectiveOperation::all_to_all), topology,
-            Calibration{});
-  REQUIRE(lowered.phases.size() == 2);
-  check_equal_loads(lowered.phases[0], inside, topology);
-  check_equal_loads(lowered.phases[1], across, topology);
-}
-
-TEST_CASE("all-to-all over a fabric whose links depend on the pair keeps the pairs") {
-  // Four leaves of three nodes, with half as much bandwidth up as down: neighbours alone would not show what that
-  // costs.
-  Cluster cluster = cluster_of(nvswitch_node(), 12);
-  cluster.network.fabric.shape = FatTree{3, 0, 2.0, 1.0, false};
-  const Topology topology(cluster);
-  LoweredCollective::Phase pairs{Seconds(0.0), {}, 1};
-  for (int a = 0; a < 96; ++a) {
-    for (int b = 0; b < 96; ++b) {
-      if (a == b) continue;
-      pairs.flows.push_back({a, b, 1.0_MB});
-      pairs.latency = std::max(pairs.latency, topology.latency(a, b));
-    }
-  }
-  const LoweredCollective lowered =
-      lower(call_of(SyncAlgorithm::naive, 96.0_MB, iota(96), CollectiveOperation::all_to_all), topology, Calibration{});
-  REQUIRE(lowered.phases.size() == 1);
-  check_equal_loads(lowered.phases.front(), pairs, topology);
-  // More than 1,024 ranks are taken by node.
-  Cluster large = cluster_of(nvswitch_node(), 132);
-  large.network.fabric.shape = FatTree{12, 0, 2.0, 1.0, false};
-  const Topology many(large);
-  const LoweredCollective by_node =
-      lower(call_of(SyncAlgorithm::naive, 1056.0_MB, iota(1056), CollectiveOperation::all_to_all), many, Calibration{});
-  // A leaf's 96 ranks send 1 MB to each of 960 others over 96 cards of 25 GB/s with half as much upwards: 76.8 ms.
-  CHECK(uncontended_time(by_node, many).value() == Approx(0.0768).epsilon(0.01));
-  CHECK(by_node.phases.front().flows.size() < 150'000);
 }
 
 TEST_CASE("messages that do not divide, that are smaller than their chunks, or empty") {

@@ -1,8 +1,8 @@
 // Explicit algorithms on concrete links: the expected times are worked out by hand from bytes over bandwidth.
 
 #include "model/base/error.hpp"
-#include "model/collectives/contention.hpp"
 #include "tests/catch.hpp"
+#include "tests/collectives/calls.hpp"
 #include "tests/collectives/ranks.hpp"
 #include "tests/hardware/nodes.hpp"
 
@@ -11,23 +11,11 @@ using namespace foretrain::test_nodes;
 
 namespace {
 
-CollectiveCall all_reduce(SyncAlgorithm algorithm, Bytes size, std::vector<int> ranks) {
-  CollectiveCall call;
-  call.algorithm = algorithm;
-  call.size = size;
-  call.groups = {std::move(ranks)};
-  return call;
-}
-
 CollectiveCall parameter_server(Bytes size, int ranks, ServerPlacement placement, int servers) {
-  CollectiveCall call = all_reduce(SyncAlgorithm::parameter_server, size, iota(ranks));
+  CollectiveCall call = call_of(SyncAlgorithm::parameter_server, size, iota(ranks));
   call.placement = placement;
   call.servers = servers;
   return call;
-}
-
-double milliseconds(const CollectiveCall& call, const Topology& topology) {
-  return uncontended_time(lower(call, topology, Calibration{}), topology).value() * 1e3;
 }
 
 /// One GPU per node, all equal links: `nodes` nodes with one card of 10 GB/s each and no latency.
@@ -59,7 +47,7 @@ TEST_CASE("160 MB on four GPUs behind a PCIe switch with 16 GB/s links") {
   const Topology topology(cluster_of(pcie_switch_node(4, 16.0_GBps)));
   const Bytes size = 160.0_MB;
   // To one GPU: its link takes 3 · 160 MB at 16 GB/s = 30 ms; as much back: 60 ms.
-  CHECK(milliseconds(all_reduce(SyncAlgorithm::naive, size, iota(4)), topology) == Approx(60.0).epsilon(0.01));
+  CHECK(milliseconds(call_of(SyncAlgorithm::naive, size, iota(4)), topology) == Approx(60.0).epsilon(0.01));
   CHECK(milliseconds(parameter_server(size, 4, ServerPlacement::gpu, 1), topology) == Approx(60.0).epsilon(0.01));
   // Through the CPU: its link takes 4 · 160 MB = 40 ms, and 40 ms back.
   CHECK(milliseconds(parameter_server(size, 4, ServerPlacement::cpu, 1), topology) == Approx(80.0).epsilon(0.01));
@@ -67,24 +55,23 @@ TEST_CASE("160 MB on four GPUs behind a PCIe switch with 16 GB/s links") {
   CHECK(milliseconds(parameter_server(size, 4, ServerPlacement::gpu, 4), topology) == Approx(15.0).epsilon(0.01));
   CHECK(milliseconds(parameter_server(size, 4, ServerPlacement::colocated, 4), topology) == Approx(15.0).epsilon(0.01));
   // Ring: 2 · 3 steps of 40 MB at 2.5 ms.
-  CHECK(milliseconds(all_reduce(SyncAlgorithm::ring, size, iota(4)), topology) == Approx(15.0).epsilon(0.01));
+  CHECK(milliseconds(call_of(SyncAlgorithm::ring, size, iota(4)), topology) == Approx(15.0).epsilon(0.01));
   // Both directions leave a GPU over the same link to the switch: nothing is gained.
-  CHECK(milliseconds(all_reduce(SyncAlgorithm::bidirectional_ring, size, iota(4)), topology) ==
+  CHECK(milliseconds(call_of(SyncAlgorithm::bidirectional_ring, size, iota(4)), topology) ==
         Approx(15.0).epsilon(0.01));
   // Halving-doubling moves the same 2 · 3/4 · 160 MB per rank.
-  CHECK(milliseconds(all_reduce(SyncAlgorithm::halving_doubling, size, iota(4)), topology) ==
-        Approx(15.0).epsilon(0.01));
+  CHECK(milliseconds(call_of(SyncAlgorithm::halving_doubling, size, iota(4)), topology) == Approx(15.0).epsilon(0.01));
   // Binary heap 0 ← {1, 2}, 1 ← 3: levels of 10 and 20 ms up, 20 and 10 ms down.
-  CHECK(milliseconds(all_reduce(SyncAlgorithm::tree, size, iota(4)), topology) == Approx(60.0).epsilon(0.01));
+  CHECK(milliseconds(call_of(SyncAlgorithm::tree, size, iota(4)), topology) == Approx(60.0).epsilon(0.01));
 }
 
 TEST_CASE("a ring on eight V100 of a DGX-1 runs over the double links") {
   const Topology topology(cluster_of(dgx1_node()));
   // One ring, one direction: 14 steps of 20 MB at 2 · 25 GB/s = 0.4 ms, and 1 µs each.
-  const double ring = milliseconds(all_reduce(SyncAlgorithm::ring, 160.0_MB, iota(8)), topology);
+  const double ring = milliseconds(call_of(SyncAlgorithm::ring, 160.0_MB, iota(8)), topology);
   CHECK(ring == Approx(14 * (0.4 + 0.001)));
   // The links are full duplex and the second ring runs the other way: half the bytes per step.
-  const double both = milliseconds(all_reduce(SyncAlgorithm::bidirectional_ring, 160.0_MB, iota(8)), topology);
+  const double both = milliseconds(call_of(SyncAlgorithm::bidirectional_ring, 160.0_MB, iota(8)), topology);
   CHECK(both == Approx(14 * (0.2 + 0.001)));
 }
 
@@ -93,7 +80,7 @@ TEST_CASE("the ring's time follows 2(n-1)/n on equal links") {
     const Topology topology(equal_links(ranks));
     // Every rank sends 2(n-1)/n · 160 MB at 10 GB/s.
     const double expected = 2.0 * (ranks - 1) / ranks * 16.0;
-    CHECK(milliseconds(all_reduce(SyncAlgorithm::ring, 160.0_MB, iota(ranks)), topology) ==
+    CHECK(milliseconds(call_of(SyncAlgorithm::ring, 160.0_MB, iota(ranks)), topology) ==
           Approx(expected).epsilon(0.001));
   }
 }
@@ -101,7 +88,7 @@ TEST_CASE("the ring's time follows 2(n-1)/n on equal links") {
 TEST_CASE("the ring's bus bandwidth hardly changes from 8 to 64 ranks, latency included") {
   const auto bus_bandwidth = [](int ranks) {
     const Topology topology(equal_links(ranks, 5.0_us));
-    const double time = milliseconds(all_reduce(SyncAlgorithm::ring, 160.0_MB, iota(ranks)), topology);
+    const double time = milliseconds(call_of(SyncAlgorithm::ring, 160.0_MB, iota(ranks)), topology);
     return 160.0 / time * bus_bandwidth_factor(CollectiveOperation::all_reduce, ranks);
   };
   CHECK(bus_bandwidth(64) == Approx(bus_bandwidth(8)).epsilon(0.05));
@@ -112,15 +99,15 @@ TEST_CASE("the ring's bus bandwidth hardly changes from 8 to 64 ranks, latency i
 TEST_CASE("zero bytes cost the latency of the phases and nothing else") {
   const Topology topology(cluster_of(pcie_switch_node(4, 16.0_GBps)));
   // A route between GPUs, or to the host, crosses two links of 1 µs. Ring: 6 phases; naive and parameter server: 2.
-  CHECK(milliseconds(all_reduce(SyncAlgorithm::ring, 0.0_B, iota(4)), topology) == Approx(0.012));
-  CHECK(milliseconds(all_reduce(SyncAlgorithm::naive, 0.0_B, iota(4)), topology) == Approx(0.004));
+  CHECK(milliseconds(call_of(SyncAlgorithm::ring, 0.0_B, iota(4)), topology) == Approx(0.012));
+  CHECK(milliseconds(call_of(SyncAlgorithm::naive, 0.0_B, iota(4)), topology) == Approx(0.004));
   CHECK(milliseconds(parameter_server(0.0_B, 4, ServerPlacement::cpu, 1), topology) == Approx(0.004));
 }
 
 TEST_CASE("one rank alone has nothing to do") {
   const Topology topology(cluster_of(pcie_switch_node(4, 16.0_GBps)));
   for (const SyncAlgorithm algorithm : explicit_algorithms) {
-    CollectiveCall call = all_reduce(algorithm, 160.0_MB, {2});
+    CollectiveCall call = call_of(algorithm, 160.0_MB, {2});
     call.placement = ServerPlacement::gpu;
     CHECK(uncontended_time(lower(call, topology, Calibration{}), topology).value() == Approx(0.0).margin(1e-12));
   }
@@ -132,7 +119,7 @@ TEST_CASE("time never falls as bytes grow") {
     for (const int ranks : {3, 8, 16}) {
       double previous = 0.0;
       for (double bytes = 1.0; bytes < 1e9; bytes *= 1.7) {
-        CollectiveCall call = all_reduce(algorithm, Bytes(bytes), iota(ranks));
+        CollectiveCall call = call_of(algorithm, Bytes(bytes), iota(ranks));
         call.servers = 3;
         const double time = milliseconds(call, topology);
         INFO(static_cast<int>(algorithm) << " with " << ranks << " ranks, " << bytes << " B");
@@ -145,7 +132,7 @@ TEST_CASE("time never falls as bytes grow") {
 
 TEST_CASE("groups that share a link slow each other down, others do not") {
   const Topology pcie(cluster_of(pcie_switch_node(4, 16.0_GBps)));
-  CollectiveCall pairs = all_reduce(SyncAlgorithm::ring, 160.0_MB, {0, 1});
+  CollectiveCall pairs = call_of(SyncAlgorithm::ring, 160.0_MB, {0, 1});
   pairs.groups = {{0, 1}, {2, 3}};
   // Two phases of 80 MB at 16 GB/s; the pairs meet in the switch only.
   CHECK(milliseconds(pairs, pcie) == Approx(10.0).epsilon(0.01));
@@ -159,10 +146,10 @@ TEST_CASE("a hierarchical all-reduce crosses the network with a share only") {
   // Two nodes of eight on NVSwitch (300 GB/s), a card of 25 GB/s for each GPU. Inside: 2 · 7 steps of 1/8 · 800 MB at
   // 300 GB/s = 4.667 ms; between: every GPU exchanges 2 · 1/2 of its 100 MB at 25 GB/s = 4 ms.
   const Topology topology(cluster_of(nvswitch_node(), 2));
-  CHECK(milliseconds(all_reduce(SyncAlgorithm::hierarchical, 800.0_MB, iota(16)), topology) ==
+  CHECK(milliseconds(call_of(SyncAlgorithm::hierarchical, 800.0_MB, iota(16)), topology) ==
         Approx(4.667 + 4.0).epsilon(0.01));
   // One flat ring uses one card per node: 2 · 15/16 · 800 MB at 25 GB/s = 60 ms.
-  CHECK(milliseconds(all_reduce(SyncAlgorithm::ring, 800.0_MB, iota(16)), topology) == Approx(60.0).epsilon(0.01));
+  CHECK(milliseconds(call_of(SyncAlgorithm::ring, 800.0_MB, iota(16)), topology) == Approx(60.0).epsilon(0.01));
 }
 
 TEST_CASE("dedicated servers stand on nodes without workers") {
@@ -185,26 +172,26 @@ TEST_CASE("calls that make no sense are refused") {
   const auto impossible = [&](const CollectiveCall& call) {
     CHECK_THROWS_AS(lower(call, topology, Calibration{}), ImpossiblePlan);
   };
-  refuse(all_reduce(SyncAlgorithm::ring, 1.0_MB, {}));
-  refuse(all_reduce(SyncAlgorithm::ring, 1.0_MB, {0, 16}));
-  refuse(all_reduce(SyncAlgorithm::ring, 1.0_MB, {0, 1, 0}));
-  refuse(all_reduce(SyncAlgorithm::ring, Bytes(-1.0), {0, 1}));
-  refuse(all_reduce(SyncAlgorithm::ring, Bytes::infinity(), {0, 1}));
-  impossible(all_reduce(SyncAlgorithm::hierarchical, 1.0_MB, {0, 1, 8}));
-  CollectiveCall unequal = all_reduce(SyncAlgorithm::ring, 1.0_MB, {0, 1});
+  refuse(call_of(SyncAlgorithm::ring, 1.0_MB, {}));
+  refuse(call_of(SyncAlgorithm::ring, 1.0_MB, {0, 16}));
+  refuse(call_of(SyncAlgorithm::ring, 1.0_MB, {0, 1, 0}));
+  refuse(call_of(SyncAlgorithm::ring, Bytes(-1.0), {0, 1}));
+  refuse(call_of(SyncAlgorithm::ring, Bytes::infinity(), {0, 1}));
+  impossible(call_of(SyncAlgorithm::hierarchical, 1.0_MB, {0, 1, 8}));
+  CollectiveCall unequal = call_of(SyncAlgorithm::ring, 1.0_MB, {0, 1});
   unequal.groups = {{0, 1}, {2, 3, 4}};
   refuse(unequal);
-  CollectiveCall scatter = all_reduce(SyncAlgorithm::tree, 1.0_MB, {0, 1});
+  CollectiveCall scatter = call_of(SyncAlgorithm::tree, 1.0_MB, {0, 1});
   scatter.operation = CollectiveOperation::reduce_scatter;
   impossible(scatter);
-  CollectiveCall no_server = all_reduce(SyncAlgorithm::parameter_server, 1.0_MB, {0, 1});
+  CollectiveCall no_server = call_of(SyncAlgorithm::parameter_server, 1.0_MB, {0, 1});
   no_server.servers = 0;
   impossible(no_server);
 }
 
 TEST_CASE("rings are lowered without materialising their phases") {
   const Topology topology(cluster_of(nvswitch_node(), 128));
-  const LoweredCollective ring = lower(all_reduce(SyncAlgorithm::ring, 1.0_GB, iota(1024)), topology, Calibration{});
+  const LoweredCollective ring = lower(call_of(SyncAlgorithm::ring, 1.0_GB, iota(1024)), topology, Calibration{});
   REQUIRE(ring.phases.size() == 1);
   CHECK(ring.phases.front().repeat == 2 * 1023);
   CHECK(ring.phases.front().flows.size() == 1024);
@@ -217,7 +204,7 @@ TEST_CASE("rings are lowered without materialising their phases") {
     for (int member = 0; member < 16; ++member) members.push_back(group + 64 * member);
     groups.groups.add(members);
   }
-  for (const CollectiveCall& call : {all_reduce(SyncAlgorithm::ring, 1.0_GB, iota(1024)), groups}) {
+  for (const CollectiveCall& call : {call_of(SyncAlgorithm::ring, 1.0_GB, iota(1024)), groups}) {
     CHECK(milliseconds(call, topology) > 0.0);
   }
 }
@@ -226,7 +213,7 @@ TEST_CASE("operations of a ring move the bytes that nccl-tests counts") {
   // 8 ranks on NVSwitch at 300 GB/s: gather and scatter (n-1)/n · S, send-receive S, all-to-all (n-1)/n · S.
   const Topology topology(cluster_of(nvswitch_node()));
   const auto time = [&](CollectiveOperation operation) {
-    CollectiveCall call = all_reduce(SyncAlgorithm::ring, 2400.0_MB, iota(8));
+    CollectiveCall call = call_of(SyncAlgorithm::ring, 2400.0_MB, iota(8));
     call.operation = operation;
     return milliseconds(call, topology);
   };

@@ -1,12 +1,10 @@
 #include "tests/property/properties.hpp"
 
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <map>
 #include <memory>
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include "model/base/error.hpp"
