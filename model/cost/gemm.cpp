@@ -36,11 +36,13 @@ constexpr Bytes shortest_copy(4.0);
 constexpr double persistent_kernels_since = 9.0;
 
 // Thread-block tiles: those that names of cuBLAS and CUTLASS kernels state most (sgemm_128x64, h884gemm_256x128), of
-// the sizes that cublasLtMatmulTile_t lists, and two narrow ones for skinny results. Which ones: modelling choice.
+// the sizes that cublasLtMatmulTile_t lists; the narrow ones, for skinny results, on CUDA cores alone, as no
+// tensor-core kernel with a side below 64 is the fastest of any length of k that was measured. Which ones: modelling
+// choice.
 struct Tile {
   double rows, columns;
 };
-constexpr std::size_t tile_count = 14;
+constexpr std::size_t tile_count = 14, tensor_tile_count = 8;
 constexpr std::array<Tile, tile_count> tiles = {{{256, 128},
                                                  {128, 256},
                                                  {128, 128},
@@ -78,7 +80,8 @@ constexpr PerTile per_resident =
 struct Problem {
   double batch, m, n, k;
   double sms, per_sm;
-  double seconds_per_flop;     // what a multiprocessor takes at the sustained clock, unlimited tile
+  std::size_t tiles;           // how many of them its kernels have
+  double seconds_per_flop;     // what a multiprocessor takes at the boost clock, unlimited tile
   double tile_loss;            // elements
   double tile_start;           // seconds
   double vector_compute;       // seconds, multiplied on all CUDA cores
@@ -114,15 +117,13 @@ Seconds memory_time(const Gemm& gemm, const Gpu& gpu, const Calibration& calibra
   const double shorter = number(std::min(gemm.m, gemm.n));
   const bool stays = gemm.operands <= gpu.l2_cache * number(gemm.batch);
   const double readings = stays ? 1.0 : std::max(1.0, shorter / side);
-  const Bytes operands = gemm.operands + (calibration.matmul.strided_traffic - 1.0) * gemm.by_k;
-  return (operands * readings + gemm.result) / (gpu.memory_bandwidth * calibration.streaming.bandwidth_efficiency);
+  return (gemm.operands * readings + gemm.result) / (gpu.memory_bandwidth * calibration.streaming.bandwidth_efficiency);
 }
 
 Problem state(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) {
   const MatmulConstants& c = calibration.matmul;
   const bool tensor = uses_tensor_cores(gpu, gemm.precision);
-  const double clock = sustained_clock(gpu, gemm.precision, calibration.power);
-  const FlopsPerSecond rate = gpu.matrix_rate(gemm.precision) * clock * (tensor ? 1.0 : c.vector_efficiency);
+  const FlopsPerSecond rate = gpu.matrix_rate(gemm.precision) * (tensor ? 1.0 : c.vector_efficiency);
   const Bytes load = gemm.load_width.value() > 0.0 ? gemm.load_width : longest_load;
   Problem p{};
   p.batch = number(gemm.batch);
@@ -131,17 +132,18 @@ Problem state(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) 
   p.k = number(gemm.k);
   p.sms = gpu.sms;
   p.per_sm = 1.0 / p.sms;
+  p.tiles = tensor ? tensor_tile_count : tile_count;
   p.seconds_per_flop = p.sms / rate.value();
   p.vector_compute = 2.0 * p.batch * p.m * p.n * p.k / gpu.matrix_rate(Precision::fp32).value();
   p.tile_loss = tensor ? c.tile_loss : 0.0;
   p.tile_start = (gpu.memory_latency * c.tile_latencies).value();
   if (gpu.boost_clock.value() > 0.0) {
     p.seconds_per_load =
-        loads_per_piece * (bytes_per_element(gemm.precision) / load) / (load_lanes * gpu.boost_clock.value() * clock);
+        loads_per_piece * (bytes_per_element(gemm.precision) / load) / (load_lanes * gpu.boost_clock.value());
   }
   constexpr double flops_per_instruction = 2.0;
   p.seconds_per_address =
-      gemm.address_instructions * flops_per_instruction * p.sms / (gpu.matrix_rate(Precision::fp32).value() * clock);
+      gemm.address_instructions * flops_per_instruction * p.sms / gpu.matrix_rate(Precision::fp32).value();
   p.memory = memory_time(gemm, gpu, calibration).value();
   p.part = (2.0 * p.batch * p.m * p.n * bytes_per_element(Precision::fp32) / gpu.l2_bandwidth).value();
   p.loads_apart = load < shortest_copy ? 1.0 : 0.0;
@@ -240,10 +242,10 @@ PerTile least_split_times(const Problem& problem, const Tilings& tilings) {
   return time;
 }
 
-std::size_t index_of_least(const PerTile& times) {
+std::size_t index_of_least(const PerTile& times, std::size_t count) {
   double least = times[0];
   std::size_t index = 0;
-  for (std::size_t i = 1; i < tile_count; ++i) {
+  for (std::size_t i = 1; i < count; ++i) {
     index = times[i] < least ? i : index;
     least = times[i] < least ? times[i] : least;
   }
@@ -255,17 +257,28 @@ Candidate best_candidate(const Problem& p) {
   const Tilings tilings(p);
   PerTile time;
   for (std::size_t i = 0; i < tile_count; ++i) time[i] = tilings.unsplit(p, i).time(p);
-  const std::size_t fastest = index_of_least(time);
+  const std::size_t fastest = index_of_least(time, p.tiles);
   Choice best{tilings.unsplit(p, fastest), time[fastest]};
-  if (2.0 * *std::min_element(tilings.blocks.begin(), tilings.blocks.end()) > p.sms) return best.candidate;
+  const auto last = tilings.blocks.begin() + static_cast<std::ptrdiff_t>(p.tiles);
+  if (2.0 * *std::min_element(tilings.blocks.begin(), last) > p.sms) return best.candidate;
 
   PerTile least = least_split_times(p, tilings);
   for (;;) {
-    const std::size_t promising = index_of_least(least);
+    const std::size_t promising = index_of_least(least, p.tiles);
     if (least[promising] >= best.time) return best.candidate;
     consider_splits(p, tilings, promising, best);
     least[promising] = std::numeric_limits<double>::infinity();
   }
+}
+
+// The kernel at the clock that its own arithmetic leaves. Tensor cores that wait for memory or for their start take
+// less power; on CUDA cores what loads and counts takes as much as what multiplies.
+Candidate at_sustained_clock(Candidate kernel, const Problem& p, const Gemm& gemm, const Gpu& gpu,
+                             const Calibration& calibration) {
+  const double peak = 2.0 * p.batch * p.m * p.n * p.k / gpu.matrix_rate(gemm.precision).value();
+  const double busy = uses_tensor_cores(gpu, gemm.precision) ? std::min(1.0, peak / kernel.time(p)) : 1.0;
+  kernel.compute /= sustained_clock(gpu, gemm.precision, calibration.power, busy);
+  return kernel;
 }
 
 Bound vector_bound(const Problem& p) {
@@ -277,7 +290,7 @@ Bound vector_bound(const Problem& p) {
 
 GemmTime gemm_time(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) {
   const Problem p = state(gemm, gpu, calibration);
-  const Candidate best = best_candidate(p);
+  const Candidate best = at_sustained_clock(best_candidate(p), p, gemm, gpu, calibration);
   if (gemm.m == 1 || gemm.n == 1) {
     // A matrix times a vector has a kernel without tiles, which multiplies each element as it arrives.
     const double body = p.tile_start + std::max(p.vector_compute, p.memory);

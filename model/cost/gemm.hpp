@@ -14,7 +14,6 @@ struct Gemm {
   Precision precision = Precision::fp32;
   Bytes operands;    ///< A and B once
   Bytes result;      ///< reads and writes of C
-  Bytes by_k;        ///< the part of `operands` that lies with k contiguous
   Bytes load_width;  ///< longest load that every row's start allows; zero: 16 bytes, the longest there is
   double address_instructions = 0.0;  ///< on CUDA cores, for each element put into a tile, between multiplications
 };
@@ -34,7 +33,7 @@ struct GemmTime {
 ///                              and (a + b) · address instructions)
 ///   memory  = operands (again for each round that no longer finds them in the L2) and result over bandwidth
 ///   body    = rounds · tile start + split parts through the L2 + longer + exposed share · shorter
-/// What lies with k contiguous is read in short pieces of many rows, as if it were `strided_traffic` times as much.
+/// and compute at the clock that the board's power leaves a kernel of so much arithmetic in its time (cost/power.hpp).
 GemmTime gemm_time(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration);
 
 }  // namespace foretrain

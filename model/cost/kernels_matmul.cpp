@@ -35,12 +35,11 @@ KernelTime kernel_time(const Matmul& work, Precision precision, int /*kernels*/,
   const Bytes element = bytes_per_element(precision);
   const double batch = number(work.batch);
   const double m = number(work.m), n = number(work.n), k = number(work.k);
-  Gemm gemm{work.batch, work.m, work.n, work.k, precision, {}, {}, {}, {}};
+  Gemm gemm{work.batch, work.m, work.n, work.k, precision, {}, {}, {}};
   gemm.operands = batch * (m * k + k * n) * element;
   gemm.result = batch * m * n *
                 (work.accumulate_fp32 ? 2.0 * bytes_per_element(Precision::fp32)
                                       : (work.accumulate ? 2.0 : 1.0) * bytes_per_element(result_precision(precision)));
-  gemm.by_k = batch * k * ((work.transpose_a ? 0.0 : m) + (work.transpose_b ? n : 0.0)) * element;
   if (!work.padded) {
     const auto [a_rows, a_length] = work.transpose_a ? std::pair(work.k, work.m) : std::pair(work.m, work.k);
     const auto [b_rows, b_length] = work.transpose_b ? std::pair(work.n, work.k) : std::pair(work.k, work.n);

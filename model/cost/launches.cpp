@@ -36,9 +36,7 @@ Seconds synchronize_time(const HostConstants& constants) { return Seconds(consta
 OperatorCost launched_cost(const Operator& op, ExecutionMode mode, bool fused, const Gpu& gpu,
                            const Calibration& calibration) {
   OperatorCost cost = operator_cost(op, gpu, calibration, fused);
-  if (mode == ExecutionMode::cuda_graph) {
-    cost.device -= std::min(cost.device, Seconds(calibration.host.graph_node_saving_us * 1e-6) * cost.kernels);
-  }
+  if (mode != ExecutionMode::cuda_graph) cost.device += Seconds(calibration.host.launch_gap_us * 1e-6) * cost.kernels;
   return cost;
 }
 

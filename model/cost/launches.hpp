@@ -57,8 +57,8 @@ OperatorCost launched_cost(const Operator& op, ExecutionMode mode, bool fused, c
 /// compiled: an elementwise operator is done in the kernel of the one before it, before that one's result is written;
 /// what the two would have handed over is never in memory. With `constant_weights` (no training) operators that read
 /// nothing but weights are folded away.
-/// cuda_graph: the kernels of eager execution, launched as one graph. A kernel's time in a stream includes the gap to
-/// the next one, of which a graph saves HostConstants::graph_node_saving_us.
+/// cuda_graph: the kernels of eager execution, launched as one graph. Elsewhere a kernel's time includes the gap to the
+/// next one, HostConstants::launch_gap_us, which nodes of a graph do not have.
 LaunchPlan plan_launches(const std::vector<Operator>& ops, ExecutionMode mode, bool constant_weights, const Gpu& gpu,
                          const Calibration& calibration);
 

@@ -3,8 +3,9 @@
 namespace foretrain {
 
 namespace {
-constexpr double blackwell_since = 10.0;  // compute capability
-}
+// Compute capabilities whose accumulators have a memory of their own.
+constexpr double tensor_memory_since = 10.0, tensor_memory_until = 12.0;
+}  // namespace
 
 std::size_t generation_of(double compute_capability) {
   std::size_t generation = 0;
@@ -31,8 +32,9 @@ double sustained_clock(const Gpu& gpu, Precision precision, const PowerConstants
   const Bytes width = bytes_per_element(gpu.arithmetic_precision(precision));
   const double relative_width = width / bytes_per_element(tensor ? Precision::fp16 : Precision::fp32);
   const double tera_rate = gpu.matrix_rate(precision).value() * 1e-12;
-  const double operand_share =
-      gpu.compute_capability >= blackwell_since ? constants.blackwell_operand_share : constants.operand_share;
+  const bool tensor_memory =
+      gpu.compute_capability >= tensor_memory_since && gpu.compute_capability < tensor_memory_until;
+  const double operand_share = tensor_memory ? constants.blackwell_operand_share : constants.operand_share;
   const double relative_energy = 1.0 - operand_share + operand_share * relative_width;
   const double wanted =
       (tensor ? energy.tensor_watts : energy.vector_watts) * relative_energy * tera_rate * utilisation;

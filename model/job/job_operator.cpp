@@ -3,7 +3,7 @@
 
 #include "model/cost/cpu_matmul.hpp"
 #include "model/cost/memory_hierarchy.hpp"
-#include "model/cost/operator_cost.hpp"
+#include "model/cost/operator_alone.hpp"
 #include "model/cost/storage.hpp"
 #include "model/job/job_kinds.hpp"
 
@@ -12,7 +12,7 @@ namespace foretrain {
 namespace {
 
 OperatorResult cost_of(const OperatorWorkload& workload, const Scenario& scenario) {
-  const OperatorCost cost = operator_cost(workload.op, scenario.cluster.node.gpu, scenario.calibration);
+  const OperatorCost cost = operator_cost(workload, scenario.cluster.node.gpu, scenario.calibration);
   const auto n = static_cast<double>(workload.repeat);
   OperatorResult result{cost.device * n, cost.flops * n, cost.bytes * n, std::string(name(cost.bound))};
   if (const auto* attention = std::get_if<Attention>(&workload.op.work)) {
@@ -45,16 +45,29 @@ OperatorResult cost_of(const Scenario& scenario) {
   return cost_of(std::get<StorageWorkload>(scenario.workload), scenario);
 }
 
+/// One behind the other, each all of its times.
+TaskGraph graph_of_operators(const OperatorWorkload& workload, const Scenario& scenario, bool with_recipes,
+                             Resource device) {
+  TaskGraph::Builder builder;
+  const ResourceId stream = builder.add_resource(std::move(device));
+  const std::vector<Operator> ops = workload.operators();
+  const auto costs = operator_costs(workload, scenario.cluster.node.gpu, scenario.calibration);
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    Block block{ops[i].name, Category::compute, costs[i].device * static_cast<double>(workload.repeat)};
+    if (with_recipes) block.recipe = recipe_of(PricedOperator{ops[i], workload.repeat, costs[i].device});
+    builder.add_task({builder.add_block(std::move(block)), stream});
+  }
+  return std::move(builder).build();
+}
+
 class OperatorJob final : public Job {
  public:
   OperatorJob(const Scenario& scenario, Fidelity fidelity, Recipes recipes)
       : Job(scenario, fidelity), cost_(cost_of(scenario)) {
+    Resource device{"gpu0", Resource::Kind::device_stream};
     const auto* op = std::get_if<OperatorWorkload>(&scenario.workload);
-    Block block{op != nullptr ? op->op.name : "access", Category::compute, cost_.time};
-    if (op != nullptr && recipes == Recipes::kept) {
-      block.recipe = recipe_of(PricedOperator{op->op, op->repeat, cost_.time / static_cast<double>(op->repeat)});
-    }
-    graph_ = graph_of_one(std::move(block), {"gpu0", Resource::Kind::device_stream});
+    graph_ = op != nullptr ? graph_of_operators(*op, scenario, recipes == Recipes::kept, std::move(device))
+                           : graph_of_one({"access", Category::compute, cost_.time}, std::move(device));
   }
 
   [[nodiscard]] const TaskGraph& graph() const override { return graph_; }

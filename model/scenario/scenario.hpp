@@ -19,7 +19,7 @@
 #include "model/workload/data_loader.hpp"
 #include "model/workload/host_operators.hpp"
 #include "model/workload/model.hpp"
-#include "model/workload/operator.hpp"
+#include "model/workload/operator_alone.hpp"
 #include "model/workload/training.hpp"
 
 namespace foretrain {
@@ -35,11 +35,6 @@ struct CollectiveWorkload {
   int ranks = 0;   ///< the first GPUs of the cluster; all of them unless the scenario says otherwise
   int groups = 1;  ///< into which the ranks are divided; all carry out the operation at the same time
   RankGrouping layout = RankGrouping::blocked;
-};
-
-struct OperatorWorkload {
-  Operator op;
-  int repeat = 1;
 };
 
 /// An operator on the node's processor (`on: cpu`), or a walk over a GPU's memory.

@@ -76,13 +76,15 @@ TEST_CASE("A tiny product is bound by start-up") {
 }
 
 TEST_CASE("Adding into an fp32 result moves eight bytes instead of two per element") {
-  // 4096 × 16384 results: 67.1 million · 6 B more = 403 MB, at 86 % of 1935 GB/s 242 us, of which 37 % is exposed.
-  const Machine& m = machine("a100-pcie-x1");
+  // 4096 × 16384 results: 67.1 million · 6 B more = 403 MB, at 86 % of 1935 GB/s 242 us, of which 55 % is exposed. The
+  // board has no power limit here: what waits for memory would leave more of it to the products.
+  Machine m = machine("a100-pcie-x1");
+  m.gpu.board_power_watts = 0.0;
   const Matmul plain{.m = 4096, .n = 16384, .k = 5120};
   Matmul accumulating = plain;
   accumulating.accumulate_fp32 = true;
   const double difference = m.time(accumulating, Precision::bf16).value() - m.time(plain, Precision::bf16).value();
-  CHECK(difference * 1e6 == Approx(0.37 * 242).epsilon(0.02));
+  CHECK(difference * 1e6 == Approx(0.547 * 242).epsilon(0.02));
 }
 
 TEST_CASE("Fifty products of 4000 x 4000 in fp32 on a V100 take about half a second") {
@@ -138,10 +140,10 @@ TEST_CASE("Chips of an unknown generation are priced like the newest that is not
   // At a constant voltage the clock is power over need: 100 W / (10 TFLOP/s · watts).
   gpu.compute_capability = 7.2;  // after Volta (third row: 30 W), before Turing
   CHECK(sustained_clock(gpu, Precision::fp32, constants) == Approx(100.0 / 300.0));
-  gpu.compute_capability = 99.0;  // the newest, ninth row
-  CHECK(sustained_clock(gpu, Precision::fp32, constants) == Approx(100.0 / 900.0));
-  gpu.architecture = "cdna3";  // of another maker: a row of its own, the tenth
+  gpu.compute_capability = 99.0;  // the newest, tenth row
   CHECK(sustained_clock(gpu, Precision::fp32, constants) == Approx(100.0 / 1000.0));
+  gpu.architecture = "cdna3";  // of another maker: a row of its own, the eleventh
+  CHECK(sustained_clock(gpu, Precision::fp32, constants) == Approx(100.0 / 1100.0));
   gpu.architecture = "blackwell";
   gpu.compute_capability = 2.0;  // before all
   CHECK(sustained_clock(gpu, Precision::fp32, constants) == Approx(1.0));

@@ -15,6 +15,10 @@ TEST_CASE("Bad operators") {
   };
   const std::vector<Row> rows = {
       {"kind: matmul, m: 1, n: 1, k: 1, transpose_a: ^yes", "workload.operator.transpose_a", "", "true"},
+      {"kind: matmul, m: 1, n: 1, k: 1, clock: ^boosted", "workload.operator.clock", "unknown value", "boost"},
+      {"kind: matmul, m: 1, n: 1, k: 1, launch: ^loop", "workload.operator.launch", "unknown value", "stream"},
+      {"kind: matmul, m: 1, n: 1, k: 1, precision: bf16, cast: ^true", "workload.operator.cast", "not cast", "fp8"},
+      {"kind: copy, size: 1 MB, cast: ^false", "workload.operator.cast", "not cast", "a matmul"},
       {"kind: matmul, m: 1, n: 1, k: 1, ^transpose: true", "workload.operator.transpose", "unknown key", "transpose_"},
       {"kind: layer_norm, rows: ^0, columns: 8", "workload.operator.rows", "out of range", "from 1"},
       {"kind: layer_norm, rows: 8, columns: 8, pass: ^back", "workload.operator.pass", "unknown value", "backward"},

@@ -251,6 +251,16 @@ TEST_CASE("Collectives and operators of the contract") {
   CHECK(op.op.precision == Precision::bf16);
 }
 
+TEST_CASE("Conditions under which an operator runs alone") {
+  const std::string node = "cluster: { node: dgx-b200 }\nworkload: { operator: { kind: matmul, m: 8, n: 8, k: 8, ";
+  const auto conditions = [&](const std::string& text) {
+    return std::get<OperatorWorkload>(load(node + text + " } }").workload).conditions;
+  };
+  CHECK(conditions("precision: bf16") == OperatorConditions{});
+  CHECK(conditions("precision: fp8, clock: boost, launch: stream, cast: false") ==
+        OperatorConditions{Clock::boost, Launched::stream, false});
+}
+
 TEST_CASE("Shapes of the other operators") {
   const std::string node = "cluster: { node: dgx-a100-80gb }\nworkload: { operator: ";
   const auto work = [&](const std::string& text) {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "model/base/error.hpp"
-#include "model/cost/operator_cost.hpp"
+#include "model/cost/operator_alone.hpp"
 #include "model/cost/power.hpp"
 #include "validate/fit/constant_row.hpp"
 #include "validate/fit/process_scaling.hpp"
@@ -15,14 +15,14 @@ namespace foretrain {
 namespace {
 
 double predicted(const FitRow& row, const Calibration& calibration) {
-  return operator_cost(row.op, row.gpu, calibration).device.value();
+  return operator_cost(row.work, row.gpu, calibration).device.value();
 }
 
 /// Which energies rows speak of: (generation, tensor cores).
 std::set<std::pair<std::size_t, bool>> energies_of(const std::vector<FitRow>& rows) {
   std::set<std::pair<std::size_t, bool>> energies;
   for (const FitRow& row : rows) {
-    energies.emplace(generation_of(row.gpu.compute_capability), uses_tensor_cores(row.gpu, row.op.precision));
+    energies.emplace(generation_of(row.gpu.compute_capability), uses_tensor_cores(row.gpu, row.work.op.precision));
   }
   return energies;
 }
@@ -55,7 +55,7 @@ std::vector<FitRow> fit_rows(const std::vector<Case>& cases) {
     if (time == row.measured.end()) {
       throw ScenarioError(row.where, row.name, "nothing was measured", "a value in the column measured.time");
     }
-    rows.push_back({row.name, row.group, work->op, scenario.cluster.node.gpu, Seconds(time->value)});
+    rows.push_back({row.name, row.group, *work, scenario.cluster.node.gpu, Seconds(time->value)});
   }
   return rows;
 }

@@ -7,7 +7,7 @@
 #include "model/cost/calibration.hpp"
 #include "model/hardware/gpu.hpp"
 #include "model/scenario/load/cases.hpp"
-#include "model/workload/operator.hpp"
+#include "model/workload/operator_alone.hpp"
 
 namespace foretrain {
 
@@ -15,7 +15,7 @@ namespace foretrain {
 struct FitRow {
   std::string name;
   std::string group;  ///< errors are stated per group, and every group weighs the same in a fit
-  Operator op;
+  OperatorWorkload work;
   Gpu gpu;
   Seconds measured;
 };

@@ -10,7 +10,7 @@
 
 #include "model/base/words.hpp"
 #include "model/cost/measured_matmul.hpp"
-#include "model/cost/operator_cost.hpp"
+#include "model/cost/operator_alone.hpp"
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"
 
@@ -117,7 +117,11 @@ PredictedPoint point_of(const RawPoint& raw, const YamlNode& machine) {
   point.held_out = raw.held_out();
   point.cache = raw.parameter("cache");
   point.measured = Seconds(raw.record.unit == "1/s" ? 1.0 / raw.median() : raw.median());
-  if (const auto* work = std::get_if<OperatorWorkload>(&point.scenario.workload)) point.op = *work;
+  if (const auto* work = std::get_if<OperatorWorkload>(&point.scenario.workload)) {
+    point.op = *work;
+    point.op->conditions.cast = false;  // operands lie ready
+    point.op->conditions.launch = Launched::stream;
+  }
   strip(point.scenario);
   return point;
 }
@@ -176,11 +180,11 @@ Seconds predicted_time(const PredictedPoint& point, const Calibration& calibrati
   if (point.op && !point.cache.empty() && std::holds_alternative<Streaming>(point.op->op.work)) {
     Calibration here = calibration;
     here.streaming.l2_share = point.cache == "warm" ? 1.0 : 0.0;
-    return operator_cost(point.op->op, point.scenario.cluster.node.gpu, here).device *
+    return operator_cost(*point.op, point.scenario.cluster.node.gpu, here).device *
            static_cast<double>(point.op->repeat);
   }
   if (point.op) {
-    return operator_cost(point.op->op, point.scenario.cluster.node.gpu, calibration).device *
+    return operator_cost(*point.op, point.scenario.cluster.node.gpu, calibration).device *
            static_cast<double>(point.op->repeat);
   }
   Scenario scenario = point.scenario;

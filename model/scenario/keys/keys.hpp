@@ -27,7 +27,7 @@ extern const Mapping model, transformer, language, images, network_model, vision
 // layer_keys.cpp
 extern const Mapping layer, convolution_layer, linear_layer, pool_layer, residual, repeated;
 // operator_keys.cpp
-extern const Mapping operation, placed, matmul, cpu_matmul, convolution, attention, lengths, elementwise, copy, rows,
+extern const Mapping operation, placed, alone, operand, matmul, cpu_matmul, convolution, attention, lengths, elementwise, copy, rows,
     batch_norm, pooling, embedding, optimizer, gradient_clipping, memory_access, memory_walk, gpu_chase;
 // task_keys.cpp
 extern const Mapping task, loop, run, copy_task, sized, item, print, call;

@@ -2,7 +2,7 @@
 #include "model/scenario/keys/keys.hpp"
 #include "model/scenario/keys/member.hpp"
 #include "model/workload/host_operators.hpp"
-#include "model/workload/operator.hpp"
+#include "model/workload/operator_alone.hpp"
 
 namespace foretrain::keys {
 
@@ -19,6 +19,10 @@ constexpr Variant operation_variants[] = {
     {"matmul convolution attention elementwise reduction copy batch_norm layer_norm softmax pooling embedding "
      "cross_entropy optimizer gradient_clipping memory_access memory_walk",
      &placed},
+    {"matmul convolution attention elementwise reduction copy batch_norm layer_norm softmax pooling embedding "
+     "cross_entropy optimizer gradient_clipping memory_access",
+     &alone},
+    {"matmul", &operand},
     {"matmul", &matmul},
     {"matmul", &cpu_matmul},
     {"convolution", &convolution},
@@ -42,6 +46,15 @@ constexpr std::string_view place_words[] = {"gpu", "cpu"};
 constexpr Key placed_keys[] = {
     {"on", words(place_words), "gpu; cpu for what only processors have", "Where the operator runs."},
     {"repeat", whole, "1", "How often it runs."},
+};
+
+constexpr Key alone_keys[] = {
+    member<&OperatorConditions::clock>("Whether the board's power has settled, or it is a burst of milliseconds."),
+    member<&OperatorConditions::launch>("Whether kernels are a recorded graph, or launched one by one."),
+};
+constexpr Key operand_keys[] = {
+    member<&OperatorConditions::cast>("Whether A comes in bf16 and is cast first, as linear layers do.",
+                                      {.together = "precision: fp8, mxfp8 or nvfp4"}),
 };
 
 constexpr Value a_precision = word<Precision>;
@@ -231,6 +244,8 @@ constexpr Key gpu_chase_keys[] = {
 
 constinit const Mapping operation = {"operator", operation_keys, "kind", operation_variants};
 constinit const Mapping placed = {"operator on a device", placed_keys};
+constinit const Mapping alone = {"operator by itself", alone_keys};
+constinit const Mapping operand = {"operand of a product", operand_keys};
 constinit const Mapping matmul = {"matrix product", matmul_keys};
 constinit const Mapping cpu_matmul = {"matrix product on a processor", cpu_matmul_keys};
 constinit const Mapping convolution = {"convolution", convolution_keys};

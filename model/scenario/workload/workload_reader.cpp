@@ -147,6 +147,29 @@ bool runs_on_cpu(const Field& field, const std::string& kind) {
          std::find(of_cpu.begin(), of_cpu.end(), kind) != of_cpu.end();
 }
 
+/// The keys that say under which conditions an operator runs leave its shape.
+OperatorConditions take_conditions(YamlNode& shape, const std::string& path) {
+  OperatorConditions conditions;
+  for (const keys::Mapping& keys : {keys::alone, keys::operand}) {
+    const auto known = [&](const YamlEntry& entry) {
+      return std::ranges::find(keys.keys, entry.key, &keys::Key::name) != keys.keys.end();
+    };
+    YamlNode stated = shape;
+    std::erase_if(stated.entries, [&](const YamlEntry& entry) { return !known(entry); });
+    std::erase_if(shape.entries, known);
+    Field(stated, path).mapping(keys).fill(conditions);
+  }
+  return conditions;
+}
+
+void check_cast(const OperatorWorkload& workload, const Field& field) {
+  const YamlEntry* cast = field.node().find("cast");
+  if (cast == nullptr) return;
+  if (std::holds_alternative<Matmul>(workload.op.work) && casts_operands(workload.op.precision)) return;
+  Field(cast->value, join_path(field.path(), "cast"))
+      .fail("operands of this operator are not cast", "a matmul in fp8, mxfp8 or nvfp4");
+}
+
 void read_operator_workload(const Field& field, const Cluster& cluster, ReadWorkload& result) {
   if (!field.is_mapping()) field.fail("no mapping", "{ kind: matmul, m: 4096, n: 4096, k: 4096, precision: bf16 }");
   YamlNode shape = field.node();
@@ -184,7 +207,9 @@ void read_operator_workload(const Field& field, const Cluster& cluster, ReadWork
   if (std::find(kinds.begin(), kinds.end(), kind_field.text()) == kinds.end()) {
     read_operator(kind_field.text(), kind_field);  // complains at the kind
   }
-  OperatorWorkload workload{read_operator(kind_field.text(), Field(shape, field.path())), repeat};
+  const OperatorConditions conditions = take_conditions(shape, field.path());
+  OperatorWorkload workload{read_operator(kind_field.text(), Field(shape, field.path())), repeat, conditions};
+  check_cast(workload, field);
   check_attention(workload.op, cluster.node.gpu, Field(shape, field.path()));
   check_precision(workload.op, cluster.node.gpu, Field(shape, field.path()));
   result.workload = std::move(workload);

@@ -80,15 +80,22 @@ double stretch_of(const Scenario& scenario) {
          (1.0 + constants.device_spread * expected_largest(RankLayout(scenario.plan).gpus()));
 }
 
+/// The GPU of a step, whose board regulates its power over some tens of milliseconds, thus over many kernels.
+Gpu in_step(const Scenario& scenario) {
+  Gpu gpu = scenario.cluster.node.gpu;
+  gpu.board_power_watts *= scenario.calibration.step.power_allowance;
+  return gpu;
+}
+
 }  // namespace
 
 LayerPricer::LayerPricer(const Scenario& scenario, const TrainWorkload& train, Recipes recipes)
-    : scenario_(scenario), train_(train), recipes_(recipes), stretch_(stretch_of(scenario)) {}
+    : scenario_(scenario), train_(train), recipes_(recipes), stretch_(stretch_of(scenario)), gpu_(in_step(scenario)) {}
 
 RecipePointer LayerPricer::recipe(const std::vector<Operator>& ops) const {
   if (!keeps_recipes() || ops.empty()) return nullptr;
   return std::make_shared<const Recipe>(
-      kernels_of(ops, scenario_.plan.execution, stretch_, scenario_.cluster.node.gpu, scenario_.calibration));
+      kernels_of(ops, scenario_.plan.execution, stretch_, gpu_, scenario_.calibration));
 }
 
 std::vector<Operator> LayerPricer::backward_operators(const Layer& layer) const {
@@ -98,13 +105,13 @@ std::vector<Operator> LayerPricer::backward_operators(const Layer& layer) const 
 }
 
 Seconds LayerPricer::kernels(const std::vector<Operator>& ops) const {
-  return launch_totals(ops, scenario_.plan.execution, scenario_.cluster.node.gpu, scenario_.calibration).device *
+  return launch_totals(ops, scenario_.plan.execution, gpu_, scenario_.calibration).device *
          stretch_;
 }
 
 Seconds LayerPricer::dispatch(const std::vector<Operator>& ops) const {
   const Seconds host =
-      launch_totals(ops, scenario_.plan.execution, scenario_.cluster.node.gpu, scenario_.calibration).host;
+      launch_totals(ops, scenario_.plan.execution, gpu_, scenario_.calibration).host;
   // One process that drives all GPUs of a node dispatches for each of them in turn (Python holds one lock).
   const int drivers =
       scenario_.plan.single_process ? std::min(scenario_.cluster.gpus_per_node, scenario_.plan.data) : 1;

@@ -94,6 +94,7 @@ class LayerPricer {
   const TrainWorkload& train_;
   Recipes recipes_;
   double stretch_;  ///< of kernels, over the same alone
+  Gpu gpu_;
 };
 
 /// The part of a layer's forward pass between two moments of it (0 to 1), in pieces, its collectives evenly spread.

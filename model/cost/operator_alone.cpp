@@ -1,0 +1,82 @@
+#include "model/cost/operator_alone.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace foretrain {
+
+namespace {
+
+constexpr double warm_up = 3.0, counted = 6.0;  // executions of a burst
+
+Seconds total(const std::vector<OperatorCost>& costs) {
+  Seconds sum;
+  for (const OperatorCost& cost : costs) sum += cost.device;
+  return sum;
+}
+
+std::vector<OperatorCost> costs_on(const Gpu& gpu, const std::vector<Operator>& ops, const Calibration& calibration) {
+  std::vector<OperatorCost> costs;
+  costs.reserve(ops.size());
+  for (const Operator& op : ops) costs.push_back(operator_cost(op, gpu, calibration));
+  return costs;
+}
+
+/// The GPU as operands in rotation see it: part of their traffic meets the L2.
+Gpu with_rotating_operands(const Operator& op, Gpu gpu, const Calibration& calibration) {
+  const Bytes own = minimum_traffic(op), rotated(calibration.access.rotated_mb * 1e6);
+  if (own > gpu.l2_cache || !(gpu.l2_bandwidth > gpu.memory_bandwidth)) return gpu;
+  const double held = std::min(1.0, std::pow(gpu.l2_cache / std::max(own, rotated), 2.0));
+  gpu.memory_bandwidth = 1.0 / (held / gpu.l2_bandwidth + (1.0 - held) / gpu.memory_bandwidth);
+  return gpu;
+}
+
+/// Mean of exp(-t / settling) over the executions that count, each of which takes `once`.
+double share_before_settling(Seconds once, Seconds settling) {
+  const double first = warm_up * (once / settling), last = first + counted * (once / settling);
+  return last > first ? (std::exp(-first) - std::exp(-last)) / (last - first) : 1.0;
+}
+
+std::vector<OperatorCost> burst_costs(const std::vector<Operator>& ops, const Gpu& gpu,
+                                      const Calibration& calibration) {
+  const Gpu settled = with_rotating_operands(ops.back(), gpu, calibration);
+  Gpu boosted = settled;
+  boosted.board_power_watts *= calibration.power.burst_power;
+  std::vector<OperatorCost> costs = costs_on(settled, ops, calibration);
+  const Seconds slow = total(costs), fast = total(costs_on(boosted, ops, calibration));
+  const Seconds settling(calibration.power.settle_ms * 1e-3);
+  Seconds once = slow;
+  for (int round = 0; round < 3; ++round) {
+    const double early = share_before_settling(once, settling);
+    once = 1.0 / (early / fast + (1.0 - early) / slow);
+  }
+  for (OperatorCost& cost : costs) cost.device *= once / slow;
+  return costs;
+}
+
+}  // namespace
+
+std::vector<OperatorCost> operator_costs(const OperatorWorkload& workload, const Gpu& gpu,
+                                         const Calibration& calibration) {
+  const std::vector<Operator> ops = workload.operators();
+  const bool burst = workload.conditions.clock == Clock::boost && !gpu.processor;
+  std::vector<OperatorCost> costs = burst ? burst_costs(ops, gpu, calibration) : costs_on(gpu, ops, calibration);
+  if (workload.conditions.launch == Launched::stream) {
+    const Seconds call(calibration.host.loop_call_us * 1e-6);
+    for (OperatorCost& cost : costs) cost.device += call * cost.kernels;
+  }
+  return costs;
+}
+
+OperatorCost operator_cost(const OperatorWorkload& workload, const Gpu& gpu, const Calibration& calibration) {
+  const std::vector<OperatorCost> costs = operator_costs(workload, gpu, calibration);
+  OperatorCost sum = costs.back();
+  sum.device = total(costs);
+  for (std::size_t i = 0; i + 1 < costs.size(); ++i) {
+    sum.bytes += costs[i].bytes;
+    sum.kernels += costs[i].kernels;
+  }
+  return sum;
+}
+
+}  // namespace foretrain
