@@ -90,6 +90,7 @@ struct Problem {
   double memory;               // seconds of traffic to device memory
   double part;                 // seconds to write and read the unsplit result once, in fp32, through the L2
   double fixed;                // seconds
+  double slowdown;             // of all but start and drain
   double exposed;
   double successive;   // 1 where tiles' starts follow one another, 0 where kernels stay and hide them
   double loads_apart;  // 1 where loads take turns with multiplications, 0 where they run beside them
@@ -132,7 +133,8 @@ Problem state(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) 
   p.k = number(gemm.k);
   p.sms = gpu.sms;
   p.per_sm = 1.0 / p.sms;
-  p.tiles = tensor ? tensor_tile_count : tile_count;
+  p.tiles = tensor && !gemm.narrow_tiles ? tensor_tile_count : tile_count;
+  p.slowdown = 1.0 / gemm.speed;
   p.seconds_per_flop = p.sms / rate.value();
   p.vector_compute = 2.0 * p.batch * p.m * p.n * p.k / gpu.matrix_rate(Precision::fp32).value();
   p.tile_loss = tensor ? c.tile_loss : 0.0;
@@ -159,7 +161,7 @@ struct Candidate {
   [[nodiscard]] double body(const Problem& p) const {
     return start + std::max(compute, p.memory) + p.exposed * std::min(compute, p.memory);
   }
-  [[nodiscard]] double time(const Problem& p) const { return body(p) + fixed; }
+  [[nodiscard]] double time(const Problem& p) const { return body(p) * p.slowdown + fixed; }
 };
 
 double rounds(const Problem& p, double waves, double per_resident_tile) {
@@ -298,7 +300,7 @@ GemmTime gemm_time(const Gemm& gemm, const Gpu& gpu, const Calibration& calibrat
   }
   Bound bound = best.compute >= p.memory ? Bound::compute : Bound::memory;
   if (best.start + best.fixed > std::max(best.compute, p.memory)) bound = Bound::latency;
-  return {Seconds(best.body(p)), Seconds(best.fixed), bound};
+  return {Seconds(best.body(p) * p.slowdown), Seconds(best.fixed), bound};
 }
 
 }  // namespace foretrain

@@ -12,9 +12,11 @@ namespace foretrain {
 struct Gemm {
   std::int64_t batch = 1, m = 1, n = 1, k = 1;
   Precision precision = Precision::fp32;
-  Bytes operands;    ///< A and B once
-  Bytes result;      ///< reads and writes of C
-  Bytes load_width;  ///< longest load that every row's start allows; zero: 16 bytes, the longest there is
+  Bytes operands;             ///< A and B once
+  Bytes result;               ///< reads and writes of C
+  Bytes load_width;           ///< longest load that every row's start allows; zero: 16 bytes, the longest there is
+  double speed = 1.0;         ///< between start and drain, over a plain product's
+  bool narrow_tiles = false;  ///< tensor-core kernels of sides below 64 exist, as for convolutions
   double address_instructions = 0.0;  ///< on CUDA cores, for each element put into a tile, between multiplications
 };
 

@@ -68,8 +68,10 @@ KernelTime implicit_time(const Convolution& work, Precision precision, Bytes tra
     gemm.address_instructions = constants.address_instructions;
     speed = 1.0;
   }
+  gemm.speed = speed;
+  gemm.narrow_tiles = true;
   const GemmTime product = gemm_time(gemm, gpu, calibration);
-  return {product.fixed + product.body / speed, product.bound};
+  return {product.total(), product.bound};
 }
 
 // An algorithm that transforms tiles of the images and the filters, so that a convolution becomes one product of tiles
@@ -150,6 +152,7 @@ KernelTime transform_time(const Convolution& work, Precision precision, const Tr
   gemm.precision = precision;
   gemm.operands = size(m, k) + size(k, n);
   gemm.result = size(m, n);
+  gemm.narrow_tiles = true;
   const GemmTime product = gemm_time(gemm, gpu, calibration);
   const Streaming transforms{StreamingKind::elementwise, traffic, gemm.operands + gemm.result, Flops(0), false};
   const KernelTime streaming = kernel_time(transforms, precision, 3, gpu, calibration);

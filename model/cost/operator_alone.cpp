@@ -56,8 +56,8 @@ std::vector<OperatorCost> burst_costs(const std::vector<Operator>& ops, const Gp
 
 }  // namespace
 
-std::vector<OperatorCost> operator_costs(const OperatorWorkload& workload, const Gpu& gpu,
-                                         const Calibration& calibration) {
+std::vector<OperatorCost> costs_alone(const OperatorWorkload& workload, const Gpu& gpu,
+                                      const Calibration& calibration) {
   const std::vector<Operator> ops = workload.operators();
   const bool burst = workload.conditions.clock == Clock::boost && !gpu.processor;
   std::vector<OperatorCost> costs = burst ? burst_costs(ops, gpu, calibration) : costs_on(gpu, ops, calibration);
@@ -68,8 +68,8 @@ std::vector<OperatorCost> operator_costs(const OperatorWorkload& workload, const
   return costs;
 }
 
-OperatorCost operator_cost(const OperatorWorkload& workload, const Gpu& gpu, const Calibration& calibration) {
-  const std::vector<OperatorCost> costs = operator_costs(workload, gpu, calibration);
+OperatorCost cost_alone(const OperatorWorkload& workload, const Gpu& gpu, const Calibration& calibration) {
+  const std::vector<OperatorCost> costs = costs_alone(workload, gpu, calibration);
   OperatorCost sum = costs.back();
   sum.device = total(costs);
   for (std::size_t i = 0; i + 1 < costs.size(); ++i) {

@@ -16,10 +16,9 @@ namespace foretrain {
 /// their limit at first, and come down to it with the time constant `settle_ms`; the speed is the average over the six.
 /// Benchmarks of this kind rotate through copies of small operands, `rotated_mb` in all: what an L2 of size L holds of
 /// a set of size s is taken to be (L/s)², all of it where s fits, and is read at the L2's bandwidth.
-std::vector<OperatorCost> operator_costs(const OperatorWorkload& workload, const Gpu& gpu,
-                                         const Calibration& calibration);
+std::vector<OperatorCost> costs_alone(const OperatorWorkload& workload, const Gpu& gpu, const Calibration& calibration);
 
 /// Their sum, once: the operator's own work and bound.
-OperatorCost operator_cost(const OperatorWorkload& workload, const Gpu& gpu, const Calibration& calibration);
+OperatorCost cost_alone(const OperatorWorkload& workload, const Gpu& gpu, const Calibration& calibration);
 
 }  // namespace foretrain

@@ -12,7 +12,7 @@ namespace foretrain {
 namespace {
 
 OperatorResult cost_of(const OperatorWorkload& workload, const Scenario& scenario) {
-  const OperatorCost cost = operator_cost(workload, scenario.cluster.node.gpu, scenario.calibration);
+  const OperatorCost cost = cost_alone(workload, scenario.cluster.node.gpu, scenario.calibration);
   const auto n = static_cast<double>(workload.repeat);
   OperatorResult result{cost.device * n, cost.flops * n, cost.bytes * n, std::string(name(cost.bound))};
   if (const auto* attention = std::get_if<Attention>(&workload.op.work)) {
@@ -51,7 +51,7 @@ TaskGraph graph_of_operators(const OperatorWorkload& workload, const Scenario& s
   TaskGraph::Builder builder;
   const ResourceId stream = builder.add_resource(std::move(device));
   const std::vector<Operator> ops = workload.operators();
-  const auto costs = operator_costs(workload, scenario.cluster.node.gpu, scenario.calibration);
+  const auto costs = costs_alone(workload, scenario.cluster.node.gpu, scenario.calibration);
   for (std::size_t i = 0; i < ops.size(); ++i) {
     Block block{ops[i].name, Category::compute, costs[i].device * static_cast<double>(workload.repeat)};
     if (with_recipes) block.recipe = recipe_of(PricedOperator{ops[i], workload.repeat, costs[i].device});

@@ -14,19 +14,7 @@ double microseconds(const Machine& m, const Matmul& work, Precision precision) {
 
 }  // namespace
 
-TEST_CASE("An operand with k contiguous is read in short pieces of many rows: a skinny product is slower for it") {
-  // 8192 · 8192 weights in fp16 are 134 MB, the vector nothing: as [n, k] they take 1.17 times the traffic of [k, n],
-  // and traffic is all but the start of the product.
-  const Machine& m = machine("dgx-a100-80gb");
-  const Matmul plain{.m = 8, .n = 8192, .k = 8192};
-  Matmul transposed = plain;
-  transposed.transpose_b = true;
-  const double ratio = microseconds(m, transposed, Precision::fp16) / microseconds(m, plain, Precision::fp16);
-  CHECK(ratio > 1.10);
-  CHECK(ratio < 1.17);
-}
-
-TEST_CASE("A large product does not care how its operands lie") {
+TEST_CASE("A product does not care how its operands lie") {
   const Machine& m = machine("dgx-a100-80gb");
   const Matmul plain{.m = 8192, .n = 8192, .k = 8192};
   Matmul transposed = plain;

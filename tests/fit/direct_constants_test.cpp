@@ -53,7 +53,7 @@ TEST_CASE("Launches, graphs and page locking are read off the records that measu
   CHECK(value_of(constants, "host.synchronize_us") == Approx(5.0));
   CHECK(value_of(constants, "host.graph_launch_us") == Approx(20.0));
   // 2 us a kernel in a stream, 1.5 ms / 1000 = 1.5 us in a graph.
-  CHECK(value_of(constants, "host.graph_node_saving_us") == Approx(0.5));
+  CHECK(value_of(constants, "host.launch_gap_us") == Approx(0.5));
   // The largest: 1 GB in a quarter of a second.
   CHECK(value_of(constants, "host.page_lock_gbps") == Approx(4.0));
   CHECK(direct_constants(machine_of(1), published).empty());

@@ -41,7 +41,7 @@ TEST_CASE("Constants that made the measurements are found again") {
   truth.matmul.fixed_us = 9.0;
   truth.streaming.bandwidth_efficiency = 0.7;
   std::vector<FitRow> rows = reduced(7);
-  for (FitRow& row : rows) row.measured = operator_cost(row.work, row.gpu, truth).device;
+  for (FitRow& row : rows) row.measured = cost_alone(row.work, row.gpu, truth).device;
   const FitResult result =
       fit(rows, {"matmul.fixed_us", "streaming.bandwidth_efficiency"}, load_default_calibration(), 400);
   CHECK(result.calibration.matmul.fixed_us == Approx(9.0).epsilon(0.02));

@@ -46,6 +46,6 @@ TEST_CASE("One known process gives its own energy, none gives nothing") {
 TEST_CASE("A chip belongs to the last generation that is not newer than itself") {
   CHECK(generation_of(8.0) == index_of("ampere"));
   CHECK(generation_of(8.7) == index_of("ampere_8nm"));
-  CHECK(generation_of(99.0) == index_of("blackwell"));
+  CHECK(generation_of(99.0) == index_of("blackwell_rtx"));
   CHECK(generation_of(1.0) == 0);
 }

@@ -15,7 +15,7 @@ namespace foretrain {
 namespace {
 
 double predicted(const FitRow& row, const Calibration& calibration) {
-  return operator_cost(row.work, row.gpu, calibration).device.value();
+  return cost_alone(row.work, row.gpu, calibration).device.value();
 }
 
 /// Which energies rows speak of: (generation, tensor cores).

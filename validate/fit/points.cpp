@@ -180,11 +180,10 @@ Seconds predicted_time(const PredictedPoint& point, const Calibration& calibrati
   if (point.op && !point.cache.empty() && std::holds_alternative<Streaming>(point.op->op.work)) {
     Calibration here = calibration;
     here.streaming.l2_share = point.cache == "warm" ? 1.0 : 0.0;
-    return operator_cost(*point.op, point.scenario.cluster.node.gpu, here).device *
-           static_cast<double>(point.op->repeat);
+    return cost_alone(*point.op, point.scenario.cluster.node.gpu, here).device * static_cast<double>(point.op->repeat);
   }
   if (point.op) {
-    return operator_cost(*point.op, point.scenario.cluster.node.gpu, calibration).device *
+    return cost_alone(*point.op, point.scenario.cluster.node.gpu, calibration).device *
            static_cast<double>(point.op->repeat);
   }
   Scenario scenario = point.scenario;
