@@ -34,6 +34,14 @@ Seconds LaneBound::gathered(const WeightGather& gather) const {
   return time;
 }
 
+Seconds LaneBound::weights(const Step::Chunk& chunk) const {
+  Seconds time;
+  for (const ShardedUnit& unit : chunk.units) {
+    time += transfer(unit.gather) + transfer(unit.gather_backward) + transfer(unit.scatter);
+  }
+  return time;
+}
+
 Seconds LaneBound::least(const Stretch& stretch) const {
   if (stretch.pieces.empty()) return stretch.time.total();
   Seconds time;

@@ -19,6 +19,8 @@ class LaneBound {
   /// Its transfers, one after the other.
   [[nodiscard]] Seconds sent(const GradientBucket& bucket) const;
   [[nodiscard]] Seconds gathered(const WeightGather& gather) const;
+  /// Of a chunk's sharded layers: weights there, weights back and gradients, in a micro-batch's passes.
+  [[nodiscard]] Seconds weights(const Step::Chunk& chunk) const;
   /// The part of the first forward pass that waits for them.
   [[nodiscard]] Seconds beside_gathers(const WeightGather& gather) const { return least(gather.forward); }
   [[nodiscard]] Seconds transfer(int index) const { return index < 0 ? Seconds(0.0) : transfers_[at_index(index)]; }

@@ -37,35 +37,59 @@ Paths paths_of(const ChunkPlacement& placement, int stages, const PassTimes& tim
   return paths;
 }
 
-/// The least of all lanes of a stage, by position in the model.
-PassTimes pass_times(const Step& step, const std::vector<LaneBound>& lanes) {
-  const ChunkPlacement placement = step.placement();
-  PassTimes times;
-  PerPass<Seconds> unknown;
-  unknown.values.fill(Seconds::infinity());
-  times.hop = Seconds::infinity();
-  for (std::size_t i = 0; i < lanes.size(); ++i) {
-    for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
-      const std::size_t at = at_index(placement.position(step.lanes[i].stage, chunk));
-      if (at >= times.passes.size()) times.passes.resize(at + 1, unknown);
-      PerPass<Seconds> own = lanes[i].passes()[at_index(chunk)];
-      if (splits_backward(step.schedule)) {
-        own[PassKind::backward] = std::min(own[PassKind::backward], own[PassKind::inputs]);
-      }
-      // A pass may begin or end in a pair: a part of it.
-      if (step.schedule == PipelineSchedule::dualpipe) own = {};
-      for (const PassKind kind : pass_kinds) times.passes[at][kind] = std::min(times.passes[at][kind], own[kind]);
-    }
-  }
+std::vector<LaneBound> lanes_of(const Step& step) {
+  std::vector<LaneBound> lanes;
+  lanes.reserve(step.lanes.size());
+  for (std::size_t lane = 0; lane < step.lanes.size(); ++lane) lanes.emplace_back(step, lane);
+  return lanes;
+}
+
+/// The least message between stages.
+Seconds hop_of(const Step& step) {
+  Seconds least = Seconds::infinity();
   for (const std::vector<int>* hops : {&step.activations, &step.activation_gradients}) {
     for (const int hop : *hops) {
       if (hop < 0) continue;
       for (const Step::Transfer::Part& part : step.transfers[at_index(hop)].parts) {
-        times.hop = std::min(times.hop, part.uncontended);
+        least = std::min(least, part.uncontended);
       }
     }
   }
-  if (times.hop == Seconds::infinity()) times.hop = Seconds(0.0);
+  return least == Seconds::infinity() ? Seconds(0.0) : least;
+}
+
+/// The least of all lanes of a stage, by position in the model.
+PassTimes pass_times_of(const Step& step, const std::vector<LaneBound>& lanes) {
+  const ChunkPlacement placement = step.placement();
+  PassTimes times;
+  PerPass<Seconds> unknown;
+  unknown.values.fill(Seconds::infinity());
+  times.updates.assign(at_index(step.stage_count()), Seconds::infinity());
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    const Step::Lane& lane = step.lanes[i];
+    for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
+      const std::size_t at = at_index(placement.position(lane.stage, chunk));
+      if (at >= times.passes.size()) {
+        times.passes.resize(at + 1, unknown);
+        times.weights.resize(at + 1, Seconds::infinity());
+      }
+      const PerPass<Seconds>& own = lanes[i].passes()[at_index(chunk)];
+      for (const PassKind kind : pass_kinds) times.passes[at][kind] = std::min(times.passes[at][kind], own[kind]);
+      times.weights[at] = std::min(times.weights[at], lanes[i].weights(lane.chunks[at_index(chunk)]));
+    }
+    Seconds& update = times.updates[at_index(lane.stage)];
+    update = std::min(update, lane.optimizer.total());
+  }
+  times.hop = hop_of(step);
+  return times;
+}
+
+/// As a micro-batch sees them on its way: a backward pass may have two parts, and in pairs a pass is a part of one.
+PassTimes on_the_way(PassTimes times, PipelineSchedule schedule) {
+  for (PerPass<Seconds>& own : times.passes) {
+    if (splits_backward(schedule)) own[PassKind::backward] = std::min(own[PassKind::backward], own[PassKind::inputs]);
+    if (schedule == PipelineSchedule::dualpipe) own = {};
+  }
   return times;
 }
 
@@ -108,6 +132,16 @@ Seconds lane_bound(const Step& step, const Step::Lane& lane, const LaneBound& ti
 
 }  // namespace
 
+PassTimes pass_times(const Step& step) {
+  PassTimes times = pass_times_of(step, lanes_of(step));
+  for (std::size_t at = 0; step.schedule == PipelineSchedule::dualpipe && at < times.passes.size(); ++at) {
+    const PerPass<Seconds>& other = times.passes[times.passes.size() - 1 - at];  // of the same stage
+    Seconds& pair = times.passes[at][PassKind::paired];
+    pair = std::min(pair, times.passes[at][PassKind::forward] + other[PassKind::backward]);
+  }
+  return times;
+}
+
 StepEnds ends_of(const Step& step) {
   StepEnds ends;
   ends.overlap = step.overlap;
@@ -119,20 +153,13 @@ StepEnds ends_of(const Step& step) {
     for (const Step::Chunk& chunk : own.chunks) {
       Seconds& gradients = here.gradients.emplace_back();
       for (const GradientBucket& bucket : chunk.buckets) gradients += times.sent(bucket);
-      for (const ShardedUnit& unit : chunk.units) {
-        here.weights +=
-            times.transfer(unit.gather) + times.transfer(unit.gather_backward) + times.transfer(unit.scatter);
-      }
-    }
-    here.optimizer = own.optimizer.compute + own.optimizer.host;
-    here.updated = here.optimizer;
-    for (const Step::Chunk& chunk : own.chunks) {
+      here.weights += times.weights(chunk);
       Seconds all;
       for (const WeightGather& gather : chunk.gathers) all += times.gathered(gather);
       const Seconds first = chunk.gathers.empty() ? all : times.gathered(chunk.gathers.front());
       here.first_gather = std::min(here.first_gather, first);
       here.first_gathers = std::min(here.first_gathers, all);
-      if (!step.gather_overlap) here.updated += all;
+      if (!step.gather_overlap) here.gathered += all;
     }
     StepEnds::Stage& stage = ends.stages[at_index(own.stage)];
     stage.gradients.resize(here.gradients.size());
@@ -140,8 +167,7 @@ StepEnds ends_of(const Step& step) {
       stage.gradients[chunk] = std::max(stage.gradients[chunk], here.gradients[chunk]);
     }
     stage.weights = std::max(stage.weights, here.weights);
-    stage.optimizer = std::max(stage.optimizer, here.optimizer);
-    stage.updated = std::max(stage.updated, here.updated);
+    stage.gathered = std::max(stage.gathered, here.gathered);
     stage.first_gather = std::min(stage.first_gather, step.gather_overlap ? here.first_gather : Seconds(0.0));
     stage.first_gathers = std::min(stage.first_gathers, step.gather_overlap ? here.first_gathers : Seconds(0.0));
   }
@@ -195,14 +221,14 @@ std::optional<PipelineWalk> walk_of(const Plan& plan, int micro_batches, const P
 }
 
 Seconds pipeline_bound(const Plan& plan, int micro_batches, const PipelineParts& known) {
-  const auto& [times, walk, ends, to_host] = known;
+  const auto& [times, walk, ends] = known;
   const ChunkPlacement placement(plan);
   const Paths paths = paths_of(placement, plan.pipeline, times);
   const bool parted = splits_backward(plan.schedule), in_pairs = plan.schedule == PipelineSchedule::dualpipe;
   const double each = micro_batches * (in_pairs ? 0.5 : 1.0);
   Seconds longest, updated, with_update, late_begin = Seconds::infinity();
   for (int stage = 0; stage < plan.pipeline; ++stage) {
-    Seconds work, weights, late, head = Seconds::infinity(), tail = Seconds::infinity();
+    Seconds work, weights, head = Seconds::infinity(), tail = Seconds::infinity();
     for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
       const std::size_t at = at_index(placement.position(stage, chunk));
       const PerPass<Seconds>& passes = times.passes[at];
@@ -213,11 +239,11 @@ Seconds pipeline_bound(const Plan& plan, int micro_batches, const PipelineParts&
         work -= (forward + other - passes[PassKind::paired]) * pairs_of(plan, stage, chunk, micro_batches);
       }
       if (!times.weights.empty()) weights += times.weights[at] * each;
-      if (!to_host.empty()) late += to_host[at] - backward;
       head = std::min(head, paths.to[at]);
       tail = std::min(tail, paths.from[at]);
     }
     Seconds passes = head + std::max(work + (parted ? Seconds(0.0) : tail), weights);
+    Seconds update = times.updates.empty() ? Seconds(0.0) : times.updates[at_index(stage)];
     const PipelineWalk::Stage* walked = walk != nullptr ? &walk->stages[at_index(stage)] : nullptr;
     if (walked != nullptr) passes = std::max(passes, walked->end);
     if (ends != nullptr) {
@@ -241,15 +267,11 @@ Seconds pipeline_bound(const Plan& plan, int micro_batches, const PipelineParts&
         const Seconds forward = times.passes[at_index(placement.position(stage, chunk))][PassKind::forward];
         late_begin = std::min(late_begin, std::max(own.first_gather, own.first_gathers - forward));
       }
-      updated = std::max(updated, own.updated);
-      with_update = std::max(with_update, passes + own.updated);
+      update += own.gathered;
     }
     longest = std::max(longest, passes);
-    // Gradients that outlast their backward pass: the longer it is, the less, but by no more than it is longer; pairs
-    // may hide what makes it longer.
-    if (!in_pairs || times.exact) {
-      with_update = std::max(with_update, head + work + late * static_cast<double>(micro_batches));
-    }
+    updated = std::max(updated, update);
+    with_update = std::max(with_update, passes + update);
   }
   const Seconds passed = std::max(longest + updated, with_update);
   // No stage's first pass ends earlier than that after the moment at which it could.
@@ -316,9 +338,8 @@ Seconds late_begin(const Step::Lane& lane, const LaneBound& times) {
 }  // namespace
 
 Seconds step_bound(const Step& step) {
-  std::vector<LaneBound> lanes;
-  for (std::size_t lane = 0; lane < step.lanes.size(); ++lane) lanes.emplace_back(step, lane);
-  const PassTimes least = pass_times(step, lanes);
+  const std::vector<LaneBound> lanes = lanes_of(step);
+  const PassTimes least = on_the_way(pass_times_of(step, lanes), step.schedule);
   const ChunkPlacement placement = step.placement();
   std::optional<PipelineWalk> walk;
   if (const auto orders = walked_orders({step.schedule, step.stage_count(), step.interleave, step.micro_batches})) {

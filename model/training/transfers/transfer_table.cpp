@@ -181,8 +181,13 @@ int TransferTable::hop(int stage, bool back, Bytes activation) {
                   "pipeline send/receive", nullptr);
 }
 
+bool TransferTable::all_counted() const {
+  return std::ranges::all_of(transfers_, [&](const Step::Transfer& transfer) { return counts(transfer); });
+}
+
 Seconds TransferTable::time(int transfer, int lane) const {
   Seconds longest;
+  if (!counts(transfers_[at_index(transfer)])) return longest;
   for (const Step::Transfer::Part& part : transfers_[at_index(transfer)].parts) {
     if (std::ranges::binary_search(part.lanes, lane)) longest = std::max(longest, part.uncontended);
   }
