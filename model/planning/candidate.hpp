@@ -27,7 +27,7 @@ class Candidate {
   [[nodiscard]] Seconds kernels_bound();
   [[nodiscard]] Seconds least_passes_bound();
   [[nodiscard]] PassTimes passes();
-  [[nodiscard]] Seconds bound(const PassTimes& passes) const { return pipeline_bound(plan(), micro_batches(), {passes}); }
+  [[nodiscard]] Seconds bound(const PassTimes& passes) const { return pipeline_bound(shape(), {passes}); }
   [[nodiscard]] std::optional<PipelineWalk> walk(const PassTimes& passes) const;
   [[nodiscard]] Seconds bound(const PassTimes& passes, const std::optional<PipelineWalk>& walk, const StepEnds* ends) const;
   /// Nothing where more than blocks say how long a step takes.
@@ -80,6 +80,9 @@ class Candidate {
   [[nodiscard]] const TrainWorkload& train() const { return std::get<TrainWorkload>(scenario_.workload); }
   [[nodiscard]] const Plan& plan() const { return scenario_.plan; }
   [[nodiscard]] int micro_batches() const { return foretrain::micro_batches(train(), scenario_.plan); }
+  [[nodiscard]] PipelineShape shape() const {
+    return {plan().schedule, plan().pipeline, plan().interleave, micro_batches()};
+  }
   [[nodiscard]] const Model& model();
   [[nodiscard]] std::optional<Step> step(Symmetry symmetry = Symmetry::used);
 

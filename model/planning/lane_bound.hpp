@@ -15,14 +15,11 @@ class LaneBound {
 
   /// The passes of its chunks, each by itself.
   [[nodiscard]] const std::vector<PerPass<Seconds>>& passes() const { return passes_; }
-  [[nodiscard]] Seconds of_bucket(const GradientBucket& bucket) const { return least(bucket.backward); }
   /// Its transfers, one after the other.
   [[nodiscard]] Seconds sent(const GradientBucket& bucket) const;
   [[nodiscard]] Seconds gathered(const WeightGather& gather) const;
   /// Of a chunk's sharded layers: weights there, weights back and gradients, in a micro-batch's passes.
   [[nodiscard]] Seconds weights(const Step::Chunk& chunk) const;
-  /// The part of the first forward pass that waits for them.
-  [[nodiscard]] Seconds beside_gathers(const WeightGather& gather) const { return least(gather.forward); }
   [[nodiscard]] Seconds transfer(int index) const { return index < 0 ? Seconds(0.0) : transfers_[at_index(index)]; }
 
  private:

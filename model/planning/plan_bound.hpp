@@ -39,7 +39,7 @@ struct StepEnds {
 StepEnds ends_of(const Step& step);
 
 /// When each stage can be done with its passes; nothing where there are too many.
-std::optional<PipelineWalk> walk_of(const Plan& plan, int micro_batches, const PassTimes& times);
+std::optional<PipelineWalk> walk_of(const PipelineShape& shape, const PassTimes& times);
 
 /// What is known of a pipeline: the first alone, or more. `times` may be below what the passes take.
 struct PipelineParts {
@@ -48,7 +48,7 @@ struct PipelineParts {
   const StepEnds* ends = nullptr;
 };
 /// The passes of all micro-batches through a pipeline, and what follows where it is known.
-Seconds pipeline_bound(const Plan& plan, int micro_batches, const PipelineParts& parts);
+Seconds pipeline_bound(const PipelineShape& shape, const PipelineParts& parts);
 
 /// A whole step whose blocks are known: passes in their order, gradients, norm, optimizer, gathered weights.
 Seconds step_bound(const Step& step);

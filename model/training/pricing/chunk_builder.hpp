@@ -29,6 +29,8 @@ class ChunkBuilder {
   void set_optimizer(double speed, const StageLayers& stage, Step::Lane& lane) const;
   /// Takes the plan's schedule and chunks anew; the rest is as it was.
   void arrange();
+  /// Whether two stages hold equally many of the same layers in each chunk.
+  [[nodiscard]] bool same_layers(int a, int b) const;
   /// What a chunk's forward pass hands to the next chunk.
   [[nodiscard]] Bytes output(int stage, int chunk) const;
 

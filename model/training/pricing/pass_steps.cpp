@@ -80,9 +80,12 @@ Step PassSteps::step(const Model& model) {
   step.schedule = plan.schedule;
   step.interleave = plan.interleave;
   step.micro_batches = micro_batches(std::get<TrainWorkload>(scenario_.workload), plan);
+  step.lanes.reserve(at_index(plan.pipeline));
   for (int stage = 0; stage < plan.pipeline; ++stage) {
-    Step::Lane& lane = step.lanes.emplace_back();
+    const bool as_before = stage > 0 && chunks.same_layers(stage - 1, stage);
+    Step::Lane& lane = step.lanes.emplace_back(as_before ? step.lanes.back() : Step::Lane{});
     lane.stage = stage;
+    if (as_before) continue;
     StageLayers sums;
     lane.chunks = chunks.passes(stage, sums);
     chunks.set_optimizer(1.0, sums, lane);
