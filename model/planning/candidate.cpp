@@ -124,9 +124,7 @@ Seconds Candidate::least_passes_bound() {
 
 PassTimes Candidate::passes() { return pass_times(passes_.step(model())); }
 
-std::optional<PipelineWalk> Candidate::walk(const PassTimes& passes) const {
-  return walk_of(shape(), passes);
-}
+std::optional<PipelineWalk> Candidate::walk(const PassTimes& passes) const { return walk_of(shape(), passes); }
 
 Seconds Candidate::bound(const PassTimes& passes, const std::optional<PipelineWalk>& walk, const StepEnds* ends) const {
   return pipeline_bound(shape(), {passes, walk ? &*walk : nullptr, ends});

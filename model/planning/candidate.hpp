@@ -29,7 +29,8 @@ class Candidate {
   [[nodiscard]] PassTimes passes();
   [[nodiscard]] Seconds bound(const PassTimes& passes) const { return pipeline_bound(shape(), {passes}); }
   [[nodiscard]] std::optional<PipelineWalk> walk(const PassTimes& passes) const;
-  [[nodiscard]] Seconds bound(const PassTimes& passes, const std::optional<PipelineWalk>& walk, const StepEnds* ends) const;
+  [[nodiscard]] Seconds bound(const PassTimes& passes, const std::optional<PipelineWalk>& walk,
+                              const StepEnds* ends) const;
   /// Nothing where more than blocks say how long a step takes.
   [[nodiscard]] std::optional<StepEnds> ends();
   /// What it needs at least, however gradients are synchronised; where weights, gradients and the optimizer's states

@@ -54,11 +54,7 @@ class Rounds {
  public:
   Rounds(const std::vector<PlanSpace>& spaces, const std::vector<PlanObjective>& objectives, std::size_t kept,
          const RunTasks& run_tasks, PlanSearch& search)
-      : spaces_(spaces),
-        objectives_(objectives),
-        kept_(kept),
-        run_tasks_(run_tasks),
-        search_(search) {
+      : spaces_(spaces), objectives_(objectives), kept_(kept), run_tasks_(run_tasks), search_(search) {
     for (std::size_t space = 0; space < spaces.size(); ++space) {
       for (const PlanPoint& layout : spaces[space].layouts()) open_.push_back({static_cast<int>(space), &layout});
     }
@@ -143,8 +139,7 @@ class Rounds {
     ask(
         tasks,
         [&](const LayoutTask& task, const PlanSpace& space, const PlanObjective& objective, Bytestream& bytes) {
-          LayoutOutline outline =
-              refine_layout(space, *task.layout, objective, known_, kept_, estimates);
+          LayoutOutline outline = refine_layout(space, *task.layout, objective, known_, kept_, estimates);
           bytes.put(std::vector{outline.bound});
           bytes.put(outline.best);
           bytes.put(outline.misses);
@@ -167,8 +162,7 @@ class Rounds {
     ask(
         tasks,
         [&](const LayoutTask& task, const PlanSpace& space, const PlanObjective& objective, Bytestream& bytes) {
-          const LayoutResult result =
-              settle_layout(space, *task.layout, objective, known_beside(task), kept_);
+          const LayoutResult result = settle_layout(space, *task.layout, objective, known_beside(task), kept_);
           bytes.put(std::vector{result.counts});
           bytes.put(result.best);
           bytes.put(result.misses);

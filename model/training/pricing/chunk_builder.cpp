@@ -278,8 +278,8 @@ void ChunkBuilder::set_optimizer(double speed, const StageLayers& stage, Step::L
   const Seconds dispatch = host_dispatch_time(update.kernels, plan_.execution, scenario_.calibration.host);
   lane.optimizer = {kernels, Seconds(0.0), std::max(dispatch - kernels, Seconds(0.0))};
   if (pricer_.keeps_recipes()) {
-    lane.optimizer_recipe = std::make_shared<const Recipe>(
-        kernels_of({update}, ExecutionMode::eager, 1.0, gpu, scenario_.calibration));
+    lane.optimizer_recipe =
+        std::make_shared<const Recipe>(kernels_of({update}, ExecutionMode::eager, 1.0, gpu, scenario_.calibration));
   }
 }
 

@@ -128,6 +128,7 @@ int TransferTable::transfer(const Key& key, const CollectiveCall& call, std::str
   fresh.name = std::move(name);
   fresh.recipe = std::move(recipe);
   fresh.slowdown = grouping.slowdown;
+  fresh.kind = key.kind;
   std::optional<std::uint64_t> pattern;
   if (shared_ == nullptr) {
     fresh.parts = parts_of(key, grouping, call, -1);
