@@ -13,6 +13,7 @@ namespace foretrain {
 struct LayerRun {
   int group = 0;
   int count = 1;
+  bool operator==(const LayerRun&) const = default;
 };
 
 /// chunks[k] are the layers of the k-th model chunk in model order (whose it is: ChunkPlacement). Splittable layers are

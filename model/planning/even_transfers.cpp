@@ -69,7 +69,7 @@ bool is_even(const Step::Transfer::Part& part, const Topology& topology, LinkLoa
 bool transfers_are_even(const Step& step, const Topology& topology) {
   LinkLoad load(topology);
   const auto counts = [](const Step::Transfer& transfer) {
-    return transfer.name.starts_with("gradient ") || transfer.name.starts_with("weight ");
+    return !is_inside_layers(transfer.kind) && transfer.kind != GroupKind::neighbours;
   };
   return std::ranges::all_of(step.transfers, [&](const Step::Transfer& transfer) {
     if (!counts(transfer)) return true;

@@ -1,13 +1,15 @@
 #include "model/planning/layout_search.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <queue>
 #include <utility>
 
 #include "model/base/error.hpp"
-#include "model/planning/plan_blocks.hpp"
+#include "model/planning/candidate.hpp"
 
 namespace foretrain {
 
@@ -82,14 +84,14 @@ PlanPoint completed(const PlanSpace& space, PlanPoint point) {
 
 class LayoutSearch {
  public:
-  LayoutSearch(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective, PlanPrices& prices,
+  LayoutSearch(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
                std::vector<double> known, std::size_t kept, bool bounded)
       : space_(space), objective_(objective), bar_(std::move(known), kept), kept_(kept), bounded_(bounded) {
     for (const PlanPoint& point : points_of(space, layout)) {
       const auto bound = possible([&] {
-        if (!blocks_) blocks_.emplace(space, completed(space, point), prices);
-        blocks_->take(completed(space_, point));
-        return blocks_->kernels_bound();
+        if (!plan_) plan_.emplace(space, completed(space, point));
+        plan_->take(completed(space_, point));
+        return plan_->kernels_bound();
       });
       if (bound) {
         push(Level::pass, *bound, point);
@@ -135,6 +137,7 @@ class LayoutSearch {
     Seconds bound;
     Bytes memory;
     PlanPoint point;
+    std::shared_ptr<const PassTimes> passes;  ///< from its sharding to its synchronisation
     /// The most promising first; of equals the one of which more is decided.
     friend bool operator<(const Node& a, const Node& b) {
       if (a.value != b.value) return a.value > b.value;
@@ -143,8 +146,9 @@ class LayoutSearch {
     }
   };
 
-  void push(Level level, Seconds bound, const PlanPoint& point, Bytes memory = Bytes(0.0)) {
-    open_.push({level, objective_.value(bound, memory), bound, memory, point});
+  void push(Level level, Seconds bound, const PlanPoint& point, Bytes memory = Bytes(0.0),
+            std::shared_ptr<const PassTimes> passes = nullptr) {
+    open_.push({level, objective_.value(bound, memory), bound, memory, point, std::move(passes)});
   }
   void look_into(const Node& node) {
     switch (node.level) {
@@ -194,17 +198,26 @@ class LayoutSearch {
         }
         continue;
       }
-      const auto bound = possible([&] {
-        PlanPoint first = completed(space_, node.point);
-        first.schedule = schedule;
-        first.interleave = interleave;
-        blocks_->take(first);
-        return blocks_->passes_bound(true);
-      });
+      const auto bound = least_of_shardings(point);
       if (!bound) continue;
       const Seconds least = std::max(*bound, node.bound);
       if (!hopeless(objective_.value(least, Bytes(0.0)), least)) push(Level::pipeline, least, point);
     }
+  }
+
+  /// With weights whole and with weights divided, nothing on the host. Nothing where neither is possible.
+  std::optional<Seconds> least_of_shardings(const PlanPoint& point) {
+    std::array<std::optional<Seconds>, 2> least;
+    for (PlanPoint sharded : sharded_points(point)) {
+      std::optional<Seconds>& known = least[sharded.zero == 3 ? 1 : 0];
+      if (known) continue;
+      set(sharded, space_.synchronisations(sharded).front());
+      known = possible([&] {
+        plan_->take(sharded);
+        return plan_->least_passes_bound();
+      });
+    }
+    return least[0] && least[1] ? std::min(*least[0], *least[1]) : least[0] ? least[0] : least[1];
   }
 
   [[nodiscard]] std::vector<PlanPoint> sharded_points(PlanPoint point) const {
@@ -221,8 +234,8 @@ class LayoutSearch {
   bool any_states_fit(const PlanPoint& point) {
     return std::ranges::any_of(sharded_points(point), [&](PlanPoint sharded) {
       set(sharded, space_.synchronisations(sharded).front());
-      blocks_->take(sharded);
-      return blocks_->states_fit();
+      plan_->take(sharded);
+      return plan_->states_fit();
     });
   }
 
@@ -230,50 +243,58 @@ class LayoutSearch {
     for (PlanPoint point : sharded_points(node.point)) {
       const std::vector<PlanSpace::Synchronisation> below = space_.synchronisations(point);
       set(point, below.front());
-      const auto bound = possible([&] {
-        blocks_->take(point);
-        return std::max(node.bound, blocks_->passes_bound(false));
+      const auto passes = possible([&] {
+        plan_->take(point);
+        return std::make_shared<const PassTimes>(plan_->passes());
       });
-      if (!bound) {
+      if (!passes) {
         result_.counts.impossible += std::ssize(below);
-      } else if (!hopeless(objective_.value(*bound, Bytes(0.0)), *bound)) {
-        push(Level::sharding, *bound, point);
+        continue;
       }
+      const Seconds bound = std::max(node.bound, plan_->bound(without_servers(point, **passes)));
+      if (!hopeless(objective_.value(bound, Bytes(0.0)), bound)) push(Level::sharding, bound, point, {}, *passes);
     }
+  }
+
+  /// Where servers may update, by keys, no rank has to.
+  [[nodiscard]] PassTimes without_servers(PlanPoint point, PassTimes passes) const {
+    for (const PlanSpace::Synchronisation& sync : space_.synchronisations(point)) {
+      set(point, sync);
+      if (point.pushes_keys()) passes.updates.clear();
+    }
+    return passes;
   }
 
   void fit(const Node& node) {
     Seconds bound;
     const auto memory = possible([&] {
-      blocks_->take(node.point);
-      bound = std::max(node.bound, blocks_->order_bound());
-      return blocks_->least_memory();
+      plan_->take(node.point);
+      const PassTimes passes = without_servers(node.point, *node.passes);
+      bound = std::max(node.bound, plan_->bound(passes, plan_->walk(passes), nullptr));
+      return plan_->least_memory();
     });
     if (memory && hopeless(objective_.value(bound, Bytes(0.0)), bound)) return;
-    if (memory && memory->fits()) return push(Level::fitting, bound, node.point, memory->total());
+    if (memory && memory->fits()) return push(Level::fitting, bound, node.point, memory->total(), node.passes);
     (memory ? result_.counts.unfit : result_.counts.impossible) += std::ssize(space_.synchronisations(node.point));
     if (memory) miss(node.point, node.bound, *memory);
   }
 
   void synchronisations(const Node& node) {
     PlanPoint point = node.point;
-    const auto least = possible([&] {
-      blocks_->take(point);
-      return std::max(node.bound, blocks_->ends_bound(true));
-    });
+    plan_->take(point);
+    const std::optional<PipelineWalk> walk = plan_->walk(*node.passes);
     for (const PlanSpace::Synchronisation& sync : space_.synchronisations(point)) {
       set(point, sync);
-      const Seconds so_far = point.pushes_keys() ? node.bound : least.value_or(node.bound);  // servers update by keys
-      if (hopeless(objective_.value(so_far, node.memory), so_far)) continue;
-      if (!possible([&] { return take_up(point, so_far); })) ++result_.counts.impossible;
+      if (!possible([&] { return take_up(point, node, walk); })) ++result_.counts.impossible;
     }
   }
 
-  bool take_up(const PlanPoint& point, Seconds so_far) {
-    blocks_->take(point);
-    const Seconds bound = std::max(so_far, blocks_->ends_bound(false));
+  bool take_up(const PlanPoint& point, const Node& node, const std::optional<PipelineWalk>& walk) {
+    plan_->take(point);
+    Seconds bound = node.bound;
+    if (const auto ends = plan_->ends()) bound = std::max(bound, plan_->bound(*node.passes, walk, &*ends));
     if (hopeless(objective_.value(bound, Bytes(0.0)), bound)) return true;
-    const MemoryFootprint memory = blocks_->memory();
+    const MemoryFootprint memory = plan_->memory();
     if (memory.fits()) {
       push(Level::plan, bound, point, memory.total());
     } else {
@@ -286,8 +307,8 @@ class LayoutSearch {
   void estimate(const Node& node) {
     Seconds bound = node.bound;
     const auto estimate = possible([&] {
-      blocks_->take(node.point);
-      return blocks_->estimate([&](Seconds of_blocks) {
+      plan_->take(node.point);
+      return plan_->estimate([&](Seconds of_blocks) {
         bound = std::max(bound, of_blocks);
         return hopeless(objective_.value(bound, node.memory), bound);
       });
@@ -320,7 +341,7 @@ class LayoutSearch {
 
   const PlanSpace& space_;
   PlanObjective objective_;
-  std::optional<PlanBlocks> blocks_;
+  std::optional<Candidate> plan_;
   Bar bar_;
   std::size_t kept_;
   bool bounded_;
@@ -339,9 +360,8 @@ PlanCounts& PlanCounts::operator+=(const PlanCounts& other) {
   return *this;
 }
 
-double layout_bound(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
-                    PlanPrices& prices) {
-  return LayoutSearch(space, layout, objective, prices, {}, 1, true).least_bound();
+double layout_bound(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective) {
+  return LayoutSearch(space, layout, objective, {}, 1, true).least_bound();
 }
 
 std::int64_t plans_in(const PlanSpace& space, const PlanPoint& layout) {
@@ -351,19 +371,18 @@ std::int64_t plans_in(const PlanSpace& space, const PlanPoint& layout) {
 }
 
 LayoutOutline refine_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
-                            PlanPrices& prices, std::vector<double> known, std::size_t kept, std::size_t estimates) {
-  return LayoutSearch(space, layout, objective, prices, std::move(known), kept, true).refine(estimates);
+                            std::vector<double> known, std::size_t kept, std::size_t estimates) {
+  return LayoutSearch(space, layout, objective, std::move(known), kept, true).refine(estimates);
 }
 
 LayoutResult settle_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
-                           PlanPrices& prices, std::vector<double> known, std::size_t kept) {
-  return LayoutSearch(space, layout, objective, prices, std::move(known), kept, true).run();
+                           std::vector<double> known, std::size_t kept) {
+  return LayoutSearch(space, layout, objective, std::move(known), kept, true).run();
 }
 
 LayoutResult enumerate_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
                               std::size_t kept) {
-  PlanPrices prices;
-  LayoutResult result = LayoutSearch(space, layout, objective, prices, {}, kept, false).run();
+  LayoutResult result = LayoutSearch(space, layout, objective, {}, kept, false).run();
   result.counts.plans = plans_in(space, layout);
   return result;
 }

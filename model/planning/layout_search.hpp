@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "model/planning/plan_objective.hpp"
-#include "model/planning/plan_prices.hpp"
 #include "model/planning/plan_space.hpp"
 
 namespace foretrain {
@@ -45,8 +44,7 @@ struct LayoutResult {
 };
 
 /// No plan of the layout is better than this, as its kernels alone say.
-double layout_bound(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
-                    PlanPrices& prices);
+double layout_bound(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective);
 std::int64_t plans_in(const PlanSpace& space, const PlanPoint& layout);
 
 struct LayoutOutline {
@@ -57,12 +55,12 @@ struct LayoutOutline {
 /// enough to see that no plan is among the best `kept` of those `known`. And some plans that are promising: as many as
 /// there are `estimates`, or all.
 LayoutOutline refine_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
-                            PlanPrices& prices, std::vector<double> known, std::size_t kept, std::size_t estimates);
+                            std::vector<double> known, std::size_t kept, std::size_t estimates);
 
 /// Settles all plans of a layout. `known`: values of plans found elsewhere; only plans among the best `kept` of these
 /// and of the layout's own are looked for.
 LayoutResult settle_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
-                           PlanPrices& prices, std::vector<double> known, std::size_t kept);
+                           std::vector<double> known, std::size_t kept);
 
 /// The same without any bound: every plan that fits is estimated. For tests.
 LayoutResult enumerate_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,

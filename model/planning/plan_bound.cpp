@@ -8,11 +8,81 @@
 #include "model/base/number.hpp"
 #include "model/base/session.hpp"
 #include "model/parallelism/pipeline_order.hpp"
-#include "model/planning/lane_bound.hpp"
 
 namespace foretrain {
 
 namespace {
+
+/// What the blocks of a step take one of its lanes at least.
+class LaneBound {
+ public:
+  LaneBound(const Step& step, std::size_t lane);
+
+  /// The passes of its chunks, each by itself.
+  [[nodiscard]] const std::vector<PerPass<Seconds>>& passes() const { return passes_; }
+  /// Its transfers, one after the other.
+  [[nodiscard]] Seconds sent(const GradientBucket& bucket) const;
+  [[nodiscard]] Seconds gathered(const WeightGather& gather) const;
+  /// Of a chunk's sharded layers: weights there, weights back and gradients, in a micro-batch's passes.
+  [[nodiscard]] Seconds weights(const Step::Chunk& chunk) const;
+  [[nodiscard]] Seconds transfer(int index) const { return index < 0 ? Seconds(0.0) : transfers_[at_index(index)]; }
+
+ private:
+  /// Whole, or cut into pieces whose collectives are carried out beside or between them.
+  [[nodiscard]] Seconds least(const Stretch& stretch) const;
+
+  std::vector<Seconds> transfers_;  ///< what each takes this lane
+  std::vector<PerPass<Seconds>> passes_;
+};
+
+LaneBound::LaneBound(const Step& step, std::size_t lane) : transfers_(step.transfers.size()) {
+  for (std::size_t i = 0; i < transfers_.size(); ++i) {
+    for (const Step::Transfer::Part& part : step.transfers[i].parts) {
+      if (std::ranges::binary_search(part.lanes, static_cast<int>(lane))) {
+        transfers_[i] = std::max(transfers_[i], part.uncontended);
+      }
+    }
+  }
+  for (const Step::Chunk& chunk : step.lanes[lane].chunks) {
+    PerPass<Seconds>& times = passes_.emplace_back();
+    for (const PassKind kind : pass_kinds) {
+      if (chunk.units.empty()) times[kind] = least(chunk.passes[kind]);
+      const bool backward = PipelinePass{kind}.backward();
+      for (const ShardedUnit& unit : chunk.units) times[kind] += least(backward ? unit.backward : unit.forward);
+    }
+  }
+}
+
+Seconds LaneBound::sent(const GradientBucket& bucket) const {
+  Seconds time;
+  for (const GradientBucket::Stage& stage : bucket.stages) time += transfer(stage.transfer);
+  return time;
+}
+
+Seconds LaneBound::gathered(const WeightGather& gather) const {
+  Seconds time;
+  for (const int index : gather.transfers) time += transfer(index);
+  return time;
+}
+
+Seconds LaneBound::weights(const Step::Chunk& chunk) const {
+  Seconds time;
+  for (const ShardedUnit& unit : chunk.units) {
+    time += transfer(unit.gather) + transfer(unit.gather_backward) + transfer(unit.scatter);
+  }
+  return time;
+}
+
+Seconds LaneBound::least(const Stretch& stretch) const {
+  if (stretch.pieces.empty()) return stretch.time.total();
+  Seconds time;
+  for (const Piece& piece : stretch.pieces) {
+    Seconds moving;
+    for (const int index : piece.transfers) moving += transfer(index);
+    time += piece.beside ? std::max(piece.work, moving) : piece.work + moving;
+  }
+  return std::min(time, stretch.time.total());
+}
 
 /// By position in the model: the least time in which a micro-batch arrives there, and in which its gradients leave.
 struct Paths {
@@ -37,76 +107,64 @@ Paths paths_of(const ChunkPlacement& placement, int stages, const PassTimes& tim
   return paths;
 }
 
-/// The least of all lanes of a stage, by position in the model.
-PassTimes pass_times(const Step& step, const std::vector<LaneBound>& lanes) {
-  const ChunkPlacement placement = step.placement();
-  PassTimes times;
-  PerPass<Seconds> unknown;
-  unknown.values.fill(Seconds::infinity());
-  times.hop = Seconds::infinity();
-  for (std::size_t i = 0; i < lanes.size(); ++i) {
-    for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
-      const std::size_t at = at_index(placement.position(step.lanes[i].stage, chunk));
-      if (at >= times.passes.size()) times.passes.resize(at + 1, unknown);
-      PerPass<Seconds> own = lanes[i].passes()[at_index(chunk)];
-      if (splits_backward(step.schedule)) {
-        own[PassKind::backward] = std::min(own[PassKind::backward], own[PassKind::inputs]);
-      }
-      // A pass may begin or end in a pair: a part of it.
-      if (step.schedule == PipelineSchedule::dualpipe) own = {};
-      for (const PassKind kind : pass_kinds) times.passes[at][kind] = std::min(times.passes[at][kind], own[kind]);
-    }
-  }
+std::vector<LaneBound> lanes_of(const Step& step) {
+  std::vector<LaneBound> lanes;
+  lanes.reserve(step.lanes.size());
+  for (std::size_t lane = 0; lane < step.lanes.size(); ++lane) lanes.emplace_back(step, lane);
+  return lanes;
+}
+
+/// The least message between stages.
+Seconds hop_of(const Step& step) {
+  Seconds least = Seconds::infinity();
   for (const std::vector<int>* hops : {&step.activations, &step.activation_gradients}) {
     for (const int hop : *hops) {
       if (hop < 0) continue;
       for (const Step::Transfer::Part& part : step.transfers[at_index(hop)].parts) {
-        times.hop = std::min(times.hop, part.uncontended);
+        least = std::min(least, part.uncontended);
       }
     }
   }
-  if (times.hop == Seconds::infinity()) times.hop = Seconds(0.0);
+  return least == Seconds::infinity() ? Seconds(0.0) : least;
+}
+
+/// The least of all lanes of a stage, by position in the model.
+PassTimes pass_times_of(const Step& step, const std::vector<LaneBound>& lanes) {
+  const ChunkPlacement placement = step.placement();
+  PassTimes times;
+  PerPass<Seconds> unknown;
+  unknown.values.fill(Seconds::infinity());
+  times.updates.assign(at_index(step.stage_count()), Seconds::infinity());
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    const Step::Lane& lane = step.lanes[i];
+    for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
+      const std::size_t at = at_index(placement.position(lane.stage, chunk));
+      if (at >= times.passes.size()) {
+        times.passes.resize(at + 1, unknown);
+        times.weights.resize(at + 1, Seconds::infinity());
+      }
+      const PerPass<Seconds>& own = lanes[i].passes()[at_index(chunk)];
+      for (const PassKind kind : pass_kinds) times.passes[at][kind] = std::min(times.passes[at][kind], own[kind]);
+      times.weights[at] = std::min(times.weights[at], lanes[i].weights(lane.chunks[at_index(chunk)]));
+    }
+    Seconds& update = times.updates[at_index(lane.stage)];
+    update = std::min(update, lane.optimizer.total());
+  }
+  times.hop = hop_of(step);
   return times;
 }
 
-/// From the first pass of one lane to the moment at which its gradients are synchronised and its last pass's have left.
-Seconds lane_bound(const Step& step, const Step::Lane& lane, const LaneBound& times, const Paths& paths,
-                   const std::vector<PipelinePass>& order) {
-  const ChunkPlacement placement = step.placement();
-  const std::vector<PipelinePass> last = last_gradients(order, placement.chunks());
-  Seconds head = Seconds::infinity(), tail = Seconds::infinity();
-  for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
-    const std::size_t at = at_index(placement.position(lane.stage, chunk));
-    head = std::min(head, paths.to[at]);
-    tail = std::min(tail, paths.from[at]);
-  }
-  Seconds now = head, sent, synchronised;
-  bool in_pair = false;
-  for (const PipelinePass& pass : order) {
-    if (std::exchange(in_pair, pass.kind == PassKind::paired)) continue;  // its time is in the pass before
-    const Step::Chunk& chunk = lane.chunks[at_index(pass.chunk)];
-    const bool is_last = pass.makes_weight_gradients() && pass.micro_batch == last[at_index(pass.chunk)].micro_batch &&
-                         chunk.units.empty();
-    if (!is_last || !step.overlap) {
-      now += times.passes()[at_index(pass.chunk)][pass.kind];
-      continue;
-    }
-    for (const GradientBucket& bucket : chunk.buckets) {
-      now += times.of_bucket(bucket);
-      sent = std::max(sent, now) + times.sent(bucket);
-    }
-    synchronised = std::max(synchronised, sent);
-  }
-  if (!step.overlap) {
-    synchronised = now;
-    for (const Step::Chunk& chunk : lane.chunks) {
-      for (const GradientBucket& bucket : chunk.buckets) synchronised += times.sent(bucket);
-    }
-  }
-  return std::max(synchronised, now + (splits_backward(step.schedule) ? Seconds(0.0) : tail));
-}
-
 }  // namespace
+
+PassTimes pass_times(const Step& step) {
+  PassTimes times = pass_times_of(step, lanes_of(step));
+  for (std::size_t at = 0; step.schedule == PipelineSchedule::dualpipe && at < times.passes.size(); ++at) {
+    const PerPass<Seconds>& other = times.passes[times.passes.size() - 1 - at];  // of the same stage
+    Seconds& pair = times.passes[at][PassKind::paired];
+    pair = std::min(pair, times.passes[at][PassKind::forward] + other[PassKind::backward]);
+  }
+  return times;
+}
 
 StepEnds ends_of(const Step& step) {
   StepEnds ends;
@@ -119,20 +177,13 @@ StepEnds ends_of(const Step& step) {
     for (const Step::Chunk& chunk : own.chunks) {
       Seconds& gradients = here.gradients.emplace_back();
       for (const GradientBucket& bucket : chunk.buckets) gradients += times.sent(bucket);
-      for (const ShardedUnit& unit : chunk.units) {
-        here.weights +=
-            times.transfer(unit.gather) + times.transfer(unit.gather_backward) + times.transfer(unit.scatter);
-      }
-    }
-    here.optimizer = own.optimizer.compute + own.optimizer.host;
-    here.updated = here.optimizer;
-    for (const Step::Chunk& chunk : own.chunks) {
+      here.weights += times.weights(chunk);
       Seconds all;
       for (const WeightGather& gather : chunk.gathers) all += times.gathered(gather);
       const Seconds first = chunk.gathers.empty() ? all : times.gathered(chunk.gathers.front());
       here.first_gather = std::min(here.first_gather, first);
       here.first_gathers = std::min(here.first_gathers, all);
-      if (!step.gather_overlap) here.updated += all;
+      if (!step.gather_overlap) here.gathered += all;
     }
     StepEnds::Stage& stage = ends.stages[at_index(own.stage)];
     stage.gradients.resize(here.gradients.size());
@@ -140,8 +191,7 @@ StepEnds ends_of(const Step& step) {
       stage.gradients[chunk] = std::max(stage.gradients[chunk], here.gradients[chunk]);
     }
     stage.weights = std::max(stage.weights, here.weights);
-    stage.optimizer = std::max(stage.optimizer, here.optimizer);
-    stage.updated = std::max(stage.updated, here.updated);
+    stage.gathered = std::max(stage.gathered, here.gathered);
     stage.first_gather = std::min(stage.first_gather, step.gather_overlap ? here.first_gather : Seconds(0.0));
     stage.first_gathers = std::min(stage.first_gathers, step.gather_overlap ? here.first_gathers : Seconds(0.0));
   }
@@ -160,49 +210,67 @@ Seconds sum_of(const std::vector<Seconds>& times) {
 /// A chunk of a stage, and everything that decides the order of that stage's passes.
 struct PairsKey {
   using Value = const int;
-  PipelineSchedule schedule;
-  int stages = 1, interleave = 1, micro_batches = 1, stage = 0, chunk = 0;
+  PipelineShape shape;
+  int stage = 0, chunk = 0;
 
   bool operator==(const PairsKey&) const = default;
-  [[nodiscard]] std::uint64_t hash() const {
-    return hash_of(schedule, stages, interleave, micro_batches, stage, chunk);
-  }
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(shape.hash(), stage, chunk); }
 };
 
 /// How many forward passes of one of a stage's chunks run in pairs.
-double pairs_of(const Plan& plan, int stage, int chunk, int micro_batches) {
-  const PairsKey key{plan.schedule, plan.pipeline, plan.interleave, micro_batches, stage, chunk};
+double pairs_of(const PipelineShape& shape, int stage, int chunk) {
+  const PairsKey key{shape, stage, chunk};
   return *session().known(key, [&] {
     return static_cast<int>(std::ranges::count_if(
-        pipeline_order(plan.schedule, plan.pipeline, stage, plan.interleave, micro_batches),
+        pipeline_order(shape.schedule, shape.stages, stage, shape.interleave, shape.micro_batches),
         [&](const PipelinePass& pass) { return pass.kind == PassKind::paired && pass.chunk == chunk; }));
   });
 }
 
 }  // namespace
 
-std::optional<PipelineWalk> walk_of(const Plan& plan, int micro_batches, const PassTimes& times) {
-  const auto orders = walked_orders({plan.schedule, plan.pipeline, plan.interleave, micro_batches});
+std::optional<PipelineWalk> walk_of(const PipelineShape& shape, const PassTimes& times) {
+  const auto orders = walked_orders(shape);
   if (orders == nullptr) return std::nullopt;
-  const ChunkPlacement placement(plan);
-  std::vector<std::vector<PerPass<Seconds>>> passes(at_index(plan.pipeline));
-  for (int stage = 0; stage < plan.pipeline; ++stage) {
+  const ChunkPlacement placement(shape.schedule, shape.stages, shape.interleave);
+  std::vector<std::vector<PerPass<Seconds>>> passes(at_index(shape.stages));
+  for (int stage = 0; stage < shape.stages; ++stage) {
     for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
       passes[at_index(stage)].push_back(times.passes[at_index(placement.position(stage, chunk))]);
     }
   }
-  return walk_pipeline(placement, *orders, micro_batches, passes, times.hop);
+  return walk_pipeline(placement, *orders, shape.micro_batches, passes, times.hop);
 }
 
-Seconds pipeline_bound(const Plan& plan, int micro_batches, const PipelineParts& known) {
-  const auto& [times, walk, ends, to_host] = known;
-  const ChunkPlacement placement(plan);
-  const Paths paths = paths_of(placement, plan.pipeline, times);
-  const bool parted = splits_backward(plan.schedule), in_pairs = plan.schedule == PipelineSchedule::dualpipe;
-  const double each = micro_batches * (in_pairs ? 0.5 : 1.0);
+namespace {
+
+/// When a stage's gradients are, which chunk by chunk take so long; `worked`: the end of its passes, without a walk.
+Seconds synchronised(const std::vector<Seconds>& gradients, bool overlap, Seconds worked,
+                     const PipelineWalk::Stage* walked) {
+  if (!overlap) return std::max(worked, walked != nullptr ? walked->end : Seconds(0.0)) + sum_of(gradients);
+  Seconds last;
+  for (std::size_t chunk = 0; walked != nullptr && chunk < gradients.size(); ++chunk) {
+    // A pass may send the gradients that it makes from its beginning, one after the other.
+    Seconds sent = walked->last_gradients[chunk];
+    for (std::size_t other = 0; other < gradients.size(); ++other) {
+      if (walked->last_gradients[other] >= walked->last_gradients[chunk]) sent += gradients[other];
+    }
+    last = std::max(last, sent);
+  }
+  return last;
+}
+
+}  // namespace
+
+Seconds pipeline_bound(const PipelineShape& shape, const PipelineParts& known) {
+  const auto& [times, walk, ends] = known;
+  const ChunkPlacement placement(shape.schedule, shape.stages, shape.interleave);
+  const Paths paths = paths_of(placement, shape.stages, times);
+  const bool parted = splits_backward(shape.schedule), in_pairs = shape.schedule == PipelineSchedule::dualpipe;
+  const double each = shape.micro_batches * (in_pairs ? 0.5 : 1.0);
   Seconds longest, updated, with_update, late_begin = Seconds::infinity();
-  for (int stage = 0; stage < plan.pipeline; ++stage) {
-    Seconds work, weights, late, head = Seconds::infinity(), tail = Seconds::infinity();
+  for (int stage = 0; stage < shape.stages; ++stage) {
+    Seconds work, weights, head = Seconds::infinity(), tail = Seconds::infinity();
     for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
       const std::size_t at = at_index(placement.position(stage, chunk));
       const PerPass<Seconds>& passes = times.passes[at];
@@ -210,144 +278,41 @@ Seconds pipeline_bound(const Plan& plan, int micro_batches, const PipelineParts&
       work += (forward + backward) * each;
       if (in_pairs) {  // hides
         const Seconds other = times.passes[times.passes.size() - 1 - at][PassKind::backward];
-        work -= (forward + other - passes[PassKind::paired]) * pairs_of(plan, stage, chunk, micro_batches);
+        work -= (forward + other - passes[PassKind::paired]) * pairs_of(shape, stage, chunk);
       }
       if (!times.weights.empty()) weights += times.weights[at] * each;
-      if (!to_host.empty()) late += to_host[at] - backward;
       head = std::min(head, paths.to[at]);
       tail = std::min(tail, paths.from[at]);
     }
     Seconds passes = head + std::max(work + (parted ? Seconds(0.0) : tail), weights);
+    Seconds update = times.updates.empty() ? Seconds(0.0) : times.updates[at_index(stage)];
     const PipelineWalk::Stage* walked = walk != nullptr ? &walk->stages[at_index(stage)] : nullptr;
     if (walked != nullptr) passes = std::max(passes, walked->end);
     if (ends != nullptr) {
       const StepEnds::Stage& own = ends->stages[at_index(stage)];
-      passes = std::max(passes, head + own.weights * static_cast<double>(micro_batches));
-      if (!ends->overlap) {
-        passes = std::max(
-            passes, std::max(head + work, walked != nullptr ? walked->end : Seconds(0.0)) + sum_of(own.gradients));
-      } else if (walked != nullptr) {
-        // A pass may send the gradients that it makes from its beginning, one after the other.
-        for (std::size_t chunk = 0; chunk < own.gradients.size(); ++chunk) {
-          const Seconds begin = walked->last_gradients[chunk];
-          Seconds sent = begin;
-          for (std::size_t other = 0; other < own.gradients.size(); ++other) {
-            if (walked->last_gradients[other] >= begin) sent += own.gradients[other];
-          }
-          passes = std::max(passes, sent);
-        }
-      }
+      passes = std::max(passes, head + own.weights * static_cast<double>(shape.micro_batches));
+      passes = std::max(passes, synchronised(own.gradients, ends->overlap, head + work, walked));
       for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
         const Seconds forward = times.passes[at_index(placement.position(stage, chunk))][PassKind::forward];
         late_begin = std::min(late_begin, std::max(own.first_gather, own.first_gathers - forward));
       }
-      updated = std::max(updated, own.updated);
-      with_update = std::max(with_update, passes + own.updated);
+      update += own.gathered;
     }
     longest = std::max(longest, passes);
-    // Gradients that outlast their backward pass: the longer it is, the less, but by no more than it is longer; pairs
-    // may hide what makes it longer.
-    if (!in_pairs || times.exact) {
-      with_update = std::max(with_update, head + work + late * static_cast<double>(micro_batches));
-    }
+    updated = std::max(updated, update);
+    with_update = std::max(with_update, passes + update);
   }
   const Seconds passed = std::max(longest + updated, with_update);
   // No stage's first pass ends earlier than that after the moment at which it could.
   return ends != nullptr ? passed + late_begin + ends->after : passed;
 }
 
-namespace {
-
-/// What the passes of each stage's chunks take the quickest of its lanes.
-std::vector<std::vector<PerPass<Seconds>>> quickest_passes(const Step& step, const std::vector<LaneBound>& lanes) {
-  std::vector<std::vector<PerPass<Seconds>>> passes(at_index(step.stage_count()));
-  for (std::size_t i = 0; i < lanes.size(); ++i) {
-    const std::vector<PerPass<Seconds>>& own = lanes[i].passes();
-    std::vector<PerPass<Seconds>>& of_stage = passes[at_index(step.lanes[i].stage)];
-    if (of_stage.empty()) of_stage = own;
-    for (std::size_t chunk = 0; chunk < own.size(); ++chunk) {
-      for (const PassKind kind : pass_kinds) of_stage[chunk][kind] = std::min(of_stage[chunk][kind], own[chunk][kind]);
-    }
-  }
-  return passes;
-}
-
-/// The end of a lane's passes and of the gradients that they make, which are sent one after the other.
-Seconds synchronised_by(const Step& step, const Step::Lane& lane, const LaneBound& times,
-                        const PipelineWalk::Stage& walked) {
-  if (!step.overlap) {
-    Seconds end = walked.end;
-    for (const Step::Chunk& chunk : lane.chunks) {
-      for (const GradientBucket& bucket : chunk.buckets) end += times.sent(bucket);
-    }
-    return end;
-  }
-  std::vector<std::pair<Seconds, std::size_t>> chunks;
-  for (std::size_t chunk = 0; chunk < lane.chunks.size(); ++chunk) {
-    chunks.emplace_back(walked.last_gradients[chunk], chunk);
-  }
-  std::ranges::sort(chunks);
-  Seconds sent;
-  for (const auto& [begin, chunk] : chunks) {
-    Seconds now = begin;
-    for (const GradientBucket& bucket : lane.chunks[chunk].buckets) {
-      now += times.of_bucket(bucket);
-      sent = std::max(sent, now) + times.sent(bucket);
-    }
-  }
-  return std::max(sent, walked.end);
-}
-
-/// By how much the first forward pass of a lane ends later than it takes, whichever of the chunks it is of: each part
-/// of it waits for its weights, and these for those before.
-Seconds late_begin(const Step::Lane& lane, const LaneBound& times) {
-  Seconds least = Seconds::infinity();
-  for (std::size_t chunk = 0; chunk < lane.chunks.size(); ++chunk) {
-    Seconds gathered, done;
-    for (const WeightGather& gather : lane.chunks[chunk].gathers) {
-      gathered += times.gathered(gather);
-      done = std::max(done, gathered) + times.beside_gathers(gather);
-    }
-    least = std::min(least, std::max(done - times.passes()[chunk][PassKind::forward], Seconds(0.0)));
-  }
-  return least;
-}
-
-}  // namespace
-
 Seconds step_bound(const Step& step) {
-  std::vector<LaneBound> lanes;
-  for (std::size_t lane = 0; lane < step.lanes.size(); ++lane) lanes.emplace_back(step, lane);
-  const PassTimes least = pass_times(step, lanes);
-  const ChunkPlacement placement = step.placement();
-  std::optional<PipelineWalk> walk;
-  if (const auto orders = walked_orders({step.schedule, step.stage_count(), step.interleave, step.micro_batches})) {
-    walk = walk_pipeline(placement, *orders, step.micro_batches, quickest_passes(step, lanes), least.hop);
-  }
-  const Paths paths = paths_of(placement, step.stage_count(), least);
-  Seconds synchronised, after, late = Seconds::infinity();
-  std::vector<PipelinePass> order;
-  int stage = -1;
-  for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
-    const Step::Lane& own = step.lanes[lane];
-    if (walk) {
-      synchronised = std::max(synchronised, synchronised_by(step, own, lanes[lane], walk->stages[at_index(own.stage)]));
-    }
-    if (!walk || lanes.size() > at_index(step.stage_count())) {
-      if (std::exchange(stage, own.stage) != own.stage) order = step.order_of(own.stage);
-      synchronised = std::max(synchronised, lane_bound(step, own, lanes[lane], paths, order));
-    }
-    late = std::min(late, step.gather_overlap ? late_begin(own, lanes[lane]) : Seconds(0.0));
-    Seconds updated = own.optimizer.total();
-    for (const Step::Chunk& chunk : own.chunks) {
-      for (const WeightGather& gather : chunk.gathers) {
-        updated += step.gather_overlap ? Seconds(0.0) : lanes[lane].gathered(gather);
-      }
-    }
-    after = std::max(after, updated);
-  }
-  return late + synchronised + step.slowest_replica + step.gradient_norm + after + step.once_per_step +
-         step.loader_serial;
+  const PassTimes times = pass_times(step);
+  const PipelineShape shape{step.schedule, step.stage_count(), step.interleave, step.micro_batches};
+  const std::optional<PipelineWalk> walk = walk_of(shape, times);
+  const StepEnds ends = ends_of(step);
+  return pipeline_bound(shape, {times, walk ? &*walk : nullptr, &ends}) + step.slowest_replica;
 }
 
 }  // namespace foretrain

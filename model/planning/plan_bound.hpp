@@ -12,13 +12,15 @@
 
 namespace foretrain {
 
-/// One pass of each of the model's chunks, in model order, and the message from one stage to the next.
+/// One pass of each of the model's chunks, in model order, the message from one stage to the next, and what follows.
 struct PassTimes {
   std::vector<PerPass<Seconds>> passes;  ///< of the kinds that the schedule has; a pair takes no longer than its parts
   std::vector<Seconds> weights = {};     ///< under ZeRO-3: collectives of weights and their gradients in both passes
-  bool exact = false;                    ///< else collectives may be missing
+  std::vector<Seconds> updates = {};     ///< by stage; empty: unknown
   Seconds hop;
 };
+/// The least of all lanes of a stage.
+PassTimes pass_times(const Step& step);
 
 /// What of a step does not depend on what its passes take, but on the parameters alone: it is the same for all plans
 /// that differ in micro-batches and recomputation.
@@ -26,8 +28,7 @@ struct StepEnds {
   struct Stage {
     std::vector<Seconds> gradients;  ///< by chunk: collectives of gradients after the last micro-batch
     Seconds weights;                 ///< collectives in the passes of each micro-batch, under ZeRO-3
-    Seconds optimizer;
-    Seconds updated;  ///< the same, and weights gathered behind it
+    Seconds gathered;                ///< behind the update
     /// Where they are gathered beside the next step's first pass: before it can begin, and before it can end.
     Seconds first_gather = Seconds::infinity(), first_gathers = Seconds::infinity();
   };
@@ -38,17 +39,16 @@ struct StepEnds {
 StepEnds ends_of(const Step& step);
 
 /// When each stage can be done with its passes; nothing where there are too many.
-std::optional<PipelineWalk> walk_of(const Plan& plan, int micro_batches, const PassTimes& times);
+std::optional<PipelineWalk> walk_of(const PipelineShape& shape, const PassTimes& times);
 
 /// What is known of a pipeline: the first alone, or more. `times` may be below what the passes take.
 struct PipelineParts {
   const PassTimes& times;
   const PipelineWalk* walk = nullptr;
   const StepEnds* ends = nullptr;
-  std::vector<Seconds> to_host = {};  ///< by position: a micro-batch's gradients; empty where no host updates
 };
 /// The passes of all micro-batches through a pipeline, and what follows where it is known.
-Seconds pipeline_bound(const Plan& plan, int micro_batches, const PipelineParts& parts);
+Seconds pipeline_bound(const PipelineShape& shape, const PipelineParts& parts);
 
 /// A whole step whose blocks are known: passes in their order, gradients, norm, optimizer, gathered weights.
 Seconds step_bound(const Step& step);

@@ -54,12 +54,7 @@ class Rounds {
  public:
   Rounds(const std::vector<PlanSpace>& spaces, const std::vector<PlanObjective>& objectives, std::size_t kept,
          const RunTasks& run_tasks, PlanSearch& search)
-      : spaces_(spaces),
-        objectives_(objectives),
-        kept_(kept),
-        run_tasks_(run_tasks),
-        search_(search),
-        prices_(spaces.size()) {
+      : spaces_(spaces), objectives_(objectives), kept_(kept), run_tasks_(run_tasks), search_(search) {
     for (std::size_t space = 0; space < spaces.size(); ++space) {
       for (const PlanPoint& layout : spaces[space].layouts()) open_.push_back({static_cast<int>(space), &layout});
     }
@@ -88,7 +83,6 @@ class Rounds {
   }
 
  private:
-  [[nodiscard]] PlanPrices& prices_of(const LayoutTask& task) { return prices_[static_cast<std::size_t>(task.space)]; }
   [[nodiscard]] bool hopeless(const LayoutTask& task) const {
     return known_.size() == kept_ && task.bound * (1.0 - 1e-9) > known_.back();
   }
@@ -124,7 +118,7 @@ class Rounds {
     ask(
         all,
         [&](const LayoutTask& task, const PlanSpace& space, const PlanObjective& objective, Bytestream& bytes) {
-          bytes.put(std::vector{layout_bound(space, *task.layout, objective, prices_of(task))});
+          bytes.put(std::vector{layout_bound(space, *task.layout, objective)});
           bytes.put(std::vector{plans_in(space, *task.layout)});
         },
         [&](LayoutTask& task, Bytestream& bytes) {
@@ -145,8 +139,7 @@ class Rounds {
     ask(
         tasks,
         [&](const LayoutTask& task, const PlanSpace& space, const PlanObjective& objective, Bytestream& bytes) {
-          LayoutOutline outline =
-              refine_layout(space, *task.layout, objective, prices_of(task), known_, kept_, estimates);
+          LayoutOutline outline = refine_layout(space, *task.layout, objective, known_, kept_, estimates);
           bytes.put(std::vector{outline.bound});
           bytes.put(outline.best);
           bytes.put(outline.misses);
@@ -169,8 +162,7 @@ class Rounds {
     ask(
         tasks,
         [&](const LayoutTask& task, const PlanSpace& space, const PlanObjective& objective, Bytestream& bytes) {
-          const LayoutResult result =
-              settle_layout(space, *task.layout, objective, prices_of(task), known_beside(task), kept_);
+          const LayoutResult result = settle_layout(space, *task.layout, objective, known_beside(task), kept_);
           bytes.put(std::vector{result.counts});
           bytes.put(result.best);
           bytes.put(result.misses);
@@ -209,7 +201,6 @@ class Rounds {
   std::size_t kept_;
   const RunTasks& run_tasks_;
   PlanSearch& search_;
-  std::vector<PlanPrices> prices_;  ///< of each space
   std::vector<LayoutTask> open_;
   std::vector<double> known_;
   std::size_t settled_ = first_settled;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "model/base/number.hpp"
@@ -157,18 +158,20 @@ Model Assembly::build() const {
   Model model;
   model.name = name_;
   model.parameters = transformer_parameters(language_);
+  std::optional<std::size_t> projector;
   if (whole_ != nullptr) {
     model.parameters += mean.vision.parameters + projector_parameters(*whole_);
     append(model, mean.vision, largest.vision);
+    projector = model.layers.size();
     model.layers.push_back({with_memory_of(largest.projector, mean.projector), 1});
   }
   append(model, mean.language, largest.language);
   const double ranks = number(options_.tensor) * options_.context;
   Flops forward;
   Flops backward;
-  for (const LayerGroup& group : model.layers) {
-    // The projector is whole on every tensor-parallel rank.
-    const double parts = group.layer.name == "projector" ? 1.0 : ranks;
+  for (std::size_t g = 0; g < model.layers.size(); ++g) {
+    const LayerGroup& group = model.layers[g];
+    const double parts = g == projector ? 1.0 : ranks;  // it is whole on every tensor-parallel rank
     forward += products(group.layer.forward) * (parts * group.repeat);
     backward += products(group.layer.backward) * (parts * group.repeat);
   }

@@ -9,11 +9,11 @@ using namespace foretrain::test_nodes;
 namespace {
 
 /// 25 GB from one GPU to another, which is said to take a second.
-Step::Transfer transfer(int from, int to, const char* name = "gradient all-reduce") {
+Step::Transfer transfer(int from, int to, GroupKind kind = GroupKind::gradients) {
   Step::Transfer::Part part;
   part.lowered.phases.push_back({.latency = Seconds(0.0), .flows = {{from, to, Bytes(25e9)}}, .repeat = 1});
   part.uncontended = Seconds(1.0);
-  return {name, {part}};
+  return {.name = "", .parts = {part}, .kind = kind};
 }
 
 bool even(std::vector<Step::Transfer> transfers, const Cluster& cluster = cluster_of(dgx1_node(), 2)) {
@@ -28,7 +28,7 @@ TEST_CASE("A transfer is even where each of its groups takes as long as it is sa
   // NVLink joins GPUs 0 and 1 with 25 GB/s, 1 and 2 with 50: there half a second is enough.
   CHECK(even({transfer(0, 1)}));
   CHECK_FALSE(even({transfer(1, 2)}));
-  CHECK(even({transfer(1, 2, "pipeline send/receive")}));  // of gradients and weights only
+  CHECK(even({transfer(1, 2, GroupKind::neighbours)}));  // of gradients and weights only
   // Two groups, of which one is faster than the transfer.
   Step::Transfer both = transfer(0, 1);
   both.parts[0].lowered.phases[0].flows.push_back({5, 6, Bytes(25e9)});

@@ -9,10 +9,6 @@ namespace {
 
 /// A pipeline of two stages with two chunks each, whose passes take 1 s forward and 2 s backward, and 2.5 s in pairs.
 Seconds bound(PipelineSchedule schedule) {
-  Plan plan;
-  plan.schedule = schedule;
-  plan.pipeline = 2;
-  plan.interleave = schedule == PipelineSchedule::interleaved ? 2 : 1;
   PassTimes times;
   const std::size_t positions = schedule == PipelineSchedule::interleaved ? 4 : 2;
   PerPass<Seconds> chunk;
@@ -20,7 +16,7 @@ Seconds bound(PipelineSchedule schedule) {
   chunk[PassKind::backward] = Seconds(2.0);
   chunk[PassKind::paired] = Seconds(2.5);
   times.passes.assign(positions, chunk);
-  return pipeline_bound(plan, 8, {times});
+  return pipeline_bound({schedule, 2, schedule == PipelineSchedule::interleaved ? 2 : 1, 8}, {times});
 }
 
 }  // namespace

@@ -239,9 +239,8 @@ TEST_CASE("A schedule or a number of chunks that is fixed leaves the other free;
 
 TEST_CASE("A point's time is that of the scenario that its keys make") {
   const PlanSpace space(training("dgx-a100-80gb", 2, small_gpt, 16), "searched", PlanDimensions::all());
-  PlanPrices prices;
   for (const PlanPoint& layout : space.layouts()) {
-    for (const PlanCandidate& found : settle_layout(space, layout, PlanObjective{}, prices, {}, 2).best) {
+    for (const PlanCandidate& found : settle_layout(space, layout, PlanObjective{}, {}, 2).best) {
       INFO(describe(found.point));
       CHECK(found.step.value() == Approx(estimate(space.read(found.point)).time().value()).epsilon(1e-12));
     }

@@ -10,41 +10,14 @@
 #include "model/base/number.hpp"
 #include "model/collectives/automatic.hpp"
 #include "model/collectives/contention.hpp"
-#include "model/cost/launches.hpp"
-#include "model/cost/operator_cost.hpp"
-#include "model/memory/stage_memory.hpp"
 #include "model/scenario/hardware/machine_calibration.hpp"
 #include "model/training/pricing/chunk_builder.hpp"
-#include "model/training/pricing/offload.hpp"
 #include "model/training/pricing/train_loader.hpp"
 #include "model/training/transfers/transfer_table.hpp"
 
 namespace foretrain {
 
 namespace {
-
-/// Bytes that one parameter's update reads and writes, and the passes over gradients before it (unscaling or norm, then
-/// clipping). States and master weights are fp32; a 2-byte copy of the weights is written at the end. Gradients that
-/// were copied into buckets are first copied out of them and divided.
-Operator optimizer_operator(const TrainWorkload& train, const Plan& plan, double parameters, int layers, int tensors) {
-  const bool fused = train.code.fused_optimizer;
-  const double gradient = fused ? bytes_per_element(plan.sync.gradient_precision).value() : 4.0;
-  const double weight = bytes_per_element(storage_precision(train.precision)).value();
-  const double states = optimizer_state(train.optimizer).value();
-  const bool adaptive = states == 8.0;
-  const double unscaled = !fused && train.precision == Precision::fp16 ? gradient : 0.0;
-  const double averaged = plan.sync.copied && plan.data > 1 && plan.zero < 3 ? 2.0 * gradient : 0.0;
-  const double clipping = adaptive ? 2.0 * gradient : 0.0;
-  const double copy = weight < 4.0 && !train.code.cast_weights ? weight : 0.0;
-  const double read = gradient + 4.0 + states + clipping + unscaled + averaged;
-  const double written = 4.0 + states + copy + (adaptive ? gradient : 0.0) + unscaled + averaged;
-  const int kernels =
-      fused ? layers : tensors * (1 + (adaptive ? 2 : 0) + (unscaled > 0.0 ? 1 : 0) + (averaged > 0.0 ? 2 : 0));
-  return {"optimizer",
-          Streaming{StreamingKind::optimizer, Bytes(read * parameters), Bytes(written * parameters),
-                    Flops(10.0 * parameters), false},
-          Precision::fp32, kernels};
-}
 
 /// Replicas with more or longer samples finish later, and the others wait for them: once a step, or under ZeRO-3 at
 /// every layer, so that each micro-batch takes as long as its slowest.
@@ -167,32 +140,9 @@ class LaneBuilder {
     const double copies = replicas_of(plan_);
     lane.saved_parameters =
         (layers.parameters - layers.in_experts) / copies + layers.in_experts / (copies / plan_.expert);
-    set_optimizer(kind, place, lane, layers);
+    kind.chunks.set_optimizer(place.speed, layers, lane);
     lane.exchanges_alone = exchanges_alone(step_, lane, plan_);
     lane.optimizer.communication += lane.exchanges_alone;
-  }
-
-  void set_optimizer(const Kind& kind, const GradientSync::Place& place, Step::Lane& lane,
-                     const StageLayers& layers) const {
-    double parameters =
-        plan_.zero >= 1 ? parameters_of_shard(plan_, layers.parameters, layers.in_experts) : layers.parameters;
-    const bool owned = (plan_.zero == 1 || plan_.zero == 2) && plan_.sync.has_owners();
-    if (owned) parameters = std::max(parameters, layers.largest_tensor);  // its owner updates all of it
-    const Operator update = optimizer_operator(train_, plan_, parameters, layers.layers, layers.tensors);
-    if (plan_.offload.optimizer) {
-      Seconds backward;
-      for (const Step::Chunk& chunk : lane.chunks) backward += chunk.time(PassKind::backward).total();
-      lane.optimizer = offloaded_optimizer(parameters, backward, update, scenario_, train_, topology_);
-      return;
-    }
-    const Gpu& gpu = kind.scenario.cluster.node.gpu;
-    const Seconds kernels = operator_cost(update, gpu, kind.scenario.calibration).device / place.speed;
-    const Seconds dispatch = host_dispatch_time(update.kernels, plan_.execution, kind.scenario.calibration.host);
-    lane.optimizer = {kernels, Seconds(0.0), std::max(dispatch - kernels, Seconds(0.0))};
-    if (kind.chunks.pricer().keeps_recipes()) {
-      lane.optimizer_recipe = std::make_shared<const Recipe>(
-          kernels_of({update}, ExecutionMode::eager, 1.0, gpu, kind.scenario.calibration));
-    }
   }
 
   void add_hop(int stage, int chunk) {

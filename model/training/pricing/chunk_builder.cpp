@@ -4,6 +4,8 @@
 
 #include "model/base/number.hpp"
 #include "model/cost/launches.hpp"
+#include "model/cost/operator_cost.hpp"
+#include "model/memory/stage_memory.hpp"
 #include "model/parallelism/weight_gradients.hpp"
 #include "model/training/pricing/offload.hpp"
 
@@ -24,28 +26,45 @@ double largest_tensor(const Layer& layer) {
   return largest;
 }
 
-/// Calls visit(layer, how many of it follow each other).
-template <typename Visit>
-void visit_runs(const std::vector<PricedLayer>& layers, const Visit& visit) {
-  for (auto first = layers.begin(); first != layers.end();) {
-    const auto next = std::find_if(first, layers.end(), [&](const auto& other) { return other.layer != first->layer; });
-    visit(*first, static_cast<int>(next - first));
-    first = next;
-  }
-}
-
 Stretch forward_pass(const std::vector<PricedLayer>& layers, const LayerCost& cost, bool cut) {
   Stretch pass{cost.forward.segment()};
-  for (auto priced = layers.begin(); cut && priced != layers.end(); ++priced) append_forward(pass.pieces, *priced);
+  for (auto priced = layers.begin(); cut && priced != layers.end(); ++priced) {
+    for (int i = 0; i < priced->count; ++i) append_forward(pass.pieces, *priced);
+  }
   fit_pieces(pass);
   return pass;
 }
 
 Stretch backward_pass(const std::vector<PricedLayer>& layers, const LayerCost& cost, bool cut) {
   Stretch pass{cost.whole_backward().segment()};
-  for (auto priced = layers.rbegin(); cut && priced != layers.rend(); ++priced) append_backward(pass.pieces, *priced);
+  for (auto priced = layers.rbegin(); cut && priced != layers.rend(); ++priced) {
+    for (int i = 0; i < priced->count; ++i) append_backward(pass.pieces, *priced);
+  }
   fit_pieces(pass);
   return pass;
+}
+
+/// Bytes that one parameter's update reads and writes, and the passes over gradients before it (unscaling or norm, then
+/// clipping). States and master weights are fp32; a 2-byte copy of the weights is written at the end. Gradients that
+/// were copied into buckets are first copied out of them and divided.
+Operator optimizer_operator(const TrainWorkload& train, const Plan& plan, double parameters, int layers, int tensors) {
+  const bool fused = train.code.fused_optimizer;
+  const double gradient = fused ? bytes_per_element(plan.sync.gradient_precision).value() : 4.0;
+  const double weight = bytes_per_element(storage_precision(train.precision)).value();
+  const double states = optimizer_state(train.optimizer).value();
+  const bool adaptive = states == 8.0;
+  const double unscaled = !fused && train.precision == Precision::fp16 ? gradient : 0.0;
+  const double averaged = plan.sync.copied && plan.data > 1 && plan.zero < 3 ? 2.0 * gradient : 0.0;
+  const double clipping = adaptive ? 2.0 * gradient : 0.0;
+  const double copy = weight < 4.0 && !train.code.cast_weights ? weight : 0.0;
+  const double read = gradient + 4.0 + states + clipping + unscaled + averaged;
+  const double written = 4.0 + states + copy + (adaptive ? gradient : 0.0) + unscaled + averaged;
+  const int kernels =
+      fused ? layers : tensors * (1 + (adaptive ? 2 : 0) + (unscaled > 0.0 ? 1 : 0) + (averaged > 0.0 ? 2 : 0));
+  return {"optimizer",
+          Streaming{StreamingKind::optimizer, Bytes(read * parameters), Bytes(written * parameters),
+                    Flops(10.0 * parameters), false},
+          Precision::fp32, kernels};
 }
 
 }  // namespace
@@ -60,21 +79,33 @@ ChunkBuilder::ChunkBuilder(const Scenario& scenario, const TrainWorkload& train,
       transfers_(transfers),
       pricer_(scenario, train, recipes),
       sync_(scenario, pricer_, transfers),
-      placement_(plan_),
-      runs_(split_layers(model, plan_)) {
-  for (const LayerGroup& group : model.layers) {
-    PerPass<LayerCost>& price = prices_.emplace_back();
-    price[PassKind::backward] = pricer_.price(group.layer);
-    if (!splits_backward(plan_.schedule)) continue;
+      placement_(plan_) {
+  for (const LayerGroup& group : model.layers) prices_.emplace_back()[PassKind::backward] = pricer_.price(group.layer);
+  arrange();
+}
+
+void ChunkBuilder::arrange() {
+  placement_ = ChunkPlacement(plan_);
+  runs_ = split_layers(model_, plan_);
+  if (!splits_backward(plan_.schedule) || !parts_.empty()) return;
+  for (std::size_t group = 0; group < prices_.size(); ++group) {
+    const Layer& layer = model_.layers[group].layer;
     PerPass<Layer>& parts = parts_.emplace_back();
-    parts[PassKind::inputs] = without_weight_gradients(group.layer);
-    parts[PassKind::weights] = weight_gradients_alone(group.layer);
-    for (const PassKind kind : {PassKind::inputs, PassKind::weights}) price[kind] = pricer_.price(parts[kind]);
+    parts[PassKind::inputs] = without_weight_gradients(layer);
+    parts[PassKind::weights] = weight_gradients_alone(layer);
+    for (const PassKind kind : {PassKind::inputs, PassKind::weights}) prices_[group][kind] = pricer_.price(parts[kind]);
   }
 }
 
 const std::vector<LayerRun>& ChunkBuilder::runs_of(int stage, int chunk) const {
   return runs_[at_index(placement_.position(stage, chunk))];
+}
+
+bool ChunkBuilder::same_layers(int a, int b) const {
+  for (int chunk = 0; chunk < placement_.chunks(); ++chunk) {
+    if (runs_of(a, chunk) != runs_of(b, chunk)) return false;
+  }
+  return true;
 }
 
 Bytes ChunkBuilder::output(int stage, int chunk) const {
@@ -90,14 +121,31 @@ std::vector<Step::Chunk> ChunkBuilder::chunks(const GradientSync::Place& place, 
   std::vector<Step::Chunk> chunks;
   chunks.reserve(last.size());
   for (int number = 0; number < placement_.chunks(); ++number) {
-    chunks.push_back(chunk(place, number, last[at_index(number)], stage));
+    const Layers layers = layers_of(place, place.stage, number, PassKind::backward);
+    Step::Chunk& chunk = chunks.emplace_back(passes_of(place, place.stage, number, layers, stage));
+    if (pricer_.keeps_recipes()) keep_recipes(layers, chunk);
+    const PassKind kind = last[at_index(number)];
+    if (plan_.zero == 3) {
+      sync_.add_sharded_units(place, layers, chunk);
+    } else {
+      const bool whole = kind == PassKind::backward;
+      sync_.add_buckets(place, whole ? layers : layers_of(place, place.stage, number, kind), chunk);
+      if (plan_.zero > 0) sync_.add_gathers(place, layers, chunk);
+    }
   }
-  if (plan_.schedule != PipelineSchedule::dualpipe) return chunks;
-  for (const int number : {0, 1}) {
-    Stretch& pair = chunks[at_index(number)].passes[PassKind::paired];
-    pair = paired(work_of(place, number, false), work_of(place, 1 - number, true));
-    if (!place.cut) pair.pieces.clear();
+  pair(place, place.stage, chunks);
+  return chunks;
+}
+
+std::vector<Step::Chunk> ChunkBuilder::passes(int stage, StageLayers& sums) {
+  const GradientSync::Place first;
+  std::vector<Step::Chunk> chunks;
+  for (int number = 0; number < placement_.chunks(); ++number) {
+    const Layers layers = layers_of(first, stage, number, PassKind::backward);
+    Step::Chunk& chunk = chunks.emplace_back(passes_of(first, stage, number, layers, sums));
+    if (plan_.zero == 3) sync_.add_sharded_units(first, layers, chunk);
   }
+  pair(first, stage, chunks);
   return chunks;
 }
 
@@ -111,22 +159,24 @@ const LayerCalls& ChunkBuilder::calls_of(int stage, int group, PassKind kind) {
   return known->second;
 }
 
-ChunkBuilder::Layers ChunkBuilder::layers_of(const GradientSync::Place& place, int chunk, PassKind kind) {
+ChunkBuilder::Layers ChunkBuilder::layers_of(const GradientSync::Place& place, int stage, int chunk, PassKind kind) {
   Layers layers;
-  for (const LayerRun& run : runs_of(place.stage, chunk)) {
+  for (const LayerRun& run : runs_of(stage, chunk)) {
     const auto group = at_index(run.group);
     const Layer& layer = model_.layers[group].layer;
     const LayerCalls& calls = calls_of(place.stage, run.group, kind);
     LayerCost cost = pricer_.on_lane(prices_[group][kind], calls, place.speed, place.lane, transfers_);
     if (kind != PassKind::weights) add_offload(cost, layer, scenario_, train_, topology_);
-    layers.insert(layers.end(), at_index(run.count), PricedLayer{&layer, cost, &calls});
+    // Outside the repeated blocks each is by itself: ZeRO-3 gathers them together.
+    const int together = layer.splittable ? run.count : 1;
+    layers.insert(layers.end(), at_index(run.count / together), PricedLayer{&layer, cost, &calls, together});
   }
   return layers;
 }
 
 LayerCost ChunkBuilder::cost_of(const Layers& layers) const {
   LayerCost cost;
-  visit_runs(layers, [&](const PricedLayer& priced, int count) { cost += priced.cost * count; });
+  for (const PricedLayer& priced : layers) cost += priced.cost * priced.count;
   // One graph holds a micro-batch's forward and backward pass.
   if (plan_.execution == ExecutionMode::cuda_graph) {
     cost.forward.dispatch += host_dispatch_time(1, plan_.execution, scenario_.calibration.host);
@@ -134,40 +184,41 @@ LayerCost ChunkBuilder::cost_of(const Layers& layers) const {
   return cost;
 }
 
-/// `last`: what the step's last pass makes of the chunk's gradients.
-Step::Chunk ChunkBuilder::chunk(const GradientSync::Place& place, int number, PassKind last, StageLayers& stage) {
+Step::Chunk ChunkBuilder::passes_of(const GradientSync::Place& place, int stage, int number, const Layers& layers,
+                                    StageLayers& sums) {
   Step::Chunk chunk;
-  const Layers layers = layers_of(place, number, PassKind::backward);
-  visit_runs(layers, [&](const PricedLayer& priced, int count) {
-    stage.parameters += priced.layer->parameters * count;
-    stage.in_experts += priced.layer->expert_parameters * count;
-    stage.largest_tensor = std::max(stage.largest_tensor, largest_tensor(*priced.layer));
-    if (priced.layer->parameters > 0.0) {
-      stage.layers += count;
-      stage.tensors += count * tensors_of(*priced.layer);
+  for (const auto& [layer, of_one, calls, count] : layers) {
+    sums.parameters += layer->parameters * count;
+    sums.in_experts += layer->expert_parameters * count;
+    sums.largest_tensor = std::max(sums.largest_tensor, largest_tensor(*layer));
+    if (layer->parameters > 0.0) {
+      sums.layers += count;
+      sums.tensors += count * tensors_of(*layer);
     }
-  });
+  }
   const LayerCost cost = cost_of(layers);
   chunk.passes[PassKind::forward] = forward_pass(layers, cost, place.cut);
   chunk.passes[PassKind::backward] = backward_pass(layers, cost, place.cut);
   chunk.hidden_exchanges = std::max(cost.forward.gain - chunk.time(PassKind::forward).host, Seconds(0.0)) +
                            std::max(cost.whole_backward().gain - chunk.time(PassKind::backward).host, Seconds(0.0));
-  if (pricer_.keeps_recipes()) keep_recipes(layers, chunk);
   for (const PassKind kind : {PassKind::inputs, PassKind::weights}) {
     if (!splits_backward(plan_.schedule)) break;
-    const Layers parts = layers_of(place, number, kind);
+    const Layers parts = layers_of(place, stage, number, kind);
     chunk.passes[kind] = backward_pass(parts, cost_of(parts), place.cut);
-  }
-  if (plan_.zero == 3) {
-    sync_.add_sharded_units(place, layers, chunk);
-  } else {
-    sync_.add_buckets(place, last == PassKind::backward ? layers : layers_of(place, number, last), chunk);
-    if (plan_.zero > 0) sync_.add_gathers(place, layers, chunk);
   }
   return chunk;
 }
 
-PassWork ChunkBuilder::work_of(const GradientSync::Place& place, int number, bool backward) const {
+void ChunkBuilder::pair(const GradientSync::Place& place, int stage, std::vector<Step::Chunk>& chunks) const {
+  if (plan_.schedule != PipelineSchedule::dualpipe) return;
+  for (const int number : {0, 1}) {
+    Stretch& pair = chunks[at_index(number)].passes[PassKind::paired];
+    pair = paired(work_of(place, stage, number, false), work_of(place, stage, 1 - number, true));
+    if (!place.cut) pair.pieces.clear();
+  }
+}
+
+PassWork ChunkBuilder::work_of(const GradientSync::Place& place, int stage, int number, bool backward) const {
   PassWork pass;
   Beside beside(transfers_, place.lane);
   const auto add_calls = [&](const LayerCalls::Calls& calls) {
@@ -179,7 +230,7 @@ PassWork ChunkBuilder::work_of(const GradientSync::Place& place, int number, boo
     std::ranges::for_each(calls.between, add);
     for (const LayerCalls::Behind& call : calls.behind) add(call.transfer);
   };
-  for (const LayerRun& run : runs_of(place.stage, number)) {
+  for (const LayerRun& run : runs_of(stage, number)) {
     const LayerCost cost = prices_[at_index(run.group)][PassKind::backward] * run.count;
     const PassCost own = backward ? cost.whole_backward() : cost.forward;
     pass.kernels += own.kernels / place.speed;
@@ -198,14 +249,38 @@ PassWork ChunkBuilder::work_of(const GradientSync::Place& place, int number, boo
 void ChunkBuilder::keep_recipes(const Layers& layers, Step::Chunk& chunk) const {
   std::vector<Operator> forward, backward;
   for (const PricedLayer& priced : layers) {
-    forward.insert(forward.end(), priced.layer->forward.begin(), priced.layer->forward.end());
+    for (int i = 0; i < priced.count; ++i) {
+      forward.insert(forward.end(), priced.layer->forward.begin(), priced.layer->forward.end());
+    }
   }
   for (auto priced = layers.rbegin(); priced != layers.rend(); ++priced) {
     const std::vector<Operator> ops = pricer_.backward_operators(*priced->layer);
-    backward.insert(backward.end(), ops.begin(), ops.end());
+    for (int i = 0; i < priced->count; ++i) backward.insert(backward.end(), ops.begin(), ops.end());
   }
   chunk.passes[PassKind::forward].recipe = pricer_.recipe(forward);
   chunk.passes[PassKind::backward].recipe = pricer_.recipe(backward);
+}
+
+void ChunkBuilder::set_optimizer(double speed, const StageLayers& stage, Step::Lane& lane) const {
+  double parameters =
+      plan_.zero >= 1 ? parameters_of_shard(plan_, stage.parameters, stage.in_experts) : stage.parameters;
+  const bool owned = (plan_.zero == 1 || plan_.zero == 2) && plan_.sync.has_owners();
+  if (owned) parameters = std::max(parameters, stage.largest_tensor);  // its owner updates all of it
+  const Operator update = optimizer_operator(train_, plan_, parameters, stage.layers, stage.tensors);
+  if (plan_.offload.optimizer) {
+    Seconds backward;
+    for (const Step::Chunk& chunk : lane.chunks) backward += chunk.time(PassKind::backward).total();
+    lane.optimizer = offloaded_optimizer(parameters, backward, update, scenario_, train_, topology_);
+    return;
+  }
+  const Gpu& gpu = scenario_.cluster.node.gpu;
+  const Seconds kernels = operator_cost(update, gpu, scenario_.calibration).device / speed;
+  const Seconds dispatch = host_dispatch_time(update.kernels, plan_.execution, scenario_.calibration.host);
+  lane.optimizer = {kernels, Seconds(0.0), std::max(dispatch - kernels, Seconds(0.0))};
+  if (pricer_.keeps_recipes()) {
+    lane.optimizer_recipe =
+        std::make_shared<const Recipe>(kernels_of({update}, ExecutionMode::eager, 1.0, gpu, scenario_.calibration));
+  }
 }
 
 }  // namespace foretrain

@@ -23,11 +23,18 @@ class ChunkBuilder {
 
   /// All chunks of a lane, which are added up in `stage`. `micro_batches`: of the step.
   std::vector<Step::Chunk> chunks(const GradientSync::Place& place, int micro_batches, StageLayers& stage);
+  /// The passes of a stage's layers on the ranks of the first stage, and what comes and goes inside them.
+  std::vector<Step::Chunk> passes(int stage, StageLayers& sums);
+  /// What updates a stage's parameters, given the lane's chunks.
+  void set_optimizer(double speed, const StageLayers& stage, Step::Lane& lane) const;
+  /// Takes the plan's schedule and chunks anew; the rest is as it was.
+  void arrange();
+  /// Whether two stages hold equally many of the same layers in each chunk.
+  [[nodiscard]] bool same_layers(int a, int b) const;
   /// What a chunk's forward pass hands to the next chunk.
   [[nodiscard]] Bytes output(int stage, int chunk) const;
 
   [[nodiscard]] const LayerPricer& pricer() const { return pricer_; }
-  [[nodiscard]] GradientSync& sync() { return sync_; }
   [[nodiscard]] const ChunkPlacement& placement() const { return placement_; }
 
  private:
@@ -35,11 +42,13 @@ class ChunkBuilder {
 
   [[nodiscard]] const std::vector<LayerRun>& runs_of(int stage, int chunk) const;
   [[nodiscard]] const LayerCalls& calls_of(int stage, int group, PassKind kind);
-  /// The layers of a chunk one by one, as they are priced on the lane, their backward pass whole or a part of it.
-  [[nodiscard]] Layers layers_of(const GradientSync::Place& place, int chunk, PassKind kind);
+  /// The layers of a stage's chunk as they are priced on the lane, their backward pass whole or a part of it.
+  [[nodiscard]] Layers layers_of(const GradientSync::Place& place, int stage, int chunk, PassKind kind);
   [[nodiscard]] LayerCost cost_of(const Layers& layers) const;
-  [[nodiscard]] Step::Chunk chunk(const GradientSync::Place& place, int number, PassKind last, StageLayers& stage);
-  [[nodiscard]] PassWork work_of(const GradientSync::Place& place, int number, bool backward) const;
+  [[nodiscard]] Step::Chunk passes_of(const GradientSync::Place& place, int stage, int number, const Layers& layers,
+                                      StageLayers& sums);
+  void pair(const GradientSync::Place& place, int stage, std::vector<Step::Chunk>& chunks) const;
+  [[nodiscard]] PassWork work_of(const GradientSync::Place& place, int stage, int number, bool backward) const;
   void keep_recipes(const Layers& layers, Step::Chunk& chunk) const;
 
   const Scenario& scenario_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/base/error.hpp"
+#include "model/base/number.hpp"
 
 namespace foretrain {
 
@@ -100,11 +101,13 @@ std::vector<GradientSync::Ready> GradientSync::parts_of(const std::vector<Priced
   const Sync& sync = scenario_.plan.sync;
   std::vector<Item> items;
   for (auto priced = layers.rbegin(); priced != layers.rend(); ++priced) {
-    if (sync.bucketing == Sync::Bucketing::by_tensor) {
-      append_tensors(*priced, items);
-    } else {
-      const Layer& layer = *priced->layer;
-      items.push_back({priced->cost, layer.parameters, layer.expert_parameters, layer.matrices, {&*priced}});
+    const Layer& layer = *priced->layer;
+    for (int i = 0; i < priced->count; ++i) {
+      if (sync.bucketing == Sync::Bucketing::by_tensor) {
+        append_tensors(*priced, items);
+      } else {
+        items.push_back({priced->cost, layer.parameters, layer.expert_parameters, layer.matrices, {&*priced}});
+      }
     }
   }
 
@@ -315,10 +318,10 @@ void GradientSync::add_sharded_units(const Place& place, const std::vector<Price
   // Frozen weights are gathered like the others; gradients are scattered of the trained ones alone.
   double root_parameters = 0.0;
   double root_frozen = 0.0;
-  for (const auto& [layer, cost, calls] : layers) {
-    if (layer->splittable) continue;
-    root_parameters += layer->parameters;
-    root_frozen += layer->frozen_parameters;
+  for (const PricedLayer& priced : layers) {
+    if (priced.layer->splittable) continue;
+    root_parameters += priced.layer->parameters;
+    root_frozen += priced.layer->frozen_parameters;
   }
   const Sync& sync = scenario_.plan.sync;
   const Bytes sent = cast_bytes(sync.compression, sync.gradient_precision);
@@ -340,7 +343,7 @@ void GradientSync::add_sharded_units(const Place& place, const std::vector<Price
   constexpr auto scatter = CollectiveOperation::reduce_scatter;
   bool root_pending = true;
   for (const PricedLayer& priced : layers) {
-    const auto& [layer, cost, calls] = priced;
+    const auto& [layer, cost, calls, count] = priced;
     ShardedUnit unit;
     unit.forward.time = cost.forward.segment();
     unit.backward.time = cost.whole_backward().segment();
@@ -380,7 +383,7 @@ void GradientSync::add_sharded_units(const Place& place, const std::vector<Price
       fit_pieces(unit.forward);
       fit_pieces(unit.backward);
     }
-    chunk.units.push_back(unit);
+    chunk.units.insert(chunk.units.end(), at_index(count), unit);
   }
 }
 

@@ -104,18 +104,12 @@ std::vector<Operator> LayerPricer::backward_operators(const Layer& layer) const 
   return ops;
 }
 
-Seconds LayerPricer::kernels(const std::vector<Operator>& ops) const {
-  return launch_totals(ops, scenario_.plan.execution, gpu_, scenario_.calibration).device *
-         stretch_;
-}
-
-Seconds LayerPricer::dispatch(const std::vector<Operator>& ops) const {
-  const Seconds host =
-      launch_totals(ops, scenario_.plan.execution, gpu_, scenario_.calibration).host;
+PassCost LayerPricer::cost_of(const std::vector<Operator>& ops) const {
+  const LaunchTotals totals = launch_totals(ops, scenario_.plan.execution, gpu_, scenario_.calibration);
   // One process that drives all GPUs of a node dispatches for each of them in turn (Python holds one lock).
   const int drivers =
       scenario_.plan.single_process ? std::min(scenario_.cluster.gpus_per_node, scenario_.plan.data) : 1;
-  return host * static_cast<double>(drivers);
+  return {totals.device * stretch_, totals.host * static_cast<double>(drivers)};
 }
 
 /// FSDP2 gathers a layer's weights into one buffer and copies them out of it into the parameters before each pass, on

@@ -48,11 +48,12 @@ struct LayerCalls {
   Calls forward, recompute, backward;
 };
 
-/// A layer in its place: what it costs on one lane.
+/// Layers in their place: what each costs on one lane.
 struct PricedLayer {
   const Layer* layer = nullptr;
   LayerCost cost;
   const LayerCalls* calls = nullptr;
+  int count = 1;  ///< alike, one after the other
 };
 
 /// Prices layers of one plan.
@@ -71,8 +72,8 @@ class LayerPricer {
   [[nodiscard]] LayerCost on_lane(LayerCost cost, const LayerCalls& calls, double speed, int lane,
                                   const TransferTable& transfers) const;
   /// Kernels of one list of operators on this device in the plan's execution mode, without overlap between them.
-  [[nodiscard]] Seconds kernels(const std::vector<Operator>& ops) const;
-  [[nodiscard]] Seconds dispatch(const std::vector<Operator>& ops) const;
+  [[nodiscard]] Seconds kernels(const std::vector<Operator>& ops) const { return cost_of(ops).kernels; }
+  [[nodiscard]] Seconds dispatch(const std::vector<Operator>& ops) const { return cost_of(ops).dispatch; }
   /// What kernels() prices; nothing where recipes are not kept, or there is nothing to do.
   [[nodiscard]] RecipePointer recipe(const std::vector<Operator>& ops) const;
   /// Operators of the backward pass, those that run again before it included.
@@ -84,7 +85,7 @@ class LayerPricer {
   [[nodiscard]] bool chunks_products() const { return scenario_.plan.tensor_overlap && scenario_.plan.tensor > 1; }
   /// Copies of a sharded layer's weights before a pass.
   [[nodiscard]] std::vector<Operator> weight_copies(const Layer& layer, bool backward) const;
-  [[nodiscard]] PassCost cost_of(const std::vector<Operator>& ops) const { return {kernels(ops), dispatch(ops)}; }
+  [[nodiscard]] PassCost cost_of(const std::vector<Operator>& ops) const;
   void add_chunks(const std::vector<Operator>& pass, bool backward, PassCost& cost) const;
   [[nodiscard]] LayerCalls::Calls pass_calls(const std::vector<LayerCollective>& collectives,
                                              const std::vector<Operator>& pass, bool backward, Seconds of_pass,

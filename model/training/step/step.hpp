@@ -122,6 +122,7 @@ struct Step {
     int repeats = -1;  ///< the transfer that has the same parts, some whole nodes further on; -1: none is known
     RecipePointer recipe = nullptr;
     double slowdown = 0.0;  ///< of kernels beside it, as a share of the time that both run
+    GroupKind kind = GroupKind::gradients;
   };
 
   /// The layers of one stage that belong to one model chunk; work is for one micro-batch.

@@ -128,6 +128,7 @@ int TransferTable::transfer(const Key& key, const CollectiveCall& call, std::str
   fresh.name = std::move(name);
   fresh.recipe = std::move(recipe);
   fresh.slowdown = grouping.slowdown;
+  fresh.kind = key.kind;
   std::optional<std::uint64_t> pattern;
   if (shared_ == nullptr) {
     fresh.parts = parts_of(key, grouping, call, -1);
@@ -181,8 +182,13 @@ int TransferTable::hop(int stage, bool back, Bytes activation) {
                   "pipeline send/receive", nullptr);
 }
 
+bool TransferTable::all_counted() const {
+  return std::ranges::all_of(transfers_, [&](const Step::Transfer& transfer) { return counts(transfer); });
+}
+
 Seconds TransferTable::time(int transfer, int lane) const {
   Seconds longest;
+  if (!counts(transfers_[at_index(transfer)])) return longest;
   for (const Step::Transfer::Part& part : transfers_[at_index(transfer)].parts) {
     if (std::ranges::binary_search(part.lanes, lane)) longest = std::max(longest, part.uncontended);
   }

@@ -32,6 +32,10 @@ class TransferTable {
   /// counterpart.
   int hop(int stage, bool back, Bytes activation);
 
+  /// Which transfers take time, as time() says: all, those that all groups have alike, none.
+  enum class Counted { all, alike, none };
+  void count_only(Counted counted) { counted_ = counted; }
+  [[nodiscard]] bool all_counted() const;
   /// What a lane's ranks take for it, with nothing but the transfer itself on the links.
   [[nodiscard]] Seconds time(int transfer, int lane) const;
   [[nodiscard]] double slowdown(int transfer) const { return transfers_[at_index(transfer)].slowdown; }
@@ -97,6 +101,9 @@ class TransferTable {
                                              int model) const;
   [[nodiscard]] LoweredCollective lower_call(const Key& key, const CollectiveCall& call) const;
   [[nodiscard]] LoweredCollective message_of(const Key& key, const CollectiveCall& pairs) const;
+  [[nodiscard]] bool counts(const Step::Transfer& transfer) const {
+    return counted_ == Counted::all || (counted_ == Counted::alike && transfer.parts.size() == 1);
+  }
 
   const Scenario& scenario_;
   const Topology& topology_;
@@ -107,6 +114,7 @@ class TransferTable {
   std::vector<Grouping> groupings_;
   std::map<std::pair<GroupKind, int>, int> known_groupings_;
   std::map<Key, int> known_;
+  Counted counted_ = Counted::all;
 };
 
 /// Transfers that run beside kernels.

@@ -9,14 +9,6 @@
 
 namespace foretrain {
 
-namespace {
-
-bool is_inside_layers(GroupKind kind) {
-  return kind == GroupKind::tensor || kind == GroupKind::context || kind == GroupKind::expert;
-}
-
-}  // namespace
-
 std::vector<std::vector<int>> TransferTable::companions(std::size_t lanes) const {
   std::vector<int> first(lanes);  // of those known to be together
   std::iota(first.begin(), first.end(), 0);

@@ -1,0 +1,100 @@
+// The plan that a search looks at, one after the other of a layout: its steps, built by model/training/pricing, what
+// they take at least, and the memory that it needs.
+#pragma once
+
+#include <compare>
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "model/memory/memory.hpp"
+#include "model/planning/plan_bound.hpp"
+#include "model/planning/plan_space.hpp"
+#include "model/training/pricing/pass_steps.hpp"
+
+namespace foretrain {
+
+class Candidate {
+ public:
+  /// Throws ScenarioError where the layout is impossible.
+  Candidate(const PlanSpace& space, const PlanPoint& layout);
+
+  /// The scenario takes the point's values; what a reader makes of ZeRO and synchronisation is read once for each.
+  void take(const PlanPoint& point);
+
+  /// Bounds of the plan taken, from steps that are built the further: kernels alone, over any pipeline; passes that may
+  /// have less to do, as nothing lies on the host; its own passes; these in their order; and with its synchronisation.
+  [[nodiscard]] Seconds kernels_bound();
+  [[nodiscard]] Seconds least_passes_bound();
+  [[nodiscard]] PassTimes passes();
+  [[nodiscard]] Seconds bound(const PassTimes& passes) const { return pipeline_bound(shape(), {passes}); }
+  [[nodiscard]] std::optional<PipelineWalk> walk(const PassTimes& passes) const;
+  [[nodiscard]] Seconds bound(const PassTimes& passes, const std::optional<PipelineWalk>& walk,
+                              const StepEnds* ends) const;
+  /// Nothing where more than blocks say how long a step takes.
+  [[nodiscard]] std::optional<StepEnds> ends();
+  /// What it needs at least, however gradients are synchronised; where weights, gradients and the optimizer's states
+  /// alone are too much, these.
+  [[nodiscard]] MemoryFootprint least_memory();
+  [[nodiscard]] bool states_fit();
+  [[nodiscard]] MemoryFootprint memory() { return memory_footprint(scenario_, train(), model()); }
+  /// What the step's graph takes; nothing where `hopeless` says so of a bound by all blocks of the step.
+  [[nodiscard]] std::optional<Seconds> estimate(const std::function<bool(Seconds bound)>& hopeless);
+
+ private:
+  /// As a reader sees a point: without what take() sets itself.
+  [[nodiscard]] static PlanPoint as_read(PlanPoint point);
+  struct ReadPlan {
+    Plan plan;
+    bool master_weights = false;
+  };
+  /// What decides a stage's weights, gradients and optimizer states.
+  struct Stored {
+    int zero = 0, offload = -1, interleave = 1;
+    bool both_ends = false;  ///< whether it holds chunks of both
+    bool adds_up = false;    ///< gradients of several micro-batches
+    auto operator<=>(const Stored&) const = default;
+  };
+  [[nodiscard]] Stored stored() const;
+  /// What decides the model's layers.
+  struct Divided {
+    std::int64_t micro_batch = 1;
+    bool sequence_parallel = false, sharded = false;
+    ExecutionMode execution = ExecutionMode::eager;
+    auto operator<=>(const Divided&) const = default;
+  };
+  /// What decides what follows a step's passes: the point, and what a reader makes of what it leaves open.
+  struct Ending {
+    PlanPoint point;
+    Bytes bucket, first_bucket;
+    Sync::Bucketing bucketing = Sync::Bucketing::by_layer;
+    Precision gradient_precision = Precision::fp32;
+    bool every_micro_batch = false, single_process = false, master_weights = false, gather_overlap = false;
+    ExecutionMode execution = ExecutionMode::eager;
+    Sync::Gather gather = Sync::Gather::buckets;
+    ZeroBy zero_by = ZeroBy::scatter;
+    auto operator<=>(const Ending&) const = default;
+  };
+  [[nodiscard]] Ending ending() const;
+
+  [[nodiscard]] TrainWorkload& train() { return std::get<TrainWorkload>(scenario_.workload); }
+  [[nodiscard]] const TrainWorkload& train() const { return std::get<TrainWorkload>(scenario_.workload); }
+  [[nodiscard]] const Plan& plan() const { return scenario_.plan; }
+  [[nodiscard]] int micro_batches() const { return foretrain::micro_batches(train(), scenario_.plan); }
+  [[nodiscard]] PipelineShape shape() const {
+    return {plan().schedule, plan().pipeline, plan().interleave, micro_batches()};
+  }
+  [[nodiscard]] const Model& model();
+  [[nodiscard]] std::optional<Step> step(Symmetry symmetry = Symmetry::used);
+
+  const PlanSpace& space_;
+  Scenario scenario_;
+  PlanPoint point_;
+  PassSteps passes_;
+  std::map<PlanPoint, ReadPlan> plans_;  ///< as_read()
+  std::map<Divided, Model> models_;
+  std::map<Stored, MemoryFootprint> states_;  ///< weights, gradients and the optimizer's states of one of the stages
+  std::map<Ending, StepEnds> ends_;
+};
+
+}  // namespace foretrain

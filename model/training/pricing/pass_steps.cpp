@@ -1,0 +1,119 @@
+#include "model/training/pricing/pass_steps.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "model/base/number.hpp"
+#include "model/parallelism/layout.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// Whether every stage's groups lie on nodes and links as those of the first stage do.
+bool stages_lie_alike(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  const Cluster& cluster = scenario.cluster;
+  if (!cluster.faults.empty() || !scenario.background.empty()) return false;
+  if (plan.pipeline == 1) return true;
+  const int node = cluster.gpus_per_node;
+  const auto divides = [](int a, int b) { return a % b == 0 || b % a == 0; };
+  if (plan.order == Plan{}.order) return divides(static_cast<int>(worker_gpus(plan, cluster)) / plan.pipeline, node);
+  const int replica = plan.tensor * plan.context;
+  return plan.order.back() == ParallelDimension::data && divides(replica, node) &&
+         (plan.expert == 1 || divides(replica * plan.pipeline, node));
+}
+
+}  // namespace
+
+PassSteps::PassSteps(const Scenario& scenario, const Topology& topology)
+    : scenario_(scenario), topology_(topology), transfers_(scenario, topology, sent_) {
+  transfers_.count_only(stages_lie_alike(scenario) ? TransferTable::Counted::alike : TransferTable::Counted::none);
+}
+
+PassSteps::Key PassSteps::key_of(const Model& model) const {
+  const Plan& plan = scenario_.plan;
+  const bool sharded = plan.zero == 3;
+  return {.model = &model,
+          .recompute = std::get<TrainWorkload>(scenario_.workload).recompute,
+          .dispatch = plan.expert_dispatch,
+          .sharded = sharded,
+          .copied = sharded && plan.sync.copied,
+          .gathered_again = sharded && plan.reshard_after_forward,
+          .tensor_overlap = plan.tensor_overlap,
+          .hides_exchanges = hides_exchanges(plan),
+          .waits_for_slowest = plan.sync.waits_for_slowest(),
+          .single_process = plan.single_process};
+}
+
+ChunkBuilder& PassSteps::builder(const Model& model) {
+  std::unique_ptr<ChunkBuilder>& known = builders_[key_of(model)];
+  if (known != nullptr) {
+    known->arrange();
+  } else {
+    const auto& train = std::get<TrainWorkload>(scenario_.workload);
+    known = std::make_unique<ChunkBuilder>(scenario_, train, model, topology_, Recipes::none, transfers_);
+  }
+  return *known;
+}
+
+Seconds PassSteps::kernels(const Model& model) {
+  const LayerPricer pricer(scenario_, std::get<TrainWorkload>(scenario_.workload));
+  Key key = key_of(model);
+  key.recompute = Recompute::none;
+  std::vector<LayerCost>& known = prices_[key];
+  Seconds all;
+  for (std::size_t group = 0; group < model.layers.size(); ++group) {
+    const auto& [layer, repeat] = model.layers[group];
+    if (known.size() == group) known.push_back(pricer.without_recomputation(layer));
+    const LayerCost cost = pricer.with_recomputation(known[group], layer);
+    all += (cost.forward.kernels + cost.recompute.kernels + cost.backward.kernels) * static_cast<double>(repeat);
+  }
+  return all;
+}
+
+Step PassSteps::step(const Model& model) {
+  const Plan& plan = scenario_.plan;
+  ChunkBuilder& chunks = builder(model);
+  Step step;
+  step.schedule = plan.schedule;
+  step.interleave = plan.interleave;
+  step.micro_batches = micro_batches(std::get<TrainWorkload>(scenario_.workload), plan);
+  step.lanes.reserve(at_index(plan.pipeline));
+  for (int stage = 0; stage < plan.pipeline; ++stage) {
+    const bool as_before = stage > 0 && chunks.same_layers(stage - 1, stage);
+    Step::Lane& lane = step.lanes.emplace_back(as_before ? step.lanes.back() : Step::Lane{});
+    lane.stage = stage;
+    if (as_before) continue;
+    StageLayers sums;
+    lane.chunks = chunks.passes(stage, sums);
+    chunks.set_optimizer(1.0, sums, lane);
+    // Copies that outlast backward passes do so by less where these are longer.
+    if (!transfers_.all_counted()) lane.optimizer.communication = Seconds(0.0);
+  }
+  if (plan.zero == 3) keep_transfers(step);
+  return step;
+}
+
+/// Those of sharded units, of which a bound asks for nothing but the time.
+void PassSteps::keep_transfers(Step& step) const {
+  std::map<int, int> kept;
+  std::vector<int> lanes(step.lanes.size());
+  std::iota(lanes.begin(), lanes.end(), 0);
+  const auto keep = [&](int& transfer) {
+    if (transfer < 0) return;
+    const auto [known, is_new] = kept.try_emplace(transfer, static_cast<int>(step.transfers.size()));
+    if (is_new) step.transfers.emplace_back().parts.push_back({{}, transfers_.time(transfer, 0), lanes});
+    transfer = known->second;
+  };
+  for (Step::Lane& lane : step.lanes) {
+    for (Step::Chunk& chunk : lane.chunks) {
+      for (ShardedUnit& unit : chunk.units) {
+        for (int* transfer : {&unit.gather, &unit.gather_backward, &unit.scatter, &unit.reduce}) keep(*transfer);
+      }
+    }
+  }
+}
+
+}  // namespace foretrain

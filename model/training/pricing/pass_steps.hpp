@@ -1,0 +1,47 @@
+// Steps of one layout's plans as their passes and their update alone, for whoever has to bound many of them: no
+// buckets, no messages between stages. What layers take is priced once for all plans that price them alike.
+#pragma once
+
+#include <compare>
+#include <map>
+#include <memory>
+
+#include "model/training/pricing/chunk_builder.hpp"
+
+namespace foretrain {
+
+class PassSteps {
+ public:
+  /// `scenario`: whose plan and training may change from one step to the next, but not where ranks lie.
+  PassSteps(const Scenario& scenario, const Topology& topology);
+
+  /// Of the scenario as it is now: a lane for each stage, its layers priced on the ranks of the first. Collectives that
+  /// not all ranks have alike take no time, and none does where stages lie differently: no pass takes longer than in
+  /// the step itself, and no update. `model`: the scenario's, the same object for the same model.
+  [[nodiscard]] Step step(const Model& model);
+  /// Kernels of all layers' passes, with a micro-batch.
+  [[nodiscard]] Seconds kernels(const Model& model);
+
+ private:
+  /// What decides the prices of layers and their collectives.
+  struct Key {
+    const Model* model = nullptr;
+    Recompute recompute = Recompute::none;
+    ExpertDispatch dispatch = ExpertDispatch::all_to_all;
+    bool sharded = false, copied = false, gathered_again = false;  ///< weights, by ZeRO-3
+    bool tensor_overlap = false, hides_exchanges = false, waits_for_slowest = true, single_process = false;
+    auto operator<=>(const Key&) const = default;
+  };
+  [[nodiscard]] Key key_of(const Model& model) const;
+  ChunkBuilder& builder(const Model& model);
+  void keep_transfers(Step& step) const;
+
+  const Scenario& scenario_;
+  const Topology& topology_;
+  std::vector<Step::Transfer> sent_;  ///< what the table fills
+  TransferTable transfers_;
+  std::map<Key, std::unique_ptr<ChunkBuilder>> builders_;
+  std::map<Key, std::vector<LayerCost>> prices_;  ///< by group of layers, without recomputation
+};
+
+}  // namespace foretrain
