@@ -30,7 +30,6 @@ Violation estimate_is_below_flows_of_any(const Settings& settings);  ///< of the
 Violation steps_take_as_long_as_flows(const Settings& settings);
 Violation more_bandwidth_is_not_slower(const Settings& settings);
 Violation fewer_faults_are_not_slower(const Settings& settings);
-Violation fewer_faults_simulate_no_slower(const Settings& settings);  ///< estimates left out
 Violation less_background_is_not_slower(const Settings& settings);
 Violation idle_nodes_change_nothing(const Settings& settings);
 Violation renumbered_nodes_change_nothing(const Settings& settings);
