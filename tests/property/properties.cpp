@@ -122,13 +122,6 @@ bool drop_fault(Scenario& scenario) {
 }  // namespace
 
 Violation estimate_is_below_flows(const Settings& settings) {
-  const auto consistency = settings.find("plan.sync.consistency");
-  if (consistency != settings.end() && consistency->second != "synchronous") return std::nullopt;
-  if (settings.contains("workload.train.compute_spread")) return std::nullopt;
-  return estimate_is_below_flows_of_any(settings);
-}
-
-Violation estimate_is_below_flows_of_any(const Settings& settings) {
   const Seconds estimated = time_of(settings, Fidelity::estimate), simulated = time_of(settings, Fidelity::flows);
   const bool has_background =
       std::ranges::any_of(settings, [](const auto& setting) { return setting.first.starts_with("background"); });
