@@ -36,14 +36,19 @@ void LinkLoad::clear() {
   links_.clear();
 }
 
-Seconds LinkLoad::busiest_of(const std::vector<Flow>& flows) {
-  Seconds busiest = slowest_connection(flows);
+Seconds LinkLoad::time_on(LinkId link) const {
+  if (at_index(link) >= load_.size()) return Seconds(0.0);
+  return load_[link] / topology_.link_bandwidth(link);
+}
+
+LinkLoad::Busiest LinkLoad::busiest_of(const std::vector<Flow>& flows) {
+  Busiest busiest{slowest_connection(flows)};
   for (const Flow& flow : flows) {
     route_.clear();
     topology_.append_route(flow.source, flow.destination, route_);
     for (const LinkId link : route_) {
       if (at_index(link) >= load_.size() || !(load_[link] > Bytes(0.0))) continue;
-      busiest = std::max(busiest, load_[link] / topology_.link_bandwidth(link));
+      if (time_on(link) > busiest.time) busiest = {time_on(link), link};
     }
   }
   return busiest;

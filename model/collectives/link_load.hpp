@@ -17,8 +17,14 @@ class LinkLoad {
   /// transport or the library limits connections, all flows between two endpoints share what these let through.
   Seconds busiest(const std::vector<Flow>& flows);
 
+  struct Busiest {
+    Seconds time;
+    LinkId link = -1;  ///< −1: a connection takes longer, or nothing moves
+  };
   /// The same of some of the flows that have been added since clear().
-  Seconds busiest_of(const std::vector<Flow>& flows);
+  Busiest busiest_of(const std::vector<Flow>& flows);
+  /// Of what has been added since clear().
+  [[nodiscard]] Seconds time_on(LinkId link) const;
   void add(const std::vector<Flow>& flows);
   void clear();
 

@@ -5,6 +5,7 @@
 
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
+#include "model/graph/shared_links.hpp"
 
 namespace foretrain {
 
@@ -13,17 +14,22 @@ namespace {
 class UncontendedInterconnect final : public Interconnect {
  public:
   UncontendedInterconnect(const TaskGraph& graph, const std::vector<BlockId>& free)
-      : graph_(graph), is_free_(graph.blocks().size()) {
+      : graph_(graph), links_(graph), is_free_(graph.blocks().size()) {
     for (const BlockId block : free) is_free_[at_index(block)] = true;
   }
 
   bool begin(TaskId task, Seconds now, EventQueue& events) override {
     if (is_free_[at_index(graph_.tasks()[at_index(task)].block)]) return true;
-    events.push({now + graph_.block_of(task).uncontended, Event::Kind::task_ends, task});
+    const Block& block = graph_.block_of(task);
+    if (block.links.shares()) {
+      links_.begin(task, now, events);
+    } else {
+      events.push({now + block.uncontended, Event::Kind::task_ends, task});
+    }
     return false;
   }
-  bool handle(const Event&, Seconds, EventQueue&) override {
-    throw InternalError("an interconnect without flows has been told of one");
+  bool handle(const Event& event, Seconds now, EventQueue& events) override {
+    return links_.handle(event, now, events);
   }
   Execution drive(EventLoop& loop) override {
     loop.advance([](Seconds) { return true; });
@@ -32,6 +38,7 @@ class UncontendedInterconnect final : public Interconnect {
 
  private:
   const TaskGraph& graph_;
+  SharedLinks links_;
   std::vector<bool> is_free_;
 };
 
@@ -159,13 +166,13 @@ Execution run(const TaskGraph& graph, Interconnect& interconnect) {
 namespace {
 
 /// Whether a task's start depends on nothing but the ends of tasks with lower numbers: each resource takes its tasks
-/// one by one in the order in which they were added, and has its device to itself.
+/// one by one in the order in which they were added, and has its device and its links to itself.
 bool starts_in_order(const TaskGraph& graph) {
   const auto takes_in_order = [](const Resource& resource) {
     return resource.order == Resource::Order::added && resource.device < 0;
   };
-  const auto takes_time = [](const Block& block) { return block.uncontended >= Seconds(0.0); };
-  return std::ranges::all_of(graph.resources(), takes_in_order) && std::ranges::all_of(graph.blocks(), takes_time);
+  const auto is_alone = [](const Block& block) { return block.uncontended >= Seconds(0.0) && !block.links.shares(); };
+  return std::ranges::all_of(graph.resources(), takes_in_order) && std::ranges::all_of(graph.blocks(), is_alone);
 }
 
 /// The dates that the loop finds for such a graph, without its queues.

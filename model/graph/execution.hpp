@@ -16,8 +16,8 @@
 
 namespace foretrain {
 
-/// How closely the movement of data is followed: not at all beyond what each transfer takes by itself, by one flow for
-/// all steps of a collective's phase, or step by step.
+/// How closely the movement of data is followed: not at all beyond what each transfer takes by itself, or beside its
+/// own other groups, by one flow for all steps of a collective's phase, or step by step.
 enum class Fidelity { estimate, flows, steps };
 
 /// When each task ran. Index = TaskId.
@@ -101,7 +101,8 @@ class EventLoop {
 
 /// Runs the graph to its end. Two runs of the same graph over the same interconnect give the same bits.
 Execution run(const TaskGraph& graph, Interconnect& interconnect);
-/// Each task's data take the block's uncontended time, whatever else is moving; those of the blocks in `free` no time.
+/// Each task's data take the block's uncontended time, whatever else is moving but those that share links with it
+/// (Block::links); those of the blocks in `free` no time.
 Execution run(const TaskGraph& graph, const std::vector<BlockId>& free = {});
 /// The same by way of the loop, also where every task's start is known without it.
 Execution run_events(const TaskGraph& graph, const std::vector<BlockId>& free = {});

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/collectives/collective.hpp"
+#include "model/collectives/link_share.hpp"
 #include "model/cost/device_share.hpp"
 
 namespace foretrain {
@@ -84,6 +85,7 @@ struct Block {
   DeviceShare share = {0.0, 0.0};                  ///< on streams that share a device; of blocks without flows
   std::shared_ptr<const Recipe> recipe = nullptr;  ///< what it does, where that was asked for
   Inside inside = {};                              ///< parts of `uncontended`, and what they hide
+  LinkShare links = {};                            ///< with blocks beside it; of those with flows, in an estimate
 };
 
 struct Task {

@@ -70,7 +70,7 @@ Result ServerJob::read(const Execution& execution, const Executor&) const {
   const ParameterStore::Bounds bounds = store_bounds(store_, topology_);
   const ServerGraph::Times times = fidelity_ == Fidelity::estimate
                                        ? estimated_times(store_, graph_, topology_, execution, bounds)
-                                       : times_of(store_, graph_, execution);
+                                       : simulated_times(store_, graph_, execution, bounds);
   const Seconds step_time = std::max(times.step + step_.loader_serial, step_.loader_interval);
   const Breakdown breakdown = breakdown_of(times, step_time);
   Result result = named_result();

@@ -42,7 +42,10 @@ Execution run_uncontended(const TaskGraph& graph, const Topology& planned, const
   for (Block& block : blocks) {
     if (!block.flows || !(block.uncontended > Seconds(0.0))) continue;
     const Seconds before = uncontended_time(*block.flows, planned, background);
-    if (before > Seconds(0.0)) block.uncontended *= uncontended_time(*block.flows, drawn, background) / before;
+    if (!(before > Seconds(0.0))) continue;
+    const double longer = uncontended_time(*block.flows, drawn, background) / before;
+    block.uncontended *= longer;
+    block.links *= longer;
   }
   return run(graph.with_blocks(std::move(blocks)));
 }

@@ -75,6 +75,11 @@ ServerGraph build_server_graph(const ParameterStore& store, const Topology& topo
 /// From the moment at which all workers are warm to that at which the first is done, workers' speeds add up.
 ServerGraph::Times times_of(const ParameterStore& store, const ServerGraph& graph, const Execution& execution);
 
+/// From a simulation, of a few iterations: where workers drift apart in these, they seem to get on by up to half an
+/// iteration more than links and servers let them in the long run, so that a step is no shorter than those bounds.
+ServerGraph::Times simulated_times(const ParameterStore& store, const ServerGraph& graph, const Execution& execution,
+                                   const ParameterStore::Bounds& bounds);
+
 /// From an uncontended execution: no shorter than the bounds of links and servers, which say what workers that share
 /// them cost each other. Workers of different speed meet at moments that an estimate does not follow: under synchronous
 /// updates their step is no shorter than were all as fast as the fastest, and meet always.

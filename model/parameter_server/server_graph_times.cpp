@@ -108,6 +108,13 @@ std::vector<Flow> messages_of(const ParameterStore& store,
   return all;
 }
 
+/// A step takes at least `least`.
+void hold(ServerGraph::Times& times, Seconds least) {
+  if (!(times.step < least)) return;
+  times.compute_share *= times.step / least;
+  times.step = least;
+}
+
 }  // namespace
 
 ServerGraph::Times times_of(const ParameterStore& store, const ServerGraph& graph, const Execution& execution) {
@@ -193,17 +200,22 @@ ParameterStore::Bounds store_bounds(const ParameterStore& store, const Topology&
   return bounds;
 }
 
+ServerGraph::Times simulated_times(const ParameterStore& store, const ServerGraph& graph, const Execution& execution,
+                                   const ParameterStore::Bounds& bounds) {
+  ServerGraph::Times times = times_of(store, graph, execution);
+  hold(times, std::max(bounds.link, bounds.server));
+  return times;
+}
+
 ServerGraph::Times estimated_times(const ParameterStore& store, const ServerGraph& graph, const Topology& topology,
                                    const Execution& execution, const ParameterStore::Bounds& bounds) {
   ServerGraph::Times times = times_of(store, graph, execution);
-  const Seconds alone = times.step;
-  times.step = std::max({alone, bounds.link, bounds.server});
+  hold(times, std::max(bounds.link, bounds.server));
   if (store.consistency == Sync::Consistency::synchronous && !store.equal_workers()) {
     const ParameterStore equal = store.with_fastest_workers(*std::ranges::max_element(graph.iterations.of_worker));
     const ServerGraph together = build_server_graph(equal, topology, graph.iterations, all_in_one_lane(equal));
-    times.step = std::max(times.step, times_of(equal, together, run(together.graph)).step);
+    hold(times, times_of(equal, together, run(together.graph)).step);
   }
-  times.compute_share *= alone / times.step;
   return times;
 }
 

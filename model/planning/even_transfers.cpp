@@ -56,7 +56,7 @@ bool is_even(const Step::Transfer::Part& part, const Topology& topology, LinkLoa
     load.add(phase.flows);
     for (std::size_t group = 0; group < flows.size(); ++group) {
       if (flows[group].empty()) continue;
-      times[group] += (phase.latency + load.busiest_of(flows[group])) * static_cast<double>(phase.repeat);
+      times[group] += (phase.latency + load.busiest_of(flows[group]).time) * static_cast<double>(phase.repeat);
     }
     load.clear();
   }

@@ -25,12 +25,10 @@ bool is_wanted(std::string_view property);
 void hold_for_all(std::span<const NamedProperty> properties, Settings (*random_settings)(Random&), int scenarios,
                   unsigned seed);
 
-Violation estimate_is_below_flows(const Settings& settings);         ///< but of workers that do not wait for each other
-Violation estimate_is_below_flows_of_any(const Settings& settings);  ///< of these, too
+Violation estimate_is_below_flows(const Settings& settings);
 Violation steps_take_as_long_as_flows(const Settings& settings);
 Violation more_bandwidth_is_not_slower(const Settings& settings);
 Violation fewer_faults_are_not_slower(const Settings& settings);
-Violation fewer_faults_simulate_no_slower(const Settings& settings);  ///< estimates left out
 Violation less_background_is_not_slower(const Settings& settings);
 Violation idle_nodes_change_nothing(const Settings& settings);
 Violation renumbered_nodes_change_nothing(const Settings& settings);

@@ -1,5 +1,8 @@
 #include <variant>
+#include <vector>
 
+#include "model/collectives/channels.hpp"
+#include "model/hardware/topology.hpp"
 #include "tests/property/properties.hpp"
 #include "tests/property/times.hpp"
 
@@ -43,6 +46,16 @@ void hurry(Cpu& cpu) {
   cpu.fp32_rate = cpu.fp32_rate * 2.0;
 }
 
+/// Of every two GPUs, by the library's rule, which asks for bytes a second.
+std::vector<double> channels_of(const Cluster& cluster) {
+  const Topology topology(cluster);
+  std::vector<double> channels;
+  for (int a = 0; a < topology.gpus(); ++a) {
+    for (int b = a + 1; b < topology.gpus(); ++b) channels.push_back(channel_share({a, b}, topology));
+  }
+  return channels;
+}
+
 }  // namespace
 
 /// Every rate doubled and every time of the machine and its software halved: the same graph at twice the speed.
@@ -79,6 +92,7 @@ Violation twice_every_rate_is_half_the_time(const Settings& settings) {
   }
   for (BackgroundFlow& flow : after.background) multiply(flow.rate, 2.0);
   if (auto* train = std::get_if<TrainWorkload>(&after.workload)) multiply(train->layer_overhead, 0.5);
+  if (channels_of(first.cluster) != channels_of(after.cluster)) return std::nullopt;
   for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
     const Seconds time = time_of(first, fidelity), half = time_of(after, fidelity);
     if (differ(time, half * 2.0)) return compared(time, half * 2.0, "twice the rates, time doubled");

@@ -35,12 +35,38 @@ workload: { collective: { operation: reduce_scatter, size: 4 GB } }
 
 }  // namespace
 
-TEST_CASE("gradients of a slow GPU's group and of its partner's start apart, and an estimate does not let them meet") {
+TEST_CASE("gradients of a slow GPU's group and of its partner's start apart, and share the cards while both move") {
   // The slow GPU's partner is done a little sooner: both groups share the machine's cards, but not all the time.
-  const std::vector<std::string> slow = {"cluster.faults=[{ node: 1, gpu: 0, speed: 85 % }]"};
-  CHECK(time_of(pairs, slow, Fidelity::estimate) <= time_of(pairs, slow) * (1.0 + 1e-6));
-  // Where nothing tells the groups apart they begin together, and both know of the other.
-  CHECK(time_of(pairs, {}, Fidelity::estimate) == Approx(time_of(pairs, {})).epsilon(1e-6));
+  for (const char* speed : {"100 %", "99 %", "85 %", "50 %"}) {
+    const std::vector<std::string> slow = {"cluster.faults=[{ node: 1, gpu: 0, speed: " + std::string(speed) + " }]"};
+    CHECK(time_of(pairs, slow, Fidelity::estimate) == Approx(time_of(pairs, slow)).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("a slow GPU shortens no estimate: groups that it sets apart still share links while they move") {
+  // Gradients of two to four groups on the cards of two machines. As if each group were alone, the estimate with the
+  // slow GPU was shorter by 48 % (p3.16xlarge) to 7 %. Nothing else meets, so that an estimate is the simulation.
+  const std::string gpt = "family: gpt, layers: 4, hidden: 1024, heads: 16, vocabulary: 50304, sequence: 512";
+  const std::string experts =
+      "family: llama, layers: 4, hidden: 1024, heads: 8, vocabulary: 32000, sequence: 512, experts: 8, "
+      "experts_per_token: 2";
+  const auto training = [](const std::string& node, int tensor, const std::string& precision,
+                           const std::string& model) {
+    return "cluster: { node: " + node + ", nodes: 2 }\nplan: { tensor: " + std::to_string(tensor) +
+           " }\nworkload: { train: { precision: " + precision + ", model: { " + model + " } } }";
+  };
+  for (const std::string& text : {training("p3.16xlarge", 2, "fp16", gpt), training("p3.16xlarge", 4, "fp16", experts),
+                                  training("dgx1-v100-32gb", 2, "fp16", gpt), training("l40s-x8", 2, "bf16", gpt),
+                                  training("hgx-a100-40gb-x4", 2, "bf16", experts)}) {
+    double before = time_of(text.c_str(), {}, Fidelity::estimate);
+    for (const char* speed : {"99 %", "85 %", "50 %"}) {
+      const std::vector<std::string> slow = {"cluster.faults=[{ node: 1, gpu: 0, speed: " + std::string(speed) + " }]"};
+      const double with = time_of(text.c_str(), slow, Fidelity::estimate);
+      CHECK(with >= before);
+      CHECK(with == Approx(time_of(text.c_str(), slow)).epsilon(1e-3));
+      before = with;
+    }
+  }
 }
 
 TEST_CASE("a card that is repaired slows nobody, whatever its messages lose") {

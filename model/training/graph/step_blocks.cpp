@@ -29,6 +29,7 @@ StepBlocks::StepBlocks(const Step& step) {
     for (const Step::Transfer::Part& part : transfer.parts) {
       parts.push_back(add(transfer.name.c_str(), part.uncontended, Category::communication, transfer.recipe));
       blocks.back().flows = part.lowered;
+      blocks.back().links = part.links;
     }
   }
   pass_done = add("pass done", Seconds(0.0), Category::compute);

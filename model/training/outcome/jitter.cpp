@@ -113,6 +113,7 @@ std::vector<Seconds> steps_with_jitter(const Step& step, const Jitter& jitter, c
         flows += own;
         slow_down(part.lowered, factor);
         part.uncontended *= factor;
+        part.links *= factor;
       }
     }
     lengths.push_back(execute(step_graph(drawn).graph).makespan);

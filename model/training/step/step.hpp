@@ -113,8 +113,12 @@ struct Step {
     /// What the groups of one class carry out side by side.
     struct Part {
       LoweredCollective lowered;
-      Seconds uncontended;     ///< with the transfer's other parts beside it
+      Seconds uncontended;     ///< while no other part moves
       std::vector<int> lanes;  ///< whose ranks take part, ascending
+      LinkShare links = {};    ///< with the others of its groups
+
+      /// Beside all of them.
+      [[nodiscard]] Seconds longest() const { return links.shares() ? links.together : uncontended; }
     };
 
     std::string name;  ///< as it appears in the result's communication table, e.g. "gradient all-reduce"

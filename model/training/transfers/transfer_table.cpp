@@ -145,7 +145,7 @@ int TransferTable::transfer(const Key& key, const CollectiveCall& call, std::str
     if (pattern) fresh.repeats = model;
   }
   for (Step::Transfer::Part& part : fresh.parts) part.lanes = layout_.stages(key.kind, key.stage);
-  entries_.push_back({of, pattern, grouping.alike});
+  entries_.push_back({of, key.back, pattern, grouping.alike});
   return known->second;
 }
 
@@ -190,7 +190,7 @@ Seconds TransferTable::time(int transfer, int lane) const {
   Seconds longest;
   if (!counts(transfers_[at_index(transfer)])) return longest;
   for (const Step::Transfer::Part& part : transfers_[at_index(transfer)].parts) {
-    if (std::ranges::binary_search(part.lanes, lane)) longest = std::max(longest, part.uncontended);
+    if (std::ranges::binary_search(part.lanes, lane)) longest = std::max(longest, part.longest());
   }
   return longest;
 }
@@ -252,7 +252,7 @@ void TransferTable::divide(const RankClasses& classes) {
         return part_of_class.at(class_of_group[at_index(group_of_flow(flow, group_of))]);
       };
       for (LoweredCollective& own : separate(std::move(lowered), part_of_class.size(), part_of)) {
-        divided.push_back({std::move(own), transfers_[i].parts[p].uncontended, {}});
+        divided.push_back({std::move(own), transfers_[i].parts[p].uncontended, {}, {}});
       }
     }
     for (std::size_t p = 0; p < divided.size(); ++p) {
@@ -267,8 +267,9 @@ void TransferTable::divide(const RankClasses& classes) {
     }
     transfers_[i].parts = std::move(divided);
     entries_[i].groups = std::move(groups_of_part);
+    const int among = 2 * entries_[i].grouping + (entries_[i].back ? 1 : 0);
+    set_times(transfers_[i], among, topology_, scenario_.background);
   }
-  set_times(transfers_, classes.lanes, topology_, scenario_.background);
 }
 
 void Beside::add(int transfer) {

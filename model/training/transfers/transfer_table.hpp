@@ -75,6 +75,7 @@ class TransferTable {
   };
   struct Entry {
     int grouping = 0;
+    bool back = false;                      ///< as in Key
     std::optional<std::uint64_t> pattern;   ///< as in KnownTransfers, where it was taken from there
     SharedVector<std::vector<int>> groups;  ///< by part
   };
