@@ -13,13 +13,18 @@ namespace foretrain {
 
 /// What runs for what was asked for. `standard` writes the scores to memory; `memory_efficient` is fused kernels of the
 /// first generation (CUTLASS, xformers), for any GPU and precision; `flash_1`, `flash_2` and `flash_3` are the releases
-/// of FlashAttention; `flash` is kernels with the architecture's own matrix instructions that leave the softmax exposed
-/// (cuDNN on Hopper).
+/// of FlashAttention; `flash` is the vendor's own kernels: with the architecture's own matrix instructions (cuDNN and
+/// TensorRT-LLM on Hopper and Blackwell), else an inference engine's.
 ///
-/// Asked for, `flash` means these from Hopper on and FlashAttention-2 before; every kind of flash falls back to the
+/// Asked for, `flash` means these where there are such instructions or a cache is written, else FlashAttention-2; every
+/// kind of flash falls back to the
 /// memory-efficient kernels where it does not run: before Ampere (Turing for flash_1), in fp32, for heads of more than
 /// 256 elements (128 for flash_1), with a bias on the scores.
 AttentionKind attention_kernel(const Attention& work, Precision precision, const Gpu& gpu);
+
+/// Architectures whose full tensor-core rate needs instructions that a group of four warps or a thread issues for a whole
+/// tile (PTX ISA: wgmma, sm_90a; tcgen05, sm_100a to sm_103a): Hopper and Blackwell's data-centre chips.
+bool has_warp_groups(const Gpu& gpu);
 
 /// Why the kind asked for by name does not run, and what would.
 struct UnsupportedAttention {

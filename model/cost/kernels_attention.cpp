@@ -1,9 +1,9 @@
 #include "model/cost/attention.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
+#include <numeric>
 
 #include "model/base/number.hpp"
 #include "model/cost/gemm.hpp"
@@ -13,186 +13,49 @@
 namespace foretrain {
 namespace {
 
-// Compute capabilities: FlashAttention-1 runs from Turing on, FlashAttention-2 needs Ampere's asynchronous copies,
-// FlashAttention-3 the warp-group instructions that only Hopper has.
-constexpr double flash_1_since = 7.5, flash_2_since = 8.0, native_since = 9.0, flash_3_until = 10.0;
-constexpr std::int64_t flash_1_head_dim = 128, flash_head_dim = 256;
+// Tensor memory is that of Blackwell's data-centre chips (PTX ISA: tcgen05, sm_100a to sm_103a).
+constexpr double tensor_memory_since = 10.0;
 
-bool two_bytes_or_less(Precision precision) {
-  return bytes_per_element(precision) <= bytes_per_element(Precision::fp16);
-}
-
-HeadRows rows_of(const Attention& w, std::int64_t length) {
-  const double heads = number(w.batch) * number(w.heads);
-  if (w.packing) return {heads * number(w.packing->tokens), heads * number(w.packing->blocks)};
-  return {heads * number(length), heads * number((length + Packing::block_rows - 1) / Packing::block_rows)};
-}
-
-// Tensors of Q's size (also O, and their gradients) and of K's (also V); the fp32 log-sum-exp of each query.
-struct Tensors {
-  Bytes query, key, log_sum;
-};
-Tensors tensors(const Attention& w, Precision precision) {
-  const double queries = query_rows(w).rows, keys = key_rows(w).rows * number(w.kv_heads) / number(w.heads);
-  const Bytes element = bytes_per_element(precision), wide = bytes_per_element(Precision::fp32);
-  return {queries * number(w.head_dim) * element, keys * number(w.head_dim) * element, queries * wide};
-}
-
-// Partial outputs of FlashAttention-1 in fp32: read and written for every block of keys beside Q; backward, dQ so,
-// beside Q and dO.
-Bytes flash_1_partials(const Attention& w, Precision precision) {
-  // Keys that it holds at a time (csrc/flash_attn of its release 1.0, blocksize_c).
-  const std::int64_t block = w.head_dim > 64 ? 128 : 256;
-  const std::int64_t keys = w.packing ? w.packing->longest : w.key_length;
-  if (keys <= block) return Bytes(0.0);
-  const double visits = scores(w) / number(block) * number(w.head_dim);
-  return visits * ((w.backward ? 2.0 : 1.0) * bytes_per_element(precision) + 2.0 * bytes_per_element(Precision::fp32));
-}
-
-// Keys and values that blocks of queries read again because the L2 no longer holds them.
-Bytes missed_keys(const Attention& w, Precision precision, const Gpu& gpu) {
-  const HeadRows rows = w.backward ? key_rows(w) : query_rows(w);
-  const double heads_in_flight =
-      std::min(number(w.batch * w.heads), std::max(1.0, gpu.sms / rows.blocks * number(w.batch * w.heads)));
-  const Tensors size = tensors(w, precision);
-  const Bytes read = w.backward ? 2.0 * size.query : 2.0 * size.key;
-  const Bytes in_flight = read * (heads_in_flight / number(w.batch * w.heads));
-  if (in_flight <= gpu.l2_cache) return Bytes(0.0);
-  const double missed = 1.0 - gpu.l2_cache / in_flight;
-  const Bytes all = scores(w) / number(Packing::block_rows) * 2.0 * number(w.head_dim) * bytes_per_element(precision);
-  return missed * std::max(Bytes(0.0), all - read);
-}
-
-std::string capability(const Gpu& gpu) { return fmt::format("{} is no such GPU", gpu.name); }
-
-}  // namespace
-
-HeadRows query_rows(const Attention& work) { return rows_of(work, work.query_length); }
-HeadRows key_rows(const Attention& work) { return rows_of(work, work.key_length); }
-
-AttentionKind attention_kernel(const Attention& work, Precision precision, const Gpu& gpu) {
-  if (work.kind == AttentionKind::standard) return AttentionKind::standard;
-  if (work.kind == AttentionKind::memory_efficient || work.biased || !two_bytes_or_less(precision)) {
-    return AttentionKind::memory_efficient;
-  }
-  if (work.kind == AttentionKind::flash_1) {
-    const bool runs = gpu.compute_capability >= flash_1_since && work.head_dim <= flash_1_head_dim;
-    return runs ? AttentionKind::flash_1 : AttentionKind::memory_efficient;
-  }
-  if (gpu.compute_capability < flash_2_since || work.head_dim > flash_head_dim) return AttentionKind::memory_efficient;
-  if (gpu.compute_capability < native_since || work.kind == AttentionKind::flash_2) return AttentionKind::flash_2;
-  if (work.kind == AttentionKind::flash_3) return AttentionKind::flash_3;
-  return work.native ? AttentionKind::flash : AttentionKind::flash_2;
-}
-
-std::optional<UnsupportedAttention> unsupported_attention(const Attention& work, Precision precision, const Gpu& gpu) {
-  const AttentionKind kind = work.kind;
-  const double capable = gpu.compute_capability;
-  if (kind != AttentionKind::flash_1 && kind != AttentionKind::flash_2 && kind != AttentionKind::flash_3) return {};
-  if (kind == AttentionKind::flash_1 && capable < flash_1_since) {
-    return {{"FlashAttention-1 needs Turing or newer; " + capability(gpu), "memory_efficient or standard"}};
-  }
-  if (kind == AttentionKind::flash_2 && capable < flash_2_since) {
-    return {{"FlashAttention-2 needs Ampere or newer; " + capability(gpu),
-             capable >= flash_1_since ? "flash_1 or memory_efficient" : "memory_efficient or standard"}};
-  }
-  if (kind == AttentionKind::flash_3 && (capable < native_since || capable >= flash_3_until)) {
-    return {{"FlashAttention-3 needs Hopper's instructions; " + capability(gpu), "flash, or a Hopper GPU"}};
-  }
-  const bool takes_fp8 = kind == AttentionKind::flash_3 && !work.backward && precision == Precision::fp8;
-  if (precision != Precision::fp16 && precision != Precision::bf16 && !takes_fp8) {
-    return {{fmt::format("FlashAttention has no {} kernels{}", name(precision),
-                         precision == Precision::fp8 ? " but the forward ones of flash_3" : ""),
-             "precision fp16 or bf16, or attention memory_efficient"}};
-  }
-  const std::int64_t widest = kind == AttentionKind::flash_1 ? flash_1_head_dim : flash_head_dim;
-  if (work.head_dim > widest) {
-    return {{fmt::format("heads of {} elements, and its kernels end at {}", work.head_dim, widest),
-             "memory_efficient, or a smaller head_dim"}};
-  }
-  return {};
-}
-
-ScoreMatrices score_matrices(const Attention& work) {
-  const std::int64_t heads = work.batch * work.heads;
-  if (work.packing) return {heads * work.packing->sequences, work.packing->longest, work.packing->longest};
-  return {heads, work.query_length, work.key_length};
-}
-
-ScorePasses score_passes(const Attention& work, Precision precision, double mask_passes) {
-  const double dropout = work.dropout ? 2.0 + Bytes(1.0) / bytes_per_element(precision) : 0.0;
-  if (work.backward) return {4.0, 3.0 + dropout, 0.0};
-  return {2.0, 2.0 + dropout, work.masked() && !work.fused_softmax ? mask_passes : 0.0};
-}
-
-Bytes attention_traffic(const Attention& work, Precision precision, const Gpu& gpu) {
-  const Tensors size = tensors(work, precision);
-  const double each = work.backward ? 4.0 : 2.0;  // Q, O (and gradients); K, V (and gradients)
-  const Bytes operands = each * (size.query + size.key);
-  const AttentionKind kernel = attention_kernel(work, precision, gpu);
-  if (kernel == AttentionKind::standard) {
-    const ScorePasses passes = score_passes(work, precision, 2.0);  // adding a mask reads and writes once
-    const double count = passes.products + passes.softmax + passes.mask;
-    return operands + count * score_matrices(work).elements() * bytes_per_element(precision);
-  }
-  if (kernel == AttentionKind::flash_1) return operands + flash_1_partials(work, precision);
-  return operands + missed_keys(work, precision, gpu);
-}
-
-OperatorMemory attention_memory(const Attention& work, Precision precision, const Gpu& gpu) {
-  const Tensors size = tensors(work, precision);
-  const AttentionKind kernel = attention_kernel(work, precision, gpu);
-  const double widening = bytes_per_element(Precision::fp32) / bytes_per_element(precision);
-  const Bytes operands = 2.0 * (size.query + size.key);
-  OperatorMemory memory;
-  if (kernel == AttentionKind::standard) {
-    const Bytes matrix = score_matrices(work).elements() * bytes_per_element(precision);
-    const Bytes mask = work.dropout ? matrix * (Bytes(1.0) / bytes_per_element(precision)) : Bytes(0.0);
-    // Probabilities, and with dropout its mask and what it leaves; S beside P, and going back dP beside dS.
-    memory.saved = operands + matrix * (work.dropout ? 2.0 : 1.0) + mask;
-    memory.workspace = matrix * (work.backward ? 2.0 : 1.0);
-  } else {
-    memory.saved = operands + size.log_sum;
-    // dQ is added up in fp32; the row sums of dO ∘ O are as large as the log-sum-exp. Heads that share keys each write
-    // dK and dV of their own first. FlashAttention-1 adds up O in fp32 as well.
-    const bool partial_output = kernel == AttentionKind::flash_1;
-    const bool shared_keys = work.kv_heads != work.heads;
-    if (work.backward) {
-      const Bytes own_keys = 2.0 * size.key * (number(work.heads) / number(work.kv_heads));
-      memory.workspace = size.query * widening + size.log_sum + (shared_keys ? own_keys : Bytes(0.0));
-    } else if (partial_output) {
-      memory.workspace = size.query * widening;
-    }
-  }
-  memory.peak = memory.saved + memory.workspace + (work.backward ? operands : Bytes(0.0));
-  return memory;
-}
-
-namespace {
+bool has_tensor_memory(const Gpu& gpu) { return has_warp_groups(gpu) && gpu.compute_capability >= tensor_memory_since; }
 
 // Products over the scores: QKᵀ and PV; backward recomputes QKᵀ and adds dV, dP, dQ, dK.
 constexpr double forward_products = 2.0;
 constexpr double backward_products = 5.0;
 
+// How a kernel's inner loop multiplies. warps: warps of 32 queries with mma.sync, two thread blocks a multiprocessor
+// (FlashAttention); narrow_warps: warps of 16 queries (tiles of 64, TensorRT-LLM's kernels before Hopper and on
+// consumer Blackwell, cpp/kernels/fmha_v2); warp_groups: four warps issue one instruction of 64 rows (PTX ISA: wgmma,
+// sm_90a); tensor_memory: results stay in tensor memory, from where other warps take them (PTX ISA: tcgen05).
+enum class InnerLoop { warps, narrow_warps, warp_groups, tensor_memory };
+
+InnerLoop inner_loop(AttentionKind kernel, const Gpu& gpu) {
+  if (kernel != AttentionKind::flash && kernel != AttentionKind::flash_3) return InnerLoop::warps;
+  if (!has_warp_groups(gpu)) return InnerLoop::narrow_warps;
+  return has_tensor_memory(gpu) ? InnerLoop::tensor_memory : InnerLoop::warp_groups;
+}
+
 // Operations per byte that a kernel reads from shared memory, 2-byte operands: rows (or rows · columns / (rows +
 // columns) where both operands lie there) of the tile that one warp or warp group multiplies. FlashAttention-2: four
 // warps share 128 queries of at most 128 elements, eight warps the longer heads (flash_fwd_launch_template.h);
-// backward, warps multiply tiles of 32 × 32, both operands from shared memory. Warp groups take 64 rows (PTX ISA:
-// wgmma); backward, 64 × 128 of two operands, 43, less what is read again: modelling choice.
+// backward, 28 between tiles of 32 × 32 of two operands (16) and what stays in registers (32): modelling choice. Warp
+// groups take 64 rows; backward, 64 × 128 of two operands, 43, less what is read again: modelling choice. Tensor
+// memory: tiles of 128 × 128, from which P comes, too: 98,304 bytes for a forward tile of a head of 128, and
+// backward 1.3 times as long as the multiplication takes (FlashAttention-4, arXiv 2603.05451, roofline of both passes).
 struct SharedIntensity {
   double forward, wide_forward, backward;
 };
-constexpr SharedIntensity warp_intensity{32.0, 16.0, 16.0};
-constexpr SharedIntensity warp_group_intensity{64.0, 64.0, 40.0};
-// Blackwell's data-centre chips multiply tiles of 128 × 128 into tensor memory, from which P comes, too: 98,304 bytes
-// for a forward tile of a head of 128, and backward 1.3 times as long as the multiplication takes (FlashAttention-4,
-// arXiv 2603.05451, roofline of both passes).
-constexpr SharedIntensity tensor_memory_intensity{85.0, 85.0, 49.0};
+const SharedIntensity& shared_intensity(InnerLoop loop) {
+  static constexpr SharedIntensity of_loop[] = {
+      {32.0, 16.0, 28.0}, {16.0, 16.0, 16.0}, {64.0, 64.0, 40.0}, {85.0, 85.0, 49.0}};
+  return of_loop[static_cast<std::size_t>(loop)];
+}
 constexpr std::int64_t wide_head = 128;
 
-// A masked edge leaves half of a block's last tile of keys unused: of 128, the largest that FlashAttention-2 takes
-// (flash_fwd_launch_template.h). One size for all heads: modelling choice.
-constexpr double edge_keys = 64.0;
+// Two tiles of queries are in flight in a thread block with tensor memory, one's softmax beside the other's products
+// (FlashAttention-4, section on the forward pass; CUTLASS, example 77).
+double tiles_per_block(InnerLoop loop, bool backward) {
+  return loop == InnerLoop::tensor_memory && !backward ? 2.0 : 1.0;
+}
 
 // The backward pass also reads O and dO for the softmax's row sums, clears and accumulates dQ in fp32 and converts it:
 // tensors of Q's size that pass through memory outside the main kernel (FlashAttention-2's preprocess and convert
@@ -206,42 +69,46 @@ constexpr double shared_key_passes = 4.0;
 // its release 1.0, max_splits).
 constexpr int most_splits = 30;
 
-bool warp_groups(AttentionKind kernel) { return kernel == AttentionKind::flash || kernel == AttentionKind::flash_3; }
-
-// Architectures whose full tensor-core rate needs instructions that a group of four warps issues together (PTX ISA:
-// wgmma, sm_90a).
-constexpr double warp_group_mma_since = 9.0;
-
-// Blackwell's data-centre chips double the rate through tensor memory alone (PTX ISA: tcgen05, sm_100a to sm_103a);
-// instructions of warps are taken to keep Hopper's rate per multiprocessor and clock: assumption.
-constexpr double tensor_memory_since = 10.0, tensor_memory_until = 11.0, tensor_memory_doubles = 2.0;
-
-bool has_tensor_memory(const Gpu& gpu) {
-  return gpu.compute_capability >= tensor_memory_since && gpu.compute_capability < tensor_memory_until;
-}
+// Blackwell's data-centre chips double the rate through tensor memory alone; instructions of warps are taken to keep
+// Hopper's rate per multiprocessor and clock: assumption.
+constexpr double tensor_memory_doubles = 2.0;
 
 double warp_mma_share(const Gpu& gpu, const AttentionConstants& constants) {
   return constants.warp_mma_share / (has_tensor_memory(gpu) ? tensor_memory_doubles : 1.0);
 }
 
-const SharedIntensity& shared_intensity(AttentionKind kernel, const Gpu& gpu) {
-  if (!warp_groups(kernel)) return warp_intensity;
-  return has_tensor_memory(gpu) ? tensor_memory_intensity : warp_group_intensity;
+// Pairs of multiprocessors multiply together and add up one dQ for the keys of both (FlashAttention-4, section on the
+// backward pass).
+constexpr double paired_blocks = 2.0;
+
+// Blackwell Ultra has twice the special function units (NVIDIA, "Making Softmax More Efficient with NVIDIA Blackwell
+// Ultra", 2026).
+constexpr double ultra_since = 10.3, ultra_exponentials = 2.0;
+
+double exponentials_per_clock(const Gpu& gpu, const AttentionConstants& constants) {
+  const bool ultra = has_tensor_memory(gpu) && gpu.compute_capability >= ultra_since;
+  return constants.exponentials_per_clock * (ultra ? ultra_exponentials : 1.0);
 }
 
-// Seconds for one query–key pair with the whole device busy. Tensor cores, shared memory and (dQ, added up by atomic
-// operations) the L2 work at the same time, but not perfectly: the longest, and a share of the others. The softmax, an
-// exponential on the special function units and some instructions on CUDA cores, comes on top; where products leave
-// their results in tensor memory, other warps do it at the same time, too.
+// What runs at the same time: the longest, and a share of the others that it does not hide.
+Seconds overlapped(std::initializer_list<Seconds> parts, double exposed) {
+  const Seconds longest = std::max(parts);
+  return longest + exposed * (std::accumulate(parts.begin(), parts.end(), Seconds(0.0)) - longest);
+}
+
+// Seconds for one query–key pair with the whole device busy: tensor cores, shared memory, (dQ, added up by atomic
+// operations) the L2, and the softmax, an exponential on the special function units and some instructions on CUDA
+// cores. Other blocks, warps or tiles keep each of them busy, but not perfectly; narrow warps wait for their softmax,
+// and with tensor memory other warps do it at the same time.
 Seconds time_per_score(const Attention& work, Precision precision, AttentionKind kernel, const Gpu& gpu,
                        const Calibration& calibration) {
   const AttentionConstants& c = calibration.attention;
-  const bool tensor = uses_tensor_cores(gpu, precision);
-  const bool own_instructions = !tensor || warp_groups(kernel) || gpu.compute_capability < warp_group_mma_since;
+  const InnerLoop loop = inner_loop(kernel, gpu);
+  const bool short_of_rate = loop == InnerLoop::warps && has_warp_groups(gpu) && uses_tensor_cores(gpu, precision);
   const Flops products(2.0 * (work.backward ? backward_products : forward_products) * number(work.head_dim));
-  const Seconds multiply = products / (gpu.matrix_rate(precision) * (own_instructions ? 1.0 : warp_mma_share(gpu, c)));
+  const Seconds multiply = products / (gpu.matrix_rate(precision) * (short_of_rate ? warp_mma_share(gpu, c) : 1.0));
 
-  const SharedIntensity& intensity = shared_intensity(kernel, gpu);
+  const SharedIntensity& intensity = shared_intensity(loop);
   const double reuse = work.backward               ? intensity.backward
                        : work.head_dim > wide_head ? intensity.wide_forward
                                                    : intensity.forward;
@@ -249,27 +116,27 @@ Seconds time_per_score(const Attention& work, Precision precision, AttentionKind
   const Bytes loaded(products.value() / reuse * (bytes_per_element(precision) / bytes_per_element(Precision::fp16)));
   const Seconds shared = loaded / BytesPerSecond(c.shared_bytes_per_clock * clocks);
   const bool atomics = work.backward && kernel != AttentionKind::flash_1;
-  const Bytes added = 2.0 * bytes_per_element(Precision::fp32) * number(work.head_dim) / number(Packing::block_rows);
+  const double keys_per_sum = number(Packing::block_rows) * (loop == InnerLoop::tensor_memory ? paired_blocks : 1.0);
+  const Bytes added = 2.0 * bytes_per_element(Precision::fp32) * number(work.head_dim) / keys_per_sum;
   const Seconds cache = atomics ? added / gpu.l2_bandwidth : Seconds(0.0);
 
-  const double hidden = kernel == AttentionKind::flash_3 ? c.flash_3_hidden_softmax : 0.0;
-  const Seconds softmax = (1.0 - hidden) * (Seconds(1.0 / (c.exponentials_per_clock * clocks)) +
-                                            Flops(2.0 * c.softmax_instructions) / gpu.matrix_rate(Precision::fp32));
-  const Seconds beside = warp_groups(kernel) && has_tensor_memory(gpu) ? softmax : Seconds(0.0);
-
-  const Seconds longest = std::max({multiply, shared, cache, beside});
-  const Seconds together = longest + c.exposed_share * (multiply + shared + cache + beside - longest);
-  const Seconds total = together + softmax - beside;
+  const Seconds softmax = Seconds(1.0 / (exponentials_per_clock(gpu, c) * clocks)) +
+                          Flops(2.0 * c.softmax_instructions) / gpu.matrix_rate(Precision::fp32);
+  const Seconds beside = overlapped({multiply, shared, cache}, c.exposed_share);
+  const Seconds total = loop == InnerLoop::tensor_memory ? std::max(beside, softmax)
+                        : loop == InnerLoop::narrow_warps
+                            ? beside + softmax
+                            : overlapped({multiply, shared, cache, softmax}, c.exposed_share);
   const double utilisation = products / gpu.matrix_rate(precision) / total;
   return total / sustained_clock(gpu, precision, calibration.power, utilisation);
 }
 
-// Keys that a block of queries visits on average (backward: queries that a block of keys visits), and how much longer
-// the longest block is than the average one.
+// Keys that a block of queries visits (backward: queries that a block of keys visits), on average and at most.
 struct Visits {
-  double average, longest_ratio;
+  double average, most;
 };
-Visits visits(const Attention& work, double rows, double start_keys) {
+// A masked edge leaves half of a block's last square unused: `edge_keys` of them.
+Visits visits(const Attention& work, double rows, double edge_keys) {
   const std::int64_t keys = work.backward ? work.query_length : work.key_length;
   const double most = number(work.packing ? work.packing->longest : keys);
   const double seen = scores(work) / (work.density * std::max(rows, 1.0));
@@ -279,7 +146,22 @@ Visits visits(const Attention& work, double rows, double start_keys) {
   // A window never makes a block visit more than the same mask without it.
   const double unwindowed = work.causal ? std::max(seen, 0.5 * (most + 1.0)) + edge_keys : most;
   const double visited = std::max(seen, std::min({seen + edges, most, unwindowed}));
-  return {visited * work.density + start_keys, std::max(1.0, reach / std::max(seen, 1.0))};
+  return {visited * work.density, std::max(visited, reach) * work.density};
+}
+
+// Parts of the keys that FlashAttention-3 gives to different multiprocessors where there are too few blocks, as its
+// calls with a cache do (hopper/heuristics.h, num_splits_heuristic): the fewest within 85 % of the best use of waves.
+int key_splits(double blocks, double keys, const Gpu& gpu) {
+  constexpr double full = 0.8, good = 0.85;
+  const double tiles = std::ceil(keys / number(Packing::block_rows));
+  if (blocks >= full * gpu.sms || tiles <= 4.0) return 1;
+  const int most = std::min(gpu.sms, static_cast<int>(std::min(tiles, 128.0)));
+  const auto used = [&](int splits) { return blocks * splits / gpu.sms / std::ceil(blocks * splits / gpu.sms); };
+  double best = 0.0;
+  for (int splits = 1; splits <= most; ++splits) best = std::max(best, used(splits));
+  int splits = 1;
+  while (used(splits) < good * best) ++splits;
+  return splits;
 }
 
 // Share of the multiprocessors that FlashAttention-1 keeps busy, its blocks per head chosen for that (as
@@ -294,30 +176,75 @@ double flash_1_occupancy(const Attention& work, const Gpu& gpu) {
   return best;
 }
 
-// Thread blocks of 128 queries (backward: 128 keys) of one head run over the other sequence; the scores never leave the
-// multiprocessor. At the end multiprocessors wait for the last block: half of the longest one on average.
+// Thread blocks of some queries (backward: keys) of one head run over the other sequence; the scores never leave the
+// multiprocessor.
+struct Blocks {
+  double rounds;  ///< blocks over multiprocessors
+  Seconds average, longest;
+  int splits;
+};
+Blocks blocks_of(const Attention& work, Precision precision, AttentionKind kernel, const Gpu& gpu,
+                 const Calibration& calibration) {
+  const HeadRows rows = work.backward ? key_rows(work) : query_rows(work);
+  const double tiles = tiles_per_block(inner_loop(kernel, gpu), work.backward);
+  const double heads = number(work.batch * work.heads);
+  const double blocks = heads * std::ceil(rows.blocks / heads / tiles);
+  const double block_rows = tiles * number(Packing::block_rows);
+  const Visits visited = visits(work, rows.rows, 0.5 * block_rows);
+  const int splits =
+      kernel == AttentionKind::flash_3 && work.cached ? key_splits(blocks, number(work.key_length), gpu) : 1;
+  const Seconds key = time_per_score(work, precision, kernel, gpu, calibration) * (gpu.sms * block_rows);
+  const Seconds start = tiles * Seconds(calibration.attention.block_start_us * 1e-6);
+  return {blocks * splits / gpu.sms, start + key * (visited.average / splits), start + key * (visited.most / splits),
+          splits};
+}
+
+// Multiprocessors take one block after the other, and at the end wait for the last: half of the longest one on average,
+// nothing where the longest come first (FlashAttention-3, hopper/tile_scheduler.hpp). No pass is shorter than its
+// longest block.
+Seconds block_time(const Attention& work, AttentionKind kernel, const Blocks& blocks, const Gpu& gpu) {
+  if (kernel == AttentionKind::flash_1) return blocks.average * (blocks.rounds / flash_1_occupancy(work, gpu));
+  const bool longest_first = kernel == AttentionKind::flash_3 && work.causal && !work.backward;
+  return std::max(blocks.longest, blocks.average * blocks.rounds + blocks.longest * (longest_first ? 0.0 : 0.5));
+}
+
+// Kernels beside the one that multiplies, their data in no cache before. An engine's attention is prepared by one that
+// reads and writes queries, keys and values once (FlashAttention-3's callers: keys and values alone); split keys are
+// put together by another.
+Seconds side_kernels(const Attention& work, Precision precision, AttentionKind kernel, int splits, const Gpu& gpu,
+                     const Calibration& calibration) {
+  const Bytes element = bytes_per_element(precision);
+  const Bytes query = query_rows(work).rows * number(work.head_dim) * element;
+  const StreamingConstants& c = calibration.streaming;
+  const BytesPerSecond bandwidth = gpu.memory_bandwidth * c.bandwidth_efficiency;
+  Seconds total(0.0);
+  if (work.cached) {
+    const double added = std::min(query_rows(work).rows, key_rows(work).rows);  // earlier keys are in the cache
+    const Bytes keys = 2.0 * added * number(work.kv_heads) / number(work.heads) * number(work.head_dim) * element;
+    const Bytes prepared = keys + (kernel == AttentionKind::flash_3 ? Bytes(0.0) : query);
+    total = Seconds(c.kernel_us * 1e-6) + 2.0 * prepared / bandwidth;
+  }
+  const double widening = bytes_per_element(Precision::fp32) / element;
+  if (splits > 1) total = total + Seconds(c.kernel_us * 1e-6) + (splits * widening + 1.0) * query / bandwidth;
+  return total;
+}
+
 KernelTime flash_time(const Attention& work, Precision precision, AttentionKind kernel, const Gpu& gpu,
                       const Calibration& calibration) {
-  const AttentionConstants& c = calibration.attention;
-  const HeadRows rows = work.backward ? key_rows(work) : query_rows(work);
-  const Seconds per_score = time_per_score(work, precision, kernel, gpu, calibration);
-  const Visits visited = visits(work, rows.rows, c.block_start_keys);
-  const Seconds block = per_score * (gpu.sms * number(Packing::block_rows) * visited.average);
-
+  const Blocks blocks = blocks_of(work, precision, kernel, gpu, calibration);
+  const Seconds compute = block_time(work, kernel, blocks, gpu);
   const BytesPerSecond bandwidth = gpu.memory_bandwidth * calibration.streaming.bandwidth_efficiency;
   const Seconds traffic = attention_traffic(work, precision, gpu) / bandwidth;
-  const bool alternates = kernel == AttentionKind::flash_1;  // between products and partial outputs in memory
-  const double rounds = rows.blocks / gpu.sms;
-  const Seconds compute = block * (alternates ? rounds / flash_1_occupancy(work, gpu)
-                                              : std::max(1.0, rounds + 0.5 * visited.longest_ratio));
-  Seconds fixed(calibration.matmul.fixed_us * 1e-6);
+  Seconds fixed(calibration.attention.kernel_us * 1e-6);
   if (work.backward) {
     const Bytes element = bytes_per_element(precision);
     const Bytes query = query_rows(work).rows * number(work.head_dim) * element;
     const Bytes key = work.kv_heads == work.heads ? Bytes(0.0) : key_rows(work).rows * number(work.head_dim) * element;
     fixed = fixed * backward_kernels + (backward_side_passes * query + shared_key_passes * key) / bandwidth;
   }
-  const Seconds body = alternates ? compute + traffic : std::max(compute, traffic);
+  fixed = fixed + side_kernels(work, precision, kernel, blocks.splits, gpu, calibration);
+  // Between products and partial outputs in memory, FlashAttention-1 alternates.
+  const Seconds body = kernel == AttentionKind::flash_1 ? compute + traffic : std::max(compute, traffic);
   const Bound bound = fixed > body ? Bound::latency : traffic > compute ? Bound::memory : Bound::compute;
   return {fixed + body, bound};
 }

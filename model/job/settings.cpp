@@ -170,6 +170,13 @@ std::vector<Setting> settings_of(const Scenario& scenario) {
   SettingList list(scenario);
   add_machines(scenario.cluster, list);
   if (!std::holds_alternative<OperatorWorkload>(scenario.workload)) add_routing(scenario.cluster, list);
+  if (const auto* workload = std::get_if<OperatorWorkload>(&scenario.workload)) {
+    const auto* attention = std::get_if<Attention>(&workload->op.work);
+    if (attention != nullptr && attention->cached) {
+      list.begin("Attention");
+      list.add("", "an engine's, with its cache", {"workload.operator.cache"});
+    }
+  }
   if (const auto* train = std::get_if<TrainWorkload>(&scenario.workload)) {
     add_training(scenario, *train, list);
     list.begin("Trainer");

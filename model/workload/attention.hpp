@@ -34,8 +34,11 @@ struct Attention {
   bool causal = false;
   AttentionKind kind = AttentionKind::flash;
   bool backward = false;
-  bool biased = false;         ///< a bias is added to the scores (ALiBi)
-  bool native = true;          ///< `flash` may use the architecture's own kernels (cuDNN), not FlashAttention-2 alone
+  bool biased = false;  ///< a bias is added to the scores (ALiBi)
+  bool native = true;   ///< `flash` may use the architecture's own kernels (cuDNN), not FlashAttention-2 alone
+  /// An inference engine's attention over a prompt: a kernel of its own before it splits the projection's result,
+  /// rotates it and writes keys and values to a cache.
+  bool cached = false;
   bool dropout = false;        ///< standard attention: probabilities are dropped by kernels of their own
   bool fused_softmax = false;  ///< standard attention: scaling, mask and softmax are one kernel (Megatron's)
   std::int64_t window = 0;     ///< keys that a query sees on either side, itself included; 0: no window
@@ -48,6 +51,12 @@ struct Attention {
 
   /// Whether some scores are not needed: a causal, windowed, block-sparse or padding mask.
   [[nodiscard]] bool masked() const;
+
+  /// Whether it is an inference engine's, with its cache, where nobody says otherwise: who else runs causal attention
+  /// forward alone measures a kernel, and says so.
+  [[nodiscard]] bool engine_by_default() const {
+    return kind == AttentionKind::flash && native && causal && !backward && !packing;
+  }
 
   /// Elements of Q, and of O.
   [[nodiscard]] double queries() const { return number(batch) * number(heads) * number(query_length * head_dim); }

@@ -72,6 +72,7 @@ AttentionFigure predict(const PlotOptions& shared, const AttentionOptions& optio
     for (const std::int64_t length : figure.lengths) {
       Attention shape = *work;
       shape.kind = kind;
+      shape.cached = false;  // both passes, of training
       shape.packing.reset();
       shape.query_length = shape.key_length = length;
       if (options.constant_tokens) shape.batch = std::max<std::int64_t>(tokens / length, 1);

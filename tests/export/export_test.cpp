@@ -129,6 +129,9 @@ TEST_CASE("attention in one kernel says nothing of the kernels that it does with
   CHECK(stated({"a", attention, Precision::bf16, 1}).fields.count("dropout") == 0);
   attention.kind = AttentionKind::standard;
   CHECK(stated({"a", attention, Precision::bf16, 4}).fields.at("dropout") == "true");
+  attention.cached = true;
+  CHECK_THROWS_AS(stated({"a", attention, Precision::bf16, 2}), NotReplayable);
+  attention.cached = false;
   attention.packing = Packing{};
   CHECK_THROWS_AS(stated({"a", attention, Precision::bf16, 4}), NotReplayable);
 }

@@ -95,8 +95,8 @@ TEST_CASE("what a resource is worth is the difference of two predictions") {
   slower.cluster.network.nic_bandwidth /= 1.1;
   const auto network = std::ranges::find(e.sensitivities, "network bandwidth", &Sensitivity::resource);
   REQUIRE(network != e.sensitivities.end());
-  CHECK(network->faster == time(faster));
-  CHECK(network->slower == time(slower));
+  CHECK(network->faster.value() == Approx(time(faster).value()).epsilon(1e-12));
+  CHECK(network->slower.value() == Approx(time(slower).value()).epsilon(1e-12));
   CHECK(network->share == Approx(std::log(time(slower) / time(faster)) / (2.0 * std::log(1.1))));
   CHECK(network->share > 0.0);
   // Everything twice as fast would take half: the shares add up to nearly all of the step.

@@ -47,6 +47,10 @@ TEST_CASE("Bad attention operators") {
       {"dgx-a100-80gb", "sequence: 512, dropout: ^true", "dropout", "only standard attention", "attention: standard"},
       {"dgx-a100-80gb", "sequence: 512, fused_softmax: ^true", "fused_softmax", "only standard attention", "standard"},
       {"dgx-a100-80gb", "sequence: 512, attention: standard, native: ^true", "native", "only flash attention", "flash"},
+      {"dgx-a100-80gb", "sequence: 512, attention: flash_2, cache: ^true", "cache", "only forward passes by flash",
+       "leave the key out"},
+      {"dgx-a100-80gb", "sequence: 512, backward: true, cache: ^false", "cache", "only forward passes by flash",
+       "leave the key out"},
       {"dgx-a100-80gb", "sequence: 512, splits: ^4", "splits", "only flash_1 attention", "flash_1"}};
   for (const Row& row : rows) {
     std::string text = "cluster: { node: " + row.node +

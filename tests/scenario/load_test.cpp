@@ -285,7 +285,9 @@ TEST_CASE("Shapes of the other operators") {
                    .workload)
         .op.kernels;
   };
-  CHECK(kernels("attention: flash, causal: true, precision: bf16") == 1);
+  CHECK(kernels("attention: flash, precision: bf16") == 1);
+  CHECK(kernels("attention: flash, causal: true, precision: bf16") == 2);  // an engine's, prepared by another
+  CHECK(kernels("attention: flash, causal: true, cache: false, precision: bf16") == 1);
   CHECK(kernels("attention: standard") == 3);
   CHECK(kernels("attention: standard, causal: true") == 4);
   CHECK(kernels("attention: standard, causal: true, fused_softmax: true") == 3);

@@ -55,7 +55,7 @@ TEST_CASE("an equal split waits for the slower GPUs; one by speed does not") {
   // passes.
   const double h100 = best.split->kinds[0].micro_batches, a100 = best.split->kinds[1].micro_batches;
   const double gain = 64.0 * 10.0 / (4.0 * 64.0 * (h100 / a100) + 6.0 * 64.0);
-  CHECK(best.step_time / equal.step_time == Approx(gain).epsilon(0.06));
+  CHECK(best.step_time / equal.step_time == Approx(gain).epsilon(0.07));
 }
 
 TEST_CASE("equal nodes have equal shares, whatever the split") {

@@ -57,6 +57,7 @@ Texts stated_fields(const Convolution& w) {
 Texts stated_fields(const Attention& w) {
   if (w.packing) throw NotReplayable("attention over packed sequences");
   if (w.biased) throw NotReplayable("attention with a bias");
+  if (w.cached) throw NotReplayable("attention that writes a cache");
   Texts fields = {{"batch", std::to_string(w.batch)},       {"heads", std::to_string(w.heads)},
                   {"kv_heads", std::to_string(w.kv_heads)}, {"sequence", std::to_string(w.query_length)},
                   {"head_dim", std::to_string(w.head_dim)}, {"attention", std::string(name(w.kind))}};
@@ -65,6 +66,7 @@ Texts stated_fields(const Attention& w) {
   if (w.density < 1.0) fields.emplace("density", fmt::format("{}", w.density));
   if (!w.native && w.kind == AttentionKind::flash) fields.emplace("native", "false");
   if (w.splits > 0 && w.kind == AttentionKind::flash_1) fields.emplace("splits", std::to_string(w.splits));
+  if (w.engine_by_default()) fields.emplace("cache", "false");
   add_flag(fields, "causal", w.causal);
   add_flag(fields, "backward", w.backward);
   const bool standard = w.kind == AttentionKind::standard;  // other kernels do both on the way, at no cost

@@ -38,7 +38,7 @@ std::vector<FitStage> fit_stages(const Gpu& gpu, bool sustained) {
           {"convolution", {"convolution"}, of_part({"convolution."})},
           {"attention",
            {"attention"},
-           {"attention.exposed_share", "attention.softmax_instructions", "attention.block_start_keys",
+           {"attention.exposed_share", "attention.softmax_instructions", "attention.block_start_us",
             "attention.warp_mma_share", "attention.memory_efficient_share", "attention.unfused_softmax_slowdown",
             "attention.mask_passes"}},
           {"collective",

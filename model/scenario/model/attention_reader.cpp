@@ -38,6 +38,14 @@ void read_lengths(const MappingReader& keys, Attention& work) {
   work.query_length = work.key_length = work.packing->tokens;
 }
 
+void read_cache(const MappingReader& keys, Attention& work) {
+  const bool kind = work.kind == AttentionKind::flash || work.kind == AttentionKind::flash_3;
+  if (keys.has("cache") && (!kind || work.backward)) {
+    keys.fail("cache", "only forward passes by flash or flash_3 write one", "leave the key out");
+  }
+  work.cached = keys.flag_or("cache", work.engine_by_default());
+}
+
 void check_density(const MappingReader& keys, const Attention& work) {
   if (work.density > 1.0) keys.fail("density", "more than all blocks", "a share above 0 and up to 1, as 0.25");
 }
@@ -56,6 +64,7 @@ Operator read_attention(const Field& field) {
   check_kind(keys, "fused_softmax", standard, "standard");
   check_kind(keys, "splits", work.kind == AttentionKind::flash_1, "flash_1");
   check_kind(keys, "native", work.kind == AttentionKind::flash, "flash");
+  read_cache(keys, work);
   if (work.heads % work.kv_heads != 0) {
     keys.fail("kv_heads", fmt::format("{} heads cannot share {} evenly", work.heads, work.kv_heads),
               fmt::format("a divisor of {}", work.heads));
@@ -66,7 +75,7 @@ Operator read_attention(const Field& field) {
   }
   // Unfused attention launches two products and a softmax, going back four products and a softmax; a mask and dropout
   // are kernels of their own.
-  int kernels = 1;
+  int kernels = work.cached ? 2 : 1;
   if (standard) {
     kernels = (work.backward ? 5 : 3) + (work.dropout ? 1 : 0);
     if (!work.backward && work.masked() && !work.fused_softmax) ++kernels;

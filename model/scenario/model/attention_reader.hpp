@@ -9,7 +9,7 @@
 namespace foretrain {
 
 /// { batch, heads, kv_heads (= heads), sequence, key_sequence (= sequence), head_dim, causal (= false),
-///   attention (= flash), native (= true), backward (= false), window, density (= 1), precision,
+///   attention (= flash), native (= true), cache (= causal), backward (= false), window, density (= 1), precision,
 ///   fused_softmax, dropout (standard attention; = false), splits (flash_1) }.
 /// In place of sequence and key_sequence, lengths of sequences packed into each row of the batch (lengths_reader.hpp).
 Operator read_attention(const Field& field);

@@ -11,6 +11,7 @@ AttentionShape attention_shape(const OperatorSpec& spec) {
       throw GpuError(Fault::unsupported, std::string("attention with ") + key + " has no kernel here");
     }
   }
+  if (spec.flag("cache")) throw GpuError(Fault::unsupported, "attention that writes a cache has no kernel here");
   if (spec.flag("dropout")) throw GpuError(Fault::unsupported, "attention with dropout has no kernel here");
   AttentionShape shape;
   shape.batch = spec.integer("batch");

@@ -22,7 +22,10 @@ void add(PointList& points, const Shape& s, const char* kind, const char* precis
                      {"precision", precision}}};
   if (s.kv_heads != s.heads) spec.fields["kv_heads"] = std::to_string(s.kv_heads);
   if (s.causal) spec.fields["causal"] = "true";
+  const bool flash = spec.fields["attention"] == "flash";
+  if (s.causal && flash) spec.fields["cache"] = "false";
   points.add(spec, kind, quick);
+  spec.fields.erase("cache");
   spec.fields["backward"] = "true";
   points.add(spec, kind, quick);
 }

@@ -1,0 +1,139 @@
+// Inner loops of attention's kernels, by hand. Scores a clock of one multiprocessor: a head of 128 elements takes 512
+// operations a score, an exponential 1/16 clock.
+#include "model/cost/attention.hpp"
+#include "tests/catch.hpp"
+#include "tests/cost/machines.hpp"
+
+using namespace foretrain;
+using foretrain::test::Machine;
+using foretrain::test::machine;
+
+namespace {
+
+Attention causal(AttentionKind kind, std::int64_t batch, std::int64_t heads, std::int64_t length,
+                 std::int64_t head_dim = 128) {
+  return {.batch = batch,
+          .heads = heads,
+          .kv_heads = heads,
+          .query_length = length,
+          .key_length = length,
+          .head_dim = head_dim,
+          .causal = true,
+          .kind = kind};
+}
+
+double microseconds(const char* node, const Attention& work) {
+  return machine(node).time(work, Precision::bf16).value() * 1e6;
+}
+
+/// Clocks of CUDA cores for one score's instructions beside the exponential.
+double instruction_clocks(const Machine& m) {
+  const double rate = m.gpu.vector_rate[static_cast<std::size_t>(Precision::fp32)].value();
+  return 2.0 * m.calibration.attention.softmax_instructions / (rate / m.gpu.sms / m.gpu.boost_clock.value());
+}
+
+double products_clocks(const Machine& m, double operations) {
+  return operations / (m.gpu.matrix_rate(Precision::bf16).value() / m.gpu.sms / m.gpu.boost_clock.value());
+}
+
+}  // namespace
+
+TEST_CASE("Where all blocks run at once, attention takes as long as its longest") {
+  // One head of 4,096: 32 blocks of 128 queries for 132 multiprocessors. The last sees all 4,096 keys; a score takes
+  // its products, and half (exposed_share) of 512 / 64 bytes from shared memory at 128 a clock and of the softmax.
+  const Machine& m = machine("dgx-h100");
+  const AttentionConstants& c = m.calibration.attention;
+  const double softmax = 1.0 / 16.0 + instruction_clocks(m);
+  const double score = products_clocks(m, 512.0) + c.exposed_share * (512.0 / 64.0 / 128.0 + softmax);
+  const double block = 128.0 * 4096.0 * score / m.gpu.boost_clock.value() * 1e6;
+  CHECK(microseconds("dgx-h100", causal(AttentionKind::flash, 1, 1, 4096)) ==
+        Approx(c.kernel_us + c.block_start_us + block).epsilon(1e-6));
+}
+
+TEST_CASE("An engine prepares its attention by a kernel that reads and writes the operands once") {
+  const Machine& m = machine("dgx-h100");
+  Attention work = causal(AttentionKind::flash, 64, 32, 1024);
+  work.kv_heads = 8;
+  const double alone = microseconds("dgx-h100", work);
+  work.cached = true;
+  // Q of 64 · 32 · 1024 · 128 elements of two bytes, K and V of a quarter each.
+  const double query = 64.0 * 32.0 * 1024.0 * 128.0 * 2.0;
+  const StreamingConstants& c = m.calibration.streaming;
+  const double microsecond_bytes = m.gpu.memory_bandwidth.value() * c.bandwidth_efficiency * 1e-6;
+  CHECK(microseconds("dgx-h100", work) - alone ==
+        Approx(c.kernel_us + 2.0 * 1.5 * query / microsecond_bytes).epsilon(1e-6));
+  // FlashAttention-3's callers move keys and values alone.
+  work.kind = AttentionKind::flash_3;
+  const double prepared = microseconds("dgx-h100", work);
+  work.cached = false;
+  CHECK(prepared - microseconds("dgx-h100", work) ==
+        Approx(c.kernel_us + 2.0 * 0.5 * query / microsecond_bytes).epsilon(1e-6));
+  // Of a prompt's last 256 tokens, only these are new to the cache.
+  work.kind = AttentionKind::flash;
+  work.query_length = 256;
+  const double last = microseconds("dgx-h100", work);
+  work.cached = true;
+  CHECK(microseconds("dgx-h100", work) - last ==
+        Approx(c.kernel_us + 2.0 * 1.5 * 0.25 * query / microsecond_bytes).epsilon(1e-6));
+}
+
+TEST_CASE("FlashAttention-3 beside a cache splits keys where there are too few blocks for the device") {
+  // 32 blocks of one head: four parts of 1,024 keys fill 128 of 132 multiprocessors, and no number of parts is more
+  // than a seventh better. A kernel of its own reads four partial results in fp32 and writes one in bf16.
+  const Machine& m = machine("dgx-h100");
+  Attention work = causal(AttentionKind::flash_3, 1, 1, 4096);
+  const double whole = microseconds("dgx-h100", work);
+  work.cached = true;
+  const AttentionConstants& c = m.calibration.attention;
+  const StreamingConstants& s = m.calibration.streaming;
+  const double tensor = 4096.0 * 128.0 * 2.0 / (m.gpu.memory_bandwidth.value() * s.bandwidth_efficiency * 1e-6);
+  const double start = c.kernel_us + c.block_start_us;
+  const double expected = start + (whole - start) / 4.0 + (s.kernel_us + 4.0 * tensor) + (s.kernel_us + 9.0 * tensor);
+  CHECK(microseconds("dgx-h100", work) == Approx(expected).epsilon(1e-6));
+  // Never with at most 512 keys, nor where blocks fill four fifths of the device.
+  const auto extra = [](Attention shape) {
+    const double alone = microseconds("dgx-h100", shape);
+    shape.cached = true;
+    return microseconds("dgx-h100", shape) - alone;
+  };
+  CHECK(extra(causal(AttentionKind::flash_3, 1, 1, 512)) > 0.0);
+  CHECK(extra(causal(AttentionKind::flash_3, 1, 4, 4096)) > 0.0);
+}
+
+TEST_CASE("An engine's kernels before Hopper read twice as much from shared memory and wait for the softmax") {
+  // 16 queries a warp: 512 / 16 bytes a score at 128 a clock are as long as the products at 2,048 operations a clock.
+  const Machine& m = machine("dgx-a100-80gb");
+  const double score = 0.25 + m.calibration.attention.exposed_share * 0.25 + 1.0 / 16.0 + instruction_clocks(m);
+  Attention work = causal(AttentionKind::flash, 4, 64, 16384);
+  work.cached = true;
+  const double rate = 512.0 / score * m.gpu.sms * m.gpu.boost_clock.value();
+  const OperatorCost cost = m.cost(work, Precision::bf16);
+  CHECK(cost.flops / cost.device / FlopsPerSecond(rate) == Approx(0.95).epsilon(0.01));  // preparation, edges, the tail
+  CHECK(attention_kernel(work, Precision::bf16, m.gpu) == AttentionKind::flash);
+  work.cached = false;
+  CHECK(attention_kernel(work, Precision::bf16, m.gpu) == AttentionKind::flash_2);
+  CHECK(m.time(work, Precision::bf16) < 0.85 * cost.device);
+}
+
+TEST_CASE("Where the exponentials decide, Blackwell Ultra's units are worth their number") {
+  // Heads of 64: 256 operations take less than the softmax, which runs beside them: 1/16 clock and the instructions
+  // against 1/32 and the same, less the blocks' starts and ends, which stay.
+  const double softmax = instruction_clocks(machine("dgx-b200"));
+  const double gain = microseconds("dgx-b200", causal(AttentionKind::flash, 4, 64, 16384, 64)) /
+                      microseconds("hgx-b300", causal(AttentionKind::flash, 4, 64, 16384, 64));
+  CHECK(gain < (1.0 / 16.0 + softmax) / (1.0 / 32.0 + softmax));
+  CHECK(gain > 1.3);
+}
+
+TEST_CASE("Consumer Blackwell has neither warp groups nor tensor memory: FlashAttention-2, at the full rate") {
+  const Attention work = causal(AttentionKind::flash, 4, 32, 8192);
+  const Machine& m = machine("rtx-pro-6000-x8");
+  CHECK(!has_warp_groups(m.gpu));
+  CHECK(attention_kernel(work, Precision::bf16, m.gpu) == AttentionKind::flash_2);
+  // 1,024 operations a clock: the products decide, half of shared memory's (32 queries a warp) and the softmax on top.
+  const double exposed = 512.0 / 32.0 / 128.0 + 1.0 / 16.0 + instruction_clocks(m);
+  const double score = products_clocks(m, 512.0) + m.calibration.attention.exposed_share * exposed;
+  const OperatorCost cost = m.cost(work, Precision::bf16);
+  const double rate = 512.0 / score * m.gpu.sms * m.gpu.boost_clock.value();
+  CHECK(cost.flops / cost.device / FlopsPerSecond(rate) == Approx(0.94).epsilon(0.01));
+}
