@@ -7,7 +7,8 @@
 //   broadcast, reduce             rings
 //   all-to-all, send-receive      messages between pairs, over the receiver's rail (PXN)
 //
-//   time = launch + steps · step time(protocol, NVLink | PCIe | network) + bytes / (bandwidth · share(protocol))
+//   between nodes   launch + steps · step time(protocol) + bytes / (bandwidth · share(protocol))
+//   inside one      Library::ring_in_node, under the protocol that NCCL's own model of itself prefers
 //
 // The bandwidth is that of the busiest link when NCCL's channels are laid over the topology (traffic.cpp): rings over
 // all NVLink lanes or switch ports, every network card used. Step counts are those of NCCL's own model

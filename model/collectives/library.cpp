@@ -87,10 +87,11 @@ LibraryProtocol Library::simple() const { return protocols()[1]; }
 bool Library::is_early() const { return version() < fast_launch_since && !version().none(); }
 
 Seconds Library::launch() const {
-  const bool on_hopper = compute_capability_ >= hopper && compute_capability_ < blackwell;
-  return microseconds(is_early()  ? constants_.early_launch_us
-                      : on_hopper ? constants_.hopper_launch_us
-                                  : constants_.launch_us);
+  return is_early() ? microseconds(constants_.early_launch_us) : microseconds(constants_.launch_us) * hopper_share();
+}
+
+double Library::hopper_share() const {
+  return compute_capability_ >= hopper && compute_capability_ < blackwell ? constants_.hopper_share : 1.0;
 }
 
 RingCost Library::ring_in_node(Seconds links, Seconds expected, int steps) const {
@@ -111,7 +112,6 @@ RingCost Library::ring_by(LibraryProtocolKind kind, Seconds links, int steps) co
   using enum LibraryProtocolKind;
   const Bytes hop = call_.size * bus_bandwidth_factor(call_.operation, slowest_->ranks);
   const ExpectedGpu& gpu = expected_of(compute_capability_);
-  const double all = steps * (slowest_->nvlink ? 1.0 : constants_.pcie_step_factor);
   // Of Simple's bandwidth, where the kernels of a checked protocol carry no more than `limit` over NVLink.
   const auto share = [&](double most, BytesPerSecond limit) {
     return hop > Bytes(0.0) && slowest_->nvlink ? std::min(most, links / (hop / limit)) : most;
@@ -119,7 +119,7 @@ RingCost Library::ring_by(LibraryProtocolKind kind, Seconds links, int steps) co
   const Seconds start = launch() + microseconds(constants_.start_us);
   const double own = has_own_part() ? 1.0 / ring_steps() : 0.0;
   if (kind == ll) {
-    RingCost cost{"LL", launch() + microseconds(constants_.ll_step_us) * all,
+    RingCost cost{"LL", launch() + step_in_node(ll) * static_cast<double>(steps),
                   share(0.5, gpu.ll * constants_.low_latency_share)};
     const double channels = slowest_->nvlink ? gpu.channels : pcie_channels;
     const double in_use = std::clamp(call_.size / (ll_word * (ll_threads * slowest_->ranks)), 1.0, channels);
@@ -127,13 +127,22 @@ RingCost Library::ring_by(LibraryProtocolKind kind, Seconds links, int steps) co
     return cost;
   }
   if (kind == ll128) {
-    RingCost cost{"LL128", start + microseconds(constants_.ll128_step_us) * all,
+    RingCost cost{"LL128", start + step_in_node(ll128) * static_cast<double>(steps),
                   share(0.92, gpu.ll128 * constants_.ll128_share)};
     cost.latency += links / cost.share * own;
     return cost;
   }
-  const Seconds waiting = microseconds(constants_.simple_step_us) * all;
+  const Seconds waiting = step_in_node(simple) * static_cast<double>(steps);
   return {"Simple", start + local_copies() + Seconds(std::hypot(waiting.value(), links.value())) - links, 1.0};
+}
+
+Seconds Library::step_in_node(LibraryProtocolKind kind) const {
+  using enum LibraryProtocolKind;
+  const ExpectedLatency& expected = expected_latencies[static_cast<std::size_t>(kind)];
+  const double over_nvlink = kind == ll      ? constants_.ll_step_us
+                             : kind == ll128 ? constants_.ll128_step_us
+                                             : constants_.simple_step_us * hopper_share();
+  return microseconds(over_nvlink + (slowest_->nvlink ? 0.0 : expected.pcie_step_us - expected.nvlink_step_us));
 }
 
 Seconds Library::set_up(int peers) const {
@@ -144,7 +153,8 @@ Seconds Library::set_up(int peers) const {
 Seconds Library::messages(Bytes size, int peers) const {
   const Seconds one_by_one = is_early() ? set_up(peers) : Seconds(0.0);
   if (size > largest_ll_message) return one_by_one + microseconds(constants_.start_us);
-  return one_by_one + microseconds(constants_.message_us) + size / BytesPerSecond(constants_.message_gbps * 1e9);
+  return one_by_one + step_in_node(LibraryProtocolKind::ll) * std::log2(peers + 1.0) +
+         size / BytesPerSecond(constants_.message_gbps * 1e9);
 }
 
 Seconds Library::last_pieces(Seconds links) const {

@@ -50,11 +50,14 @@ class Library {
   /// A channel of LL joins for every 512 threads that have a word of eight bytes in each part: until all are in use, a
   /// step takes as long whatever the size. LL128 relies on NVLink storing 128 bytes at once: NCCL offers it there only.
   [[nodiscard]] RingCost ring_in_node(Seconds links, Seconds expected, int steps) const;
+  /// Over PCIe longer by what NCCL's own figures differ.
+  [[nodiscard]] Seconds step_in_node(LibraryProtocolKind kind) const;
   /// Peers that one call sends to in other nodes: the first seven cost a set-up each; further ones are served in
   /// batches of eight.
   [[nodiscard]] Seconds set_up(int peers) const;
   /// What messages to so many peers inside a node take beside the links' time: by LL up to 16 KiB
-  /// (NCCL_P2P_LL_THRESHOLD, src/enqueue.cc). Up to 2.21 peers are set up one after the other.
+  /// (NCCL_P2P_LL_THRESHOLD, src/enqueue.cc), with a step for every doubling of the ranks: modelling choice. Up to 2.21
+  /// peers are set up one after the other.
   [[nodiscard]] Seconds messages(Bytes size, int peers) const;
   /// All-to-alls inside a node cut their messages over 32 channels in pieces of 512 KiB: the last ones of each travel
   /// when no other piece is left to hide them. `links`: how long the busiest link is busy.
@@ -95,6 +98,7 @@ class Library {
   void find_slowest_parts();
   [[nodiscard]] bool has_own_part() const;
   [[nodiscard]] bool is_early() const;
+  [[nodiscard]] double hopper_share() const;
   [[nodiscard]] RingCost ring_by(LibraryProtocolKind kind, Seconds links, int steps) const;
 
   const CollectiveCall& call_;

@@ -25,6 +25,7 @@ struct ExpectedGpu {
   BytesPerSecond ll;     ///< llMaxBws
   BytesPerSecond ll128;  ///< perChMaxRingLL128Bws times the channels of its search on DGX machines: 6, 12, 12, 8
   double channels;       ///< of its kernels, over NVLink
+  double simple;         ///< NCCL's figure for an NVLink (src/graph/topo.h) over what Simple reaches (links.yaml)
 };
 /// The last one that is not newer than the GPU; GPUs older than all are like the first.
 const ExpectedGpu& expected_of(double compute_capability);

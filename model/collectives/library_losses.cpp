@@ -54,17 +54,19 @@ class LossyPhases {
   }
 
   void add_messages() {
-    // Where messages change rails is the transport's choice, of exchanges: a schedule of its own says its way.
+    // Where messages change rails is the transport's choice, of exchanges: a schedule of its own says its way, and
+    // waits for each of its phases.
+    const bool exchanges = is_exchange(call_.operation);
     for (LoweredCollective::Phase& phase : phases_) {
+      const int others = peers(phase.flows);
       if (library_.in_one_node()) {
-        Bytes largest;
-        for (const Flow& flow : phase.flows) largest = std::max(largest, flow.bytes / flow.weight);
-        phase.latency = library_.launch() + library_.messages(largest, peers(phase.flows));
+        phase.latency = library_.launch() +
+                        (exchanges ? library_.messages(largest_message(phase), others)
+                                   : library_.set_up(others) + library_.step_in_node(LibraryProtocolKind::simple));
         continue;
       }
-      const Seconds set_up = library_.set_up(peers(phase.flows));
-      if (is_exchange(call_.operation)) phase.flows = forwarded_over_rails(std::move(phase.flows), topology_);
-      phase.latency = library_.launch() + set_up + step(phase, library_.simple());
+      if (exchanges) phase.flows = forwarded_over_rails(std::move(phase.flows), topology_);
+      phase.latency = library_.launch() + library_.set_up(others) + step(phase, library_.simple());
     }
     const std::vector<Seconds> least = one_message_alone();
     lose_on_links(library_.largest_message());
@@ -79,6 +81,12 @@ class LossyPhases {
     if (library_.in_one_node() && call_.operation == CollectiveOperation::all_to_all) {
       add_once(library_.last_pieces(busy));
     }
+  }
+
+  static Bytes largest_message(const LoweredCollective::Phase& phase) {
+    Bytes largest;
+    for (const Flow& flow : phase.flows) largest = std::max(largest, flow.bytes / flow.weight);
+    return largest;
   }
 
   /// How long the channels of a peer need for a phase's largest message where everybody has one, inside a node.
