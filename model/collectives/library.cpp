@@ -158,7 +158,8 @@ Seconds Library::messages(Bytes size, int peers) const {
 }
 
 Seconds Library::last_pieces(Seconds links) const {
-  const double share = call_.size > Bytes(0.0) ? std::min(1.0, piece * message_channels / call_.size) : 0.0;
+  const double channels = slowest_->nvlink ? message_channels : pcie_channels;
+  const double share = call_.size > Bytes(0.0) ? std::min(1.0, piece * channels / call_.size) : 0.0;
   return links * share * constants_.message_fill;
 }
 

@@ -59,8 +59,8 @@ class Library {
   /// (NCCL_P2P_LL_THRESHOLD, src/enqueue.cc), with a step for every doubling of the ranks: modelling choice. Up to 2.21
   /// peers are set up one after the other.
   [[nodiscard]] Seconds messages(Bytes size, int peers) const;
-  /// All-to-alls inside a node cut their messages over 32 channels in pieces of 512 KiB: the last ones of each travel
-  /// when no other piece is left to hide them. `links`: how long the busiest link is busy.
+  /// All-to-alls inside a node cut their messages over 32 channels (2 over PCIe) in pieces of 512 KiB: the last ones of
+  /// each travel when no other piece is left to hide them. `links`: how long the busiest link is busy.
   [[nodiscard]] Seconds last_pieces(Seconds links) const;
   /// Between nodes data and the news of its arrival travel the network once per step.
   [[nodiscard]] Seconds network_step(const LibraryProtocol& protocol, Seconds inside, Seconds latency) const;
