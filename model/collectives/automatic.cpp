@@ -213,10 +213,8 @@ class AutomaticCollective {
   }
 
   Candidate ring(const Load& traffic, const LibraryProtocol& protocol) const {
-    Candidate candidate{std::string("ring/") + protocol.name, library_.launch() + library_.ring_latency(protocol),
-                        &traffic, protocol.share, SyncAlgorithm::ring};
-    if (protocol.name == std::string("Simple")) candidate.latency += library_.local_copies();
-    return candidate;
+    return {std::string("ring/") + protocol.name, library_.launch() + library_.ring_latency(protocol), &traffic,
+            protocol.share, SyncAlgorithm::ring};
   }
 
   /// Two trees that each carry half the message. Over two or three nodes their cards would have less to carry than in a

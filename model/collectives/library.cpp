@@ -71,7 +71,7 @@ void Library::find_slowest_parts() {
 std::vector<LibraryProtocol> Library::protocols() const {
   const auto step = [&](LibraryProtocolKind kind) {
     const ExpectedLatency& latency = expected_latencies[static_cast<std::size_t>(kind)];
-    return microseconds(version().none() ? 0.0 : slowest_->nvlink ? latency.nvlink_step_us : latency.pcie_step_us);
+    return tuning_step() * (slowest_->nvlink ? latency.nvlink_step : latency.pcie_step);
   };
   std::vector<LibraryProtocol> result = {
       {"LL", 8.0 / 16.0, step(LibraryProtocolKind::ll), constants_.network_ll_step_us},
@@ -86,6 +86,8 @@ LibraryProtocol Library::simple() const { return protocols()[1]; }
 
 bool Library::is_early() const { return version() < fast_launch_since && !version().none(); }
 
+Seconds Library::tuning_step() const { return microseconds(constants_.tuning_step_us); }
+
 Seconds Library::launch() const {
   return is_early() ? microseconds(constants_.early_launch_us) : microseconds(constants_.launch_us) * hopper_share();
 }
@@ -97,9 +99,8 @@ double Library::hopper_share() const {
 RingCost Library::ring_in_node(Seconds links, Seconds expected, int steps) const {
   using enum LibraryProtocolKind;
   if (version().none()) return {.protocol = "Simple", .latency = Seconds(0.0), .share = 1.0};
-  const Bytes hop = call_.size * bus_bandwidth_factor(call_.operation, slowest_->ranks);
   RingCost best = ring_by(simple, links, steps);
-  if (expects_simple({ring_steps(), hop, expected, slowest_->nvlink, compute_capability_})) return best;
+  if (expects_simple({ring_steps(), expected, slowest_->nvlink, compute_capability_, tuning_step()})) return best;
   for (const LibraryProtocolKind kind : {ll, ll128}) {
     if (kind == ll128 && !slowest_->nvlink) continue;
     const RingCost cost = ring_by(kind, links, steps);
@@ -110,11 +111,10 @@ RingCost Library::ring_in_node(Seconds links, Seconds expected, int steps) const
 
 RingCost Library::ring_by(LibraryProtocolKind kind, Seconds links, int steps) const {
   using enum LibraryProtocolKind;
-  const Bytes hop = call_.size * bus_bandwidth_factor(call_.operation, slowest_->ranks);
   const ExpectedGpu& gpu = expected_of(compute_capability_);
-  // Of Simple's bandwidth, where the kernels of a checked protocol carry no more than `limit` over NVLink.
-  const auto share = [&](double most, BytesPerSecond limit) {
-    return hop > Bytes(0.0) && slowest_->nvlink ? std::min(most, links / (hop / limit)) : most;
+  // Of Simple's bandwidth; kernels that check flags carry less than NVLinks do.
+  const auto share = [&](double most, double expected) {
+    return slowest_->nvlink ? std::min(most, expected * gpu.simple) : most;
   };
   const Seconds start = launch() + microseconds(constants_.start_us);
   const double own = has_own_part() ? 1.0 / ring_steps() : 0.0;
@@ -142,7 +142,8 @@ Seconds Library::step_in_node(LibraryProtocolKind kind) const {
   const double over_nvlink = kind == ll      ? constants_.ll_step_us
                              : kind == ll128 ? constants_.ll128_step_us
                                              : constants_.simple_step_us * hopper_share();
-  return microseconds(over_nvlink + (slowest_->nvlink ? 0.0 : expected.pcie_step_us - expected.nvlink_step_us));
+  const double longer = slowest_->nvlink ? 0.0 : expected.pcie_step - expected.nvlink_step;
+  return microseconds(over_nvlink) + tuning_step() * longer;
 }
 
 Seconds Library::set_up(int peers) const {

@@ -74,7 +74,7 @@ class Library {
   [[nodiscard]] Seconds ring_latency(const LibraryProtocol& protocol) const;
   /// Steps of rings through all ranks.
   [[nodiscard]] int ring_steps() const;
-  /// A rank's own part passes through its memory without a link to hide behind.
+  /// A rank's own part passes through its memory without a link to hide behind; between nodes the network hides it.
   [[nodiscard]] Seconds local_copies() const;
   /// What one pair of point-to-point messages gets inside a node: 32 channels over the ranks of the communicator, more
   /// when each then still has 16 MiB to move (H100 send-receive sweeps with 4 and 8 ranks: 158, 80 GB/s up to 64 MiB,
@@ -99,6 +99,7 @@ class Library {
   [[nodiscard]] bool has_own_part() const;
   [[nodiscard]] bool is_early() const;
   [[nodiscard]] double hopper_share() const;
+  [[nodiscard]] Seconds tuning_step() const;
   [[nodiscard]] RingCost ring_by(LibraryProtocolKind kind, Seconds links, int steps) const;
 
   const CollectiveCall& call_;

@@ -12,20 +12,21 @@ namespace foretrain {
 /// LL has a flag beside every word, LL128 one per 128 bytes, Simple synchronises once per chunk.
 enum class LibraryProtocolKind : std::size_t { ll, ll128, simple };
 
-/// What NCCL expects of a protocol's rings.
+/// What NCCL expects of a protocol's rings, in its steps of LL over NVLink (`tuning_step_us`).
 struct ExpectedLatency {
-  double base_us, nvlink_step_us, pcie_step_us;
+  double base, nvlink_step, pcie_step;
 };
-inline constexpr std::array<ExpectedLatency, 3> expected_latencies = {
-    {{6.6, 0.6, 1.0}, {14.0, 1.9, 2.5}, {8.4, 3.4, 5.7}}};
+constexpr std::array<ExpectedLatency, 3> expected_latencies = {
+    {{6.6 / 0.6, 0.6 / 0.6, 1.0 / 0.6}, {14.0 / 0.6, 1.9 / 0.6, 2.5 / 0.6}, {8.4 / 0.6, 3.4 / 0.6, 5.7 / 0.6}}};
 
-/// What NCCL expects of a GPU inside a node, by compute capability.
+/// What NCCL expects of a GPU inside a node, by compute capability: shares of the bandwidth that its search finds on
+/// DGX machines, 6 channels of 20 GB/s, 12 of 20, 12 of 30 and 8 of 90.
 struct ExpectedGpu {
   double compute_capability;
-  BytesPerSecond ll;     ///< llMaxBws
-  BytesPerSecond ll128;  ///< perChMaxRingLL128Bws times the channels of its search on DGX machines: 6, 12, 12, 8
-  double channels;       ///< of its kernels, over NVLink
-  double simple;         ///< NCCL's figure for an NVLink (src/graph/topo.h) over what Simple reaches (links.yaml)
+  double ll;        ///< llMaxBws
+  double ll128;     ///< perChMaxRingLL128Bws
+  double channels;  ///< of its kernels, over NVLink
+  double simple;    ///< that bandwidth over what Simple reaches (links.yaml)
 };
 /// The last one that is not newer than the GPU; GPUs older than all are like the first.
 const ExpectedGpu& expected_of(double compute_capability);
@@ -33,10 +34,10 @@ const ExpectedGpu& expected_of(double compute_capability);
 /// A ring inside a node as NCCL sees it.
 struct ExpectedRing {
   int steps = 0;
-  Bytes hop;      ///< what every hop carries
-  Seconds links;  ///< what the links need for that under Simple
+  Seconds links;  ///< what the links need under Simple
   bool nvlink = false;
   double compute_capability = 0.0;
+  Seconds unit;  ///< of latencies
 };
 /// LL and LL128 are no faster, by that model.
 bool expects_simple(const ExpectedRing& ring);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <string_view>
 #include <unordered_map>
 
 #include "model/collectives/link_load.hpp"
@@ -77,7 +76,7 @@ class LossyPhases {
       if (busiest >= least[i] || busiest <= Seconds(0.0)) continue;
       for (Flow& flow : phases_[i].flows) flow.bytes *= least[i] / busiest;
     }
-    add_once(library_.local_copies());
+    if (library_.in_one_node()) add_once(library_.local_copies());
     if (library_.in_one_node() && call_.operation == CollectiveOperation::all_to_all) {
       add_once(library_.last_pieces(busy));
     }
@@ -143,7 +142,6 @@ class LossyPhases {
     RingCost best{.protocol = "", .latency = Seconds(std::numeric_limits<double>::infinity())};
     for (const LibraryProtocol& protocol : library_.protocols()) {
       RingCost cost{protocol.name, library_.launch(), protocol.share};
-      if (protocol.name == std::string_view("Simple")) cost.latency += library_.local_copies();
       if (!chains) cost.latency += library_.ring_latency(protocol);
       for (const LoweredCollective::Phase& phase : phases_) {
         if (chains) cost.latency += step(phase, protocol) * static_cast<double>(phase.repeat);
