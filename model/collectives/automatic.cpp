@@ -7,7 +7,8 @@
 //   broadcast, reduce             rings
 //   all-to-all, send-receive      messages between pairs, over the receiver's rail (PXN)
 //
-//   time = launch + steps · step time(protocol, NVLink | PCIe | network) + bytes / (bandwidth · share(protocol))
+//   between nodes   launch + steps · step time(protocol) + bytes / (bandwidth · share(protocol))
+//   inside one      Library::ring_in_node, under the protocol that NCCL's own model of itself prefers
 //
 // The bandwidth is that of the busiest link when NCCL's channels are laid over the topology (traffic.cpp): rings over
 // all NVLink lanes or switch ports, every network card used. Step counts are those of NCCL's own model
@@ -117,7 +118,7 @@ class AutomaticCollective {
       candidates.push_back(direct(main_));
     } else {
       main_ = traffic(Library::ring_message, &TrafficBuilder::add_ring, call_.operation);
-      for (const LibraryProtocol& protocol : library_.protocols()) candidates.push_back(ring(main_, protocol));
+      add_rings(candidates);
       if (library_.has_parallel_trees()) candidates.push_back(parallel_trees(main_));
     }
     if (call_.operation == all_reduce) add_reductions(candidates);
@@ -126,6 +127,15 @@ class AutomaticCollective {
       candidates.push_back(in_network_switches(network_));
     }
     return candidates;
+  }
+
+  void add_rings(std::vector<Candidate>& candidates) {
+    if (!library_.in_one_node()) {
+      for (const LibraryProtocol& protocol : library_.protocols()) candidates.push_back(ring(main_, protocol));
+      return;
+    }
+    const RingCost cost = library_.ring_in_node(busy(main_), busy(main_), library_.ring_steps());
+    candidates.push_back({std::string("ring/") + cost.protocol, cost.latency, &main_, cost.share, SyncAlgorithm::ring});
   }
 
   void add_reductions(std::vector<Candidate>& candidates) {
@@ -203,10 +213,8 @@ class AutomaticCollective {
   }
 
   Candidate ring(const Load& traffic, const LibraryProtocol& protocol) const {
-    Candidate candidate{std::string("ring/") + protocol.name, library_.launch() + library_.ring_latency(protocol),
-                        &traffic, protocol.share, SyncAlgorithm::ring};
-    if (protocol.name == std::string("Simple")) candidate.latency += library_.local_copies();
-    return candidate;
+    return {std::string("ring/") + protocol.name, library_.launch() + library_.ring_latency(protocol), &traffic,
+            protocol.share, SyncAlgorithm::ring};
   }
 
   /// Two trees that each carry half the message. Over two or three nodes their cards would have less to carry than in a
@@ -253,15 +261,23 @@ class AutomaticCollective {
   }
 
   Candidate direct(const Load& traffic) const {
-    const int peers = call_.operation == all_to_all ? slowest().ranks - 1 : 1;
-    Candidate candidate{"direct", library_.launch() + library_.set_up(peers), &traffic, 1.0, SyncAlgorithm::ring};
-    if (slowest().node_count() > 1) {
-      candidate.latency += library_.longest_step(library_.simple(), Seconds(0.0));
-    } else if (call_.operation == send_receive && slowest().nvlink) {
+    const bool exchanges = call_.operation == all_to_all;
+    const int peers = exchanges ? slowest().ranks - 1 : 1;
+    Candidate candidate{"direct", library_.launch(), &traffic, 1.0, SyncAlgorithm::ring};
+    if (!library_.in_one_node()) {
+      candidate.latency += library_.set_up(peers) + library_.longest_step(library_.simple(), Seconds(0.0));
+      return candidate;
+    }
+    candidate.latency += library_.messages(exchanges ? call_.size / static_cast<double>(peers + 1) : call_.size, peers);
+    if (exchanges) {
+      candidate.latency += library_.local_copies() + library_.last_pieces(busy(traffic));
+    } else if (slowest().nvlink) {
       candidate.share = std::min(1.0, traffic.time / (Bytes(1.0) / library_.peer_bandwidth(call_.size)));
     }
     return candidate;
   }
+
+  [[nodiscard]] Seconds busy(const Load& traffic) const { return traffic.time * (call_.size / Bytes(1.0)); }
 
   [[nodiscard]] const GroupLayout& slowest() const { return library_.slowest(); }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "model/collectives/collective.hpp"
 #include "model/collectives/network_effects.hpp"
 
 namespace foretrain {
@@ -16,9 +17,9 @@ constexpr NcclVersion fast_launch_since{2, 22};
 constexpr NcclVersion parallel_trees_since{2, 23};
 constexpr NcclVersion forwarding_since{2, 12};
 constexpr double parallel_trees_on = 6.0;  // compute capability
-// LL of one node is limited by the instructions that check its flags, which is the GPU's, not the library's: NCCL's own
-// model has a bandwidth for each generation (llMaxBws, src/graph/tuning.cc).
-constexpr double fast_flags_on = 9.0;
+constexpr double hopper = 9.0, blackwell = 10.0;
+constexpr Bytes ll_word(8.0), largest_ll_message(16 * 1024.0), piece(512 * 1024.0);
+constexpr double ll_threads = 512.0, message_channels = 32.0, pcie_channels = 2.0;
 
 Seconds microseconds(double value) { return Seconds(value * 1e-6); }
 
@@ -39,6 +40,8 @@ Library::Library(const CollectiveCall& call, const Topology& topology, const Cal
     : call_(call), topology_(topology), constants_(library_constants(topology, calibration)) {
   for (const std::vector<int>& group : call.groups) layouts_.push_back(lay_out(group, topology));
   find_slowest_parts();
+  // NCCL's own figures (nvlsEfficiency, src/graph/tuning.cc), of what Hopper reaches.
+  if (compute_capability_ >= blackwell && !version().none()) constants_.nvls_efficiency *= 0.74 / 0.85;
   slowest_ = &*std::ranges::max_element(layouts_, {}, &GroupLayout::node_count);
   const std::vector<GroupLayout::NodePart>& nodes = slowest_->nodes;
   for (std::size_t k = 0; nodes.size() > 1 && k < nodes.size(); ++k) {
@@ -66,35 +69,99 @@ void Library::find_slowest_parts() {
 }
 
 std::vector<LibraryProtocol> Library::protocols() const {
-  const double factor = slowest_->nvlink ? 1.0 : constants_.pcie_step_factor;
-  // Over NVLink the instructions that check flags are the limit; elsewhere the flags' share of the bytes is.
-  const bool inside_nvlink = slowest_->nvlink && slowest_->node_count() == 1;
-  const double checked =
-      compute_capability_ < fast_flags_on ? constants_.early_low_latency_share : constants_.low_latency_share;
-  std::vector<LibraryProtocol> result = {{"LL", inside_nvlink ? checked : 8.0 / 16.0,
-                                          microseconds(constants_.ll_step_us * factor), constants_.network_ll_step_us},
-                                         simple()};
-  // LL128 relies on NVLink storing 128 bytes at once: NCCL offers it on NVLink only.
+  const auto step = [&](LibraryProtocolKind kind) {
+    const ExpectedLatency& latency = expected_latencies[static_cast<std::size_t>(kind)];
+    return tuning_step() * (slowest_->nvlink ? latency.nvlink_step : latency.pcie_step);
+  };
+  std::vector<LibraryProtocol> result = {
+      {"LL", 8.0 / 16.0, step(LibraryProtocolKind::ll), constants_.network_ll_step_us},
+      {"Simple", 1.0, step(LibraryProtocolKind::simple), constants_.network_simple_step_us}};
   if (slowest_->nvlink) {
-    result.push_back({"LL128", inside_nvlink ? constants_.ll128_share : 120.0 / 128.0,
-                      microseconds(constants_.ll128_step_us), constants_.network_ll128_step_us});
+    result.push_back({"LL128", 120.0 / 128.0, step(LibraryProtocolKind::ll128), constants_.network_ll128_step_us});
   }
   return result;
 }
 
-LibraryProtocol Library::simple() const {
-  const double factor = slowest_->nvlink ? 1.0 : constants_.pcie_step_factor;
-  return {"Simple", 1.0, microseconds(constants_.simple_step_us * factor), constants_.network_simple_step_us};
-}
+LibraryProtocol Library::simple() const { return protocols()[1]; }
+
+bool Library::is_early() const { return version() < fast_launch_since && !version().none(); }
+
+Seconds Library::tuning_step() const { return microseconds(constants_.tuning_step_us); }
 
 Seconds Library::launch() const {
-  return microseconds(version() < fast_launch_since && !version().none() ? constants_.early_launch_us
-                                                                         : constants_.launch_us);
+  return is_early() ? microseconds(constants_.early_launch_us) : microseconds(constants_.launch_us) * hopper_share();
+}
+
+double Library::hopper_share() const {
+  return compute_capability_ >= hopper && compute_capability_ < blackwell ? constants_.hopper_share : 1.0;
+}
+
+RingCost Library::ring_in_node(Seconds links, Seconds expected, int steps) const {
+  using enum LibraryProtocolKind;
+  if (version().none()) return {.protocol = "Simple", .latency = Seconds(0.0), .share = 1.0};
+  RingCost best = ring_by(simple, links, steps);
+  if (expects_simple({ring_steps(), expected, slowest_->nvlink, compute_capability_, tuning_step()})) return best;
+  for (const LibraryProtocolKind kind : {ll, ll128}) {
+    if (kind == ll128 && !slowest_->nvlink) continue;
+    const RingCost cost = ring_by(kind, links, steps);
+    if (cost.latency + links / cost.share < best.latency + links / best.share) best = cost;
+  }
+  return best;
+}
+
+RingCost Library::ring_by(LibraryProtocolKind kind, Seconds links, int steps) const {
+  using enum LibraryProtocolKind;
+  const ExpectedGpu& gpu = expected_of(compute_capability_);
+  // Of Simple's bandwidth; kernels that check flags carry less than NVLinks do.
+  const auto share = [&](double most, double expected) {
+    return slowest_->nvlink ? std::min(most, expected * gpu.simple) : most;
+  };
+  const Seconds start = launch() + microseconds(constants_.start_us);
+  const double own = has_own_part() ? 1.0 / ring_steps() : 0.0;
+  if (kind == ll) {
+    RingCost cost{"LL", launch() + step_in_node(ll) * static_cast<double>(steps),
+                  share(0.5, gpu.ll * constants_.low_latency_share)};
+    const double channels = slowest_->nvlink ? gpu.channels : pcie_channels;
+    const double in_use = std::clamp(call_.size / (ll_word * (ll_threads * slowest_->ranks)), 1.0, channels);
+    cost.latency += links / cost.share * ((1.0 + own) * channels / in_use - 1.0);
+    return cost;
+  }
+  if (kind == ll128) {
+    RingCost cost{"LL128", start + step_in_node(ll128) * static_cast<double>(steps),
+                  share(0.92, gpu.ll128 * constants_.ll128_share)};
+    cost.latency += links / cost.share * own;
+    return cost;
+  }
+  const Seconds waiting = step_in_node(simple) * static_cast<double>(steps);
+  return {"Simple", start + local_copies() + Seconds(std::hypot(waiting.value(), links.value())) - links, 1.0};
+}
+
+Seconds Library::step_in_node(LibraryProtocolKind kind) const {
+  using enum LibraryProtocolKind;
+  const ExpectedLatency& expected = expected_latencies[static_cast<std::size_t>(kind)];
+  const double over_nvlink = kind == ll      ? constants_.ll_step_us
+                             : kind == ll128 ? constants_.ll128_step_us
+                                             : constants_.simple_step_us * hopper_share();
+  const double longer = slowest_->nvlink ? 0.0 : expected.pcie_step - expected.nvlink_step;
+  return microseconds(over_nvlink) + tuning_step() * longer;
 }
 
 Seconds Library::set_up(int peers) const {
   constexpr int batch = 8;
   return microseconds(constants_.peer_us) * static_cast<double>(std::min(peers, batch - 1) + peers / batch);
+}
+
+Seconds Library::messages(Bytes size, int peers) const {
+  const Seconds one_by_one = is_early() ? set_up(peers) : Seconds(0.0);
+  if (size > largest_ll_message) return one_by_one + microseconds(constants_.start_us);
+  return one_by_one + step_in_node(LibraryProtocolKind::ll) * std::log2(peers + 1.0) +
+         size / BytesPerSecond(constants_.message_gbps * 1e9);
+}
+
+Seconds Library::last_pieces(Seconds links) const {
+  const double channels = slowest_->nvlink ? message_channels : pcie_channels;
+  const double share = call_.size > Bytes(0.0) ? std::min(1.0, piece * channels / call_.size) : 0.0;
+  return links * share * constants_.message_fill;
 }
 
 Seconds Library::network_step(const LibraryProtocol& protocol, Seconds inside, Seconds latency) const {
@@ -115,22 +182,25 @@ Seconds Library::tree_step(const LibraryProtocol& protocol, Seconds inside) cons
 
 double Library::levels() const { return std::ceil(std::log2(static_cast<double>(slowest_->node_count()))); }
 
+int Library::ring_steps() const { return rounds_of(call_.operation) * (slowest_->ranks - 1); }
+
 Seconds Library::ring_latency(const LibraryProtocol& protocol) const {
-  const int rounds = rounds_of(call_.operation);
-  const int between = rounds * (slowest_->node_count() - 1);
-  const int inside = rounds * (slowest_->ranks - 1) - between;
+  const int between = rounds_of(call_.operation) * (slowest_->node_count() - 1);
+  const int inside = ring_steps() - between;
   std::vector<Seconds> steps;
   for (const Seconds hop : hops_) steps.push_back(network_step(protocol, protocol.step, hop));
   return protocol.step * static_cast<double>(inside) + (between > 0 ? longest_way(steps, between) : Seconds(0.0));
 }
 
-Seconds Library::local_copies() const {
+bool Library::has_own_part() const {
   using enum CollectiveOperation;
-  const bool own_part =
-      call_.operation == all_reduce || call_.operation == all_gather || call_.operation == reduce_scatter;
-  if (!own_part || memory_.value() <= 0.0 || slowest_->ranks < 2) return Seconds(0.0);
-  return call_.size / static_cast<double>(slowest_->ranks) * constants_.local_copy_traffic / memory_ *
-         static_cast<double>(rounds_of(call_.operation));
+  return call_.operation == all_reduce || call_.operation == all_gather || call_.operation == reduce_scatter ||
+         call_.operation == all_to_all;
+}
+
+Seconds Library::local_copies() const {
+  if (!has_own_part() || memory_.value() <= 0.0 || slowest_->ranks < 2) return Seconds(0.0);
+  return call_.size / static_cast<double>(slowest_->ranks) * constants_.local_copy_traffic / memory_;
 }
 
 BytesPerSecond Library::peer_bandwidth(Bytes message) const {

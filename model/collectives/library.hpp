@@ -4,16 +4,24 @@
 
 #include <vector>
 
+#include "model/collectives/library_choice.hpp"
 #include "model/collectives/traffic.hpp"
 
 namespace foretrain {
 
-/// One of LL (a flag beside every word), LL128 (one per 128 bytes) and Simple (synchronisation once per chunk).
+/// A protocol between nodes.
 struct LibraryProtocol {
   const char* name = "";
   double share = 1.0;  ///< of the bandwidth
-  Seconds step;        ///< inside a node
+  Seconds step;        ///< inside a node, behind which steps between nodes go on
   double network_us = 0.0;
+};
+
+/// What a ring inside a node costs under the protocol that NCCL takes for it.
+struct RingCost {
+  const char* protocol = "";
+  Seconds latency;     ///< all that is not its links' time
+  double share = 1.0;  ///< of the bandwidth
 };
 
 class Library {
@@ -26,12 +34,34 @@ class Library {
   [[nodiscard]] const GroupLayout& slowest() const { return *slowest_; }
   [[nodiscard]] NcclVersion version() const { return topology_.nccl(); }
 
-  /// Simple is the second one.
+  /// Between nodes. Simple is the second one.
   [[nodiscard]] std::vector<LibraryProtocol> protocols() const;
   [[nodiscard]] LibraryProtocol simple() const;
   [[nodiscard]] Seconds launch() const;
-  /// Peers that one call sends to: the first seven cost a set-up each; further ones are served in batches of eight.
+  [[nodiscard]] bool in_one_node() const { return slowest_->node_count() == 1; }
+  /// Of `steps` steps inside a node, in which the busiest link is busy for `links` under Simple: by Simple where NCCL
+  /// expects that to be best (library_choice.hpp) of rings whose links are busy for `expected`, else by the fastest. A
+  /// rank's kernel has its own part to read or write beside those that it passes on, one part more than the steps.
+  ///
+  ///   LL      launch + steps · step + parts · part / (channels in use · a channel's rate)
+  ///   LL128   launch + start + steps · step + parts · part / rate
+  ///   Simple  launch + start + √((steps · step)² + links²) + copies of the own part
+  ///
+  /// A channel of LL joins for every 512 threads that have a word of eight bytes in each part: until all are in use, a
+  /// step takes as long whatever the size. LL128 relies on NVLink storing 128 bytes at once: NCCL offers it there only.
+  [[nodiscard]] RingCost ring_in_node(Seconds links, Seconds expected, int steps) const;
+  /// Over PCIe longer by what NCCL's own figures differ.
+  [[nodiscard]] Seconds step_in_node(LibraryProtocolKind kind) const;
+  /// Peers that one call sends to in other nodes: the first seven cost a set-up each; further ones are served in
+  /// batches of eight.
   [[nodiscard]] Seconds set_up(int peers) const;
+  /// What messages to so many peers inside a node take beside the links' time: by LL up to 16 KiB
+  /// (NCCL_P2P_LL_THRESHOLD, src/enqueue.cc), with a step for every doubling of the ranks: modelling choice. Up to 2.21
+  /// peers are set up one after the other.
+  [[nodiscard]] Seconds messages(Bytes size, int peers) const;
+  /// All-to-alls inside a node cut their messages over 32 channels (2 over PCIe) in pieces of 512 KiB: the last ones of
+  /// each travel when no other piece is left to hide them. `links`: how long the busiest link is busy.
+  [[nodiscard]] Seconds last_pieces(Seconds links) const;
   /// Between nodes data and the news of its arrival travel the network once per step.
   [[nodiscard]] Seconds network_step(const LibraryProtocol& protocol, Seconds inside, Seconds latency) const;
   /// Over the longest hop between neighbouring nodes; zero on one node.
@@ -42,7 +72,9 @@ class Library {
   [[nodiscard]] double levels() const;
   /// All steps of rings through all ranks. A chunk crosses every hop but one in a round, the short ones among them.
   [[nodiscard]] Seconds ring_latency(const LibraryProtocol& protocol) const;
-  /// A rank's own part passes through its memory once per round without a link to hide behind, under Simple.
+  /// Steps of rings through all ranks.
+  [[nodiscard]] int ring_steps() const;
+  /// A rank's own part passes through its memory without a link to hide behind; between nodes the network hides it.
   [[nodiscard]] Seconds local_copies() const;
   /// What one pair of point-to-point messages gets inside a node: 32 channels over the ranks of the communicator, more
   /// when each then still has 16 MiB to move (H100 send-receive sweeps with 4 and 8 ranks: 158, 80 GB/s up to 64 MiB,
@@ -64,6 +96,11 @@ class Library {
 
  private:
   void find_slowest_parts();
+  [[nodiscard]] bool has_own_part() const;
+  [[nodiscard]] bool is_early() const;
+  [[nodiscard]] double hopper_share() const;
+  [[nodiscard]] Seconds tuning_step() const;
+  [[nodiscard]] RingCost ring_by(LibraryProtocolKind kind, Seconds links, int steps) const;
 
   const CollectiveCall& call_;
   const Topology& topology_;

@@ -1,7 +1,7 @@
 #include "model/collectives/library_losses.hpp"
 
 #include <algorithm>
-#include <string_view>
+#include <limits>
 #include <unordered_map>
 
 #include "model/collectives/link_load.hpp"
@@ -10,11 +10,9 @@ namespace foretrain {
 
 namespace {
 
-using Phase = LoweredCollective::Phase;
-
 class LossyPhases {
  public:
-  LossyPhases(std::vector<Phase>& phases, const Algorithm& algorithm, const CollectiveCall& call,
+  LossyPhases(std::vector<LoweredCollective::Phase>& phases, const Algorithm& algorithm, const CollectiveCall& call,
               const Library& library, const Topology& topology)
       : phases_(phases), algorithm_(algorithm), call_(call), library_(library), topology_(topology), load_(topology) {}
 
@@ -33,13 +31,13 @@ class LossyPhases {
     TrafficBuilder builder(topology_, library_.constants(), message);
     const bool in_switches = algorithm_.runs == Algorithm::Runs::switches && library_.slowest().in_network;
     const auto engine = in_switches ? TrafficBuilder::Engine::switches : TrafficBuilder::Engine::kernels;
-    for (Phase& phase : phases_) {
+    for (LoweredCollective::Phase& phase : phases_) {
       for (Flow& flow : phase.flows) flow = builder.carried(flow, engine);
     }
   }
 
   /// The time of the phase's slowest hop.
-  [[nodiscard]] Seconds step(const Phase& phase, const LibraryProtocol& protocol) const {
+  [[nodiscard]] Seconds step(const LoweredCollective::Phase& phase, const LibraryProtocol& protocol) const {
     Seconds longest = protocol.step;
     for (const Flow& flow : phase.flows) {
       if (topology_.node_of(flow.source) == topology_.node_of(flow.destination)) continue;
@@ -55,20 +53,39 @@ class LossyPhases {
   }
 
   void add_messages() {
-    // Where messages change rails is the transport's choice, of exchanges: a schedule of its own says its way.
-    for (Phase& phase : phases_) {
-      const Seconds set_up = library_.set_up(peers(phase.flows));
-      if (is_exchange(call_.operation)) phase.flows = forwarded_over_rails(std::move(phase.flows), topology_);
-      phase.latency = library_.launch() + set_up + step(phase, library_.simple());
+    // Where messages change rails is the transport's choice, of exchanges: a schedule of its own says its way, and
+    // waits for each of its phases.
+    const bool exchanges = is_exchange(call_.operation);
+    for (LoweredCollective::Phase& phase : phases_) {
+      const int others = peers(phase.flows);
+      if (library_.in_one_node()) {
+        phase.latency = library_.launch() +
+                        (exchanges ? library_.messages(largest_message(phase), others)
+                                   : library_.set_up(others) + library_.step_in_node(LibraryProtocolKind::simple));
+        continue;
+      }
+      if (exchanges) phase.flows = forwarded_over_rails(std::move(phase.flows), topology_);
+      phase.latency = library_.launch() + library_.set_up(others) + step(phase, library_.simple());
     }
     const std::vector<Seconds> least = one_message_alone();
     lose_on_links(library_.largest_message());
+    Seconds busy;
     for (std::size_t i = 0; i < phases_.size(); ++i) {
-      const Seconds busiest = least[i] > Seconds(0.0) ? load_.busiest(phases_[i].flows) : Seconds(0.0);
+      const Seconds busiest = load_.busiest(phases_[i].flows);
+      busy += busiest * static_cast<double>(phases_[i].repeat);
       if (busiest >= least[i] || busiest <= Seconds(0.0)) continue;
       for (Flow& flow : phases_[i].flows) flow.bytes *= least[i] / busiest;
     }
-    add_once(library_.local_copies());
+    if (library_.in_one_node()) add_once(library_.local_copies());
+    if (library_.in_one_node() && call_.operation == CollectiveOperation::all_to_all) {
+      add_once(library_.last_pieces(busy));
+    }
+  }
+
+  static Bytes largest_message(const LoweredCollective::Phase& phase) {
+    Bytes largest;
+    for (const Flow& flow : phase.flows) largest = std::max(largest, flow.bytes / flow.weight);
+    return largest;
   }
 
   /// How long the channels of a peer need for a phase's largest message where everybody has one, inside a node.
@@ -95,39 +112,52 @@ class LossyPhases {
   }
 
   void add_rings() {
-    using enum CollectiveOperation;
     Seconds busy;
     int steps = 0;
-    for (const Phase& phase : phases_) {
+    for (const LoweredCollective::Phase& phase : phases_) {
       busy += load_.busiest(phase.flows) * static_cast<double>(phase.repeat);
       steps += phase.repeat;
     }
     if (steps == 0) return;
-    const bool chains = call_.operation == broadcast || call_.operation == reduce;
-    const auto latency_of = [&](const LibraryProtocol& protocol) {
-      Seconds latency = library_.launch();
-      if (protocol.name == std::string_view("Simple")) latency += library_.local_copies();
-      if (!chains) return latency + library_.ring_latency(protocol);
-      for (const Phase& phase : phases_) latency += step(phase, protocol) * static_cast<double>(phase.repeat);
-      return latency;
-    };
-    const auto time_of = [&](const LibraryProtocol& protocol) { return latency_of(protocol) + busy / protocol.share; };
-    const std::vector<LibraryProtocol> protocols = library_.protocols();
-    const LibraryProtocol best = *std::ranges::min_element(protocols, {}, time_of);
-    const Seconds each = latency_of(best) / static_cast<double>(steps);
-    for (Phase& phase : phases_) {
+    const RingCost cost =
+        library_.in_one_node() ? library_.ring_in_node(busy, rings_of_library(), steps) : between_nodes(busy);
+    const Seconds each = cost.latency / static_cast<double>(steps);
+    for (LoweredCollective::Phase& phase : phases_) {
       phase.latency = each;
-      for (Flow& flow : phase.flows) flow.bytes /= best.share;
+      for (Flow& flow : phase.flows) flow.bytes /= cost.share;
     }
   }
 
+  /// How long links would be busy with the library's own rings.
+  [[nodiscard]] Seconds rings_of_library() {
+    TrafficBuilder builder(topology_, library_.constants(), Library::ring_message);
+    for (const GroupLayout& layout : library_.layouts()) builder.add_ring(layout, call_.operation);
+    return load_.busiest(builder.flows()) * (call_.size / Bytes(1.0));
+  }
+
+  /// Under the fastest protocol.
+  [[nodiscard]] RingCost between_nodes(Seconds busy) const {
+    using enum CollectiveOperation;
+    const bool chains = call_.operation == broadcast || call_.operation == reduce;
+    RingCost best{.protocol = "", .latency = Seconds(std::numeric_limits<double>::infinity())};
+    for (const LibraryProtocol& protocol : library_.protocols()) {
+      RingCost cost{protocol.name, library_.launch(), protocol.share};
+      if (!chains) cost.latency += library_.ring_latency(protocol);
+      for (const LoweredCollective::Phase& phase : phases_) {
+        if (chains) cost.latency += step(phase, protocol) * static_cast<double>(phase.repeat);
+      }
+      if (cost.latency + busy / cost.share < best.latency + busy / best.share) best = cost;
+    }
+    return best;
+  }
+
   void add_switches() {
-    for (Phase& phase : phases_) phase.latency = step(phase, library_.simple());
+    for (LoweredCollective::Phase& phase : phases_) phase.latency = step(phase, library_.simple());
     const bool inside = library_.slowest().in_network;
     add_once(library_.launch() + (inside ? Seconds(library_.constants().nvls_us * 1e-6) : Seconds(0.0)));
   }
 
-  std::vector<Phase>& phases_;
+  std::vector<LoweredCollective::Phase>& phases_;
   const Algorithm& algorithm_;
   const CollectiveCall& call_;
   const Library& library_;

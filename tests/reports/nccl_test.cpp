@@ -81,6 +81,26 @@ TEST_CASE("Every published NCCL sweep, per GPU generation: within 10 % from 1 MB
   }
 }
 
+TEST_CASE("Collectives inside a node on A100, H100, B200 and GB200: within 8.5 % from 1 MB on, within 9 % below") {
+  std::map<std::string, std::vector<Comparison>> comparisons;
+  for (const Case& row : read_cases(FORETRAIN_SOURCE_DIR "/scenarios/cases/cases_nccl_aiconfigurator.csv")) {
+    const auto size = std::find_if(row.overrides.begin(), row.overrides.end(),
+                                   [](const auto& o) { return o.key == "workload.collective.size"; });
+    const bool small = std::stod(size->value) < 1e6;
+    for (const Comparison& comparison : compare(row, predict(scenario_of(row), Fidelity::estimate))) {
+      comparisons[row.group.substr(0, row.group.rfind('-')) + (small ? " below 1 MB" : " from 1 MB")].push_back(
+          comparison);
+    }
+  }
+  REQUIRE(comparisons.size() == 8);
+  for (const auto& [name, members] : comparisons) {
+    const ErrorStatistics statistics = error_statistics(members);
+    INFO(name << ": " << statistics.mape);
+    CHECK(statistics.n >= 114);
+    CHECK(foretrain::test::missed(name.ends_with("from 1 MB") ? 0.085 : 0.09, statistics) == "");
+  }
+}
+
 TEST_CASE("Collectives between nodes over EFA, Slingshot and 400 Gbit/s cards, from 1 MB on") {
   CHECK(error_between_nodes("KeitaW") <= 0.15);
   // Two and four of eight H100 on ten nodes: nothing was fitted on them.
