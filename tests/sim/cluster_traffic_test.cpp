@@ -265,7 +265,8 @@ TEST_CASE("every step of every collective as a flow gives what whole phases give
       overrides.push_back(fmt::format("plan.sync.algorithm={}", algorithm));
       overrides.emplace_back(cluster);
       INFO(algorithm << ", " << cluster);
-      CHECK(step_of(overrides, Fidelity::steps) == Approx(step_of(overrides)).epsilon(1e-3));
+      // Which flows meet on narrow links differs by when each step starts.
+      CHECK(step_of(overrides, Fidelity::steps) == Approx(step_of(overrides)).epsilon(2e-3));
     }
   }
 }
