@@ -25,6 +25,12 @@ bool uses_tensor_cores(const Gpu& gpu, Precision precision) {
   return precision != Precision::fp32 && gpu.has_tensor_cores(gpu.arithmetic_precision(precision));
 }
 
+Gpu gpu_in_step(const Gpu& gpu, const StepConstants& constants) {
+  Gpu allowed = gpu;
+  allowed.board_power_watts *= constants.power_allowance;
+  return allowed;
+}
+
 double sustained_clock(const Gpu& gpu, Precision precision, const PowerConstants& constants, double utilisation) {
   if (gpu.board_power_watts <= 0.0) return 1.0;
   const GenerationPower& energy = constants.generation[generation_of(gpu)];

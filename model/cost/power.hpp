@@ -16,6 +16,9 @@ std::size_t generation_of(const Gpu& gpu);
 /// Whether matrix products of this precision run on tensor cores (plain fp32 never does; see Gpu::matrix_rate).
 bool uses_tensor_cores(const Gpu& gpu, Precision precision);
 
+/// The GPU of a training step, whose board regulates its power over many kernels (StepConstants::power_allowance).
+Gpu gpu_in_step(const Gpu& gpu, const StepConstants& constants);
+
 /// Clock under sustained matrix arithmetic over boost clock, at most 1. The power of a peak rate R at relative clock f
 /// is
 ///   static share · board power + energy per operation · R · f · (v0 + (1 - v0) · f)²

@@ -1,5 +1,6 @@
 #include "model/tasks/model_call.hpp"
 
+#include "model/cost/power.hpp"
 #include "model/workload/build.hpp"
 
 namespace foretrain {
@@ -31,7 +32,7 @@ std::vector<Operator> operators_of(const Model& model, bool backward) {
 
 LaunchPlan plan_call(const std::vector<Operator>& ops, bool backward, ExecutionMode mode, const Gpu& gpu,
                      const Calibration& calibration) {
-  LaunchPlan plan = plan_launches(ops, mode, !backward, gpu, calibration);
+  LaunchPlan plan = plan_launches(ops, mode, !backward, gpu_in_step(gpu, calibration.step), calibration);
   plan.device *= calibration.step.kernel_stretch;
   for (Launch& launch : plan.launches) launch.device *= calibration.step.kernel_stretch;
   return plan;

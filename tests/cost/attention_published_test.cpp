@@ -17,7 +17,10 @@ struct Run {
         op(std::get<OperatorWorkload>(scenario.workload).op) {}
   [[nodiscard]] const Gpu& gpu() const { return scenario.cluster.node.gpu; }
   [[nodiscard]] Attention& work() { return std::get<Attention>(op.work); }
-  [[nodiscard]] OperatorCost cost() const { return operator_cost(op, gpu(), scenario.calibration); }
+  /// As those measured that it is held against: before the board's power has settled.
+  [[nodiscard]] OperatorCost cost() const {
+    return cost_alone({op, 1, {.clock = Clock::boost}}, gpu(), scenario.calibration);
+  }
   [[nodiscard]] OperatorMemory memory() { return attention_memory(work(), op.precision, gpu()); }
   /// Milliseconds of both passes.
   [[nodiscard]] double training() {
@@ -117,7 +120,7 @@ TEST_CASE(
       CHECK(efficient <= 256);
       const std::int64_t alone = begins("dgx-a100-80gb", AttentionKind::memory_efficient, true, causal, kv_heads);
       CHECK(alone >= 192);
-      CHECK(alone <= 512);
+      CHECK(alone <= 640);
     }
   }
 }

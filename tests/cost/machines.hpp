@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "model/cost/operator_cost.hpp"
+#include "model/cost/operator_alone.hpp"
 #include "model/scenario/load/load.hpp"
 
 namespace foretrain::test {
@@ -15,6 +15,10 @@ struct Machine {
 
   [[nodiscard]] OperatorCost cost(const OperatorWork& work, Precision precision) const {
     return operator_cost({"", work, precision, 1}, gpu, calibration);
+  }
+  /// As benchmarks measure it: before the board's power has settled.
+  [[nodiscard]] OperatorCost burst(const OperatorWork& work, Precision precision) const {
+    return cost_alone({{"", work, precision, 1}, 1, {.clock = Clock::boost}}, gpu, calibration);
   }
   [[nodiscard]] Seconds time(const OperatorWork& work, Precision precision) const {
     return cost(work, precision).device;

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "model/base/words.hpp"
+#include "model/cost/launches.hpp"
 #include "model/cost/measured_matmul.hpp"
-#include "model/cost/operator_alone.hpp"
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"
 
@@ -117,11 +117,7 @@ PredictedPoint point_of(const RawPoint& raw, const YamlNode& machine) {
   point.held_out = raw.held_out();
   point.cache = raw.parameter("cache");
   point.measured = Seconds(raw.record.unit == "1/s" ? 1.0 / raw.median() : raw.median());
-  if (const auto* work = std::get_if<OperatorWorkload>(&point.scenario.workload)) {
-    point.op = *work;
-    point.op->conditions.cast = false;  // operands lie ready
-    point.op->conditions.launch = Launched::stream;
-  }
+  if (const auto* work = std::get_if<OperatorWorkload>(&point.scenario.workload)) point.op = *work;
   strip(point.scenario);
   return point;
 }
@@ -174,18 +170,21 @@ PredictedPoints predicted_points(const RawMeasurements& raw, const std::string& 
   return result;
 }
 
+// Kernels are launched one behind the other, and operands lie ready in their format.
 // A step's kernels find some of what the kernel before them wrote in the L2 (streaming.l2_share); a kernel repeated
 // over operands in rotation finds none of it, one repeated over the same operands all that fits.
 Seconds predicted_time(const PredictedPoint& point, const Calibration& calibration) {
+  const auto launched = [&point](const Calibration& with) {
+    const Gpu& gpu = point.scenario.cluster.node.gpu;
+    return launched_cost(point.op->op, ExecutionMode::eager, false, gpu, with).device *
+           static_cast<double>(point.op->repeat);
+  };
   if (point.op && !point.cache.empty() && std::holds_alternative<Streaming>(point.op->op.work)) {
     Calibration here = calibration;
     here.streaming.l2_share = point.cache == "warm" ? 1.0 : 0.0;
-    return cost_alone(*point.op, point.scenario.cluster.node.gpu, here).device * static_cast<double>(point.op->repeat);
+    return launched(here);
   }
-  if (point.op) {
-    return cost_alone(*point.op, point.scenario.cluster.node.gpu, calibration).device *
-           static_cast<double>(point.op->repeat);
-  }
+  if (point.op) return launched(calibration);
   Scenario scenario = point.scenario;
   scenario.calibration = calibration;
   scenario.calibration.constants.clear();

@@ -6,6 +6,7 @@
 #include "model/base/number.hpp"
 #include "model/base/spread.hpp"
 #include "model/cost/launches.hpp"
+#include "model/cost/power.hpp"
 #include "model/training/pricing/tensor_overlap.hpp"
 
 namespace foretrain {
@@ -80,17 +81,14 @@ double stretch_of(const Scenario& scenario) {
          (1.0 + constants.device_spread * expected_largest(RankLayout(scenario.plan).gpus()));
 }
 
-/// The GPU of a step, whose board regulates its power over some tens of milliseconds, thus over many kernels.
-Gpu in_step(const Scenario& scenario) {
-  Gpu gpu = scenario.cluster.node.gpu;
-  gpu.board_power_watts *= scenario.calibration.step.power_allowance;
-  return gpu;
-}
-
 }  // namespace
 
 LayerPricer::LayerPricer(const Scenario& scenario, const TrainWorkload& train, Recipes recipes)
-    : scenario_(scenario), train_(train), recipes_(recipes), stretch_(stretch_of(scenario)), gpu_(in_step(scenario)) {}
+    : scenario_(scenario),
+      train_(train),
+      recipes_(recipes),
+      stretch_(stretch_of(scenario)),
+      gpu_(gpu_in_step(scenario.cluster.node.gpu, scenario.calibration.step)) {}
 
 RecipePointer LayerPricer::recipe(const std::vector<Operator>& ops) const {
   if (!keeps_recipes() || ops.empty()) return nullptr;
