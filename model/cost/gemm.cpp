@@ -36,9 +36,8 @@ constexpr Bytes shortest_copy(4.0);
 constexpr double persistent_kernels_since = 9.0;
 
 // Thread-block tiles: those that names of cuBLAS and CUTLASS kernels state most (sgemm_128x64, h884gemm_256x128), of
-// the sizes that cublasLtMatmulTile_t lists; the narrow ones, for skinny results, on CUDA cores alone, as no
-// tensor-core kernel with a side below 64 is the fastest of any length of k that was measured. Which ones: modelling
-// choice.
+// the sizes that cublasLtMatmulTile_t lists; the narrow ones, for skinny results, on CUDA cores and for
+// convolutions alone, as measured products grow with k like tiles of 64 × 64. Which ones: modelling choice.
 struct Tile {
   double rows, columns;
 };
