@@ -13,11 +13,6 @@
 namespace foretrain {
 namespace {
 
-// Tensor memory is that of Blackwell's data-centre chips (PTX ISA: tcgen05, sm_100a to sm_103a).
-constexpr double tensor_memory_since = 10.0;
-
-bool has_tensor_memory(const Gpu& gpu) { return has_warp_groups(gpu) && gpu.compute_capability >= tensor_memory_since; }
-
 // Products over the scores: QKᵀ and PV; backward recomputes QKᵀ and adds dV, dP, dQ, dK.
 constexpr double forward_products = 2.0;
 constexpr double backward_products = 5.0;
@@ -86,7 +81,7 @@ constexpr double paired_blocks = 2.0;
 constexpr double ultra_since = 10.3, ultra_exponentials = 2.0;
 
 double exponentials_per_clock(const Gpu& gpu, const AttentionConstants& constants) {
-  const bool ultra = has_tensor_memory(gpu) && gpu.compute_capability >= ultra_since;
+  const bool ultra = has_warp_groups(gpu) && gpu.compute_capability >= ultra_since;
   return constants.exponentials_per_clock * (ultra ? ultra_exponentials : 1.0);
 }
 

@@ -3,7 +3,6 @@
 namespace foretrain {
 
 namespace {
-// Compute capabilities whose accumulators have a memory of their own.
 constexpr double tensor_memory_since = 10.0, tensor_memory_until = 12.0;
 }  // namespace
 
@@ -25,6 +24,10 @@ bool uses_tensor_cores(const Gpu& gpu, Precision precision) {
   return precision != Precision::fp32 && gpu.has_tensor_cores(gpu.arithmetic_precision(precision));
 }
 
+bool has_tensor_memory(const Gpu& gpu) {
+  return gpu.compute_capability >= tensor_memory_since && gpu.compute_capability < tensor_memory_until;
+}
+
 Gpu gpu_in_step(const Gpu& gpu, const StepConstants& constants) {
   Gpu allowed = gpu;
   allowed.board_power_watts *= constants.power_allowance;
@@ -38,9 +41,7 @@ double sustained_clock(const Gpu& gpu, Precision precision, const PowerConstants
   const Bytes width = bytes_per_element(gpu.arithmetic_precision(precision));
   const double relative_width = width / bytes_per_element(tensor ? Precision::fp16 : Precision::fp32);
   const double tera_rate = gpu.matrix_rate(precision).value() * 1e-12;
-  const bool tensor_memory =
-      gpu.compute_capability >= tensor_memory_since && gpu.compute_capability < tensor_memory_until;
-  const double operand_share = tensor_memory ? constants.blackwell_operand_share : constants.operand_share;
+  const double operand_share = has_tensor_memory(gpu) ? constants.blackwell_operand_share : constants.operand_share;
   const double relative_energy = 1.0 - operand_share + operand_share * relative_width;
   const double wanted =
       (tensor ? energy.tensor_watts : energy.vector_watts) * relative_energy * tera_rate * utilisation;

@@ -16,6 +16,10 @@ std::size_t generation_of(const Gpu& gpu);
 /// Whether matrix products of this precision run on tensor cores (plain fp32 never does; see Gpu::matrix_rate).
 bool uses_tensor_cores(const Gpu& gpu, Precision precision);
 
+/// Whether accumulators have a memory of their own, from Blackwell's data-centre chips on, but for its consumer chips
+/// (PTX ISA: tcgen05).
+bool has_tensor_memory(const Gpu& gpu);
+
 /// The GPU of a training step, whose board regulates its power over many kernels (StepConstants::power_allowance).
 Gpu gpu_in_step(const Gpu& gpu, const StepConstants& constants);
 
