@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "model/base/number.hpp"
@@ -44,6 +46,29 @@ int Cluster::group_of_node(int number) const {
 
 const Node& Cluster::node_at(int number) const {
   return groups.empty() ? node : groups[at_index(group_of_node(number))].node;
+}
+
+double Network::share_left(int nodes) const {
+  const auto above = scaling.lower_bound(nodes);
+  if (above == scaling.end()) return scaling.empty() ? 1.0 : scaling.rbegin()->second;
+  std::pair<int, double> fewer{1, 1.0};
+  if (above != scaling.begin()) fewer = *std::prev(above);
+  const auto [few, share_of_few] = fewer;
+  const auto [many, share_of_many] = *above;
+  if (many == few) return share_of_many;
+  const double part = std::log(number(nodes) / few) / std::log(number(many) / few);
+  return share_of_few + part * (share_of_many - share_of_few);
+}
+
+Cluster Cluster::at_its_size() const {
+  Cluster same = *this;
+  const auto apply = [this](Network& one) {
+    one.efficiency *= one.share_left(nodes);
+    one.scaling.clear();
+  };
+  apply(same.network);
+  for (NodeGroup& group : same.groups) apply(group.network);
+  return same;
 }
 
 const Network& Cluster::network_at(int number) const {

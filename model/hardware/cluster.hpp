@@ -2,6 +2,7 @@
 // from scenarios/hardware/, turned into routes by topology.hpp.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -91,6 +92,11 @@ struct Network {
   Fabric fabric = {};
   std::optional<Transport> transport = std::nullopt;  ///< nothing: `efficiency` says it all
   Sharing sharing = {};
+  /// What is left of `efficiency` in a cluster of so many nodes, as measured: the key `scaling`.
+  std::map<int, double> scaling = {};
+
+  /// Between two numbers of nodes a straight line over their logarithms; 1 on one node, beyond the last as there.
+  [[nodiscard]] double share_left(int nodes) const;
   bool operator==(const Network&) const = default;
 };
 
@@ -167,6 +173,8 @@ struct Cluster {
   NcclVersion nccl = {};
 
   [[nodiscard]] int gpus() const;
+  /// The same with each network's scaling in its efficiency.
+  [[nodiscard]] Cluster at_its_size() const;
   /// The index of the node's group; 0 where all nodes are alike.
   [[nodiscard]] int group_of_node(int number) const;
   [[nodiscard]] const Node& node_at(int number) const;

@@ -26,7 +26,8 @@ void require_possible(const Node& node, const Network& network, int gpus_per_nod
 
 }  // namespace
 
-Topology::Topology(const Cluster& cluster, RouteDraw draw) {
+Topology::Topology(const Cluster& stated, RouteDraw draw) {
+  const Cluster cluster = stated.at_its_size();
   if (cluster.nodes < 1) throw ImpossiblePlan("a cluster needs at least one node");
   require_possible(cluster.node, cluster.network, cluster.gpus_per_node, cluster.nodes);
   for (const NodeGroup& group : cluster.groups) {

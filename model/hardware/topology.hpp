@@ -49,7 +49,7 @@ class Topology {
   /// Throws ImpossiblePlan naming the unconnected vertices when the node is not connected, and when there are
   /// more GPUs per node asked for than the node has, several nodes without network cards, or a fabric or faults that
   /// cut an endpoint off. check_node() and check_network() find such problems with the keys of the data file.
-  explicit Topology(const Cluster& cluster, RouteDraw draw = {});
+  explicit Topology(const Cluster& stated, RouteDraw draw = {});
   /// The cluster's, made once for those that a process asks for again and again.
   static Topology of(const Cluster& cluster);
 

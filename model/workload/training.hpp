@@ -60,6 +60,11 @@ struct TrainWorkload {
   /// What a trainer loses at each block of layers of each micro-batch, whatever these compute (key layer_overhead), and
   /// holds in memory beyond tensors, the context and NCCL's buffers (key reserved_memory).
   Seconds layer_overhead;
+  /// What its code takes on the host for a pass of such a block, forward or backward, beside what operations take: like
+  /// these it hides behind kernels (key layer_dispatch).
+  Seconds layer_dispatch;
+  /// What memory-bound kernels take longer than a well-written kernel that moves the same (key memory_stretch).
+  double memory_stretch = 1.0;
   Bytes reserved_memory;
   /// Standard deviation of a worker's compute time from iteration to iteration, as a share of its mean: lognormal,
   /// independent between workers (parameter servers; key compute_spread).

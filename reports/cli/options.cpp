@@ -52,6 +52,21 @@ void add_what_if_fidelity(CLI::App& command, std::optional<Fidelity>& fidelity, 
 void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
   add_repeatable(command, "--set", overrides, "replace a value of the scenario: plan.tensor=4, cluster.nodes=2, …",
                  "KEY=VALUE");
+  command
+      .add_option_function<std::string>(
+          "--stack", [&overrides](const std::string& stack) { overrides.push_back(stack_override(stack)); },
+          "predict with a stack that `foretrain learn` wrote: plan.trainer")
+      ->type_name("STACK.yaml");
+}
+
+std::string stack_override(const std::string& stack) {
+  return "plan.trainer=" + std::filesystem::absolute(stack).string();
+}
+
+std::vector<Case> with_stack(std::vector<Case> rows, const std::string& stack) {
+  if (stack.empty()) return rows;
+  for (Case& row : rows) row.overrides.push_back(parse_override(stack_override(stack)));
+  return rows;
 }
 
 void add_calibration(CLI::App& command, std::string& calibration) {

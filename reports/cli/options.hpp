@@ -20,12 +20,16 @@ namespace foretrain {
 void add_fidelity(CLI::App& command, Fidelity& fidelity);
 /// --what-ifs: the fidelity of what a scenario is compared with.
 void add_what_if_fidelity(CLI::App& command, std::optional<Fidelity>& fidelity, const std::string& what);
-/// --set KEY=VALUE, any number of times.
+/// --set KEY=VALUE, any number of times; --stack STACK.yaml, which sets plan.trainer.
 void add_overrides(CLI::App& command, std::vector<std::string>& overrides);
 /// --calibration FILE.
 void add_calibration(CLI::App& command, std::string& calibration);
 /// The rows with `calibration` in place of the one they name; unchanged where it is empty.
 std::vector<Case> with_calibration(std::vector<Case> rows, const std::string& calibration);
+/// "plan.trainer=…", the file's path whole.
+std::string stack_override(const std::string& stack);
+/// The rows as the stack runs them; unchanged where it is empty.
+std::vector<Case> with_stack(std::vector<Case> rows, const std::string& stack);
 /// --vary KEY=VALUES, any number of times; `what` says what the combinations become.
 CLI::Option* add_variations(CLI::App& command, std::vector<std::string>& variations, const std::string& what);
 /// -o, where a picture goes; anything but .svg, .png and .pdf is refused.

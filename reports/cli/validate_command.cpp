@@ -28,7 +28,7 @@ struct ValidateOptions {
   std::vector<std::string> pairs;
   std::string pairs_bar;
   std::string picture;
-  std::string calibration;
+  std::string calibration, stack;
   Fidelity fidelity = Fidelity::flows;
   int anchor = 0;
   int jobs = 1;
@@ -167,8 +167,8 @@ ExitStatus run(const ValidateOptions& options) {
   std::vector<Bar> bars;
   for (const std::string& text : options.bars) bars.push_back(parse_bar(text));
   const std::optional<double> pairs_bar = parse_pairs_bar(options);
-  const std::vector<Case> cases =
-      with_calibration(read_tables(options.tables.empty() ? shipped_tables() : options.tables), options.calibration);
+  std::vector<Case> cases = read_tables(options.tables.empty() ? shipped_tables() : options.tables);
+  cases = with_stack(with_calibration(std::move(cases), options.calibration), options.stack);
   std::vector<Outcome> outcomes = predict_with_progress(
       cases.size(), options.jobs, [&](std::size_t i) { return predict_row(cases[i], options.fidelity); });
   const AccuracyReport report = report_on(cases, std::move(outcomes), options);
@@ -210,6 +210,8 @@ void add_validate(CLI::App& app, ExitStatus& status) {
   command->add_option("--pairs-bar", options->pairs_bar, "fail when fewer of the pairs are predicted right")
       ->type_name("PERCENT");
   add_calibration(*command, options->calibration);
+  command->add_option("--stack", options->stack, "predict with a stack that `foretrain learn` wrote: plan.trainer")
+      ->type_name("STACK.yaml");
   add_fidelity(*command, options->fidelity);
   add_jobs(*command, options->jobs);
   command->add_flag("--json", options->json, "JSON for programs");

@@ -43,8 +43,7 @@ void scale(TasksResult& tasks, double factor) {
 }  // namespace
 
 bool is_rate(const std::string& quantity) {
-  return quantity == name(MeasuredQuantity::samples_per_second) ||
-         quantity == name(MeasuredQuantity::tokens_per_second) || quantity == name(MeasuredQuantity::bus_bandwidth);
+  return quantity.find("_per_second") != std::string::npos || quantity == name(MeasuredQuantity::bus_bandwidth);
 }
 
 std::optional<double> predicted_value(const Result& result, MeasuredQuantity quantity) {
@@ -59,6 +58,8 @@ std::optional<double> predicted_value(const Result& result, MeasuredQuantity qua
       return of_train([](const TrainResult& t) { return t.samples_per_second; });
     case MeasuredQuantity::tokens_per_second:
       return of_train([](const TrainResult& t) { return t.tokens_per_second; });
+    case MeasuredQuantity::tokens_per_second_per_gpu:
+      return of_train([](const TrainResult& t) { return t.tokens_per_second_per_gpu; });
     case MeasuredQuantity::memory_per_gpu:
       return of_train([](const TrainResult& t) { return t.memory.total().value(); });
     case MeasuredQuantity::time:

@@ -20,7 +20,7 @@ struct DrawnQuantity {
 const std::vector<DrawnQuantity>& drawn_quantities() {
   static const std::vector<DrawnQuantity> all = {
       {{"step_time"}, "Time of a training step", "s"},
-      {{"samples_per_second", "tokens_per_second"}, "Samples or tokens a second", ""},
+      {{"samples_per_second", "tokens_per_second", "tokens_per_second_per_gpu"}, "Samples or tokens a second", ""},
       {{"time"}, "Time of an operator or a collective", "s"},
       {{"bus_bandwidth"}, "Bus bandwidth", "B/s"},
       {{"memory_per_gpu"}, "Memory of a GPU", "B"}};

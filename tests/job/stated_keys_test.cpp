@@ -88,6 +88,8 @@ const std::vector<Stated> stated = {
     {"workload.train.keep_gathered", {"true"}},
     {"workload.train.master_weights", {"false"}},
     {"workload.train.layer_overhead", {"1 ms"}},
+    {"workload.train.layer_dispatch", {"1 s"}},
+    {"workload.train.memory_stretch", {"1.5"}},
     {"workload.train.reserved_memory", {"1 GB"}},
     {"workload.train.attention", {"standard"}},
     {"workload.train.expert_imbalance", {"1.5"}},

@@ -91,7 +91,10 @@ Violation twice_every_rate_is_half_the_time(const Settings& settings) {
     widen_fabric(network->fabric);
   }
   for (BackgroundFlow& flow : after.background) multiply(flow.rate, 2.0);
-  if (auto* train = std::get_if<TrainWorkload>(&after.workload)) multiply(train->layer_overhead, 0.5);
+  if (auto* train = std::get_if<TrainWorkload>(&after.workload)) {
+    multiply(train->layer_overhead, 0.5);
+    multiply(train->layer_dispatch, 0.5);
+  }
   if (channels_of(first.cluster) != channels_of(after.cluster)) return std::nullopt;
   for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
     const Seconds time = time_of(first, fidelity), half = time_of(after, fidelity);

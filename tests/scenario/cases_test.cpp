@@ -60,14 +60,15 @@ TEST_CASE("A case may start from a scenario file, relative to the table") {
 TEST_CASE("Every kind of measurement") {
   const auto cases = read_cases_text(
       "case,measured.samples_per_second,measured.tokens_per_second,measured.time,measured.bus_bandwidth,"
-      "measured.memory_per_gpu\nx,142,1e5,3 us,230 GB/s,40 GiB\n",
+      "measured.memory_per_gpu,measured.tokens_per_second_per_gpu\nx,142,1e5,3 us,230 GB/s,40 GiB,12500\n",
       "t.csv");
-  REQUIRE(cases[0].measured.size() == 5);
+  REQUIRE(cases[0].measured.size() == 6);
   CHECK(cases[0].measured[0].value == 142.0);
   CHECK(cases[0].measured[1].value == 1e5);
   CHECK(cases[0].measured[2].value == Approx(3e-6));
   CHECK(cases[0].measured[3].value == 230e9);
   CHECK(cases[0].measured[4].value == 40.0 * 1073741824.0);
+  CHECK(cases[0].measured[5].value == 12500.0);
   CHECK(name(cases[0].measured[3].quantity) == "bus_bandwidth");
 }
 

@@ -187,6 +187,25 @@ TEST_CASE("Cards by name, transports and fabrics") {
   CHECK(std::get<Torus>(torus.network.fabric.shape).link_bandwidth.value() == 50e9);
 }
 
+TEST_CASE("A network that scales badly is narrower for all traffic of a larger cluster") {
+  const YamlNode document =
+      parse_yaml("{ node: dgx-a100-80gb, nodes: 2, network: { scaling: { 4: 80 %, 64: 40 % } } }", "c.yaml");
+  const Cluster scaled = read_cluster(Field(document, "cluster"));
+  const Network& network = scaled.network;
+  CHECK(network.share_left(1) == 1.0);
+  CHECK(network.share_left(2) == Approx(0.9));  // halfway from 1 to 4, by their logarithms
+  CHECK(network.share_left(4) == Approx(0.8));
+  CHECK(network.share_left(16) == Approx(0.6));
+  CHECK(network.share_left(64) == Approx(0.4));
+  CHECK(network.share_left(1024) == Approx(0.4));
+  Cluster whole = scaled, quarter = scaled;
+  quarter.nodes = 4;
+  whole.network.scaling.clear();
+  whole.nodes = 4;
+  const auto rate = [](const Cluster& one) { return Topology(one).route(0, one.gpus_per_node).bandwidth; };
+  CHECK(rate(quarter) / rate(whole) == Approx(0.8));
+}
+
 TEST_CASE("What collective libraries reach through a card comes and goes with its name") {
   const auto network = [](const std::string& text) {
     const YamlNode document = parse_yaml("{ node: polaris, nodes: 2, network: " + text + " }", "c.yaml");

@@ -191,6 +191,8 @@ TEST_CASE("Every key that is described is read") {
       &keys::calibration, &keys::constant, &keys::machine_calibration, &keys::fitted_constant, &keys::covariance,
       &keys::measured_gpu, &keys::architecture, &keys::operations, &keys::measured_matmul, &keys::run,
       &keys::architectures_file, &keys::layer,
+      // Of learned stacks: tests/learn.
+      &keys::learned, &keys::learned_cluster,
       // Looked up by name: model/scenario/hardware/hardware_table.hpp.
       &keys::energy_file, &keys::failures_file, &keys::prices_file, &keys::offers, &keys::usual_figure};
   std::set<const keys::Key*> left_out;

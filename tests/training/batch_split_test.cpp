@@ -71,6 +71,17 @@ TEST_CASE("a processor beside a GPU has one micro-batch of many") {
   CHECK(train.split->equal_step > 5.0 * train.step_time);
 }
 
+TEST_CASE("a first or last stage may have no layer: it embeds, or makes the loss") {
+  const auto stages = [](const std::string& layers) {
+    return *estimate(load_scenario("unequal-stages-by-speed", {"plan.stage_layers=" + layers})).train();
+  };
+  const TrainResult all = stages("[8, 8, 8, 8]"), bare = stages("[0, 16, 16, 0]");
+  CHECK(bare.step_time > all.step_time);
+  CHECK(bare.memory.total() > Bytes(0.0));
+  CHECK_THROWS_AS(stages("[16, 0, 8, 8]"), ScenarioError);
+  CHECK_THROWS_AS(stages("[0, 16, 17, 0]"), ScenarioError);
+}
+
 TEST_CASE("pipeline stages by speed are faster than equal ones") {
   const TrainResult by_speed = *estimate(load_scenario("unequal-stages-by-speed")).train();
   const TrainResult equal =

@@ -257,6 +257,25 @@ Fabric read_fabric(const Field& written, BytesPerSecond card, FigureLog& log) {
   return fabric;
 }
 
+namespace {
+
+/// `{ 4: 80 %, 64: 40 % }`
+std::map<int, double> read_scaling(const Field& field) {
+  if (!field.is_mapping()) field.fail("no mapping", "{ 4: 80 %, 64: 40 % }: number of machines, share that is left");
+  std::map<int, double> scaling;
+  for (const YamlEntry& entry : field.node().entries) {
+    const std::string path = join_path(field.path(), entry.key);
+    const YamlNode number = yaml_scalar(entry.key, entry.where);
+    const Field share(entry.value, path);
+    const auto left = percentage(share);
+    if (!left) share.fail("no share", "what is left of the efficiency, for example 80 %");
+    scaling[static_cast<int>(Field(number, path).integer())] = *left;
+  }
+  return scaling;
+}
+
+}  // namespace
+
 Network read_network(const Field& field, const Network& base, FigureLog& log) {
   const MappingReader network = field.mapping(keys::network);
   Network result = base;
@@ -287,6 +306,7 @@ Network read_network(const Field& field, const Network& base, FigureLog& log) {
     }
   }
   result.efficiency = network.number_or("efficiency", result.efficiency, Zero::refused);
+  if (const auto scaling = network.find("scaling")) result.scaling = read_scaling(*scaling);
   if (result.efficiency > 1.0)
     network.fail("efficiency", "above 1", "the share of the line rate that is reached, up to 1");
   if (result.nics_per_node > 0 && !(result.nic_bandwidth.value() > 0.0)) {

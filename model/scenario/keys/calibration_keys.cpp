@@ -84,6 +84,11 @@ constexpr Key trainer_keys[] = {
     {"description", text, "", "A line about the trainer for people who list trainers."},
     {"habits", mapping(habits), "needed", "What it does where a scenario does not say otherwise, by dotted key."},
     {"refuses", list(mapping(refusal)), "nothing", "Factors of a plan that it does not run."},
+    {"constants", by_name(mapping(constant)), "none",
+     "Constants of the cost models that its runs taught, in place of the calibration's, by name."},
+    {"cluster", mapping(learned_cluster), "none",
+     "Figures of the cluster on which it ran, for keys that a scenario leaves out."},
+    {"learned", mapping(learned), "", "From which runs, and how well it predicts those that it had not seen."},
 };
 
 constexpr Value a_habit = one_or_list(mapping(habit));
@@ -127,6 +132,8 @@ constexpr Key habits_keys[] = {
     {"workload.train.master_weights", a_habit, "", of_the_key},
     {"workload.train.recompute_early_stop", a_habit, "", of_the_key},
     {"workload.train.layer_overhead", a_habit, "", of_the_key},
+    {"workload.train.layer_dispatch", a_habit, "", of_the_key},
+    {"workload.train.memory_stretch", a_habit, "", of_the_key},
     {"workload.train.reserved_memory", a_habit, "", of_the_key},
 };
 
@@ -135,6 +142,23 @@ constexpr Key habit_keys[] = {
     {"when", mapping(condition), "always", "For which plans it holds."},
     {"kind", word<ConstantKind>, "needed", "Whether it is published, measured, fitted or assumed."},
     {"source", text, "needed", "Where the trainer says or does so."},
+};
+
+constexpr Key learned_cluster_keys[] = {
+    {"network.efficiency", mapping(habit), "", of_the_key},
+    {"network.latency", mapping(habit), "", of_the_key},
+    {"network.scaling", mapping(habit), "", of_the_key},
+};
+
+constexpr Key learned_keys[] = {
+    {"from", text, "needed", "The tables of runs."},
+    {"runs", whole, "needed", "How many it was learned from."},
+    {"nodes", list(whole), "needed", "The least and the most machines that they used."},
+    {"error", quantity("%"), "needed", "Mean error of the steps of runs left out, in turn."},
+    {"median_error", quantity("%"), "needed", "The median of the same."},
+    {"error_of_other_scales", quantity("%"), "", "Mean error of the steps of each number of machines, left out in turn."},
+    {"spread", quantity("%"), "needed", "Nine of ten steps left out lie within this of their prediction."},
+    {"unexplained", list(text), "none", "Runs that no setting explains, by name."},
 };
 
 constexpr Key condition_keys[] = {
@@ -165,6 +189,8 @@ constinit const Mapping measured_gpu = {"measured GPU", measured_gpu_keys};
 constinit const Mapping trainer = {"trainer", trainer_keys};
 constinit const Mapping habits = {"habits", habits_keys};
 constinit const Mapping habit = {"habit", habit_keys};
+constinit const Mapping learned_cluster = {"figures of a cluster", learned_cluster_keys};
+constinit const Mapping learned = {"learned", learned_keys};
 constinit const Mapping refusal = {"refusal of a trainer", refusal_keys};
 constinit const Mapping condition = {"condition of a habit", condition_keys};
 

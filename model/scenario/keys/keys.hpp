@@ -36,7 +36,7 @@ extern const Mapping failures, stragglers, recovery, usual_recovery, price, offe
     usual_figure, grids, failures_file, prices_file, offers;
 // calibration_keys.cpp
 extern const Mapping calibration, constant, measured_matmul, machine_calibration, fitted_constant, covariance,
-    measured_gpu, trainer, habits, habit, condition, refusal;
+    measured_gpu, trainer, habits, habit, condition, refusal, learned_cluster, learned;
 
 /// The key of that name; a table that lacks it is an InternalError.
 const Key& key_of(const Mapping& mapping, std::string_view name);

@@ -67,6 +67,8 @@ constexpr Key network_keys[] = {
         "Bandwidth of all cards over what the fabric carries: 1 where nothing is missing.",
         {.together = "A fabric that is described has its own."}),
     {"efficiency", number, "the node's, or the transport's", "Share of the line rate that payload reaches."},
+    {"scaling", by_name(quantity("%")), "100 %",
+     "What is left of it in a cluster of so many machines, by their number, as measured: { 4: 80 %, 64: 40 % }."},
     member<&Network::gpu_direct>("Whether cards read and write GPU memory without a copy through the host.",
                                  {.usual = "the node's"}),
     member<&Network::in_network_reduction>("Whether switches add up what passes through them (SHARP)."),

@@ -22,10 +22,11 @@ struct QuantityRow {
   double (*parse)(std::string_view);  ///< to base units
 };
 
-constexpr std::array<QuantityRow, 6> quantity_rows = {
+constexpr std::array<QuantityRow, 7> quantity_rows = {
     {{MeasuredQuantity::step_time, "step_time", [](std::string_view t) { return parse_quantity<Seconds>(t).value(); }},
      {MeasuredQuantity::samples_per_second, "samples_per_second", parse_number},
      {MeasuredQuantity::tokens_per_second, "tokens_per_second", parse_number},
+     {MeasuredQuantity::tokens_per_second_per_gpu, "tokens_per_second_per_gpu", parse_number},
      {MeasuredQuantity::time, "time", [](std::string_view t) { return parse_quantity<Seconds>(t).value(); }},
      {MeasuredQuantity::bus_bandwidth, "bus_bandwidth",
       [](std::string_view t) { return parse_quantity<BytesPerSecond>(t).value(); }},

@@ -13,7 +13,15 @@
 namespace foretrain {
 
 /// What a `measured.*` column holds.
-enum class MeasuredQuantity { step_time, samples_per_second, tokens_per_second, time, bus_bandwidth, memory_per_gpu };
+enum class MeasuredQuantity {
+  step_time,
+  samples_per_second,
+  tokens_per_second,
+  tokens_per_second_per_gpu,
+  time,
+  bus_bandwidth,
+  memory_per_gpu
+};
 
 /// "step_time": the column's name behind the dot.
 std::string_view name(MeasuredQuantity quantity);

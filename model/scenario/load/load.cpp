@@ -22,6 +22,7 @@
 #include "model/scenario/load/jobs_reader.hpp"
 #include "model/scenario/load/split_checks.hpp"
 #include "model/scenario/plan/plan_reader.hpp"
+#include "model/scenario/plan/stack_reader.hpp"
 #include "model/scenario/plan/trainer_reader.hpp"
 #include "model/scenario/unknown_keys.hpp"
 #include "model/scenario/workload/workload_reader.hpp"
@@ -79,6 +80,7 @@ Scenario read_completed(const YamlNode& document, Cluster cluster, std::string_v
   if (scenario.calibration.calibrated && !scenario.cluster.groups.empty()) {
     keys.fail("calibration", "the calibration of one machine for several kinds", "leave the key out, or cluster.node");
   }
+  adopt_learned_constants(document, scenario.calibration);
   check_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
   const Reading reading;
   adapt_calibration(scenario.calibration, scenario.cluster.node.gpu);
@@ -95,9 +97,10 @@ Scenario read_completed(const YamlNode& document, Cluster cluster, std::string_v
   return scenario;
 }
 
-Scenario read_with_habits(const YamlNode& document, std::string_view default_name) {
-  Cluster cluster = read_cluster(Field(document, "").mapping(keys::scenario)["cluster"]);
-  TrainedScenario trained = with_trainer(document, cluster);
+Scenario read_with_habits(const YamlNode& stated, std::string_view default_name) {
+  const StackedScenario stacked = with_learned_cluster(stated);
+  Cluster cluster = read_cluster(Field(stacked.document, "").mapping(keys::scenario)["cluster"]);
+  TrainedScenario trained = with_trainer(stacked.document, cluster);
   Scenario scenario = read_completed(trained.document, std::move(cluster), default_name);
   for (const Trait& trait : trained.traits) {
     // What ZeRO-2 would do is asked of plans with other levels, too.
@@ -108,6 +111,7 @@ Scenario read_with_habits(const YamlNode& document, std::string_view default_nam
   // The calibration's constants are those of a result's provenance that belong to no piece of hardware.
   std::vector<Constant>& constants = scenario.calibration.constants;
   constants.insert(constants.end(), trained.habits.begin(), trained.habits.end());
+  constants.insert(constants.end(), stacked.figures.begin(), stacked.figures.end());
   scenario.trainer = std::move(trained.trainer);
   scenario.traits = std::move(trained.traits);
   return scenario;

@@ -232,7 +232,11 @@ void read_stage_layers(const Field& field, Plan& plan) {
   plan.balance_by_speed = field.is_scalar() && field.text() == "by_speed";
   if (plan.balance_by_speed) return;
   if (field.is_scalar()) field.fail("no layers", "by_speed, or a list such as [20, 12]");
-  for (const Field& layers : field.list()) plan.stage_layers.push_back(static_cast<int>(layers.integer({1, 100'000})));
+  for (const Field& layers : field.list()) plan.stage_layers.push_back(static_cast<int>(layers.integer({0, 100'000})));
+  if (plan.stage_layers.size() > 2 && std::find(plan.stage_layers.begin() + 1, plan.stage_layers.end() - 1, 0) !=
+                                          plan.stage_layers.end() - 1) {
+    field.fail("a stage between others without a layer", "layers for all but the first and the last stage");
+  }
   if (!std::cmp_equal(plan.stage_layers.size(), plan.pipeline)) {
     field.fail(fmt::format("layers of {} stages", plan.stage_layers.size()),
                fmt::format("pipeline: {}", plan.pipeline));

@@ -204,27 +204,6 @@ bool holds(const Field& when, const YamlNode& document, const Trainee& trainee) 
   return std::ranges::any_of(list, [&](const Field& level) { return level.integer(zero_range) == zero_of(document); });
 }
 
-/// A size as its number; of a word or a flag, that it holds.
-Constant provenance(const std::string& habit, const MappingReader& keys) {
-  const std::string& text = keys["value"].text();
-  Constant constant{habit, 1.0, "", keys["kind"].choice<ConstantKind>(), keys["source"].text()};
-  if (trim(constant.source).empty()) keys.fail("source", "an empty source", "where the trainer says or does so");
-  if (text.find_first_of("0123456789") == 0) {
-    const NumberAndUnit parts = split_number_and_unit(text);
-    constant.value = parts.number;
-    constant.unit = parts.unit;
-  } else {
-    constant.name += "=" + text;
-  }
-  return constant;
-}
-
-MappingReader file_of(const YamlNode& trainer) {
-  MappingReader file = Field(trainer, "").mapping(keys::trainer);
-  if (file["kind"].text() != "trainer") file.fail("kind", "this file is no trainer", "kind: trainer");
-  return file;
-}
-
 /// What the trainer refuses to run, with its reason.
 void check_refusals(const MappingReader& file, const YamlNode& document, const Trainee& trainee,
                     const SourcePosition& named) {
@@ -262,7 +241,7 @@ std::optional<Field> holding(const Field& habits, const YamlNode& document, cons
 
 /// Adds what the trainer's file says of keys that the document leaves out.
 void add_habits(const std::filesystem::path& path, Trait::From from, const Trainee& trainee, TrainedScenario& result) {
-  const MappingReader file = file_of(cached_yaml_file(path.string()));
+  const MappingReader file = trainer_file(cached_yaml_file(path.string()));
   const MappingReader habits = file["habits"].mapping(keys::habits);
   for (const keys::Key& row : keys::habits.keys) {
     const auto stated = habits.find(row.name);
@@ -270,7 +249,7 @@ void add_habits(const std::filesystem::path& path, Trait::From from, const Train
     const auto habit = holding(*stated, result.document, trainee);
     if (!habit) continue;
     const MappingReader keys = habit->mapping(keys::habit);
-    const Constant constant = provenance(fmt::format("{}.{}", path.stem().string(), row.name), keys);
+    const Constant constant = habit_provenance(fmt::format("{}.{}", path.stem().string(), row.name), keys);
     if (std::ranges::find(result.traits, row.name, &Trait::key) != result.traits.end()) continue;
     const Trait trait{std::string(row.name), keys["value"].text(), from, constant.source};
     const Belongs to = belongs_to(row.name);
@@ -284,6 +263,26 @@ void add_habits(const std::filesystem::path& path, Trait::From from, const Train
 }
 
 }  // namespace
+
+Constant habit_provenance(const std::string& key, const MappingReader& habit) {
+  const std::string& text = habit["value"].text();
+  Constant constant{key, 1.0, "", habit["kind"].choice<ConstantKind>(), habit["source"].text()};
+  if (trim(constant.source).empty()) habit.fail("source", "an empty source", "where the trainer says or does so");
+  if (text.find_first_of("0123456789") == 0) {
+    const NumberAndUnit parts = split_number_and_unit(text);
+    constant.value = parts.number;
+    constant.unit = parts.unit;
+  } else {
+    constant.name += "=" + text;
+  }
+  return constant;
+}
+
+MappingReader trainer_file(const YamlNode& document) {
+  MappingReader file = Field(document, "").mapping(keys::trainer);
+  if (file["kind"].text() != "trainer") file.fail("kind", "this file is no trainer", "kind: trainer");
+  return file;
+}
 
 TrainedScenario with_trainer(const YamlNode& document, const Cluster& cluster) {
   TrainedScenario result{document, {}, {}, {}};
@@ -301,7 +300,7 @@ TrainedScenario with_trainer(const YamlNode& document, const Cluster& cluster) {
   const Trainee trainee(document, cluster);
   if (named != nullptr) {
     add_habits(path, Trait::From::trainer, trainee, result);
-    check_refusals(file_of(cached_yaml_file(path.string())), result.document, trainee, named->where);
+    check_refusals(trainer_file(cached_yaml_file(path.string())), result.document, trainee, named->where);
   }
   add_habits(rest, Trait::From::assumed, trainee, result);
   result.trainer = path.stem().string();

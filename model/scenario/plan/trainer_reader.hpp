@@ -11,8 +11,16 @@
 #include "model/base/trait.hpp"
 #include "model/hardware/cluster.hpp"
 #include "model/scenario/yaml_document.hpp"
+#include "model/scenario/yaml_reader.hpp"
 
 namespace foretrain {
+
+/// A trainer's file. Throws ScenarioError where it is another kind of file.
+MappingReader trainer_file(const YamlNode& document);
+
+/// What a habit says of itself: of a size its number; of a word or a flag, that it holds. Throws ScenarioError for an
+/// empty source.
+Constant habit_provenance(const std::string& key, const MappingReader& habit);
 
 /// Whose habits hold where nobody says otherwise: one file, the same for all formats, ZeRO stages and machines.
 inline constexpr const char* default_trainer = "well-tuned";

@@ -26,8 +26,9 @@ BytesPerSecond ring_bandwidth(const Scenario& scenario, const Topology& topology
     return topology.node_of(other.front()) == topology.node_of(group.front());
   });
   const Network& network = scenario.cluster.network;
+  const double efficiency = network.efficiency * network.share_left(scenario.cluster.nodes);
   const BytesPerSecond cards =
-      network.nic_bandwidth * (network.efficiency * network.nics_per_node / network.oversubscription);
+      network.nic_bandwidth * (efficiency * network.nics_per_node / network.oversubscription);
   return std::min(narrowest, cards / static_cast<double>(on_first_node));
 }
 

@@ -107,7 +107,16 @@ PassCost LayerPricer::cost_of(const std::vector<Operator>& ops) const {
   // One process that drives all GPUs of a node dispatches for each of them in turn (Python holds one lock).
   const int drivers =
       scenario_.plan.single_process ? std::min(scenario_.cluster.gpus_per_node, scenario_.plan.data) : 1;
-  return {totals.device * stretch_, totals.host * static_cast<double>(drivers)};
+  Seconds device = totals.device;
+  if (train_.memory_stretch != 1.0) device += (train_.memory_stretch - 1.0) * memory_bound(ops);
+  return {device * stretch_, totals.host * static_cast<double>(drivers)};
+}
+
+Seconds LayerPricer::memory_bound(const std::vector<Operator>& ops) const {
+  std::vector<Operator> streaming;
+  std::ranges::copy_if(ops, std::back_inserter(streaming),
+                       [](const Operator& op) { return std::holds_alternative<Streaming>(op.work); });
+  return launch_totals(streaming, scenario_.plan.execution, gpu_, scenario_.calibration).device;
 }
 
 /// FSDP2 gathers a layer's weights into one buffer and copies them out of it into the parameters before each pass, on
@@ -138,7 +147,11 @@ LayerCost LayerPricer::without_recomputation(const Layer& layer) const {
     cost.forward.dispatch += routing;
     cost.backward.dispatch += routing;
   }
-  if (layer.splittable) cost.backward.kernels += train_.layer_overhead;
+  if (layer.splittable) {
+    cost.backward.kernels += train_.layer_overhead;
+    cost.forward.dispatch += train_.layer_dispatch;
+    cost.backward.dispatch += train_.layer_dispatch;
+  }
   cost.forward.kernels += kernels(weight_copies(layer, false));
   cost.backward.kernels += kernels(weight_copies(layer, true));
   return cost;

@@ -73,6 +73,8 @@ class LayerPricer {
                                   const TransferTable& transfers) const;
   /// Kernels of one list of operators on this device in the plan's execution mode, without overlap between them.
   [[nodiscard]] Seconds kernels(const std::vector<Operator>& ops) const { return cost_of(ops).kernels; }
+  /// Of the operators that stream memory alone.
+  [[nodiscard]] Seconds memory_bound(const std::vector<Operator>& ops) const;
   [[nodiscard]] Seconds dispatch(const std::vector<Operator>& ops) const { return cost_of(ops).dispatch; }
   /// What kernels() prices; nothing where recipes are not kept, or there is nothing to do.
   [[nodiscard]] RecipePointer recipe(const std::vector<Operator>& ops) const;

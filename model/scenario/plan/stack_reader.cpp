@@ -1,0 +1,71 @@
+#include "model/scenario/plan/stack_reader.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/base/units.hpp"
+#include "model/scenario/catalogue.hpp"
+#include "model/scenario/hardware/calibration_reader.hpp"
+#include "model/scenario/overrides.hpp"
+#include "model/scenario/plan/trainer_reader.hpp"
+#include "model/scenario/yaml_reader.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// A part of the file of the scenario's trainer.
+std::optional<Field> part_of_trainer(const YamlNode& document, std::string_view part) {
+  const YamlNode* named = document.at("plan.trainer");
+  if (named == nullptr) return std::nullopt;
+  const std::filesystem::path path = catalogue_file(CatalogueSection::trainer, Field(*named, "plan.trainer"));
+  return trainer_file(cached_yaml_file(path.string())).find(part);
+}
+
+double share(const Field& field) {
+  return field.parse([](const std::string& text) { return split_number_and_unit(text); }).number / 100.0;
+}
+
+}  // namespace
+
+StackedScenario with_learned_cluster(const YamlNode& document) {
+  StackedScenario result{document, {}};
+  const auto cluster = part_of_trainer(document, "cluster");
+  if (!cluster) return result;
+  const MappingReader figures = cluster->mapping(keys::learned_cluster);
+  for (const keys::Key& row : keys::learned_cluster.keys) {
+    const auto figure = figures.find(row.name);
+    const std::string key = join_path("cluster", row.name);
+    if (!figure || document.at(key) != nullptr) continue;
+    const MappingReader habit = figure->mapping(keys::habit);
+    apply_override(result.document, {key, habit["value"].text(), habit["value"].where()});
+    result.figures.push_back(habit_provenance(key, habit));
+  }
+  return result;
+}
+
+void adopt_learned_constants(const YamlNode& document, Calibration& calibration) {
+  const auto constants = part_of_trainer(document, "constants");
+  if (!constants) return;
+  if (!constants->is_mapping()) constants->fail("constants are no mapping", "{ host.dispatch_us: { … }, … }");
+  for (const YamlEntry& entry : constants->node().entries) {
+    const std::string path = join_path(constants->path(), entry.key);
+    const ConstantRow& row = known_constant(entry.key, entry.where, path);
+    const MappingReader keys = Field(entry.value, path).mapping(keys::constant);
+    const double value = read_constant_value(keys["value"], row);
+    row.field(calibration) = value;
+    const auto stated = std::ranges::find(calibration.constants, row.name, &Constant::name);
+    *stated = {row.name, value, row.unit, keys["kind"].choice<ConstantKind>(), keys["source"].text()};
+  }
+}
+
+std::optional<LearnedRange> learned_range(const YamlNode& document) {
+  const auto learned = part_of_trainer(document, "learned");
+  if (!learned) return std::nullopt;
+  const MappingReader keys = learned->mapping(keys::learned);
+  const std::vector<Field> nodes = keys["nodes"].list();
+  if (nodes.size() != 2) keys.fail("nodes", "no two numbers", "[ the least, the most ]");
+  return LearnedRange{share(keys["spread"]), static_cast<int>(nodes[0].integer()), static_cast<int>(nodes[1].integer())};
+}
+
+}  // namespace foretrain

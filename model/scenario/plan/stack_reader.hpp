@@ -1,0 +1,33 @@
+// A software stack that was learned from its runs (`foretrain learn`): a trainer's file that says, beside habits, what
+// its runs taught of the cost models' constants and of the cluster that they ran on.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "model/cost/calibration.hpp"
+#include "model/scenario/yaml_document.hpp"
+
+namespace foretrain {
+
+/// A scenario with the figures of its trainer's cluster where it states none.
+struct StackedScenario {
+  YamlNode document;
+  std::vector<Constant> figures;  ///< those that were put in, for its provenance
+};
+StackedScenario with_learned_cluster(const YamlNode& document);
+
+/// Puts the constants that the trainer of the scenario learned in the place of the calibration's. Throws ScenarioError
+/// for an unknown constant and for a value out of bounds.
+void adopt_learned_constants(const YamlNode& document, Calibration& calibration);
+
+/// How far steps may lie from what a learned stack predicts of them: nine of ten within `spread`, as a share, of runs
+/// on as many nodes as it was learned from.
+struct LearnedRange {
+  double spread = 0.0;
+  int least_nodes = 1, most_nodes = 1;
+};
+/// Nothing where the trainer of the scenario was not learned.
+std::optional<LearnedRange> learned_range(const YamlNode& document);
+
+}  // namespace foretrain

@@ -1,0 +1,51 @@
+// What is learned of a software stack: traits and constants by which stacks differ, and the cluster's network by its
+// size. In: numbers without bounds, near zero where a stack is as assumed. Out: a scenario of that stack, and the values
+// that its file states.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/scenario/scenario.hpp"
+#include "validate/fit/symmetric.hpp"
+
+namespace foretrain {
+
+/// One number that is learned. A setting is a vector of positions, one for each parameter.
+struct StackParameter {
+  enum class Kind {
+    layer_overhead,   ///< workload.train.layer_overhead
+    layer_dispatch,   ///< workload.train.layer_dispatch
+    memory_stretch,   ///< workload.train.memory_stretch
+    reserved_memory,  ///< workload.train.reserved_memory
+    constant,         ///< of the cost models, by its name
+    scaling           ///< what is left of the network's efficiency on `nodes` nodes
+  };
+  Kind kind = Kind::constant;
+  std::string name;  ///< the key or the constant
+  std::string meaning;
+  int nodes = 0;             ///< scaling
+  double assumed = 1.0;      ///< constant: the published value
+  double spread = 1.0;       ///< of stacks about what is assumed: one standard deviation of the position
+  bool of_memory = false;    ///< moves memory, and no time
+  bool not_negative = true;  ///< positions below zero mean the same as zero
+
+  /// s, B, a share, or the constant's unit.
+  [[nodiscard]] double value(double position) const;
+  /// "3.1 ms", "84 %", "7 us".
+  [[nodiscard]] std::string text(double position) const;
+};
+
+using StackSetting = std::vector<double>;
+
+/// Those that the runs can say something of: `nodes` are the numbers of nodes, of two and more, that they used.
+std::vector<StackParameter> stack_parameters(const std::vector<int>& nodes, bool memory_is_measured);
+
+/// The inverse of the covariance of positions before any run: independent, but for the shares that the network keeps,
+/// which differ little between neighbouring numbers of nodes (a random walk over them).
+Matrix prior_precision(const std::vector<StackParameter>& parameters);
+
+/// The scenario run by the stack at the setting.
+Scenario of_stack(Scenario scenario, const std::vector<StackParameter>& parameters, const StackSetting& setting);
+
+}  // namespace foretrain

@@ -1,0 +1,150 @@
+#include "validate/learn/stack_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "model/scenario/catalogue.hpp"
+#include "model/scenario/plan/trainer_reader.hpp"
+
+namespace foretrain {
+
+namespace {
+
+using Kind = StackParameter::Kind;
+
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+/// In one line.
+std::string flow(const YamlNode& node) {
+  if (node.is_scalar()) return quoted(node.scalar);
+  std::string inner;
+  const auto add = [&inner](const std::string& part) { inner += (inner.empty() ? "" : ", ") + part; };
+  for (const YamlNode& item : node.items) add(flow(item));
+  for (const YamlEntry& entry : node.entries) add(entry.key + ": " + flow(entry.value));
+  return node.is_sequence() ? "[ " + inner + " ]" : "{ " + inner + " }";
+}
+
+std::string percent(double share) { return fmt::format("{:.3g} %", 100.0 * share); }
+
+/// "3100 us, 68 % between 2900 and 3300": what one standard deviation of the position comes to.
+std::string range_text(const LearnedParameter& learned) {
+  return fmt::format("from {} to {}", learned.parameter.text(learned.position - learned.spread),
+                     learned.parameter.text(learned.position + learned.spread));
+}
+
+std::string source(const LearnedParameter& learned, const LearnedFrom& from) {
+  return fmt::format("{}: {} runs say so; likely {}", from.table, learned.runs, range_text(learned));
+}
+
+std::string habit(const std::string& key, const std::string& value, const std::string& source) {
+  return fmt::format("  {}: {{ value: {}, kind: fit, source: {} }}\n", key, value, quoted(source));
+}
+
+std::vector<LearnedParameter> determined(const LearnedStack& stack, std::initializer_list<Kind> kinds) {
+  std::vector<LearnedParameter> found;
+  for (const LearnedParameter& one : stack.parameters) {
+    if (one.determined && std::ranges::find(kinds, one.parameter.kind) != kinds.end()) found.push_back(one);
+  }
+  return found;
+}
+
+std::string habits(const LearnedStack& stack, const LearnedFrom& from) {
+  std::string text = "habits:\n";
+  const std::vector<LearnedParameter> learned = determined(
+      stack, {Kind::layer_overhead, Kind::layer_dispatch, Kind::memory_stretch, Kind::reserved_memory});
+  for (const LearnedParameter& one : learned) {
+    text += habit(one.parameter.name, one.parameter.text(one.position), source(one, from));
+  }
+  const YamlNode name = yaml_scalar(from.base, {});
+  const auto path = catalogue_file(CatalogueSection::trainer, Field(name, "--base"));
+  const MappingReader base = trainer_file(cached_yaml_file(path.string()));
+  for (const YamlEntry& entry : base["habits"].node().entries) {
+    const bool known = std::ranges::any_of(learned, [&](const auto& one) { return one.parameter.name == entry.key; });
+    if (!known) text += fmt::format("  {}: {}\n", entry.key, flow(entry.value));
+  }
+  if (const auto refuses = base.find("refuses")) text += "refuses: " + flow(refuses->node()) + "\n";
+  return text;
+}
+
+std::string constants(const LearnedStack& stack, const LearnedFrom& from) {
+  std::string text;
+  for (const LearnedParameter& one : determined(stack, {Kind::constant})) {
+    text += habit(one.parameter.name, one.parameter.text(one.position), source(one, from));
+  }
+  return text.empty() ? "" : "constants:\n" + text;
+}
+
+/// One curve for all numbers of nodes.
+std::string cluster(const LearnedStack& stack, const LearnedFrom& from) {
+  std::string curve, sources;
+  for (const LearnedParameter& one : determined(stack, {Kind::scaling})) {
+    curve += fmt::format("{}{}: {}", curve.empty() ? "" : ", ", one.parameter.nodes, one.parameter.text(one.position));
+    sources += fmt::format("; on {} machines {} runs, likely {}", one.parameter.nodes, one.runs, range_text(one));
+  }
+  if (curve.empty()) return "";
+  return "cluster:\n" + habit("network.scaling", quoted("{ " + curve + " }"), from.table + sources);
+}
+
+std::string learned(const LearnedStack& stack, const LearnedFrom& from) {
+  std::string text = "learned:\n";
+  const auto add = [&text](const char* key, const std::string& value) {
+    text += fmt::format("  {}: {}\n", key, value);
+  };
+  const auto [least, most] = std::ranges::minmax(from.nodes);
+  add("from", quoted(from.table));
+  add("runs", std::to_string(from.names.size()));
+  add("nodes", fmt::format("[ {}, {} ]", least, most));
+  add("error", percent(stack.left_out.mean));
+  add("median_error", percent(stack.left_out.median));
+  if (stack.scaled) add("error_of_other_scales", percent(stack.scaled->mean));
+  add("spread", percent(std::expm1(stack.spread)));
+  if (stack.unexplained.empty()) return text;
+  std::string names;
+  for (const std::size_t run : stack.unexplained) names += (names.empty() ? "" : ", ") + quoted(from.names[run]);
+  add("unexplained", "[ " + names + " ]");
+  return text;
+}
+
+}  // namespace
+
+std::string stack_file(const LearnedStack& stack, const LearnedFrom& from) {
+  std::string text = "kind: trainer\n";
+  text += "name: " + quoted("learned from " + from.table) + "\n";
+  text += "description: " + quoted(fmt::format("{} runs of {}, over the habits of {}", from.names.size(), from.table,
+                                               from.base)) + "\n";
+  return text + habits(stack, from) + constants(stack, from) + cluster(stack, from) + learned(stack, from);
+}
+
+std::string to_text(const LearnedStack& stack, const LearnedFrom& from) {
+  std::string text = fmt::format("Learned from {} runs of {}, over the habits of {}\n\n", from.names.size(), from.table,
+                                 from.base);
+  text += fmt::format("  {:<44} {:>10} {:>24} {:>6}\n", "", "value", "likely", "runs");
+  for (const LearnedParameter& one : stack.parameters) {
+    const std::string range =
+        one.determined ? range_text(one).substr(std::string("from ").size()) : "too few runs say: as assumed";
+    text += fmt::format("  {:<44} {:>10} {:>24} {:>6}\n", one.parameter.meaning, one.parameter.text(one.position), range,
+                        one.runs);
+  }
+  const auto row = [&text](const char* name, const LearnedErrors& errors) {
+    text += fmt::format("  {:<44} {:>10} {:>24} {:>6}\n", name, percent(errors.mean), percent(errors.median),
+                        errors.memory ? percent(*errors.memory) : "");
+  };
+  text += fmt::format("\n  {:<44} {:>10} {:>24} {:>6}\n", "Error of steps", "mean", "median", "memory");
+  row("with nothing learned", stack.assumed);
+  row("of the runs it was learned from", stack.fitted);
+  row("each fifth predicted from the others", stack.left_out);
+  if (stack.scaled) row("each number of machines from the others", *stack.scaled);
+  text += fmt::format("\n  Nine of ten steps left out lie within {} of their prediction.\n",
+                      percent(std::expm1(stack.spread)));
+  for (const std::size_t run : stack.unexplained) {
+    text += fmt::format("  No setting explains {}.\n", from.names[run]);
+  }
+  return text;
+}
+
+}  // namespace foretrain

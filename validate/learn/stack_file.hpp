@@ -1,0 +1,26 @@
+// A learned stack as a trainer's file, and as a table for people.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "validate/learn/learn.hpp"
+
+namespace foretrain {
+
+/// Of which runs a stack was learned, and whose habits hold for what they say nothing of.
+struct LearnedFrom {
+  std::string table;
+  std::string base;                ///< a trainer's name or file
+  std::vector<std::string> names;  ///< of the runs
+  std::vector<int> nodes;          ///< of each
+};
+
+/// The trainer's file: habits of the base with what was learned in their place; constants; the cluster's figures; from
+/// what it was learned. Throws ScenarioError where there is no such base.
+std::string stack_file(const LearnedStack& stack, const LearnedFrom& from);
+
+/// What was learned, how sure each number is, and how far predictions are off, before and after.
+std::string to_text(const LearnedStack& stack, const LearnedFrom& from);
+
+}  // namespace foretrain
