@@ -31,10 +31,11 @@ std::string flow(const YamlNode& node) {
 
 std::string percent(double share) { return fmt::format("{:.3g} %", 100.0 * share); }
 
-/// "3100 us, 68 % between 2900 and 3300": what one standard deviation of the position comes to.
+/// "from 2900 us to 3300 us": what one standard deviation of the position comes to.
 std::string range_text(const LearnedParameter& learned) {
-  return fmt::format("from {} to {}", learned.parameter.text(learned.position - learned.spread),
-                     learned.parameter.text(learned.position + learned.spread));
+  double low = learned.position - learned.spread, high = learned.position + learned.spread;
+  if (learned.parameter.value(low) > learned.parameter.value(high)) std::swap(low, high);
+  return fmt::format("from {} to {}", learned.parameter.text(low), learned.parameter.text(high));
 }
 
 std::string source(const LearnedParameter& learned, const LearnedFrom& from) {
