@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -29,22 +28,18 @@ constexpr int most_processes = 4;        ///< of one suite: a GPU that fails mor
 class FolderLock {
  public:
   explicit FolderLock(const std::string& folder) : path_(folder + "/lock") {
-    file_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (file_ < 0) throw std::system_error(errno, std::generic_category(), path_);
-    if (flock(file_, LOCK_EX | LOCK_NB) == 0) return;
-    close(file_);
+    file_ = Descriptor(open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+    if (!file_.open()) throw_system_error(path_);
+    if (flock(file_.number(), LOCK_EX | LOCK_NB) == 0) return;
     throw UsageError(folder + ": another run measures into this folder; wait for it, or choose another folder");
   }
-  ~FolderLock() {
-    unlink(path_.c_str());
-    close(file_);
-  }
+  ~FolderLock() { unlink(path_.c_str()); }
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 
  private:
   std::string path_;
-  int file_ = -1;
+  Descriptor file_;
 };
 
 /// Asks a child what the machine is made of, and writes it beside the measurements. Returns how many GPUs there are.
@@ -56,12 +51,12 @@ int probe_into(const std::string& folder, int device) {
     child.end(5.0);
     throw GpuError(Fault::unavailable, "the driver does not answer: see dmesg for Xid errors; a reboot may be needed");
   }
-  if (ending == ChildProcess::Ending::lingering || !WIFEXITED(child.status())) {
+  if (ending == ChildProcess::Ending::lingering || child.how().signal != 0) {
     const bool lingers = ending == ChildProcess::Ending::lingering;
     throw GpuError(Fault::unavailable, "the process that asks what the machine is made of " +
-                                           (lingers ? "does not end" : ending_of(child.status())));
+                                           (lingers ? "does not end" : child.how().text()));
   }
-  if (WEXITSTATUS(child.status()) != exit_status::done) {
+  if (child.how().status != exit_status::done) {
     throw GpuError(Fault::unavailable, "no usable GPU (see above): nothing was measured");
   }
   const std::string path = folder + "/machine.json";
@@ -130,12 +125,12 @@ class SuiteSupervisor {
       child.end(3.0);
       return blame("does not end");
     }
-    return judge(child.status());
+    return judge(child.how());
   }
 
-  bool judge(int status) {
-    if (!WIFEXITED(status)) return blame("its process " + ending_of(status));
-    switch (WEXITSTATUS(status)) {
+  bool judge(const ProcessEnd& end) {
+    if (end.signal != 0) return blame("its process " + end.text());
+    switch (end.status) {
       case exit_status::done:
       case exit_status::incomplete:
         if (!fatal_.empty()) note(fatal_);
@@ -149,7 +144,7 @@ class SuiteSupervisor {
         note(fatal_);
         return false;
       default:
-        return blame("its process " + ending_of(status));
+        return blame("its process " + end.text());
     }
   }
 

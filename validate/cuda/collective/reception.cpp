@@ -22,14 +22,14 @@ constexpr double patience_s = 10.0;
 constexpr std::size_t most_strangers = 64;
 
 struct Caller {
-  Socket socket;
+  Descriptor socket;
   double until = 0.0;
   std::string said = {};
 };
 
 class Door {
  public:
-  Door(const std::vector<Socket>& listeners, int size, const Token& token)
+  Door(const std::vector<Descriptor>& listeners, int size, const Token& token)
       : listeners_(listeners), size_(size), token_(token) {
     for (int r = 1; r < size; ++r) reception_.others.emplace_back();
     reception_.missing = size - 1;
@@ -39,22 +39,22 @@ class Door {
     while (reception_.missing > 0 && now() < deadline) {
       throw_if_interrupted();
       std::vector<pollfd> entries;
-      for (const Socket& listener : listeners_) entries.push_back({listener.get(), POLLIN, 0});
-      for (const Caller& caller : callers_) entries.push_back({caller.socket.get(), POLLIN, 0});
+      for (const Descriptor& listener : listeners_) entries.push_back({listener.number(), POLLIN, 0});
+      for (const Caller& caller : callers_) entries.push_back({caller.socket.number(), POLLIN, 0});
       if (poll(entries.data(), entries.size(), poll_step(deadline)) < 0 && errno != EINTR) {
         throw WorldError("rank 0 cannot wait for the others");
       }
       hear_callers();
-      for (const Socket& listener : listeners_) open_to(listener);
+      for (const Descriptor& listener : listeners_) open_to(listener);
     }
     return std::move(reception_);
   }
 
  private:
   /// All that wait at the port; the ones that have been silent longest make room for them.
-  void open_to(const Socket& listener) {
+  void open_to(const Descriptor& listener) {
     while (true) {
-      Socket socket(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      Descriptor socket(accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!socket.open() && (errno == EMFILE || errno == ENFILE) && !callers_.empty()) {
         send_away_first();
         continue;
@@ -80,23 +80,23 @@ class Door {
   void hear(Caller& caller) {
     if (!caller.socket.open()) return;
     char bytes[greeting_bytes];
-    const ssize_t n = recv(caller.socket.get(), bytes, greeting_bytes - caller.said.size(), 0);
+    const ssize_t n = recv(caller.socket.number(), bytes, greeting_bytes - caller.said.size(), 0);
     const bool nothing_yet = n < 0 && (errno == EAGAIN || errno == EINTR);
     if (n > 0) caller.said.append(bytes, static_cast<std::size_t>(n));
     if (caller.said.size() == greeting_bytes) return judge(caller);
     if (n > 0 || (nothing_yet && now() < caller.until)) return;
     ++reception_.strangers;
-    caller.socket = Socket();
+    caller.socket = Descriptor();
   }
 
   void judge(Caller& caller) {
     const std::optional<Greeting> greeting = read_greeting(caller.said, token_);
-    Socket socket = std::move(caller.socket);  // which closes for a stranger
+    Descriptor socket = std::move(caller.socket);  // which closes for a stranger
     if (greeting) return welcome(*greeting, std::move(socket));
     ++reception_.strangers;
   }
 
-  void welcome(const Greeting& greeting, Socket socket) {
+  void welcome(const Greeting& greeting, Descriptor socket) {
     if (greeting.size != size_) {
       throw WorldError("rank 0 was launched as one of " + std::to_string(size_) + " processes, and rank " +
                        std::to_string(greeting.rank) + " as one of " + std::to_string(greeting.size));
@@ -110,7 +110,7 @@ class Door {
     --reception_.missing;
   }
 
-  const std::vector<Socket>& listeners_;
+  const std::vector<Descriptor>& listeners_;
   int size_;
   const Token& token_;
   std::deque<Caller> callers_;  ///< that have not said who they are, those who came first in front
@@ -119,7 +119,7 @@ class Door {
 
 }  // namespace
 
-Reception receive_others(const std::vector<Socket>& listeners, int size, const Token& token, double deadline) {
+Reception receive_others(const std::vector<Descriptor>& listeners, int size, const Token& token, double deadline) {
   return Door(listeners, size, token).run(deadline);
 }
 

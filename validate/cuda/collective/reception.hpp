@@ -10,13 +10,13 @@
 namespace foretrain::gpu {
 
 struct Reception {
-  std::vector<Socket> others;  ///< of ranks 1, 2, …; those that did not come are not open
+  std::vector<Descriptor> others;  ///< of ranks 1, 2, …; those that did not come are not open
   int missing = 0;
   int strangers = 0;  ///< callers that were sent away
 };
 
 /// Until all of `size` processes are here, or the deadline. Throws WorldError for processes with the token that do not
 /// belong together: of another size, or two of one rank.
-Reception receive_others(const std::vector<Socket>& listeners, int size, const Token& token, double deadline);
+Reception receive_others(const std::vector<Descriptor>& listeners, int size, const Token& token, double deadline);
 
 }  // namespace foretrain::gpu

@@ -81,7 +81,7 @@ class TcpWorld final : public World {
 
  private:
   static std::string name_of(int rank) { return "the process of rank " + std::to_string(rank); }
-  [[nodiscard]] const Socket& to(int rank) const { return others_[static_cast<std::size_t>(rank - 1)]; }
+  [[nodiscard]] const Descriptor& to(int rank) const { return others_[static_cast<std::size_t>(rank - 1)]; }
 
   void receive(const Meeting& meeting, const std::string& interface, const Token& token, double deadline) {
     Reception reception = receive_others(listen_at(meeting, interface), size(), token, deadline);
@@ -103,12 +103,12 @@ class TcpWorld final : public World {
     return static_cast<std::size_t>(length);
   }
 
-  void send_text(const Socket& socket, const std::string& text, int whom) const {
+  void send_text(const Descriptor& socket, const std::string& text, int whom) const {
     const std::uint64_t length = checked(text.size(), rank());
     send_all(socket, &length, sizeof(length), timeout_, name_of(whom));
     send_all(socket, text.data(), text.size(), timeout_, name_of(whom));
   }
-  [[nodiscard]] std::string receive_text(const Socket& socket, int whom) const {
+  [[nodiscard]] std::string receive_text(const Descriptor& socket, int whom) const {
     std::uint64_t length = 0;
     receive_all(socket, &length, sizeof(length), timeout_, name_of(whom));
     std::string text(checked(length, whom), '\0');
@@ -117,7 +117,7 @@ class TcpWorld final : public World {
   }
 
   double timeout_;
-  std::vector<Socket> others_;  ///< rank 0: of ranks 1, 2, …; else the one to rank 0
+  std::vector<Descriptor> others_;  ///< rank 0: of ranks 1, 2, …; else the one to rank 0
 };
 
 }  // namespace
