@@ -26,11 +26,6 @@ namespace foretrain {
 
 namespace {
 
-ProcessEnd end_of(int status) {
-  if (WIFSIGNALED(status)) return {0, WTERMSIG(status)};
-  return {WEXITSTATUS(status), 0};
-}
-
 /// Reads what is there; closes the pipe's end when the program has closed the other.
 void drain(Descriptor& reader, std::string& text) {
   std::array<char, 65536> buffer;
@@ -109,23 +104,25 @@ Process Process::copy(const std::function<void()>& work) {
 Process::~Process() {
   if (!running()) return;
   send(SIGKILL);
-  wait();
+  while (waitpid(number_, nullptr, 0) < 0 && errno == EINTR) continue;
 }
 
 void Process::send(int signal) const { kill(number_, signal); }
 
 ProcessEnd Process::wait() {
-  int status = 0;
-  while (waitpid(number_, &status, 0) < 0 && errno == EINTR) continue;
-  number_ = -1;
-  return end_of(status);
+  std::optional<ProcessEnd> end;
+  while (!end) end = ended(true);
+  return *end;
 }
 
-std::optional<ProcessEnd> Process::ended() {
+std::optional<ProcessEnd> Process::ended(bool waits) {
   int status = 0;
-  if (waitpid(number_, &status, WNOHANG) != number_) return std::nullopt;
+  const pid_t ended = waitpid(number_, &status, waits ? 0 : WNOHANG);
+  if (ended < 0 && errno != EINTR) throw_system_error("waiting for a process");
+  if (ended <= 0) return std::nullopt;
   number_ = -1;
-  return end_of(status);
+  if (WIFSIGNALED(status)) return ProcessEnd{0, WTERMSIG(status)};
+  return ProcessEnd{WEXITSTATUS(status), 0};
 }
 
 FilterResult run_filter(const std::vector<std::string>& command, const std::string& input) {
