@@ -75,7 +75,7 @@ class Process {
   [[nodiscard]] pid_t number() const { return number_; }
   [[nodiscard]] bool running() const { return number_ > 0; }
   void send(int signal) const;
-  /// Waits for its end. Throws std::system_error where the system does not tell.
+  /// Waits for the end of one that runs. Throws std::system_error where the system does not tell.
   ProcessEnd wait();
   /// Nothing while it goes on, or `waits` was disturbed by a signal. Throws as wait() does.
   std::optional<ProcessEnd> ended(bool waits = false);
