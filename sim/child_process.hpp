@@ -1,32 +1,12 @@
 // Work in a process of its own, for what a process can do only once.
 #pragma once
 
-#include <cstddef>
 #include <functional>
-#include <span>
 #include <stdexcept>
 
+#include "model/base/process.hpp"
+
 namespace foretrain {
-
-/// Memory that a forked child shares with its parent. Zero at first.
-class SharedMemory {
- public:
-  /// Throws std::system_error when the system refuses the memory.
-  explicit SharedMemory(std::size_t bytes);
-  ~SharedMemory();
-  SharedMemory(const SharedMemory&) = delete;
-  SharedMemory& operator=(const SharedMemory&) = delete;
-
-  /// The start of the memory as `count` objects of a trivial type.
-  template <typename T>
-  [[nodiscard]] std::span<T> as(std::size_t count) const {
-    return {static_cast<T*>(memory_), count};
-  }
-
- private:
-  void* memory_ = nullptr;
-  std::size_t bytes_ = 0;
-};
 
 /// A child was ended by a signal: somebody's, or the system's that ran out of memory.
 struct ProcessEnded : std::runtime_error {

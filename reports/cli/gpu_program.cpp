@@ -1,20 +1,14 @@
 #include "reports/cli/gpu_program.hpp"
 
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
 
-#include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <system_error>
 
 #include "model/base/error.hpp"
 #include "model/base/process.hpp"
 #include "model/base/text.hpp"
-
-extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX declares it in no header
 
 namespace foretrain {
 
@@ -37,26 +31,6 @@ class IgnoredInterrupts {
  private:
   struct sigaction interrupt_ {};
 };
-
-pid_t start(const std::string& program, const std::vector<std::string>& arguments) {
-  std::vector<std::string> words = {program};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t defaults;
-  sigemptyset(&defaults);
-  sigaddset(&defaults, SIGINT);
-  posix_spawnattr_setsigdefault(&attributes, &defaults);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-  pid_t child = -1;
-  const int error = posix_spawn(&child, program.c_str(), nullptr, &attributes, pointers.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  if (error != 0) throw UsageError(fmt::format("{}: {}", program, std::strerror(error)));
-  return child;
-}
 
 }  // namespace
 
@@ -93,12 +67,13 @@ int run_gpu_program(const std::vector<std::string>& arguments) {
   const auto program = find_gpu_program();
   if (!program) throw UsageError(probe_gpu().why);
   const IgnoredInterrupts ignored;
-  const pid_t child = start(program->string(), arguments);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) throw UsageError(fmt::format("{}: {}", program_name, std::strerror(errno)));
+  std::vector<std::string> command = {program->string()};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  try {
+    return Process({.command = command}).wait().shell_status();
+  } catch (const std::system_error& error) {
+    throw UsageError(fmt::format("{}: {}", command.front(), error.code().message()));
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 }  // namespace foretrain

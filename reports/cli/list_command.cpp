@@ -1,15 +1,145 @@
+#include <fmt/format.h>
+
 #include <array>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "model/base/error.hpp"
+#include "model/base/files.hpp"
+#include "model/base/format.hpp"
+#include "model/base/number.hpp"
+#include "model/base/text.hpp"
+#include "model/base/words.hpp"
 #include "model/scenario/catalogue.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
+#include "model/scenario/load/load.hpp"
+#include "model/scenario/model/model_reader.hpp"
+#include "model/workload/build.hpp"
+#include "model/workload/transformer_parameters.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/cli/show.hpp"
 #include "reports/print/table.hpp"
 
 namespace foretrain {
 
 namespace {
+
+// What a name of the catalogue stands for: its figures, then its file as it is written, comments included.
+
+/// Figures above the file that they were read from.
+std::string with_file(const TextTable& figures, const std::filesystem::path& file) {
+  const std::string text = read_text_file(file);
+  return fmt::format("{}\n# {}\n{}{}", figures.text(0), file.string(), text, text.ends_with('\n') ? "" : "\n");
+}
+
+YamlNode name_node(const std::string& name) { return yaml_scalar(name, {"", 0, 0}); }
+
+void add_parts(TextTable& table, const TransformerConfig& config) {
+  table.add_row({"layers", fmt::format("{}, {} wide, {} heads, {} of keys and values", config.layers, config.hidden,
+                                       config.heads, config.kv_heads)});
+  table.add_row({"feed-forward", fmt::format("{} wide{}", config.ffn_hidden, config.gated_ffn ? ", gated" : "")});
+  if (config.experts > 1) {
+    table.add_row({"experts", fmt::format("{}, {} of them for each token", config.experts, config.experts_per_token)});
+    TransformerConfig met = config;
+    met.experts = config.experts_per_token;
+    table.add_row({"parameters that a token meets", format_count(transformer_parameters(met))});
+  }
+  table.add_row({"sequence", fmt::format("{} tokens", tokens_of_sample(config))});
+}
+
+void add_rates(TextTable& table, const Gpu& gpu) {
+  for (std::size_t p = 0; p < precision_count; ++p) {
+    if (gpu.tensor_rate[p].value() > 0.0) {
+      table.add_row({fmt::format("tensor cores, {}", names_of<Precision>[p]), format_rate(gpu.tensor_rate[p])});
+    }
+  }
+  table.add_row({"CUDA cores, fp32", format_rate(gpu.vector_rate[static_cast<std::size_t>(Precision::fp32)])});
+}
+
+TextTable gpu_figures(const Gpu& gpu) {
+  TextTable table("ll");
+  table.add_row({"GPU", fmt::format("{} ({}), {} multiprocessors", gpu.name, gpu.architecture, gpu.sms)});
+  add_rates(table, gpu);
+  table.add_row({"memory", fmt::format("{}, {}", format_bytes(gpu.memory), format_bandwidth(gpu.memory_bandwidth))});
+  table.add_row({"board power", fmt::format("{:.0f} W", gpu.board_power_watts)});
+  return table;
+}
+
+TextTable node_figures(const Node& node) {
+  TextTable table("ll");
+  table.add_row({"machine", fmt::format("{}: {}", node.name, node.description)});
+  table.add_row({"GPUs", fmt::format("{} x {}, {} each", node.gpus, node.gpu.name, format_bytes(node.gpu.memory))});
+  add_rates(table, node.gpu);
+  table.add_row({"processors",
+                 fmt::format("{}, {} cores, {}", node.cpu.name, node.cpu.cores, format_binary_bytes(node.cpu.memory))});
+  const Network& network = node.network;
+  table.add_row({"network cards", network.nics_per_node == 0 ? "none"
+                                                             : fmt::format("{} x {:.4g} Gbit/s", network.nics_per_node,
+                                                                           network.nic_bandwidth.value() * 8e-9)});
+  if (node.storage.exists()) table.add_row({"storage", node.storage.name});
+  return table;
+}
+
+/// The file of the first section that has the name.
+std::optional<std::pair<CatalogueSection, std::filesystem::path>> hardware_file(const YamlNode& name) {
+  for (const CatalogueSection section : {CatalogueSection::node, CatalogueSection::gpu, CatalogueSection::fabric}) {
+    try {
+      return std::pair(section, catalogue_file(section, Field(name, "")));
+    } catch (const ScenarioError&) {  // perhaps another section has it
+    }
+  }
+  return std::nullopt;
+}
+
+std::string shown_model(const std::string& name) {
+  const YamlNode written = name_node(name);
+  const ModelConfig model = read_model(Field(written, ""));
+  const double parameters = build_model(model, {}).parameters;
+  TextTable table("ll");
+  table.add_row({"model", model.name});
+  table.add_row({"parameters", format_count(parameters)});
+  if (const auto* transformer = std::get_if<TransformerConfig>(&model.shape)) add_parts(table, *transformer);
+  if (const auto* whole = std::get_if<VisionLanguageConfig>(&model.shape)) add_parts(table, whole->language);
+  table.add_row({"weights in bf16", format_bytes(Bytes(2.0 * parameters))});
+  table.add_row({"with gradients and AdamW's states in fp32", format_bytes(Bytes(14.0 * parameters))});
+  return with_file(table, catalogue_file(CatalogueSection::model, Field(written, "")));
+}
+
+std::string shown_hardware(const std::string& name) {
+  const YamlNode written = name_node(name);
+  const auto found = hardware_file(written);
+  if (!found) {
+    const auto nearest = nearest_word(name, catalogue_names(list_hardware()));
+    throw UsageError(fmt::format("unknown hardware \"{}\"; {}", name,
+                                 nearest ? fmt::format("did you mean {}?", *nearest) : "`foretrain hardware list`"));
+  }
+  const auto& [section, file] = *found;
+  if (section == CatalogueSection::node) return with_file(node_figures(read_node(Field(written, ""))), file);
+  if (section == CatalogueSection::gpu) return with_file(gpu_figures(read_gpu(Field(written, ""))), file);
+  return with_file(TextTable("ll"), file);
+}
+
+// Each throws ScenarioError for a name that the catalogue does not have.
+std::string shown_scenario(const std::string& name) {
+  const YamlNode written = name_node(name);
+  const Scenario scenario = load_scenario(name);
+  TextTable table("ll");
+  table.add_row({"scenario", scenario.name});
+  if (!scenario.description.empty()) table.add_row({"", scenario.description});
+  table.add_row({"machines", fmt::format("{} x {}, {} GPUs", scenario.cluster.nodes, scenario.cluster.node.name,
+                                         scenario.cluster.gpus())});
+  if (const auto* train = std::get_if<TrainWorkload>(&scenario.workload)) {
+    table.add_row({"training", fmt::format("{}, {} samples a step, {}", train->model.name, train->global_batch,
+                                           foretrain::name(train->precision))});
+  }
+  return with_file(table, catalogue_file(CatalogueSection::run, Field(written, "")));
+}
+
+std::string shown_trainer(const std::string& name) {
+  const YamlNode written = name_node(name);
+  return with_file(TextTable("ll"), catalogue_file(CatalogueSection::trainer, Field(written, "")));
+}
 
 struct ListRow {
   const char* command;

@@ -3,14 +3,10 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sched.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <new>
 #include <optional>
@@ -18,7 +14,9 @@
 #include <system_error>
 #include <utility>
 
+#include "model/base/descriptor.hpp"
 #include "model/base/error.hpp"
+#include "model/base/process.hpp"
 #include "reports/result/json.hpp"
 #include "sim/child_process.hpp"
 
@@ -112,69 +110,33 @@ void reply_to_runs(int socket, const TextTask& task) {
   }
 }
 
-/// The life of a worker. Nothing leaves it but by _exit: no destructors, no flushing, as buffers, files and the
-/// connections of its siblings belong to the parent.
-[[noreturn]] void work(int socket, const TextTask& task, pid_t parent) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(EXIT_FAILURE);  // the parent died before it could be watched
-  try {
-    reply_to_runs(socket, task);
-  } catch (...) {
-    _exit(EXIT_FAILURE);
-  }
-  _exit(EXIT_SUCCESS);
-}
-
 /// A forked process that carries out what it is told to, one run at a time.
 class Worker {
  public:
   explicit Worker(const TextTask& task) {
     int pair[2] = {-1, -1};
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) fail("cannot talk to a worker");
-    const pid_t parent = getpid();
-    process_ = fork();
-    if (process_ < 0) {
-      close(pair[0]);
-      close(pair[1]);
-      fail("cannot start a worker");
-    }
-    if (process_ == 0) {
-      close(pair[0]);
-      work(pair[1], task, parent);
-    }
-    close(pair[1]);
-    socket_ = pair[0];
-  }
-  ~Worker() {
-    if (process_ >= 0) kill();
-    finish();
-  }
-  Worker(Worker&& other) noexcept
-      : process_(std::exchange(other.process_, -1)),
-        socket_(std::exchange(other.socket_, -1)),
-        run_(other.run_),
-        received_(std::move(other.received_)) {}
-  Worker& operator=(Worker&& other) noexcept {
-    std::swap(process_, other.process_);
-    std::swap(socket_, other.socket_);
-    std::swap(run_, other.run_);
-    std::swap(received_, other.received_);
-    return *this;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) throw_system_error("cannot talk to a worker");
+    socket_ = Descriptor(pair[0]);
+    const Descriptor theirs(pair[1]);
+    process_ = Process::copy([&] {
+      socket_.close();
+      reply_to_runs(theirs.number(), task);
+    });
   }
 
-  [[nodiscard]] int socket() const { return socket_; }
+  [[nodiscard]] int socket() const { return socket_.number(); }
   /// What it has not replied to yet.
   [[nodiscard]] const Run& run() const { return run_; }
 
   /// A worker that is gone shows when its reply is asked for.
   void start(const Run& run) {
     run_ = run;
-    send_all(socket_, bytes_of(run));
+    send_all(socket(), bytes_of(run));
   }
 
   /// Waits for some of its replies and tells `observe` of them. False when the worker died over the next one.
   bool receive(const std::function<void(std::size_t, Reply)>& observe) {
-    if (!receive_some(socket_, received_)) return false;
+    if (!receive_some(socket(), received_)) return false;
     std::string_view left = received_;
     for (;;) {
       std::string_view rest = left;
@@ -187,26 +149,15 @@ class Worker {
     return true;
   }
 
-  /// Whatever it is doing.
-  void kill() const { ::kill(process_, SIGKILL); }
-
   /// Closes the connection, at which an idle worker leaves, and waits for it. Says how it ended.
   std::string finish() {
-    if (process_ < 0) return "";
-    shutdown(socket_, SHUT_RDWR);  // closing alone would not do: later workers hold copies of this end
-    close(socket_);
-    int status = 0;
-    while (waitpid(process_, &status, 0) < 0 && errno == EINTR) continue;
-    process_ = -1;
-    if (!WIFSIGNALED(status)) return fmt::format("the process ended with status {}", WEXITSTATUS(status));
-    return fmt::format("the process was ended by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    shutdown(socket(), SHUT_RDWR);  // closing alone would not do: later workers hold copies of this end
+    return "the process " + process_.wait().text();
   }
 
  private:
-  [[noreturn]] static void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
-
-  pid_t process_ = -1;
-  int socket_ = -1;
+  Process process_;
+  Descriptor socket_;
   Run run_;
   std::string received_;  ///< of replies that are not there as a whole
 };

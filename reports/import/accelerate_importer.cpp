@@ -2,7 +2,6 @@
 // the model; neither the model nor its batches.
 #include <fmt/format.h>
 
-#include <array>
 
 #include "model/base/text.hpp"
 #include "reports/import/importer.hpp"
@@ -12,88 +11,6 @@
 namespace foretrain {
 
 namespace {
-
-std::optional<std::string> accelerate_precision(const ForeignSetting& setting) {
-  if (setting.value == "bf16" || setting.value == "fp16" || setting.value == "fp8") return setting.value;
-  if (setting.value == "no" || setting.value == "false") return "fp32";
-  fail(setting, fmt::format("unknown precision \"{}\"", setting.value), "no, fp16, bf16 or fp8");
-}
-
-/// torch.distributed.fsdp.ShardingStrategy, by name or number.
-std::optional<std::string> sharding_strategy(const ForeignSetting& setting) {
-  const std::string word = to_lower(setting.value);
-  if (word == "full_shard" || word == "1" || word == "hybrid_shard" || word == "4") return "3";
-  if (word == "shard_grad_op" || word == "2" || word == "hybrid_shard_zero2" || word == "5") return "2";
-  if (word == "no_shard" || word == "3") return "0";
-  fail(setting, fmt::format("unknown strategy \"{}\"", setting.value), "FULL_SHARD, SHARD_GRAD_OP or NO_SHARD");
-}
-
-std::optional<std::string> recompute_all(const ForeignSetting& setting) { return if_true(setting, "full"); }
-
-std::optional<std::string> recompute_some(const ForeignSetting& setting) { return if_true(setting, "selective"); }
-
-std::optional<std::string> zero_1(const ForeignSetting& setting) { return if_true(setting, "1"); }
-
-constexpr std::array<SettingRow, 14> accelerate_rows = {{
-    {"mixed_precision", as_called, accelerate_precision},
-    {"fsdp_config.fsdp_activation_checkpointing", "workload.train.recompute", recompute_all},
-    {"megatron_lm_config.megatron_lm_recompute_activations", "workload.train.recompute", recompute_some},
-    {"megatron_lm_config.megatron_lm_tp_degree", "plan.tensor", whole_number},
-    {"megatron_lm_config.megatron_lm_pp_degree", "plan.pipeline", whole_number},
-    {"megatron_lm_config.megatron_lm_sequence_parallelism", "plan.sequence_parallel", true_or_false},
-    {"parallelism_config.parallelism_config_tp_size", "plan.tensor", whole_number},
-    {"parallelism_config.parallelism_config_cp_size", "plan.context", whole_number},
-    {"fsdp_config.fsdp_sharding_strategy", "plan.zero", sharding_strategy},
-    {"deepspeed_config.zero_stage", as_called, as_written},
-    {"megatron_lm_config.megatron_lm_use_distributed_optimizer", "plan.zero", zero_1},
-    {"deepspeed_config.train_micro_batch_size_per_gpu", as_called, whole_number},
-    {"megatron_lm_config.megatron_lm_num_layers", "workload.train.model.layers", whole_number},
-    {"fsdp_config.fsdp_tp_size", "plan.tensor", whole_number},
-}};
-
-constexpr std::array<std::string_view, 27> accelerate_without_time = {
-    "compute_environment",
-    "debug",
-    "downcast_bf16",
-    "machine_rank",
-    "main_",
-    "rdzv_backend",
-    "same_network",
-    "tpu_",
-    "use_cpu",
-    "gpu_ids",
-    "enable_cpu_affinity",
-    "fsdp_config.fsdp_auto_wrap",
-    "fsdp_config.fsdp_transformer",
-    "fsdp_config.fsdp_state_dict",
-    "fsdp_config.fsdp_sync_module",
-    "fsdp_config.fsdp_use_orig",
-    "fsdp_config.fsdp_cpu_ram",
-    "fsdp_config.fsdp_version",
-    "fsdp_config.fsdp_min_num",
-    "fsdp_config.fsdp_backward",
-    "deepspeed_config.zero3_",
-    "deepspeed_config.gradient_clipping",
-    "deepspeed_config.deepspeed_multinode",
-    "megatron_lm_config.megatron_lm_gradient_clipping",
-    "fsdp_config.fsdp_forward_prefetch",
-    "dynamo_config.dynamo_mode",
-    "fp8_config."};
-
-/// Who shards and synchronises.
-void set_accelerate_trainer(Settings& settings, Draft& draft) {
-  struct Row {
-    std::string_view type, trainer;
-  };
-  constexpr std::array<Row, 5> rows = {
-      {{"MULTI_GPU", "ddp"}, {"NO", "ddp"}, {"FSDP", "fsdp"}, {"DEEPSPEED", "deepspeed"}, {"MEGATRON_LM", "megatron"}}};
-  const ForeignSetting* type = settings.find("distributed_type");
-  if (type == nullptr) return draft.assume("plan.trainer", "ddp", "no distributed_type");
-  for (const Row& row : rows) {
-    if (type->value == row.type) return draft.set("plan.trainer", std::string(row.trainer), type->where, named(*type));
-  }
-  fail(*type, fmt::format("\"{}\" is not modelled", type->value), "NO, MULTI_GPU, FSDP, DEEPSPEED or MEGATRON_LM");
-}
 
 void set_accelerate_offload(Settings& settings, Draft& draft) {
   std::vector<std::string> parts;
@@ -162,10 +79,11 @@ std::string import_accelerate(const ImportInput& input) {
   draft.set("name", file_stem(input), draft.nowhere(), "");
   set_cluster(draft, accelerate_size(settings));
   assume_model(draft);
-  set_rows(settings, accelerate_rows, draft);
+  set_rows(settings, "accelerate", draft);
   draft.assume("workload.train.precision", "fp32", "no mixed_precision");
   set_accumulation(settings, draft);
-  set_accelerate_trainer(settings, draft);
+  set_rows(settings, "accelerate_trainer", draft);
+  draft.assume("plan.trainer", "ddp", "no distributed_type");
   if (draft.scalar("plan.trainer") == "fsdp") {
     set_accelerate_shards(settings, draft);
     draft.assume("plan.zero", "3", "fully sharded, as FSDP is unless something is said");
@@ -180,7 +98,7 @@ std::string import_accelerate(const ImportInput& input) {
       backend && backend->value == "INDUCTOR") {
     draft.set("plan.execution", "compiled", backend->where, named(*backend));
   }
-  settings.ignore(accelerate_without_time);
+  settings.ignore_without_time("accelerate");
   settings.leave_out_rest(draft);
   return finished_scenario(draft, fmt::format("Written by `foretrain import accelerate {}`.", input.file));
 }

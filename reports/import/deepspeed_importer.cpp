@@ -1,9 +1,7 @@
 // DeepSpeed's configuration (deepspeed.ai, "DeepSpeed Configuration JSON"). It says how a model is trained, not which.
 #include <fmt/format.h>
 
-#include <array>
 
-#include "model/base/text.hpp"
 #include "reports/import/importer.hpp"
 #include "reports/import/input_text.hpp"
 #include "reports/import/settings.hpp"
@@ -11,62 +9,6 @@
 namespace foretrain {
 
 namespace {
-
-std::optional<std::string> deepspeed_optimizer(const ForeignSetting& setting) {
-  const std::string word = to_lower(setting.value);
-  if (word == "adam" || word == "adamw" || word == "fusedadam" || word == "deepspeedcpuadam") return "adamw";
-  if (word == "sgd") return "momentum";
-  fail(setting, fmt::format("\"{}\" is not modelled", setting.value),
-       "Adam, AdamW or SGD; or --set workload.train.optimizer");
-}
-
-std::optional<std::string> deepspeed_precision_of_gradients(const ForeignSetting& setting) {
-  if (setting.value == "fp16" || setting.value == "bf16" || setting.value == "fp32") return setting.value;
-  if (setting.value == "bfp16") return "bf16";
-  fail(setting, fmt::format("unknown type \"{}\"", setting.value), "fp16, bf16 or fp32");
-}
-
-constexpr std::array<SettingRow, 7> deepspeed_rows = {{
-    {"train_batch_size", as_called, whole_number},
-    {"train_micro_batch_size_per_gpu", as_called, whole_number},
-    {"optimizer.type", "workload.train.optimizer", deepspeed_optimizer},
-    {"tensor_parallel.autotp_size", "plan.tensor", positive_number},
-    {"zero_optimization.stage", "plan.zero", as_written},
-    {"zero_optimization.overlap_comm", as_called, true_or_false},
-    {"communication_data_type", "plan.sync.gradient_precision", deepspeed_precision_of_gradients},
-}};
-
-constexpr std::array<std::string_view, 21> deepspeed_without_time = {
-    "optimizer.params",
-    "scheduler",
-    "gradient_clipping",
-    "steps_per_print",
-    "wall_clock_breakdown",
-    "dump_state",
-    "comms_logger",
-    "flops_profiler",
-    "tensorboard",
-    "wandb",
-    "csv_monitor",
-    "prescale_gradients",
-    "gradient_predivide_factor",
-    "fp16.",
-    "bf16.",
-    "zero_allow_untested_optimizer",
-    "memory_breakdown",
-    "zero_optimization.gather_16bit_weights_on_model_save",
-    "zero_optimization.contiguous_gradients",
-    "zero_optimization.round_robin_gradients",
-    "zero_force_ds_cpu_optimizer"};
-
-void set_deepspeed_precision(Settings& settings, Draft& draft) {
-  for (const auto& [theirs, ours] : {std::pair("bf16.enabled", "bf16"), std::pair("fp16.enabled", "fp16")}) {
-    if (!settings.flag(theirs)) continue;
-    const ForeignSetting& setting = *settings.find(theirs);
-    draft.set("workload.train.precision", ours, setting.where, named(setting));
-  }
-  draft.assume("workload.train.precision", "fp32", "neither bf16 nor fp16 is enabled");
-}
 
 /// Buckets are counted in elements of the type in which gradients are reduced.
 void set_deepspeed_bucket(Settings& settings, Draft& draft) {
@@ -95,12 +37,11 @@ void set_deepspeed_offload(Settings& settings, Draft& draft) {
                                      std::pair("zero_optimization.offload_param", "parameters")}) {
     const std::string prefix = theirs;
     const ForeignSetting* device = settings.find(prefix + ".device");
-    const std::array<std::string_view, 1> rest = {prefix};
     if (device == nullptr) continue;
     if (device->value != "cpu") {
       fail(*device, fmt::format("offloading to {} is not modelled", device->value), "cpu, none; or --set plan.offload");
     }
-    settings.ignore(rest);
+    settings.ignore(prefix);
     parts.emplace_back(ours);
     says = device;
   }
@@ -127,13 +68,14 @@ std::string import_deepspeed(const ImportInput& input) {
   size.replica = std::max<std::int64_t>(size.replica, 1);
   set_cluster(draft, size);
   assume_model(draft);
-  set_rows(settings, deepspeed_rows, draft);
-  set_deepspeed_precision(settings, draft);
+  set_rows(settings, "deepspeed", draft);
+  set_rows(settings, "deepspeed_precision", draft);
+  draft.assume("workload.train.precision", "fp32", "neither bf16 nor fp16 is enabled");
   set_deepspeed_batch(settings, draft);
   set_deepspeed_bucket(settings, draft);
   set_deepspeed_offload(settings, draft);
   draft.set("plan.trainer", "deepspeed", draft.nowhere(), "its habits, where the file does not say otherwise");
-  settings.ignore(deepspeed_without_time);
+  settings.ignore_without_time("deepspeed");
   settings.leave_out_rest(draft);
   return finished_scenario(draft, fmt::format("Written by `foretrain import deepspeed {}`.", input.file));
 }

@@ -224,81 +224,19 @@ void add_kernels(const std::vector<const TraceEvent*>& work, const Window& windo
 
 KernelKind kind_of_kernel(std::string_view name) {
   using enum KernelKind;
-  static constexpr std::array<NameRow, 40> rows = {{
-      {"nccl", communication},
-      {"rccl", communication},
-      {"c10d", communication},
-      {"memcpy", copy},
-      {"memset", copy},
-      {"adam", optimizer},
-      {"multi_tensor", optimizer},
-      {"fusedoptimizer", optimizer},
-      {"sgd", optimizer},
-      {"flash", attention},
-      {"fmha", attention},
-      {"attention", attention},
-      {"mha_", attention},
-      {"convolve", convolution},
-      {"conv2d", convolution},
-      {"_conv", convolution},
-      {"wgrad", convolution},
-      {"dgrad", convolution},
-      {"fprop", convolution},
-      {"winograd", convolution},
-      {"implicit_gemm", convolution},
-      {"gemm", matmul},
-      {"cutlass", matmul},
-      {"nvjet", matmul},
-      {"s16816", matmul},
-      {"gemv", matmul},
-      {"splitk", matmul},
-      {"cublas", matmul},
-      {"layer_norm", reduction},
-      {"layernorm", reduction},
-      {"rms_norm", reduction},
-      {"rmsnorm", reduction},
-      {"batch_norm", reduction},
-      {"bn_", reduction},
-      {"softmax", reduction},
-      {"reduce", reduction},
-      {"nll_loss", reduction},
-      {"embedding", gather},
-      {"index", gather},
-      {"gather", gather},
-  }};
+  static constexpr NameRow rows[] = {
+#define KERNEL(part, kind) {part, kind},
+#include "reports/import/kernel_names.def"
+  };
   return first_match(rows, name);
 }
 
 KernelKind kind_of_operator(std::string_view name) {
   using enum KernelKind;
-  static constexpr std::array<NameRow, 26> rows = {{
-      {"optimizer", optimizer},
-      {"nccl", communication},
-      {"gloo", communication},
-      {"c10d", communication},
-      {"all_reduce", communication},
-      {"allreduce", communication},
-      {"attention", attention},
-      {"conv", convolution},
-      {"::mm", matmul},
-      {"addmm", matmul},
-      {"::bmm", matmul},
-      {"matmul", matmul},
-      {"linear", matmul},
-      {"mmbackward", matmul},
-      {"norm", reduction},
-      {"softmax", reduction},
-      {"sum", reduction},
-      {"mean", reduction},
-      {"loss", reduction},
-      {"pool", reduction},
-      {"embedding", gather},
-      {"index", gather},
-      {"gather", gather},
-      {"copy_", copy},
-      {"::to", copy},
-      {"::contiguous", copy},
-  }};
+  static constexpr NameRow rows[] = {
+#define OPERATOR(part, kind) {part, kind},
+#include "reports/import/kernel_names.def"
+  };
   return first_match(rows, name);
 }
 

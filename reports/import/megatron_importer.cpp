@@ -2,9 +2,7 @@
 // them.
 #include <fmt/format.h>
 
-#include <array>
 
-#include "model/base/text.hpp"
 #include "reports/import/importer.hpp"
 #include "reports/import/input_text.hpp"
 #include "reports/import/shell_arguments.hpp"
@@ -12,133 +10,6 @@
 namespace foretrain {
 
 namespace {
-
-std::optional<std::string> megatron_optimizer(const ForeignSetting& setting) {
-  if (setting.value == "adam") return "adamw";  // with --decoupled-weight-decay, the default
-  if (setting.value == "sgd") return "momentum";
-  fail(setting, fmt::format("\"{}\" is not modelled", setting.value), "adam or sgd; or --set workload.train.optimizer");
-}
-
-std::optional<std::string> megatron_recompute(const ForeignSetting& setting) {
-  if (setting.value == "full" || setting.value == "selective") return setting.value;
-  fail(setting, fmt::format("unknown granularity \"{}\"", setting.value), "full or selective");
-}
-
-std::optional<std::string> bucket_of_elements(const ForeignSetting& setting) {
-  const auto elements = positive_number(setting);
-  return elements ? std::optional(fmt::format("{} B", 4 * std::stoll(*elements))) : std::nullopt;
-}
-
-std::optional<std::string> constant_true(const ForeignSetting& /*setting*/) { return "true"; }
-
-constexpr std::array<SettingRow, 26> megatron_rows = {{
-    {"--num-layers", as_called, whole_number},
-    {"--hidden-size", as_called, whole_number},
-    {"--num-attention-heads", as_called, whole_number},
-    {"--kv-channels", as_called, whole_number},
-    {"--moe-ffn-hidden-size", "workload.train.model.ffn_hidden", whole_number},
-    {"--ffn-hidden-size", as_called, whole_number},
-    {"--seq-length", as_called, whole_number},
-    {"--num-experts", as_called, whole_number},
-    {"--moe-router-topk", as_called, whole_number},
-    {"--mtp-num-layers", "workload.train.model.mtp_layers", whole_number},
-    {"--global-batch-size", as_called, whole_number},
-    {"--micro-batch-size", as_called, whole_number},
-    {"--optimizer", "workload.train.optimizer", megatron_optimizer},
-    {"--recompute-granularity", as_called, megatron_recompute},
-    {"--tensor-model-parallel-size", as_called, whole_number},
-    {"--pipeline-model-parallel-size", as_called, whole_number},
-    {"--num-virtual-stages-per-pipeline-rank", "plan.interleave", whole_number},
-    {"--context-parallel-size", as_called, whole_number},
-    {"--expert-model-parallel-size", as_called, whole_number},
-    {"--expert-tensor-parallel-size", as_called, whole_number},
-    {"--sequence-parallel", "plan.sequence_parallel", true_or_false},
-    {"--tp-comm-overlap", "plan.tensor_overlap", true_or_false},
-    {"--account-for-embedding-in-pipeline-split", "plan.embedding_in_pipeline", true_or_false},
-    {"--overlap-grad-reduce", as_called, true_or_false},
-    {"--ddp-bucket-size", "plan.sync.bucket", bucket_of_elements},
-    {"--qk-layernorm", "workload.train.model.qk_norm", constant_true},
-}};
-
-/// Of multi-head latent attention alone.
-constexpr std::array<SettingRow, 5> latent_rows = {
-    {{"--q-lora-rank", "workload.train.model.q_lora_rank", whole_number},
-     {"--kv-lora-rank", "workload.train.model.kv_lora_rank", whole_number},
-     {"--qk-head-dim", "workload.train.model.head_dim", whole_number},
-     {"--qk-pos-emb-head-dim", "workload.train.model.rope_head_dim", whole_number},
-     {"--v-head-dim", "workload.train.model.v_head_dim", whole_number}}};
-
-/// What decides about data, rates of learning, files and messages, and not about time. Initial values and what only
-/// repeats others' defaults are among them.
-constexpr std::array<std::string_view, 65> without_time = {"--adam-",
-                                                           "--lr",
-                                                           "--min-lr",
-                                                           "--weight-decay",
-                                                           "--start-weight-decay",
-                                                           "--end-weight-decay",
-                                                           "--clip-grad",
-                                                           "--seed",
-                                                           "--save",
-                                                           "--load",
-                                                           "--no-save",
-                                                           "--no-load",
-                                                           "--data-path",
-                                                           "--data-cache",
-                                                           "--split",
-                                                           "--mock-data",
-                                                           "--train-data",
-                                                           "--valid-data",
-                                                           "--test-data",
-                                                           "--tokenizer",
-                                                           "--vocab-file",
-                                                           "--merge-file",
-                                                           "--log-",
-                                                           "--eval-",
-                                                           "--tensorboard",
-                                                           "--wandb",
-                                                           "--init-method",
-                                                           "--attention-dropout",
-                                                           "--hidden-dropout",
-                                                           "--distributed-",
-                                                           "--position-embedding-type",
-                                                           "--rotary-",
-                                                           "--use-rotary",
-                                                           "--no-position",
-                                                           "--norm-epsilon",
-                                                           "--master_",
-                                                           "--master-",
-                                                           "--node_rank",
-                                                           "--node-rank",
-                                                           "--rdzv",
-                                                           "--log_dir",
-                                                           "--use-mcore-models",
-                                                           "--transformer-impl",
-                                                           "--initial-loss-scale",
-                                                           "--loss-scale",
-                                                           "--hysteresis",
-                                                           "--exit-",
-                                                           "--ckpt-",
-                                                           "--no-masked-softmax",
-                                                           "--dataloader-type",
-                                                           "--num-workers",
-                                                           "--reset-",
-                                                           "--eod-mask",
-                                                           "--use-checkpoint",
-                                                           "--finetune",
-                                                           "--timing-",
-                                                           "--moe-aux-loss",
-                                                           "--moe-router-load",
-                                                           "--moe-z-loss",
-                                                           "--moe-grouped-gemm",
-                                                           "--max-position-embeddings",
-                                                           "--sgd-momentum",
-                                                           "--attention-softmax-in-fp32",
-                                                           "--apply-layernorm-1p",
-                                                           "--manual-gc"};
-
-constexpr std::array<std::string_view, 9> slurm_without_time = {
-    "#SBATCH --job",   "#SBATCH --time",      "#SBATCH --partition", "#SBATCH --account", "#SBATCH --output",
-    "#SBATCH --error", "#SBATCH --exclusive", "#SBATCH --cpus",      "#SBATCH --mem"};
 
 /// Families differ in what Megatron switches on by single arguments.
 void set_family(Settings& settings, Draft& draft) {
@@ -164,10 +35,9 @@ void set_family(Settings& settings, Draft& draft) {
 }
 
 void set_heads(Settings& settings, Draft& draft) {
-  static constexpr std::array<SettingRow, 1> of_groups = {{{"--num-query-groups", as_called, whole_number}}};
-  if (settings.flag("--group-query-attention")) set_rows(settings, of_groups, draft);
+  if (settings.flag("--group-query-attention")) set_rows(settings, "megatron_groups", draft);
   if (const ForeignSetting* latent = settings.find("--multi-latent-attention")) {
-    set_rows(settings, latent_rows, draft);
+    set_rows(settings, "megatron_latent", draft);
     // Defaults of MLATransformerConfig, for what the arguments leave out.
     for (const auto& [key, usual] : {std::pair("kv_lora_rank", "32"), std::pair("head_dim", "128"),
                                      std::pair("rope_head_dim", "64"), std::pair("v_head_dim", "128")}) {
@@ -203,33 +73,14 @@ void set_experts(Settings& settings, Draft& draft) {
   draft.set("workload.train.model.shared_experts", std::to_string(*shared / *each), stated.where, named(stated));
 }
 
-void set_precision(Settings& settings, Draft& draft) {
-  for (const auto& [theirs, ours] : {std::pair("--fp8-format", "fp8"), std::pair("--fp8", "fp8"),
-                                     std::pair("--bf16", "bf16"), std::pair("--fp16", "fp16")}) {
-    const ForeignSetting* setting = settings.find(theirs);
-    if (setting != nullptr) draft.set("workload.train.precision", ours, setting->where, named(*setting));
-  }
-  draft.assume("workload.train.precision", "fp32", "neither --bf16 nor --fp16");
-}
-
 void set_sharding(Settings& settings, Draft& draft) {
-  for (const auto& [theirs, level] :
-       {std::pair("--use-torch-fsdp2", "3"), std::pair("--use-megatron-fsdp", "3"), std::pair("--use-custom-fsdp", "3"),
-        std::pair("--use-distributed-optimizer", "1")}) {
-    const ForeignSetting* setting = settings.find(theirs);
-    if (setting != nullptr) draft.set("plan.zero", level, setting->where, named(*setting));
-  }
+  set_rows(settings, "megatron_zero", draft);
   const ForeignSetting* beside = settings.find("--overlap-param-gather");
   if (beside != nullptr && settings.find("--use-distributed-optimizer") != nullptr) {
     draft.set("plan.sync.gather_overlap", "true", beside->where, named(*beside));
   }
   settings.find("--account-for-loss-in-pipeline-split");
-  if (const ForeignSetting* narrow = settings.find("--grad-reduce-in-bf16")) {
-    draft.set("plan.sync.gradient_precision", "bf16", narrow->where, named(*narrow));
-  }
-  if (const ForeignSetting* offload = settings.find("--optimizer-cpu-offload")) {
-    draft.set("plan.offload", "optimizer", offload->where, named(*offload));
-  }
+  set_rows(settings, "megatron_sharding", draft);
 }
 
 void set_pipeline(Settings& settings, Draft& draft) {
@@ -301,24 +152,19 @@ std::string import_megatron(const ImportInput& input) {
   draft.set("name", file_stem(input), draft.nowhere(), "");
   set_cluster(draft, size_of(settings));
   set_family(settings, draft);
-  set_rows(settings, megatron_rows, draft);
+  set_rows(settings, "megatron", draft);
   set_heads(settings, draft);
   set_experts(settings, draft);
   set_vocabulary(settings, draft);
-  set_precision(settings, draft);
+  set_rows(settings, "megatron_precision", draft);
+  draft.assume("workload.train.precision", "fp32", "neither --bf16 nor --fp16");
   set_length(settings, draft);
   draft.assume("workload.train.micro_batch", "1", "no --micro-batch-size");
-  if (const ForeignSetting* selective = settings.find("--recompute-activations")) {
-    draft.set("workload.train.recompute", "selective", selective->where, named(*selective));
-  }
-  if (const ForeignSetting* fused = settings.find("--cross-entropy-loss-fusion")) {
-    draft.set("workload.train.loss", "fused", fused->where, named(*fused));
-  }
+  set_rows(settings, "megatron_switches", draft);
   set_pipeline(settings, draft);
   set_sharding(settings, draft);
   draft.set("plan.trainer", "megatron", draft.nowhere(), "its habits, where no argument says otherwise");
-  settings.ignore(without_time);
-  settings.ignore(slurm_without_time);
+  settings.ignore_without_time("megatron");
   settings.leave_out_rest(draft);
   return finished_scenario(draft, fmt::format("Written by `foretrain import megatron {}`.", input.file));
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "model/base/text.hpp"
@@ -14,27 +13,13 @@ namespace foretrain {
 
 namespace {
 
-/// Source: pci.ids of 2023-04-11 (pci-ids.ucw.cz), vendor 10de.
 struct PciRow {
   std::string_view device, gpu;
 };
-constexpr std::array<PciRow, 17> pci_rows = {{{"0x102d", "k80"},
-                                              {"0x15f9", "p100-sxm2"},
-                                              {"0x1db1", "v100-sxm2-16gb"},
-                                              {"0x1db4", "v100-pcie-16gb"},
-                                              {"0x1db5", "v100-sxm2-32gb"},
-                                              {"0x1db6", "v100-pcie-32gb"},
-                                              {"0x1eb8", "t4"},
-                                              {"0x20b0", "a100-sxm-40gb"},
-                                              {"0x20b2", "a100-sxm-80gb"},
-                                              {"0x20b5", "a100-pcie-80gb"},
-                                              {"0x20f1", "a100-pcie-40gb"},
-                                              {"0x2204", "rtx-3090"},
-                                              {"0x2236", "a10"},
-                                              {"0x2684", "rtx-4090"},
-                                              {"0x27b8", "l4"},
-                                              {"0x2330", "h100-sxm-80gb"},
-                                              {"0x2331", "h100-pcie-80gb"}}};
+constexpr PciRow pci_rows[] = {
+#define PCI_DEVICE(device, gpu) {device, gpu},
+#include "reports/import/pci_devices.def"
+};
 
 const YamlNode& catalogue_document(const CatalogueEntry& entry) { return cached_yaml_file(entry.file.string()); }
 
@@ -175,7 +160,7 @@ void set_network(Draft& draft, const ToldNode& told, const YamlNode& nearest) {
 
 std::optional<std::string> gpu_of_pci_device(std::string_view device) {
   const auto row = std::ranges::find(pci_rows, device, &PciRow::device);
-  return row == pci_rows.end() ? std::nullopt : std::optional(std::string(row->gpu));
+  return row == std::end(pci_rows) ? std::nullopt : std::optional(std::string(row->gpu));
 }
 
 int capability_of(const std::string& gpu) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 
 #include "model/base/text.hpp"
@@ -73,6 +72,28 @@ void add_settings(const YamlNode& node, const std::string& path, std::vector<For
   }
 }
 
+std::optional<std::string> constant(const ForeignSetting& /*setting*/, const ValueWords& words) {
+  return std::string(words.text);
+}
+
+/// A setting that becomes one value.
+struct SettingRow {
+  std::string_view group, theirs, ours;
+  std::optional<std::string> (*value)(const ForeignSetting& setting, const ValueWords& words);
+  ValueWords words = {};
+};
+
+constexpr SettingRow setting_rows[] = {
+#define WORDS(...) \
+  in_our_words, { __VA_ARGS__ }
+#define WHERE_TRUE(text) \
+  where_true, { text, "", "" }
+#define ALWAYS(text) \
+  constant, { text, "", "" }
+#define SETTING(group, theirs, ours, ...) {#group, theirs, ours, __VA_ARGS__},
+#include "reports/import/settings.def"
+};
+
 }  // namespace
 
 void fail(const ForeignSetting& setting, std::string got, std::string expected) {
@@ -106,11 +127,16 @@ std::optional<std::int64_t> Settings::whole(std::string_view key, std::int64_t l
   return number_of(*setting, least);
 }
 
-void Settings::ignore(std::span<const std::string_view> beginnings) {
+void Settings::ignore(std::string_view beginning) {
   for (std::size_t i = 0; i < all_.size(); ++i) {
-    const auto begins = [&](std::string_view beginning) { return all_[i].key.starts_with(beginning); };
-    if (std::ranges::any_of(beginnings, begins)) understood_[i] = true;
+    if (all_[i].key.starts_with(beginning)) understood_[i] = true;
   }
+}
+
+void Settings::ignore_without_time(std::string_view tool) {
+#define NO_TIME(of, beginning) \
+  if (tool == #of) ignore(beginning);
+#include "reports/import/settings.def"
 }
 
 void Settings::leave_out_rest(Draft& draft) const {
@@ -119,31 +145,54 @@ void Settings::leave_out_rest(Draft& draft) const {
   }
 }
 
-void set_rows(Settings& settings, std::span<const SettingRow> rows, Draft& draft) {
-  for (const SettingRow& row : rows) {
+void set_rows(Settings& settings, std::string_view group, Draft& draft) {
+  for (const SettingRow& row : setting_rows) {
+    if (row.group != group) continue;
     const ForeignSetting* setting = settings.find(row.theirs);
-    const std::string ours(row.ours == as_called ? keys::our_name(last_word(row.theirs)).value() : row.ours);
+    const std::string ours(row.ours.empty() ? keys::our_name(last_word(row.theirs)).value() : row.ours);
     if (setting == nullptr || draft.has(ours)) continue;
-    if (auto value = row.value(*setting)) draft.set(ours, std::move(*value), setting->where, named(*setting));
+    if (auto value = row.value(*setting, row.words))
+      draft.set(ours, std::move(*value), setting->where, named(*setting));
   }
 }
 
-std::optional<std::string> whole_number(const ForeignSetting& setting) { return std::to_string(number_of(setting, 1)); }
+std::optional<std::string> whole_number(const ForeignSetting& setting, const ValueWords& /*words*/) {
+  return std::to_string(number_of(setting, 1));
+}
 
-std::optional<std::string> positive_number(const ForeignSetting& setting) {
+std::optional<std::string> positive_number(const ForeignSetting& setting, const ValueWords& /*words*/) {
   if (setting.value == "-1") return std::nullopt;
   const std::int64_t value = number_of(setting, 0);
   return value > 0 ? std::optional(std::to_string(value)) : std::nullopt;
 }
 
-std::optional<std::string> true_or_false(const ForeignSetting& setting) { return truth_of(setting) ? "true" : "false"; }
+std::optional<std::string> true_or_false(const ForeignSetting& setting, const ValueWords& /*words*/) {
+  return truth_of(setting) ? "true" : "false";
+}
 
-std::optional<std::string> opposite(const ForeignSetting& setting) { return truth_of(setting) ? "false" : "true"; }
+std::optional<std::string> as_written(const ForeignSetting& setting, const ValueWords& /*words*/) {
+  return setting.value;
+}
 
-std::optional<std::string> as_written(const ForeignSetting& setting) { return setting.value; }
+std::optional<std::string> bytes_of_elements(const ForeignSetting& setting, const ValueWords& /*words*/) {
+  const auto elements = positive_number(setting);
+  return elements ? std::optional(fmt::format("{} B", 4 * std::stoll(*elements))) : std::nullopt;
+}
 
-std::optional<std::string> if_true(const ForeignSetting& setting, std::string_view word) {
-  return truth_of(setting) ? std::optional<std::string>(word) : std::nullopt;
+std::optional<std::string> where_true(const ForeignSetting& setting, const ValueWords& words) {
+  return truth_of(setting) ? std::optional<std::string>(words.text) : std::nullopt;
+}
+
+std::optional<std::string> in_our_words(const ForeignSetting& setting, const ValueWords& words) {
+  const std::string value = to_lower(setting.value);
+  for (const std::string& row : split_words(words.text)) {
+    const std::size_t equals = row.find('=');
+    if (row.substr(0, equals) == value) return equals == std::string::npos ? row : row.substr(equals + 1);
+  }
+  fail(setting,
+       words.wrong.empty() ? fmt::format("\"{}\" is not modelled", setting.value)
+                           : fmt::format("{} \"{}\"", words.wrong, setting.value),
+       std::string(words.right));
 }
 
 std::vector<ForeignSetting> flat_settings(const YamlNode& document) {

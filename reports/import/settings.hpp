@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,8 +34,10 @@ class Settings {
   bool flag(std::string_view key);
   /// A whole number from `least` to 10⁹, or nothing, also where it is a variable that the file does not set.
   std::optional<std::int64_t> whole(std::string_view key, std::int64_t least = 1);
-  /// Every key that begins so has nothing to do with a step's time.
-  void ignore(std::span<const std::string_view> beginnings);
+  /// Every key that begins so is understood.
+  void ignore(std::string_view beginning);
+  /// What says nothing about time or memory, by the tool's lines of settings.def.
+  void ignore_without_time(std::string_view tool);
   /// Puts those that nobody asked for among what the draft leaves out.
   void leave_out_rest(Draft& draft) const;
 
@@ -45,26 +46,26 @@ class Settings {
   std::vector<bool> understood_;
 };
 
-/// The key that keys::our_name has for the last word of a setting's name.
-inline constexpr std::string_view as_called = {};
-
-/// A setting that becomes one value. `value` makes it ours; nothing: there is nothing to say.
-struct SettingRow {
-  std::string_view theirs, ours;
-  std::optional<std::string> (*value)(const ForeignSetting& setting);
+/// The words beside a row's function: what its value becomes, or texts of an error.
+struct ValueWords {
+  std::string_view text, wrong, right;
 };
-void set_rows(Settings& settings, std::span<const SettingRow> rows, Draft& draft);
 
-// Values of rows. Each throws ScenarioError for what it cannot be.
-std::optional<std::string> whole_number(const ForeignSetting& setting);
+/// Writes what the rows of a group of settings.def say, where the draft has nothing yet.
+void set_rows(Settings& settings, std::string_view group, Draft& draft);
+
+// Values of rows; nothing: there is nothing to say. Each throws ScenarioError for what it cannot be.
+std::optional<std::string> whole_number(const ForeignSetting& setting, const ValueWords& words = {});
 /// Nothing for 0.
-std::optional<std::string> positive_number(const ForeignSetting& setting);
-std::optional<std::string> true_or_false(const ForeignSetting& setting);
-std::optional<std::string> opposite(const ForeignSetting& setting);
-std::optional<std::string> as_written(const ForeignSetting& setting);
-/// The word where the setting is true, else nothing.
-std::optional<std::string> if_true(const ForeignSetting& setting, std::string_view word);
-
+std::optional<std::string> positive_number(const ForeignSetting& setting, const ValueWords& words = {});
+std::optional<std::string> true_or_false(const ForeignSetting& setting, const ValueWords& words = {});
+std::optional<std::string> as_written(const ForeignSetting& setting, const ValueWords& words = {});
+/// A positive number of elements in fp32.
+std::optional<std::string> bytes_of_elements(const ForeignSetting& setting, const ValueWords& words = {});
+/// The text where the setting is true, else nothing.
+std::optional<std::string> where_true(const ForeignSetting& setting, const ValueWords& words);
+/// Of "theirs=ours same …" the word for the value, whatever its case.
+std::optional<std::string> in_our_words(const ForeignSetting& setting, const ValueWords& words);
 /// "line 3: --micro-batch-size 1" without the line: how comments name a setting.
 std::string named(const ForeignSetting& setting);
 

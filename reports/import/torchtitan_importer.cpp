@@ -55,69 +55,6 @@ std::vector<ForeignSetting> toml_settings(const ImportInput& input) {
   return settings;
 }
 
-std::optional<std::string> torchtitan_optimizer(const ForeignSetting& setting) {
-  if (setting.value == "AdamW" || setting.value == "Adam") return to_lower(setting.value);
-  fail(setting, fmt::format("\"{}\" is not modelled", setting.value), "AdamW or Adam");
-}
-
-std::optional<std::string> float_type(const ForeignSetting& setting) {
-  if (setting.value == "bfloat16") return "bf16";
-  if (setting.value == "float32") return "fp32";
-  fail(setting, fmt::format("unknown type \"{}\"", setting.value), "bfloat16 or float32");
-}
-
-std::optional<std::string> pipeline_schedule(const ForeignSetting& setting) {
-  const std::string word = to_lower(setting.value);
-  if (word == "1f1b" || word == "gpipe") return word;
-  if (word == "interleaved1f1b") return "interleaved";
-  if (word == "zbvzerobubble" || word == "interleavedzerobubble") return "zero_bubble";
-  if (word == "dualpipev") return "dualpipe";
-  fail(setting, fmt::format("\"{}\" is not modelled", setting.value), "1F1B, GPipe, Interleaved1F1B or ZBVZeroBubble");
-}
-
-constexpr std::array<SettingRow, 15> torchtitan_rows = {{
-    {"training.seq_len", as_called, whole_number},
-    {"optimizer.name", "workload.train.optimizer", torchtitan_optimizer},
-    {"training.global_batch_size", as_called, positive_number},
-    {"training.mixed_precision_param", "workload.train.precision", float_type},
-    {"training.mixed_precision_reduce", "plan.sync.gradient_precision", float_type},
-    {"parallelism.tensor_parallel_degree", as_called, whole_number},
-    {"training.tensor_parallel_degree", as_called, whole_number},
-    {"training.sequence_parallel_degree", "plan.tensor", whole_number},
-    {"parallelism.enable_async_tensor_parallel", "plan.tensor_overlap", true_or_false},
-    {"parallelism.pipeline_parallel_degree", as_called, whole_number},
-    {"experimental.pipeline_parallel_degree", as_called, whole_number},
-    {"training.pipeline_parallel_degree", as_called, whole_number},
-    {"parallelism.context_parallel_degree", as_called, whole_number},
-    {"experimental.context_parallel_degree", as_called, whole_number},
-    {"parallelism.expert_parallel_degree", "plan.expert", whole_number},
-}};
-
-constexpr std::array<std::string_view, 24> torchtitan_without_time = {"job.",
-                                                                      "profiling.",
-                                                                      "metrics.",
-                                                                      "checkpoint.",
-                                                                      "comm.",
-                                                                      "validation.",
-                                                                      "fault_tolerance.",
-                                                                      "debug.",
-                                                                      "optimizer.",
-                                                                      "lr_scheduler.",
-                                                                      "training.dataset",
-                                                                      "training.max_norm",
-                                                                      "training.seed",
-                                                                      "training.deterministic",
-                                                                      "training.warmup_steps",
-                                                                      "training.gc_freq",
-                                                                      "training.checkpoint_",
-                                                                      "training.steps",
-                                                                      "model.tokenizer",
-                                                                      "model.hf_assets",
-                                                                      "model.norm_type",
-                                                                      "compile.",
-                                                                      "parallelism.disable_loss_parallel",
-                                                                      "training.data_parallel_type"};
-
 std::int64_t degree(Settings& settings, std::initializer_list<const char*> keys) {
   std::int64_t found = 1;
   for (const char* key : keys) found = settings.whole(key).value_or(found);
@@ -146,20 +83,15 @@ void set_torchtitan_model(Settings& settings, Draft& draft) {
 
 /// A rank's batch is one micro-batch, or a pipeline's of several.
 void set_torchtitan_batch(Settings& settings, Draft& draft) {
-  static constexpr std::array<SettingRow, 1> of_pipeline = {
-      {{"parallelism.pipeline_parallel_microbatch_size", "workload.train.micro_batch", whole_number}}};
-  static constexpr std::array<SettingRow, 2> of_rank = {
-      {{"training.local_batch_size", as_called, whole_number},
-       {"training.batch_size", "workload.train.micro_batch", whole_number}}};
   if (number_of(draft, "plan.pipeline") == 1) {
-    set_rows(settings, of_rank, draft);
+    set_rows(settings, "torchtitan_rank", draft);
     draft.assume("workload.train.micro_batch", "1", "no local_batch_size");
     return;
   }
-  set_rows(settings, of_pipeline, draft);
+  set_rows(settings, "torchtitan_pipeline", draft);
   draft.assume("workload.train.micro_batch", "1", "pipeline_parallel_microbatch_size is 1 unless stated");
-  for (const SettingRow& row : of_rank) {
-    if (const auto samples = settings.whole(row.theirs)) set_batch_of_rank(draft, *samples, *settings.find(row.theirs));
+  for (const char* key : {"training.local_batch_size", "training.batch_size"}) {
+    if (const auto samples = settings.whole(key)) set_batch_of_rank(draft, *samples, *settings.find(key));
   }
 }
 
@@ -177,23 +109,24 @@ void set_recomputation(Settings& settings, Draft& draft) {
 }
 
 void set_float8(Settings& settings, Draft& draft) {
-  for (const char* key : {"float8.enable_fp8_linear", "float8.enable_float8_linear", "training.enable_float8_linear"}) {
-    if (!settings.flag(key)) continue;
-    const ForeignSetting& setting = *settings.find(key);
-    draft.set("workload.train.precision", "fp8", setting.where, named(setting));
-  }
+  set_rows(settings, "torchtitan_float8", draft);
   const ForeignSetting* converters = settings.find("model.converters");
   if (converters != nullptr && converters->value.find("float8") != std::string::npos) {
     draft.set("workload.train.precision", "fp8", converters->where, named(*converters));
   }
 }
 
+constexpr ValueWords schedules = {
+    "1f1b gpipe interleaved1f1b=interleaved zbvzerobubble=zero_bubble interleavedzerobubble=zero_bubble "
+    "dualpipev=dualpipe",
+    "", "1F1B, GPipe, Interleaved1F1B or ZBVZeroBubble"};
+
 /// Schedules are stated also where there is no pipeline. One of several chunks a stage has two unless more is said.
 void set_torchtitan_schedule(Settings& settings, Draft& draft) {
   for (const char* key : {"parallelism.pipeline_parallel_schedule", "experimental.pipeline_parallel_schedule"}) {
     const ForeignSetting* schedule = settings.find(key);
     if (schedule == nullptr) continue;
-    const std::string ours = *pipeline_schedule(*schedule);
+    const std::string ours = *in_our_words(*schedule, schedules);
     if (number_of(draft, "plan.pipeline") == 1) continue;
     draft.set("plan.schedule", ours, schedule->where, named(*schedule));
     if (draft.scalar("plan.schedule") == "interleaved") {
@@ -206,11 +139,7 @@ void set_torchtitan_schedule(Settings& settings, Draft& draft) {
 void set_torchtitan_execution(Settings& settings, Draft& draft) {
   const ForeignSetting* components = settings.find("compile.components");
   if (components != nullptr && components->value.find("model") == std::string::npos) return;
-  for (const char* key : {"compile.enable", "training.compile"}) {
-    if (!settings.flag(key)) continue;
-    const ForeignSetting& setting = *settings.find(key);
-    draft.set("plan.execution", "compiled", setting.where, named(setting));
-  }
+  set_rows(settings, "torchtitan_execution", draft);
 }
 
 constexpr std::array<const char*, 3> shard_keys = {
@@ -276,7 +205,7 @@ std::string import_torchtitan(const ImportInput& input) {
   set_cluster(draft, size);
   set_torchtitan_model(settings, draft);
   set_float8(settings, draft);
-  set_rows(settings, torchtitan_rows, draft);
+  set_rows(settings, "torchtitan", draft);
   draft.assume("workload.train.precision", "bf16", "mixed_precision_param is bfloat16 unless stated");
   set_torchtitan_schedule(settings, draft);
   set_torchtitan_execution(settings, draft);
@@ -289,7 +218,7 @@ std::string import_torchtitan(const ImportInput& input) {
     const ForeignSetting& offload = *settings.find("training.enable_cpu_offload");
     draft.set("plan.offload", yaml_list({"optimizer", "parameters"}, offload.where), offload.where, named(offload));
   }
-  settings.ignore(torchtitan_without_time);
+  settings.ignore_without_time("torchtitan");
   settings.leave_out_rest(draft);
   return finished_scenario(draft, fmt::format("Written by `foretrain import torchtitan {}`.", input.file));
 }

@@ -2,17 +2,12 @@
 #pragma once
 
 #include <map>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-namespace foretrain::gpu {
+#include "model/base/error.hpp"
 
-/// The command line asks for what does not exist; the text says what would be right.
-class UsageError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+namespace foretrain::gpu {
 
 /// What a subcommand understands.
 struct Grammar {

@@ -1,12 +1,13 @@
 // A child that is this program again, with a pipe on which it says what it does.
 #pragma once
 
-#include <sys/types.h>
-
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "model/base/descriptor.hpp"
+#include "model/base/process.hpp"
 
 namespace foretrain::gpu {
 
@@ -22,12 +23,12 @@ class ChildProcess {
   ChildProcess& operator=(const ChildProcess&) = delete;
 
   enum class Ending { ended, silent, lingering };
-  /// Hands each line to `hear` until the child closes the pipe, then waits for its end, of which status() tells.
+  /// Hands each line to `hear` until the child closes the pipe, then waits for its end, of which how() tells.
   /// `silent`: it said nothing for so many seconds; `lingering`: it closed the pipe and did not end for as long. Throws
   /// Interrupted, after it has ended the child, when the user ends the work.
   Ending listen(const std::function<void(const std::string& line)>& hear, double seconds);
-  /// Of a child that has ended, as waitpid() tells it.
-  [[nodiscard]] int status() const { return status_.value(); }
+  /// Of a child that has ended.
+  [[nodiscard]] const ProcessEnd& how() const { return end_.value(); }
   /// SIGTERM, and SIGKILL after `patience` seconds. False when not even that ends it: it hangs in the driver.
   bool end(double patience);
 
@@ -36,13 +37,10 @@ class ChildProcess {
   Next next_line(std::string& line, double seconds);
   bool wait(double seconds);
 
-  pid_t process_ = -1;
-  int pipe_ = -1;
+  Process process_;
+  Descriptor pipe_;
   std::string buffer_;
-  std::optional<int> status_;
+  std::optional<ProcessEnd> end_;
 };
-
-/// "ended with status 3", "was killed by signal 11 (Segmentation fault)".
-std::string ending_of(int wait_status);
 
 }  // namespace foretrain::gpu

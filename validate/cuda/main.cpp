@@ -45,8 +45,8 @@ int run(const std::string& name, const std::vector<std::string>& words) {
   for (const Subcommand& one : subcommands) {
     if (one.name == name) return one.run(words);
   }
-  throw UsageError((name.empty() ? "a subcommand is missing" : name + ": no such subcommand") +
-                   "; there are probe, measure and replay (see foretrain-gpu --help)");
+  throw foretrain::UsageError((name.empty() ? "a subcommand is missing" : name + ": no such subcommand") +
+                              "; there are probe, measure and replay (see foretrain-gpu --help)");
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
 // foretrain-gpu replay: every graph in a process of its own, so that what goes wrong on the GPU ends with it.
-#include <sys/wait.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -80,12 +79,12 @@ bool run_in_child(const std::string& path, const std::string& folder, bool quick
     return false;
   }
   const bool lingers = ending == ChildProcess::Ending::lingering;
-  if (lingers || !WIFEXITED(child.status())) {
-    const std::string how = lingers ? "does not end" : ending_of(child.status());
+  if (lingers || child.how().signal != 0) {
+    const std::string how = lingers ? "does not end" : child.how().text();
     std::fprintf(stderr, "%s: the process %s\n", path.c_str(), how.c_str());
     return false;
   }
-  return WEXITSTATUS(child.status()) == exit_status::done;
+  return child.how().status == exit_status::done;
 }
 
 }  // namespace

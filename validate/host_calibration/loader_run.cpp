@@ -1,12 +1,7 @@
 #include "validate/host_calibration/loader_run.hpp"
 
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <stdexcept>
@@ -14,8 +9,8 @@
 #include <vector>
 
 #include "model/base/descriptor.hpp"
-#include "model/base/error.hpp"
 #include "model/base/number.hpp"
+#include "model/base/process.hpp"
 #include "validate/measure/clock.hpp"
 #include "validate/measure/signals.hpp"
 
@@ -38,47 +33,6 @@ bool give(const Descriptor& writer, std::uint8_t token) {
   while ((n = write(writer.number(), &token, 1)) < 0 && errno == EINTR) continue;
   return n == 1;
 }
-
-class SharedBytes {
- public:
-  explicit SharedBytes(std::size_t size) : size_(size) {
-    memory_ = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory_ == MAP_FAILED) throw_system_error("memory shared with workers");
-  }
-  ~SharedBytes() { munmap(memory_, size_); }
-  SharedBytes(const SharedBytes&) = delete;
-  SharedBytes& operator=(const SharedBytes&) = delete;
-  [[nodiscard]] float* floats() const { return static_cast<float*>(memory_); }
-
- private:
-  void* memory_ = nullptr;
-  std::size_t size_ = 0;
-};
-
-/// Children, none of which outlives this.
-class Children {
- public:
-  template <typename Work>
-  void start(const Work& work) {
-    const pid_t parent = getpid();
-    const pid_t child = fork();
-    if (child < 0) throw_system_error("starting a worker");
-    if (child == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      if (getppid() != parent) _exit(1);  // it died before the call above
-      work();
-      _exit(0);
-    }
-    children_.push_back(child);
-  }
-  ~Children() {
-    for (const pid_t child : children_) kill(child, SIGKILL);
-    for (const pid_t child : children_) waitpid(child, nullptr, 0);
-  }
-
- private:
-  std::vector<pid_t> children_;
-};
 
 /// One worker's queue: which slot to fill next, and which is full.
 struct Queue {
@@ -117,11 +71,11 @@ void decode_sample(std::span<const std::uint8_t> stored, std::span<float> decode
 }
 
 Seconds measure_loader(const LoaderRun& run) {
-  const SharedBytes memory(slot_floats(run) * sizeof(float) * at_index(run.workers) * at_index(run.prefetch));
+  const SharedMemory memory(slot_floats(run) * sizeof(float) * at_index(run.workers) * at_index(run.prefetch));
   std::vector<Queue> queues(at_index(run.workers));
-  Children children;
+  std::vector<Process> children;
   for (int w = 0; w < run.workers; ++w) {
-    children.start([&] {
+    children.push_back(Process::copy([&] {
       for (int other = 0; other < run.workers; ++other) {
         Queue& queue = queues[at_index(other)];
         queue.orders.writer.close();
@@ -130,9 +84,9 @@ Seconds measure_loader(const LoaderRun& run) {
         queue.orders.reader.close();
         queue.done.writer.close();
       }
-      float* slots = memory.floats() + at_index(w) * at_index(run.prefetch) * slot_floats(run);
+      float* slots = memory.as<float>(1).data() + at_index(w) * at_index(run.prefetch) * slot_floats(run);
       work(run, w, queues[at_index(w)], slots);
-    });
+    }));
   }
   for (Queue& queue : queues) {
     queue.orders.reader.close();
@@ -164,9 +118,9 @@ Seconds measure_loader(const LoaderRun& run) {
 double measure_parallel_decoding(int processes, std::size_t sample, Seconds duration) {
   const auto decoded_by = [&](int count) {
     Pipe results;
-    Children children;
+    std::vector<Process> children;
     for (int p = 0; p < count; ++p) {
-      children.start([&] {
+      children.push_back(Process::copy([&] {
         std::vector<std::uint8_t> stored(sample, 3);
         std::vector<float> decoded(sample);
         const double end = now() + duration.value();
@@ -175,7 +129,7 @@ double measure_parallel_decoding(int processes, std::size_t sample, Seconds dura
           decode_sample(stored, decoded);
           if (samples % 4 == 0 && !give(results.writer, token)) break;
         }
-      });
+      }));
     }
     results.writer.close();
     std::uint8_t token = 0;

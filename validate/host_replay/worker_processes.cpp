@@ -3,13 +3,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -19,6 +16,7 @@
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
 #include "model/base/number.hpp"
+#include "model/base/process.hpp"
 #include "model/base/text.hpp"
 #include "validate/host_replay/mpi_command.hpp"
 #include "validate/host_replay/worker.hpp"
@@ -43,42 +41,27 @@ class HostProcess {
     arguments.reserve(command.size() + 1);
     for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
     arguments.push_back(nullptr);
-    const std::string& name = lab.name(host);
-    const pid_t parent = getpid();
-    process_ = fork();
-    if (process_ < 0) throw UsageError(fmt::format("no process for {}: {}", label_, std::strerror(errno)));
-    if (process_ > 0) return;
-    setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    setpriority(PRIO_PROCESS, 0, priority);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP}) signal(number, SIG_DFL);
-    const int errors = open(errors_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-    const int nothing = open("/dev/null", O_RDWR);
-    dup2(nothing, STDIN_FILENO);
-    dup2(errors, STDOUT_FILENO);
-    dup2(errors, STDERR_FILENO);
-    if (getppid() != parent || !enter_namespace(name)) _exit(126);
-    execvp(arguments[0], arguments.data());
-    _exit(127);
+    try {
+      process_ = Process::copy([&] { run(lab.name(host), arguments, priority); });
+    } catch (const std::system_error& error) {
+      throw UsageError(fmt::format("no process for {}: {}", label_, error.code().message()));
+    }
   }
   ~HostProcess() {
-    if (process_ <= 0) return;
-    kill(-process_, SIGKILL);
-    kill(process_, SIGKILL);
-    while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) continue;
+    if (process_.running()) kill(-process_.number(), SIGKILL);
   }
   HostProcess(const HostProcess&) = delete;
   HostProcess& operator=(const HostProcess&) = delete;
 
   /// Whether it has ended; `how` then says how, unless its status is 0.
   bool ended(std::string& how) {
-    int status = 0;
-    if (process_ > 0 && waitpid(process_, &status, WNOHANG) != process_) return false;
-    process_ = -1;
-    if (WIFEXITED(status) && WEXITSTATUS(status) != 0) how = fmt::format("exit status {}", WEXITSTATUS(status));
-    if (WIFSIGNALED(status)) how = fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    const std::optional<ProcessEnd> end = process_.ended();
+    if (!end) return false;
+    if (end->status != 0) how = fmt::format("exit status {}", end->status);
+    if (end->signal != 0) how = fmt::format("signal {} ({})", end->signal, strsignal(end->signal));
     return true;
   }
+
   [[nodiscard]] const std::string& label() const { return label_; }
   /// The end of what it wrote.
   [[nodiscard]] std::string said() const {
@@ -91,7 +74,22 @@ class HostProcess {
   }
 
  private:
-  pid_t process_ = -1;
+  /// In the child.
+  void run(const std::string& name, const std::vector<char*>& arguments, int priority) const {
+    setpgid(0, 0);
+    setpriority(PRIO_PROCESS, 0, priority);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) signal(number, SIG_DFL);
+    const int errors = open(errors_file_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    const int nothing = open("/dev/null", O_RDWR);
+    dup2(nothing, STDIN_FILENO);
+    dup2(errors, STDOUT_FILENO);
+    dup2(errors, STDERR_FILENO);
+    if (!enter_namespace(name)) _exit(126);
+    execvp(arguments[0], arguments.data());
+    _exit(127);
+  }
+
+  Process process_;
   std::string label_, errors_file_;
 };
 

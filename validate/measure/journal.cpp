@@ -7,17 +7,11 @@
 #include <cerrno>
 #include <fstream>
 #include <sstream>
-#include <system_error>
 
+#include "model/base/error.hpp"
 #include "validate/measure/json_object.hpp"
 
 namespace foretrain {
-
-namespace {
-
-[[noreturn]] void fail(const std::string& path) { throw std::system_error(errno, std::generic_category(), path); }
-
-}  // namespace
 
 Journal::Journal(std::string path) : path_(std::move(path)) {
   std::string text;
@@ -30,12 +24,9 @@ Journal::Journal(std::string path) : path_(std::move(path)) {
   text.resize(end == std::string::npos ? 0 : end + 1);
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) note_line(line);
-  file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-  if (file_ < 0 || ftruncate(file_, static_cast<off_t>(text.size())) != 0 || lseek(file_, 0, SEEK_END) < 0) fail(path_);
-}
-
-Journal::~Journal() {
-  if (file_ >= 0) close(file_);
+  file_ = Descriptor(open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+  const bool cut = file_.open() && ftruncate(file_.number(), static_cast<off_t>(text.size())) == 0;
+  if (!cut || lseek(file_.number(), 0, SEEK_END) < 0) throw_system_error(path_);
 }
 
 bool Journal::has(const std::string& name) const {
@@ -66,12 +57,12 @@ void Journal::note_line(const std::string& line) {
 void Journal::append(const Record& record) {
   const std::string line = to_json_line(record);
   for (std::size_t written = 0; written < line.size();) {
-    const ssize_t n = write(file_, line.data() + written, line.size() - written);
+    const ssize_t n = write(file_.number(), line.data() + written, line.size() - written);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail(path_);
+    if (n < 0) throw_system_error(path_);
     written += static_cast<std::size_t>(n);
   }
-  if (fsync(file_) != 0) fail(path_);
+  if (fsync(file_.number()) != 0) throw_system_error(path_);
   note_line(line);
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "model/base/descriptor.hpp"
 #include "validate/measure/record.hpp"
 
 namespace foretrain {
@@ -13,9 +14,6 @@ class Journal {
   /// Opens the file, or makes it. A last line without its end, from a run that was killed while it wrote, is cut off.
   /// Throws std::system_error naming the file when it cannot be read or written.
   explicit Journal(std::string path);
-  ~Journal();
-  Journal(const Journal&) = delete;
-  Journal& operator=(const Journal&) = delete;
 
   /// Whether a point needs no further run: it was measured, or skipped for good. What failed is tried again.
   [[nodiscard]] bool has(const std::string& name) const;
@@ -32,7 +30,7 @@ class Journal {
   void note_line(const std::string& line);
 
   std::string path_;
-  int file_ = -1;
+  Descriptor file_;
   struct Point {
     RecordStatus status;
     std::string note;

@@ -29,14 +29,14 @@ std::unique_ptr<World> world_of(int rank, int size, int port, const std::string&
 }
 
 /// A caller that says this and stays.
-Socket stranger(int port, const std::string& says) {
-  Socket socket = connect_to({"127.0.0.1", std::to_string(port)}, now() + 10.0);
+Descriptor stranger(int port, const std::string& says) {
+  Descriptor socket = connect_to({"127.0.0.1", std::to_string(port)}, now() + 10.0);
   send_all(socket, says.data(), says.size(), 5.0, "rank 0");
   return socket;
 }
 
 /// Whether the other end has closed the connection.
-bool sent_away(const Socket& socket) {
+bool sent_away(const Descriptor& socket) {
   char byte = 0;
   try {
     receive_all(socket, &byte, 1, 5.0, "rank 0");
@@ -62,7 +62,7 @@ std::string error_of_rank_0(int port, int size, const std::vector<std::string>& 
     }
     return std::string();
   });
-  std::vector<Socket> sockets;
+  std::vector<Descriptor> sockets;
   for (const std::string& says : callers) sockets.push_back(stranger(port, says));
   return rank_0.get();
 }
@@ -73,7 +73,7 @@ TEST_CASE("a run meets among strangers who are silent, talk nonsense or guess", 
   const int port = test::free_port();
   const double begun = now();
   std::future<double> rank_0 = std::async(std::launch::async, [&] { return world_of(0, 3, port)->maximum(0.0); });
-  std::vector<Socket> strangers;
+  std::vector<Descriptor> strangers;
   for (int i = 0; i < 5; ++i) strangers.push_back(stranger(port, ""));                        // stays silent
   strangers.push_back(stranger(port, "GET / HTTP/1.1\r\n"));                                  // less than a greeting
   strangers.push_back(stranger(port, std::string(100'000, '\xff')));                          // far more than one
@@ -95,7 +95,7 @@ TEST_CASE("a run meets among strangers who are silent, talk nonsense or guess", 
 TEST_CASE("more strangers than rank 0 has room for keep nobody out", "[collective][strangers]") {
   const int port = test::free_port();
   std::future<double> rank_0 = std::async(std::launch::async, [&] { return world_of(0, 2, port)->maximum(0.0); });
-  std::vector<Socket> strangers;
+  std::vector<Descriptor> strangers;
   for (int i = 0; i < 200; ++i) strangers.push_back(stranger(port, ""));
   CHECK(world_of(1, 2, port)->maximum(1.0) == 1.0);
   CHECK(rank_0.get() == 1.0);
@@ -151,7 +151,7 @@ TEST_CASE("rank 0 listens at the network interface that was named, and there alo
   freeifaddrs(list);
   for (const char* interface : {"", "lo", "127.0.0.1"}) {
     const int port = test::free_port();
-    const std::vector<Socket> listeners = listen_at({"127.0.0.1", std::to_string(port)}, interface);
+    const std::vector<Descriptor> listeners = listen_at({"127.0.0.1", std::to_string(port)}, interface);
     CHECK(connect_to({"127.0.0.1", std::to_string(port)}, now() + 1.0).open());
     if (elsewhere.empty()) continue;
     INFO(elsewhere);

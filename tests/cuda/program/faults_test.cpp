@@ -62,7 +62,7 @@ TEST_CASE("A GPU that fails at one point costs that point, and the next run trie
   const Row rows[] = {
       {"ecc_at=60", "the GPU's memory has an uncorrectable error: see nvidia-smi -q -d ECC, dmesg"},
       {"hang_at=60", "hung: nothing was heard for 2 s, so its process was ended"},
-      {"crash_at=60", "its process was killed by signal 11"},
+      {"crash_at=60", "its process was ended by signal 11"},
   };
   for (const Row& row : rows) {
     INFO(row.fault);

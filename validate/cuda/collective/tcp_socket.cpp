@@ -109,42 +109,38 @@ std::vector<Address> places_to_listen(const Meeting& meeting, const std::string&
 }
 
 /// Not open where this machine does not have the address; `error` says why.
-Socket listen_at(const Address& address, int& error) {
-  Socket socket(::socket(address.bytes.ss_family, socket_type, 0));
+Descriptor listen_at(const Address& address, int& error) {
+  Descriptor socket(::socket(address.bytes.ss_family, socket_type, 0));
   const int on = 1;
-  if (socket.open()) setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (socket.open()) setsockopt(socket.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (socket.open() && address.bytes.ss_family == AF_INET6) {
-    setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+    setsockopt(socket.number(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
   }
   const auto* place = reinterpret_cast<const sockaddr*>(&address.bytes);
-  if (socket.open() && bind(socket.get(), place, address.length) == 0 && listen(socket.get(), SOMAXCONN) == 0) {
+  if (socket.open() && bind(socket.number(), place, address.length) == 0 && listen(socket.number(), SOMAXCONN) == 0) {
     return socket;
   }
   error = errno;
-  return Socket();
+  return Descriptor();
 }
 
 /// Not open where nobody listens there; `error` says why.
-Socket connect_to(const Address& address, double deadline, int& error) {
-  Socket socket(::socket(address.bytes.ss_family, socket_type, 0));
+Descriptor connect_to(const Address& address, double deadline, int& error) {
+  Descriptor socket(::socket(address.bytes.ss_family, socket_type, 0));
   if (!socket.open()) {
     error = errno;
-    return Socket();
+    return Descriptor();
   }
-  if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.bytes), address.length) == 0) return socket;
+  if (connect(socket.number(), reinterpret_cast<const sockaddr*>(&address.bytes), address.length) == 0) return socket;
   error = errno;
-  if (error != EINPROGRESS) return Socket();
+  if (error != EINPROGRESS) return Descriptor();
   error = ETIMEDOUT;
   socklen_t length = sizeof(error);
-  if (ready(socket.get(), POLLOUT, deadline)) getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length);
-  return error == 0 ? std::move(socket) : Socket();
+  if (ready(socket.number(), POLLOUT, deadline)) getsockopt(socket.number(), SOL_SOCKET, SO_ERROR, &error, &length);
+  return error == 0 ? std::move(socket) : Descriptor();
 }
 
 }  // namespace
-
-Socket::~Socket() {
-  if (handle_ >= 0) close(handle_);
-}
 
 Meeting parse_meeting(const std::string& text) {
   const std::size_t colon = text.rfind(':');
@@ -161,11 +157,11 @@ Meeting parse_meeting(const std::string& text) {
   return meeting;
 }
 
-std::vector<Socket> listen_at(const Meeting& meeting, const std::string& interface) {
-  std::vector<Socket> listeners;
+std::vector<Descriptor> listen_at(const Meeting& meeting, const std::string& interface) {
+  std::vector<Descriptor> listeners;
   int error = 0;
   for (const Address& address : places_to_listen(meeting, interface)) {
-    Socket listener = listen_at(address, error);
+    Descriptor listener = listen_at(address, error);
     // The same port of another address may be a stranger's: the others must not take it for rank 0.
     if (!listener.open() && error == EADDRINUSE) fail("rank 0 cannot listen on port " + meeting.port, error);
     if (listener.open()) listeners.push_back(std::move(listener));
@@ -178,7 +174,7 @@ std::vector<Socket> listen_at(const Meeting& meeting, const std::string& interfa
   return listeners;
 }
 
-Socket connect_to(const Meeting& meeting, double deadline) {
+Descriptor connect_to(const Meeting& meeting, double deadline) {
   constexpr double try_again_s = 5.0;  // a lost packet must not take all the time that there is
   int error = ETIMEDOUT;
   while (now() < deadline) {
@@ -187,7 +183,7 @@ Socket connect_to(const Meeting& meeting, double deadline) {
     const std::vector<Address> addresses = look_up(meeting.host, meeting.port, 0, unknown);
     if (addresses.empty()) throw WorldError(meeting.host + ":" + meeting.port + ": " + unknown);
     for (const Address& address : addresses) {
-      Socket socket = connect_to(address, std::min(deadline, now() + try_again_s), error);
+      Descriptor socket = connect_to(address, std::min(deadline, now() + try_again_s), error);
       if (socket.open()) return socket;
     }
     usleep(100'000);
@@ -195,29 +191,29 @@ Socket connect_to(const Meeting& meeting, double deadline) {
   fail("rank 0 does not listen at " + meeting.host + ":" + meeting.port, error);
 }
 
-void no_delay(const Socket& socket) {
+void no_delay(const Descriptor& socket) {
   const int on = 1;
-  setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  setsockopt(socket.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
-void send_all(const Socket& socket, const void* data, std::size_t bytes, double timeout, const std::string& whom) {
+void send_all(const Descriptor& socket, const void* data, std::size_t bytes, double timeout, const std::string& whom) {
   const double deadline = now() + timeout;
   for (std::size_t done = 0; done < bytes;) {
-    if (!ready(socket.get(), POLLOUT, deadline)) throw WorldError(whom + " takes no message any more");
-    const ssize_t n = send(socket.get(), static_cast<const char*>(data) + done, bytes - done, MSG_NOSIGNAL);
+    if (!ready(socket.number(), POLLOUT, deadline)) throw WorldError(whom + " takes no message any more");
+    const ssize_t n = send(socket.number(), static_cast<const char*>(data) + done, bytes - done, MSG_NOSIGNAL);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (n < 0) fail(whom + " is gone", errno);
     done += static_cast<std::size_t>(n);
   }
 }
 
-void receive_all(const Socket& socket, void* data, std::size_t bytes, double timeout, const std::string& whom) {
+void receive_all(const Descriptor& socket, void* data, std::size_t bytes, double timeout, const std::string& whom) {
   const double deadline = now() + timeout;
   for (std::size_t done = 0; done < bytes;) {
-    if (!ready(socket.get(), POLLIN, deadline)) {
+    if (!ready(socket.number(), POLLIN, deadline)) {
       throw WorldError(whom + " did not answer within " + std::to_string(static_cast<int>(timeout)) + " s");
     }
-    const ssize_t n = recv(socket.get(), static_cast<char*>(data) + done, bytes - done, 0);
+    const ssize_t n = recv(socket.number(), static_cast<char*>(data) + done, bytes - done, 0);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (n < 0) fail(whom + " is gone", errno);
     if (n == 0) throw WorldError(whom + " is gone: it closed its connection");

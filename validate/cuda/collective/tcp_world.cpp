@@ -1,17 +1,140 @@
 // A star of TCP connections: rank 0 in the middle. Messages are small and rare; latency is all that matters.
+#include <poll.h>
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
+#include <deque>
 #include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "validate/cuda/collective/greeting.hpp"
-#include "validate/cuda/collective/reception.hpp"
 #include "validate/cuda/collective/tcp_socket.hpp"
 #include "validate/cuda/collective/world.hpp"
 #include "validate/measure/clock.hpp"
+#include "validate/measure/signals.hpp"
 
 namespace foretrain::gpu {
 
 namespace {
+
+/// How rank 0 receives the other processes of its run. Anyone can find its port: callers without the token are sent
+/// away, and neither silent ones nor many of them delay those who have it.
+struct Reception {
+  std::vector<Descriptor> others;  ///< of ranks 1, 2, …; those that did not come are not open
+  int missing = 0;
+  int strangers = 0;  ///< callers that were sent away
+};
+
+/// A process of the run sends its greeting as soon as it is connected.
+constexpr double patience_s = 10.0;
+/// Silent callers beyond those who may be processes of the run.
+constexpr std::size_t most_strangers = 64;
+
+struct Caller {
+  Descriptor socket;
+  double until = 0.0;
+  std::string said = {};
+};
+
+class Door {
+ public:
+  Door(const std::vector<Descriptor>& listeners, int size, const Token& token)
+      : listeners_(listeners), size_(size), token_(token) {
+    for (int r = 1; r < size; ++r) reception_.others.emplace_back();
+    reception_.missing = size - 1;
+  }
+
+  Reception run(double deadline) && {
+    while (reception_.missing > 0 && now() < deadline) {
+      throw_if_interrupted();
+      std::vector<pollfd> entries;
+      for (const Descriptor& listener : listeners_) entries.push_back({listener.number(), POLLIN, 0});
+      for (const Caller& caller : callers_) entries.push_back({caller.socket.number(), POLLIN, 0});
+      if (poll(entries.data(), entries.size(), poll_step(deadline)) < 0 && errno != EINTR) {
+        throw WorldError("rank 0 cannot wait for the others");
+      }
+      hear_callers();
+      for (const Descriptor& listener : listeners_) open_to(listener);
+    }
+    return std::move(reception_);
+  }
+
+ private:
+  /// All that wait at the port; the ones that have been silent longest make room for them.
+  void open_to(const Descriptor& listener) {
+    while (true) {
+      Descriptor socket(accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (!socket.open() && (errno == EMFILE || errno == ENFILE) && !callers_.empty()) {
+        send_away_first();
+        continue;
+      }
+      if (!socket.open()) return;
+      callers_.push_back({std::move(socket), now() + patience_s});
+      hear(callers_.back());
+      if (callers_.size() > static_cast<std::size_t>(size_) + most_strangers) send_away_first();
+    }
+  }
+
+  void send_away_first() {
+    if (callers_.front().socket.open()) ++reception_.strangers;
+    callers_.pop_front();
+  }
+
+  void hear_callers() {
+    for (Caller& caller : callers_) hear(caller);
+    std::erase_if(callers_, [](const Caller& caller) { return !caller.socket.open(); });
+  }
+
+  /// Reads what has come, never more than a greeting.
+  void hear(Caller& caller) {
+    if (!caller.socket.open()) return;
+    char bytes[greeting_bytes];
+    const ssize_t n = recv(caller.socket.number(), bytes, greeting_bytes - caller.said.size(), 0);
+    const bool nothing_yet = n < 0 && (errno == EAGAIN || errno == EINTR);
+    if (n > 0) caller.said.append(bytes, static_cast<std::size_t>(n));
+    if (caller.said.size() == greeting_bytes) return judge(caller);
+    if (n > 0 || (nothing_yet && now() < caller.until)) return;
+    ++reception_.strangers;
+    caller.socket = Descriptor();
+  }
+
+  void judge(Caller& caller) {
+    const std::optional<Greeting> greeting = read_greeting(caller.said, token_);
+    Descriptor socket = std::move(caller.socket);  // which closes for a stranger
+    if (greeting) return welcome(*greeting, std::move(socket));
+    ++reception_.strangers;
+  }
+
+  void welcome(const Greeting& greeting, Descriptor socket) {
+    if (greeting.size != size_) {
+      throw WorldError("rank 0 was launched as one of " + std::to_string(size_) + " processes, and rank " +
+                       std::to_string(greeting.rank) + " as one of " + std::to_string(greeting.size));
+    }
+    const bool possible = greeting.rank >= 1 && greeting.rank < size_;
+    if (!possible || reception_.others[static_cast<std::size_t>(greeting.rank - 1)].open()) {
+      throw WorldError("two processes say that they have rank " + std::to_string(greeting.rank));
+    }
+    no_delay(socket);
+    reception_.others[static_cast<std::size_t>(greeting.rank - 1)] = std::move(socket);
+    --reception_.missing;
+  }
+
+  const std::vector<Descriptor>& listeners_;
+  int size_;
+  const Token& token_;
+  std::deque<Caller> callers_;  ///< that have not said who they are, those who came first in front
+  Reception reception_;
+};
+
+/// Until all of `size` processes are here, or the deadline. Throws WorldError for processes with the token that do not
+/// belong together: of another size, or two of one rank.
+Reception receive_others(const std::vector<Descriptor>& listeners, int size, const Token& token, double deadline) {
+  return Door(listeners, size, token).run(deadline);
+}
 
 Token token_of(const Rendezvous& rendezvous) {
   try {
@@ -81,7 +204,7 @@ class TcpWorld final : public World {
 
  private:
   static std::string name_of(int rank) { return "the process of rank " + std::to_string(rank); }
-  [[nodiscard]] const Socket& to(int rank) const { return others_[static_cast<std::size_t>(rank - 1)]; }
+  [[nodiscard]] const Descriptor& to(int rank) const { return others_[static_cast<std::size_t>(rank - 1)]; }
 
   void receive(const Meeting& meeting, const std::string& interface, const Token& token, double deadline) {
     Reception reception = receive_others(listen_at(meeting, interface), size(), token, deadline);
@@ -103,12 +226,12 @@ class TcpWorld final : public World {
     return static_cast<std::size_t>(length);
   }
 
-  void send_text(const Socket& socket, const std::string& text, int whom) const {
+  void send_text(const Descriptor& socket, const std::string& text, int whom) const {
     const std::uint64_t length = checked(text.size(), rank());
     send_all(socket, &length, sizeof(length), timeout_, name_of(whom));
     send_all(socket, text.data(), text.size(), timeout_, name_of(whom));
   }
-  [[nodiscard]] std::string receive_text(const Socket& socket, int whom) const {
+  [[nodiscard]] std::string receive_text(const Descriptor& socket, int whom) const {
     std::uint64_t length = 0;
     receive_all(socket, &length, sizeof(length), timeout_, name_of(whom));
     std::string text(checked(length, whom), '\0');
@@ -117,7 +240,7 @@ class TcpWorld final : public World {
   }
 
   double timeout_;
-  std::vector<Socket> others_;  ///< rank 0: of ranks 1, 2, …; else the one to rank 0
+  std::vector<Descriptor> others_;  ///< rank 0: of ranks 1, 2, …; else the one to rank 0
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 // Which operators bound by memory are measured: every kind, from sizes that the L2 holds to hundreds of megabytes, in
 // the precisions of training.
+#include <sstream>
+
 #include "validate/cuda/suites/operator_points.hpp"
 
 namespace foretrain::gpu {
@@ -61,99 +63,23 @@ void elementwise(Design& design) {
   }
 }
 
-void rows(Design& design) {
-  struct Shape {
-    std::int64_t rows, columns;
-    bool quick = false;
-  };
-  for (const Shape& s : {Shape{512, 768},
-                         {8192, 768, true},
-                         {32768, 768},
-                         {4096, 1024},
-                         {2048, 4096},
-                         {8192, 4096, true},
-                         {16384, 8192},
-                         {4096, 12288},
-                         {200704, 96},
-                         {5000, 1000}}) {
-    design.both_passes("layer_norm", {{"rows", text(s.rows)}, {"columns", text(s.columns)}}, s.quick);
+/// Of "rows=512 columns=768".
+Fields fields_of(const char* text) {
+  Fields fields;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    const std::size_t equals = word.find('=');
+    fields[word.substr(0, equals)] = word.substr(equals + 1);
   }
-  for (const Shape& s : {Shape{6144, 128},
-                         {98304, 512},
-                         {131072, 1024, true},
-                         {65536, 2048},
-                         {16384, 4096},
-                         {512, 1000},
-                         {75648, 197},
-                         {4096, 16384},
-                         {2048, 50257}}) {
-    design.both_passes("softmax", {{"rows", text(s.rows)}, {"columns", text(s.columns)}}, s.quick);
-  }
-  for (const Shape& s :
-       {Shape{256, 10}, {256, 1000}, {2048, 30522}, {8192, 50257, true}, {4096, 32000}, {2048, 128256}}) {
-    design.both_passes("cross_entropy", {{"rows", text(s.rows)}, {"columns", text(s.columns)}}, s.quick);
-  }
+  return fields;
 }
 
-void images(Design& design) {
-  struct Shape {
-    std::int64_t batch, channels, side;
-    bool quick = false;
-  };
-  for (const Shape& s : {Shape{64, 64, 112},
-                         {64, 64, 56, true},
-                         {64, 256, 56},
-                         {128, 512, 28},
-                         {128, 1024, 14, true},
-                         {256, 2048, 7},
-                         {256, 64, 32},
-                         {128, 6, 28},
-                         {32, 192, 35}}) {
-    design.both_passes(
-        "batch_norm",
-        {{"batch", text(s.batch)}, {"channels", text(s.channels)}, {"height", text(s.side)}, {"width", text(s.side)}},
-        s.quick);
-  }
-  struct Window {
-    Shape shape;
-    int kernel, stride, pad;
-    const char* function;
-  };
-  for (const Window& w : {Window{{64, 64, 112, true}, 3, 2, 1, "max"},
-                          {{128, 64, 55}, 3, 2, 0, "max"},
-                          {{128, 256, 27}, 3, 2, 0, "max"},
-                          {{64, 128, 112}, 2, 2, 0, "max"},
-                          {{256, 6, 28}, 2, 2, 0, "average"},
-                          {{256, 2048, 7, true}, 7, 7, 0, "average"},
-                          {{32, 288, 35}, 3, 1, 1, "average"}}) {
-    design.both_passes("pooling",
-                       {{"batch", text(w.shape.batch)},
-                        {"channels", text(w.shape.channels)},
-                        {"height", text(w.shape.side)},
-                        {"width", text(w.shape.side)},
-                        {"kernel", text(w.kernel)},
-                        {"stride", text(w.stride)},
-                        {"pad", text(w.pad)},
-                        {"function", w.function}},
-                       w.shape.quick);
-  }
+void shapes(Design& design) {
+#define SHAPE(kind, fields, quick) design.both_passes(#kind, fields_of(fields), quick);
+#include "validate/cuda/suites/streaming_shapes.def"
 }
 
-void tables_and_updates(Design& design) {
-  struct Table {
-    std::int64_t tokens, width, vocabulary;
-    bool quick = false;
-  };
-  for (const Table& t : {Table{512, 768, 30522},
-                         {8192, 768, 50257, true},
-                         {32768, 768, 50257},
-                         {4096, 4096, 32000},
-                         {8192, 4096, 128256},
-                         {65536, 128, 1000000}}) {
-    design.both_passes("embedding",
-                       {{"tokens", text(t.tokens)}, {"width", text(t.width)}, {"vocabulary", text(t.vocabulary)}},
-                       t.quick);
-  }
+void updates(Design& design) {
   for (const char* algorithm : {"sgd", "momentum", "adam", "adamw"}) {
     for (const std::int64_t parameters : {61706, 1000000, 11689512, 25557032, 124439808, 354823168}) {
       const bool quick = algorithm == std::string("adamw") && parameters == 124439808;
@@ -175,9 +101,8 @@ void tables_and_updates(Design& design) {
 std::vector<OperatorPoint> streaming_points() {
   Design design;
   elementwise(design);
-  rows(design);
-  images(design);
-  tables_and_updates(design);
+  shapes(design);
+  updates(design);
   return design.finish();
 }
 
