@@ -38,7 +38,6 @@ Violation automatic_is_not_slower_than_named(const Settings& settings);
 // Of trainings alone.
 Violation parts_add_up(const Settings& settings);
 Violation memory_follows_zero_and_batch(const Settings& settings);
-Violation slower_workers_are_not_faster(const Settings& settings);            ///< than fewer, and less slow ones
-Violation slower_unbounded_workers_are_not_faster(const Settings& settings);  ///< than fewer, and less slow ones
+Violation slower_workers_are_not_faster(const Settings& settings);  ///< than fewer, and less slow ones
 
 }  // namespace foretrain::test

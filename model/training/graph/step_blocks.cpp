@@ -61,15 +61,24 @@ void StepBlocks::add_kernels(const Step::Chunk& chunk, Chunk& added) {
   }
 }
 
+namespace {
+
+/// Whether the pass, alone, ends when its host has dispatched it: some time after its kernels.
+bool is_dispatched(const Stretch& stretch) { return stretch.time.host > Seconds(0.0); }
+
+}  // namespace
+
 StepBlocks::Work StepBlocks::add_work(const char* name, const Stretch& stretch) {
-  Work work{add(name, stretch.time.total(), Category::compute, stretch.recipe), {}, &stretch.pieces};
+  Work work{add(name, stretch.time.total(), Category::compute, stretch.recipe), {}, -1, &stretch.pieces};
   blocks.back().inside = stretch.time.inside();
   for (const Piece& piece : stretch.pieces) work.cut.push_back(add(name, piece.work, Category::compute));
-  // The last one is what dispatching and copies take longer (fit_pieces); collectives are tasks of their own.
-  if (!stretch.pieces.empty()) {
-    blocks.back().inside = stretch.time.inside();
-    blocks.back().inside.exposed = blocks.back().inside.hidden = Seconds(0.0);
-  }
+  if (stretch.pieces.empty()) return work;
+  // The last one is what dispatching and copies take longer (fit_pieces); dispatching and collectives are tasks.
+  blocks.back().uncontended = stretch.time.copies;
+  blocks.back().inside = {{}, {}, stretch.time.copies, stretch.time.hidden_copies, {}};
+  if (!is_dispatched(stretch)) return work;
+  work.dispatch = add("dispatch", stretch.time.total(), Category::host);
+  blocks.back().inside.host = stretch.time.host;
   return work;
 }
 
@@ -106,6 +115,7 @@ class ShapeWriter {
   }
   void add(const Stretch& stretch) {
     add(std::ssize(stretch.pieces));
+    add(!stretch.pieces.empty() && is_dispatched(stretch) ? 1 : 0);
     for (const Piece& piece : stretch.pieces) {
       add(piece.beside ? 1 : 0);
       add(piece.transfers);

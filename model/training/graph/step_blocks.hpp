@@ -15,6 +15,7 @@ struct StepBlocks {
   struct Work {
     BlockId whole = -1;
     std::vector<BlockId> cut;
+    BlockId dispatch = -1;  ///< beside `cut`, where dispatching takes longer than the pass by itself
     const std::vector<Piece>* pieces = nullptr;
   };
   struct Bucket {

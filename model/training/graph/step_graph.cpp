@@ -55,12 +55,18 @@ StepGraphBuilder::StepGraphBuilder(const Step& step, const StepBlocks& blocks)
   add_streams();
 }
 
+std::string StepGraphBuilder::stream_name(std::size_t number) const {
+  const Step::Lane& lane = step_.lanes[number];
+  std::string name = "stage " + std::to_string(lane.stage);
+  if (lanes_in(lane.stage) > 1) name += ", rank " + std::to_string(lane.first_rank);
+  return name;
+}
+
 void StepGraphBuilder::add_streams() {
   using Kind = Resource::Kind;
   for (std::size_t i = 0; i < step_.lanes.size(); ++i) {
     const Step::Lane& lane = step_.lanes[i];
-    std::string name = "stage " + std::to_string(lane.stage);
-    if (lanes_in(lane.stage) > 1) name += ", rank " + std::to_string(lane.first_rank);
+    const std::string name = stream_name(i);
     const int number = static_cast<int>(i);
     const auto stream = [&](const char* what, Kind kind) { return builder_.add_resource({name + what, kind, number}); };
     streams_.push_back({stream(" compute", Kind::device_stream), stream(" gradients", Kind::communication_stream),
@@ -96,22 +102,45 @@ bool StepGraphBuilder::is_cut(int stage) const {
 /// A stretch of work on every lane of the stage; where it is cut, with the collectives inside its layers.
 StepGraphBuilder::PerLane StepGraphBuilder::add_work(int stage, const PipelinePass& pass, AfterPerLane after,
                                                      const WorkOf& work_of) {
+  if (is_cut(stage) && !work_of(blocks_.chunks[lane_in(stage, 0)]).cut.empty()) {
+    return add_pieces(stage, pass, std::move(after), work_of);
+  }
+  PerLane done;
+  for (std::size_t i = 0; i < lanes_in(stage); ++i) {
+    const std::size_t lane = lane_in(stage, i);
+    const bool skips = pass.micro_batch < step_.lanes[lane].skipped;
+    const BlockId block = skips ? blocks_.pass_done : work_of(blocks_.chunks[lane]).whole;
+    done.push_back(add(block, streams_[lane].compute, std::move(after[i]), pass.micro_batch));
+  }
+  return done;
+}
+
+/// A pass's host runs ahead from the pass's beginning on, also while the pass waits for other ranks.
+TaskId StepGraphBuilder::add_dispatch(std::size_t lane, BlockId block, const std::vector<TaskId>& after,
+                                      int micro_batch) {
+  ResourceId& host = streams_[lane].host;
+  if (host < 0) {
+    const int number = static_cast<int>(lane);
+    host = builder_.add_resource({stream_name(lane) + " dispatch", Resource::Kind::host_thread, number});
+  }
+  return add(block, host, after, micro_batch);
+}
+
+StepGraphBuilder::PerLane StepGraphBuilder::add_pieces(int stage, const PipelinePass& pass, AfterPerLane after,
+                                                       const WorkOf& work_of) {
   const std::size_t lanes = lanes_in(stage);
   const auto work = [&](std::size_t i) -> const Work& { return work_of(blocks_.chunks[lane_in(stage, i)]); };
   const auto compute = [&](std::size_t i) { return streams_[lane_in(stage, i)].compute; };
-  PerLane done(lanes, -1);
-  if (!is_cut(stage) || work(0).cut.empty()) {
-    for (std::size_t i = 0; i < lanes; ++i) {
-      const bool skips = pass.micro_batch < step_.lanes[lane_in(stage, i)].skipped;
-      done[i] = add(skips ? blocks_.pass_done : work(i).whole, compute(i), std::move(after[i]), pass.micro_batch);
-    }
-    return done;
+  const auto skips = [&](std::size_t i) { return pass.micro_batch < step_.lanes[lane_in(stage, i)].skipped; };
+  PerLane done(lanes, -1), dispatched(lanes, -1);
+  for (std::size_t i = 0; i < lanes; ++i) {
+    if (skips(i) || work(i).dispatch < 0) continue;
+    dispatched[i] = add_dispatch(lane_in(stage, i), work(i).dispatch, after[i], pass.micro_batch);
   }
   for (std::size_t k = 0; k < work(0).cut.size(); ++k) {
     AfterPerLane worked(lanes);
     for (std::size_t i = 0; i < lanes; ++i) {
-      const bool skips = pass.micro_batch < step_.lanes[lane_in(stage, i)].skipped;
-      worked[i] = {add(skips ? blocks_.pass_done : work(i).cut[k], compute(i), after[i], pass.micro_batch)};
+      worked[i] = {add(skips(i) ? blocks_.pass_done : work(i).cut[k], compute(i), after[i], pass.micro_batch)};
     }
     const Piece& piece = (*work(0).pieces)[k];
     AfterPerLane moved = piece.beside ? after : worked;
@@ -123,6 +152,7 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_work(int stage, const PipelinePa
     for (std::size_t i = 0; piece.beside && i < lanes; ++i) after[i].push_back(worked[i].front());
   }
   for (std::size_t i = 0; i < lanes; ++i) {
+    if (dispatched[i] >= 0) after[i].push_back(dispatched[i]);
     done[i] = after[i].size() == 1 ? after[i].front() : meet(compute(i), std::move(after[i]), pass.micro_batch);
   }
   return done;

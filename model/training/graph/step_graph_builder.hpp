@@ -32,6 +32,7 @@ class StepGraphBuilder {
   struct Streams {
     ResourceId compute, gradients, to_next, to_previous;
     ResourceId gradient_kernels = -1;  ///< only where compression has kernels
+    ResourceId host = -1;              ///< only where passes are cut and wait for their dispatch
   };
   /// One or several tasks for each lane of a stage.
   using PerLane = std::vector<TaskId>;
@@ -48,6 +49,7 @@ class StepGraphBuilder {
   TaskId add(BlockId block, ResourceId resource, std::vector<TaskId> after, int micro_batch = -1);
   BlockId number_of(BlockId block);
   ResourceId stream_of(const std::vector<int>& lanes, Traffic traffic);
+  [[nodiscard]] std::string stream_name(std::size_t lane) const;
   void add_streams();
 
   /// The same transfer of all lanes of a stage, or of more lanes from its first one on: a task for each of its parts,
@@ -56,6 +58,8 @@ class StepGraphBuilder {
   using Work = StepBlocks::Work;
   using WorkOf = std::function<const Work&(const std::vector<StepBlocks::Chunk>& of_lane)>;
   PerLane add_work(int stage, const PipelinePass& pass, AfterPerLane after, const WorkOf& work_of);
+  PerLane add_pieces(int stage, const PipelinePass& pass, AfterPerLane after, const WorkOf& work_of);
+  TaskId add_dispatch(std::size_t lane, BlockId block, const std::vector<TaskId>& after, int micro_batch);
   /// Adds a pass, or two that run together, once their input is there; false when they have to wait for another stage
   /// to advance first.
   bool advance(int stage, std::span<const PipelinePass> passes);

@@ -110,13 +110,17 @@ struct Interval {
   std::string_view name = {};  ///< of what happens then
 };
 
-/// When the lane's kernels rest.
+/// When the lane's kernels rest, and not because their host has not dispatched them yet.
 std::vector<Interval> idle_intervals(const StepGraph& graph, const Execution& execution, std::size_t lane) {
   std::vector<Interval> busy;
   const std::span<const Task> tasks = graph.graph.tasks();
   for (std::size_t task = 0; task < tasks.size(); ++task) {
     if (std::cmp_equal(task, graph.synchronised)) continue;  // a collective, wherever it stands
     if (tasks[task].resource == graph.compute[lane]) busy.push_back({execution.start[task], execution.finish[task]});
+    const Resource& resource = graph.graph.resources()[at_index(tasks[task].resource)];
+    if (resource.kind != Resource::Kind::host_thread || !std::cmp_equal(resource.lane, lane)) continue;
+    const Seconds host = graph.graph.blocks()[at_index(tasks[task].block)].inside.host;
+    busy.push_back({execution.finish[task] - host, execution.finish[task]});
   }
   std::ranges::stable_sort(busy, {}, &Interval::start);
   std::vector<Interval> idle;

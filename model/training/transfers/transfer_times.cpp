@@ -1,6 +1,7 @@
 #include "model/training/transfers/transfer_times.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "model/base/number.hpp"
 #include "model/collectives/contention.hpp"
@@ -13,11 +14,17 @@ namespace {
 using Part = Step::Transfer::Part;
 using Parts = std::vector<Part>;
 
+struct Beside {
+  Seconds time;
+  std::vector<bool> meets;  ///< by part
+};
+
 /// Time of one part while the others move beside it, phase by phase: those of their flows count that share a link with
 /// it.
-Seconds time_beside(const Parts& parts, std::size_t own, const Topology& topology,
-                    std::span<const BackgroundFlow> background) {
+Beside time_beside(const Parts& parts, std::size_t own, const Topology& topology,
+                   std::span<const BackgroundFlow> background) {
   LoweredCollective together{"", parts[own].lowered.phases};
+  std::vector<bool> meets(parts.size());
   std::vector<bool> crossed(static_cast<std::size_t>(topology.links()));
   std::vector<LinkId> links;
   for (std::size_t k = 0; k < together.phases.size(); ++k) {
@@ -34,13 +41,14 @@ Seconds time_beside(const Parts& parts, std::size_t own, const Topology& topolog
         const auto shared = [&](LinkId link) { return crossed[at_index(link)]; };
         if (std::any_of(links.begin() + static_cast<std::ptrdiff_t>(before), links.end(), shared)) {
           flows.push_back(flow);
+          meets[p] = true;
         }
         links.resize(before);
       }
     }
     for (const LinkId link : links) crossed[at_index(link)] = false;
   }
-  return uncontended_time(together, topology, background);
+  return {uncontended_time(together, topology, background), std::move(meets)};
 }
 
 bool meets(const LoweredCollective& lowered, const std::vector<bool>& links, const Topology& topology) {
@@ -109,6 +117,21 @@ void set_times_together(Parts& parts, const Topology& topology) {
   }
 }
 
+/// Beside the background, too. It may leave less of a link that they share than of what is busiest without it: whom a
+/// part meets there holds it up as much as any other.
+void set_time_beside(Parts& parts, std::size_t own, const Topology& topology,
+                     std::span<const BackgroundFlow> background) {
+  Part& part = parts[own];
+  const auto [time, meets] = time_beside(parts, own, topology, background);
+  for (LinkShare::Meeting& other : part.links.meetings) other.longer *= time / part.links.together;
+  part.links.together = time;
+  if (!part.links.meetings.empty() || !(time > part.uncontended)) return;
+  const Seconds longer = (time - part.uncontended) / number(std::ranges::count(meets, true));
+  for (std::size_t other = 0; other < parts.size(); ++other) {
+    if (meets[other]) part.links.meetings.push_back({parts[other].lanes.front(), longer});
+  }
+}
+
 }  // namespace
 
 void set_times(Step::Transfer& transfer, int among, const Topology& topology,
@@ -126,9 +149,7 @@ void set_times(Step::Transfer& transfer, int among, const Topology& topology,
     links.number = parts[p].lanes.front();  // which no other part of these groups has
     parts[p].uncontended = uncontended_time(parts[p].lowered, topology, background);
     if (background.empty() || !meets(parts[p].lowered, disturbed, topology)) continue;
-    const Seconds together = time_beside(parts, p, topology, background);
-    for (LinkShare::Meeting& other : links.meetings) other.longer *= together / links.together;
-    links.together = together;
+    set_time_beside(parts, p, topology, background);
   }
   const auto meets_nobody = [](const Part& part) { return part.links.meetings.empty(); };
   if (!std::ranges::all_of(parts, meets_nobody)) return;
