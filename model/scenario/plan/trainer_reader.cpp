@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
 
+#include "model/base/hash.hpp"
+#include "model/base/session.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/base/words.hpp"
@@ -219,6 +222,20 @@ Constant provenance(const std::string& habit, const MappingReader& keys) {
   return constant;
 }
 
+/// A habit of a trainer's file. The session keeps all files that it has read, so that a node's place tells it apart.
+struct HabitKey {
+  struct Told {
+    Constant constant;
+    const YamlNode* value;  ///< a scalar
+  };
+  using Value = const Told;
+  const YamlNode* habit;
+
+  bool operator==(const HabitKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(reinterpret_cast<std::uintptr_t>(habit)); }
+  [[nodiscard]] std::size_t bytes(const Told& told) const { return sizeof(Told) + told.constant.source.size() + 100; }
+};
+
 MappingReader file_of(const YamlNode& trainer) {
   MappingReader file = Field(trainer, "").mapping(keys::trainer);
   if (file["kind"].text() != "trainer") file.fail("kind", "this file is no trainer", "kind: trainer");
@@ -269,16 +286,19 @@ void add_habits(const std::filesystem::path& path, Trait::From from, const Train
     if (!stated) continue;
     const auto habit = holding(*stated, result.document, trainee);
     if (!habit) continue;
-    const MappingReader keys = habit->mapping(keys::habit);
-    const Constant constant = provenance(fmt::format("{}.{}", path.stem().string(), row.name), keys);
+    const auto told = session().known(HabitKey{&habit->node()}, [&] {
+      const MappingReader keys = habit->mapping(keys::habit);
+      const Field value = keys["value"];
+      return HabitKey::Told{provenance(fmt::format("{}.{}", path.stem().string(), row.name), keys), &value.node()};
+    });
     if (std::ranges::find(result.traits, row.name, &Trait::key) != result.traits.end()) continue;
-    const Trait trait{std::string(row.name), keys["value"].text(), from, constant.source};
+    const Trait trait{std::string(row.name), told->value->scalar, from, told->constant.source};
     const Belongs to = belongs_to(row.name);
     if (!belongs(to, result.document, trainee)) {
       if (would_matter(to)) result.traits.push_back(trait);
-    } else if (add_missing(result.document, row.name, keys["value"].node())) {
+    } else if (add_missing(result.document, row.name, *told->value)) {
       result.traits.push_back(trait);
-      if (from == Trait::From::trainer) result.habits.push_back(constant);
+      if (from == Trait::From::trainer) result.habits.push_back(told->constant);
     }
   }
 }
