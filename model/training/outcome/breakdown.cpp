@@ -150,8 +150,8 @@ std::map<std::string_view, Seconds> exposed_by_name(const std::vector<Interval>&
   bool resting = false;
   Seconds before;
   for (const Change& change : changes) {
-    for (const auto& [name, count] : in_progress) {
-      if (resting) exposed[name] += (change.date - before) / static_cast<double>(in_progress.size());
+    for (auto moves = in_progress.begin(); resting && change.date > before && moves != in_progress.end(); ++moves) {
+      exposed[moves->first] += (change.date - before) / static_cast<double>(in_progress.size());
     }
     before = change.date;
     if (change.name.empty()) {
