@@ -22,6 +22,9 @@
 #include <string>
 #include <utility>
 
+#include "model/base/hash.hpp"
+#include "model/base/reads.hpp"
+#include "model/base/session.hpp"
 #include "model/collectives/collective.hpp"
 #include "model/collectives/exchange.hpp"
 #include "model/collectives/library.hpp"
@@ -45,7 +48,7 @@ struct Load {
   std::function<std::vector<Flow>()> flows;
 };
 
-/// Where all groups pass round the same nodes, and these are alike, three nodes are as busy as all.
+/// Where all groups pass round the same nodes, and these are alike, three nodes are as busy as all. None: all count.
 std::vector<GroupLayout> on_three_nodes(const std::vector<GroupLayout>& groups, const Topology& topology) {
   constexpr std::size_t enough = 3;
   const std::vector<GroupLayout::NodePart>& nodes = groups.front().nodes;
@@ -62,6 +65,33 @@ std::vector<GroupLayout> on_three_nodes(const std::vector<GroupLayout>& groups, 
   return fewer;
 }
 
+/// What groups put on a network's links for one byte in one way, whatever the size: a sweep asks for many sizes.
+struct TrafficKey {
+  enum class Way { rings, trees, node_switches, network_switches };
+  struct Flows {
+    std::vector<Flow> all;
+    ReadSet reads;  ///< constants that they rest on
+  };
+  struct Value {
+    Seconds time;  ///< as in Load
+    ReadSet reads;
+    Flows flows = {};  ///< once they were asked for
+  };
+  std::uint64_t network;  ///< the topology's serial number
+  CollectiveConstants constants;
+  RankGroups groups;
+  CollectiveOperation operation;
+  Way way;
+  Bytes message;
+
+  bool operator==(const TrafficKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(network, groups.hash(), operation, way, message); }
+  [[nodiscard]] std::size_t bytes(const Value&) const {
+    constexpr std::size_t flows_of_rank = 8;
+    return sizeof(TrafficKey) + groups.size() * groups.front().size() * flows_of_rank * sizeof(Flow);
+  }
+};
+
 struct Candidate {
   std::string name;
   Seconds latency;
@@ -75,9 +105,7 @@ struct Candidate {
 class AutomaticCollective {
  public:
   AutomaticCollective(const CollectiveCall& call, const Topology& topology, const Calibration& calibration)
-      : call_(call), topology_(topology), library_(call, topology, calibration), load_(topology) {
-    few_nodes_ = on_three_nodes(library_.layouts(), topology);
-  }
+      : call_(call), topology_(topology), library_(call, topology, calibration), load_(topology) {}
 
   LoweredCollective lower() { return lower(fastest(candidates())); }
 
@@ -97,6 +125,7 @@ class AutomaticCollective {
 
  private:
   using enum CollectiveOperation;
+  using Way = TrafficKey::Way;
 
   LoweredCollective lower(const Candidate& best) const {
     LoweredCollective::Phase phase{.latency = best.latency, .flows = best.traffic->flows(), .repeat = 1};
@@ -117,13 +146,13 @@ class AutomaticCollective {
       main_ = direct_traffic();
       candidates.push_back(direct(main_));
     } else {
-      main_ = traffic(Library::ring_message, &TrafficBuilder::add_ring, call_.operation);
+      main_ = traffic(Way::rings, Library::ring_message);
       add_rings(candidates);
       if (library_.has_parallel_trees()) candidates.push_back(parallel_trees(main_));
     }
     if (call_.operation == all_reduce) add_reductions(candidates);
     if (network_reduces()) {
-      network_ = traffic(library_.in_switch_message(), &TrafficBuilder::add_in_network_switches, call_.operation);
+      network_ = traffic(Way::network_switches, library_.in_switch_message());
       candidates.push_back(in_network_switches(network_));
     }
     return candidates;
@@ -141,13 +170,13 @@ class AutomaticCollective {
   void add_reductions(std::vector<Candidate>& candidates) {
     const bool several = slowest().node_count() > 1;
     if (several && knows(trees_since)) {
-      tree_ = traffic(Library::tree_message, &TrafficBuilder::add_tree);
+      tree_ = traffic(Way::trees, Library::tree_message);
       for (const LibraryProtocol& protocol : library_.protocols())
         candidates.push_back(tree_of(tree_, main_, protocol));
     }
     const bool in_switches = std::ranges::all_of(library_.layouts(), &GroupLayout::in_network);
     if (in_switches && knows(several ? node_switch_trees_since : node_switches_since)) {
-      in_network_ = traffic(library_.in_switch_message(), &TrafficBuilder::add_in_network);
+      in_network_ = traffic(Way::node_switches, library_.in_switch_message());
       candidates.push_back(in_switch(in_network_));
     }
   }
@@ -174,15 +203,45 @@ class AutomaticCollective {
     });
   }
 
-  template <typename... Arguments>
-  Load traffic(Bytes message, void (TrafficBuilder::*add)(const GroupLayout&, Arguments...), Arguments... arguments) {
-    const auto of = [=, this](const std::vector<GroupLayout>& layouts) {
-      TrafficBuilder builder(topology_, library_.constants(), message);
-      for (const GroupLayout& layout : layouts) (builder.*add)(layout, arguments...);
-      return builder.flows();
-    };
-    return load(of(few_nodes_.empty() ? library_.layouts() : few_nodes_),
-                [of, this] { return of(library_.layouts()); });
+  [[nodiscard]] std::vector<Flow> flows_of(const std::vector<GroupLayout>& layouts, Way way, Bytes message) const {
+    TrafficBuilder builder(topology_, library_.constants(), message);
+    for (const GroupLayout& layout : layouts) {
+      switch (way) {
+        case Way::rings:
+          builder.add_ring(layout, call_.operation);
+          break;
+        case Way::trees:
+          builder.add_tree(layout);
+          break;
+        case Way::node_switches:
+          builder.add_in_network(layout);
+          break;
+        case Way::network_switches:
+          builder.add_in_network_switches(layout, call_.operation);
+          break;
+      }
+    }
+    return builder.flows();
+  }
+
+  Load traffic(Way way, Bytes message) {
+    const TrafficKey key{topology_.serial(), library_.constants(), call_.groups, call_.operation, way, message};
+    const auto known = session().known(key, [&] {
+      const Reading reading;
+      const std::vector<GroupLayout> few_nodes = on_three_nodes(library_.layouts(), topology_);
+      const Seconds time = load_.busiest(flows_of(few_nodes.empty() ? library_.layouts() : few_nodes, way, message));
+      return TrafficKey::Value{time, reads_so_far()};
+    });
+    note_reads(known->reads);
+    return {known->time, [=, this] {
+              if (known->flows.all.empty()) {
+                const Reading reading;
+                std::vector<Flow> flows = flows_of(library_.layouts(), way, message);
+                known->flows = {std::move(flows), reads_so_far()};
+              }
+              note_reads(known->flows.reads);
+              return known->flows.all;
+            }};
   }
 
   Load direct_traffic() {
@@ -205,11 +264,7 @@ class AutomaticCollective {
     const std::vector<Flow> hot = uneven.flows();
     const double longer = hot.empty() ? 1.0 : std::max(1.0, load_.busiest(hot) / load_.busiest(flows));
     for (Flow& flow : flows) flow.bytes *= longer;
-    return load(flows, [flows] { return flows; });
-  }
-
-  Load load(const std::vector<Flow>& busiest, std::function<std::vector<Flow>()> flows) {
-    return {load_.busiest(busiest), std::move(flows)};
+    return {load_.busiest(flows), [flows] { return flows; }};
   }
 
   Candidate ring(const Load& traffic, const LibraryProtocol& protocol) const {
@@ -286,7 +341,6 @@ class AutomaticCollective {
   Library library_;
   LinkLoad load_;
   Load main_, tree_, in_network_, network_;
-  std::vector<GroupLayout> few_nodes_;  ///< whose busiest link is that of the layouts; empty: all count
 };
 
 }  // namespace

@@ -4,6 +4,9 @@
 #include <cmath>
 #include <utility>
 
+#include "model/base/hash.hpp"
+#include "model/base/number.hpp"
+#include "model/base/session.hpp"
 #include "model/collectives/collective.hpp"
 #include "model/collectives/network_effects.hpp"
 
@@ -25,6 +28,20 @@ Seconds microseconds(double value) { return Seconds(value * 1e-6); }
 
 int rounds_of(CollectiveOperation operation) { return operation == CollectiveOperation::all_reduce ? 2 : 1; }
 
+/// How groups lie on a network: a sweep asks for collectives of many sizes among the same ones.
+struct LayoutsKey {
+  using Value = const std::vector<GroupLayout>;
+  std::uint64_t network;  ///< the topology's serial number
+  RankGroups groups;
+
+  bool operator==(const LayoutsKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(network, groups.hash()); }
+  [[nodiscard]] std::size_t bytes(const std::vector<GroupLayout>& layouts) const {
+    constexpr std::size_t of_rank = 100;  // its place, and in the rings of its node
+    return layouts.size() * at_index(layouts.front().ranks) * of_rank;
+  }
+};
+
 }  // namespace
 
 CollectiveConstants library_constants(const Topology& topology, const Calibration& calibration) {
@@ -38,11 +55,15 @@ CollectiveConstants library_constants(const Topology& topology, const Calibratio
 
 Library::Library(const CollectiveCall& call, const Topology& topology, const Calibration& calibration)
     : call_(call), topology_(topology), constants_(library_constants(topology, calibration)) {
-  for (const std::vector<int>& group : call.groups) layouts_.push_back(lay_out(group, topology));
+  layouts_ = session().known(LayoutsKey{topology.serial(), call.groups}, [&] {
+    std::vector<GroupLayout> layouts;
+    for (const std::vector<int>& group : call.groups) layouts.push_back(lay_out(group, topology));
+    return layouts;
+  });
   find_slowest_parts();
   // NCCL's own figures (nvlsEfficiency, src/graph/tuning.cc), of what Hopper reaches.
   if (compute_capability_ >= blackwell && !version().none()) constants_.nvls_efficiency *= 0.74 / 0.85;
-  slowest_ = &*std::ranges::max_element(layouts_, {}, &GroupLayout::node_count);
+  slowest_ = &*std::ranges::max_element(*layouts_, {}, &GroupLayout::node_count);
   const std::vector<GroupLayout::NodePart>& nodes = slowest_->nodes;
   for (std::size_t k = 0; nodes.size() > 1 && k < nodes.size(); ++k) {
     hops_.push_back(topology.latency(nodes[k].ranks.front(), nodes[(k + 1) % nodes.size()].ranks.front()));
@@ -52,7 +73,7 @@ Library::Library(const CollectiveCall& call, const Topology& topology, const Cal
 /// Where nodes are of several kinds, all wait for the slowest.
 void Library::find_slowest_parts() {
   int known = -1;
-  for (const GroupLayout& layout : layouts_) {
+  for (const GroupLayout& layout : *layouts_) {
     for (const GroupLayout::NodePart& part : layout.nodes) {
       const int node = topology_.node_of(part.ranks.front());
       const int group = topology_.group_of_node(node);

@@ -2,6 +2,7 @@
 // for `auto` and for every named algorithm; what the links themselves lose is in traffic.hpp.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "model/collectives/library_choice.hpp"
@@ -29,7 +30,7 @@ class Library {
   Library(const CollectiveCall& call, const Topology& topology, const Calibration& calibration);
 
   [[nodiscard]] const CollectiveConstants& constants() const { return constants_; }
-  [[nodiscard]] const std::vector<GroupLayout>& layouts() const { return layouts_; }
+  [[nodiscard]] const std::vector<GroupLayout>& layouts() const { return *layouts_; }
   /// The group on the most nodes.
   [[nodiscard]] const GroupLayout& slowest() const { return *slowest_; }
   [[nodiscard]] NcclVersion version() const { return topology_.nccl(); }
@@ -105,7 +106,7 @@ class Library {
   const CollectiveCall& call_;
   const Topology& topology_;
   CollectiveConstants constants_;
-  std::vector<GroupLayout> layouts_;
+  std::shared_ptr<const std::vector<GroupLayout>> layouts_;
   const GroupLayout* slowest_ = nullptr;
   double compute_capability_ = 1000.0;  ///< of the oldest GPU
   BytesPerSecond memory_ = BytesPerSecond::infinity();

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <iterator>
 #include <optional>
 #include <vector>
 
+#include "model/base/hash.hpp"
 #include "model/base/shared_vector.hpp"
 
 namespace foretrain {
@@ -40,6 +42,9 @@ class RankGroups {
   /// By how many ranks these are the others shifted; nothing where they are something else.
   [[nodiscard]] std::optional<int> shift_from(const RankGroups& others) const;
 
+  [[nodiscard]] std::uint64_t hash() const {
+    return empty() ? 0 : hash_of(size(), families().size(), front(), families().front().shifts);
+  }
   bool operator==(const RankGroups& other) const {
     return &families() == &other.families() || families() == other.families();
   }

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "model/base/files.hpp"
+#include "model/base/hash.hpp"
+#include "model/base/session.hpp"
 #include "model/base/text.hpp"
 #include "model/base/utf8.hpp"
 
@@ -22,6 +24,19 @@ void set_position(YamlNode& node, const SourcePosition& where) {
   }
 }
 
+/// A value that was parsed: those of a sweep come again and again, and yaml-cpp takes its time.
+struct ValueKey {
+  using Value = const YamlNode;  ///< whose positions mean nothing
+  std::string text;
+
+  bool operator==(const ValueKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(text); }
+  [[nodiscard]] std::size_t bytes(const YamlNode&) const {
+    constexpr std::size_t of_character = 50;  // of many short keys and values
+    return sizeof(ValueKey) + sizeof(YamlNode) + of_character * text.size();
+  }
+};
+
 /// The value as YAML; plain words and numbers, by far the commonest, need no parser.
 YamlNode parse_value(const Override& change) {
   const std::string_view text = trim(change.value);
@@ -30,7 +45,7 @@ YamlNode parse_value(const Override& change) {
     return yaml_scalar(std::string(text), change.where);
   }
   try {
-    YamlNode node = parse_yaml(text, change.where.file);
+    YamlNode node = *session().known(ValueKey{std::string(text)}, [&] { return parse_yaml(text, change.where.file); });
     set_position(node, change.where);
     return node;
   } catch (const ScenarioError& error) {

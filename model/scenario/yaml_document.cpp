@@ -221,13 +221,10 @@ const YamlEntry* YamlNode::find(std::string_view key) const {
 YamlEntry* YamlNode::find(std::string_view key) { return const_cast<YamlEntry*>(std::as_const(*this).find(key)); }
 
 const YamlNode* YamlNode::at(std::string_view dotted_key) const {
-  const YamlNode* node = this;
-  for (const std::string& word : split(dotted_key, '.')) {
-    const YamlEntry* entry = node->find(word);
-    if (entry == nullptr) return nullptr;
-    node = &entry->value;
-  }
-  return node;
+  const std::size_t dot = dotted_key.find('.');
+  const YamlEntry* entry = find(dotted_key.substr(0, dot));
+  if (entry == nullptr || dot == std::string_view::npos) return entry == nullptr ? nullptr : &entry->value;
+  return entry->value.at(dotted_key.substr(dot + 1));
 }
 
 void YamlNode::erase(std::string_view dotted_key) {

@@ -13,7 +13,10 @@
 namespace foretrain {
 
 std::string join_path(std::string_view path, std::string_view key) {
-  return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
+  std::string joined(path);
+  joined.reserve(path.size() + 1 + key.size());
+  if (!path.empty()) joined += '.';
+  return joined += key;
 }
 
 const std::string& Field::text() const {

@@ -132,16 +132,16 @@ Variation parse_variation(const std::string& text) {
 }
 
 Combinations::Combinations(std::string base, const std::vector<std::string>& overrides,
-                           std::vector<Variation> variations)
-    : base_(std::move(base)), variations_(std::move(variations)) {
+                           const std::vector<Variation>& variations)
+    : base_(std::move(base)) {
   std::set<std::string> keys;
-  for (const Variation& variation : variations_) {
+  for (const Variation& variation : variations) {
     count_ *= variation.values.size();
     if (count_ > most_combinations) {
       throw UsageError(fmt::format("--vary: more than {} combinations", most_combinations));
     }
   }
-  for (const Variation& variation : variations_) {
+  for (const Variation& variation : variations) {
     for (const std::string& key : variation.keys()) {
       if (!keys.insert(key).second) throw UsageError("--vary: " + key + " is given twice");
     }
@@ -150,6 +150,19 @@ Combinations::Combinations(std::string base, const std::vector<std::string>& ove
     common_.push_back(parse_override(text));
     if (!keys.insert(common_.back().key).second) throw UsageError("--set: " + common_.back().key + " is given twice");
   }
+  for (const Variation& variation : variations) {
+    std::vector<Choice>& choices = choices_.emplace_back();
+    const std::vector<std::string> names = variation.keys();
+    for (std::size_t place = 0; place < variation.values.size(); ++place) {
+      Choice& choice = choices.emplace_back();
+      const std::vector<std::string> values = variation.values_at(place);
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        const std::string text = fmt::format("{}={}", names[i], values[i]);
+        choice.overrides.push_back({names[i], values[i], {"--vary " + text, 0, 0}});
+        choice.name += (i > 0 ? " " : "") + text;
+      }
+    }
+  }
 }
 
 Case Combinations::at(std::size_t number) const {
@@ -157,14 +170,13 @@ Case Combinations::at(std::size_t number) const {
   row.base = base_;
   row.overrides = common_;
   std::size_t left = count_;
-  for (const Variation& variation : variations_) {
-    left /= variation.values.size();
-    const std::vector<std::string> keys = variation.keys(), values = variation.values_at(number / left);
+  for (const std::vector<Choice>& choices : choices_) {
+    left /= choices.size();
+    const Choice& choice = choices[number / left];
     number %= left;
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      row.overrides.push_back({keys[i], values[i], {fmt::format("--vary {}={}", keys[i], values[i]), 0, 0}});
-      row.name += fmt::format("{}{}={}", row.name.empty() ? "" : " ", keys[i], values[i]);
-    }
+    row.overrides.insert(row.overrides.end(), choice.overrides.begin(), choice.overrides.end());
+    if (!row.name.empty()) row.name += ' ';
+    row.name += choice.name;
   }
   return row;
 }

@@ -28,15 +28,20 @@ Variation parse_variation(const std::string& text);
 class Combinations {
  public:
   /// Throws UsageError for more than a million, and for a key that is given twice.
-  Combinations(std::string base, const std::vector<std::string>& overrides, std::vector<Variation> variations);
+  Combinations(std::string base, const std::vector<std::string>& overrides, const std::vector<Variation>& variations);
 
   [[nodiscard]] std::size_t size() const { return count_; }
   [[nodiscard]] Case at(std::size_t number) const;
 
  private:
+  /// What one value of a variation overrides, and what that adds to the row's name.
+  struct Choice {
+    std::vector<Override> overrides;
+    std::string name;
+  };
   std::string base_;
   std::vector<Override> common_;
-  std::vector<Variation> variations_;
+  std::vector<std::vector<Choice>> choices_;  ///< by variation and value
   std::size_t count_ = 1;
 };
 

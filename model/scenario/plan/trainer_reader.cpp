@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
 
+#include "model/base/hash.hpp"
+#include "model/base/session.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/base/words.hpp"
@@ -204,6 +207,20 @@ bool holds(const Field& when, const YamlNode& document, const Trainee& trainee) 
   return std::ranges::any_of(list, [&](const Field& level) { return level.integer(zero_range) == zero_of(document); });
 }
 
+/// A habit of a trainer's file. The session keeps all files that it has read, so that a node's place tells it apart.
+struct HabitKey {
+  struct Told {
+    Constant constant;
+    const YamlNode* value;  ///< a scalar
+  };
+  using Value = const Told;
+  const YamlNode* habit;
+
+  bool operator==(const HabitKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(reinterpret_cast<std::uintptr_t>(habit)); }
+  [[nodiscard]] std::size_t bytes(const Told& told) const { return sizeof(Told) + told.constant.source.size() + 100; }
+};
+
 /// What the trainer refuses to run, with its reason.
 void check_refusals(const MappingReader& file, const YamlNode& document, const Trainee& trainee,
                     const SourcePosition& named) {
@@ -248,16 +265,19 @@ void add_habits(const std::filesystem::path& path, Trait::From from, const Train
     if (!stated) continue;
     const auto habit = holding(*stated, result.document, trainee);
     if (!habit) continue;
-    const MappingReader keys = habit->mapping(keys::habit);
-    const Constant constant = habit_provenance(fmt::format("{}.{}", path.stem().string(), row.name), keys);
+    const auto told = session().known(HabitKey{&habit->node()}, [&] {
+      const MappingReader keys = habit->mapping(keys::habit);
+      const Field value = keys["value"];
+      return HabitKey::Told{habit_provenance(fmt::format("{}.{}", path.stem().string(), row.name), keys), &value.node()};
+    });
     if (std::ranges::find(result.traits, row.name, &Trait::key) != result.traits.end()) continue;
-    const Trait trait{std::string(row.name), keys["value"].text(), from, constant.source};
+    const Trait trait{std::string(row.name), told->value->scalar, from, told->constant.source};
     const Belongs to = belongs_to(row.name);
     if (!belongs(to, result.document, trainee)) {
       if (would_matter(to)) result.traits.push_back(trait);
-    } else if (add_missing(result.document, row.name, keys["value"].node())) {
+    } else if (add_missing(result.document, row.name, *told->value)) {
       result.traits.push_back(trait);
-      if (from == Trait::From::trainer) result.habits.push_back(constant);
+      if (from == Trait::From::trainer) result.habits.push_back(told->constant);
     }
   }
 }

@@ -6,9 +6,30 @@
 
 namespace foretrain {
 
+namespace {
+
+/// Without kernels that compress gradients.
+std::size_t expected_blocks(const Step& step) {
+  constexpr std::size_t of_step = 4;
+  std::size_t blocks = of_step + step.lanes.size();
+  for (const Step::Transfer& transfer : step.transfers) blocks += transfer.parts.size();
+  for (const Step::Lane& lane : step.lanes) {
+    for (const Step::Chunk& chunk : lane.chunks) {
+      for (const Stretch& pass : chunk.passes) blocks += 1 + pass.pieces.size();
+      for (const GradientBucket& bucket : chunk.buckets) blocks += 1 + bucket.backward.pieces.size();
+      for (const WeightGather& gather : chunk.gathers) blocks += 1 + gather.forward.pieces.size();
+      for (const ShardedUnit& unit : chunk.units) {
+        blocks += 2 + unit.forward.pieces.size() + unit.backward.pieces.size();
+      }
+    }
+  }
+  return blocks;
+}
+
+}  // namespace
+
 StepBlocks::StepBlocks(const Step& step) {
-  constexpr std::size_t about = 24;  // blocks of a lane
-  blocks.reserve(about * (step.lanes.size() + 1) + step.transfers.size());
+  blocks.reserve(expected_blocks(step));
   for (const Step::Lane& lane : step.lanes) {
     std::vector<Chunk>& of_lane = chunks.emplace_back();
     for (const Step::Chunk& chunk : lane.chunks) {
@@ -71,6 +92,7 @@ bool is_dispatched(const Stretch& stretch) { return stretch.time.host > Seconds(
 StepBlocks::Work StepBlocks::add_work(const char* name, const Stretch& stretch) {
   Work work{add(name, stretch.time.total(), Category::compute, stretch.recipe), {}, -1, &stretch.pieces};
   blocks.back().inside = stretch.time.inside();
+  work.cut.reserve(stretch.pieces.size());
   for (const Piece& piece : stretch.pieces) work.cut.push_back(add(name, piece.work, Category::compute));
   if (stretch.pieces.empty()) return work;
   // The last one is what dispatching and copies take longer (fit_pieces); dispatching and collectives are tasks.
@@ -151,6 +173,7 @@ class ShapeWriter {
     add(std::ssize(lane.chunks));
     for (const Step::Chunk& chunk : lane.chunks) add(chunk);
   }
+  void reserve(std::size_t numbers) { shape_.reserve(numbers); }
   std::vector<std::int64_t> take() && { return std::move(shape_); }
 
  private:
@@ -163,6 +186,8 @@ class ShapeWriter {
 
 std::vector<std::int64_t> shape_of(const Step& step) {
   ShapeWriter shape;
+  constexpr std::size_t of_block = 4;  // numbers: what follows it, how many transfers, which, or lanes
+  shape.reserve(of_block * expected_blocks(step));
   for (const int number : {static_cast<int>(step.schedule), step.interleave, step.micro_batches, step.overlap ? 1 : 0,
                            step.every_micro_batch ? 1 : 0, step.gather_overlap ? 1 : 0, step.blocking_messages ? 1 : 0,
                            step.checkpoint ? 1 : 0, step.slowest_replica > Seconds(0.0) ? 1 : 0}) {

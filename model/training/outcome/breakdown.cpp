@@ -6,7 +6,7 @@
 #include <cmath>
 #include <set>
 #include <span>
-#include <string_view>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -105,9 +105,11 @@ Segment passes_of(const Step& step, std::size_t s) {
   return work;
 }
 
+using CommunicationTable = std::map<std::string, CommunicationTime>;
+
 struct Interval {
   Seconds start, end;
-  std::string_view name = {};  ///< of what happens then
+  CommunicationTable::value_type* row = nullptr;  ///< of what moves then
 };
 
 /// When the lane's kernels rest, and not because their host has not dispatched them yet.
@@ -133,44 +135,44 @@ std::vector<Interval> idle_intervals(const StepGraph& graph, const Execution& ex
   return idle;
 }
 
-/// How long something of each name moves in the intervals; what moves at the same moment shares it equally.
-std::map<std::string_view, Seconds> exposed_by_name(const std::vector<Interval>& idle,
-                                                    const std::vector<Interval>& moving) {
+/// Adds to each row how long something of its name moves in the idle intervals; what moves at the same moment shares it
+/// equally.
+void add_exposed(const std::vector<Interval>& idle, const std::vector<Interval>& moving) {
   struct Change {
     Seconds date;
     bool begins;
-    std::string_view name;  ///< empty: an idle interval
+    CommunicationTable::value_type* row;  ///< null: an idle interval
   };
   std::vector<Change> changes;
+  changes.reserve(2 * (idle.size() + moving.size()));
   for (const std::vector<Interval>* list : {&idle, &moving}) {
     for (const Interval& interval : *list) {
-      changes.push_back({interval.start, true, interval.name});
-      changes.push_back({interval.end, false, interval.name});
+      changes.push_back({interval.start, true, interval.row});
+      changes.push_back({interval.end, false, interval.row});
     }
   }
   std::ranges::stable_sort(changes, {}, &Change::date);
-  std::map<std::string_view, Seconds> exposed;
-  std::map<std::string_view, int> in_progress;
+  std::vector<std::pair<CommunicationTable::value_type*, int>> in_progress;  // few
   bool resting = false;
   Seconds before;
   for (const Change& change : changes) {
-    for (const auto& [name, count] : in_progress) {
-      if (resting) exposed[name] += (change.date - before) / static_cast<double>(in_progress.size());
+    for (const auto& [row, count] : in_progress) {
+      if (resting) row->second.exposed += (change.date - before) / static_cast<double>(in_progress.size());
     }
     before = change.date;
-    if (change.name.empty()) {
+    if (change.row == nullptr) {
       resting = change.begins;
-    } else if (change.begins) {
-      ++in_progress[change.name];
-    } else if (--in_progress[change.name] == 0) {
-      in_progress.erase(change.name);
+      continue;
     }
+    auto own = std::ranges::find(in_progress, change.row, [](const auto& one) { return one.first; });
+    if (own == in_progress.end()) own = in_progress.insert(own, {change.row, 0});
+    own->second += change.begins ? 1 : -1;
+    if (own->second == 0) in_progress.erase(own);
   }
-  return exposed;
 }
 
 /// The algorithms of the lane's transfers, under the name that the communication table has for them.
-void add_algorithms(const Step& step, std::size_t lane, std::map<std::string, CommunicationTime>& table) {
+void add_algorithms(const Step& step, std::size_t lane, CommunicationTable& table) {
   std::map<std::string, std::set<std::string>> of_name;
   for (const Step::Transfer& transfer : step.transfers) {
     for (const Step::Transfer::Part& part : transfer.parts) {
@@ -221,25 +223,26 @@ Breakdown breakdown_of(const Step& step, const StepGraph::Times& times, std::opt
 std::map<std::string, CommunicationTime> communication_of(const Step& step, const StepGraph& graph,
                                                           const Execution& execution, const Breakdown& breakdown) {
   const std::size_t lane = busiest_lane(step);
-  std::map<std::string, CommunicationTime> table;
+  CommunicationTable table;
+  std::vector<CommunicationTable::value_type*> row_of(step.transfers.size());
   std::vector<Interval> moving;
   for (const auto& [task, index, part] : graph.transfers) {
     const Step::Transfer& transfer = step.transfers[at_index(index)];
     if (!std::ranges::binary_search(transfer.parts[part].lanes, static_cast<int>(lane))) continue;
-    const Interval interval{execution.start[at_index(task)], execution.finish[at_index(task)], transfer.name};
-    table[transfer.name].total += interval.end - interval.start;
-    moving.push_back(interval);
+    auto& row = row_of[at_index(index)];
+    if (row == nullptr) row = &*table.try_emplace(transfer.name).first;
+    moving.push_back({execution.start[at_index(task)], execution.finish[at_index(task)], row});
+    row->second.total += moving.back().end - moving.back().start;
   }
   if (step.gradient_norm > Seconds(0.0)) {
-    moving.push_back({execution.start[at_index(graph.synchronised)], execution.finish[at_index(graph.synchronised)],
-                      "gradient norm"});
-    table["gradient norm"].total = step.gradient_norm;
+    auto& row = *table.try_emplace("gradient norm").first;
+    moving.push_back(
+        {execution.start[at_index(graph.synchronised)], execution.finish[at_index(graph.synchronised)], &row});
+    row.second.total = step.gradient_norm;
   }
+  add_exposed(idle_intervals(graph, execution, lane), moving);
   Seconds in_progress;
-  for (const auto& [name, time] : exposed_by_name(idle_intervals(graph, execution, lane), moving)) {
-    table[std::string(name)].exposed = time;
-    in_progress += time;
-  }
+  for (const auto& [name, time] : table) in_progress += time.exposed;
 
   const Inside merged = merged_on(graph, lane);
   const Seconds waiting = std::min(step.slowest_replica, breakdown.exposed_communication);

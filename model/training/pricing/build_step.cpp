@@ -8,6 +8,7 @@
 
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
+#include "model/base/session.hpp"
 #include "model/collectives/automatic.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/scenario/hardware/machine_calibration.hpp"
@@ -84,10 +85,11 @@ class LaneBuilder {
     for (std::size_t lane = 0; lane < companions.size(); ++lane) step_.lanes[lane].companions = companions[lane];
   }
 
-  /// The same once it is known which ranks differ; again where that shows that more has to be cut.
-  void build_divided(const KnownTransfers::Division& division) {
+  /// The same once it is known which ranks differ, unless that `is_built`; again where it shows that more has to be
+  /// cut.
+  void build_divided(const KnownTransfers::Division& division, bool is_built) {
     std::vector<Step::Lane::Cut> cuts = division.cuts;
-    build(division.classes, cuts);
+    if (!is_built) build(division.classes, cuts);
     if (cut_unequal_companions(cuts)) build(division.classes, cuts);
   }
 
@@ -174,57 +176,90 @@ class LaneBuilder {
 Seconds norm_time(const Scenario& scenario, const Topology& topology) {
   CollectiveCall norm;
   norm.size = Bytes(4.0);
-  norm.groups = {gpus_of(scenario.plan, scenario.cluster)};
+  const auto all_ranks = [&] { return RankGroups{gpus_of(scenario.plan, scenario.cluster)}; };
   if (scenario.background.empty()) {
     const auto known =
         KnownTransfers::on(topology, RankLayout(scenario.plan, scenario.cluster), scenario.calibration.collective);
     if (!known->norm) {
       const Reading reading;
+      norm.groups = all_ranks();
       const Seconds time = automatic_time(norm, topology, scenario.calibration);
       known->norm = {time, reads_so_far()};
     }
     note_reads(known->norm->reads);
     return known->norm->time;
   }
+  norm.groups = all_ranks();
   return uncontended_time(lower(norm, topology, scenario.calibration), topology, scenario.background);
+}
+
+/// Whole stages as classes of ranks, the same for all steps of a layout.
+struct StagesKey {
+  struct Value {
+    RankClasses classes;
+    std::vector<Step::Lane::Cut> cuts;  ///< of the last step of whole stages: most likely the next one's
+  };
+  RankLayout layout;
+
+  bool operator==(const StagesKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return layout.hash(); }
+  [[nodiscard]] std::size_t bytes(const Value& stages) const {
+    return sizeof(StagesKey) + sizeof(int) * (stages.classes.lane_of_rank.size() + at_index(layout.gpus()));
+  }
+};
+
+std::vector<double> speeds_of(const Scenario& scenario, const Topology& topology, std::size_t ranks) {
+  std::vector<double> speeds(ranks, 1.0);
+  for (const Fault& fault : scenario.cluster.faults) {
+    if (fault.gpu < 0) continue;
+    const int rank = topology.first_gpu(fault.node) + fault.gpu;
+    if (std::cmp_less(rank, speeds.size())) speeds[at_index(rank)] *= fault.share;
+  }
+  return speeds;
 }
 
 /// Lanes of whole stages first: they say which transfers there are, and these, which ranks are alike and what meets.
 void build_lanes(const Scenario& scenario, const Topology& topology, Symmetry symmetry, LaneBuilder builder) {
   const RankLayout layout(scenario.plan, scenario.cluster);
   const int stages = scenario.plan.pipeline;
-  RankClasses classes = RankClasses::one_per_stage(stages, layout.stage_of_gpu());
-  builder.build(classes, std::vector<Step::Lane::Cut>(static_cast<std::size_t>(stages)));
+  const std::vector<Step::Lane::Cut> uncut(static_cast<std::size_t>(stages));
+  const auto whole = session().known(StagesKey{layout}, [&] {
+    return StagesKey::Value{RankClasses::one_per_stage(stages, layout.stage_of_gpu()), uncut};
+  });
+  const std::vector<int>& stage_of_rank = whole->classes.lane_of_rank;
+  const std::vector<Step::Lane::Cut> tried = symmetry == Symmetry::used ? whole->cuts : uncut;
+  const auto build_whole = [&] {
+    whole->cuts = uncut;
+    if (tried != uncut) builder.build(whole->classes, uncut);
+  };
+  builder.build(whole->classes, tried);
   if (symmetry == Symmetry::assumed) return;
-  std::vector<double> speeds(classes.lane_of_rank.size(), 1.0);
-  for (const Fault& fault : scenario.cluster.faults) {
-    if (fault.gpu < 0) continue;
-    const int rank = topology.first_gpu(fault.node) + fault.gpu;
-    if (std::cmp_less(rank, speeds.size())) speeds[at_index(rank)] *= fault.share;
-  }
+  const std::vector<double> speeds = speeds_of(scenario, topology, stage_of_rank.size());
   const bool even_speeds = std::ranges::all_of(speeds, [](double speed) { return speed == 1.0; });
   std::optional<KnownTransfers::Shape> shape;
   if (even_speeds && symmetry == Symmetry::used) shape = builder.transfers().shape();
   if (shape) {
     if (const auto known = KnownTransfers::division_of(*shape)) {
-      if (known->classes.lanes.empty()) return;  // that is what has been built
+      if (known->classes.lanes.empty()) return build_whole();
       builder.transfers().divide(known->classes);
-      builder.build_divided(*known);
+      const bool same = known->classes.lane_of_rank == stage_of_rank && !builder.transfers().divided();
+      builder.build_divided(*known, same && known->cuts == tried);
+      whole->cuts = same ? known->cuts : uncut;
       return;
     }
   }
   KnownTransfers::Division division;
   division.classes =
-      classify(builder.transfers().grouped(), classes.lane_of_rank, speeds, topology, scenario.background, symmetry);
+      classify(builder.transfers().grouped(), stage_of_rank, speeds, topology, scenario.background, symmetry);
   builder.transfers().divide(division.classes);
   division.cuts = builder.transfers().meetings();
-  const bool whole_stages = division.classes.lanes.size() == static_cast<std::size_t>(stages) && even_speeds &&
-                            std::ranges::all_of(division.cuts, [](auto cut) { return cut == Step::Lane::Cut::none; });
+  const bool whole_stages =
+      division.classes.lanes.size() == static_cast<std::size_t>(stages) && even_speeds && division.cuts == uncut;
   if (whole_stages && !builder.transfers().divided()) {
     if (shape) KnownTransfers::note_division(std::move(*shape), {});
-    return;
+    return build_whole();
   }
-  builder.build_divided(division);
+  builder.build_divided(division, false);
   if (shape) KnownTransfers::note_division(std::move(*shape), std::move(division));
 }
 

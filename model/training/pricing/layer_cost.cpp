@@ -1,6 +1,7 @@
 #include "model/training/pricing/layer_cost.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "model/base/number.hpp"
@@ -277,9 +278,9 @@ namespace {
 /// Appends what lies between the moments `from` and `to` (0 to 1) of a pass.
 void append_pieces(std::vector<Piece>& pieces, Seconds work, const LayerCalls::Calls& calls, double from, double to) {
   double at = from;
-  const auto append = [&](double end, std::vector<int> transfers, bool beside) {
+  const auto append = [&](double end, std::span<const int> transfers, bool beside) {
     if (end <= from || end > to) return;
-    pieces.push_back({work * (end - at), std::move(transfers), beside});
+    pieces.push_back({work * (end - at), {transfers.begin(), transfers.end()}, beside});
     at = end;
   };
   double first = 0.0;  // moment after which the collectives between kernels come
@@ -291,13 +292,13 @@ void append_pieces(std::vector<Piece>& pieces, Seconds work, const LayerCalls::C
     const double gap = (1.0 - first - hiding) / static_cast<double>(calls.behind.size() + count + 1);
     for (const LayerCalls::Behind& call : calls.behind) {
       append(first += gap, {}, false);
-      append(first += call.share, {call.transfer}, true);
+      append(first += call.share, {&call.transfer, 1}, true);
     }
   }
   for (std::size_t i = 0; i < count; ++i) {
     const bool last = i + 1 == count;
     append(last ? 1.0 : first + (1.0 - first) * static_cast<double>(i + 1) / static_cast<double>(count),
-           {calls.between[i]}, false);
+           {&calls.between[i], 1}, false);
   }
   if (at < to) pieces.push_back({work * (to - at), {}, false});
 }

@@ -289,6 +289,14 @@ RankClasses read_classes(const ClusterGraph& graph, const std::vector<std::int32
       classes.class_of_group[grouping].push_back(
           known.try_emplace(class_of[at_index(vertex)], static_cast<int>(known.size())).first->second);
     }
+    std::vector<std::set<int>> lanes(known.size());
+    std::size_t number = 0;
+    for (const std::vector<int>& group : *transfer.groups) {
+      std::set<int>& own = lanes[at_index(classes.class_of_group[grouping][number++])];
+      for (const int rank : group) own.insert(classes.lane_of_rank[at_index(rank)]);
+    }
+    classes.lanes_of_class.resize(classes.class_of_group.size());
+    for (const std::set<int>& own : lanes) classes.lanes_of_class[grouping].emplace_back(own.begin(), own.end());
   }
   return classes;
 }

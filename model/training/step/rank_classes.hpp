@@ -46,6 +46,8 @@ struct RankClasses {
   std::vector<Lane> lanes;                       ///< by stage, then by their first ranks
   std::vector<int> lane_of_rank;                 ///< by GPU of the cluster; -1: not used
   std::vector<std::vector<int>> class_of_group;  ///< by grouping; classes of one grouping are numbered from 0
+  /// By grouping and class: those of its groups' ranks, ascending.
+  std::vector<std::vector<std::vector<int>>> lanes_of_class;
 
   /// One class a stage.
   static RankClasses one_per_stage(int stages, const std::vector<int>& stage_of_rank);

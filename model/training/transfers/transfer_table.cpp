@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
@@ -36,6 +37,19 @@ bool is_separable(const LoweredCollective& lowered, const std::vector<int>& grou
     }
   }
   return true;
+}
+
+/// The groups' classes, numbered in the order in which they appear.
+std::map<int, std::size_t> classes_among(const std::vector<int>& groups, const std::vector<int>& class_of_group) {
+  std::map<int, std::size_t> classes;
+  for (const int group : groups) classes.try_emplace(class_of_group[at_index(group)], classes.size());
+  return classes;
+}
+
+void add_lanes(const std::vector<int>& more, std::vector<int>& lanes) {
+  std::vector<int> all;
+  std::ranges::set_union(lanes, more, std::back_inserter(all));
+  lanes = std::move(all);
 }
 
 /// A collective for each of `parts`, with the flows of which part_of(flow) says that they are its own.
@@ -232,38 +246,28 @@ std::vector<GroupedTransfer> TransferTable::grouped() const {
 
 void TransferTable::divide(const RankClasses& classes) {
   for (std::size_t i = 0; i < transfers_.size(); ++i) {
-    const Grouping& grouping = groupings_[at_index(entries_[i].grouping)];
-    const std::vector<int>& class_of_group = classes.class_of_group[at_index(entries_[i].grouping)];
-    const std::vector<int> group_of = group_of_rank(grouping.groups, topology_.gpus());
+    const std::size_t grouping = at_index(entries_[i].grouping);
+    const std::vector<int>& class_of = classes.class_of_group[grouping];
+    const std::vector<std::vector<int>>& parts = entries_[i].groups;
     std::vector<Step::Transfer::Part> divided;
     std::vector<std::vector<int>> groups_of_part;
-    for (std::size_t p = 0; p < transfers_[i].parts.size(); ++p) {
-      LoweredCollective& lowered = transfers_[i].parts[p].lowered;
-      const bool separable = is_separable(lowered, group_of);
-      std::map<int, std::size_t> part_of_class;  // counted from `first`
-      const std::size_t first = groups_of_part.size();
-      for (const int group : entries_[i].groups[p]) {
-        const int id = separable ? class_of_group[at_index(group)] : 0;
-        const auto [part, is_new] = part_of_class.try_emplace(id, part_of_class.size());
-        if (is_new) groups_of_part.emplace_back();
-        groups_of_part[first + part->second].push_back(group);
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      const Step::Transfer::Part& whole = transfers_[i].parts[p];
+      const std::map<int, std::size_t> own = classes_among(parts[p], class_of);
+      std::vector<int> group_of;
+      if (own.size() > 1) group_of = group_of_rank(groupings_[grouping].groups, topology_.gpus());
+      const bool apart = own.size() > 1 && is_separable(whole.lowered, group_of);
+      const auto part_of = [&](int group) { return apart ? own.at(class_of[at_index(group)]) : 0; };
+      const auto part_of_flow = [&](const Flow& flow) { return part_of(group_of_flow(flow, group_of)); };
+      const std::size_t first = divided.size();
+      for (LoweredCollective& lowered : separate(whole.lowered, apart ? own.size() : 1, part_of_flow)) {
+        divided.push_back({std::move(lowered), whole.uncontended, {}, {}});
       }
-      const auto part_of = [&](const Flow& flow) {
-        return part_of_class.at(class_of_group[at_index(group_of_flow(flow, group_of))]);
-      };
-      for (LoweredCollective& own : separate(std::move(lowered), part_of_class.size(), part_of)) {
-        divided.push_back({std::move(own), transfers_[i].parts[p].uncontended, {}, {}});
+      for (const auto& [id, part] : own) {
+        add_lanes(classes.lanes_of_class[grouping][at_index(id)], divided[first + (apart ? part : 0)].lanes);
       }
-    }
-    for (std::size_t p = 0; p < divided.size(); ++p) {
-      for (const int group : groups_of_part[p]) {
-        for (const int rank : grouping.groups[at_index(group)]) {
-          divided[p].lanes.push_back(classes.lane_of_rank[at_index(rank)]);
-        }
-      }
-      std::ranges::sort(divided[p].lanes);
-      std::vector<int>& lanes = divided[p].lanes;
-      lanes.erase(std::unique(lanes.begin(), lanes.end()), lanes.end());
+      groups_of_part.resize(divided.size());
+      for (const int group : parts[p]) groups_of_part[first + part_of(group)].push_back(group);
     }
     transfers_[i].parts = std::move(divided);
     entries_[i].groups = std::move(groups_of_part);
