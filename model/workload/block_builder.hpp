@@ -14,6 +14,21 @@
 
 namespace foretrain {
 
+/// Says of which part of a layer the operators are that were added since it last did, or since it was made.
+class PartMarker {
+ public:
+  explicit PartMarker(Layer& layer)
+      : layer_(layer), forward_(layer.forward.size()), backward_(layer.backward.size()) {}
+  void mark(LayerPart part) {
+    for (; forward_ < layer_.forward.size(); ++forward_) layer_.forward[forward_].part = part;
+    for (; backward_ < layer_.backward.size(); ++backward_) layer_.backward[backward_].part = part;
+  }
+
+ private:
+  Layer& layer_;
+  std::size_t forward_, backward_;
+};
+
 /// Collects the operators of a layer, forward and backward; all sizes for one rank. Keeps references to its arguments.
 class BlockBuilder {
  public:
@@ -45,7 +60,7 @@ class BlockBuilder {
     const double wide = bytes_per_element(Precision::fp32) / element_;
     const auto product = [&](const std::string& what, Matmul work) {
       work.grouped = grouped;
-      return Operator{name + what, work, precision, 1};
+      return Operator{name + what, work, precision, grouped ? static_cast<int>(batch) : 1};
     };
     if (options_.casts_weights) layer.forward.push_back(cast(" weight cast", wide, 1.0));
     layer.forward.push_back(product("", linear_forward(m, n, k, batch)));
@@ -68,11 +83,14 @@ class BlockBuilder {
     const auto cast = [&](Operand operand, const char* what, double elements) {
       const Quantisation q = quantisation(options_.precision, options_.recipe.scaling, operand, weights_);
       const double all = number(batch) * elements;
+      // Transformer Engine casts what each expert reads, and launches each expert's product, by itself (GroupedLinear);
+      // its weights are cast once a step.
+      const int launches = grouped && operand != Operand::weight ? static_cast<int>(batch) : 1;
       const Bytes sought = apart && q.kernels == 1 && !options_.compiled ? element_ * all : Bytes(0.0);
       return Operator{name + what,
                       Streaming{StreamingKind::elementwise, Bytes(q.read * all) + sought, Bytes(q.written * all),
                                 Flops(0.0), !apart},
-                      activations_, q.kernels + (sought > Bytes(0.0) ? 1 : 0)};
+                      activations_, (q.kernels + (sought > Bytes(0.0) ? 1 : 0)) * launches};
     };
     const auto before_last = [](std::vector<Operator>& pass, std::ptrdiff_t products, Operator op) {
       pass.insert(pass.end() - products, std::move(op));
@@ -174,6 +192,7 @@ class BlockBuilder {
 
   // Layers of experts, in transformer_experts.cpp.
   void experts_half(Layer& layer) const;
+  void route_tokens(Layer& layer, std::int64_t tokens) const;
   void move_tokens(Layer& layer, const std::string& name, double elements, double reads, double writes) const;
   void exchange_tokens(Layer& layer, double routed, double gathered) const;
 

@@ -121,19 +121,20 @@ TEST_CASE("seven of eight chunks of a product hide its collective; each chunk is
   const LayerCost cost = pricer.price(block);
   REQUIRE(calls.forward.behind.size() == 4);
   CHECK(calls.forward.between.empty());
-  // The first gather's product: 2,048 tokens, 3 · 12,288 / 8 outputs of 12,288 inputs. In chunks it takes longer.
-  const double longer = b.scenario.calibration.step.chunked_products;
+  // The first gather's product: 2,048 tokens, 3 · 12,288 / 8 outputs of 12,288 inputs, in eight chunks of 256 tokens.
   const auto time_of = [&](const Matmul& product) {
     return pricer.kernels({{"", product, Precision::bf16, 1}}).value();
   };
   CHECK((cost.forward.kernels * calls.forward.behind.front().share).value() ==
-        Approx(7.0 / 8.0 * longer * time_of(linear_forward(2048, 3 * 12288 / 8, 12288))));
+        Approx(7.0 * time_of(linear_forward(256, 3 * 12288 / 8, 12288))));
   // All four products do: qkv, attention's output, up and down.
-  const double products =
-      time_of(linear_forward(2048, 3 * 12288 / 8, 12288)) + time_of(linear_forward(2048, 12288, 12288 / 8)) +
-      time_of(linear_forward(2048, 4 * 12288 / 8, 12288)) + time_of(linear_forward(2048, 12288, 4 * 12288 / 8));
+  const auto products = [&](std::int64_t tokens) {
+    return time_of(linear_forward(tokens, 3 * 12288 / 8, 12288)) + time_of(linear_forward(tokens, 12288, 12288 / 8)) +
+           time_of(linear_forward(tokens, 4 * 12288 / 8, 12288)) + time_of(linear_forward(tokens, 12288, 4 * 12288 / 8));
+  };
   const LayerCost whole = LayerPricer(plain.scenario, plain.train()).price(block);
-  CHECK((cost.forward.kernels - whole.forward.kernels).value() == Approx((longer - 1.0) * products));
+  CHECK((cost.forward.kernels - whole.forward.kernels).value() == Approx(8.0 * products(256) - products(2048)));
+  CHECK(8.0 * products(256) > products(2048));
   // Four products of eight launches instead of one; backward two, for which gradients of results are gathered. Those of
   // inputs are scattered behind a whole product, the last of them that of the layer up.
   const double launch = b.scenario.calibration.host.dispatch_us * 1e-6;

@@ -42,13 +42,14 @@ PassCost& PassCost::operator+=(const PassCost& other) {
   copies += other.copies;
   hidden += other.hidden;
   hidden_copies += other.hidden_copies;
+  idle += other.idle;
   gain += other.gain;
   return *this;
 }
 
 PassCost operator*(PassCost cost, double n) {
   return {cost.kernels * n, cost.dispatch * n,      cost.collectives * n, cost.copies * n,
-          cost.hidden * n,  cost.hidden_copies * n, cost.gain * n};
+          cost.hidden * n,  cost.hidden_copies * n, cost.idle * n,        cost.gain * n};
 }
 
 Segment PassCost::segment() const {
@@ -56,6 +57,7 @@ Segment PassCost::segment() const {
   pass.copies = copies;
   pass.hidden = hidden;
   pass.hidden_copies = hidden_copies;
+  pass.host += idle;
   return pass;
 }
 
@@ -102,12 +104,29 @@ std::vector<Operator> LayerPricer::backward_operators(const Layer& layer) const 
   return ops;
 }
 
+/// What the framework does around each launch of a layer: more where tokens are routed.
+double LayerPricer::dispatch_factor(const Layer& layer) const {
+  if (!layer.routes_tokens || scenario_.plan.execution != ExecutionMode::eager) return 1.0;
+  const HostConstants& host = scenario_.calibration.host;
+  return host.expert_dispatch_us / host.dispatch_us;
+}
+
 PassCost LayerPricer::cost_of(const std::vector<Operator>& ops) const {
-  const LaunchTotals totals = launch_totals(ops, scenario_.plan.execution, gpu_, scenario_.calibration);
+  const LaunchTotals totals = launch_totals(ops, scenario_.plan.execution, scenario_.plan.graphed_parts, gpu_, scenario_.calibration);
   // One process that drives all GPUs of a node dispatches for each of them in turn (Python holds one lock).
   const int drivers =
       scenario_.plan.single_process ? std::min(scenario_.cluster.gpus_per_node, scenario_.plan.data) : 1;
   return {totals.device * stretch_, totals.host * static_cast<double>(drivers)};
+}
+
+CountedPass LayerPricer::counted_pass(const Layer& layer) const {
+  CountedPass pass;
+  const std::array<std::vector<Operator>, 3> stretches = counted_stretches(layer);
+  for (std::size_t i = 0; i < stretches.size(); ++i) {
+    const PassCost cost = cost_of(stretches[i]);
+    pass.stretches[i] = {cost.dispatch * dispatch_factor(layer), cost.kernels};
+  }
+  return pass;
 }
 
 /// FSDP2 gathers a layer's weights into one buffer and copies them out of it into the parameters before each pass, on
@@ -133,11 +152,8 @@ LayerCost LayerPricer::without_recomputation(const Layer& layer) const {
     add_chunks(layer.forward, false, cost.forward);
     add_chunks(layer.backward, true, cost.backward);
   }
-  if (layer.routes_tokens && scenario_.plan.execution == ExecutionMode::eager) {
-    const Seconds routing(scenario_.calibration.host.expert_pass_us * 1e-6);
-    cost.forward.dispatch += routing;
-    cost.backward.dispatch += routing;
-  }
+  for (PassCost* pass : {&cost.forward, &cost.backward}) pass->dispatch *= dispatch_factor(layer);
+  if (layer.reads_counts && scenario_.plan.execution == ExecutionMode::eager) cost.counted = counted_pass(layer);
   if (layer.splittable) cost.backward.kernels += train_.layer_overhead;
   cost.forward.kernels += kernels(weight_copies(layer, false));
   cost.backward.kernels += kernels(weight_copies(layer, true));
@@ -148,16 +164,22 @@ LayerCost LayerPricer::with_recomputation(LayerCost cost, const Layer& layer) co
   const std::vector<Operator>& again = layer.run_again(train_.recompute);
   if (&again != &layer.forward) {
     cost.recompute = cost_of(again);
+    cost.recompute.dispatch *= dispatch_factor(layer);
     return cost;
   }
   cost.recompute = cost.forward;
+  cost.counted_again = cost.counted.has_value();
   if (train_.recompute_early_stop) {
     const std::vector<Operator> tail(layer.forward.end() - static_cast<std::ptrdiff_t>(layer.unread_tail),
                                      layer.forward.end());
     cost.recompute.kernels -= kernels(tail);
-    cost.recompute.dispatch -= dispatch(tail);
+    cost.recompute.dispatch -= dispatch(tail) * dispatch_factor(layer);
   }
   return cost;
+}
+
+Seconds LayerPricer::chunked_kernels(const std::vector<Operator>& products) const {
+  return kernels(chunk_of(products, scenario_.plan.tensor)) * scenario_.plan.tensor;
 }
 
 /// What doing products chunk by chunk adds: launches, and time.
@@ -166,7 +188,7 @@ void LayerPricer::add_chunks(const std::vector<Operator>& pass, bool backward, P
   for (const auto* products_of : {&overlapped.gathers, &overlapped.scatters}) {
     if (backward && products_of == &overlapped.scatters) continue;  // these hide behind whole products
     for (const std::vector<Operator>& products : *products_of) {
-      cost.kernels += kernels(products) * (scenario_.calibration.step.chunked_products - 1.0);
+      cost.kernels += chunked_kernels(products) - kernels(products);
       cost.dispatch += dispatch(products) * (scenario_.plan.tensor - 1.0);
     }
   }
@@ -179,8 +201,7 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
   using enum CollectiveOperation;
   const OverlappedProducts overlapped = chunks_products() ? overlapped_products(pass, backward) : OverlappedProducts{};
   const auto hidden_by = [&](const std::vector<Operator>& products, bool whole) {
-    const double chunks = scenario_.calibration.step.chunked_products * (1.0 - 1.0 / scenario_.plan.tensor);
-    return kernels(products) * (whole ? 1.0 : chunks);
+    return whole ? kernels(products) : chunked_kernels(products) * (1.0 - 1.0 / scenario_.plan.tensor);
   };
   LayerCalls::Calls calls;
   const Plan& plan = scenario_.plan;
@@ -255,6 +276,12 @@ LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double s
   };
   hide(calls.forward, cost.forward);
   hide(calls.recompute, cost.recompute);
+  // Another micro-batch's kernels fill the queue where they hide the exchanges.
+  if (cost.counted && !hides_exchanges(scenario_.plan)) {
+    for (CountedPass::Stretch& stretch : cost.counted->stretches) stretch.device /= speed;
+    cost.forward.idle = idle_behind_counts(*cost.counted, cost.forward.collectives, scenario_.calibration.host);
+    if (cost.counted_again) cost.recompute.idle = cost.forward.idle;
+  }
   hide(calls.backward, cost.backward);
   return cost;
 }
