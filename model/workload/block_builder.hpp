@@ -60,7 +60,7 @@ class BlockBuilder {
     const double wide = bytes_per_element(Precision::fp32) / element_;
     const auto product = [&](const std::string& what, Matmul work) {
       work.grouped = grouped;
-      return Operator{name + what, work, precision, grouped ? static_cast<int>(batch) : 1};
+      return Operator{name + what, work, precision, 1};
     };
     if (options_.casts_weights) layer.forward.push_back(cast(" weight cast", wide, 1.0));
     layer.forward.push_back(product("", linear_forward(m, n, k, batch)));
@@ -83,14 +83,11 @@ class BlockBuilder {
     const auto cast = [&](Operand operand, const char* what, double elements) {
       const Quantisation q = quantisation(options_.precision, options_.recipe.scaling, operand, weights_);
       const double all = number(batch) * elements;
-      // Transformer Engine casts what each expert reads, and launches each expert's product, by itself (GroupedLinear);
-      // its weights are cast once a step.
-      const int launches = grouped && operand != Operand::weight ? static_cast<int>(batch) : 1;
       const Bytes sought = apart && q.kernels == 1 && !options_.compiled ? element_ * all : Bytes(0.0);
       return Operator{name + what,
                       Streaming{StreamingKind::elementwise, Bytes(q.read * all) + sought, Bytes(q.written * all),
                                 Flops(0.0), !apart},
-                      activations_, (q.kernels + (sought > Bytes(0.0) ? 1 : 0)) * launches};
+                      activations_, q.kernels + (sought > Bytes(0.0) ? 1 : 0)};
     };
     const auto before_last = [](std::vector<Operator>& pass, std::ptrdiff_t products, Operator op) {
       pass.insert(pass.end() - products, std::move(op));
