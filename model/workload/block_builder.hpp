@@ -17,8 +17,7 @@ namespace foretrain {
 /// Says of which part of a layer the operators are that were added since it last did, or since it was made.
 class PartMarker {
  public:
-  explicit PartMarker(Layer& layer)
-      : layer_(layer), forward_(layer.forward.size()), backward_(layer.backward.size()) {}
+  explicit PartMarker(Layer& layer) : layer_(layer), forward_(layer.forward.size()), backward_(layer.backward.size()) {}
   void mark(LayerPart part) {
     for (; forward_ < layer_.forward.size(); ++forward_) layer_.forward[forward_].part = part;
     for (; backward_ < layer_.backward.size(); ++backward_) layer_.backward[backward_].part = part;

@@ -120,8 +120,8 @@ struct MemoryAccess {
 using OperatorWork = std::variant<FORETRAIN_OPERATORS(FORETRAIN_OPERATOR_TYPE)>;
 #undef FORETRAIN_OPERATOR_TYPE
 
-/// Stretches of a layer, where it matters which: attention or the state space in its place, what routes tokens, and what
-/// their experts do with them between the two exchanges.
+/// Stretches of a layer, where it matters which: attention or the state space in its place, what routes tokens, and
+/// what their experts do with them between the two exchanges.
 enum class LayerPart { rest, attention, router, experts };
 
 struct Operator {

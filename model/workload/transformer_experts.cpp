@@ -17,10 +17,10 @@ namespace foretrain {
 
 namespace {
 
-// Operations of Megatron-Core's router, each over a score for every token and expert. Forward (router.py and moe_utils.py,
-// topk_routing_with_score_function, compute_routing_scores_for_aux_loss, switch_load_balancing_loss): the largest scores,
-// their softmax, their places as weights and as a map, the same once more for the loss that balances loads, that loss and
-// its record. Backward: what the loss and the two softmaxes hand back. Counted by hand.
+// Operations of Megatron-Core's router, each over a score for every token and expert. Forward (router.py and
+// moe_utils.py, topk_routing_with_score_function, compute_routing_scores_for_aux_loss, switch_load_balancing_loss): the
+// largest scores, their softmax, their places as weights and as a map, the same once more for the loss that balances
+// loads, that loss and its record. Backward: what the loss and the two softmaxes hand back. Counted by hand.
 constexpr int routing_kernels = 22, routing_backward_kernels = 12;
 // Tokens for each expert, summed up, gathered from all ranks, added up by source and by expert, and copied to the host
 // (token_dispatcher.py, preprocess). Counted by hand.

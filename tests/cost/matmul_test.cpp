@@ -181,7 +181,8 @@ TEST_CASE("Each part of a split product writes and reads the result once through
 
 TEST_CASE("Experts' products fill waves together, and each loses half a tile of rows") {
   // Ten of 128 rows and 128 columns: a batch of equal ones takes one wave of 128 × 128. Where rows differ, tiles of
-  // 64 × 64 lose least: 10 · 2.5 · 2 = 50, five waves of a quarter of the work, 1.25 times as long; more is lost by none.
+  // 64 × 64 lose least: 10 · 2.5 · 2 = 50, five waves of a quarter of the work, 1.25 times as long; more is lost by
+  // none.
   const Machine m = simple();
   const auto time = [&](std::int64_t rows, bool grouped) {
     return m.time(Matmul{.batch = 10, .m = rows, .n = 128, .k = 100'000, .grouped = grouped}, Precision::fp32).value();

@@ -130,7 +130,8 @@ TEST_CASE("seven of eight chunks of a product hide its collective; each chunk is
   // All four products do: qkv, attention's output, up and down.
   const auto products = [&](std::int64_t tokens) {
     return time_of(linear_forward(tokens, 3 * 12288 / 8, 12288)) + time_of(linear_forward(tokens, 12288, 12288 / 8)) +
-           time_of(linear_forward(tokens, 4 * 12288 / 8, 12288)) + time_of(linear_forward(tokens, 12288, 4 * 12288 / 8));
+           time_of(linear_forward(tokens, 4 * 12288 / 8, 12288)) +
+           time_of(linear_forward(tokens, 12288, 4 * 12288 / 8));
   };
   const LayerCost whole = LayerPricer(plain.scenario, plain.train()).price(block);
   CHECK((cost.forward.kernels - whole.forward.kernels).value() == Approx(8.0 * products(256) - products(2048)));

@@ -23,8 +23,8 @@ struct CountedPass {
 /// To which of the stretches operators belong, by index into the layer's forward pass.
 std::array<std::vector<Operator>, 3> counted_stretches(const Layer& layer);
 
-/// Time by which a layer takes longer than the longer of its launches and its kernels with `exchanges`. With h and d those
-/// of a stretch, and H the host's time until then, the device is done with it at
+/// Time by which a layer takes longer than the longer of its launches and its kernels with `exchanges`. With h and d
+/// those of a stretch, and H the host's time until then, the device is done with it at
 ///   t = max(t + d, H + launch latency)
 /// beginning a launch latency behind the counts; each of the two exchanges follows its stretch. The host has the next
 /// counts when the last kernel is done and seen.

@@ -104,27 +104,29 @@ std::vector<Operator> LayerPricer::backward_operators(const Layer& layer) const 
   return ops;
 }
 
-/// What the framework does around each launch of a layer: more where tokens are routed.
-double LayerPricer::dispatch_factor(const Layer& layer) const {
-  if (!layer.routes_tokens || scenario_.plan.execution != ExecutionMode::eager) return 1.0;
+/// What eager code does around each launch of layers that route tokens, beside the launch.
+Seconds LayerPricer::around_launches(const Layer& layer) const {
+  if (!layer.routes_tokens || scenario_.plan.execution != ExecutionMode::eager) return {};
   const HostConstants& host = scenario_.calibration.host;
-  return host.expert_dispatch_us / host.dispatch_us;
+  return Seconds(std::max(0.0, host.expert_dispatch_us - host.dispatch_us) * 1e-6);
 }
 
-PassCost LayerPricer::cost_of(const std::vector<Operator>& ops) const {
-  const LaunchTotals totals = launch_totals(ops, scenario_.plan.execution, scenario_.plan.graphed_parts, gpu_, scenario_.calibration);
+PassCost LayerPricer::cost_of(const std::vector<Operator>& ops, Seconds around_launch) const {
+  const LaunchTotals totals =
+      launch_totals(ops, scenario_.plan.execution, scenario_.plan.graphed_parts, gpu_, scenario_.calibration);
   // One process that drives all GPUs of a node dispatches for each of them in turn (Python holds one lock).
   const int drivers =
       scenario_.plan.single_process ? std::min(scenario_.cluster.gpus_per_node, scenario_.plan.data) : 1;
-  return {totals.device * stretch_, totals.host * static_cast<double>(drivers)};
+  const Seconds host = totals.host + around_launch * number(totals.kernels);
+  return {totals.device * stretch_, host * static_cast<double>(drivers)};
 }
 
 CountedPass LayerPricer::counted_pass(const Layer& layer) const {
   CountedPass pass;
   const std::array<std::vector<Operator>, 3> stretches = counted_stretches(layer);
   for (std::size_t i = 0; i < stretches.size(); ++i) {
-    const PassCost cost = cost_of(stretches[i]);
-    pass.stretches[i] = {cost.dispatch * dispatch_factor(layer), cost.kernels};
+    const PassCost cost = cost_of(stretches[i], around_launches(layer));
+    pass.stretches[i] = {cost.dispatch, cost.kernels};
   }
   return pass;
 }
@@ -147,12 +149,12 @@ LayerCost LayerPricer::price(const Layer& layer) const {
 }
 
 LayerCost LayerPricer::without_recomputation(const Layer& layer) const {
-  LayerCost cost{cost_of(layer.forward), {}, cost_of(layer.backward)};
+  const Seconds around = around_launches(layer);
+  LayerCost cost{cost_of(layer.forward, around), {}, cost_of(layer.backward, around)};
   if (chunks_products()) {
     add_chunks(layer.forward, false, cost.forward);
     add_chunks(layer.backward, true, cost.backward);
   }
-  for (PassCost* pass : {&cost.forward, &cost.backward}) pass->dispatch *= dispatch_factor(layer);
   if (layer.reads_counts && scenario_.plan.execution == ExecutionMode::eager) cost.counted = counted_pass(layer);
   if (layer.splittable) cost.backward.kernels += train_.layer_overhead;
   cost.forward.kernels += kernels(weight_copies(layer, false));
@@ -163,8 +165,7 @@ LayerCost LayerPricer::without_recomputation(const Layer& layer) const {
 LayerCost LayerPricer::with_recomputation(LayerCost cost, const Layer& layer) const {
   const std::vector<Operator>& again = layer.run_again(train_.recompute);
   if (&again != &layer.forward) {
-    cost.recompute = cost_of(again);
-    cost.recompute.dispatch *= dispatch_factor(layer);
+    cost.recompute = cost_of(again, around_launches(layer));
     return cost;
   }
   cost.recompute = cost.forward;
@@ -172,8 +173,9 @@ LayerCost LayerPricer::with_recomputation(LayerCost cost, const Layer& layer) co
   if (train_.recompute_early_stop) {
     const std::vector<Operator> tail(layer.forward.end() - static_cast<std::ptrdiff_t>(layer.unread_tail),
                                      layer.forward.end());
-    cost.recompute.kernels -= kernels(tail);
-    cost.recompute.dispatch -= dispatch(tail) * dispatch_factor(layer);
+    const PassCost spared = cost_of(tail, around_launches(layer));
+    cost.recompute.kernels -= spared.kernels;
+    cost.recompute.dispatch -= spared.dispatch;
   }
   return cost;
 }

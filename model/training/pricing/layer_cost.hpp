@@ -89,8 +89,8 @@ class LayerPricer {
   [[nodiscard]] bool chunks_products() const { return scenario_.plan.tensor_overlap && scenario_.plan.tensor > 1; }
   /// Copies of a sharded layer's weights before a pass.
   [[nodiscard]] std::vector<Operator> weight_copies(const Layer& layer, bool backward) const;
-  [[nodiscard]] PassCost cost_of(const std::vector<Operator>& ops) const;
-  [[nodiscard]] double dispatch_factor(const Layer& layer) const;
+  [[nodiscard]] PassCost cost_of(const std::vector<Operator>& ops, Seconds around_launch = {}) const;
+  [[nodiscard]] Seconds around_launches(const Layer& layer) const;
   [[nodiscard]] CountedPass counted_pass(const Layer& layer) const;
   /// Products done in as many chunks as there are tensor ranks.
   [[nodiscard]] Seconds chunked_kernels(const std::vector<Operator>& products) const;
