@@ -78,6 +78,7 @@ constexpr PerTile per_resident =
 // Shape and device as plain numbers in base units: the search below evaluates dozens of candidates.
 struct Problem {
   double batch, m, n, k;
+  double part_row;  // rows of tiles that members with different row counts lose beside those of their mean
   double sms, per_sm;
   std::size_t tiles;           // how many of them its kernels have
   double seconds_per_flop;     // what a multiprocessor takes at the boost clock, unlimited tile
@@ -130,6 +131,7 @@ Problem state(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) 
   p.m = number(gemm.m);
   p.n = number(gemm.n);
   p.k = number(gemm.k);
+  p.part_row = gemm.unequal_rows ? 0.5 : 0.0;
   p.sms = gpu.sms;
   p.per_sm = 1.0 / p.sms;
   p.tiles = tensor && !gemm.narrow_tiles ? tensor_tile_count : tile_count;
@@ -178,7 +180,8 @@ struct Tilings {
   explicit Tilings(const Problem& problem) {
     const Problem p = problem;  // a copy that no store into an array can change
     for (std::size_t i = 0; i < tile_count; ++i) {
-      blocks[i] = p.batch * round_up(p.m * per_row[i]) * round_up(p.n * per_column[i]);
+      const double rows = p.m * per_row[i];
+      blocks[i] = p.batch * (p.part_row > 0.0 ? rows + p.part_row : round_up(rows)) * round_up(p.n * per_column[i]);
     }
     for (std::size_t i = 0; i < tile_count; ++i) {
       const double multiply = 2.0 * area[i] * p.seconds_per_flop * (1.0 + p.tile_loss * loads[i]);

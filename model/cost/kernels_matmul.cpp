@@ -36,6 +36,7 @@ KernelTime kernel_time(const Matmul& work, Precision precision, int /*kernels*/,
   const double batch = number(work.batch);
   const double m = number(work.m), n = number(work.n), k = number(work.k);
   Gemm gemm{work.batch, work.m, work.n, work.k, precision, {}, {}, {}};
+  gemm.unequal_rows = work.grouped && work.batch > 1 && !work.transpose_a;  // else the sums differ in length
   gemm.operands = batch * (m * k + k * n) * element;
   gemm.result = batch * m * n *
                 (work.accumulate_fp32 ? 2.0 * bytes_per_element(Precision::fp32)
@@ -47,7 +48,7 @@ KernelTime kernel_time(const Matmul& work, Precision precision, int /*kernels*/,
   }
   const GemmTime time = gemm_time(gemm, gpu, calibration);
   const double factor = calibration.measured_matmuls.empty() ? 1.0 : measured_factor(work, precision, calibration);
-  return {time.total() * factor / (work.grouped ? calibration.matmul.grouped_share : 1.0), time.bound};
+  return {time.total() * factor, time.bound};
 }
 
 }  // namespace foretrain

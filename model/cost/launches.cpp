@@ -1,6 +1,7 @@
 #include "model/cost/launches.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 
 #include "model/base/number.hpp"
@@ -21,6 +22,12 @@ bool fusible(const Operator& op) {
 }
 
 }  // namespace
+
+bool is_graphed(LayerPart part, GraphedParts parts) {
+  using enum GraphedParts;
+  if (parts == attention_and_router) return part == LayerPart::attention || part == LayerPart::router;
+  return (part == LayerPart::attention && parts == attention) || (part == LayerPart::router && parts == router);
+}
 
 Seconds host_dispatch_time(int kernels, ExecutionMode mode, const HostConstants& constants) {
   if (kernels <= 0) return Seconds(0);
@@ -82,16 +89,22 @@ LaunchPlan plan_launches(const std::vector<Operator>& ops, ExecutionMode mode, b
   return plan;
 }
 
-LaunchTotals launch_totals(const std::vector<Operator>& ops, ExecutionMode mode, const Gpu& gpu,
+LaunchTotals launch_totals(const std::vector<Operator>& ops, ExecutionMode mode, GraphedParts graphed, const Gpu& gpu,
                            const Calibration& calibration) {
   const bool compiled = mode == ExecutionMode::compiled;
   LaunchTotals totals;
+  LayerPart graph = LayerPart::rest;  // that the operator before is a node of
   for (const Operator& op : ops) {
     const OperatorCost cost = launched_cost(op, mode, compiled, gpu, calibration);
     totals.device += cost.device;
-    totals.kernels += cost.kernels;
+    const LayerPart before = std::exchange(graph, is_graphed(op.part, graphed) ? op.part : LayerPart::rest);
+    if (graph == LayerPart::rest) totals.kernels += cost.kernels;
+    if (graph != LayerPart::rest && graph != before) {
+      totals.host += host_dispatch_time(1, ExecutionMode::cuda_graph, calibration.host);
+    }
   }
-  if (mode != ExecutionMode::cuda_graph) totals.host = host_dispatch_time(totals.kernels, mode, calibration.host);
+  if (mode == ExecutionMode::cuda_graph) return {Seconds(0.0), totals.device, totals.kernels};
+  totals.host += host_dispatch_time(totals.kernels, mode, calibration.host);
   return totals;
 }
 

@@ -16,6 +16,11 @@ namespace foretrain {
 /// itself from a recorded graph.
 enum class ExecutionMode { eager, compiled, cuda_graph };
 
+/// Parts of a layer that eager execution launches as one graph each (key plan.graphed_parts). Experts are none of them:
+/// how many tokens each has is known on the device alone.
+enum class GraphedParts { none, attention, router, attention_and_router };
+bool is_graphed(LayerPart part, GraphedParts parts);
+
 /// Time that the host thread is busy to launch `kernels` kernels: per kernel in eager and compiled execution, once for
 /// a whole CUDA graph. The device idles where this is longer than the kernels themselves.
 Seconds host_dispatch_time(int kernels, ExecutionMode mode, const HostConstants& constants);
@@ -67,9 +72,9 @@ LaunchPlan plan_launches(const std::vector<Operator>& ops, ExecutionMode mode, b
 /// elsewhere.
 struct LaunchTotals {
   Seconds host, device;
-  int kernels = 0;
+  int kernels = 0;  ///< that are launched by themselves
 };
-LaunchTotals launch_totals(const std::vector<Operator>& ops, ExecutionMode mode, const Gpu& gpu,
+LaunchTotals launch_totals(const std::vector<Operator>& ops, ExecutionMode mode, GraphedParts graphed, const Gpu& gpu,
                            const Calibration& calibration);
 
 }  // namespace foretrain

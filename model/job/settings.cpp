@@ -80,6 +80,9 @@ void add_plan_settings(const Plan& plan, SettingList& list) {
     list.add("tokens", std::string(name(plan.expert_dispatch)), {"plan.expert_dispatch"});
     list.add("hidden tokens", plan.expert_overlap ? "yes" : "no", {"plan.expert_overlap"});
   }
+  if (plan.graphed_parts != GraphedParts::none) {
+    list.add("launched as graphs", std::string(name(plan.graphed_parts)), {"plan.graphed_parts"});
+  }
   if (plan.tensor > 1) list.add("sequence parallel", plan.sequence_parallel ? "yes" : "no", {"plan.sequence_parallel"});
   list.add("ZeRO", std::to_string(plan.zero), {"plan.zero"});
   if (plan.zero == 2 && replicas_of(plan) > 1) {

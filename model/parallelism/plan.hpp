@@ -133,6 +133,7 @@ struct Plan {
   Sync sync;
   bool single_process = false;  ///< one Python process drives all GPUs of a node (key plan.processes: single | per_gpu)
   ExecutionMode execution = ExecutionMode::eager;
+  GraphedParts graphed_parts = GraphedParts::none;
 };
 
 /// Whether the schedule does a backward pass in two parts: gradients of inputs, and those of weights later.

@@ -14,6 +14,20 @@
 
 namespace foretrain {
 
+/// Says of which part of a layer the operators are that were added since it last did, or since it was made.
+class PartMarker {
+ public:
+  explicit PartMarker(Layer& layer) : layer_(layer), forward_(layer.forward.size()), backward_(layer.backward.size()) {}
+  void mark(LayerPart part) {
+    for (; forward_ < layer_.forward.size(); ++forward_) layer_.forward[forward_].part = part;
+    for (; backward_ < layer_.backward.size(); ++backward_) layer_.backward[backward_].part = part;
+  }
+
+ private:
+  Layer& layer_;
+  std::size_t forward_, backward_;
+};
+
 /// Collects the operators of a layer, forward and backward; all sizes for one rank. Keeps references to its arguments.
 class BlockBuilder {
  public:
@@ -174,6 +188,7 @@ class BlockBuilder {
 
   // Layers of experts, in transformer_experts.cpp.
   void experts_half(Layer& layer) const;
+  void route_tokens(Layer& layer, std::int64_t tokens) const;
   void move_tokens(Layer& layer, const std::string& name, double elements, double reads, double writes) const;
   void exchange_tokens(Layer& layer, double routed, double gathered) const;
 

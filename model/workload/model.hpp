@@ -57,6 +57,7 @@ struct Layer {
   Bytes workspace;              ///< temporary memory beyond saved activations while the layer runs
   bool recomputable = true;     ///< full recomputation applies (transformer blocks, not embedding or head)
   bool routes_tokens = false;   ///< to experts
+  bool reads_counts = false;    ///< of tokens for each expert, from the device, before their products are launched
   bool splittable = false;      ///< counts as one of `layers` when a pipeline divides the model
 
   /// Activations kept for the backward pass, beside what the loss keeps.

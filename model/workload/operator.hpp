@@ -120,12 +120,17 @@ struct MemoryAccess {
 using OperatorWork = std::variant<FORETRAIN_OPERATORS(FORETRAIN_OPERATOR_TYPE)>;
 #undef FORETRAIN_OPERATOR_TYPE
 
+/// Stretches of a layer, where it matters which: attention or the state space in its place, what routes tokens, and
+/// what their experts do with them between the two exchanges.
+enum class LayerPart { rest, attention, router, experts };
+
 struct Operator {
   std::string name;
   OperatorWork work;
   Precision precision = Precision::fp32;
   int kernels = 1;                  ///< device kernels it launches in eager mode; also the number of host dispatches
   bool reads_weights_only = false;  ///< where weights do not change, a compiler computes it once (constant folding)
+  LayerPart part = LayerPart::rest;
   bool operator==(const Operator&) const = default;
 };
 

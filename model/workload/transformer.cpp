@@ -185,8 +185,10 @@ Layer BlockBuilder::block(LayerKind kind) const {
   Layer layer;
   layer.name = whole ? "transformer block" : std::string(name(kind)) + " layer";
   layer.splittable = true;
+  PartMarker part(layer);
   if (kind == LayerKind::mamba) mamba_layer(layer);
   if (whole || kind == LayerKind::attention) attention_half(layer);
+  part.mark(LayerPart::attention);
   if (kind == LayerKind::experts || (whole && config_.experts > 1)) {
     experts_half(layer);
   } else if (whole || kind == LayerKind::feed_forward) {
@@ -260,13 +262,20 @@ Layer BlockBuilder::head() const {
   }
   const std::int64_t columns = (outputs + t - 1) / t;
   linear(layer, "logits", rows, columns, c.hidden, activations_);
-  // Cross-entropy in fp32, one kernel a step as trainers run it eagerly: logits are widened (read e, write 4), each
-  // row's maximum and sum are found (read 4), and log-probabilities written (read 4, write 4); backward, the one-hot
-  // gradient is written (4), combined with the probabilities (read 8, write 4) and narrowed (read 4, write e).
+  // Fused, it reads logits twice (each row's maximum and sum in one pass, then the gradient, which takes their place)
+  // and the backward pass scales that (Transformer Engine, common/triton/cross_entropy.py; Liger,
+  // ops/cross_entropy.py). Else cross-entropy in fp32, one kernel a step as trainers run it eagerly: logits are widened
+  // (read e, write 4), each row's maximum and sum are found (read 4), and log-probabilities written (read 4, write 4);
+  // backward, the one-hot gradient is written (4), combined with the probabilities (read 8, write 4) and narrowed (read
+  // 4, write e).
   const auto logits = number(rows * columns);
   if (c.family == TransformerFamily::bert) separate_bias(layer, "logits bias", logits);
   const double wide = 4.0 / element_.value();
-  stream(layer, "cross-entropy", StreamingKind::reduction, logits, 1 + 2 * wide, 2 * wide, 3 * wide, 2 * wide + 1, 3);
+  if (options_.fused_loss) {
+    stream(layer, "cross-entropy", StreamingKind::reduction, logits, 2, 1, 1, 1);
+  } else {
+    stream(layer, "cross-entropy", StreamingKind::reduction, logits, 1 + 2 * wide, 2 * wide, 3 * wide, 2 * wide + 1, 3);
+  }
   if (t > 1) {
     const Bytes size = element_ * number(tokens_ * c.hidden);
     using enum CollectiveOperation;

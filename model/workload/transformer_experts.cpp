@@ -17,9 +17,16 @@ namespace foretrain {
 
 namespace {
 
-// Softmax, the largest scores, their positions as a map, and the loss that balances the experts' load; each reads and
-// writes one fp32 score for each token and expert (router.py and moe_utils.py, fused): modelling choice.
-constexpr int routing_kernels = 4;
+// Operations of Megatron-Core's router, each over a score for every token and expert. Forward (router.py and
+// moe_utils.py, topk_routing_with_score_function, compute_routing_scores_for_aux_loss, switch_load_balancing_loss): the
+// largest scores, their softmax, their places as weights and as a map, the same once more for the loss that balances
+// loads, that loss and its record. Backward: what the loss and the two softmaxes hand back. Counted by hand.
+constexpr int routing_kernels = 22, routing_backward_kernels = 12;
+// Tokens for each expert, summed up, gathered from all ranks, added up by source and by expert, and copied to the host
+// (token_dispatcher.py, preprocess). Counted by hand.
+constexpr int counting_kernels = 9;
+// Where each token goes takes three kernels beside the one that moves it (Transformer Engine, permutation.py).
+constexpr int placing_kernels = 3;
 
 }  // namespace
 
@@ -57,6 +64,22 @@ void BlockBuilder::exchange_tokens(Layer& layer, double routed, double gathered)
   }
 }
 
+void BlockBuilder::route_tokens(Layer& layer, std::int64_t tokens) const {
+  linear(layer, "router", tokens, config_.experts, config_.hidden, activations_);
+  layer.matrices.push_back({config_.experts, config_.hidden});
+  const auto scored = [&](const char* name, int kernels) {
+    const Bytes scores = bytes_per_element(Precision::fp32) * number(tokens * config_.experts * kernels);
+    return Operator{name, Streaming{StreamingKind::reduction, scores, scores, Flops(0.0), false}, Precision::fp32,
+                    kernels};
+  };
+  layer.forward.push_back(scored("routing", routing_kernels));
+  layer.backward.push_back(scored("routing backward", routing_backward_kernels));
+  if (!layer.reads_counts) return;
+  const Bytes map = number(tokens * config_.experts) * Bytes(1.0);
+  layer.forward.push_back({"token counts", Streaming{StreamingKind::reduction, map, Bytes(0.0), Flops(0.0), false},
+                           Precision::fp32, counting_kernels});
+}
+
 void BlockBuilder::experts_half(Layer& layer) const {
   const auto& c = config_;
   const auto own = static_cast<std::int64_t>(norm_tokens());                 // that this rank routes
@@ -70,18 +93,19 @@ void BlockBuilder::experts_half(Layer& layer) const {
       (options_.expert > 1 || whole > 1) && local > 1;  // what comes from several ranks, for several experts
 
   layer.routes_tokens = true;
+  layer.reads_counts = c.expert_capacity == 0.0;  // else every expert has as many rows, filled or not
   norm(layer, "ffn norm");
-  linear(layer, "router", own, c.experts, c.hidden, activations_);
-  layer.matrices.push_back({c.experts, c.hidden});
-  const Bytes scores = bytes_per_element(Precision::fp32) * number(own * c.experts * routing_kernels);
-  const Streaming routing{StreamingKind::reduction, scores, scores, Flops(0.0), false};
-  layer.forward.push_back({"routing", routing, Precision::fp32, routing_kernels});
-  layer.backward.push_back({"routing backward", routing, Precision::fp32, routing_kernels});
+  PartMarker part(layer);
+  route_tokens(layer, own);
+  part.mark(LayerPart::router);
 
   move_tokens(layer, "token permutation", routed, 1, 1);
+  layer.forward.back().kernels += placing_kernels;
+  part.mark(LayerPart::rest);
   if (sorted) move_tokens(layer, "order by expert", received, 1, 1);
   ffn_products(layer, "ffn", rows, c.ffn_hidden * whole / options_.tensor, local, true);
   if (sorted) move_tokens(layer, "order by rank", received, 1, 1);
+  part.mark(LayerPart::experts);
   move_tokens(layer, "sum over experts", routed, 1, 1.0 / number(c.experts_per_token));
   exchange_tokens(layer, routed, received);
   if (c.shared_experts > 0) {

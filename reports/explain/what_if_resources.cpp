@@ -56,8 +56,8 @@ void scale_network_latency(Scenario& scenario, double speed) {
 
 void scale_dispatch(Scenario& scenario, double speed) {
   HostConstants& host = scenario.calibration.host;
-  for (NotedNumber* time : {&host.dispatch_us, &host.compiled_dispatch_us, &host.graph_launch_us,
-                            &host.launch_latency_us, &host.step_us, &host.expert_pass_us}) {
+  for (NotedNumber* time :
+       {&host.dispatch_us, &host.compiled_dispatch_us, &host.graph_launch_us, &host.launch_latency_us, &host.step_us}) {
     *time /= speed;
   }
 }

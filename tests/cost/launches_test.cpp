@@ -83,7 +83,7 @@ TEST_CASE("the totals of a list are those of its launches") {
   const test::Machine& machine = test::machine("v100-workstation-x2");
   for (const ExecutionMode mode : {ExecutionMode::eager, ExecutionMode::compiled, ExecutionMode::cuda_graph}) {
     const LaunchPlan list = plan(two_layers(), mode);
-    const LaunchTotals totals = launch_totals(two_layers(), mode, machine.gpu, machine.calibration);
+    const LaunchTotals totals = launch_totals(two_layers(), mode, GraphedParts::none, machine.gpu, machine.calibration);
     CHECK(totals.device.value() == Approx(list.device.value()));
     CHECK(totals.kernels == static_cast<int>(list.launches.size()));
     // A graph holds more than one layer: its launch is counted once, elsewhere.

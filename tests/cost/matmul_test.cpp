@@ -178,3 +178,22 @@ TEST_CASE("Each part of a split product writes and reads the result once through
   const Seconds slow = m.time(product, Precision::fp32);
   CHECK((slow - fast).value() * 1e9 == Approx(8.192).epsilon(1e-3));
 }
+
+TEST_CASE("Experts' products fill waves together, and each loses half a tile of rows") {
+  // Ten of 128 rows and 128 columns: a batch of equal ones takes one wave of 128 × 128. Where rows differ, tiles of
+  // 64 × 64 lose least: 10 · 2.5 · 2 = 50, five waves of a quarter of the work, 1.25 times as long; more is lost by
+  // none.
+  const Machine m = simple();
+  const auto time = [&](std::int64_t rows, bool grouped) {
+    return m.time(Matmul{.batch = 10, .m = rows, .n = 128, .k = 100'000, .grouped = grouped}, Precision::fp32).value();
+  };
+  CHECK(time(128, true) > 1.1 * time(128, false));
+  CHECK(time(128, true) < 1.3 * time(128, false));
+  // Of a hundred times the rows, half a tile is nothing.
+  CHECK(time(12800, true) < 1.01 * time(12800, false));
+  // Of their weights' gradients the sums differ in length, not the results in size.
+  Matmul gradient{.batch = 10, .m = 128, .n = 128, .k = 100'000, .transpose_a = true};
+  const double equal = m.time(gradient, Precision::fp32).value();
+  gradient.grouped = true;
+  CHECK(m.time(gradient, Precision::fp32).value() == equal);
+}

@@ -72,6 +72,7 @@ const std::vector<Stated> stated = {
     {"plan.reshard_after_forward", {"false"}},
     {"plan.offload", {"optimizer"}},
     {"plan.execution", {"compiled"}},
+    {"plan.graphed_parts", {"router", "attention"}},
     {"plan.processes", {"single"}},
     {"plan.order", {"pipeline-data-tensor-context-expert"}},
     {"plan.split", {"proportional"}},

@@ -115,6 +115,7 @@ constexpr BadLine bad_lines[] = {
     {16, "  expert: ^2", "plan.expert", "no experts", "expert: 1"},
     {16, "  expert_dispatch: ^forwarded", "plan.expert_dispatch", "no experts", "leave the key out"},
     {16, "  expert_overlap: ^true", "plan.expert_overlap", "no experts", "leave the key out"},
+    {16, "  graphed_parts: ^router", "plan.graphed_parts", "no experts", "leave the key out"},
     {5, "  network: { nics_per_node: 8, nic_bandwidth: 200 Gbit/s, fairness: ^per_flow }", "cluster.network.fairness",
      "unknown value", "traffic_class"},
     {5, "  network: { nics_per_node: 8, nic_bandwidth: 200 Gbit/s, queue_pairs: ^0 }", "cluster.network.queue_pairs",

@@ -13,7 +13,7 @@ using namespace foretrain::test;
 
 namespace {
 
-/// Four nodes of eight, two stages, experts over 16 ranks of two nodes; eight micro-batches.
+/// Four nodes of eight, two stages, experts over 16 ranks of two nodes; eight micro-batches, launched as graphs.
 Scenario experts(const std::vector<std::string>& changes) {
   return load_scenario_text(R"(
 cluster: { node: dgx-h100, nodes: 4 }
@@ -23,7 +23,7 @@ workload:
              experts: 64, experts_per_token: 8 }
     global_batch: 128
     precision: bf16
-plan: { pipeline: 2, expert: 16, zero: 1 }
+plan: { pipeline: 2, expert: 16, zero: 1, execution: cuda_graph }
 )",
                             "experts.yaml", changes);
 }

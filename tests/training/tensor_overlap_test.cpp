@@ -30,6 +30,13 @@ BuiltStep built(const std::vector<std::string>& overrides) {
   return BuiltStep(load_scenario_text(tensor_parallel, "tensor.yaml", overrides));
 }
 
+const std::vector<std::string> large = {"workload.train.micro_batch=4", "workload.train.global_batch=8"};
+
+std::vector<std::string> with(std::vector<std::string> changes, const std::string& more) {
+  changes.push_back(more);
+  return changes;
+}
+
 std::vector<std::vector<std::string>> product_names(const std::vector<std::vector<Operator>>& products) {
   std::vector<std::vector<std::string>> names;
   for (const std::vector<Operator>& list : products) {
@@ -121,19 +128,21 @@ TEST_CASE("seven of eight chunks of a product hide its collective; each chunk is
   const LayerCost cost = pricer.price(block);
   REQUIRE(calls.forward.behind.size() == 4);
   CHECK(calls.forward.between.empty());
-  // The first gather's product: 2,048 tokens, 3 · 12,288 / 8 outputs of 12,288 inputs. In chunks it takes longer.
-  const double longer = b.scenario.calibration.step.chunked_products;
+  // The first gather's product: 2,048 tokens, 3 · 12,288 / 8 outputs of 12,288 inputs, in eight chunks of 256 tokens.
   const auto time_of = [&](const Matmul& product) {
     return pricer.kernels({{"", product, Precision::bf16, 1}}).value();
   };
   CHECK((cost.forward.kernels * calls.forward.behind.front().share).value() ==
-        Approx(7.0 / 8.0 * longer * time_of(linear_forward(2048, 3 * 12288 / 8, 12288))));
+        Approx(7.0 * time_of(linear_forward(256, 3 * 12288 / 8, 12288))));
   // All four products do: qkv, attention's output, up and down.
-  const double products =
-      time_of(linear_forward(2048, 3 * 12288 / 8, 12288)) + time_of(linear_forward(2048, 12288, 12288 / 8)) +
-      time_of(linear_forward(2048, 4 * 12288 / 8, 12288)) + time_of(linear_forward(2048, 12288, 4 * 12288 / 8));
+  const auto products = [&](std::int64_t tokens) {
+    return time_of(linear_forward(tokens, 3 * 12288 / 8, 12288)) + time_of(linear_forward(tokens, 12288, 12288 / 8)) +
+           time_of(linear_forward(tokens, 4 * 12288 / 8, 12288)) +
+           time_of(linear_forward(tokens, 12288, 4 * 12288 / 8));
+  };
   const LayerCost whole = LayerPricer(plain.scenario, plain.train()).price(block);
-  CHECK((cost.forward.kernels - whole.forward.kernels).value() == Approx((longer - 1.0) * products));
+  CHECK((cost.forward.kernels - whole.forward.kernels).value() == Approx(8.0 * products(256) - products(2048)));
+  CHECK(8.0 * products(256) > products(2048));
   // Four products of eight launches instead of one; backward two, for which gradients of results are gathered. Those of
   // inputs are scattered behind a whole product, the last of them that of the layer up.
   const double launch = b.scenario.calibration.host.dispatch_us * 1e-6;
@@ -146,10 +155,11 @@ TEST_CASE("seven of eight chunks of a product hide its collective; each chunk is
   CHECK(calls.backward.beside.size() == 2);
 }
 
-TEST_CASE("chunked collectives shorten a step whose products are longer, and nothing without tensor parallelism") {
-  const double plain = step_of(built({"plan.tensor_overlap=false"}));
-  const double chunked = step_of(built({}));
-  CHECK(chunked < 0.97 * plain);
+TEST_CASE("chunked collectives shorten a step whose chunks fill the device, and nothing without tensor parallelism") {
+  // Eight chunks of 1,024 tokens. Of 256 tokens each is 36 tiles of 128 × 256 on 108 multiprocessors: longer than what
+  // it hides.
+  CHECK(step_of(built(large)) < 0.97 * step_of(built(with(large, "plan.tensor_overlap=false"))));
+  CHECK(step_of(built({})) > step_of(built({"plan.tensor_overlap=false"})));
   const std::vector<std::string> alone = {"plan.tensor=1", "workload.train.global_batch=8",
                                           "workload.train.model.layers=1"};
   std::vector<std::string> off = alone;
@@ -159,7 +169,8 @@ TEST_CASE("chunked collectives shorten a step whose products are longer, and not
 
 TEST_CASE("recomputation and split backward passes chunk their collectives, too") {
   for (const std::string& change : {std::string("workload.train.recompute=full"), std::string("plan.schedule=1f1b")}) {
-    CHECK(step_of(built({change})) < step_of(built({change, "plan.tensor_overlap=false"})));
+    const std::vector<std::string> changed = with(large, change);
+    CHECK(step_of(built(changed)) < step_of(built(with(changed, "plan.tensor_overlap=false"))));
   }
   const std::vector<std::string> split = {"cluster.nodes=2", "plan.pipeline=2", "plan.schedule=zero_bubble"};
   std::vector<std::string> off = split;

@@ -120,6 +120,7 @@ constexpr Key habits_keys[] = {
     {"plan.expert_dispatch", a_habit, "", of_the_key},
     {"plan.expert_overlap", a_habit, "", of_the_key},
     {"plan.execution", a_habit, "", of_the_key},
+    {"plan.graphed_parts", a_habit, "", of_the_key},
     {"plan.processes", a_habit, "", of_the_key},
     {"workload.train.kernels", a_habit, "", of_the_key},
     {"workload.train.joined_projections", a_habit, "", of_the_key},

@@ -57,6 +57,9 @@ constexpr Key plan_keys[] = {
     {"offload", one_or_list(words(offload_words)), "none", "What is kept in host memory between its uses."},
     {"sync", mapping(sync), "all-reduce by the fastest algorithm", "How gradients are synchronised."},
     execution,
+    member<&Plan::graphed_parts>(
+        "Which parts of a layer eager execution launches as one CUDA graph each; experts follow by themselves.",
+        {.together = "A model with experts, execution eager."}),
     member<&Plan::single_process>("A Python process for each GPU, or one for all of a machine.",
                                   {.name = "processes", .value = words(process_words)}),
     {"order", text, "tensor-context-expert-data-pipeline",

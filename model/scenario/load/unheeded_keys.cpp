@@ -110,6 +110,9 @@ std::vector<Row> rows_of_model(const Scenario& scenario, const TrainWorkload& tr
           {divided_dimensions(plan) < 2, "at most one dimension is divided", {"plan.order"}},
           {plan.tensor == 1 && plan.sequence_parallel, "tensor: 1 divides no sequence", {"plan.sequence_parallel"}},
           {!train.model.has_experts(), "the model has no experts", {"plan.expert_tensor"}},
+          {plan.execution != ExecutionMode::eager,
+           fmt::format("execution {} launches no kernel by itself", name(plan.execution)),
+           {"plan.graphed_parts"}},
           {servers_update(plan), "the servers hold what the optimizer needs", {"workload.train.master_weights"}},
           {!servers_update(plan) &&
                bytes_per_element(storage_precision(train.precision)) == bytes_per_element(Precision::fp32),

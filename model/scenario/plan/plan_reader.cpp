@@ -195,9 +195,9 @@ bool has_small_experts(const ModelConfig& model) {
          std::get<TransformerConfig>(model.shape).ffn_hidden <= std::get<TransformerConfig>(model.shape).hidden;
 }
 
-/// How experts' tokens travel is a question to models that have some.
+/// How experts' tokens travel, and what is launched between their counts, are questions to models that have some.
 void check_expert_exchange(const MappingReader& keys, const ModelConfig& model) {
-  for (const std::string_view key : {"expert_dispatch", "expert_overlap"}) {
+  for (const std::string_view key : {"expert_dispatch", "expert_overlap", "graphed_parts"}) {
     if (keys.has(key) && !model.has_experts()) {
       keys.fail(key, "the model has no experts", "a model with experts, or leave the key out");
     }

@@ -43,13 +43,14 @@ PassCost& PassCost::operator+=(const PassCost& other) {
   copies += other.copies;
   hidden += other.hidden;
   hidden_copies += other.hidden_copies;
+  idle += other.idle;
   gain += other.gain;
   return *this;
 }
 
 PassCost operator*(PassCost cost, double n) {
   return {cost.kernels * n, cost.dispatch * n,      cost.collectives * n, cost.copies * n,
-          cost.hidden * n,  cost.hidden_copies * n, cost.gain * n};
+          cost.hidden * n,  cost.hidden_copies * n, cost.idle * n,        cost.gain * n};
 }
 
 Segment PassCost::segment() const {
@@ -57,6 +58,7 @@ Segment PassCost::segment() const {
   pass.copies = copies;
   pass.hidden = hidden;
   pass.hidden_copies = hidden_copies;
+  pass.host += idle;
   return pass;
 }
 
@@ -103,14 +105,23 @@ std::vector<Operator> LayerPricer::backward_operators(const Layer& layer) const 
   return ops;
 }
 
-PassCost LayerPricer::cost_of(const std::vector<Operator>& ops) const {
-  const LaunchTotals totals = launch_totals(ops, scenario_.plan.execution, gpu_, scenario_.calibration);
+/// What eager code does around each launch of layers that route tokens, beside the launch.
+Seconds LayerPricer::around_launches(const Layer& layer) const {
+  if (!layer.routes_tokens || scenario_.plan.execution != ExecutionMode::eager) return {};
+  const HostConstants& host = scenario_.calibration.host;
+  return Seconds(std::max(0.0, host.expert_dispatch_us - host.dispatch_us) * 1e-6);
+}
+
+PassCost LayerPricer::cost_of(const std::vector<Operator>& ops, Seconds around_launch) const {
+  const LaunchTotals totals =
+      launch_totals(ops, scenario_.plan.execution, scenario_.plan.graphed_parts, gpu_, scenario_.calibration);
   // One process that drives all GPUs of a node dispatches for each of them in turn (Python holds one lock).
   const int drivers =
       scenario_.plan.single_process ? std::min(scenario_.cluster.gpus_per_node, scenario_.plan.data) : 1;
   Seconds device = totals.device;
   if (train_.memory_stretch != 1.0) device += (train_.memory_stretch - 1.0) * memory_bound(ops);
-  return {device * stretch_, totals.host * static_cast<double>(drivers)};
+  const Seconds host = totals.host + around_launch * number(totals.kernels);
+  return {device * stretch_, host * static_cast<double>(drivers)};
 }
 
 Seconds LayerPricer::memory_bound(const std::vector<Operator>& ops) const {
@@ -118,6 +129,16 @@ Seconds LayerPricer::memory_bound(const std::vector<Operator>& ops) const {
   std::ranges::copy_if(ops, std::back_inserter(streaming),
                        [](const Operator& op) { return std::holds_alternative<Streaming>(op.work); });
   return launch_totals(streaming, scenario_.plan.execution, gpu_, scenario_.calibration).device;
+}
+
+CountedPass LayerPricer::counted_pass(const Layer& layer) const {
+  CountedPass pass;
+  const std::array<std::vector<Operator>, 3> stretches = counted_stretches(layer);
+  for (std::size_t i = 0; i < stretches.size(); ++i) {
+    const PassCost cost = cost_of(stretches[i], around_launches(layer));
+    pass.stretches[i] = {cost.dispatch, cost.kernels};
+  }
+  return pass;
 }
 
 /// FSDP2 gathers a layer's weights into one buffer and copies them out of it into the parameters before each pass, on
@@ -138,16 +159,13 @@ LayerCost LayerPricer::price(const Layer& layer) const {
 }
 
 LayerCost LayerPricer::without_recomputation(const Layer& layer) const {
-  LayerCost cost{cost_of(layer.forward), {}, cost_of(layer.backward)};
+  const Seconds around = around_launches(layer);
+  LayerCost cost{cost_of(layer.forward, around), {}, cost_of(layer.backward, around)};
   if (chunks_products()) {
     add_chunks(layer.forward, false, cost.forward);
     add_chunks(layer.backward, true, cost.backward);
   }
-  if (layer.routes_tokens && scenario_.plan.execution == ExecutionMode::eager) {
-    const Seconds routing(scenario_.calibration.host.expert_pass_us * 1e-6);
-    cost.forward.dispatch += routing;
-    cost.backward.dispatch += routing;
-  }
+  if (layer.reads_counts && scenario_.plan.execution == ExecutionMode::eager) cost.counted = counted_pass(layer);
   if (layer.splittable) {
     cost.backward.kernels += train_.layer_overhead;
     cost.forward.dispatch += train_.layer_dispatch;
@@ -161,17 +179,23 @@ LayerCost LayerPricer::without_recomputation(const Layer& layer) const {
 LayerCost LayerPricer::with_recomputation(LayerCost cost, const Layer& layer) const {
   const std::vector<Operator>& again = layer.run_again(train_.recompute);
   if (&again != &layer.forward) {
-    cost.recompute = cost_of(again);
+    cost.recompute = cost_of(again, around_launches(layer));
     return cost;
   }
   cost.recompute = cost.forward;
+  cost.counted_again = cost.counted.has_value();
   if (train_.recompute_early_stop) {
     const std::vector<Operator> tail(layer.forward.end() - static_cast<std::ptrdiff_t>(layer.unread_tail),
                                      layer.forward.end());
-    cost.recompute.kernels -= kernels(tail);
-    cost.recompute.dispatch -= dispatch(tail);
+    const PassCost spared = cost_of(tail, around_launches(layer));
+    cost.recompute.kernels -= spared.kernels;
+    cost.recompute.dispatch -= spared.dispatch;
   }
   return cost;
+}
+
+Seconds LayerPricer::chunked_kernels(const std::vector<Operator>& products) const {
+  return kernels(chunk_of(products, scenario_.plan.tensor)) * scenario_.plan.tensor;
 }
 
 /// What doing products chunk by chunk adds: launches, and time.
@@ -180,7 +204,7 @@ void LayerPricer::add_chunks(const std::vector<Operator>& pass, bool backward, P
   for (const auto* products_of : {&overlapped.gathers, &overlapped.scatters}) {
     if (backward && products_of == &overlapped.scatters) continue;  // these hide behind whole products
     for (const std::vector<Operator>& products : *products_of) {
-      cost.kernels += kernels(products) * (scenario_.calibration.step.chunked_products - 1.0);
+      cost.kernels += chunked_kernels(products) - kernels(products);
       cost.dispatch += dispatch(products) * (scenario_.plan.tensor - 1.0);
     }
   }
@@ -193,8 +217,7 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
   using enum CollectiveOperation;
   const OverlappedProducts overlapped = chunks_products() ? overlapped_products(pass, backward) : OverlappedProducts{};
   const auto hidden_by = [&](const std::vector<Operator>& products, bool whole) {
-    const double chunks = scenario_.calibration.step.chunked_products * (1.0 - 1.0 / scenario_.plan.tensor);
-    return kernels(products) * (whole ? 1.0 : chunks);
+    return whole ? kernels(products) : chunked_kernels(products) * (1.0 - 1.0 / scenario_.plan.tensor);
   };
   LayerCalls::Calls calls;
   const Plan& plan = scenario_.plan;
@@ -269,6 +292,12 @@ LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double s
   };
   hide(calls.forward, cost.forward);
   hide(calls.recompute, cost.recompute);
+  // Another micro-batch's kernels fill the queue where they hide the exchanges.
+  if (cost.counted && !hides_exchanges(scenario_.plan)) {
+    for (CountedPass::Stretch& stretch : cost.counted->stretches) stretch.device /= speed;
+    cost.forward.idle = idle_behind_counts(*cost.counted, cost.forward.collectives, scenario_.calibration.host);
+    if (cost.counted_again) cost.recompute.idle = cost.forward.idle;
+  }
   hide(calls.backward, cost.backward);
   return cost;
 }

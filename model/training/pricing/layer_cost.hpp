@@ -1,6 +1,7 @@
 // Prices the layers of a model on a cluster: kernels, dispatch, and the collectives inside a layer.
 #pragma once
 
+#include "model/training/pricing/counted_pass.hpp"
 #include "model/training/step/step.hpp"
 #include "model/training/transfers/transfer_table.hpp"
 
@@ -12,6 +13,7 @@ struct PassCost {
   Seconds kernels, dispatch;
   Seconds collectives = {}, copies = {};    ///< exposed parts of collectives and of offloading
   Seconds hidden = {}, hidden_copies = {};  ///< behind kernels
+  Seconds idle = {};                        ///< until the host has launched again what counts of tokens held up
   Seconds gain = {};                        ///< by how much exchanges of tokens behind other passes make it shorter
 
   PassCost& operator+=(const PassCost& other);
@@ -22,6 +24,8 @@ struct PassCost {
 
 struct LayerCost {
   PassCost forward, recompute, backward;  ///< backward: without what runs again before it
+  std::optional<CountedPass> counted = {};  ///< of one layer: a forward pass that waits for counts of tokens
+  bool counted_again = false;               ///< as it does where it runs again before the backward pass
 
   LayerCost& operator+=(const LayerCost& other);
   friend LayerCost operator*(const LayerCost& cost, double n);
@@ -87,7 +91,11 @@ class LayerPricer {
   [[nodiscard]] bool chunks_products() const { return scenario_.plan.tensor_overlap && scenario_.plan.tensor > 1; }
   /// Copies of a sharded layer's weights before a pass.
   [[nodiscard]] std::vector<Operator> weight_copies(const Layer& layer, bool backward) const;
-  [[nodiscard]] PassCost cost_of(const std::vector<Operator>& ops) const;
+  [[nodiscard]] PassCost cost_of(const std::vector<Operator>& ops, Seconds around_launch = {}) const;
+  [[nodiscard]] Seconds around_launches(const Layer& layer) const;
+  [[nodiscard]] CountedPass counted_pass(const Layer& layer) const;
+  /// Products done in as many chunks as there are tensor ranks.
+  [[nodiscard]] Seconds chunked_kernels(const std::vector<Operator>& products) const;
   void add_chunks(const std::vector<Operator>& pass, bool backward, PassCost& cost) const;
   [[nodiscard]] LayerCalls::Calls pass_calls(const std::vector<LayerCollective>& collectives,
                                              const std::vector<Operator>& pass, bool backward, Seconds of_pass,

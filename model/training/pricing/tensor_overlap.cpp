@@ -41,4 +41,12 @@ OverlappedProducts overlapped_products(const std::vector<Operator>& pass, bool b
   return products;
 }
 
+std::vector<Operator> chunk_of(std::vector<Operator> products, int chunks) {
+  for (Operator& op : products) {
+    auto& product = std::get<Matmul>(op.work);
+    product.m = (product.m + chunks - 1) / chunks;
+  }
+  return products;
+}
+
 }  // namespace foretrain
