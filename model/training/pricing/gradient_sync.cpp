@@ -205,7 +205,7 @@ int GradientSync::transfer_of(int stage, GroupKind kind, CollectiveOperation ope
         recipe_of(collective_work(operation, call.size, scenario_.plan.data * scenario_.plan.context, call.algorithm,
                                   call.servers, call.placement, static_cast<int>(std::lround(pieces))));
   }
-  // Of two stages that hold the same parameters the first one stands for both.
+  // Where two stages hold the same parameters, the first one stands for both.
   const std::optional<int> mirror = ChunkPlacement(scenario_.plan).mirror(stage);
   return transfers_.collective(std::min(stage, mirror.value_or(stage)), kind, std::move(call), pieces, name,
                                std::move(recipe));
