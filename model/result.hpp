@@ -47,7 +47,7 @@ struct TrainResult {
     Bytes size = Bytes::infinity();  ///< infinite: all at once
     std::string rule = {};
   };
-  /// Of step times that differ by chance (Cluster::jitter); the step time is their mean.
+  /// Quantiles of step times that differ by chance (Cluster::jitter); the step time is their mean.
   struct Spread {
     Seconds p50, p90, p99;
   };
@@ -145,8 +145,8 @@ struct TasksResult {
   std::map<std::string, ModelCallResult> calls = {};  ///< by task id, of those that call a model
 };
 
-/// Of times that differ by the routes that chance chooses (Topology::draws_routes); the result is that of the draw in
-/// the middle.
+/// How times differ by the routes that chance chooses (Topology::draws_routes); the result is that of the draw in the
+/// middle.
 struct RoutingSpread {
   std::string rule;  ///< "hash", "valiant"
   int draws = 0;

@@ -37,7 +37,7 @@ class LinkSharing {
   virtual void set_flows(RouteIndex route, int flows) = 0;
   /// Divides the links among all flows that move, max–min fairly; work is done where something has changed.
   virtual void share() = 0;
-  /// Of each of the route's flows, since share().
+  /// The rate that share() gave each of the route's flows.
   [[nodiscard]] virtual BytesPerSecond rate(RouteIndex route) const = 0;
 };
 

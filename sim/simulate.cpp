@@ -100,7 +100,7 @@ class FlowInterconnect final : public Interconnect {
   Execution drive(EventLoop& loop) override;
 
  private:
-  /// Of the task that runs on the same resource.
+  /// The run of the task's resource, which has one at a time.
   [[nodiscard]] std::unique_ptr<CollectiveRun>& run_of(TaskId task) {
     return runs_[at_index(graph_.tasks()[at_index(task)].resource)];
   }

@@ -7,7 +7,7 @@
 
 namespace foretrain {
 
-/// Of numbers that are numbered; whoever numbers some says from where on.
+/// Which numbered constants and rates were read; whoever numbers some says from where on.
 using ReadSet = std::bitset<512>;
 
 /// Notes, for this thread, that they were read. What a memo answers was read when it was worked out: it keeps the set,

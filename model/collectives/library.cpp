@@ -133,7 +133,7 @@ RingCost Library::ring_in_node(Seconds links, Seconds expected, int steps) const
 RingCost Library::ring_by(LibraryProtocolKind kind, Seconds links, int steps) const {
   using enum LibraryProtocolKind;
   const ExpectedGpu& gpu = expected_of(compute_capability_);
-  // Of Simple's bandwidth; kernels that check flags carry less than NVLinks do.
+  // A protocol's share of Simple's bandwidth; kernels that check flags carry less than NVLinks do.
   const auto share = [&](double most, double expected) {
     return slowest_->nvlink ? std::min(most, expected * gpu.simple) : most;
   };

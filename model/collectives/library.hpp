@@ -40,9 +40,10 @@ class Library {
   [[nodiscard]] LibraryProtocol simple() const;
   [[nodiscard]] Seconds launch() const;
   [[nodiscard]] bool in_one_node() const { return slowest_->node_count() == 1; }
-  /// Of `steps` steps inside a node, in which the busiest link is busy for `links` under Simple: by Simple where NCCL
-  /// expects that to be best (library_choice.hpp) of rings whose links are busy for `expected`, else by the fastest. A
-  /// rank's kernel has its own part to read or write beside those that it passes on, one part more than the steps.
+  /// The time of `steps` steps inside a node, in which the busiest link is busy for `links` under Simple: by Simple
+  /// where NCCL expects that to be best (library_choice.hpp) of rings whose links are busy for `expected`, else by the
+  /// fastest. A rank's kernel has its own part to read or write beside those that it passes on, one part more than the
+  /// steps.
   ///
   ///   LL      launch + steps · step + parts · part / (channels in use · a channel's rate)
   ///   LL128   launch + start + steps · step + parts · part / rate
@@ -69,7 +70,7 @@ class Library {
   [[nodiscard]] Seconds longest_step(const LibraryProtocol& protocol, Seconds inside) const;
   /// Mean step of a way up a tree: neighbours are close together, so that one level at most spans the longest hop.
   [[nodiscard]] Seconds tree_step(const LibraryProtocol& protocol, Seconds inside) const;
-  /// Of a tree between the nodes.
+  /// How many levels a tree between the nodes has.
   [[nodiscard]] double levels() const;
   /// All steps of rings through all ranks. A chunk crosses every hop but one in a round, the short ones among them.
   [[nodiscard]] Seconds ring_latency(const LibraryProtocol& protocol) const;

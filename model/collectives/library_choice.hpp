@@ -37,7 +37,7 @@ struct ExpectedRing {
   Seconds links;  ///< what the links need under Simple
   bool nvlink = false;
   double compute_capability = 0.0;
-  Seconds unit;  ///< of latencies
+  Seconds unit;  ///< in which latencies are counted
 };
 /// LL and LL128 are no faster, by that model.
 bool expects_simple(const ExpectedRing& ring);

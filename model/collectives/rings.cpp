@@ -16,7 +16,7 @@ constexpr int ramp_steps = 64;
 struct Rings {
   std::vector<ScheduleShape::Ring> rings;
   std::vector<int> first;  ///< chunk of each ring within a part
-  int weight = 0;          ///< of all
+  int weight = 0;          ///< all rings' together
 };
 using SharedRings = std::shared_ptr<const Rings>;
 

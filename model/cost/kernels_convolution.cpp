@@ -103,8 +103,8 @@ std::optional<Transform> winograd(const Convolution& work, Precision precision) 
 }
 
 // A product of spectra is a convolution (Mathieu et al. 2013, arXiv 1312.5851; Vasilache et al. 2014, arXiv 1412.7580).
-// Of a tile, the outputs that no edge has wrapped into are kept; of a real tile's spectrum one half is the other's
-// mirror image.
+// A tile keeps the outputs that no edge has wrapped into; one half of a real tile's spectrum is the other's mirror
+// image.
 std::optional<Transform> fourier(const Convolution& work, Precision precision) {
   if (!transformable(work, precision)) return {};
   const bool to_input = work.pass == ConvolutionPass::data_gradient;

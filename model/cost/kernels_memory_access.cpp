@@ -10,8 +10,8 @@ namespace {
 // memory accesses).
 constexpr Bytes sector_size(32.0);
 
-// Of the scratchpad memory, what plain loads may use as L1: assumption, some of it is kept for the driver and for
-// kernels that share the multiprocessor.
+// The share of the scratchpad memory that plain loads may use as L1: assumption, some of it is kept for the driver and
+// for kernels that share the multiprocessor.
 constexpr double l1_share = 0.9;
 
 struct Level {

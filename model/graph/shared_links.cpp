@@ -10,7 +10,7 @@ namespace foretrain {
 
 namespace {
 
-constexpr TaskId after_all = std::numeric_limits<TaskId>::max();  // of the events of one date
+constexpr TaskId after_all = std::numeric_limits<TaskId>::max();  // events of one date go before it
 
 void mark(std::vector<bool>& numbers, int number) {
   if (at_index(number) >= numbers.size()) numbers.resize(at_index(number) + 1);

@@ -63,7 +63,7 @@ class DragonflyRoutes final : public FabricRoutes {
     append_local({target.group, in.entry}, target.router, first, links);
   }
 
-  /// Of the minimal way; of Valiant's it has two routers more, those of the group between.
+  /// The minimal way's delay; Valiant's has two routers more, those of the group between.
   [[nodiscard]] Seconds delay(FabricPort from, FabricPort to) const override {
     const Router source = router_of(from.node), target = router_of(to.node);
     int routers = 1;

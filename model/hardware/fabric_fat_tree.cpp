@@ -161,7 +161,7 @@ class FatTreeRoutes final : public FabricRoutes {
              return carries(bandwidth(up_of_pod(from, first + i))) && carries(bandwidth(up_of_pod(to, first + i) + 1));
            });
   }
-  /// Of those that are there, the one that the hash names: a cable that has failed takes part in no hash.
+  /// The hash names one of those that are there: a cable that has failed takes part in no hash.
   template <typename IsThere>
   [[nodiscard]] int choose(std::uint64_t hash, int count, IsThere is_there) const {
     if (!any_failed_) return static_cast<int>(hash % static_cast<std::uint64_t>(count));

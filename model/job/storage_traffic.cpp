@@ -46,7 +46,7 @@ Place memory_at(const Scenario& scenario, int node, int gpu) {
   return {Place::Kind::memory_of_gpu, scenario.cluster.first_gpu(node) + there, 0};
 }
 
-/// Of the samples that a machine's processes read in a step.
+/// The bytes of the samples that a machine's processes read in a step.
 Bytes read_in_a_step(const Scenario& scenario, const TrainWorkload& train, const DataLoader& loader) {
   const auto machines = static_cast<int>(nodes_of(scenario.plan, scenario.cluster).size());
   const Plan& plan = scenario.plan;

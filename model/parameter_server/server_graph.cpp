@@ -285,7 +285,7 @@ void GraphBuilder::add_pulls(Lane& lane, const std::vector<std::vector<TaskId>>&
   }
   const int bound = iteration - 1 - store_.staleness;
   const bool bounded = store_.consistency == Sync::Consistency::bounded && bound >= 0;
-  // Of what is ready together, the next forward pass asks for its first layers first. Behind a barrier all is ready
+  // The next forward pass asks for its first layers first, of what is ready together. Behind a barrier all is ready
   // together, and without priorities a server sends it in any order: see ParameterStore::barrier.
   std::vector<int> order(at_index(groups_));
   std::iota(order.begin(), order.end(), 0);

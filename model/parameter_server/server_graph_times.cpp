@@ -40,7 +40,7 @@ std::optional<ParameterServerResult::Staleness> staleness_of(const ParameterStor
     const std::vector<Seconds>& dates = updates.at({e.group, e.server});
     const auto first = std::ranges::upper_bound(dates, execution.start[at_index(e.pull)]);
     const auto own = std::ranges::lower_bound(dates, applied);
-    // Of the lane's other workers each applies one between a worker's pull and its own.
+    // Each of the lane's other workers applies one update between a worker's pull and its own.
     const std::size_t lane = graph.lanes[at_index(e.lane)].size();
     const int stale = std::max(0, static_cast<int>(own - first)) + static_cast<int>(lane) - 1;
     others.insert(others.end(), lane, stale);

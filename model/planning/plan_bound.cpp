@@ -23,7 +23,7 @@ class LaneBound {
   /// Its transfers, one after the other.
   [[nodiscard]] Seconds sent(const GradientBucket& bucket) const;
   [[nodiscard]] Seconds gathered(const WeightGather& gather) const;
-  /// Of a chunk's sharded layers: weights there, weights back and gradients, in a micro-batch's passes.
+  /// What a chunk's sharded layers send in a micro-batch's passes: weights there, weights back and gradients.
   [[nodiscard]] Seconds weights(const Step::Chunk& chunk) const;
   [[nodiscard]] Seconds transfer(int index) const { return index < 0 ? Seconds(0.0) : transfers_[at_index(index)]; }
 

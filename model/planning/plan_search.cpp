@@ -49,7 +49,7 @@ struct LayoutTask {
   bool refined = false;
 };
 
-/// Of one search: what is asked of other processes, and what becomes of their answers.
+/// A search's rounds: what it asks of other processes, and what becomes of their answers.
 class Rounds {
  public:
   Rounds(const std::vector<PlanSpace>& spaces, const std::vector<PlanObjective>& objectives, std::size_t kept,
@@ -175,7 +175,7 @@ class Rounds {
         });
   }
 
-  /// Of plans of other layouts.
+  /// The values of the best plans of other layouts.
   [[nodiscard]] std::vector<double> known_beside(const LayoutTask& task) const {
     std::vector<double> known;
     for (const PlanCandidate& candidate : search_.best) {

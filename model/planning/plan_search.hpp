@@ -18,7 +18,7 @@ using RunTasks =
 std::vector<std::string> run_tasks_here(std::size_t count, const std::function<std::string(std::size_t)>& task);
 
 struct PlanSearch {
-  PlanCounts counts;       ///< of what is settled
+  PlanCounts counts;       ///< plans that are settled
   std::int64_t plans = 0;  ///< in the whole space
   std::size_t layouts = 0;
   bool complete = true;                     ///< else the user has interrupted the search

@@ -33,8 +33,8 @@ struct Launched {
 struct Entry {
   const ScenarioTask* task = nullptr;
   ResourceId on = 0;
-  BlockId block = -1;     ///< of tasks that no host thread launches
-  BlockId awaiting = -1;  ///< of synchronize: the same where something has been launched
+  BlockId block = -1;     ///< where no host thread launches the task
+  BlockId awaiting = -1;  ///< what synchronize is where something has been launched
   std::optional<Launched> launched;
   std::vector<TaskId> instances;  ///< the end of each repetition so far
 };

@@ -44,8 +44,8 @@ double moment(const std::vector<WeightedValue>& values, int power);
 /// weights up to it. Values must be normalised.
 double largest_moment(const std::vector<WeightedValue>& values, double count, int power = 1);
 
-/// Of values with weights that add up to 1, those between two quantiles, their weights divided by their sum; a value
-/// that straddles an end is divided. 0 ≤ from < to ≤ 1.
+/// The values between two quantiles, all weights adding up to 1, their own divided by their sum; a value that straddles
+/// an end is divided. 0 ≤ from < to ≤ 1.
 template <typename Weighted>
 std::vector<Weighted> between_quantiles(const std::vector<Weighted>& values, double from, double to) {
   std::vector<Weighted> part;

@@ -46,7 +46,7 @@ struct Layer {
   std::vector<LayerCollective> forward_collectives;
   std::vector<LayerCollective> backward_collectives;
   double parameters = 0.0;             ///< trainable numbers held by one tensor-parallel rank
-  double expert_parameters = 0.0;      ///< of these, in experts: of a share of them under expert parallelism
+  double expert_parameters = 0.0;      ///< those in experts: in a share of them under expert parallelism
   double frozen_parameters = 0.0;      ///< held but not trained, beside `parameters`
   std::vector<WeightMatrix> matrices;  ///< of `parameters`, the matrices in forward order; the rest are vectors
   Recomputation recomputation;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Follows the walk of CONTRIBUTING.md: each file that it names exists, and the command that it explains runs through it.
+"""Follows the walk of model/walk.md: each file that it names exists, and the command that it explains runs through it.
 
     tests/cli/follow_walk.py PROGRAM [LLVM_VERSION]
 
@@ -19,8 +19,8 @@ root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 program = os.path.abspath(sys.argv[1])
 suffix = f"-{sys.argv[2]}" if len(sys.argv) > 2 else ""
 
-with open(os.path.join(root, "CONTRIBUTING.md"), encoding="utf-8") as page:
-    walk = page.read().split("\n## One scenario", 1)[1].split("\n## ", 1)[0]
+with open(os.path.join(root, "model", "walk.md"), encoding="utf-8") as page:
+    walk = page.read()
 command = re.search(r"`foretrain ([^`]+)`", walk).group(1).split()
 files = re.findall(r"^\d+\. `([^`]+)`", walk, re.MULTILINE)
 

@@ -1,4 +1,6 @@
 // Steps worked out by hand against the execution of their graphs, and the orders of work.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <random>
@@ -340,4 +342,28 @@ TEST_CASE("a processor adds up each byte that a ring of four sends it, and begin
     const Bytes sent = bucket.gradients * (2.0 * 3 / 4);
     CHECK(bucket.after.value() == Approx((processor.all_reduce + sent / processor.sum_rate / processor.share).value()));
   }
+}
+
+TEST_CASE("what the last gradients leave exposed does not depend on how many buckets come before") {
+  // A layer is a bucket, and takes longer backward than its gradients on the wire: all are hidden but those of the
+  // first layer, which are ready last. Twelve layers are a bucket each; where there are more, the early ones are
+  // merged.
+  const auto exposed = [](int layers) {
+    const std::string text = R"(
+cluster: { node: dgx-a100-80gb, nodes: 1 }
+workload:
+  train: { model: mlp, global_batch: 65536, micro_batch: 8192, precision: bf16, optimizer: sgd }
+plan: { sync: { algorithm: ring, bucket: 16 MB, bucketing: by_layer } }
+)";
+    const std::string model = fmt::format(
+        "{{ family: mlp, input: [4096], layers: [{{ repeat: {{ times: {}, body: [{{ linear: {{ out: 4096 }} }}] }} }}] "
+        "}}",
+        layers);
+    const test::BuiltStep built(load_scenario_text(text, "layers.yaml", {"workload.train.model=" + model}));
+    const StepGraph::Times times = test::uncontended_times(built.step);
+    return (times.synchronised - times.backward_done).value();
+  };
+  const double alone = exposed(12);
+  CHECK(alone > 0.0);
+  for (const int layers : {24, 48, 96}) CHECK(exposed(layers) == Approx(alone).epsilon(0.02));
 }

@@ -44,8 +44,8 @@ std::int64_t period_of(const Field& types) {
   return static_cast<std::int64_t>(period);
 }
 
-/// Of types whose layers alternate where the file does not list them: Gemma 2 (configuration_gemma2.py), Gemma 3
-/// (sliding_window_pattern, 6), gpt-oss (configuration_gpt_oss.py).
+/// The period of types whose layers alternate, where the file does not list them: Gemma 2 (configuration_gemma2.py),
+/// Gemma 3 (sliding_window_pattern, 6), gpt-oss (configuration_gpt_oss.py).
 std::int64_t usual_period(const YamlNode& config, std::string_view type) {
   if (type == "gemma2" || type == "gpt_oss") return 2;
   if (type == "gemma3_text") return integer_of(config, "sliding_window_pattern", 6);

@@ -69,7 +69,7 @@ BlockId StepBlocks::add(const char* name, Seconds duration, Category category, R
   return static_cast<BlockId>(blocks.size() - 1);
 }
 
-/// Of the synchronisation of the chunk's buckets.
+/// Adds the kernels that the chunk's buckets are synchronised with.
 void StepBlocks::add_kernels(const Step::Chunk& chunk, Chunk& added) {
   const auto kernels = [this](Seconds duration, const RecipePointer& recipe) {
     return duration > Seconds(0.0) ? add("gradient compression", duration, Category::compute, recipe) : -1;

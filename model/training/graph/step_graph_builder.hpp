@@ -93,7 +93,7 @@ class StepGraphBuilder {
   [[nodiscard]] bool awaits_weights(int stage) const {
     return std::ranges::find(weights_awaited_[at_index(stage)], true) != weights_awaited_[at_index(stage)].end();
   }
-  /// Of a lane's passes, by chunk and micro-batch.
+  /// Where a pass stands among its lane's, by chunk and micro-batch.
   [[nodiscard]] std::size_t at(int chunk, int micro) const {
     return static_cast<std::size_t>(chunk) * static_cast<std::size_t>(step_.micro_batches) +
            static_cast<std::size_t>(micro);
@@ -106,7 +106,7 @@ class StepGraphBuilder {
   TaskGraph::Builder builder_;
   std::vector<int> first_lane_;  ///< by stage, and one beyond
   std::vector<Streams> streams_;
-  std::map<std::pair<std::vector<int>, Traffic>, ResourceId> shared_streams_;  ///< of several lanes
+  std::map<std::pair<std::vector<int>, Traffic>, ResourceId> shared_streams_;  ///< several lanes have one
   std::vector<BlockId> numbers_;                             // in the graph, by number in blocks_; −1 = not used yet
   std::vector<BlockId> used_;                                // the other way round
   std::vector<TaskId> previous_pass_;                        // by lane

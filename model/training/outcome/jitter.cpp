@@ -58,7 +58,7 @@ std::vector<double> shared_factors(const Step& step, const Jitter& jitter, const
   return factors;
 }
 
-/// Of each lane's slowest device.
+/// The factors of each lane's slowest device.
 std::vector<double> lane_factors(const Step& step, const Jitter& jitter, const Topology& topology, int draw, int of) {
   std::vector<double> slowest;
   if (!(jitter.node > 0.0 || jitter.rack > 0.0 || jitter.throttled > 0.0)) {

@@ -205,7 +205,7 @@ int GradientSync::transfer_of(int stage, GroupKind kind, CollectiveOperation ope
         recipe_of(collective_work(operation, call.size, scenario_.plan.data * scenario_.plan.context, call.algorithm,
                                   call.servers, call.placement, static_cast<int>(std::lround(pieces))));
   }
-  // Of two stages that hold the same parameters the first one stands for both.
+  // Where two stages hold the same parameters, the first one stands for both.
   const std::optional<int> mirror = ChunkPlacement(scenario_.plan).mirror(stage);
   return transfers_.collective(std::min(stage, mirror.value_or(stage)), kind, std::move(call), pieces, name,
                                std::move(recipe));
@@ -262,14 +262,12 @@ void GradientSync::synchronise(const Place& place, const Holders& holders, const
 
 void GradientSync::add_buckets(const Place& place, const std::vector<PricedLayer>& layers, Step::Chunk& chunk) {
   const std::vector<Ready> parts = parts_of(layers);
-  const bool by_tensor = scenario_.plan.sync.bucketing == Sync::Bucketing::by_tensor;
   const bool overlap = scenario_.plan.sync.overlap;
-  const auto merged = [](std::size_t count) { return (count + most_buckets - 1) / most_buckets; };
-  const std::size_t evenly = merged(parts.size());
+  const auto merged = [](std::size_t count) { return (count + buckets_for_one - 1) / buckets_for_one; };
   Beside previous(transfers_, place.lane);  // transfers of the bucket before
   Seconds previous_kernels;                 // its kernels beside the backward pass
   for (std::size_t first = 0; first < parts.size();) {
-    const std::size_t end = std::min(first + (by_tensor ? merged(parts.size() - first) : evenly), parts.size());
+    const std::size_t end = first + merged(parts.size() - first);
     GradientBucket bucket;
     Stretch& backward = bucket.backward;
     Ready together;

@@ -25,9 +25,9 @@ class GradientSync {
 
   /// Fills chunk.buckets: gradients in the order in which the backward pass of `layers` (model order, with their costs)
   /// finishes them, cut at plan.sync.bucket. Where there are many, neighbours are merged: they then stand for several
-  /// collectives one after the other, which keeps the time and coarsens the moments at which they start. Layer by layer
-  /// all are merged evenly, into at most `most_buckets`; tensor by tensor a bucket takes along at most one of
-  /// `most_buckets` of those still to come, so that the last ones, which nothing hides, stay as they are.
+  /// collectives one after the other, which keeps the time and coarsens the moments at which they start. A bucket takes
+  /// along one of `buckets_for_one` of those still to come, so that the last ones, which nothing hides, stay as they
+  /// are.
   void add_buckets(const Place& place, const std::vector<PricedLayer>& layers, Step::Chunk& chunk);
 
   /// Fills chunk.units: one unit a layer; the layers outside the repeated blocks (embedding, head) form the root, whose
@@ -40,7 +40,7 @@ class GradientSync {
   /// its own.
   void add_gathers(const Place& place, const std::vector<PricedLayer>& layers, Step::Chunk& chunk);
 
-  static constexpr std::size_t most_buckets = 16, gathers_before_one_more = 8;
+  static constexpr std::size_t buckets_for_one = 16, gathers_before_one_more = 8;
 
  private:
   /// Gradients that become ready together.

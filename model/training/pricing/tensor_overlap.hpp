@@ -18,9 +18,9 @@
 
 namespace foretrain {
 
-/// Of a transformer block's pass: for each gather and each scatter of its tensor ranks, in their order, the products
-/// that it is chunked behind. None for experts, whose tokens are sent elsewhere in between, and none where there is no
-/// attention, as in the embedding and the loss.
+/// The products that a block's pass chunks each gather and each scatter of its tensor ranks behind, in their order.
+/// None for experts, whose tokens are sent elsewhere in between, and none where there is no attention, as in the
+/// embedding and the loss.
 struct OverlappedProducts {
   std::vector<std::vector<Operator>> gathers, scatters;
 };
