@@ -94,7 +94,7 @@ Result result_of(const Job& job, const Executor& execute, Detail detail) {
 
 void finish(const Scenario& scenario, Detail detail, Result& result) {
   const bool calibrated = detail != Detail::numbers && set_calibrated_uncertainty(scenario, result);
-  if (!calibrated) set_published_uncertainty(scenario, result);
+  if (!calibrated && !set_learned_uncertainty(scenario, result)) set_published_uncertainty(scenario, result);
   TrainResult* train = result.train();
   if (train != nullptr) {
     add_bill(scenario, result);

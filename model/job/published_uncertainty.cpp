@@ -74,6 +74,20 @@ double step_share(const Scenario& scenario, const TrainWorkload& train, Result& 
 
 }  // namespace
 
+bool set_learned_uncertainty(const Scenario& scenario, Result& result) {
+  constexpr double wider_elsewhere = 1.5;  // modelling choice
+  if (!scenario.learned || result.train() == nullptr) return false;
+  const LearnedRange& learned = *scenario.learned;
+  const int nodes = scenario.cluster.nodes;
+  const bool beyond = nodes < learned.least_nodes || nodes > learned.most_nodes;
+  result.set_uncertainty(learned.spread * (beyond ? wider_elsewhere : 1.0));
+  if (beyond) {
+    result.warnings.push_back(fmt::format("{} machines: {} was learned on {} to {}; the interval is wider by half", nodes,
+                                          scenario.trainer, learned.least_nodes, learned.most_nodes));
+  }
+  return true;
+}
+
 void set_published_uncertainty(const Scenario& scenario, Result& result) {
   if (const auto* train = std::get_if<TrainWorkload>(&scenario.workload)) {
     result.set_uncertainty(step_share(scenario, *train, result));

@@ -12,4 +12,8 @@ namespace foretrain {
 /// architecture of which no step was ever measured the interval is wider by half, and a warning says so.
 void set_published_uncertainty(const Scenario& scenario, Result& result);
 
+/// Of a step of a learned stack: what runs left out lay within when it was learned; wider by half on more or fewer
+/// machines than it was learned on, with a warning. False where no stack was learned.
+bool set_learned_uncertainty(const Scenario& scenario, Result& result);
+
 }  // namespace foretrain

@@ -102,6 +102,13 @@ struct TasksWorkload {
 using Workload = std::variant<TrainWorkload, CollectiveWorkload, OperatorWorkload, TasksWorkload, HostWorkload,
                               StorageWorkload, LoaderWorkload>;
 
+/// How far steps may lie from what a learned stack predicts of them: nine of ten within `spread`, as a share, on as many
+/// nodes as it was learned from.
+struct LearnedRange {
+  double spread = 0.0;
+  int least_nodes = 1, most_nodes = 1;
+};
+
 struct Scenario {
   std::string name;
   std::string description;
@@ -111,6 +118,7 @@ struct Scenario {
   Calibration calibration;
   std::string trainer;        ///< a training's, by its name or that of the file which holds where none is named
   std::vector<Trait> traits;  ///< what that trainer could decide, whoever decided it
+  std::optional<LearnedRange> learned = std::nullopt;  ///< where the trainer was learned from runs
   std::vector<BackgroundFlow> background;
   std::vector<Scenario> jobs = {};  ///< others on the same cluster, each on nodes of its own (Plan::placement)
   std::map<std::string, SourcePosition> where;  ///< dotted key → where it was written

@@ -121,6 +121,14 @@ TEST_CASE("A learned stack's file is a trainer that predicts what its setting do
   const double expected = made_up.step(load_scenario_text(text, "run.yaml"), setting);
   CHECK(foretrain::predict(by_file, Fidelity::estimate).time().value() == Approx(expected).epsilon(2e-3));  // the file has four digits
   CHECK(by_file.trainer == "stack");
+  REQUIRE(by_file.learned);
+  CHECK(by_file.learned->most_nodes == 4);
+  const Result within = foretrain::predict(by_file, Fidelity::estimate);
+  CHECK(within.uncertainty_high / within.time() == Approx(1.0 + by_file.learned->spread).epsilon(0.01));
+  const Scenario larger = load_scenario_text(text, "run.yaml", {"plan.trainer=" + file, "cluster.nodes=8"});
+  const Result beyond = foretrain::predict(larger, Fidelity::estimate);
+  CHECK(beyond.uncertainty_high / beyond.time() > within.uncertainty_high / within.time());
+  CHECK_FALSE(beyond.warnings.empty());
 }
 
 TEST_CASE("Runs that measure no time teach nothing") {

@@ -114,6 +114,7 @@ Scenario read_with_habits(const YamlNode& stated, std::string_view default_name)
   constants.insert(constants.end(), stacked.figures.begin(), stacked.figures.end());
   scenario.trainer = std::move(trained.trainer);
   scenario.traits = std::move(trained.traits);
+  scenario.learned = learned_range(stated);
   return scenario;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/cost/calibration.hpp"
+#include "model/scenario/scenario.hpp"
 #include "model/scenario/yaml_document.hpp"
 
 namespace foretrain {
@@ -21,12 +22,6 @@ StackedScenario with_learned_cluster(const YamlNode& document);
 /// for an unknown constant and for a value out of bounds.
 void adopt_learned_constants(const YamlNode& document, Calibration& calibration);
 
-/// How far steps may lie from what a learned stack predicts of them: nine of ten within `spread`, as a share, of runs
-/// on as many nodes as it was learned from.
-struct LearnedRange {
-  double spread = 0.0;
-  int least_nodes = 1, most_nodes = 1;
-};
 /// Nothing where the trainer of the scenario was not learned.
 std::optional<LearnedRange> learned_range(const YamlNode& document);
 

@@ -128,7 +128,8 @@ Seconds LayerPricer::memory_bound(const std::vector<Operator>& ops) const {
   std::vector<Operator> streaming;
   std::ranges::copy_if(ops, std::back_inserter(streaming),
                        [](const Operator& op) { return std::holds_alternative<Streaming>(op.work); });
-  return launch_totals(streaming, scenario_.plan.execution, gpu_, scenario_.calibration).device;
+  const Plan& plan = scenario_.plan;
+  return launch_totals(streaming, plan.execution, plan.graphed_parts, gpu_, scenario_.calibration).device;
 }
 
 CountedPass LayerPricer::counted_pass(const Layer& layer) const {
