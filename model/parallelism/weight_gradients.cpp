@@ -37,6 +37,7 @@ Layer weight_gradients_alone(const Layer& layer) {
   Layer weights;
   weights.name = layer.name;
   weights.recomputable = false;
+  weights.routes_tokens = layer.routes_tokens;
   std::ranges::copy_if(layer.backward, std::back_inserter(weights.backward), is_weight_gradient);
   return weights;
 }
