@@ -76,7 +76,8 @@ class Bars {
     };
     const Seconds kernels = start + (end - start - inside.exposed - inside.exposed_copies - inside.host);
     const Seconds moved = kernels + inside.exposed, copied = moved + inside.exposed_copies;
-    bar(own, start, kernels, nullptr, block.category);
+    // Dispatching that a task of its own follows is seen where it outlasts kernels alone.
+    if (block.category != Category::host) bar(own, start, kernels, nullptr, block.category);
     bar(beside(own, " inside layers"), kernels - inside.hidden, moved, inside_layers, Category::communication);
     bar(beside(own, " copies"), moved - inside.hidden_copies, copied, copies_of_offloading, Category::communication);
     if (inside.host > Seconds(0.0)) bar(own, copied, end, "dispatch", Category::host);

@@ -155,13 +155,13 @@ TEST_CASE("torchtitan's memory with context and with tensor parallelism: within 
   }
 }
 
-TEST_CASE("Experts, small and large, in software of today: within 12 % and 9 %") {
+TEST_CASE("Experts, small and large, in software of today: within 12 %") {
   const auto qwen = errors_of("cases_qwen3_30b_moe.csv");
   CHECK(missed(0.12, qwen.at("mbridge-moe-h100-q30-fp8")) == "");
   CHECK(missed(0.12, qwen.at("mbridge-moe-b200-q30-fp8")) == "");
-  // Its recipe has a plain all-to-all that nothing hides: taken for hidden, it had left 3.6 %. What makes the rows of
-  // 128 and more GPUs 8 % too long instead is not known.
-  CHECK(missed(0.09, errors_of("cases_grok1_moe_bf16_h100.csv").at("grok1-moe-bf16")) == "");
+  // Nearly all are predicted too fast. A share of a product's speed had been fitted to these rows alone (4 %, and 29 %
+  // without them): tiles and waves of all experts together know nothing of them.
+  CHECK(missed(0.12, errors_of("cases_grok1_moe_bf16_h100.csv").at("grok1-moe-bf16")) == "");
 }
 
 TEST_CASE("Fine-tuning, all weights and adapters: within 12 %") {
