@@ -16,6 +16,7 @@ namespace {
 constexpr double first_scale = 0.1, least_scale = 0.03, most_scale = 0.3;
 constexpr double bend = 1.5;  ///< where the loss turns from squares to logarithms, in scales
 constexpr int most_steps = 6, folds = 5;
+constexpr double held = 1e9;  ///< the precision of a position that stays where it is assumed
 
 /// A measured number of a run, which a setting should meet.
 struct Measured {
@@ -197,7 +198,7 @@ void Learner::search() {
 /// badly one by one and well together; the search follows each alone, from a value at which it has a slope, and keeps the
 /// better.
 void Learner::search_either_way() {
-  constexpr double begin = 1.5, held = 1e9;  // spreads; a precision
+  constexpr double begin = 1.5;  // spreads
   const Matrix prior = prior_;
   std::optional<Expansion> best;
   double least = 0.0;
@@ -272,12 +273,13 @@ std::vector<std::pair<double, double>> Learner::spreads() const {
 }
 
 void Learner::leave_undetermined() {
-  constexpr double narrowed = 0.8, held = 1e9;
+  constexpr double narrowed = 0.8;
   const std::vector<std::pair<double, double>> known = spreads();
   bool any = false;
   for (std::size_t i = 0; i < count(); ++i) {
-    determined_[i] = known[i].first < narrowed * known[i].second;
-    if (determined_[i]) continue;
+    const bool is_held = prior_[i][i] >= held;
+    determined_[i] = !is_held && known[i].first < narrowed * known[i].second;
+    if (determined_[i] || is_held) continue;
     prior_[i][i] += held;
     any = true;
   }

@@ -127,7 +127,7 @@ std::string to_text(const LearnedStack& stack, const LearnedFrom& from) {
   text += fmt::format("  {:<44} {:>10} {:>24} {:>6}\n", "", "value", "likely", "runs");
   for (const LearnedParameter& one : stack.parameters) {
     const std::string range =
-        one.determined ? range_text(one).substr(std::string("from ").size()) : "too few runs say: as assumed";
+        one.determined ? range_text(one).substr(std::string("from ").size()) : "as assumed";
     text += fmt::format("  {:<44} {:>10} {:>24} {:>6}\n", one.parameter.meaning, one.parameter.text(one.position), range,
                         one.runs);
   }
