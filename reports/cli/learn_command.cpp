@@ -76,8 +76,7 @@ ExitStatus run(const LearnOptions& options) {
   const std::vector<Run> runs = runs_of(options);
   std::set<int> sizes;
   bool memory = false;
-  LearnedFrom from{std::filesystem::path(options.table).filename().string(),
-                   options.base, {}, {}};
+  LearnedFrom from{std::filesystem::path(options.table).filename().string(), options.base, {}, {}};
   for (const Run& one : runs) {
     from.names.push_back(one.row.name);
     from.nodes.push_back(one.scenario.cluster.nodes);
@@ -88,14 +87,16 @@ ExitStatus run(const LearnOptions& options) {
   }
   constexpr std::size_t fewest = 5;
   if (runs.size() < fewest) {
-    throw UsageError(fmt::format("{}: {} runs of trainings; at least {} are needed", options.table, runs.size(), fewest));
+    throw UsageError(
+        fmt::format("{}: {} runs of trainings; at least {} are needed", options.table, runs.size(), fewest));
   }
   if (from.base.empty()) from.base = runs.front().scenario.trainer;
   const std::vector<StackParameter> parameters = stack_parameters({sizes.begin(), sizes.end()}, memory);
   const PredictRuns predict = [&](const std::vector<StackSetting>& settings) {
     std::vector<RunResidual> residuals(runs.size());
     answer_all(
-        runs.size(), options.jobs, [&](std::size_t i) { return text_of(residual_of(runs[i], parameters, settings[i])); },
+        runs.size(), options.jobs,
+        [&](std::size_t i) { return text_of(residual_of(runs[i], parameters, settings[i])); },
         [&](std::size_t i, const Reply& reply) {
           if (reply.kind != Reply::Kind::answer) throw UsageError(runs[i].row.name + ": " + reply.text);
           residuals[i] = residual_from(reply.text);
@@ -120,7 +121,8 @@ void add_learn(CLI::App& app, ExitStatus& status) {
   command->add_option("-o,--output", options->output, "where the stack goes: for plan.trainer and --stack")
       ->type_name("STACK.yaml")
       ->required();
-  command->add_option("--base", options->base, "whose habits hold for what runs say nothing of (default: each run's own)")
+  command
+      ->add_option("--base", options->base, "whose habits hold for what runs say nothing of (default: each run's own)")
       ->type_name("TRAINER");
   add_jobs(*command, options->jobs);
   command->callback([options, &status] { status = run(*options); });

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "model/base/statistics.hpp"
@@ -43,7 +45,9 @@ void scale(TasksResult& tasks, double factor) {
 }  // namespace
 
 bool is_rate(const std::string& quantity) {
-  return quantity.find("_per_second") != std::string::npos || quantity == name(MeasuredQuantity::bus_bandwidth);
+  using enum MeasuredQuantity;
+  constexpr std::array rates = {samples_per_second, tokens_per_second, tokens_per_second_per_gpu, bus_bandwidth};
+  return std::ranges::any_of(rates, [&](MeasuredQuantity rate) { return quantity == name(rate); });
 }
 
 std::optional<double> predicted_value(const Result& result, MeasuredQuantity quantity) {

@@ -8,6 +8,7 @@
 
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
+#include "model/base/statistics.hpp"
 
 namespace foretrain {
 
@@ -24,37 +25,30 @@ struct Measured {
   bool memory = false;
 };
 
-double residual(const std::vector<RunResidual>& runs, const Measured& one) {
-  const RunResidual& run = runs[one.run];
-  return one.memory ? *run.memory : *run.time;
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
-}
-
 /// Residuals and their derivatives at a setting.
 struct Expansion {
   StackSetting at;
-  std::vector<double> left;               ///< of each measured number
+  std::vector<double> left;                ///< of each measured number
   std::vector<std::vector<double>> slope;  ///< of each measured number by each parameter
 };
 
 class Learner {
  public:
   Learner(const std::vector<StackParameter>& parameters, const std::vector<int>& nodes, const PredictRuns& predict)
-      : parameters_(parameters), nodes_(nodes), predict_(predict), prior_(prior_precision(parameters)), determined_(parameters.size(), true) {}
+      : parameters_(parameters), nodes_(nodes), predict_(predict), prior_(prior_precision(parameters)) {}
 
   LearnedStack learn();
 
  private:
   [[nodiscard]] std::size_t count() const { return parameters_.size(); }
-  std::vector<RunResidual> all_at(const StackSetting& setting) const {
-    return predict_(std::vector<StackSetting>(nodes_.size(), setting));
+  /// What the runs leave of each measured number.
+  [[nodiscard]] std::vector<double> left_of(const std::vector<RunResidual>& runs) const;
+  [[nodiscard]] std::vector<double> left_at(const StackSetting& setting) const {
+    return left_of(predict_(std::vector<StackSetting>(nodes_.size(), setting)));
   }
-  Expansion expand(const StackSetting& at) const;
+  /// `left`: what the setting leaves.
+  [[nodiscard]] Expansion expand(const StackSetting& at, std::vector<double> left) const;
+  [[nodiscard]] bool is_determined(std::size_t i) const { return prior_[i][i] < held; }
   void search();
   void search_either_way();
   void take_scale();
@@ -74,15 +68,14 @@ class Learner {
   [[nodiscard]] Matrix curvature(const std::vector<double>& left,
                                  const std::function<bool(const Measured&)>& counts) const;
   void describe(LearnedStack& stack) const;
-  [[nodiscard]] LearnedErrors errors_of(const std::vector<RunResidual>& runs) const;
-  /// Each run predicted by what is learned without the runs of its part.
-  [[nodiscard]] std::vector<RunResidual> left_out(const std::vector<int>& part_of_run) const;
+  [[nodiscard]] LearnedErrors errors_of(const std::vector<double>& left) const;
+  /// What each run leaves, predicted by what is learned without the runs of its part.
+  [[nodiscard]] std::vector<double> left_out(const std::vector<int>& part_of_run) const;
 
   const std::vector<StackParameter>& parameters_;
   const std::vector<int>& nodes_;
   const PredictRuns& predict_;
   Matrix prior_;
-  std::vector<bool> determined_;
   std::vector<Measured> measured_;
   Expansion lines_;
   double scale_ = first_scale, memory_scale_ = first_scale;
@@ -90,13 +83,11 @@ class Learner {
 
 /// Parameters of different numbers of nodes touch different runs, unless a run's nodes lie between two of them; each
 /// number of nodes has its own here, so that one prediction of all runs shows all of these slopes.
-Expansion Learner::expand(const StackSetting& at) const {
-  Expansion result{at, {}, std::vector(measured_.size(), std::vector(count(), 0.0))};
-  const std::vector<RunResidual> here = all_at(at);
-  for (const Measured& one : measured_) result.left.push_back(residual(here, one));
+Expansion Learner::expand(const StackSetting& at, std::vector<double> left) const {
+  Expansion result{at, std::move(left), std::vector(measured_.size(), std::vector(count(), 0.0))};
   const auto step_of = [&](std::size_t i) { return 0.1 * parameters_[i].spread; };
-  const auto take = [&](const std::vector<RunResidual>& moved, std::size_t i, std::size_t m) {
-    result.slope[m][i] = (residual(moved, measured_[m]) - result.left[m]) / step_of(i);
+  const auto take = [&](const std::vector<double>& moved, std::size_t i, std::size_t m) {
+    result.slope[m][i] = (moved[m] - result.left[m]) / step_of(i);
   };
   std::vector<StackSetting> by_size(nodes_.size(), at);
   for (std::size_t i = 0; i < count(); ++i) {
@@ -108,10 +99,10 @@ Expansion Learner::expand(const StackSetting& at) const {
     }
     StackSetting moved = at;
     moved[i] += step_of(i);
-    const std::vector<RunResidual> there = all_at(moved);
+    const std::vector<double> there = left_at(moved);
     for (std::size_t m = 0; m < measured_.size(); ++m) take(there, i, m);
   }
-  const std::vector<RunResidual> there = predict_(by_size);
+  const std::vector<double> there = left_of(predict_(by_size));
   for (std::size_t i = 0; i < count(); ++i) {
     if (parameters_[i].kind != StackParameter::Kind::scaling) continue;
     for (std::size_t m = 0; m < measured_.size(); ++m) {
@@ -119,6 +110,12 @@ Expansion Learner::expand(const StackSetting& at) const {
     }
   }
   return result;
+}
+
+std::vector<double> Learner::left_of(const std::vector<RunResidual>& runs) const {
+  std::vector<double> left;
+  for (const Measured& one : measured_) left.push_back(one.memory ? *runs[one.run].memory : *runs[one.run].time);
+  return left;
 }
 
 double Learner::loss(const std::vector<double>& left, const StackSetting& at,
@@ -179,24 +176,23 @@ void Learner::search() {
     const double before = loss(lines_.left, lines_.at, all);
     const StackSetting goal = best_of_lines(all);
     StackSetting next = goal;
+    std::vector<double> left;
     double after = before;
     for (double part = 1.0; part > 0.1; part *= 0.5) {
       for (std::size_t i = 0; i < count(); ++i) next[i] = lines_.at[i] + part * (goal[i] - lines_.at[i]);
-      const std::vector<RunResidual> there = all_at(next);
-      std::vector<double> left;
-      for (const Measured& one : measured_) left.push_back(residual(there, one));
+      left = left_at(next);
       after = loss(left, next, all);
       if (after < before) break;
     }
     if (!(after < before)) return;
-    lines_ = expand(next);
+    lines_ = expand(next, std::move(left));
     if (before - after < 1e-3 * before) return;
   }
 }
 
 /// Where a trainer's own code runs: on the host beside kernels, which hide it, or in their way. Runs tell the two apart
-/// badly one by one and well together; the search follows each alone, from a value at which it has a slope, and keeps the
-/// better.
+/// badly one by one and well together; the search follows each alone, from a value at which it has a slope, and keeps
+/// the better.
 void Learner::search_either_way() {
   constexpr double begin = 1.5;  // spreads
   const Matrix prior = prior_;
@@ -214,7 +210,7 @@ void Learner::search_either_way() {
         prior_[i][i] += held;
       }
     }
-    lines_ = expand(start);
+    lines_ = expand(start, left_at(start));
     search();
     const double reached = loss(lines_.left, lines_.at, [](const Measured&) { return true; });
     if (best && reached >= least) continue;
@@ -238,10 +234,10 @@ void Learner::take_scale() {
   }
 }
 
-LearnedErrors Learner::errors_of(const std::vector<RunResidual>& runs) const {
+LearnedErrors Learner::errors_of(const std::vector<double>& left) const {
   std::vector<double> steps, memory;
-  for (const Measured& one : measured_) {
-    (one.memory ? memory : steps).push_back(std::abs(std::expm1(residual(runs, one))));
+  for (std::size_t m = 0; m < measured_.size(); ++m) {
+    (measured_[m].memory ? memory : steps).push_back(std::abs(std::expm1(left[m])));
   }
   const auto mean = [](const std::vector<double>& all) {
     return std::accumulate(all.begin(), all.end(), 0.0) / number(all.size());
@@ -251,7 +247,7 @@ LearnedErrors Learner::errors_of(const std::vector<RunResidual>& runs) const {
   return errors;
 }
 
-std::vector<RunResidual> Learner::left_out(const std::vector<int>& part_of_run) const {
+std::vector<double> Learner::left_out(const std::vector<int>& part_of_run) const {
   const std::set<int> parts(part_of_run.begin(), part_of_run.end());
   std::vector<StackSetting> settings(nodes_.size());
   for (const int part : parts) {
@@ -260,7 +256,7 @@ std::vector<RunResidual> Learner::left_out(const std::vector<int>& part_of_run) 
       if (part_of_run[run] == part) settings[run] = others;
     }
   }
-  return predict_(settings);
+  return left_of(predict_(settings));
 }
 
 std::vector<std::pair<double, double>> Learner::spreads() const {
@@ -277,20 +273,21 @@ void Learner::leave_undetermined() {
   const std::vector<std::pair<double, double>> known = spreads();
   bool any = false;
   for (std::size_t i = 0; i < count(); ++i) {
-    const bool is_held = prior_[i][i] >= held;
-    determined_[i] = !is_held && known[i].first < narrowed * known[i].second;
-    if (determined_[i] || is_held) continue;
+    if (!is_determined(i) || known[i].first < narrowed * known[i].second) continue;
     prior_[i][i] += held;
     any = true;
   }
-  if (any) lines_ = expand(best_of_lines([](const Measured&) { return true; }));
+  if (!any) return;
+  const StackSetting best = best_of_lines([](const Measured&) { return true; });
+  lines_ = expand(best, left_at(best));
 }
 
 void Learner::describe(LearnedStack& stack) const {
   constexpr double moved = 0.03;
   const std::vector<std::pair<double, double>> known = spreads();
   for (std::size_t i = 0; i < count(); ++i) {
-    LearnedParameter learned{parameters_[i], determined_[i] ? lines_.at[i] : 0.0, known[i].first, 0, determined_[i]};
+    LearnedParameter learned{parameters_[i], is_determined(i) ? lines_.at[i] : 0.0, known[i].first, 0,
+                             is_determined(i)};
     std::set<std::size_t> runs;
     for (std::size_t m = 0; m < measured_.size(); ++m) {
       if (std::abs(lines_.slope[m][i]) * parameters_[i].spread > moved) runs.insert(measured_[m].run);
@@ -302,28 +299,28 @@ void Learner::describe(LearnedStack& stack) const {
 
 LearnedStack Learner::learn() {
   LearnedStack stack;
-  const std::vector<RunResidual> assumed = all_at(StackSetting(count(), 0.0));
+  const std::vector<RunResidual> assumed = predict_(std::vector(nodes_.size(), StackSetting(count(), 0.0)));
   for (std::size_t run = 0; run < assumed.size(); ++run) {
     if (assumed[run].time) measured_.push_back({run, false});
     if (assumed[run].memory) measured_.push_back({run, true});
   }
   if (std::ranges::all_of(measured_, &Measured::memory)) throw UsageError("no run measures the time of a step");
-  stack.assumed = errors_of(assumed);
+  stack.assumed = errors_of(left_of(assumed));
   search_either_way();
   take_scale();
   leave_undetermined();
   search();
-  stack.fitted = errors_of(all_at(lines_.at));
+  stack.fitted = errors_of(lines_.left);
   describe(stack);
 
   std::vector<int> fifth;
   for (std::size_t run = 0; run < nodes_.size(); ++run) fifth.push_back(static_cast<int>(run % folds));
-  const std::vector<RunResidual> unseen = left_out(fifth);
+  const std::vector<double> unseen = left_out(fifth);
   stack.left_out = errors_of(unseen);
   std::vector<double> distances;
   for (std::size_t m = 0; m < measured_.size(); ++m) {
     if (measured_[m].memory) continue;
-    distances.push_back(std::abs(residual(unseen, measured_[m])));
+    distances.push_back(std::abs(unseen[m]));
     if (std::abs(lines_.left[m]) > 4.0 * scale_) stack.unexplained.push_back(measured_[m].run);
   }
   std::ranges::sort(distances);

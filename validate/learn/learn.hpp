@@ -44,10 +44,10 @@ struct LearnedStack {
   std::vector<std::size_t> unexplained;  ///< runs whose step stays far off under any setting
 };
 
-/// Maximum a posteriori by Gauss-Newton steps, log-times spread as Cauchy's distribution with the runs' own scale: a run
-/// that paused says nothing, however long (Holland and Welsch 1977); the posterior's spread by Laplace's approximation. `nodes` of each run. Runs left out are
-/// predicted by settings found on the others, from derivatives at the whole's setting: one prediction a run. Throws
-/// UsageError where no run measures a time.
+/// Maximum a posteriori by Gauss-Newton steps, log-times spread as Cauchy's distribution with the runs' own scale: a
+/// run that paused says nothing, however long (Holland and Welsch 1977); the posterior's spread by Laplace's
+/// approximation. `nodes` of each run. Runs left out are predicted by settings found on the others, from derivatives at
+/// the whole's setting: one prediction a run. Throws UsageError where no run measures a time.
 LearnedStack learn_stack(const std::vector<StackParameter>& parameters, const std::vector<int>& nodes,
                          const PredictRuns& predict);
 

@@ -23,8 +23,9 @@ constexpr double small_overhead = 1e-4;  // s
 constexpr double gigabyte = 1e9;
 constexpr double least_share = 0.02;
 
-/// How stacks differ: the spread between the published tables that `foretrain validate` holds the program against, whose
-/// trainers are named. layer_overhead is 19 ms of Megatron-DeepSpeed and 0 of the others; kernels stretch by up to a fifth; reserved memory by up to 10 GB, and fragmentation by half of itself.
+/// How stacks differ: the spread between the published tables that `foretrain validate` holds the program against,
+/// whose trainers are named. layer_overhead is 19 ms of Megatron-DeepSpeed and 0 of the others; kernels stretch by up
+/// to a fifth; reserved memory by up to 10 GB, and fragmentation by half of itself.
 struct Learned {
   const char* constant;
   const char* meaning;

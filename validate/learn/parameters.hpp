@@ -1,6 +1,6 @@
 // What is learned of a software stack: traits and constants by which stacks differ, and the cluster's network by its
-// size. In: numbers without bounds, near zero where a stack is as assumed. Out: a scenario of that stack, and the values
-// that its file states.
+// size. In: numbers without bounds, near zero where a stack is as assumed. Out: a scenario of that stack, and the
+// values that its file states.
 #pragma once
 
 #include <string>

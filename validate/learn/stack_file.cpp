@@ -56,8 +56,8 @@ std::vector<LearnedParameter> determined(const LearnedStack& stack, std::initial
 
 std::string habits(const LearnedStack& stack, const LearnedFrom& from) {
   std::string text = "habits:\n";
-  const std::vector<LearnedParameter> learned = determined(
-      stack, {Kind::layer_overhead, Kind::layer_dispatch, Kind::memory_stretch, Kind::reserved_memory});
+  const std::vector<LearnedParameter> learned =
+      determined(stack, {Kind::layer_overhead, Kind::layer_dispatch, Kind::memory_stretch, Kind::reserved_memory});
   for (const LearnedParameter& one : learned) {
     text += habit(one.parameter.name, one.parameter.text(one.position), source(one, from));
   }
@@ -116,20 +116,19 @@ std::string learned(const LearnedStack& stack, const LearnedFrom& from) {
 std::string stack_file(const LearnedStack& stack, const LearnedFrom& from) {
   std::string text = "kind: trainer\n";
   text += "name: " + quoted("learned from " + from.table) + "\n";
-  text += "description: " + quoted(fmt::format("{} runs of {}, over the habits of {}", from.names.size(), from.table,
-                                               from.base)) + "\n";
+  text += "description: " +
+          quoted(fmt::format("{} runs of {}, over the habits of {}", from.names.size(), from.table, from.base)) + "\n";
   return text + habits(stack, from) + constants(stack, from) + cluster(stack, from) + learned(stack, from);
 }
 
 std::string to_text(const LearnedStack& stack, const LearnedFrom& from) {
-  std::string text = fmt::format("Learned from {} runs of {}, over the habits of {}\n\n", from.names.size(), from.table,
-                                 from.base);
+  std::string text =
+      fmt::format("Learned from {} runs of {}, over the habits of {}\n\n", from.names.size(), from.table, from.base);
   text += fmt::format("  {:<44} {:>10} {:>24} {:>6}\n", "", "value", "likely", "runs");
   for (const LearnedParameter& one : stack.parameters) {
-    const std::string range =
-        one.determined ? range_text(one).substr(std::string("from ").size()) : "as assumed";
-    text += fmt::format("  {:<44} {:>10} {:>24} {:>6}\n", one.parameter.meaning, one.parameter.text(one.position), range,
-                        one.runs);
+    const std::string range = one.determined ? range_text(one).substr(std::string("from ").size()) : "as assumed";
+    text += fmt::format("  {:<44} {:>10} {:>24} {:>6}\n", one.parameter.meaning, one.parameter.text(one.position),
+                        range, one.runs);
   }
   const auto row = [&text](const char* name, const LearnedErrors& errors) {
     text += fmt::format("  {:<44} {:>10} {:>24} {:>6}\n", name, percent(errors.mean), percent(errors.median),

@@ -98,9 +98,10 @@ Scenario read_completed(const YamlNode& document, Cluster cluster, std::string_v
 }
 
 Scenario read_with_habits(const YamlNode& stated, std::string_view default_name) {
-  const StackedScenario stacked = with_learned_cluster(stated);
-  Cluster cluster = read_cluster(Field(stacked.document, "").mapping(keys::scenario)["cluster"]);
-  TrainedScenario trained = with_trainer(stacked.document, cluster);
+  const std::optional<StackedScenario> stacked = with_learned_cluster(stated);
+  const YamlNode& document = stacked ? stacked->document : stated;
+  Cluster cluster = read_cluster(Field(document, "").mapping(keys::scenario)["cluster"]);
+  TrainedScenario trained = with_trainer(document, cluster);
   Scenario scenario = read_completed(trained.document, std::move(cluster), default_name);
   for (const Trait& trait : trained.traits) {
     // What ZeRO-2 would do is asked of plans with other levels, too.
@@ -111,7 +112,7 @@ Scenario read_with_habits(const YamlNode& stated, std::string_view default_name)
   // The calibration's constants are those of a result's provenance that belong to no piece of hardware.
   std::vector<Constant>& constants = scenario.calibration.constants;
   constants.insert(constants.end(), trained.habits.begin(), trained.habits.end());
-  constants.insert(constants.end(), stacked.figures.begin(), stacked.figures.end());
+  if (stacked) constants.insert(constants.end(), stacked->figures.begin(), stacked->figures.end());
   scenario.trainer = std::move(trained.trainer);
   scenario.traits = std::move(trained.traits);
   scenario.learned = learned_range(stated);

@@ -28,10 +28,10 @@ double share(const Field& field) {
 
 }  // namespace
 
-StackedScenario with_learned_cluster(const YamlNode& document) {
-  StackedScenario result{document, {}};
+std::optional<StackedScenario> with_learned_cluster(const YamlNode& document) {
   const auto cluster = part_of_trainer(document, "cluster");
-  if (!cluster) return result;
+  if (!cluster) return std::nullopt;
+  StackedScenario result{document, {}};
   const MappingReader figures = cluster->mapping(keys::learned_cluster);
   for (const keys::Key& row : keys::learned_cluster.keys) {
     const auto figure = figures.find(row.name);
@@ -65,7 +65,8 @@ std::optional<LearnedRange> learned_range(const YamlNode& document) {
   const MappingReader keys = learned->mapping(keys::learned);
   const std::vector<Field> nodes = keys["nodes"].list();
   if (nodes.size() != 2) keys.fail("nodes", "no two numbers", "[ the least, the most ]");
-  return LearnedRange{share(keys["spread"]), static_cast<int>(nodes[0].integer()), static_cast<int>(nodes[1].integer())};
+  return LearnedRange{share(keys["spread"]), static_cast<int>(nodes[0].integer()),
+                      static_cast<int>(nodes[1].integer())};
 }
 
 }  // namespace foretrain

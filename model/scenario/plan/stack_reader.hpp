@@ -16,7 +16,8 @@ struct StackedScenario {
   YamlNode document;
   std::vector<Constant> figures;  ///< those that were put in, for its provenance
 };
-StackedScenario with_learned_cluster(const YamlNode& document);
+/// Nothing where the scenario's trainer knows of no cluster.
+std::optional<StackedScenario> with_learned_cluster(const YamlNode& document);
 
 /// Puts the constants that the trainer of the scenario learned in the place of the calibration's. Throws ScenarioError
 /// for an unknown constant and for a value out of bounds.
