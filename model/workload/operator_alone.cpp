@@ -9,10 +9,10 @@ namespace {
 
 Operator cast_of(const Matmul& product, Precision precision) {
   // Libraries for inference know the scale of a whole tensor in nvfp4 beforehand: one pass, as for mxfp8.
-  const Quantisation cast = precision == Precision::fp8
-                                ? quantisation(precision, Fp8Scaling::current, Operand::input, false)
-                                : Quantisation{bytes_per_element(Precision::bf16).value(),
-                                               bytes_per_element(precision).value(), 1};
+  const Quantisation cast =
+      precision == Precision::fp8
+          ? quantisation(precision, Fp8Scaling::current, Operand::input, false)
+          : Quantisation{bytes_per_element(Precision::bf16).value(), bytes_per_element(precision).value(), 1};
   const double elements = number(product.batch) * number(product.m) * number(product.k);
   Streaming work;
   work.kind = StreamingKind::gather;

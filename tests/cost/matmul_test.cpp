@@ -154,8 +154,7 @@ TEST_CASE("Chips of an unknown generation are priced like the newest that is not
 TEST_CASE("A product of half the width takes more than half the energy, and one of unknown energy is not limited") {
   // 300 W for 300 TFLOP/s of 2 bytes at 1 pJ. 600 TFLOP/s of 1 byte take 600 · (1 - s / 2) W: 372 W with s = 0.76, of
   // which 300 W are granted.
-  PowerConstants constants{
-      .static_share = NotedNumber(0.0), .operand_share = NotedNumber(0.76), .generation = {}};
+  PowerConstants constants{.static_share = NotedNumber(0.0), .operand_share = NotedNumber(0.76), .generation = {}};
   for (GenerationPower& energy : constants.generation) energy.tensor_watts = 1.0;
   Gpu gpu;
   gpu.tensor_rate[static_cast<std::size_t>(Precision::fp16)] = FlopsPerSecond(300e12);
@@ -169,8 +168,8 @@ TEST_CASE("A product of half the width takes more than half the energy, and one 
 
 TEST_CASE("An engine's product in nvfp4 fills one multiprocessor a tile, unsplit, and reads the shorter side again") {
   // One tile of 128 × 256 and a sum of 1e6: (128 + 256) · 0.5625 B at 64 B a clock of 1 ns, 3.375 ns for each element
-  // of the sum, on one multiprocessor of ten. Traffic: 384 · 1e6 · 0.5625 B and 128 · 256 · 2 B at 1 TB/s, 216.07 us, of
-  // which half is exposed. Start: 2 us; fixed: 3 us.
+  // of the sum, on one multiprocessor of ten. Traffic: 384 · 1e6 · 0.5625 B and 128 · 256 · 2 B at 1 TB/s, 216.07 us,
+  // of which half is exposed. Start: 2 us; fixed: 3 us.
   Machine m = simple();
   m.gpu.boost_clock = Hertz(1e9);
   m.gpu.tensor_rate[static_cast<std::size_t>(Precision::nvfp4)] = FlopsPerSecond(1e15);
