@@ -60,8 +60,8 @@ constexpr std::array<Tile, tile_count> tiles = {{{128, 256},
 // Inference engines multiply nvfp4 by a tile of 128 × 256 on one multiprocessor, where training libraries share
 // operands between two; sums are not split, and rounds follow the shorter side of the result, so that its operand is
 // read again for each tile of 128 along the longer one as far as the L2 does not hold it (CUTLASS 3: raster order by
-// its heuristic, no swizzle). A multiprocessor is filled from the L2 at 64 bytes a clock (NVIDIA A100 whitepaper). So
-// TensorRT-LLM's products behave in 120 rows of B200 and GB200.
+// its heuristic, no swizzle). A multiprocessor is filled from the L2 at 64 bytes a clock, the power of two next to the
+// 58 to 64 that fit 120 products of TensorRT-LLM on B200 and GB200.
 constexpr std::size_t narrow_format_tiles = 1;
 constexpr double narrow_format_side = 128.0;
 constexpr double fill_bytes_per_clock = 64.0;
