@@ -62,9 +62,11 @@ bool has_generation(const Gpu& gpu) {
   return !gpu.processor && (generation_of(gpu) > 0 || !older_than_all);
 }
 
-/// A stack runs its kernels one by one, or its gradients are waited for.
+/// A stack runs its kernels one by one, waits for gradients or for the collectives of tensor ranks, or has attention
+/// that long for most of its work.
 bool is_plain(const Scenario& scenario, const TrainWorkload& train) {
-  if (train.code.kernels == KernelSet::plain || !scenario.plan.sync.overlap) return true;
+  const Plan& plan = scenario.plan;
+  if (train.code.kernels == KernelSet::plain || !plan.sync.overlap || (plan.tensor > 1 && !plan.tensor_overlap)) return true;
   const auto* transformer = std::get_if<TransformerConfig>(&train.model.shape);
   return transformer != nullptr && transformer->sequence >= long_sequence;
 }
@@ -134,10 +136,14 @@ void set_range(const std::vector<Part>& parts, double wider, Result& result) {
   }
   result.set_uncertainty(wider * faster, wider * slower);
   for (const auto& [kind, weight] : parts) {
-    const double width = weight * (kind.slower + kind.faster);
-    if (!(width > 0.0)) continue;
-    result.uncertainty_causes.push_back(
-        {std::string(kind.what), fmt::format("uncertainty.{}", kind.constant), width / (slower + faster)});
+    const double share = weight * (kind.slower + kind.faster) / (slower + faster);
+    const std::string constant = fmt::format("uncertainty.{}", kind.constant);
+    const auto same = std::ranges::find(result.uncertainty_causes, constant, &UncertaintyCause::constant);
+    if (same != result.uncertainty_causes.end()) {
+      same->share += share;
+    } else if (share > 0.0) {
+      result.uncertainty_causes.push_back({std::string(kind.what), constant, share});
+    }
   }
 }
 

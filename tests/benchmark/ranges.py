@@ -99,7 +99,7 @@ def shipped_rows(tools, program):
     with tempfile.TemporaryDirectory() as folder:
         unnamed = predicted(tools, program, [path for path in (without_trainer(file, folder) for file in files) if path])
     result = []
-    for list_, suffix in ((rows, ""), (unnamed, ", unnamed")):
+    for list_, suffix in ((rows, ""), (unnamed, " (unnamed)")):
         seen = collections.Counter()
         for row in list_:
             at = seen[row.group]
@@ -255,8 +255,8 @@ def sources(ranges, by_kind):
                         f"each weighing as {MOST} rows at most; holds {percent(share_held(rows, ranges))}, of groups left out "
                         f"{percent(sum(groups.values()) / len(groups)) if groups else 'unknown'}")
     late = [kind for kind in KINDS if kind not in EITHER_WAY]
-    result["faster"] = (f"the same: a twentieth of {sum(len(by_kind[kind]) for kind in late)} rows of all kinds but "
-                        f"{', '.join(EITHER_WAY)}, whose range is as wide both ways, are faster by more")
+    result["faster"] = (f"tests/benchmark/leave_one_out --ranges: a twentieth of no kind but {', '.join(EITHER_WAY)}, "
+                        f"whose ranges are as wide both ways, is faster by more ({sum(len(by_kind[kind]) for kind in late)} rows)")
     return result
 
 

@@ -69,6 +69,11 @@ TEST_CASE("a step on one GPU is as uncertain as steps of its kind were, and less
   CHECK(cause(gpt_on("dgx-a100-80gb", "bf16, kernels: plain", tuned), published.plain) == "uncertainty.plain");
   CHECK(cause(gpt_on("dgx-a100-80gb", "bf16", waits), published.plain) == "uncertainty.plain");
   CHECK(cause(gpt_on("dgx-h100", "bf16", tuned, 131072), published.plain) == "uncertainty.plain");
+  const Predicted tensor_ranks(
+      "cluster: { node: dgx-a100-80gb, gpus_per_node: 2 }\nplan: { trainer: nemo, tensor: 2, tensor_overlap: false }\n"
+      "workload: { train: { global_batch: 8, micro_batch: 8, precision: bf16, " +
+      std::string(gpt) + "1024 } } }\n");
+  CHECK(tensor_ranks.result.uncertainty_causes.at(0).constant == "uncertainty.plain");
   const Predicted network = one_gpu("dgx1-v100-16gb", "model: resnet-50, precision: fp32", "{ trainer: tensorflow }");
   CHECK(cause(network, published.network) == "uncertainty.network");
   CHECK(cause(one_gpu("host-training", "model: lenet, precision: fp32"), published.processor) == "uncertainty.processor");
@@ -129,6 +134,10 @@ TEST_CASE("collectives: small ones differ most from machine to machine; hosts wi
   const Predicted hosts(
       "cluster: { node: host-veth, nodes: 2 }\nworkload: { collective: { operation: all_reduce, size: 1 MB } }\n");
   CHECK(hosts.only_cause() == "uncertainty.processor");
+  // What hosts compute and what they wait for are of one kind, which is named once.
+  const Predicted ring(
+      "cluster: { node: host-training, nodes: 2 }\nworkload: { train: { model: lenet, micro_batch: 8, precision: fp32 } }\n");
+  CHECK(ring.only_cause() == "uncertainty.processor");
 }
 
 TEST_CASE("a kernel by itself: launch and tail of a small one, and the format of four bits, are worse known") {
