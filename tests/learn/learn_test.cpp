@@ -128,11 +128,13 @@ TEST_CASE("A learned stack's file is a trainer that predicts what its setting do
   const std::string file = folder.write("stack.yaml", stack_file(stack, from)).string();
   const std::string text =
       "cluster: { node: dgx-a100-80gb, nodes: 4 }\n"
-      "workload: { train: { global_batch: 64, micro_batch: 1, model: { family: gpt, layers: 12, hidden: 1024, heads: 16, "
+      "workload: { train: { global_batch: 64, micro_batch: 1, model: { family: gpt, layers: 12, hidden: 1024, heads: "
+      "16, "
       "vocabulary: 51200, sequence: 1024 } } }\n";
   const Scenario by_file = load_scenario_text(text, "run.yaml", {"plan.trainer=" + file});
   const double expected = made_up.step(load_scenario_text(text, "run.yaml"), setting);
-  CHECK(foretrain::predict(by_file, Fidelity::estimate).time().value() == Approx(expected).epsilon(2e-3));  // the file has four digits
+  CHECK(foretrain::predict(by_file, Fidelity::estimate).time().value() ==
+        Approx(expected).epsilon(2e-3));  // the file has four digits
   CHECK(by_file.trainer == "stack");
   REQUIRE(by_file.learned);
   CHECK(by_file.learned->most_nodes == 4);
@@ -161,7 +163,8 @@ TEST_CASE("What a pipeline's hosts take for tensor ranks, and for messages, is f
       for (const int pipeline : {1, 2, 4}) {
         const std::string text = fmt::format(
             "cluster: {{ node: dgx-a100-80gb, nodes: {} }}\n"
-            "workload: {{ train: {{ global_batch: 256, micro_batch: 2, model: {{ family: gpt, layers: 12, hidden: 1024, "
+            "workload: {{ train: {{ global_batch: 256, micro_batch: 2, model: {{ family: gpt, layers: 12, hidden: "
+            "1024, "
             "heads: 16, vocabulary: 51200, sequence: 1024 }} }} }}\n"
             "plan: {{ tensor: {}, pipeline: {}, data: {} }}\n",
             nodes, tensor, pipeline, 8 * nodes / tensor / pipeline);
@@ -181,11 +184,11 @@ TEST_CASE("What a pipeline's hosts take for tensor ranks, and for messages, is f
 }
 
 TEST_CASE("Who chooses by predictions pays for their errors, and keeps away from memory that may not do") {
-  // Two tasks. In the first the run predicted best is second of three as measured, 10 % behind: of three pairs one is in
-  // the wrong order. In the second the fastest by far is predicted to fill 98 % of the GPU, where predictions of memory
-  // are off by 5 %: it is not chosen, and costs a tenth, with its pair in the right order.
-  const std::vector<LearnedRun> runs = {{1, false, 0, 1.0}, {1, false, 0, 1.1}, {1, false, 0, 2.0}, {2, false, 1, 1.0},
-                                        {2, false, 1, 1.1}};
+  // Two tasks. In the first the run predicted best is second of three as measured, 10 % behind: of three pairs one is
+  // in the wrong order. In the second the fastest by far is predicted to fill 98 % of the GPU, where predictions of
+  // memory are off by 5 %: it is not chosen, and costs a tenth, with its pair in the right order.
+  const std::vector<LearnedRun> runs = {
+      {1, false, 0, 1.0}, {1, false, 0, 1.1}, {1, false, 0, 2.0}, {2, false, 1, 1.0}, {2, false, 1, 1.1}};
   const std::vector<RunResidual> left = {
       {std::log(1.2), {}, 0.5}, {0.0, {}, 0.5}, {0.0, {}, 0.5}, {std::log(0.5), {}, 0.98}, {0.0, {}, 0.5}};
   const LearnedErrors errors = learned_errors(runs, left, 0.05);

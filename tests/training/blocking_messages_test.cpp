@@ -91,10 +91,10 @@ TEST_CASE("Every schedule's stages can wait for their messages") {
 TEST_CASE("What hosts take to agree on a message lengthens it there and back") {
   // Two stages and one micro-batch: nothing hides a message. One goes there and one comes back, each 5 ms longer.
   const auto step_with = [](const char* overhead) {
-    const test::BuiltStep built(load_scenario(
-        "gpt2-xl-dgx-a100", {"cluster.nodes=2", "plan={ pipeline: 2, data: 8 }", "workload.train.global_batch=8",
-                             "workload.train.micro_batch=1",
-                             std::string("workload.train.message_overhead=") + overhead}));
+    const test::BuiltStep built(
+        load_scenario("gpt2-xl-dgx-a100",
+                      {"cluster.nodes=2", "plan={ pipeline: 2, data: 8 }", "workload.train.global_batch=8",
+                       "workload.train.micro_batch=1", std::string("workload.train.message_overhead=") + overhead}));
     return length(built.step);
   };
   CHECK(step_with("5 ms") - step_with("0 ms") == Approx(0.010).epsilon(1e-6));
@@ -104,11 +104,12 @@ TEST_CASE("A host's work for other tensor ranks counts at each block, where stag
   // Eight tensor ranks have seven others: 10 ms for each is what 70 ms at a block would be. Two stages of four ranks on
   // one machine have no message between machines, and one stage has none at all.
   const auto step_with = [](const char* nodes, const char* plan, const std::string& trait) {
-    const test::BuiltStep built(load_scenario_text(
-        "cluster: { node: dgx-a100-80gb }\n"
-        "workload: { train: { global_batch: 16, micro_batch: 1, model: { family: gpt, layers: 12, hidden: 1024, heads: 16, "
-        "vocabulary: 51200, sequence: 1024 } } }\n",
-        "run.yaml", {std::string("cluster.nodes=") + nodes, std::string("plan=") + plan, trait}));
+    const test::BuiltStep built(
+        load_scenario_text("cluster: { node: dgx-a100-80gb }\n"
+                           "workload: { train: { global_batch: 16, micro_batch: 1, model: { family: gpt, layers: 12, "
+                           "hidden: 1024, heads: 16, "
+                           "vocabulary: 51200, sequence: 1024 } } }\n",
+                           "run.yaml", {std::string("cluster.nodes=") + nodes, std::string("plan=") + plan, trait}));
     return length(built.step);
   };
   const std::string of_peers = "workload.train.peer_dispatch=10 ms", none = "workload.train.peer_dispatch=0 ms";

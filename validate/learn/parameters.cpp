@@ -140,8 +140,8 @@ std::vector<StackParameter> stack_parameters(const RunsAtHand& runs) {
     if (runs.memory || !learned.of_memory) parameters.push_back(constant_parameter(learned, constants));
   }
   if (runs.memory) {
-    parameters.push_back({Kind::keep_gathered, "workload.train.keep_gathered", "what tensor ranks gather is kept", 0,
-                          0.0, 1.0, true});
+    parameters.push_back(
+        {Kind::keep_gathered, "workload.train.keep_gathered", "what tensor ranks gather is kept", 0, 0.0, 1.0, true});
     const double reserved = usual.reserved_memory / Bytes(gigabyte);
     parameters.push_back({Kind::reserved_memory, "workload.train.reserved_memory", "memory beside tensors", 0, reserved,
                           reserved_spread, true, -reserved});

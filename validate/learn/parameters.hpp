@@ -27,11 +27,11 @@ struct StackParameter {
   Kind kind = Kind::constant;
   std::string name;  ///< the key or the constant
   std::string meaning;
-  int nodes = 0;             ///< scaling
-  double assumed = 1.0;      ///< at position zero: the published value of a constant, the base's of a trait
-  double spread = 1.0;       ///< of stacks about what is assumed: one standard deviation of the position
-  bool of_memory = false;    ///< moves memory, and no time
-  double least = 0.0;        ///< positions below mean the same: nothing takes less than no time
+  int nodes = 0;           ///< scaling
+  double assumed = 1.0;    ///< at position zero: the published value of a constant, the base's of a trait
+  double spread = 1.0;     ///< of stacks about what is assumed: one standard deviation of the position
+  bool of_memory = false;  ///< moves memory, and no time
+  double least = 0.0;      ///< positions below mean the same: nothing takes less than no time
 
   /// Whether a run that uses `nodes` nodes, on several stages or not, changes with it.
   [[nodiscard]] bool moves(int of_nodes, bool pipelined) const;

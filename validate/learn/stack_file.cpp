@@ -143,14 +143,15 @@ std::string to_text(const LearnedStack& stack, const LearnedFrom& from) {
     text += fmt::format("  {:<44} {:>8} {:>8} {:>8} {:>8} {:>8}\n", name, percent(errors.mean), percent(errors.median),
                         cell(errors.memory), cell(errors.pairs), cell(errors.regret));
   };
-  text += fmt::format("\n  {:<44} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "Error of steps", "mean", "median", "memory", "pairs",
-                      "regret");
+  text += fmt::format("\n  {:<44} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "Error of steps", "mean", "median", "memory",
+                      "pairs", "regret");
   row("with nothing learned", stack.assumed);
   row("of the runs it was learned from", stack.fitted);
   row("each fifth predicted from the others", stack.left_out);
   if (stack.scaled) row("each number of machines from the others", *stack.scaled);
-  text += "  pairs: of choices for one task, predicted in the measured order; regret: by how much the best predicted is "
-          "longer than the best\n";
+  text +=
+      "  pairs: of choices for one task, predicted in the measured order; regret: by how much the best predicted is "
+      "longer than the best\n";
   text += fmt::format("\n  Nine of ten steps left out lie within {} of their prediction.\n",
                       percent(std::expm1(stack.spread)));
   for (const std::size_t run : stack.unexplained) {

@@ -78,9 +78,9 @@ constexpr Key train_keys[] = {
      "How failures are noticed and what a restart takes.", "With cluster.failures."},
     member<&TrainWorkload::layer_overhead>("What the trainer loses at each block of layers of each micro-batch.",
                                            {.value = quantity("us"), .zero = Zero::allowed}),
-    member<&TrainWorkload::layer_dispatch>(
-        "What the trainer's code takes on the host for each block of layers, micro-batch and direction, beside kernels.",
-        {.value = quantity("us"), .zero = Zero::allowed}),
+    member<&TrainWorkload::layer_dispatch>("What the trainer's code takes on the host for each block of layers, "
+                                           "micro-batch and direction, beside kernels.",
+                                           {.value = quantity("us"), .zero = Zero::allowed}),
     member<&TrainWorkload::peer_dispatch>(
         "What the host takes for each other tensor rank at a block's pass, in pipelines across machines.",
         {.value = quantity("us"), .together = "With pipeline and tensor above 1.", .zero = Zero::allowed}),
