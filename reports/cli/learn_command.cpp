@@ -30,24 +30,27 @@ struct Run {
   Scenario scenario;
 };
 
-/// Runs that can be predicted; of the others, why not.
-std::vector<Run> runs_of(const LearnOptions& options) {
-  std::vector<Run> runs;
-  for (Case& row : read_cases(options.table)) {
-    try {
-      if (!options.base.empty()) {
-        row.overrides.push_back({"plan.trainer", options.base, {"--base " + options.base, 0, 0}});
-      }
-      Scenario scenario = scenario_of(row);
-      if (!std::holds_alternative<TrainWorkload>(scenario.workload)) {
-        throw ScenarioError(row.where, "workload", "no training", "steps of trainings");
-      }
-      runs.push_back({std::move(row), std::move(scenario)});
-    } catch (const ScenarioError& error) {
-      warn(fmt::format("{} is left out: {}", row.name, error.what()));
-    }
+/// Of a rate its inverse; zero where no time is measured.
+double measured_time(const Case& row) {
+  for (const Measurement& measured : row.measured) {
+    if (measured.quantity == MeasuredQuantity::memory_per_gpu) continue;
+    return is_rate(std::string(name(measured.quantity))) ? 1.0 / measured.value : measured.value;
   }
-  return runs;
+  return 0.0;
+}
+
+/// Throws ScenarioError where an earlier row says something else of the same run.
+void check_against(std::map<std::string, Case>& earlier, const Case& row) {
+  constexpr double most = 1.25;
+  std::string cells = row.base;
+  for (const Override& cell : row.overrides) cells += '\n' + cell.key + '=' + cell.value;
+  const auto [known, is_new] = earlier.try_emplace(cells, row);
+  if (is_new) return;
+  const double other = measured_time(known->second) / measured_time(row);
+  if (other < most && other > 1.0 / most) return;
+  throw ScenarioError(row.where, "measured",
+                      fmt::format("{:.3g} times what {} measures of the same run", 1.0 / other, known->second.name),
+                      "one of the two");
 }
 
 RunResidual residual_of(const Run& run, const std::vector<StackParameter>& parameters, const StackSetting& setting) {
@@ -61,6 +64,38 @@ RunResidual residual_of(const Run& run, const std::vector<StackParameter>& param
   return residual;
 }
 
+/// Runs that can be predicted; of the others, why not. Workers begin with what this process knows: it predicts each
+/// once.
+std::vector<Run> runs_of(const LearnOptions& options) {
+  std::vector<Run> runs;
+  std::map<std::string, Case> earlier;
+  for (Case& row : read_cases(options.table)) {
+    const std::string name = row.name;
+    try {
+      if (!options.base.empty()) {
+        row.overrides.push_back({"plan.trainer", options.base, {"--base " + options.base, 0, 0}});
+      }
+      Scenario scenario = scenario_of(row);
+      if (!std::holds_alternative<TrainWorkload>(scenario.workload)) {
+        throw ScenarioError(row.where, "workload", "no training", "steps of trainings");
+      }
+      check_against(earlier, row);
+      Run run{std::move(row), std::move(scenario)};
+      try {
+        residual_of(run, {}, {});
+      } catch (const ImpossiblePlan& error) {
+        throw ScenarioError(run.row.where, "plan", error.what(), "a plan that can run");
+      } catch (const UsageError& error) {
+        throw ScenarioError(run.row.where, "measured", error.what(), "a step's time or a rate");
+      }
+      runs.push_back(std::move(run));
+    } catch (const ScenarioError& error) {
+      warn(fmt::format("{} is left out: {}", name, error.what()));
+    }
+  }
+  return runs;
+}
+
 /// What a plan does not choose: rows of which it is the same text are ways to do the same on the same machines.
 std::string task_of(const Case& row) {
   std::string task = row.base;
@@ -71,27 +106,6 @@ std::string task_of(const Case& row) {
     if (!chosen) task += '\n' + cell.key + '=' + cell.value;
   }
   return task;
-}
-
-/// Of a rate its inverse; zero where no time is measured.
-double measured_time(const Case& row) {
-  for (const Measurement& measured : row.measured) {
-    if (measured.quantity == MeasuredQuantity::memory_per_gpu) continue;
-    return is_rate(std::string(name(measured.quantity))) ? 1.0 / measured.value : measured.value;
-  }
-  return 0.0;
-}
-
-/// Workers begin with what this process knows: the topology, groups and graphs of all runs.
-void warm_up(const std::vector<Run>& runs, const std::vector<StackParameter>& parameters) {
-  const StackSetting nothing(parameters.size(), 0.0);
-  for (const Run& one : runs) {
-    try {
-      residual_of(one, parameters, nothing);
-    } catch (const std::exception&) {  // a worker says what is wrong
-      continue;
-    }
-  }
 }
 
 /// "0.1 -0.2", with a dash for what is not measured.
@@ -147,7 +161,6 @@ ExitStatus run(const LearnOptions& options) {
         });
     return residuals;
   };
-  warm_up(runs, parameters);
   const LearnedStack stack = learn_stack(parameters, learned, predict);
   write_file(options.output, stack_file(stack, from));
   print_page(to_text(stack, from));
