@@ -22,19 +22,18 @@ LEAST = 0.75  # of each group of as many and more, whatever the others are
 
 # Kinds that are as often faster as slower; of all others `faster` says by how much they may be.
 EITHER_WAY = ["experts", "small_between_nodes", "kernel", "small_kernel"]
-# Kinds whose range takes no part of another's first, as rows of the later ones wait for the earlier.
+# What steps wait for stands before steps.
 KINDS = ["kernel", "small_kernel", "four_bit", "collective", "small_collective", "between_nodes", "small_between_nodes",
          "processor", "servers", "network", "recipe", "plain", "experts", "unnamed"]
 
-# Groups that no range is made of, with the reason, by the start of their names (and a kind, where it is one alone).
-LEFT_OUT = [
-    ("nccl-h100-two-nodes", "", "two of a node's eight cards were used, and no library is stated"),
-    ("nccl-", "small_between_nodes argonne", "runs of Slingshot below 8 MB differ up to threefold among themselves"),
-    ("dlperf-bert-base-NGC TensorFlow 1.x", "", "two to three times as slow as its like: not the well-tuned trainer that "
-     "stands for one without a name"),
-    ("dlperf-bert-base-PaddlePaddle", "", "the same"),
-    ("host-mpi", "", "an MPI library waits with all cores busy, and others' messages with it: half its algorithms are 80 % late"),
-]
+# Groups that no range is made of, with the reason.
+LEFT_OUT = {
+    "nccl-h100-two-nodes": "two of a node's eight cards were used, and no library is stated",
+    "dlperf-bert-base-NGC TensorFlow 1.x": "two to three times as slow as its like: not the well-tuned trainer that stands "
+                                           "for one without a name",
+    "dlperf-bert-base-PaddlePaddle": "the same",
+    "host-mpi": "an MPI library waits with all cores busy, and others' messages with it: half its algorithms are 80 % late",
+}
 # What products and collectives are off by without their GPU over with it, where both are known (section One GPU left out).
 INFLATED = {"kernel": 1.04, "small_kernel": 1.04, "collective": 1.08}
 
@@ -44,10 +43,6 @@ class Row:
         self.group, self.shares = group, kind_shares
         self.late = late  # ln(measured / predicted)
         self.kind = max(kind_shares, key=kind_shares.get)
-
-    def used(self):
-        return not any(self.group.startswith(start) and all(word in f"{self.kind} {self.group}" for word in only.split())
-                       and (only or self.group == start) for start, only, _ in LEFT_OUT)
 
     def weight(self, sizes):
         return min(sizes[self.group], MOST) / sizes[self.group]
@@ -177,7 +172,7 @@ def hold_groups(rows, ranges):
 
 def made(rows):
     """All ranges. `faster` is the least that no more than a twentieth of any late kind goes beyond."""
-    by_kind = {kind: [row for row in rows if row.kind == kind and row.used()] for kind in KINDS}
+    by_kind = {kind: [row for row in rows if row.kind == kind and row.group not in LEFT_OUT] for kind in KINDS}
     ranges = {**{kind: 0.0 for kind in KINDS}, "faster": 0.0}
     for kind in KINDS:
         if kind in EITHER_WAY or not by_kind[kind]:
@@ -233,12 +228,9 @@ def section(ranges, by_kind, all_rows):
             f"| {percent(sum(groups.values()) / len(groups)) if groups else ''} "
             f"| {f'{worst}: {percent(large[worst])}' if worst else ''} |")
     lines += ["", "No range is made of:", ""]
-    for start, only, why in LEFT_OUT:
-        rows = [row for row in all_rows if not row.used() and row.group.startswith(start) and
-                all(word in f"{row.kind} {row.group}" for word in only.split())]
-        name = f"{start} ({only.split()[1]}, below 8 MB)" if only else start
-        lines.append(f"- {name}, {len(rows)} rows, of which the ranges hold "
-                     f"{percent(share_held(rows, ranges)) if rows else 'none'}: {why}.")
+    for group, why in LEFT_OUT.items():
+        rows = [row for row in all_rows if row.group == group]
+        lines.append(f"- {group}, {len(rows)} rows, of which the ranges hold {percent(share_held(rows, ranges))}: {why}.")
     return "\n".join(lines) + "\n"
 
 

@@ -28,13 +28,10 @@ struct Row {
 };
 
 /// Groups that no range is made of (tests/benchmark/ranges.py, LEFT_OUT): two old frameworks' BERT, two to three times
-/// as slow as its like; a cluster that used two of a node's eight cards; Slingshot below 8 MB, whose runs differ up to
-/// threefold among themselves; an MPI library that waits with all cores busy.
+/// as slow as its like; a cluster that used two of a node's eight cards; an MPI library that waits with all cores busy.
 bool is_unlike(const Row& row) {
-  const bool slingshot = row.group.find("argonne") != std::string::npos;
   return row.group == "dlperf-bert-base-NGC TensorFlow 1.x" || row.group == "dlperf-bert-base-PaddlePaddle" ||
-         row.group == "nccl-h100-two-nodes" || row.group == "host-mpi" ||
-         (slingshot && row.kind == "uncertainty.small_between_nodes");
+         row.group == "nccl-h100-two-nodes" || row.group == "host-mpi";
 }
 
 std::vector<Row> rows_of_shipped_tables() {
