@@ -38,6 +38,8 @@ inline const std::vector<std::pair<std::string, std::string>> changes = {
     {"plan.tensor_overlap", "true"},
     {"plan.schedule", "gpipe"},
     {"plan.pipeline_messages", "blocking"},
+    {"workload.train.message_overhead", "1 ms"},
+    {"workload.train.peer_dispatch", "10 ms"},
     {"plan.schedule", "zero_bubble"},
     {"plan.schedule", "dualpipe"},
     {"plan", "{ data: 4, tensor: 4, pipeline: 4, sequence_parallel: true, schedule: interleaved, interleave: 2 }"},

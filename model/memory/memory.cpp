@@ -109,6 +109,9 @@ MemoryFootprint memory_footprint(const Scenario& scenario, const TrainWorkload& 
     const StageMemory memory(scenario, train, model, chunks, stage);
     const auto [parts, activations_on_host] = peak_of(memory, StageOrder(train, plan, stage));
     host = std::max(host, memory.host() + (plan.offload.activations ? activations_on_host : Bytes(0.0)));
+    if (stage == 0 && train.logged_memory == LoggedMemory::first_reserved) {
+      worst.logged = parts.total() - memory.outside_framework();
+    }
     const auto [capacity, node] = smallest_gpu(scenario, stage);
     if (stage > 0 && !(parts.total() - capacity > worst.total() - worst.capacity)) continue;
     worst.capacity = capacity;

@@ -40,6 +40,7 @@ struct MemoryFootprint {
   Bytes weights, gradients, optimizer, activations, workspace;
   Bytes capacity;
   int node = 0;                         ///< that has such a GPU
+  Bytes logged = {};                    ///< what the trainer says of the first rank; none: it says the total
   Bytes host = {}, host_capacity = {};  ///< what is offloaded by all GPUs of a node, and the node's memory
   [[nodiscard]] Bytes total() const { return weights + gradients + optimizer + activations + workspace; }
   [[nodiscard]] bool fits_gpu() const { return total() <= capacity; }

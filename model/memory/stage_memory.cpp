@@ -258,8 +258,8 @@ void StageMemory::add_buffers(const Scenario& scenario, const TrainWorkload& tra
     }
   }
   fixed_[MemoryPart::communication] = communication + compression_needs(plan, parameters_, matrices);
-  fixed_[MemoryPart::context] =
-      1.0_MiB * (constants.context_mib + constants.communicator_mib * communicators(plan)) + train.reserved_memory;
+  outside_framework_ = 1.0_MiB * (constants.context_mib + constants.communicator_mib * communicators(plan));
+  fixed_[MemoryPart::context] = outside_framework_ + train.reserved_memory;
 }
 
 MemoryParts StageMemory::moment(const StageMemory::Layers& layer, Bytes activations) const {

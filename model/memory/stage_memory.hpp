@@ -48,6 +48,8 @@ class StageMemory {
   /// Weights, gradients, states, buffers, context: there at every moment.
   [[nodiscard]] const MemoryParts& fixed() const { return fixed_; }
   [[nodiscard]] const std::vector<Chunk>& chunks() const { return chunks_; }
+  /// The driver's and the communicators', of which the framework's allocator does not know.
+  [[nodiscard]] Bytes outside_framework() const { return outside_framework_; }
   /// On the host's side of this GPU, activations apart.
   [[nodiscard]] Bytes host() const { return host_; }
 
@@ -71,7 +73,7 @@ class StageMemory {
 
   MemoryParts fixed_;
   std::vector<Chunk> chunks_;
-  Bytes host_;
+  Bytes host_, outside_framework_;
   double parameters_ = 0.0, in_experts_ = 0.0, frozen_ = 0.0;  // the stage's, on one tensor-parallel rank
   double largest_ = 0.0, root_ = 0.0;  // in its largest block, and in its layers outside the blocks; frozen ones too
   double shards_ = 1.0;                // replicas over which ZeRO divides

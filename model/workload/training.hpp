@@ -26,6 +26,10 @@ inline constexpr std::array gradient_precisions = {Precision::fp32, Precision::t
 
 enum class Optimizer { sgd, momentum, adam, adamw, adamw_8bit };
 
+/// What a measurement of memory is: all that the fullest GPU holds, as nvidia-smi says; or what the framework's allocator
+/// has reserved on the first rank's, as a trainer that logs there says.
+enum class LoggedMemory { device, first_reserved };
+
 /// The state of the training is saved every so many steps.
 struct Checkpoint {
   /// To storage beside the training, or while it waits; in_memory: beside the training, into the memory of the own host
@@ -63,9 +67,15 @@ struct TrainWorkload {
   /// What its code takes on the host for a pass of such a block, forward or backward, beside what operations take: like
   /// these it hides behind kernels (key layer_dispatch).
   Seconds layer_dispatch;
+  /// What it takes at each message between stages, there or back, beside the transfer: hosts that tell each other what
+  /// comes, and wait for their GPUs to hear it (key message_overhead).
+  Seconds message_overhead;
+  /// The same for each other tensor rank where messages between stages cross machines (key peer_dispatch).
+  Seconds peer_dispatch;
   /// What memory-bound kernels take longer than a well-written kernel that moves the same (key memory_stretch).
   double memory_stretch = 1.0;
   Bytes reserved_memory;
+  LoggedMemory logged_memory = LoggedMemory::device;  ///< what measurements of memory are (key logged_memory)
   /// Standard deviation of a worker's compute time from iteration to iteration, as a share of its mean: lognormal,
   /// independent between workers (parameter servers; key compute_spread).
   double compute_spread = 0.0;

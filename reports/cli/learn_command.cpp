@@ -2,12 +2,14 @@
 
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
+#include "model/base/text.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/measured/measured.hpp"
@@ -28,10 +30,47 @@ struct Run {
   Scenario scenario;
 };
 
-/// Runs that can be predicted; of the others, why not.
+/// Of a rate its inverse; zero where no time is measured.
+double measured_time(const Case& row) {
+  for (const Measurement& measured : row.measured) {
+    if (measured.quantity == MeasuredQuantity::memory_per_gpu) continue;
+    return is_rate(std::string(name(measured.quantity))) ? 1.0 / measured.value : measured.value;
+  }
+  return 0.0;
+}
+
+/// Throws ScenarioError where an earlier row says something else of the same run.
+void check_against(std::map<std::string, Case>& earlier, const Case& row) {
+  constexpr double most = 1.25;
+  std::string cells = row.base;
+  for (const Override& cell : row.overrides) cells += '\n' + cell.key + '=' + cell.value;
+  const auto [known, is_new] = earlier.try_emplace(cells, row);
+  if (is_new) return;
+  const double other = measured_time(known->second) / measured_time(row);
+  if (other < most && other > 1.0 / most) return;
+  throw ScenarioError(row.where, "measured",
+                      fmt::format("{:.3g} times what {} measures of the same run", 1.0 / other, known->second.name),
+                      "one of the two");
+}
+
+RunResidual residual_of(const Run& run, const std::vector<StackParameter>& parameters, const StackSetting& setting) {
+  const Result result = predict(of_stack(run.scenario, parameters, setting), Fidelity::estimate);
+  RunResidual residual;
+  if (const TrainResult* train = result.train()) residual.filled = train->memory.total() / train->memory.capacity;
+  for (const Comparison& one : compare(run.row, result)) {
+    const bool memory = one.quantity == name(MeasuredQuantity::memory_per_gpu);
+    (memory ? residual.memory : residual.time) = std::log1p(one.error());
+  }
+  return residual;
+}
+
+/// Runs that can be predicted; of the others, why not. Workers begin with what this process knows: it predicts each
+/// once.
 std::vector<Run> runs_of(const LearnOptions& options) {
   std::vector<Run> runs;
+  std::map<std::string, Case> earlier;
   for (Case& row : read_cases(options.table)) {
+    const std::string name = row.name;
     try {
       if (!options.base.empty()) {
         row.overrides.push_back({"plan.trainer", options.base, {"--base " + options.base, 0, 0}});
@@ -40,49 +79,66 @@ std::vector<Run> runs_of(const LearnOptions& options) {
       if (!std::holds_alternative<TrainWorkload>(scenario.workload)) {
         throw ScenarioError(row.where, "workload", "no training", "steps of trainings");
       }
-      runs.push_back({std::move(row), std::move(scenario)});
+      check_against(earlier, row);
+      Run run{std::move(row), std::move(scenario)};
+      try {
+        residual_of(run, {}, {});
+      } catch (const ImpossiblePlan& error) {
+        throw ScenarioError(run.row.where, "plan", error.what(), "a plan that can run");
+      } catch (const UsageError& error) {
+        throw ScenarioError(run.row.where, "measured", error.what(), "a step's time or a rate");
+      }
+      runs.push_back(std::move(run));
     } catch (const ScenarioError& error) {
-      warn(fmt::format("{} is left out: {}", row.name, error.what()));
+      warn(fmt::format("{} is left out: {}", name, error.what()));
     }
   }
   return runs;
 }
 
-RunResidual residual_of(const Run& run, const std::vector<StackParameter>& parameters, const StackSetting& setting) {
-  const Result result = predict(of_stack(run.scenario, parameters, setting), Fidelity::estimate);
-  RunResidual residual;
-  for (const Comparison& one : compare(run.row, result)) {
-    const bool memory = one.quantity == name(MeasuredQuantity::memory_per_gpu);
-    (memory ? residual.memory : residual.time) = std::log1p(one.error());
+/// What a plan does not choose: rows of which it is the same text are ways to do the same on the same machines.
+std::string task_of(const Case& row) {
+  std::string task = row.base;
+  if (!row.measured.empty()) task += ' ' + std::string(name(row.measured.front().quantity));
+  for (const Override& cell : row.overrides) {
+    const bool chosen = (cell.key.starts_with("plan") && cell.key != "plan.trainer") ||
+                        cell.key == "workload.train.micro_batch" || cell.key == "workload.train.recompute";
+    if (!chosen) task += '\n' + cell.key + '=' + cell.value;
   }
-  return residual;
+  return task;
 }
 
 /// "0.1 -0.2", with a dash for what is not measured.
 std::string text_of(const RunResidual& residual) {
   const auto number = [](const std::optional<double>& value) { return value ? fmt::format("{:a}", *value) : "-"; };
-  return number(residual.time) + " " + number(residual.memory);
+  return number(residual.time) + " " + number(residual.memory) + " " + number(residual.filled);
 }
 
 RunResidual residual_from(const std::string& text) {
   const auto number = [](const std::string& word) {
     return word == "-" ? std::nullopt : std::optional(std::strtod(word.c_str(), nullptr));
   };
-  const std::size_t blank = text.find(' ');
-  return {number(text.substr(0, blank)), number(text.substr(blank + 1))};
+  const std::vector<std::string> words = split(text, ' ');
+  return {number(words[0]), number(words[1]), *number(words[2])};
 }
 
 ExitStatus run(const LearnOptions& options) {
   const std::vector<Run> runs = runs_of(options);
   std::set<int> sizes;
-  bool memory = false;
+  RunsAtHand at_hand;
+  std::vector<LearnedRun> learned;
+  std::map<std::string, int> tasks;
   LearnedFrom from{std::filesystem::path(options.table).filename().string(), options.base, {}, {}};
   for (const Run& one : runs) {
     from.names.push_back(one.row.name);
     from.nodes.push_back(one.scenario.cluster.nodes);
     sizes.insert(one.scenario.cluster.nodes);
+    const bool pipelined = one.scenario.plan.pipeline > 1;
+    at_hand.pipelined = at_hand.pipelined || pipelined;
+    const int task = tasks.try_emplace(task_of(one.row), static_cast<int>(tasks.size())).first->second;
+    learned.push_back({one.scenario.cluster.nodes, pipelined, task, measured_time(one.row)});
     for (const Measurement& measured : one.row.measured) {
-      memory = memory || measured.quantity == MeasuredQuantity::memory_per_gpu;
+      at_hand.memory = at_hand.memory || measured.quantity == MeasuredQuantity::memory_per_gpu;
     }
   }
   constexpr std::size_t fewest = 5;
@@ -91,19 +147,21 @@ ExitStatus run(const LearnOptions& options) {
         fmt::format("{}: {} runs of trainings; at least {} are needed", options.table, runs.size(), fewest));
   }
   if (from.base.empty()) from.base = runs.front().scenario.trainer;
-  const std::vector<StackParameter> parameters = stack_parameters({sizes.begin(), sizes.end()}, memory);
-  const PredictRuns predict = [&](const std::vector<StackSetting>& settings) {
-    std::vector<RunResidual> residuals(runs.size());
+  at_hand.nodes.assign(sizes.begin(), sizes.end());
+  at_hand.usual = &runs.front().scenario;
+  const std::vector<StackParameter> parameters = stack_parameters(at_hand);
+  const PredictRuns predict = [&](const std::vector<RunAt>& asked) {
+    std::vector<RunResidual> residuals(asked.size());
     answer_all(
-        runs.size(), options.jobs,
-        [&](std::size_t i) { return text_of(residual_of(runs[i], parameters, settings[i])); },
+        asked.size(), options.jobs,
+        [&](std::size_t i) { return text_of(residual_of(runs[asked[i].run], parameters, asked[i].setting)); },
         [&](std::size_t i, const Reply& reply) {
-          if (reply.kind != Reply::Kind::answer) throw UsageError(runs[i].row.name + ": " + reply.text);
+          if (reply.kind != Reply::Kind::answer) throw UsageError(runs[asked[i].run].row.name + ": " + reply.text);
           residuals[i] = residual_from(reply.text);
         });
     return residuals;
   };
-  const LearnedStack stack = learn_stack(parameters, from.nodes, predict);
+  const LearnedStack stack = learn_stack(parameters, learned, predict);
   write_file(options.output, stack_file(stack, from));
   print_page(to_text(stack, from));
   return ExitStatus::success;

@@ -65,7 +65,9 @@ std::optional<double> predicted_value(const Result& result, MeasuredQuantity qua
     case MeasuredQuantity::tokens_per_second_per_gpu:
       return of_train([](const TrainResult& t) { return t.tokens_per_second_per_gpu; });
     case MeasuredQuantity::memory_per_gpu:
-      return of_train([](const TrainResult& t) { return t.memory.total().value(); });
+      return of_train([](const TrainResult& t) {
+        return (t.memory.logged > Bytes(0.0) ? t.memory.logged : t.memory.total()).value();
+      });
     case MeasuredQuantity::time:
       return result.train() ? std::nullopt : std::optional(result.time().value());
     case MeasuredQuantity::bus_bandwidth:
@@ -100,6 +102,7 @@ std::vector<Comparison> compare(const Case& row, const Result& result) {
     Comparison& comparison =
         comparisons.emplace_back(Comparison{row.name, row.group, quantity, measurement.value, *predicted});
     comparison.covered = covered(result, comparison);
+    if (comparison.covered) comparison.causes = result.uncertainty_causes;
   }
   return comparisons;
 }

@@ -116,6 +116,7 @@ void fields(auto& v, Is<MemoryFootprint> auto& memory) {
   v.derived("total", Whole{total});
   v("capacity", Whole{memory.capacity});
   v.derived("fits", memory.fits());
+  v.when(memory.logged > Bytes(0.0), "logged", Whole{memory.logged});
   v.when(memory.host > Bytes(0.0), "host", Whole{memory.host});
   v.when(memory.host > Bytes(0.0), "host_capacity", Whole{memory.host_capacity});
 }
@@ -301,6 +302,12 @@ void fields(auto& v, Is<Constant> auto& constant) {
   v("source", constant.source);
 }
 
+void fields(auto& v, Is<UncertaintyCause> auto& cause) {
+  v("what", cause.what);
+  v("constant", cause.constant);
+  v("share", cause.share);
+}
+
 void fields(auto& v, Is<Trait> auto& trait) {
   v("key", trait.key);
   v("value", trait.value);
@@ -333,6 +340,7 @@ void fields(auto& v, Is<Result> auto& result) {
   v.object("uncertainty", [&](auto& uncertainty) {
     uncertainty("low_s", result.uncertainty_low);
     uncertainty("high_s", result.uncertainty_high);
+    uncertainty.if_any("causes", result.uncertainty_causes);
   });
   v("provenance", result.provenance);
   v("warnings", result.warnings);

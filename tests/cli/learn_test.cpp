@@ -25,12 +25,16 @@ std::string runs(int count) {
 TEST_CASE("learn writes a stack, names rows that it cannot use, and other commands predict with it") {
   const TemporaryFolder folder;
   const std::string stack = folder.file("stack.yaml");
-  const std::string table = folder.file("runs.csv", runs(8) + "bad,dgx-a100-80gb,1,gpt-2000,64,1,5000\n");
+  // The last row measures half the rate of the first, of the same run.
+  const std::string table = folder.file(
+      "runs.csv", runs(8) + "bad,dgx-a100-80gb,1,gpt-2000,64,1,5000\n" + "again,dgx-a100-80gb,1,gpt2,64,1,2000\n");
   const FilterResult learned = run_program({"learn", table, "-o", stack});
   INFO(learned.errors);
   CHECK(learned.status == 0);
   CHECK_THAT(learned.output, Catch::Contains("Learned from 8 runs") && Catch::Contains("each fifth predicted"));
   CHECK_THAT(learned.errors, Catch::Contains("bad is left out") && Catch::Contains("runs.csv:10:"));
+  CHECK_THAT(learned.errors,
+             Catch::Contains("again is left out") && Catch::Contains("runs.csv:11:") && Catch::Contains("run-0"));
   const FilterResult usual = run_program({"predict", "gpt2-xl-dgx-a100", "--json"});
   const FilterResult slow = run_program({"predict", "gpt2-xl-dgx-a100", "--stack", stack, "--json"});
   CHECK(slow.status == 0);

@@ -90,6 +90,8 @@ const std::vector<Stated> stated = {
     {"workload.train.master_weights", {"false"}},
     {"workload.train.layer_overhead", {"1 ms"}},
     {"workload.train.layer_dispatch", {"1 s"}},
+    {"workload.train.peer_dispatch", {"1 s"}},
+    {"workload.train.message_overhead", {"1 ms"}},
     {"workload.train.memory_stretch", {"1.5"}},
     {"workload.train.reserved_memory", {"1 GB"}},
     {"workload.train.attention", {"standard"}},

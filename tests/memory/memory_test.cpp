@@ -34,6 +34,19 @@ TEST_CASE("ZeRO divides optimizer, gradients and weights in turn over the replic
   CHECK(three.weights.value() == Approx(whole.weights.value() / 16));
 }
 
+TEST_CASE("what a trainer logs on the first rank is less than what the fullest GPU holds") {
+  // One stage, all replicas alike: the allocator knows all but the context (800 MiB) and the communicators of gradients
+  // and of tensor ranks (300 MiB each).
+  const std::string logs = "workload.train.logged_memory=first_reserved";
+  const MemoryFootprint alone = footprint({"plan={ data: 128, tensor: 8 }", logs});
+  CHECK(alone.total().value() - alone.logged.value() == Approx((800.0 + 2 * 300.0) * 1048576.0));
+  CHECK_FALSE(footprint({}).logged > Bytes(0.0));
+  // Of two stages the second has 86 of 96 layers: it is the fullest, and the first rank says nothing of it.
+  const std::vector<std::string> uneven = {"plan={ data: 64, tensor: 8, pipeline: 2, stage_layers: [10, 86] }", logs};
+  const MemoryFootprint first = footprint(uneven);
+  CHECK(first.logged.value() < 0.5 * first.total().value());
+}
+
 TEST_CASE("full recomputation keeps one input a layer") {
   // The first stage holds 8 micro-batches of 12 layers' inputs: 8 · 12 · 2048 tokens · 12288 · 2 bytes / 8 (sequence
   // parallel), and its share of the embedding's dropout mask.

@@ -87,3 +87,36 @@ TEST_CASE("Every schedule's stages can wait for their messages") {
     CHECK(length(blocking.step) > length(asynchronous.step));
   }
 }
+
+TEST_CASE("What hosts take to agree on a message lengthens it there and back") {
+  // Two stages and one micro-batch: nothing hides a message. One goes there and one comes back, each 5 ms longer.
+  const auto step_with = [](const char* overhead) {
+    const test::BuiltStep built(
+        load_scenario("gpt2-xl-dgx-a100",
+                      {"cluster.nodes=2", "plan={ pipeline: 2, data: 8 }", "workload.train.global_batch=8",
+                       "workload.train.micro_batch=1", std::string("workload.train.message_overhead=") + overhead}));
+    return length(built.step);
+  };
+  CHECK(step_with("5 ms") - step_with("0 ms") == Approx(0.010).epsilon(1e-6));
+}
+
+TEST_CASE("A host's work for other tensor ranks counts at each block, where stages are on different machines") {
+  // Eight tensor ranks have seven others: 10 ms for each is what 70 ms at a block would be. Two stages of four ranks on
+  // one machine have no message between machines, and one stage has none at all.
+  const auto step_with = [](const char* nodes, const char* plan, const std::string& trait) {
+    const test::BuiltStep built(
+        load_scenario_text("cluster: { node: dgx-a100-80gb }\n"
+                           "workload: { train: { global_batch: 16, micro_batch: 1, model: { family: gpt, layers: 12, "
+                           "hidden: 1024, heads: 16, "
+                           "vocabulary: 51200, sequence: 1024 } } }\n",
+                           "run.yaml", {std::string("cluster.nodes=") + nodes, std::string("plan=") + plan, trait}));
+    return length(built.step);
+  };
+  const std::string of_peers = "workload.train.peer_dispatch=10 ms", none = "workload.train.peer_dispatch=0 ms";
+  const char* across = "{ tensor: 8, pipeline: 2 }";
+  CHECK(step_with("2", across, of_peers) == Approx(step_with("2", across, "workload.train.layer_dispatch=70 ms")));
+  CHECK(step_with("2", across, of_peers) > 2.0 * step_with("2", across, none));
+  for (const char* inside : {"{ tensor: 4, pipeline: 2 }", "{ tensor: 8 }"}) {
+    CHECK(step_with("1", inside, of_peers) == step_with("1", inside, none));
+  }
+}

@@ -2,224 +2,74 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <set>
 #include <utility>
 
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
 #include "model/base/statistics.hpp"
+#include "validate/learn/choices.hpp"
+#include "validate/learn/learner.hpp"
 
 namespace foretrain {
 
-namespace {
-
-constexpr double first_scale = 0.1, least_scale = 0.03, most_scale = 0.3;
-constexpr double bend = 1.5;  ///< where the loss turns from squares to logarithms, in scales
-constexpr int most_steps = 6, folds = 5;
-constexpr double held = 1e9;  ///< the precision of a position that stays where it is assumed
-
-/// A measured number of a run, which a setting should meet.
-struct Measured {
-  std::size_t run = 0;
-  bool memory = false;
-};
-
-/// Residuals and their derivatives at a setting.
-struct Expansion {
-  StackSetting at;
-  std::vector<double> left;                ///< of each measured number
-  std::vector<std::vector<double>> slope;  ///< of each measured number by each parameter
-};
-
-class Learner {
- public:
-  Learner(const std::vector<StackParameter>& parameters, const std::vector<int>& nodes, const PredictRuns& predict)
-      : parameters_(parameters), nodes_(nodes), predict_(predict), prior_(prior_precision(parameters)) {}
-
-  LearnedStack learn();
-
- private:
-  [[nodiscard]] std::size_t count() const { return parameters_.size(); }
-  /// What the runs leave of each measured number.
-  [[nodiscard]] std::vector<double> left_of(const std::vector<RunResidual>& runs) const;
-  [[nodiscard]] std::vector<double> left_at(const StackSetting& setting) const {
-    return left_of(predict_(std::vector<StackSetting>(nodes_.size(), setting)));
-  }
-  /// `left`: what the setting leaves.
-  [[nodiscard]] Expansion expand(const StackSetting& at, std::vector<double> left) const;
-  [[nodiscard]] bool is_determined(std::size_t i) const { return prior_[i][i] < held; }
-  void search();
-  void search_either_way();
-  void take_scale();
-  /// How far each position is known: standard deviations, with the runs and before them.
-  [[nodiscard]] std::vector<std::pair<double, double>> spreads() const;
-  /// Positions of which the runs say too little stay where they are assumed.
-  void leave_undetermined();
-  /// The best setting of the expansion's straight lines, over the measured numbers that `counts` names.
-  [[nodiscard]] StackSetting best_of_lines(const std::function<bool(const Measured&)>& counts) const;
-  [[nodiscard]] double loss(const std::vector<double>& left, const StackSetting& at,
-                            const std::function<bool(const Measured&)>& counts) const;
-  [[nodiscard]] double weight(double left, bool memory) const {
-    const double scale = memory ? memory_scale_ : scale_;
-    return 1.0 / (scale * scale + left * left / (bend * bend));
-  }
-  /// The curvature of the loss of these numbers, and of the prior.
-  [[nodiscard]] Matrix curvature(const std::vector<double>& left,
-                                 const std::function<bool(const Measured&)>& counts) const;
-  void describe(LearnedStack& stack) const;
-  [[nodiscard]] LearnedErrors errors_of(const std::vector<double>& left) const;
-  /// What each run leaves, predicted by what is learned without the runs of its part.
-  [[nodiscard]] std::vector<double> left_out(const std::vector<int>& part_of_run) const;
-
-  const std::vector<StackParameter>& parameters_;
-  const std::vector<int>& nodes_;
-  const PredictRuns& predict_;
-  Matrix prior_;
-  std::vector<Measured> measured_;
-  Expansion lines_;
-  double scale_ = first_scale, memory_scale_ = first_scale;
-};
-
-/// Parameters of different numbers of nodes touch different runs, unless a run's nodes lie between two of them; each
-/// number of nodes has its own here, so that one prediction of all runs shows all of these slopes.
-Expansion Learner::expand(const StackSetting& at, std::vector<double> left) const {
-  Expansion result{at, std::move(left), std::vector(measured_.size(), std::vector(count(), 0.0))};
-  const auto step_of = [&](std::size_t i) { return 0.1 * parameters_[i].spread; };
-  const auto take = [&](const std::vector<double>& moved, std::size_t i, std::size_t m) {
-    result.slope[m][i] = (moved[m] - result.left[m]) / step_of(i);
-  };
-  std::vector<StackSetting> by_size(nodes_.size(), at);
+StackSetting Learner::searched_with(StackParameter::Kind kept, double& reached) {
+  constexpr double begin = 1.5;  // spreads
+  StackSetting start(count(), 0.0);
+  prior_ = prior_precision(parameters_);
   for (std::size_t i = 0; i < count(); ++i) {
-    if (parameters_[i].kind == StackParameter::Kind::scaling) {
-      for (std::size_t run = 0; run < nodes_.size(); ++run) {
-        if (nodes_[run] == parameters_[i].nodes) by_size[run][i] += step_of(i);
-      }
-      continue;
-    }
-    StackSetting moved = at;
-    moved[i] += step_of(i);
-    const std::vector<double> there = left_at(moved);
-    for (std::size_t m = 0; m < measured_.size(); ++m) take(there, i, m);
-  }
-  const std::vector<double> there = left_of(predict_(by_size));
-  for (std::size_t i = 0; i < count(); ++i) {
-    if (parameters_[i].kind != StackParameter::Kind::scaling) continue;
-    for (std::size_t m = 0; m < measured_.size(); ++m) {
-      if (nodes_[measured_[m].run] == parameters_[i].nodes) take(there, i, m);
+    const StackParameter::Kind kind = parameters_[i].kind;
+    if (kind == kept) {
+      start[i] = begin * parameters_[i].spread;
+    } else if (kind == StackParameter::Kind::layer_dispatch || kind == StackParameter::Kind::layer_overhead) {
+      prior_[i][i] += held;
+    } else if (kind == StackParameter::Kind::peer_dispatch) {
+      start[i] = parameters_[i].spread;  // hidden by kernels below
+    } else if (kind == StackParameter::Kind::keep_gathered) {
+      prior_[i][i] += held;
     }
   }
-  return result;
-}
-
-std::vector<double> Learner::left_of(const std::vector<RunResidual>& runs) const {
-  std::vector<double> left;
-  for (const Measured& one : measured_) left.push_back(one.memory ? *runs[one.run].memory : *runs[one.run].time);
-  return left;
-}
-
-double Learner::loss(const std::vector<double>& left, const StackSetting& at,
-                     const std::function<bool(const Measured&)>& counts) const {
-  double sum = 0.0;
-  for (std::size_t m = 0; m < measured_.size(); ++m) {
-    if (!counts(measured_[m])) continue;
-    const double scale = measured_[m].memory ? memory_scale_ : scale_;
-    const double in_bends = left[m] / (bend * scale);
-    sum += 0.5 * bend * bend * std::log1p(in_bends * in_bends);
-  }
-  const std::vector<double> pulled = product(prior_, at);
-  return sum + 0.5 * std::inner_product(at.begin(), at.end(), pulled.begin(), 0.0);
-}
-
-Matrix Learner::curvature(const std::vector<double>& left, const std::function<bool(const Measured&)>& counts) const {
-  Matrix sum = prior_;
-  for (std::size_t m = 0; m < measured_.size(); ++m) {
-    if (!counts(measured_[m])) continue;
-    const double w = weight(left[m], measured_[m].memory);
-    for (std::size_t i = 0; i < count(); ++i) {
-      for (std::size_t j = 0; j < count(); ++j) sum[i][j] += w * lines_.slope[m][i] * lines_.slope[m][j];
-    }
-  }
-  return sum;
-}
-
-StackSetting Learner::best_of_lines(const std::function<bool(const Measured&)>& counts) const {
-  constexpr int rounds = 30;  // of reweighting
-  StackSetting at = lines_.at;
-  std::vector<double> left = lines_.left;
-  for (int round = 0; round < rounds; ++round) {
-    std::vector<double> pull = product(prior_, at);
-    for (std::size_t m = 0; m < measured_.size(); ++m) {
-      if (!counts(measured_[m])) continue;
-      const double w = weight(left[m], measured_[m].memory);
-      for (std::size_t i = 0; i < count(); ++i) pull[i] += w * lines_.slope[m][i] * left[m];
-    }
-    const std::optional<Matrix> spread = inverse(curvature(left, counts));
-    if (!spread) break;
-    const std::vector<double> step = product(*spread, pull);
-    for (std::size_t i = 0; i < count(); ++i) {
-      at[i] -= step[i];
-      if (parameters_[i].not_negative) at[i] = std::max(at[i], 0.0);
-    }
-    for (std::size_t m = 0; m < measured_.size(); ++m) {
-      left[m] = lines_.left[m];
-      for (std::size_t i = 0; i < count(); ++i) left[m] += lines_.slope[m][i] * (at[i] - lines_.at[i]);
-    }
-  }
-  return at;
-}
-
-/// Gauss-Newton: to the best of the straight lines, half as far while that is no better.
-void Learner::search() {
-  const auto all = [](const Measured&) { return true; };
-  for (int step = 0; step < most_steps; ++step) {
-    const double before = loss(lines_.left, lines_.at, all);
-    const StackSetting goal = best_of_lines(all);
-    StackSetting next = goal;
-    std::vector<double> left;
-    double after = before;
-    for (double part = 1.0; part > 0.1; part *= 0.5) {
-      for (std::size_t i = 0; i < count(); ++i) next[i] = lines_.at[i] + part * (goal[i] - lines_.at[i]);
-      left = left_at(next);
-      after = loss(left, next, all);
-      if (after < before) break;
-    }
-    if (!(after < before)) return;
-    lines_ = expand(next, std::move(left));
-    if (before - after < 1e-3 * before) return;
-  }
+  lines_ = expand(start, left_at(start));
+  search();
+  reached = loss(lines_.left, lines_.at, [](const Measured&) { return true; });
+  return lines_.at;
 }
 
 /// Where a trainer's own code runs: on the host beside kernels, which hide it, or in their way. Runs tell the two apart
 /// badly one by one and well together; the search follows each alone, from a value at which it has a slope, and keeps
-/// the better.
-void Learner::search_either_way() {
-  constexpr double begin = 1.5;  // spreads
-  const Matrix prior = prior_;
-  std::optional<Expansion> best;
-  double least = 0.0;
-  Matrix best_prior;
-  for (const auto kept : {StackParameter::Kind::layer_dispatch, StackParameter::Kind::layer_overhead}) {
-    prior_ = prior;
-    StackSetting start(count(), 0.0);
-    for (std::size_t i = 0; i < count(); ++i) {
-      const StackParameter::Kind kind = parameters_[i].kind;
-      if (kind == kept) {
-        start[i] = begin * parameters_[i].spread;
-      } else if (kind == StackParameter::Kind::layer_dispatch || kind == StackParameter::Kind::layer_overhead) {
-        prior_[i][i] += held;
-      }
-    }
-    lines_ = expand(start, left_at(start));
-    search();
-    const double reached = loss(lines_.left, lines_.at, [](const Measured&) { return true; });
-    if (best && reached >= least) continue;
-    least = reached;
-    best = std::move(lines_);
-    best_prior = prior_;
+/// the better. So it does of what tensor ranks keep, which is one or the other. A hundred runs tell.
+void Learner::choose() {
+  using Kind = StackParameter::Kind;
+  constexpr std::size_t enough = 100;
+  count_every(enough);
+  double least = 0.0, other = 0.0;
+  StackSetting best = searched_with(Kind::layer_dispatch, least);
+  Kind kept = Kind::layer_dispatch;
+  if (StackSetting overhead = searched_with(Kind::layer_overhead, other); other < least) {
+    best = std::move(overhead);
+    least = other;
+    kept = Kind::layer_overhead;
   }
-  lines_ = std::move(*best);
-  prior_ = best_prior;
+  if (std::ranges::any_of(parameters_, [](const auto& one) { return one.kind == Kind::keep_gathered; })) {
+    gathered_ = true;
+    StackSetting whole = searched_with(kept, other);
+    gathered_ = other < least;
+    if (gathered_) best = std::move(whole);
+  }
+  prior_ = prior_precision(parameters_);
+  for (std::size_t i = 0; i < count(); ++i) {
+    const Kind kind = parameters_[i].kind;
+    const bool left = kind != kept && (kind == Kind::layer_dispatch || kind == Kind::layer_overhead);
+    if (left || kind == Kind::keep_gathered) prior_[i][i] += held;
+  }
+  measured_ = all_;
+  lines_ = expand(best, left_at(best));
+  search();
+}
+
+void Learner::count_every(std::size_t most) {
+  const std::size_t stride = (runs_.size() + most - 1) / most;
+  std::erase_if(measured_, [&](const Measured& one) { return one.run % stride != 0; });
 }
 
 void Learner::take_scale() {
@@ -234,29 +84,16 @@ void Learner::take_scale() {
   }
 }
 
-LearnedErrors Learner::errors_of(const std::vector<double>& left) const {
-  std::vector<double> steps, memory;
-  for (std::size_t m = 0; m < measured_.size(); ++m) {
-    (measured_[m].memory ? memory : steps).push_back(std::abs(std::expm1(left[m])));
-  }
-  const auto mean = [](const std::vector<double>& all) {
-    return std::accumulate(all.begin(), all.end(), 0.0) / number(all.size());
-  };
-  LearnedErrors errors{mean(steps), median(steps)};
-  if (!memory.empty()) errors.memory = mean(memory);
-  return errors;
-}
-
-std::vector<double> Learner::left_out(const std::vector<int>& part_of_run) const {
+std::vector<RunResidual> Learner::left_out(const std::vector<int>& part_of_run) const {
   const std::set<int> parts(part_of_run.begin(), part_of_run.end());
-  std::vector<StackSetting> settings(nodes_.size());
+  std::vector<StackSetting> settings(runs_.size());
   for (const int part : parts) {
     const StackSetting others = best_of_lines([&](const Measured& one) { return part_of_run[one.run] != part; });
-    for (std::size_t run = 0; run < nodes_.size(); ++run) {
+    for (std::size_t run = 0; run < runs_.size(); ++run) {
       if (part_of_run[run] == part) settings[run] = others;
     }
   }
-  return left_of(predict_(settings));
+  return residuals([&](std::size_t run) -> const StackSetting& { return settings[run]; });
 }
 
 std::vector<std::pair<double, double>> Learner::spreads() const {
@@ -282,12 +119,40 @@ void Learner::leave_undetermined() {
   lines_ = expand(best, left_at(best));
 }
 
+void Learner::simplify() {
+  constexpr std::size_t few = 40;
+  if (runs_.size() > few) return;
+  const auto unseen = [&] {
+    double sum = 0.0;
+    for (const RunResidual& one : left_out(fifths())) sum += std::abs(one.time.value_or(0.0));
+    return sum;
+  };
+  const Matrix prior = prior_;
+  const Expansion lines = lines_;
+  const double by_traits = unseen();
+  StackSetting start = lines_.at;
+  for (std::size_t i = 0; i < count(); ++i) {
+    if (parameters_[i].of_memory || parameters_[i].name == "step.kernel_stretch") continue;
+    if (is_determined(i)) prior_[i][i] += held;
+    start[i] = 0.0;
+  }
+  lines_ = expand(start, left_at(start));
+  search();
+  if (unseen() <= by_traits) return;
+  prior_ = prior;
+  lines_ = lines;
+}
+
 void Learner::describe(LearnedStack& stack) const {
   constexpr double moved = 0.03;
   const std::vector<std::pair<double, double>> known = spreads();
   for (std::size_t i = 0; i < count(); ++i) {
     LearnedParameter learned{parameters_[i], is_determined(i) ? lines_.at[i] : 0.0, known[i].first, 0,
                              is_determined(i)};
+    if (parameters_[i].kind == StackParameter::Kind::keep_gathered) {
+      learned.position = gathered_ ? 1.0 : 0.0;
+      learned.determined = gathered_;
+    }
     std::set<std::size_t> runs;
     for (std::size_t m = 0; m < measured_.size(); ++m) {
       if (std::abs(lines_.slope[m][i]) * parameters_[i].spread > moved) runs.insert(measured_[m].run);
@@ -299,42 +164,56 @@ void Learner::describe(LearnedStack& stack) const {
 
 LearnedStack Learner::learn() {
   LearnedStack stack;
-  const std::vector<RunResidual> assumed = predict_(std::vector(nodes_.size(), StackSetting(count(), 0.0)));
-  for (std::size_t run = 0; run < assumed.size(); ++run) {
+  for (std::size_t run = 0; run < runs_.size(); ++run) measured_.push_back({run, false});  // each counts for now
+  const std::vector<RunResidual> assumed = residuals_at(StackSetting(count(), 0.0));
+  measured_.clear();
+  for (std::size_t run = 0; run < runs_.size(); ++run) {
     if (assumed[run].time) measured_.push_back({run, false});
     if (assumed[run].memory) measured_.push_back({run, true});
   }
   if (std::ranges::all_of(measured_, &Measured::memory)) throw UsageError("no run measures the time of a step");
-  stack.assumed = errors_of(left_of(assumed));
-  search_either_way();
+  all_ = measured_;
+  choose();
   take_scale();
   leave_undetermined();
   search();
-  stack.fitted = errors_of(lines_.left);
+  simplify();
   describe(stack);
 
-  std::vector<int> fifth;
-  for (std::size_t run = 0; run < nodes_.size(); ++run) fifth.push_back(static_cast<int>(run % folds));
-  const std::vector<double> unseen = left_out(fifth);
-  stack.left_out = errors_of(unseen);
+  const std::vector<std::size_t> counted = counted_runs();
+  std::vector<LearnedRun> of_counted;
+  std::vector<RunResidual> before;
+  std::vector<int> nodes(runs_.size());
+  for (const std::size_t run : counted) {
+    of_counted.push_back(runs_[run]);
+    before.push_back(assumed[run]);
+    nodes[run] = runs_[run].nodes;
+  }
+  const auto errors = [&](const std::vector<RunResidual>& left) {
+    return learned_errors(of_counted, left, memory_scale_);
+  };
+  const std::vector<RunResidual> unseen = left_out(fifths());
+  stack.assumed = errors(before);
+  stack.fitted = errors(residuals_at(lines_.at));
+  stack.left_out = errors(unseen);
+  if (std::set<int>(nodes.begin(), nodes.end()).size() > 1) stack.scaled = errors(left_out(nodes));
+
   std::vector<double> distances;
-  for (std::size_t m = 0; m < measured_.size(); ++m) {
-    if (measured_[m].memory) continue;
-    distances.push_back(std::abs(unseen[m]));
-    if (std::abs(lines_.left[m]) > 4.0 * scale_) stack.unexplained.push_back(measured_[m].run);
+  for (const RunResidual& one : unseen) {
+    if (one.time) distances.push_back(std::abs(*one.time));
   }
   std::ranges::sort(distances);
   const auto ninth = static_cast<std::size_t>(0.9 * number(distances.size()));
   stack.spread = distances[std::min(ninth, distances.size() - 1)];
-  if (std::set<int>(nodes_.begin(), nodes_.end()).size() > 1) stack.scaled = errors_of(left_out(nodes_));
+  for (std::size_t m = 0; m < measured_.size(); ++m) {
+    if (!measured_[m].memory && std::abs(lines_.left[m]) > 4.0 * scale_) stack.unexplained.push_back(measured_[m].run);
+  }
   return stack;
 }
 
-}  // namespace
-
-LearnedStack learn_stack(const std::vector<StackParameter>& parameters, const std::vector<int>& nodes,
+LearnedStack learn_stack(const std::vector<StackParameter>& parameters, const std::vector<LearnedRun>& runs,
                          const PredictRuns& predict) {
-  return Learner(parameters, nodes, predict).learn();
+  return Learner(parameters, runs, predict).learn();
 }
 
 }  // namespace foretrain

@@ -11,13 +11,28 @@
 
 namespace foretrain {
 
-/// ln(predicted / measured) of a run's step time and memory, where they are measured.
+/// ln(predicted / measured) of a run's step time and memory, where they are measured; which share of a GPU's memory is
+/// predicted to be full.
 struct RunResidual {
   std::optional<double> time, memory;
+  double filled = 0.0;
 };
 
-/// What run i leaves under settings[i].
-using PredictRuns = std::function<std::vector<RunResidual>(const std::vector<StackSetting>& settings)>;
+/// A run under a setting.
+struct RunAt {
+  std::size_t run = 0;
+  StackSetting setting;
+};
+/// What each of these leaves.
+using PredictRuns = std::function<std::vector<RunResidual>(const std::vector<RunAt>& asked)>;
+
+/// What is known of a run beside its prediction.
+struct LearnedRun {
+  int nodes = 1;
+  bool pipelined = false;  ///< several stages
+  int decision = -1;       ///< runs of the same number differ in what a plan chooses; -1: none does
+  double time = 0.0;       ///< measured, in a unit that the runs of a decision share
+};
 
 struct LearnedParameter {
   StackParameter parameter;
@@ -28,10 +43,12 @@ struct LearnedParameter {
   bool determined = false;
 };
 
-/// Mean and median of |predicted / measured − 1| of steps; of memory where it was measured.
+/// Mean and median of |predicted / measured − 1| of steps; of memory where it was measured. Of runs that a decision is
+/// between: which share of the pairs measured more than 5 % apart is predicted in their order, and by how much the run
+/// predicted best takes longer than the best one, the mean over decisions.
 struct LearnedErrors {
   double mean = 0.0, median = 0.0;
-  std::optional<double> memory = std::nullopt;
+  std::optional<double> memory = std::nullopt, pairs = std::nullopt, regret = std::nullopt;
 };
 
 struct LearnedStack {
@@ -46,9 +63,9 @@ struct LearnedStack {
 
 /// Maximum a posteriori by Gauss-Newton steps, log-times spread as Cauchy's distribution with the runs' own scale: a
 /// run that paused says nothing, however long (Holland and Welsch 1977); the posterior's spread by Laplace's
-/// approximation. `nodes` of each run. Runs left out are predicted by settings found on the others, from derivatives at
-/// the whole's setting: one prediction a run. Throws UsageError where no run measures a time.
-LearnedStack learn_stack(const std::vector<StackParameter>& parameters, const std::vector<int>& nodes,
+/// approximation. Runs left out are predicted by settings found on the others, from derivatives at the whole's setting:
+/// one prediction a run. Throws UsageError where no run measures a time.
+LearnedStack learn_stack(const std::vector<StackParameter>& parameters, const std::vector<LearnedRun>& runs,
                          const PredictRuns& predict);
 
 }  // namespace foretrain

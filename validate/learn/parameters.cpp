@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <variant>
 
@@ -38,31 +39,55 @@ constexpr Learned learned_constants[] = {
 };
 constexpr double overhead_spread = 2.0, memory_spread = 0.3, reserved_spread = 5.0, scaling_spread = 0.35;
 
-StackParameter constant_parameter(const Learned& learned, const Calibration& published) {
+StackParameter constant_parameter(const Learned& learned, Calibration& usual) {
   StackParameter parameter;
   parameter.name = learned.constant;
   parameter.meaning = learned.meaning;
-  const auto stated = std::ranges::find(published.constants, parameter.name, &Constant::name);
-  if (stated == published.constants.end()) throw InternalError("no constant " + parameter.name);
-  parameter.assumed = stated->value;
+  const ConstantRow* row = find_constant(parameter.name);
+  if (row == nullptr) throw InternalError("no constant " + parameter.name);
+  parameter.assumed = row->field(usual);
   parameter.spread = learned.spread;
   parameter.of_memory = learned.of_memory;
-  parameter.not_negative = false;
+  parameter.least = -std::numeric_limits<double>::infinity();
+  return parameter;
+}
+
+/// A time that the base takes too, `usual`.
+StackParameter time_parameter(Kind kind, const char* key, const char* meaning, Seconds usual) {
+  StackParameter parameter{kind, key, meaning, 0, usual.value(), overhead_spread};
+  parameter.least = -std::log1p(parameter.assumed / small_overhead);
   return parameter;
 }
 
 }  // namespace
 
+bool StackParameter::moves(int of_nodes, bool pipelined) const {
+  switch (kind) {
+    case Kind::scaling:
+      return of_nodes == nodes;
+    case Kind::peer_dispatch:
+      return pipelined && of_nodes > 1;
+    case Kind::message_overhead:
+      return pipelined;
+    default:
+      return true;
+  }
+}
+
 double StackParameter::value(double position) const {
-  const double above = not_negative ? std::max(position, 0.0) : position;
+  const double above = std::max(position, least);
   switch (kind) {
     case Kind::layer_overhead:
     case Kind::layer_dispatch:
-      return small_overhead * std::expm1(above);
+    case Kind::peer_dispatch:
+    case Kind::message_overhead:
+      return small_overhead * std::expm1(above - least);
+    case Kind::keep_gathered:
+      return above > 0.5 ? 1.0 : 0.0;
     case Kind::memory_stretch:
       return std::exp(above);
     case Kind::reserved_memory:
-      return above * gigabyte;
+      return (above - least) * gigabyte;
     case Kind::scaling:
       return std::max(std::exp(-above), least_share);
     case Kind::constant:
@@ -77,7 +102,11 @@ std::string StackParameter::text(double position) const {
   switch (kind) {
     case Kind::layer_overhead:
     case Kind::layer_dispatch:
+    case Kind::peer_dispatch:
+    case Kind::message_overhead:
       return fmt::format("{:.4g} us", at * 1e6);
+    case Kind::keep_gathered:
+      return at > 0.0 ? "true" : "false";
     case Kind::memory_stretch:
       return fmt::format("{:.3g}", at);
     case Kind::reserved_memory:
@@ -91,23 +120,33 @@ std::string StackParameter::text(double position) const {
   return fmt::format("{:.4g}{}{}", at, unit.empty() ? "" : " ", unit);
 }
 
-std::vector<StackParameter> stack_parameters(const std::vector<int>& nodes, bool memory_is_measured) {
+std::vector<StackParameter> stack_parameters(const RunsAtHand& runs) {
+  const TrainWorkload usual = runs.usual != nullptr ? std::get<TrainWorkload>(runs.usual->workload) : TrainWorkload{};
+  Calibration constants = runs.usual != nullptr ? runs.usual->calibration : load_default_calibration();
   std::vector<StackParameter> parameters;
-  parameters.push_back({Kind::layer_overhead, "workload.train.layer_overhead",
-                        "lost at each block of layers of each micro-batch", 0, 0.0, overhead_spread});
-  parameters.push_back({Kind::layer_dispatch, "workload.train.layer_dispatch",
-                        "the host's time for a block's pass beside kernels", 0, 0.0, overhead_spread});
+  parameters.push_back(time_parameter(Kind::layer_overhead, "workload.train.layer_overhead",
+                                      "lost at each block of layers of each micro-batch", usual.layer_overhead));
+  parameters.push_back(time_parameter(Kind::layer_dispatch, "workload.train.layer_dispatch",
+                                      "the host's time for a block's pass beside kernels", usual.layer_dispatch));
+  if (runs.pipelined) {
+    parameters.push_back(time_parameter(Kind::peer_dispatch, "workload.train.peer_dispatch",
+                                        "for each other tensor rank, stages across nodes", usual.peer_dispatch));
+    parameters.push_back(time_parameter(Kind::message_overhead, "workload.train.message_overhead",
+                                        "a message between stages beside its transfer", usual.message_overhead));
+  }
   parameters.push_back({Kind::memory_stretch, "workload.train.memory_stretch", "memory-bound kernels take longer", 0,
                         1.0, memory_spread});
-  const Calibration published = load_default_calibration();
   for (const Learned& learned : learned_constants) {
-    if (memory_is_measured || !learned.of_memory) parameters.push_back(constant_parameter(learned, published));
+    if (runs.memory || !learned.of_memory) parameters.push_back(constant_parameter(learned, constants));
   }
-  if (memory_is_measured) {
-    parameters.push_back({Kind::reserved_memory, "workload.train.reserved_memory", "memory beside tensors", 0, 0.0,
-                          reserved_spread, true});
+  if (runs.memory) {
+    parameters.push_back(
+        {Kind::keep_gathered, "workload.train.keep_gathered", "what tensor ranks gather is kept", 0, 0.0, 1.0, true});
+    const double reserved = usual.reserved_memory / Bytes(gigabyte);
+    parameters.push_back({Kind::reserved_memory, "workload.train.reserved_memory", "memory beside tensors", 0, reserved,
+                          reserved_spread, true, -reserved});
   }
-  for (const int count : nodes) {
+  for (const int count : runs.nodes) {
     if (count < 2) continue;
     parameters.push_back({Kind::scaling, fmt::format("cluster.network.scaling: {}", count),
                           fmt::format("left of the network's rate on {} machines", count), count, 1.0, scaling_spread});
@@ -144,6 +183,15 @@ Scenario of_stack(Scenario scenario, const std::vector<StackParameter>& paramete
         break;
       case Kind::layer_dispatch:
         train.layer_dispatch = Seconds(value);
+        break;
+      case Kind::keep_gathered:
+        if (value > 0.0) train.code.keep_gathered = true;
+        break;
+      case Kind::peer_dispatch:
+        train.peer_dispatch = Seconds(value);
+        break;
+      case Kind::message_overhead:
+        train.message_overhead = Seconds(value);
         break;
       case Kind::memory_stretch:
         train.memory_stretch = value;

@@ -14,22 +14,27 @@ namespace foretrain {
 /// One number that is learned. A setting is a vector of positions, one for each parameter.
 struct StackParameter {
   enum class Kind {
-    layer_overhead,   ///< workload.train.layer_overhead
-    layer_dispatch,   ///< workload.train.layer_dispatch
-    memory_stretch,   ///< workload.train.memory_stretch
-    reserved_memory,  ///< workload.train.reserved_memory
-    constant,         ///< of the cost models, by its name
-    scaling           ///< what is left of the network's efficiency on `nodes` nodes
+    layer_overhead,    ///< workload.train.layer_overhead
+    layer_dispatch,    ///< workload.train.layer_dispatch
+    peer_dispatch,     ///< workload.train.peer_dispatch
+    message_overhead,  ///< workload.train.message_overhead
+    keep_gathered,     ///< workload.train.keep_gathered: above a half it does
+    memory_stretch,    ///< workload.train.memory_stretch
+    reserved_memory,   ///< workload.train.reserved_memory
+    constant,          ///< of the cost models, by its name
+    scaling            ///< what is left of the network's efficiency on `nodes` nodes
   };
   Kind kind = Kind::constant;
   std::string name;  ///< the key or the constant
   std::string meaning;
-  int nodes = 0;             ///< scaling
-  double assumed = 1.0;      ///< constant: the published value
-  double spread = 1.0;       ///< of stacks about what is assumed: one standard deviation of the position
-  bool of_memory = false;    ///< moves memory, and no time
-  bool not_negative = true;  ///< positions below zero mean the same as zero
+  int nodes = 0;           ///< scaling
+  double assumed = 1.0;    ///< at position zero: the published value of a constant, the base's of a trait
+  double spread = 1.0;     ///< of stacks about what is assumed: one standard deviation of the position
+  bool of_memory = false;  ///< moves memory, and no time
+  double least = 0.0;      ///< positions below mean the same: nothing takes less than no time
 
+  /// Whether a run that uses `nodes` nodes, on several stages or not, changes with it.
+  [[nodiscard]] bool moves(int of_nodes, bool pipelined) const;
   /// s, B, a share, or the constant's unit.
   [[nodiscard]] double value(double position) const;
   /// "3.1 ms", "84 %", "7 us".
@@ -38,8 +43,14 @@ struct StackParameter {
 
 using StackSetting = std::vector<double>;
 
-/// Those that the runs can say something of: `nodes` are the numbers of nodes, of two and more, that they used.
-std::vector<StackParameter> stack_parameters(const std::vector<int>& nodes, bool memory_is_measured);
+/// What decides which parameters the runs can say something of.
+struct RunsAtHand {
+  std::vector<int> nodes;           ///< the numbers of nodes that they used
+  bool memory = false;              ///< some measure it
+  bool pipelined = false;           ///< some have several stages
+  const Scenario* usual = nullptr;  ///< whose traits and constants are the base's; null: a well-tuned stack's
+};
+std::vector<StackParameter> stack_parameters(const RunsAtHand& runs);
 
 /// The inverse of the covariance of positions before any run: independent, but for the shares that the network keeps,
 /// which differ little between neighbouring numbers of nodes (a random walk over them).

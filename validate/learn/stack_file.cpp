@@ -39,6 +39,7 @@ std::string range_text(const LearnedParameter& learned) {
 }
 
 std::string source(const LearnedParameter& learned, const LearnedFrom& from) {
+  if (learned.parameter.kind == Kind::keep_gathered) return from.table + ": the memory of its runs says so";
   return fmt::format("{}: {} runs say so; likely {}", from.table, learned.runs, range_text(learned));
 }
 
@@ -57,7 +58,8 @@ std::vector<LearnedParameter> determined(const LearnedStack& stack, std::initial
 std::string habits(const LearnedStack& stack, const LearnedFrom& from) {
   std::string text = "habits:\n";
   const std::vector<LearnedParameter> learned =
-      determined(stack, {Kind::layer_overhead, Kind::layer_dispatch, Kind::memory_stretch, Kind::reserved_memory});
+      determined(stack, {Kind::layer_overhead, Kind::layer_dispatch, Kind::peer_dispatch, Kind::message_overhead,
+                         Kind::keep_gathered, Kind::memory_stretch, Kind::reserved_memory});
   for (const LearnedParameter& one : learned) {
     text += habit(one.parameter.name, one.parameter.text(one.position), source(one, from));
   }
@@ -103,6 +105,8 @@ std::string learned(const LearnedStack& stack, const LearnedFrom& from) {
   add("error", percent(stack.left_out.mean));
   add("median_error", percent(stack.left_out.median));
   if (stack.scaled) add("error_of_other_scales", percent(stack.scaled->mean));
+  if (stack.left_out.pairs) add("pairs_right", percent(*stack.left_out.pairs));
+  if (stack.left_out.regret) add("regret", percent(*stack.left_out.regret));
   add("spread", percent(std::expm1(stack.spread)));
   if (stack.unexplained.empty()) return text;
   std::string names;
@@ -126,19 +130,28 @@ std::string to_text(const LearnedStack& stack, const LearnedFrom& from) {
       fmt::format("Learned from {} runs of {}, over the habits of {}\n\n", from.names.size(), from.table, from.base);
   text += fmt::format("  {:<44} {:>10} {:>24} {:>6}\n", "", "value", "likely", "runs");
   for (const LearnedParameter& one : stack.parameters) {
+    if (one.parameter.kind == Kind::keep_gathered) {
+      text += fmt::format("  {:<44} {:>10}\n", one.parameter.meaning, one.parameter.text(one.position));
+      continue;
+    }
     const std::string range = one.determined ? range_text(one).substr(std::string("from ").size()) : "as assumed";
     text += fmt::format("  {:<44} {:>10} {:>24} {:>6}\n", one.parameter.meaning, one.parameter.text(one.position),
                         range, one.runs);
   }
   const auto row = [&text](const char* name, const LearnedErrors& errors) {
-    text += fmt::format("  {:<44} {:>10} {:>24} {:>6}\n", name, percent(errors.mean), percent(errors.median),
-                        errors.memory ? percent(*errors.memory) : "");
+    const auto cell = [](const std::optional<double>& share) { return share ? percent(*share) : ""; };
+    text += fmt::format("  {:<44} {:>8} {:>8} {:>8} {:>8} {:>8}\n", name, percent(errors.mean), percent(errors.median),
+                        cell(errors.memory), cell(errors.pairs), cell(errors.regret));
   };
-  text += fmt::format("\n  {:<44} {:>10} {:>24} {:>6}\n", "Error of steps", "mean", "median", "memory");
+  text += fmt::format("\n  {:<44} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "Error of steps", "mean", "median", "memory",
+                      "pairs", "regret");
   row("with nothing learned", stack.assumed);
   row("of the runs it was learned from", stack.fitted);
   row("each fifth predicted from the others", stack.left_out);
   if (stack.scaled) row("each number of machines from the others", *stack.scaled);
+  text +=
+      "  pairs: of choices for one task, predicted in the measured order; regret: by how much the best predicted is "
+      "longer than the best\n";
   text += fmt::format("\n  Nine of ten steps left out lie within {} of their prediction.\n",
                       percent(std::expm1(stack.spread)));
   for (const std::size_t run : stack.unexplained) {

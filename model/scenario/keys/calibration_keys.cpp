@@ -134,6 +134,9 @@ constexpr Key habits_keys[] = {
     {"workload.train.recompute_early_stop", a_habit, "", of_the_key},
     {"workload.train.layer_overhead", a_habit, "", of_the_key},
     {"workload.train.layer_dispatch", a_habit, "", of_the_key},
+    {"workload.train.peer_dispatch", a_habit, "", of_the_key},
+    {"workload.train.message_overhead", a_habit, "", of_the_key},
+    {"workload.train.logged_memory", a_habit, "", of_the_key},
     {"workload.train.memory_stretch", a_habit, "", of_the_key},
     {"workload.train.reserved_memory", a_habit, "", of_the_key},
 };
@@ -157,7 +160,12 @@ constexpr Key learned_keys[] = {
     {"nodes", list(whole), "needed", "The least and the most machines that they used."},
     {"error", quantity("%"), "needed", "Mean error of the steps of runs left out, in turn."},
     {"median_error", quantity("%"), "needed", "The median of the same."},
-    {"error_of_other_scales", quantity("%"), "", "Mean error of the steps of each number of machines, left out in turn."},
+    {"error_of_other_scales", quantity("%"), "",
+     "Mean error of the steps of each number of machines, left out in turn."},
+    {"pairs_right", quantity("%"), "",
+     "Pairs of runs left out, choices for one task, that are predicted in their order."},
+    {"regret", quantity("%"), "",
+     "By how much the choice predicted best of those left out takes longer than the best one, on average."},
     {"spread", quantity("%"), "needed", "Nine of ten steps left out lie within this of their prediction."},
     {"unexplained", list(text), "none", "Runs that no setting explains, by name."},
 };

@@ -78,12 +78,20 @@ constexpr Key train_keys[] = {
      "How failures are noticed and what a restart takes.", "With cluster.failures."},
     member<&TrainWorkload::layer_overhead>("What the trainer loses at each block of layers of each micro-batch.",
                                            {.value = quantity("us"), .zero = Zero::allowed}),
-    member<&TrainWorkload::layer_dispatch>(
-        "What the trainer's code takes on the host for each block of layers, micro-batch and direction, beside kernels.",
-        {.value = quantity("us"), .zero = Zero::allowed}),
+    member<&TrainWorkload::layer_dispatch>("What the trainer's code takes on the host for each block of layers, "
+                                           "micro-batch and direction, beside kernels.",
+                                           {.value = quantity("us"), .zero = Zero::allowed}),
+    member<&TrainWorkload::peer_dispatch>(
+        "What the host takes for each other tensor rank at a block's pass, in pipelines across machines.",
+        {.value = quantity("us"), .together = "With pipeline and tensor above 1.", .zero = Zero::allowed}),
+    member<&TrainWorkload::message_overhead>(
+        "What a message between stages takes beside its transfer, there or back: hosts that agree on what comes.",
+        {.value = quantity("us"), .together = "With pipeline above 1.", .zero = Zero::allowed}),
     member<&TrainWorkload::memory_stretch>(
         "How many times as long memory-bound kernels take as well-written ones that move the same.",
         {.zero = Zero::refused}),
+    member<&TrainWorkload::logged_memory>(
+        "What measured memory is: all that the fullest GPU holds, or what the first rank's framework has reserved."),
     member<&TrainWorkload::reserved_memory>("What the trainer holds in GPU memory beyond tensors and buffers.",
                                             {.value = quantity("GiB"), .zero = Zero::allowed}),
 };

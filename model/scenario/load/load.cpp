@@ -80,11 +80,11 @@ Scenario read_completed(const YamlNode& document, Cluster cluster, std::string_v
   if (scenario.calibration.calibrated && !scenario.cluster.groups.empty()) {
     keys.fail("calibration", "the calibration of one machine for several kinds", "leave the key out, or cluster.node");
   }
-  adopt_learned_constants(document, scenario.calibration);
   check_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
   const Reading reading;
   adapt_calibration(scenario.calibration, scenario.cluster.node.gpu);
   adapt_to_processor(scenario.calibration, scenario.cluster);
+  adopt_learned_constants(document, scenario.calibration);  // of this stack on this hardware
   if (!scenario.calibration.measured_matmuls.empty()) {
     adopt_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
   }

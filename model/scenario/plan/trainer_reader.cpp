@@ -60,6 +60,8 @@ constexpr std::pair<std::string_view, Belongs> limited_habits[] = {
     {"plan.expert_dispatch", Belongs::to_experts},
     {"plan.expert_overlap", Belongs::to_experts},
     {"plan.graphed_parts", Belongs::to_experts},
+    {"workload.train.peer_dispatch", Belongs::to_pipelines},
+    {"workload.train.message_overhead", Belongs::to_pipelines},
     {"workload.train.kernels", Belongs::to_transformers_on_gpus},
     {"workload.train.joined_projections", Belongs::to_transformers},
     {"workload.train.native_attention", Belongs::to_transformers},

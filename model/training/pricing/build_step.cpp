@@ -155,8 +155,8 @@ class LaneBuilder {
       const Bytes activation = kinds_.front().chunks.output(stage, chunk);
       const bool reversed = placement.reversed(chunk);
       const int boundary = reversed ? next->stage : stage;
-      there = transfers_.hop(boundary, reversed, activation);
-      back = transfers_.hop(boundary, !reversed, activation);
+      there = transfers_.hop(boundary, reversed, activation, train_.message_overhead);
+      back = transfers_.hop(boundary, !reversed, activation, train_.message_overhead);
     }
     step_.activations.push_back(there);
     step_.activation_gradients.push_back(back);

@@ -104,7 +104,8 @@ class LayerPricer {
   const Scenario& scenario_;
   const TrainWorkload& train_;
   Recipes recipes_;
-  double stretch_;  ///< of kernels, over the same alone
+  double stretch_;               ///< of kernels, over the same alone
+  Seconds dispatch_of_trainer_;  ///< what the trainer's code takes at a block's pass
   Gpu gpu_;
 };
 

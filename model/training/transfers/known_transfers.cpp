@@ -109,7 +109,8 @@ struct TransferKey {
 
   bool operator==(const TransferKey&) const = default;
   [[nodiscard]] std::uint64_t hash() const {
-    return hash_of(place, key.kind, key.stage, key.back, key.operation, key.algorithm, key.size, key.pieces);
+    return hash_of(place, key.kind, key.stage, key.back, key.operation, key.algorithm, key.size, key.pieces,
+                   key.overhead);
   }
   [[nodiscard]] std::size_t bytes(const KnownTransfers::Transfer& transfer) const {
     return 1000 + flows_of(transfer.parts) * sizeof(Flow);

@@ -38,6 +38,7 @@ class KnownTransfers {
     ServerPlacement placement;
     std::vector<int> levels;
     TokenRouting tokens;
+    Seconds overhead;  ///< of a message between stages
     bool operator==(const Key&) const = default;
   };
   struct Transfer {

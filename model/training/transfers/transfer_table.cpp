@@ -149,9 +149,9 @@ int TransferTable::transfer(const Key& key, const CollectiveCall& call, std::str
   } else {
     const int model = model_of(key, grouping);
     const int copied_from = model < 0 ? -1 : groupings_[at_index(grouping.model)].stage;
-    const KnownTransfers::Key shared_key{key.kind,     key.stage,      copied_from,    key.back,
-                                         key.pieces,   call.operation, call.algorithm, call.size,
-                                         call.servers, call.placement, call.levels,    call.tokens};
+    const KnownTransfers::Key shared_key{key.kind,       key.stage,      copied_from, key.back,     key.pieces,
+                                         call.operation, call.algorithm, call.size,   call.servers, call.placement,
+                                         call.levels,    call.tokens,    key.overhead};
     const auto lowered = shared_->transfer(
         shared_key, [&] { return parts_of(key, grouping, call, model); }, topology_);
     fresh.parts = lowered->parts;
@@ -182,17 +182,18 @@ LoweredCollective TransferTable::message_of(const Key& key, const CollectiveCall
     const Flow& flow = phase.flows.back();
     phase.latency = std::max(phase.latency, topology_.latency(flow.source, flow.destination));
   }
+  phase.latency += key.overhead;
   phase.flows = forwarded_over_rails(std::move(phase.flows), topology_);
   LoweredCollective message{"send/receive", {std::move(phase)}};
   share_links(message, pairs.operation, topology_);
   return message;
 }
 
-int TransferTable::hop(int stage, bool back, Bytes activation) {
+int TransferTable::hop(int stage, bool back, Bytes activation, Seconds overhead) {
   CollectiveCall message;
   message.operation = CollectiveOperation::send_receive;
   message.size = activation / scenario_.plan.tensor;
-  return transfer({GroupKind::neighbours, stage, message.operation, message.size, 1.0, back}, message,
+  return transfer({GroupKind::neighbours, stage, message.operation, message.size, 1.0, back, {}, overhead}, message,
                   "pipeline send/receive", nullptr);
 }
 

@@ -30,7 +30,7 @@ class TransferTable {
                  RecipePointer recipe);
   /// Activations from a stage to the next, or their gradients back: each tensor-parallel rank sends its share to its
   /// counterpart.
-  int hop(int stage, bool back, Bytes activation);
+  int hop(int stage, bool back, Bytes activation, Seconds overhead);
 
   /// Which transfers take time, as time() says: all, those that all groups have alike, none.
   enum class Counted { all, alike, none };
@@ -90,6 +90,7 @@ class TransferTable {
     double pieces = 1.0;
     bool back = false;
     TokenRouting tokens = {};
+    Seconds overhead = {};  ///< of a message between stages
     auto operator<=>(const Key&) const = default;
   };
   /// The same transfer of the groups' model; -1 where it has none.

@@ -1,0 +1,74 @@
+#include "validate/learn/choices.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "model/base/number.hpp"
+#include "model/base/statistics.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr double tie = 1.05;  ///< as of pairs of measurements (reports/measured/pairs.hpp)
+
+struct Choice {
+  double measured = 0.0, predicted = 0.0;  ///< times
+  double filled = 0.0;                     ///< share of a GPU's memory, as predicted
+};
+
+double mean(const std::vector<double>& all) {
+  return std::accumulate(all.begin(), all.end(), 0.0) / number(all.size());
+}
+
+const Choice& chosen(const std::vector<Choice>& choices, double memory_spread) {
+  const double most = std::exp(-memory_spread);
+  const auto before = [&](const Choice& a, const Choice& b) {
+    const bool fits = a.filled <= most, other_fits = b.filled <= most;
+    return fits != other_fits ? fits : a.predicted < b.predicted;
+  };
+  const Choice& fastest = *std::ranges::min_element(choices, before);
+  const Choice* best = &fastest;
+  for (const Choice& one : choices) {
+    if (one.predicted <= tie * fastest.predicted && one.filled < best->filled) best = &one;
+  }
+  return *best;
+}
+
+}  // namespace
+
+LearnedErrors learned_errors(const std::vector<LearnedRun>& runs, const std::vector<RunResidual>& left,
+                             double memory_spread) {
+  std::vector<double> steps, memory, regrets;
+  std::map<int, std::vector<Choice>> decisions;
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    if (left[run].memory) memory.push_back(std::abs(std::expm1(*left[run].memory)));
+    if (!left[run].time) continue;
+    steps.push_back(std::abs(std::expm1(*left[run].time)));
+    if (runs[run].decision < 0) continue;
+    decisions[runs[run].decision].push_back(
+        {runs[run].time, runs[run].time * std::exp(*left[run].time), left[run].filled});
+  }
+  double pairs = 0.0, right = 0.0;
+  for (const auto& [decision, choices] : decisions) {
+    if (choices.size() < 2) continue;
+    const double best = std::ranges::min(choices, {}, &Choice::measured).measured;
+    regrets.push_back(chosen(choices, memory_spread).measured / best - 1.0);
+    for (const Choice& slower : choices) {
+      for (const Choice& faster : choices) {
+        if (slower.measured < tie * faster.measured) continue;
+        pairs += 1.0;
+        right += slower.predicted > faster.predicted ? 1.0 : 0.0;
+      }
+    }
+  }
+  LearnedErrors errors{mean(steps), median(steps)};
+  if (!memory.empty()) errors.memory = mean(memory);
+  if (pairs > 0.0) errors.pairs = right / pairs;
+  if (!regrets.empty()) errors.regret = mean(regrets);
+  return errors;
+}
+
+}  // namespace foretrain

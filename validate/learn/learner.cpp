@@ -1,0 +1,141 @@
+#include "validate/learn/learner.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+namespace foretrain {
+
+/// A run is predicted anew for those parameters alone that may move it, all of them at once: no one waits between.
+Expansion Learner::expand(const StackSetting& at, std::vector<double> left) const {
+  Expansion result{at, std::move(left), std::vector(measured_.size(), std::vector(count(), 0.0))};
+  std::vector<RunAt> asked;
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> place;  // of a run's prediction for a parameter
+  const auto step_of = [&](std::size_t i) { return 0.1 * parameters_[i].spread; };
+  for (const std::size_t run : counted_runs()) {
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (!is_determined(i) || !parameters_[i].moves(runs_[run].nodes, runs_[run].pipelined)) continue;
+      place.emplace(std::pair(run, i), asked.size());
+      asked.push_back({run, at});
+      asked.back().setting[i] += step_of(i);
+    }
+  }
+  const std::vector<RunResidual> moved = ask(std::move(asked));
+  for (std::size_t m = 0; m < measured_.size(); ++m) {
+    for (std::size_t i = 0; i < count(); ++i) {
+      const auto known = place.find({measured_[m].run, i});
+      if (known == place.end()) continue;
+      result.slope[m][i] = (value_of(moved[known->second], measured_[m]) - result.left[m]) / step_of(i);
+    }
+  }
+  return result;
+}
+
+std::vector<std::size_t> Learner::counted_runs() const {
+  std::vector<std::size_t> runs;
+  for (const Measured& one : measured_) {
+    if (runs.empty() || runs.back() != one.run) runs.push_back(one.run);
+  }
+  return runs;
+}
+
+std::vector<RunResidual> Learner::residuals(const std::function<const StackSetting&(std::size_t run)>& settings) const {
+  std::vector<RunAt> asked;
+  for (const std::size_t run : counted_runs()) asked.push_back({run, settings(run)});
+  return ask(std::move(asked));
+}
+
+std::vector<double> Learner::left_of(const std::vector<RunResidual>& residuals) const {
+  const std::vector<std::size_t> runs = counted_runs();
+  std::vector<double> left;
+  std::size_t of_run = 0;
+  for (const Measured& one : measured_) {
+    while (runs[of_run] != one.run) ++of_run;
+    left.push_back(value_of(residuals[of_run], one));
+  }
+  return left;
+}
+
+double Learner::loss(const std::vector<double>& left, const StackSetting& at,
+                     const std::function<bool(const Measured&)>& counts) const {
+  double sum = 0.0;
+  for (std::size_t m = 0; m < measured_.size(); ++m) {
+    if (!counts(measured_[m])) continue;
+    const double scale = measured_[m].memory ? memory_scale_ : scale_;
+    const double in_bends = left[m] / (bend * scale);
+    sum += 0.5 * bend * bend * std::log1p(in_bends * in_bends);
+  }
+  const std::vector<double> pulled = product(prior_, at);
+  return sum + 0.5 * std::inner_product(at.begin(), at.end(), pulled.begin(), 0.0);
+}
+
+Matrix Learner::curvature(const std::vector<double>& left, const std::function<bool(const Measured&)>& counts) const {
+  Matrix sum = prior_;
+  for (std::size_t m = 0; m < measured_.size(); ++m) {
+    if (!counts(measured_[m])) continue;
+    const double w = weight(left[m], measured_[m].memory);
+    for (std::size_t i = 0; i < count(); ++i) {
+      for (std::size_t j = 0; j < count(); ++j) sum[i][j] += w * lines_.slope[m][i] * lines_.slope[m][j];
+    }
+  }
+  return sum;
+}
+
+StackSetting Learner::best_of_lines(const std::function<bool(const Measured&)>& counts) const {
+  constexpr int rounds = 30;  // of reweighting
+  StackSetting at = lines_.at;
+  std::vector<double> left = lines_.left;
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<double> pull = product(prior_, at);
+    for (std::size_t m = 0; m < measured_.size(); ++m) {
+      if (!counts(measured_[m])) continue;
+      const double w = weight(left[m], measured_[m].memory);
+      for (std::size_t i = 0; i < count(); ++i) pull[i] += w * lines_.slope[m][i] * left[m];
+    }
+    const std::optional<Matrix> spread = inverse(curvature(left, counts));
+    if (!spread) break;
+    const std::vector<double> step = product(*spread, pull);
+    for (std::size_t i = 0; i < count(); ++i) {
+      at[i] -= step[i];
+      at[i] = std::max(at[i], parameters_[i].least);
+    }
+    for (std::size_t m = 0; m < measured_.size(); ++m) {
+      left[m] = lines_.left[m];
+      for (std::size_t i = 0; i < count(); ++i) left[m] += lines_.slope[m][i] * (at[i] - lines_.at[i]);
+    }
+  }
+  return at;
+}
+
+/// Gauss-Newton: to the best of the straight lines, half as far while that is no better.
+void Learner::search() {
+  constexpr int most_steps = 6;
+  const auto all = [](const Measured&) { return true; };
+  for (int step = 0; step < most_steps; ++step) {
+    const double before = loss(lines_.left, lines_.at, all);
+    const StackSetting goal = best_of_lines(all);
+    StackSetting next = goal;
+    std::vector<double> left;
+    double after = before;
+    for (double part = 1.0; part > 0.1; part *= 0.5) {
+      for (std::size_t i = 0; i < count(); ++i) next[i] = lines_.at[i] + part * (goal[i] - lines_.at[i]);
+      left = left_at(next);
+      after = loss(left, next, all);
+      if (after < before) break;
+    }
+    if (!(after < before)) return;
+    lines_ = expand(next, std::move(left));
+    if (before - after < 1e-3 * before) return;
+  }
+}
+
+std::vector<RunResidual> Learner::ask(std::vector<RunAt> asked) const {
+  for (std::size_t i = 0; i < count(); ++i) {
+    if (parameters_[i].kind != StackParameter::Kind::keep_gathered) continue;
+    for (RunAt& one : asked) one.setting[i] = gathered_ ? 1.0 : 0.0;
+  }
+  return predict_(asked);
+}
+
+}  // namespace foretrain
