@@ -125,8 +125,8 @@ TEST_CASE("R11: a slow worker stops synchronous and bounded training, not asynch
 
 TEST_CASE("R11: bounded workers whose servers are busy take turns, until the slow ones hold up all others") {
   // Two servers that sixteen workers keep busy for 82 ms a step. Workers that take turns there need no more; let go
-  // together by the slow ones, they leave the servers at rest while all compute. Which of the two comes about hangs on
-  // their speeds, and slower ones may be faster: by 16 % here, the most that was found.
+  // together by the slow ones, they leave the servers at rest while all compute. Either way repeats to the last digit;
+  // which of the two comes about hangs on their speeds, and slower ones may be faster: 100 ms become 82 here.
   const auto step = [](const char* factor) {
     const Scenario scenario =
         load_scenario_text(R"(
@@ -146,7 +146,7 @@ workload:
     return result.time().value();
   };
   const double equal = step("1"), turns = step("2"), together = step("1.5");
-  CHECK(turns == Approx(equal).epsilon(0.01));
+  CHECK(turns == Approx(equal).epsilon(0.005));
   CHECK(together > equal);
   CHECK(together < 1.25 * equal);
 }
