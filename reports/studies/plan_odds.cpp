@@ -37,13 +37,18 @@ class Draws {
   Draws(const std::vector<UncertainPlan>& plans, double own_spread) : own_spread_(own_spread) {
     for (const UncertainPlan& plan : plans) {
       for (std::size_t i = unknown_.size(); i < plan.effects.size(); ++i) unknown_.push_back(deviates_of(i));
-      if (!own_.contains(plan.kind)) own_[plan.kind] = deviates_of(hash_of(plan.kind, draw_count));
+      for (std::size_t i = 0; i < plan.parts.size(); ++i) {
+        const auto [place, is_new] = own_.try_emplace({i, plan.parts[i]});
+        if (is_new) place->second = deviates_of(hash_of(draw_count, i, plan.parts[i]));
+      }
     }
   }
 
   /// The step over the predicted one.
   [[nodiscard]] double factor(const UncertainPlan& plan, std::size_t draw) const {
-    double log = own_spread_ * own_.at(plan.kind)[draw];
+    double log = 0.0;
+    for (std::size_t i = 0; i < plan.parts.size(); ++i) log += own_.at({i, plan.parts[i]})[draw];
+    if (!plan.parts.empty()) log *= own_spread_ / std::sqrt(number(plan.parts.size()));
     for (std::size_t i = 0; i < plan.effects.size(); ++i) {
       const double z = unknown_[i][draw];
       log += z < 0.0 ? -z * plan.effects[i].better : z * plan.effects[i].worse;
@@ -54,7 +59,7 @@ class Draws {
  private:
   double own_spread_;
   std::vector<Deviates> unknown_;
-  std::map<std::uint64_t, Deviates> own_;
+  std::map<std::pair<std::size_t, std::uint64_t>, Deviates> own_;  ///< by part
 };
 
 double mean(const std::vector<double>& values) {
@@ -68,7 +73,8 @@ SearchOdds odds_of(const std::vector<UncertainPlan>& plans, double own_spread) {
   if (plans.empty()) return odds;
   const Draws draws(plans, own_spread);
   std::vector<std::vector<double>> values(plans.size());  // by plan and draw
-  std::vector<double> least(draw_count), wins(plans.size(), 0.0), cursed;
+  std::vector<double> least(draw_count), cursed;
+  std::map<std::size_t, double> wins;  ///< by kind
   for (std::size_t draw = 0; draw < least.size(); ++draw) {
     std::size_t best = 0, chosen = 0;
     double chosen_prediction = 0.0;
@@ -83,7 +89,7 @@ SearchOdds odds_of(const std::vector<UncertainPlan>& plans, double own_spread) {
       chosen_prediction = prediction;
     }
     least[draw] = values[best][draw];
-    wins[best] += 1.0;
+    wins[plans[best].kind] += 1.0;
     cursed.push_back(plans[chosen].value / chosen_prediction);
   }
   for (std::size_t p = 0; p < plans.size(); ++p) {
@@ -91,7 +97,7 @@ SearchOdds odds_of(const std::vector<UncertainPlan>& plans, double own_spread) {
     own.expected = mean(values[p]);
     own.low = quantile(values[p], 0.1);
     own.high = quantile(values[p], 0.9);
-    own.chance = wins[p] / draw_count;
+    own.chance = wins[plans[p].kind] / draw_count;
     for (std::size_t draw = 0; draw < least.size(); ++draw) own.regret += values[p][draw] / least[draw] - 1.0;
     own.regret /= draw_count;
   }

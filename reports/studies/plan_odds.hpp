@@ -17,14 +17,17 @@ struct Effect {
 struct UncertainPlan {
   double value = 0.0;           ///< of the objective, in proportion to the step's time
   std::vector<Effect> effects;  ///< of each unknown, in the same order for all plans
-  std::uint64_t kind = 0;       ///< plans of one kind are off by the same factor beside their effects
+  /// What the plan consists of: plans are off, beside their effects, by an equal share for each part, and those with
+  /// the same part by the same.
+  std::vector<std::uint64_t> parts;
+  std::size_t kind = 0;  ///< plans of one kind are no rivals
 };
 
 struct PlanOdds {
   double expected = 0.0;  ///< mean value over the draws
   double low = 0.0;       ///< P10
   double high = 0.0;      ///< P90
-  double chance = 0.0;    ///< of being the best: share of the draws
+  double chance = 0.0;    ///< that one of its kind is the best: share of the draws
   double regret = 0.0;    ///< mean of its value over the draw's best, less 1
 };
 
@@ -36,10 +39,10 @@ struct SearchOdds {
   int draws = 0;
 };
 
-/// Every unknown is a normal deviate, the same for all plans in a draw; and so is what a kind of plans is off by beside
-/// them, of standard deviation `own_spread` (of the logarithm). Deviates are a Latin hypercube: of each unknown, every
-/// 64th part of its distribution is drawn once (McKay, Beckman and Conover, Technometrics 21, 1979). The same for the
-/// same input, on any machine.
+/// Every unknown is a normal deviate, the same for all plans in a draw; and so is what each part of a plan is off by
+/// beside them, all parts of it together by a standard deviation of `own_spread` (of the logarithm). Deviates are a
+/// Latin hypercube: of each unknown, every 64th part of its distribution is drawn once (McKay, Beckman and Conover,
+/// Technometrics 21, 1979). The same for the same input, on any machine.
 SearchOdds odds_of(const std::vector<UncertainPlan>& plans, double own_spread);
 
 /// One standard deviation of a plan's own error beside what all plans of a stack share: ln(predicted ÷ measured) within

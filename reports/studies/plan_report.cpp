@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "model/base/format.hpp"
+#include "model/base/hash.hpp"
 #include "reports/print/names.hpp"
 
 namespace foretrain {
@@ -106,6 +107,14 @@ int complexity(const PlanPoint& point) {
          (point.algorithm != SyncAlgorithm::automatic) + (point.bucket > 0);
 }
 
+/// What it divides, how its pipeline runs, its passes, and what these run again or keep elsewhere.
+std::vector<std::uint64_t> parts_of(const RankedPlan& plan) {
+  const PlanPoint& point = plan.point;
+  return {hash_of(plan.hardware, point.tensor, point.context, point.expert, point.servers),
+          hash_of(point.pipeline, point.schedule, point.interleave), hash_of(point.micro_batch),
+          hash_of(point.recompute, point.offload)};
+}
+
 /// Of plans on the best one's machines of which hardly more is expected, the simplest comes first. Whether there was
 /// one.
 bool prefer_simple(std::vector<RankedPlan>& plans) {
@@ -138,7 +147,7 @@ void set_odds(PlanReport& report, const std::vector<std::vector<Effect>>& effect
   for (std::size_t i = 0; i < effects.size(); ++i) {
     const PlanKind kind = kind_of(report.ranked[i]);
     const auto known = std::ranges::find(kinds, kind);
-    plans.push_back({report.ranked[i].value, effects[i], static_cast<std::uint64_t>(known - kinds.begin())});
+    plans.push_back({report.ranked[i].value, effects[i], parts_of(report.ranked[i]), at_index(known - kinds.begin())});
     if (known == kinds.end()) kinds.push_back(kind);
   }
   const SearchOdds odds = odds_of(plans, plan_spread);

@@ -81,8 +81,7 @@ std::string unknowns_text(const PlanReport& report, double Unknown::*what) {
   std::string text;
   for (const Unknown& one : report.unknowns) {
     const double percent = 100.0 * std::expm1(one.*what);
-    if (percent < 0.5) continue;
-    text += fmt::format("{}{} ±{:.0f} %", text.empty() ? "" : ", ", one.name, percent);
+    if (percent >= 0.5) text += fmt::format("{}{} ±{:.0f} %", text.empty() ? "" : ", ", one.name, percent);
   }
   return text;
 }
@@ -91,19 +90,21 @@ std::string odds_text(const PlanReport& report) {
   const RankedPlan& best = report.ranked.front();
   if (!best.odds) return "";
   const PlanOdds& odds = *best.odds;
-  std::string text = fmt::format(
-      "\nHow sure  (plans drawn over what is not known, one standard deviation: {}, and each kind of plan by itself "
-      "±{:.0f} %)\n",
-      unknowns_text(report, &Unknown::spread), 100.0 * std::expm1(plan_spread));
-  text += fmt::format("  step {} to {} (P10 to P90), {} on average · {}\n", time_text(best, odds.low),
-                      time_text(best, odds.high), time_text(best, odds.expected), chance_text(odds));
-  if (const std::string moved = unknowns_text(report, &Unknown::moves); !moved.empty()) {
-    text += fmt::format("  its step moves by: {}\n", moved);
-  }
-  if (report.is_simpler) text += "  the simplest of the plans of which no more than 0.5 % less is expected\n";
+  std::string text = "\nHow sure\n";
+  const auto add = [&text](const std::string& line) {
+    text += "  " + wrap(line, page_width() - page_indent, page_indent) + "\n";
+  };
+  add(fmt::format("step {} to {} (P10 to P90), {} on average; {}", time_text(best, odds.low),
+                  time_text(best, odds.high), time_text(best, odds.expected), chance_text(odds)));
+  if (report.is_simpler) add("the simplest of the plans of which no more than 0.5 % less is expected");
   if (report.curse > 1.0005) {
-    text += fmt::format("  the least of many predictions is {:.1f} % too good on average: expect {}\n",
-                        100.0 * (report.curse - 1.0), time_text(best, best.value * report.curse));
+    add(fmt::format("the least of many predictions is {:.1f} % too good on average: expect {}",
+                    100.0 * (report.curse - 1.0), time_text(best, best.value * report.curse)));
+  }
+  add(fmt::format("drawn, one standard deviation: {}; each plan by itself ±{:.0f} %",
+                  unknowns_text(report, &Unknown::spread), 100.0 * std::expm1(plan_spread)));
+  if (const std::string moved = unknowns_text(report, &Unknown::moves); !moved.empty()) {
+    add("these move the step by: " + moved);
   }
   return text;
 }

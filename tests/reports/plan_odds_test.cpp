@@ -11,7 +11,7 @@ using namespace foretrain;
 namespace {
 
 UncertainPlan plan_of(double value, std::vector<Effect> effects, std::uint64_t kind = 0) {
-  return {value, std::move(effects), kind};
+  return {value, std::move(effects), {kind}, kind};
 }
 
 }  // namespace
@@ -66,7 +66,11 @@ TEST_CASE("The least of many predictions that are off by themselves is too good"
   CHECK(curse_of(1) == Approx(0.0).margin(0.05));
   CHECK(curse_of(8) == Approx(1.42).margin(0.35));
   CHECK(curse_of(64) == Approx(2.34).margin(0.35));
-  // Plans of one kind are off together, and nothing is chosen among them.
+  // Of plans that share one of two parts, half the variance is common: the others' spread is 5 % ÷ √2.
+  std::vector<UncertainPlan> half;
+  for (std::uint64_t i = 0; i < 64; ++i) half.push_back({1.0, {}, {0, i}, i});
+  CHECK(std::log(odds_of(half, 0.05).curse) / 0.05 == Approx(2.34 / std::sqrt(2.0)).margin(0.35));
+  // Plans of the same parts are off together, and nothing is chosen among them.
   std::vector<UncertainPlan> alike(64, plan_of(1.0, {}));
   CHECK(std::log(odds_of(alike, 0.05).curse) / 0.05 == Approx(0.0).margin(0.05));
 }
