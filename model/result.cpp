@@ -13,9 +13,10 @@ Seconds Result::time() const {
   return std::visit(time_of, work);
 }
 
-void Result::set_uncertainty(double share) {
-  uncertainty_low = time() / (1.0 + share);
-  uncertainty_high = time() * (1.0 + share);
+void Result::set_uncertainty(double faster, double slower) {
+  uncertainty_low = time() / (1.0 + faster);
+  uncertainty_high = time() * (1.0 + slower);
+  uncertainty_causes.clear();
 }
 
 }  // namespace foretrain

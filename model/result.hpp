@@ -153,6 +153,13 @@ struct RoutingSpread {
   Seconds p50, p90, p99;
 };
 
+/// Of what measurements a range is made.
+struct UncertaintyCause {
+  std::string what;      ///< a kind of measurements, in words
+  std::string constant;  ///< that says how far nine of ten of them lie from their predictions
+  double share = 0.0;    ///< of the range's width
+};
+
 /// One resolved value of the scenario.
 struct Setting {
   std::string line;         ///< what it belongs to: "Batch", "Plan"
@@ -167,6 +174,7 @@ struct Result {
   Fidelity fidelity = Fidelity::flows;
   std::variant<OperatorResult, CollectiveResult, TasksResult, TrainResult> work;
   Seconds uncertainty_low, uncertainty_high;
+  std::vector<UncertaintyCause> uncertainty_causes;  ///< of a range that published constants give
   std::vector<Constant> provenance;
   std::vector<std::string> warnings;
   std::vector<Setting> settings;         ///< what was predicted
@@ -185,8 +193,10 @@ struct Result {
 
   /// The time that the scenario asks about, whatever its kind.
   [[nodiscard]] Seconds time() const;
-  /// Nine of ten measured cases of its kind lie between time() ÷ (1 + share) and time() · (1 + share).
-  void set_uncertainty(double share);
+  /// Nine of ten measured cases of its kind lie between time() ÷ (1 + faster) and time() · (1 + slower), for no cause yet.
+  void set_uncertainty(double faster, double slower);
+  /// The same both ways.
+  void set_uncertainty(double share) { set_uncertainty(share, share); }
 };
 
 }  // namespace foretrain

@@ -49,7 +49,7 @@ CollectiveConstants library_constants(const Topology& topology, const Calibratio
   CollectiveConstants lossless;
   lossless.nvlink_efficiency = lossless.pcie_efficiency = lossless.network_efficiency = 1.0;
   lossless.nvls_efficiency = lossless.tree_efficiency = 1.0;
-  lossless.peer_channel_gbps = 1e6;
+  lossless.peer_channel_gbps = lossless.message_gbps = 1e6;
   return lossless;
 }
 

@@ -9,8 +9,9 @@ namespace {
 
 std::vector<ConstantRow> make_rows() {
   std::vector<ConstantRow> rows;
-  const auto add = [&rows](std::string name, const char* unit, auto field, double minimum, double maximum) {
-    rows.push_back({std::move(name), unit, field, minimum, maximum});
+  const auto add = [&rows](std::string name, const char* unit, auto field, double minimum, double maximum,
+                           bool optional = false) {
+    rows.push_back({std::move(name), unit, field, minimum, maximum, optional});
   };
 #define PART(Type, part)                  \
   {                                       \
@@ -25,8 +26,8 @@ std::vector<ConstantRow> make_rows() {
     const std::string generation = prefix + std::string(chip_generations[i].name);                   \
     const auto vector = [=](Calibration& c) -> NotedNumber& { return watts(c).vector_watts; };       \
     const auto tensor = [=](Calibration& c) -> NotedNumber& { return watts(c).tensor_watts; };       \
-    add(generation + "_vector_watts", "", vector, minimum, most_vector);                             \
-    add(generation + "_tensor_watts", "", tensor, minimum, most_tensor);                             \
+    add(generation + "_vector_watts", "", vector, minimum, most_vector, true);                       \
+    add(generation + "_tensor_watts", "", tensor, minimum, most_tensor, true);                       \
   }
 #define END_PART(Type, part) }
 #include "model/cost/calibration.def"

@@ -39,7 +39,7 @@ inline constexpr std::array<ChipGeneration, 11> chip_generations = {{{"kepler", 
                                                                      {"blackwell_rtx", 12.0, 4.0},
                                                                      {"cdna3", 1000.0, 5.0}}};
 
-/// Watts per TFLOP/s (picojoules per operation) at the boost clock's voltage.
+/// Watts per TFLOP/s (picojoules per operation) at the boost clock's voltage. Zero: not known, and no limit.
 struct GenerationPower {
   NotedNumber vector_watts{0.0};  ///< CUDA cores, fp32
   NotedNumber tensor_watts{0.0};  ///< tensor cores, 2-byte operands
@@ -117,9 +117,10 @@ struct ConstantRow {
   [[nodiscard]] double& field(Calibration& calibration) const { return noted(calibration).unnoted(); }
   double minimum;
   double maximum;
+  bool optional = false;  ///< zero where no file states it
 };
 
-/// Every constant that a calibration file must state, in the order of calibration.def.
+/// Every constant that a calibration file must (or may) state, in the order of calibration.def.
 const std::vector<ConstantRow>& calibration_rows();
 
 /// Has each constant note its reads by its place in calibration_rows().

@@ -45,10 +45,12 @@ CompressionWork cast_work(const Compression& compression, const GradientSet& gra
   if (compression.error_feedback) kernels.push_back(add_error(wide, n, gradient));
   if (compression.format() == Precision::fp8) {
     kernels.push_back(stream("largest gradient", StreamingKind::reduction, wide, scale_bytes, n, gradient));
+    kernels.back().backward = true;
     work.messages.push_back({std::move(kernels), scale_bytes, false});
     kernels.clear();
   }
-  kernels.push_back(stream("cast gradients", StreamingKind::elementwise, wide, narrow, n, gradient));
+  kernels.push_back(in_role(OperatorRole::shortening,
+                            stream("cast gradients", StreamingKind::elementwise, wide, narrow, n, gradient)));
   if (compression.error_feedback) {
     kernels.push_back(stream("keep error", StreamingKind::elementwise, wide + narrow, wide, n, gradient));
   }

@@ -42,8 +42,8 @@ struct Tile {
   double rows, columns;
 };
 constexpr std::size_t tile_count = 14, tensor_tile_count = 8;
-constexpr std::array<Tile, tile_count> tiles = {{{256, 128},
-                                                 {128, 256},
+constexpr std::array<Tile, tile_count> tiles = {{{128, 256},
+                                                 {256, 128},
                                                  {128, 128},
                                                  {256, 64},
                                                  {64, 256},
@@ -56,6 +56,19 @@ constexpr std::array<Tile, tile_count> tiles = {{{256, 128},
                                                  {32, 64},
                                                  {128, 16},
                                                  {64, 16}}};
+
+// Inference engines multiply nvfp4 by a tile of 128 × 256 on one multiprocessor, where training libraries share
+// operands between two; sums are not split, and rounds follow the shorter side of the result, so that its operand is
+// read again for each tile of 128 along the longer one as far as the L2 does not hold it (CUTLASS 3: raster order by
+// its heuristic, no swizzle). A multiprocessor is filled from the L2 at 64 bytes a clock, the power of two next to the
+// 58 to 64 that fit 120 products of TensorRT-LLM on B200 and GB200.
+constexpr std::size_t narrow_format_tiles = 1;
+constexpr double narrow_format_side = 128.0;
+constexpr double fill_bytes_per_clock = 64.0;
+
+bool has_narrow_format(const Gemm& gemm, const Gpu& gpu) {
+  return gemm.of_engine && gpu.arithmetic_precision(gemm.precision) == Precision::nvfp4;
+}
 
 using PerTile = std::array<double, tile_count>;
 
@@ -81,6 +94,7 @@ struct Problem {
   double part_row;  // rows of tiles that members with different row counts lose beside those of their mean
   double sms, per_sm;
   std::size_t tiles;           // how many of them its kernels have
+  bool splits;                 // k among multiprocessors
   double seconds_per_flop;     // what a multiprocessor takes at the boost clock, unlimited tile
   double tile_loss;            // elements
   double tile_start;           // seconds
@@ -114,11 +128,16 @@ double round_down(double x) {
 // Operands and result over bandwidth. One round of tiles covers about a square of the result of side sqrt(S · resident
 // elements); operands larger than the L2 are read again for the next round.
 Seconds memory_time(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) {
-  const double side = std::sqrt(gpu.sms * resident_elements);
-  const double shorter = number(std::min(gemm.m, gemm.n));
-  const bool stays = gemm.operands <= gpu.l2_cache * number(gemm.batch);
-  const double readings = stays ? 1.0 : std::max(1.0, shorter / side);
-  return (gemm.operands * readings + gemm.result) / (gpu.memory_bandwidth * calibration.streaming.bandwidth_efficiency);
+  const double shorter = number(std::min(gemm.m, gemm.n)), longer = number(std::max(gemm.m, gemm.n));
+  Bytes read = gemm.operands;
+  if (has_narrow_format(gemm, gpu)) {
+    const Bytes again = shorter * number(gemm.k) * bytes_per_element(gemm.precision);
+    const Bytes missed = std::max(Bytes(0.0), again - gpu.l2_cache) * number(gemm.batch);
+    read += missed * (std::ceil(longer / narrow_format_side) - 1.0);
+  } else if (gemm.operands > gpu.l2_cache * number(gemm.batch)) {
+    read *= std::max(1.0, shorter / std::sqrt(gpu.sms * resident_elements));
+  }
+  return (read + gemm.result) / (gpu.memory_bandwidth * calibration.streaming.bandwidth_efficiency);
 }
 
 Problem state(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) {
@@ -134,7 +153,9 @@ Problem state(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) 
   p.part_row = gemm.unequal_rows ? 0.5 : 0.0;
   p.sms = gpu.sms;
   p.per_sm = 1.0 / p.sms;
-  p.tiles = tensor && !gemm.narrow_tiles ? tensor_tile_count : tile_count;
+  const bool narrow_format = has_narrow_format(gemm, gpu);
+  p.tiles = narrow_format ? narrow_format_tiles : tensor && !gemm.narrow_tiles ? tensor_tile_count : tile_count;
+  p.splits = !narrow_format;
   p.slowdown = 1.0 / gemm.speed;
   p.seconds_per_flop = p.sms / rate.value();
   p.vector_compute = 2.0 * p.batch * p.m * p.n * p.k / gpu.matrix_rate(Precision::fp32).value();
@@ -143,6 +164,9 @@ Problem state(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) 
   if (gpu.boost_clock.value() > 0.0) {
     p.seconds_per_load =
         loads_per_piece * (bytes_per_element(gemm.precision) / load) / (load_lanes * gpu.boost_clock.value());
+    if (narrow_format) {
+      p.seconds_per_load = bytes_per_element(gemm.precision).value() / (fill_bytes_per_clock * gpu.boost_clock.value());
+    }
   }
   constexpr double flops_per_instruction = 2.0;
   p.seconds_per_address =
@@ -264,7 +288,7 @@ Candidate best_candidate(const Problem& p) {
   const std::size_t fastest = index_of_least(time, p.tiles);
   Choice best{tilings.unsplit(p, fastest), time[fastest]};
   const auto last = tilings.blocks.begin() + static_cast<std::ptrdiff_t>(p.tiles);
-  if (2.0 * *std::min_element(tilings.blocks.begin(), last) > p.sms) return best.candidate;
+  if (!p.splits || 2.0 * *std::min_element(tilings.blocks.begin(), last) > p.sms) return best.candidate;
 
   PerTile least = least_split_times(p, tilings);
   for (;;) {

@@ -21,6 +21,9 @@ struct Gemm {
   /// The products are one launch, and the row counts of its `batch` members differ, with m their mean: the last tile of
   /// each is half full on average, as what is left over is anything from one row to a whole tile.
   bool unequal_rows = false;
+  /// An inference engine's linear layer. In nvfp4 it has one tile of 128 × 256, on one multiprocessor, and no split
+  /// sums.
+  bool of_engine = false;
 };
 
 struct GemmTime {

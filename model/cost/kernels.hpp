@@ -18,6 +18,9 @@ struct KernelTime {
 KernelTime FORETRAIN_OPERATORS(FORETRAIN_KERNEL_TIME);
 #undef FORETRAIN_KERNEL_TIME
 
+/// A product in a linear layer of an inference engine, which has its own kernels (Gemm::of_engine).
+Seconds engine_product_time(const Matmul& work, Precision precision, const Gpu& gpu, const Calibration& calibration);
+
 /// Thread blocks into which any kind of operator is cut (device_share.hpp says how they are used).
 #define FORETRAIN_THREAD_BLOCKS(Work) thread_blocks(const Work& work)
 double FORETRAIN_OPERATORS(FORETRAIN_THREAD_BLOCKS);

@@ -76,13 +76,15 @@ double warp_mma_share(const Gpu& gpu, const AttentionConstants& constants) {
 // backward pass).
 constexpr double paired_blocks = 2.0;
 
+// Of a multiprocessor (CUDA C++ Programming Guide, throughput of native arithmetic instructions, compute capability 7.0
+// to 9.0; shared memory: 32 banks of 32 bit).
+constexpr double shared_bytes_per_clock = 128.0;
 // Blackwell Ultra has twice the special function units (NVIDIA, "Making Softmax More Efficient with NVIDIA Blackwell
 // Ultra", 2026).
-constexpr double ultra_since = 10.3, ultra_exponentials = 2.0;
+constexpr double ultra_since = 10.3;
 
-double exponentials_per_clock(const Gpu& gpu, const AttentionConstants& constants) {
-  const bool ultra = has_warp_groups(gpu) && gpu.compute_capability >= ultra_since;
-  return constants.exponentials_per_clock * (ultra ? ultra_exponentials : 1.0);
+double exponentials_per_clock(const Gpu& gpu) {
+  return has_warp_groups(gpu) && gpu.compute_capability >= ultra_since ? 32.0 : 16.0;
 }
 
 // What runs at the same time: the longest, and a share of the others that it does not hide.
@@ -109,13 +111,13 @@ Seconds time_per_score(const Attention& work, Precision precision, AttentionKind
                                                    : intensity.forward;
   const double clocks = gpu.boost_clock.value() * gpu.sms;
   const Bytes loaded(products.value() / reuse * (bytes_per_element(precision) / bytes_per_element(Precision::fp16)));
-  const Seconds shared = loaded / BytesPerSecond(c.shared_bytes_per_clock * clocks);
+  const Seconds shared = loaded / BytesPerSecond(shared_bytes_per_clock * clocks);
   const bool atomics = work.backward && kernel != AttentionKind::flash_1;
   const double keys_per_sum = number(Packing::block_rows) * (loop == InnerLoop::tensor_memory ? paired_blocks : 1.0);
   const Bytes added = 2.0 * bytes_per_element(Precision::fp32) * number(work.head_dim) / keys_per_sum;
   const Seconds cache = atomics ? added / gpu.l2_bandwidth : Seconds(0.0);
 
-  const Seconds softmax = Seconds(1.0 / (exponentials_per_clock(gpu, c) * clocks)) +
+  const Seconds softmax = Seconds(1.0 / (exponentials_per_clock(gpu) * clocks)) +
                           Flops(2.0 * c.softmax_instructions) / gpu.matrix_rate(Precision::fp32);
   const Seconds beside = overlapped({multiply, shared, cache}, c.exposed_share);
   const Seconds total = loop == InnerLoop::tensor_memory ? std::max(beside, softmax)

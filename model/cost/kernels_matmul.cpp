@@ -30,12 +30,15 @@ double product_blocks(double batch, double m, double n) {
 
 double thread_blocks(const Matmul& w) { return product_blocks(number(w.batch), number(w.m), number(w.n)); }
 
-KernelTime kernel_time(const Matmul& work, Precision precision, int /*kernels*/, const Gpu& gpu,
-                       const Calibration& calibration) {
+namespace {
+
+KernelTime product_time(const Matmul& work, Precision precision, bool of_engine, const Gpu& gpu,
+                        const Calibration& calibration) {
   const Bytes element = bytes_per_element(precision);
   const double batch = number(work.batch);
   const double m = number(work.m), n = number(work.n), k = number(work.k);
   Gemm gemm{work.batch, work.m, work.n, work.k, precision, {}, {}, {}};
+  gemm.of_engine = of_engine;
   gemm.unequal_rows = work.grouped && work.batch > 1 && !work.transpose_a;  // else the sums differ in length
   gemm.operands = batch * (m * k + k * n) * element;
   gemm.result = batch * m * n *
@@ -49,6 +52,17 @@ KernelTime kernel_time(const Matmul& work, Precision precision, int /*kernels*/,
   const GemmTime time = gemm_time(gemm, gpu, calibration);
   const double factor = calibration.measured_matmuls.empty() ? 1.0 : measured_factor(work, precision, calibration);
   return {time.total() * factor, time.bound};
+}
+
+}  // namespace
+
+KernelTime kernel_time(const Matmul& work, Precision precision, int /*kernels*/, const Gpu& gpu,
+                       const Calibration& calibration) {
+  return product_time(work, precision, false, gpu, calibration);
+}
+
+Seconds engine_product_time(const Matmul& work, Precision precision, const Gpu& gpu, const Calibration& calibration) {
+  return product_time(work, precision, true, gpu, calibration).device;
 }
 
 }  // namespace foretrain

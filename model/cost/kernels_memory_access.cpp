@@ -10,6 +10,9 @@ namespace {
 // memory accesses).
 constexpr Bytes sector_size(32.0);
 
+// The L1 delivers a line a clock and multiprocessor (architecture whitepapers, Volta to Hopper).
+constexpr double l1_bytes_per_cycle = 128.0;
+
 // The share of the scratchpad memory that plain loads may use as L1: assumption, some of it is kept for the driver and
 // for kernels that share the multiprocessor.
 constexpr double l1_share = 0.9;
@@ -46,7 +49,7 @@ KernelTime kernel_time(const MemoryAccess& work, Precision /*precision*/, int /*
   const double efficiency = calibration.streaming.bandwidth_efficiency;
 
   // The L1 holds a share of its own per multiprocessor; it serves a warp's reads bank by bank, four bytes wide.
-  const Level l1{BytesPerSecond(c.l1_bytes_per_cycle * sms * clock), Seconds(c.l1_cycles / clock), Bytes(4.0)};
+  const Level l1{BytesPerSecond(l1_bytes_per_cycle * sms * clock), Seconds(c.l1_cycles / clock), Bytes(4.0)};
   const Level l2{gpu.l2_bandwidth * efficiency, Seconds(c.l2_cycles / clock), sector_size};
   const Level device{gpu.memory_bandwidth * efficiency, gpu.memory_latency, sector_size};
   const auto seconds_per_read = [&](const Level& level) {

@@ -7,24 +7,25 @@
 namespace foretrain {
 namespace {
 
-double relative_efficiency(StreamingKind kind, const StreamingConstants& constants) {
-  if (kind == StreamingKind::reduction) return constants.reduction_efficiency;
-  return kind == StreamingKind::gather ? constants.gather_efficiency : 1.0;
-}
+// What the kernel before wrote is read from the L2 as far as it is there still: all of it where it fits. Of more, the
+// L2 lets go of the oldest, which is read first, and each line that is read anew takes the place of one that would be
+// read later: nothing is left from twice the L2's size on.
+Bytes kept(Bytes read, Bytes l2) { return std::clamp(2.0 * l2 - read, Bytes(0.0), read); }
 
 }  // namespace
 
 double thread_blocks(const Streaming& work) { return std::ceil(std::max(work.read, work.written) / block_bytes); }
 
-// Traffic over achieved bandwidth plus a fixed time per kernel. What the previous kernel left in the L2 is read from
+// Traffic over achieved bandwidth plus a fixed time per kernel. What the kernel before left in the L2 is read from
 // there, except by an optimizer, whose operands were last touched long ago.
 KernelTime kernel_time(const Streaming& work, Precision /*precision*/, int kernels, const Gpu& gpu,
                        const Calibration& calibration) {
   const StreamingConstants& constants = calibration.streaming;
-  const double efficiency = constants.bandwidth_efficiency * relative_efficiency(work.kind, constants);
+  const double efficiency =
+      constants.bandwidth_efficiency * (work.kind == StreamingKind::gather ? constants.gather_efficiency : 1.0);
   const Bytes total = work.read + work.written;
   const bool warm = work.kind == StreamingKind::elementwise || work.kind == StreamingKind::reduction;
-  const Bytes cached = warm ? std::min(total, gpu.l2_cache * constants.l2_share) : Bytes(0);
+  const Bytes cached = warm ? kept(work.read, gpu.l2_cache) : Bytes(0);
   const BytesPerSecond memory = gpu.memory_bandwidth * efficiency;
   const BytesPerSecond cache = std::max(gpu.l2_bandwidth * efficiency, memory);
   const Seconds traffic = (total - cached) / memory + cached / cache;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/cost/kernels.hpp"
+
 namespace foretrain {
 
 namespace {
@@ -19,6 +21,10 @@ std::vector<OperatorCost> costs_on(const Gpu& gpu, const std::vector<Operator>& 
   std::vector<OperatorCost> costs;
   costs.reserve(ops.size());
   for (const Operator& op : ops) costs.push_back(operator_cost(op, gpu, calibration));
+  const auto* product = std::get_if<Matmul>(&ops.back().work);
+  if (product != nullptr && ops.size() > 1 && !gpu.processor) {  // what is cast before it is an engine's
+    costs.back().device = engine_product_time(*product, ops.back().precision, gpu, calibration);
+  }
   return costs;
 }
 

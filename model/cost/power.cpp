@@ -1,5 +1,7 @@
 #include "model/cost/power.hpp"
 
+#include <cmath>
+
 namespace foretrain {
 
 namespace {
@@ -41,23 +43,11 @@ double sustained_clock(const Gpu& gpu, Precision precision, const PowerConstants
   const Bytes width = bytes_per_element(gpu.arithmetic_precision(precision));
   const double relative_width = width / bytes_per_element(tensor ? Precision::fp16 : Precision::fp32);
   const double tera_rate = gpu.matrix_rate(precision).value() * 1e-12;
-  const double operand_share = has_tensor_memory(gpu) ? constants.blackwell_operand_share : constants.operand_share;
-  const double relative_energy = 1.0 - operand_share + operand_share * relative_width;
+  const double relative_energy = 1.0 - constants.operand_share + constants.operand_share * relative_width;
   const double wanted =
       (tensor ? energy.tensor_watts : energy.vector_watts) * relative_energy * tera_rate * utilisation;
   const double granted = gpu.board_power_watts * (1.0 - constants.static_share);
-  if (wanted <= granted) return 1.0;
-  // Newton's method on the increasing, convex power curve, from the right: converges without overshooting.
-  const double share = granted / wanted;
-  const double floor = constants.voltage_floor;
-  double clock = 1.0;
-  for (int i = 0; i < 6; ++i) {
-    const double voltage = floor + (1.0 - floor) * clock;
-    const double power = clock * voltage * voltage;
-    const double slope = voltage * voltage + 2.0 * clock * voltage * (1.0 - floor);
-    clock -= (power - share) / slope;
-  }
-  return clock;
+  return wanted <= granted ? 1.0 : std::cbrt(granted / wanted);
 }
 
 }  // namespace foretrain

@@ -25,11 +25,11 @@ Gpu gpu_in_step(const Gpu& gpu, const StepConstants& constants);
 
 /// Clock under sustained matrix arithmetic over boost clock, at most 1. The power of a peak rate R at relative clock f
 /// is
-///   static share · board power + energy per operation · R · f · (v0 + (1 - v0) · f)²
-/// (switching power goes with the square of the voltage, which rises with the clock from v0), and f is the largest that
-/// keeps it within the board's power. Energy per operation is a property of the chip's generation; operand_share
-/// of it goes with the width of the operands, the rest is accumulation. A board without stated power is not limited.
-/// `utilisation` is the share of the peak rate that the kernel keeps busy at the boost clock.
+///   static share · board power + energy per operation · R · f³
+/// (switching power goes with the square of the voltage, which is taken to rise as the clock does), and f is the
+/// largest that keeps it within the board's power. Energy per operation is a property of the chip's generation;
+/// operand_share of it goes with the width of the operands, the rest is accumulation. A board without stated power is
+/// not limited. `utilisation` is the share of the peak rate that the kernel keeps busy at the boost clock.
 double sustained_clock(const Gpu& gpu, Precision precision, const PowerConstants& constants, double utilisation = 1.0);
 
 }  // namespace foretrain

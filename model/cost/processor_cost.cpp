@@ -30,23 +30,33 @@ struct ProcessorWork {
   Bound bound;
 };
 
-bool named(const Operator& op, std::initializer_list<std::string_view> words) {
-  return std::ranges::any_of(words, [&op](std::string_view word) { return op.name.find(word) != std::string::npos; });
-}
-
 BytesPerSecond memory_rate(Bytes tensors, const Gpu& gpu) {
   return tensors <= gpu.l2_cache ? gpu.l2_bandwidth : gpu.memory_bandwidth;
 }
 
-/// What the loop itself does. Frameworks have one for each operator, which its name tells.
+/// What the loop itself does: frameworks have one for each operator.
 BytesPerSecond loop_rate(const Operator& op, const Streaming& work, const Processor& processor) {
-  const bool backward = named(op, {"gradient", "backward"});
-  if (named(op, {"cast gradients"})) return processor.conversion_rate;
-  if (named(op, {"dropout"}) && !backward) return processor.random_rate;  // backward, the mask is there
-  if (named(op, {"average pool"}) || (named(op, {"max pool"}) && !backward)) return processor.pooling_rate;
-  if (named(op, {"softmax", "cross-entropy", "activation", "gelu", "sigmoid"})) return processor.transcendental_rate;
+  using enum OperatorRole;
+  switch (op.role) {
+    case shortening:
+      return processor.conversion_rate;
+    case average_pooling:
+      return processor.pooling_rate;
+    case softmax:
+    case loss:
+    case activation:
+      return processor.transcendental_rate;
+    case dropout:
+      if (!op.backward) return processor.random_rate;  // backward, the mask is there
+      break;
+    case max_pooling:
+      if (!op.backward) return processor.pooling_rate;  // backward, indices are
+      break;
+    default:
+      break;
+  }
   if (work.kind != StreamingKind::reduction) return BytesPerSecond::infinity();
-  return backward ? processor.norm_gradient_rate : processor.norm_rate;
+  return op.backward ? processor.norm_gradient_rate : processor.norm_rate;
 }
 
 ProcessorWork work_time(const Operator& op, const Streaming& work, const Gpu& gpu) {

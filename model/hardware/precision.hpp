@@ -25,7 +25,7 @@ constexpr bool is_block_scaled(Precision p) { return p == Precision::mxfp8 || p 
 constexpr bool casts_operands(Precision p) { return p == Precision::fp8 || is_block_scaled(p); }
 /// What weights, gradients and activations are kept in when a model trains in `p`.
 constexpr Precision storage_precision(Precision p) { return casts_operands(p) ? Precision::bf16 : p; }
-/// What products of operands in `p` write: no kernel scales its results block by block.
-constexpr Precision result_precision(Precision p) { return is_block_scaled(p) ? Precision::bf16 : p; }
+/// What products of operands in `p` write: no kernel scales its results.
+constexpr Precision result_precision(Precision p) { return casts_operands(p) ? Precision::bf16 : p; }
 
 }  // namespace foretrain

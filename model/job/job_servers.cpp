@@ -24,7 +24,8 @@ class ServerJob final : public Job {
         model_(build_model(train().model, build_options(train(), scenario.plan))),
         step_(build_step(scenario, train(), model_, topology_)),
         store_(build_store(scenario, train(), model_, topology_, step_)),
-        graph_(build_server_graph(store_, topology_)) {}
+        graph_(fidelity == Fidelity::estimate ? build_estimated_graph(store_, topology_)
+                                              : build_server_graph(store_, topology_)) {}
 
   [[nodiscard]] const TaskGraph& graph() const override { return graph_.graph; }
   [[nodiscard]] Result read(const Execution& execution, const Executor& execute) const override;

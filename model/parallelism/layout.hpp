@@ -50,6 +50,9 @@ constexpr bool is_inside_layers(GroupKind kind) {
   return kind == GroupKind::tensor || kind == GroupKind::context || kind == GroupKind::expert;
 }
 
+/// Whose collectives move gradients or weights.
+constexpr bool is_of_parameters(GroupKind kind) { return !is_inside_layers(kind) && kind != GroupKind::neighbours; }
+
 /// Which GPU does what. Ranks are numbered over the dimensions of plan.order, the fastest first: by default
 /// rank = ((stage · data + d) · context + c) · tensor + t, so that tensor-parallel ranks are neighbours on one node.
 /// They fill the nodes of plan.placement one after the other.

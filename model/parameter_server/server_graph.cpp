@@ -36,12 +36,18 @@ void shuffle(std::vector<int>& order, int seed) {
 class GraphBuilder {
  public:
   GraphBuilder(const ParameterStore& store, const Topology& topology, const ServerGraph::Iterations& iterations,
-               std::vector<WorkerLane> lanes);
+               std::vector<WorkerLane> lanes, ServerGraph::Meeting meeting);
   ServerGraph run() &&;
 
  private:
+  struct Servers {
+    std::vector<ResourceId> cpu, receiver;      // by server; receiver where pushes come one at a time
+    std::vector<std::vector<ResourceId>> lock;  // by group and server; empty where calls take no time
+  };
+
   struct Lane {
     WorkerLane workers;
+    Servers servers;  // a set of its own where workers do not meet
     ResourceId compute = 0, reduce = 0, gather = 0, barrier = 0;
     std::vector<ResourceId> push, pull, calls;                 // by server
     std::vector<std::vector<BlockId>> push_block, pull_block;  // by group and server; −1: nothing to send
@@ -50,10 +56,11 @@ class GraphBuilder {
     BlockId host = 0;
   };
 
+  Servers add_servers();
   void add_lane(WorkerLane workers);
   void add_updates(std::size_t workers);
   TaskId call(const Lane& lane, bool push, int g, int s, const std::vector<TaskId>& after, int iteration);
-  TaskId write(std::size_t workers, int g, int s, std::vector<TaskId> pushes, int iteration);
+  TaskId write(const Servers& servers, std::size_t workers, int g, int s, std::vector<TaskId> pushes, int iteration);
   void add_messages(Lane& lane, bool push, LinkLoad& load);
   BlockId local_block(const Lane& lane, const char* name, LoweredCollective lowered);
   BlockId fixed_block(const char* name, Seconds duration, Category category) {
@@ -78,10 +85,9 @@ class GraphBuilder {
   int groups_, servers_;
   TaskGraph::Builder builder_;
   std::vector<Lane> lanes_;
-  std::vector<ResourceId> cpu_, receiver_;  // by server; receiver_ where pushes come one at a time
+  Servers shared_;
   // Writing what so many workers sent under the variables' locks, and applying it; by group and server.
   std::map<std::size_t, std::vector<std::vector<BlockId>>> lock_block_, update_block_;
-  std::vector<std::vector<ResourceId>> lock_;  // by group and server; empty where calls take no time
   BlockId nothing_ = 0;
   // bounded: [iteration][group][server], when every worker's update is in.
   std::vector<std::vector<std::vector<TaskId>>> complete_;
@@ -89,32 +95,42 @@ class GraphBuilder {
 };
 
 GraphBuilder::GraphBuilder(const ParameterStore& store, const Topology& topology,
-                           const ServerGraph::Iterations& iterations, std::vector<WorkerLane> lanes)
+                           const ServerGraph::Iterations& iterations, std::vector<WorkerLane> lanes,
+                           ServerGraph::Meeting meeting)
     : store_(store),
       topology_(topology),
       iterations_(iterations),
       groups_(static_cast<int>(store.groups.size())),
       servers_(store.server_count()),
-      result_{{}, iterations, lanes, {}, {}} {
+      result_{{}, iterations, lanes, meeting, {}, {}} {
   nothing_ = fixed_block("complete", Seconds(0.0), Category::communication);
+  shared_ = add_servers();
+  add_updates(at_index(store.worker_count()));
+  for (WorkerLane& lane : lanes) {
+    if (meeting == ServerGraph::Meeting::nobody) lane.resize(1);
+    add_lane(std::move(lane));
+  }
+}
+
+GraphBuilder::Servers GraphBuilder::add_servers() {
+  Servers servers;
+  const auto add_resource = [&](const char* name, int s, Resource::Kind kind) {
+    return builder_.add_resource({name + std::to_string(s), kind, s, Resource::Order::urgent});
+  };
   for (int s = 0; s < servers_; ++s) {
-    cpu_.push_back(builder_.add_resource(
-        {"server " + std::to_string(s), Resource::Kind::host_thread, s, Resource::Order::urgent}));
-    if (!store.one_push_at_a_time) continue;
-    receiver_.push_back(builder_.add_resource(
-        {"to server " + std::to_string(s), Resource::Kind::communication_stream, s, Resource::Order::urgent}));
+    servers.cpu.push_back(add_resource("server ", s, Resource::Kind::host_thread));
+    if (!store_.one_push_at_a_time) continue;
+    servers.receiver.push_back(add_resource("to server ", s, Resource::Kind::communication_stream));
   }
   const auto takes_time = [](const auto& calls) { return calls.lock > Seconds(0.0); };
   for (int g = 0; g < groups_; ++g) {
-    if (std::ranges::none_of(store.groups[at_index(g)].calls, takes_time)) continue;
-    lock_.resize(at_index(groups_));
+    if (std::ranges::none_of(store_.groups[at_index(g)].calls, takes_time)) continue;
+    servers.lock.resize(at_index(groups_));
     for (int s = 0; s < servers_; ++s) {
-      lock_[at_index(g)].push_back(builder_.add_resource(
-          {"variable of server " + std::to_string(s), Resource::Kind::host_thread, s, Resource::Order::urgent}));
+      servers.lock[at_index(g)].push_back(add_resource("variable of server ", s, Resource::Kind::host_thread));
     }
   }
-  add_updates(at_index(store.worker_count()));
-  for (WorkerLane& lane : lanes) add_lane(std::move(lane));
+  return servers;
 }
 
 /// One after the other: updates, where they are not added up first, and writers of a variable beyond the first.
@@ -145,10 +161,11 @@ TaskId GraphBuilder::call(const Lane& lane, bool push, int g, int s, const std::
 }
 
 /// The moment at which what `workers` sent stands in the variables of a group on a server.
-TaskId GraphBuilder::write(std::size_t workers, int g, int s, std::vector<TaskId> pushes, int iteration) {
-  if (lock_.empty() || lock_[at_index(g)].empty()) return -1;
-  return add(lock_block_.at(workers)[at_index(g)][at_index(s)], lock_[at_index(g)][at_index(s)], std::move(pushes),
-             iteration, g);
+TaskId GraphBuilder::write(const Servers& servers, std::size_t workers, int g, int s, std::vector<TaskId> pushes,
+                           int iteration) {
+  if (servers.lock.empty() || servers.lock[at_index(g)].empty()) return -1;
+  return add(lock_block_.at(workers)[at_index(g)][at_index(s)], servers.lock[at_index(g)][at_index(s)],
+             std::move(pushes), iteration, g);
 }
 
 void GraphBuilder::add_lane(WorkerLane workers) {
@@ -158,6 +175,8 @@ void GraphBuilder::add_lane(WorkerLane workers) {
     return builder_.add_resource({name + " " + what, kind, number, order});
   };
   Lane lane;
+  const bool one_by_one = store_.consistency != Sync::Consistency::synchronous;
+  lane.servers = one_by_one && result_.meeting == ServerGraph::Meeting::nobody ? add_servers() : shared_;
   lane.compute = stream("compute", Resource::Kind::device_stream, Resource::Order::added);
   lane.reduce = stream("reduce", Resource::Kind::communication_stream, Resource::Order::urgent);
   lane.barrier = stream("barrier", Resource::Kind::host_thread, Resource::Order::added);
@@ -165,12 +184,12 @@ void GraphBuilder::add_lane(WorkerLane workers) {
   for (int s = 0; s < servers_; ++s) {
     const std::string server = "server " + std::to_string(s);
     lane.push.push_back(store_.one_push_at_a_time
-                            ? receiver_[at_index(s)]
+                            ? lane.servers.receiver[at_index(s)]
                             : stream("to " + server, Resource::Kind::communication_stream, Resource::Order::urgent));
     lane.pull.push_back(stream("from " + server, Resource::Kind::communication_stream, Resource::Order::urgent));
     lane.calls.push_back(stream("calls of " + server, Resource::Kind::host_thread, Resource::Order::urgent));
   }
-  if (store_.consistency != Sync::Consistency::synchronous) add_updates(workers.size());
+  if (one_by_one) add_updates(workers.size());
   lane.workers = std::move(workers);
   lane.host = fixed_block("between steps", store_.host_between_steps, Category::host);
   lane.pulled.assign(at_index(groups_), std::vector<TaskId>(at_index(servers_), -1));
@@ -328,8 +347,9 @@ ServerGraph GraphBuilder::run() && {
           applied[lane] = push;
           if (one_by_one) {
             const std::size_t workers = lanes_[lane].workers.size();
-            const TaskId written = write(workers, g, s, {push}, i);
-            applied[lane] = add(update(workers, g, s), cpu_[at_index(s)], {written < 0 ? push : written}, i, g);
+            const Servers& servers = lanes_[lane].servers;
+            const TaskId written = write(servers, workers, g, s, {push}, i);
+            applied[lane] = add(update(workers, g, s), servers.cpu[at_index(s)], {written < 0 ? push : written}, i, g);
           }
           all.push_back(applied[lane]);
           if (one_by_one) {
@@ -340,8 +360,9 @@ ServerGraph GraphBuilder::run() && {
         TaskId& complete = complete_.back()[at_index(g)][at_index(s)];
         if (!one_by_one) {
           const auto workers = at_index(store_.worker_count());
-          const TaskId written = write(workers, g, s, all, i);
-          complete = add(update(workers, g, s), cpu_[at_index(s)], written < 0 ? all : std::vector{written}, i, g);
+          const TaskId written = write(shared_, workers, g, s, all, i);
+          complete =
+              add(update(workers, g, s), shared_.cpu[at_index(s)], written < 0 ? all : std::vector{written}, i, g);
         } else if (bounded) {
           complete = add(nothing_, builder_.add_resource({"complete", Resource::Kind::host_thread, s}), all, i);
         }
@@ -360,37 +381,10 @@ ServerGraph GraphBuilder::run() && {
 
 }  // namespace
 
-ServerGraph::Iterations usual_iterations(const ParameterStore& store) {
-  ServerGraph::Iterations iterations;
-  if (store.consistency == Sync::Consistency::synchronous && store.equal_workers()) {
-    iterations.warm_up = 3;
-    const bool random_orders = store.barrier && !store.first_layer_first;  // which need an average
-    iterations.of_worker.assign(at_index(store.worker_count()), random_orders ? 35 : 6);
-    return iterations;
-  }
-  // Random iterations need an average; large clusters average over workers as well.
-  const double messages =
-      2.0 * static_cast<double>(usual_lanes(store).size() * at_index(store.server_count()) * store.groups.size());
-  const int counted = std::clamp(static_cast<int>(40'000.0 / messages), 4, 32);
-  iterations.warm_up = std::max(2, counted / 4);  // the workers drift apart
-  if (store.consistency == Sync::Consistency::bounded && store.slow.factor > 1.0 && store.slow.count > 0) {
-    // Until the fast ones have met the bound: they gain factor − 1 iterations on every one of the slow.
-    const double gained = (store.staleness + 1.0) / (store.slow.factor - 1.0);
-    iterations.warm_up += static_cast<int>(std::min(std::ceil(gained), static_cast<double>(Sync::most_lead)));
-  }
-  const int ahead = store.consistency == Sync::Consistency::bounded ? store.staleness + 1 : 0;
-  const int all = iterations.warm_up + counted + ahead;
-  for (int w = 0; w < store.worker_count(); ++w) {
-    const bool own_speed = store.consistency == Sync::Consistency::asynchronous;
-    const double share = own_speed && store.slow.count < store.worker_count() ? 1.0 / store.mean_factor(w) : 1.0;
-    iterations.of_worker.push_back(std::max(2, static_cast<int>(std::ceil(all * share))));
-  }
-  return iterations;
-}
-
 ServerGraph build_server_graph(const ParameterStore& store, const Topology& topology,
-                               const ServerGraph::Iterations& iterations, std::vector<WorkerLane> lanes) {
-  return GraphBuilder(store, topology, iterations, std::move(lanes)).run();
+                               const ServerGraph::Iterations& iterations, std::vector<WorkerLane> lanes,
+                               ServerGraph::Meeting meeting) {
+  return GraphBuilder(store, topology, iterations, std::move(lanes), meeting).run();
 }
 
 ServerGraph build_server_graph(const ParameterStore& store, const Topology& topology) {

@@ -46,7 +46,11 @@ struct ServerGraph {
   struct Iterations {
     int warm_up = 0;
     std::vector<int> of_worker;  ///< warm-up included; slower asynchronous workers do fewer in the same time
+    int run_out = 0;             ///< of the last ones, in which the fastest workers are done and leave the others alone
   };
+
+  /// Whether workers share servers and links, or each has them to itself, and its lane stands for others like it.
+  enum class Meeting { everybody, nobody };
 
   /// One key group on one server, once there and back.
   struct Exchange {
@@ -60,19 +64,24 @@ struct ServerGraph {
   TaskGraph graph;
   Iterations iterations;
   std::vector<WorkerLane> lanes;
+  Meeting meeting = Meeting::everybody;
   std::vector<std::vector<TaskId>> passes_done;  ///< by lane and iteration
   std::vector<Exchange> exchanges;               ///< asynchronous and bounded only
 };
 
 ServerGraph::Iterations usual_iterations(const ParameterStore& store);
 
-/// A lane's messages are those of all its workers.
+/// A lane's messages are those of all its workers; where nobody meets, of the first alone.
 ServerGraph build_server_graph(const ParameterStore& store, const Topology& topology,
-                               const ServerGraph::Iterations& iterations, std::vector<WorkerLane> lanes);
+                               const ServerGraph::Iterations& iterations, std::vector<WorkerLane> lanes,
+                               ServerGraph::Meeting meeting = ServerGraph::Meeting::everybody);
 /// usual_iterations(), usual_lanes().
 ServerGraph build_server_graph(const ParameterStore& store, const Topology& topology);
+/// What an estimate runs, see estimated_times().
+ServerGraph build_estimated_graph(const ParameterStore& store, const Topology& topology);
 
-/// From the moment at which all workers are warm to that at which the first is done, workers' speeds add up.
+/// Asynchronous workers' speeds add up, from the moment at which all are warm to that at which the first is done. Others
+/// are as fast as all of them together: an iteration ends with its last worker's passes.
 ServerGraph::Times times_of(const ParameterStore& store, const ServerGraph& graph, const Execution& execution);
 
 /// From a simulation, of a few iterations: where workers drift apart in these, they seem to get on by up to half an
@@ -80,9 +89,15 @@ ServerGraph::Times times_of(const ParameterStore& store, const ServerGraph& grap
 ServerGraph::Times simulated_times(const ParameterStore& store, const ServerGraph& graph, const Execution& execution,
                                    const ParameterStore::Bounds& bounds);
 
-/// From an uncontended execution: no shorter than the bounds of links and servers, which say what workers that share
-/// them cost each other. Workers of different speed meet at moments that an estimate does not follow: under synchronous
-/// updates their step is no shorter than were all as fast as the fastest, and meet always.
+/// From an execution of build_estimated_graph(). With c(w) for what an iteration of worker w takes with servers and links
+/// to itself, and L for what all workers' messages take on the busiest link, and their updates on the busiest server:
+///   asynchronous   max(n / sum 1/c(w), L)   each goes at its own speed, and no faster than alone
+///   bounded        max(c(w), L)             the slowest holds up all others, at last
+///   synchronous    max(all n as fast as the fastest, in step; the slow ones in step, when all others have pushed; L)
+/// Each is a bound of what is simulated (Denning and Buzen, "The operational analysis of queueing network models", ACM
+/// Computing Surveys 10, 1978: no centre of a closed network is more than busy, no customer faster than alone), grows
+/// with every worker's time and with their number, and falls as links get faster. Workers in step meet on their links;
+/// what others meet by chance is not counted.
 ServerGraph::Times estimated_times(const ParameterStore& store, const ServerGraph& graph, const Topology& topology,
                                    const Execution& execution, const ParameterStore::Bounds& bounds);
 

@@ -1,11 +1,10 @@
-// From dates to speeds and staleness, and the closed forms.
+// How many iterations are run, and from their dates to speeds and staleness.
 #include <algorithm>
 #include <map>
 #include <ranges>
 
 #include "model/base/number.hpp"
 #include "model/base/statistics.hpp"
-#include "model/collectives/link_load.hpp"
 #include "model/parameter_server/server_graph.hpp"
 
 namespace foretrain {
@@ -53,59 +52,49 @@ std::optional<ParameterServerResult::Staleness> staleness_of(const ParameterStor
                                           static_cast<double>(others.back())};
 }
 
-/// In the long run bounded workers go as fast as the slow ones, however many iterations it takes until the others are
-/// as far ahead as they may be.
-void follow_the_slow(const ParameterStore& store, const ServerGraph& graph, std::vector<double>& paces) {
-  const auto factor = [&](const WorkerLane& lane) { return store.mean_factor(lane.front()); };
-  const double most = std::ranges::max(graph.lanes | std::views::transform(factor));
-  double sum = 0.0, workers = 0.0;
-  for (std::size_t lane = 0; lane < paces.size(); ++lane) {
-    if (factor(graph.lanes[lane]) < most) continue;
-    sum += number(graph.lanes[lane].size()) * paces[lane];
-    workers += number(graph.lanes[lane].size());
+/// Passes of each lane, by iteration.
+std::vector<std::vector<Seconds>> ends_of_passes(const ServerGraph& graph, const Execution& execution) {
+  std::vector<std::vector<Seconds>> ends;
+  for (const std::vector<TaskId>& tasks : graph.passes_done) {
+    auto& own = ends.emplace_back();
+    for (const TaskId task : tasks) own.push_back(execution.finish[at_index(task)]);
   }
-  paces.assign(paces.size(), sum / workers);
+  return ends;
 }
 
-/// Length of an iteration, in passes of usual length, of workers that are at most `lead` iterations apart: worker w
-/// begins iteration i when it has done the one before and all others have done i − lead − 1. No messages, no servers.
-double slowest_factor(const ParameterStore& store, int lead) {
-  constexpr int warm_up = 64, counted = 192;  // random iterations need an average
-  std::vector<double> done(at_index(store.worker_count()), 0.0);
-  std::vector<double> all_done;  // by iteration
-  for (int i = 0; i < warm_up + counted; ++i) {
-    const double bound = i > lead ? all_done[at_index(i - lead - 1)] : 0.0;
-    for (int w = 0; w < store.worker_count(); ++w) {
-      done[at_index(w)] = std::max(done[at_index(w)], bound) + store.factor(w, i);
-    }
-    all_done.push_back(*std::ranges::max_element(done));
-  }
-  return (all_done.back() - all_done[warm_up - 1]) / counted;
+/// When what counts begins and ends, and how many iterations a second each lane does meanwhile.
+struct Paces {
+  Seconds from, to;
+  std::vector<double> of_lane;
+};
+
+/// All lanes do as many iterations, which end when the last of them has done its passes.
+Paces common_pace(const ServerGraph::Iterations& iterations, const std::vector<std::vector<Seconds>>& ends) {
+  const auto end_of = [&](std::size_t iteration) {
+    return std::ranges::max(ends | std::views::transform([&](const auto& own) { return own[iteration]; }));
+  };
+  const std::size_t last = ends.front().size() - 1 - at_index(iterations.run_out);
+  const std::size_t first = at_index(std::clamp(iterations.warm_up - 1, 0, static_cast<int>(last) - 1));
+  const Seconds from = end_of(first), to = end_of(last);
+  return {from, to, std::vector<double>(ends.size(), number(last - first) / (to - from).value())};
 }
 
-/// How much longer unequal workers' passes make a step, see store_bounds().
-double step_factor(const ParameterStore& store) {
-  if (store.equal_workers()) return 1.0;
-  if (store.consistency == Sync::Consistency::synchronous) return slowest_factor(store, 0);
-  if (store.consistency == Sync::Consistency::bounded) return slowest_factor(store, store.staleness);
-  double speed = 0.0;
-  for (int w = 0; w < store.worker_count(); ++w) speed += 1.0 / store.mean_factor(w);
-  return store.worker_count() / speed;
-}
-
-/// All workers' messages of one step in one direction.
-std::vector<Flow> messages_of(const ParameterStore& store,
-                              std::vector<Flow> (ParameterStore::*direction)(int, int, int) const) {
-  std::vector<Flow> all;
-  for (int w = 0; w < store.worker_count(); ++w) {
-    for (int g = 0; g < static_cast<int>(store.groups.size()); ++g) {
-      for (int s = 0; s < store.server_count(); ++s) {
-        const std::vector<Flow> flows = (store.*direction)(w, g, s);
-        all.insert(all.end(), flows.begin(), flows.end());
-      }
-    }
+Paces own_paces(const ServerGraph& graph, const std::vector<std::vector<Seconds>>& ends) {
+  Paces paces{Seconds(0.0), Seconds::infinity(), {}};
+  const bool meet = graph.meeting == ServerGraph::Meeting::everybody;
+  const auto warm = [&](const std::vector<Seconds>& own) {
+    return own[at_index(std::max(std::min(graph.iterations.warm_up, static_cast<int>(own.size()) - 1) - 1, 0))];
+  };
+  for (const std::vector<Seconds>& own : ends) {
+    paces.from = std::max(paces.from, warm(own));
+    paces.to = std::min(paces.to, own.back());
   }
-  return all;
+  if (!(paces.from < paces.to)) paces.from = Seconds(0.0);  // very unequal workers: from the beginning on
+  for (const std::vector<Seconds>& own : ends) {
+    const Seconds from = meet ? paces.from : warm(own), to = meet ? paces.to : own.back();
+    paces.of_lane.push_back((done_at(own, to) - done_at(own, from)) / (to - from).value());
+  }
+  return paces;
 }
 
 /// A step takes at least `least`.
@@ -117,87 +106,60 @@ void hold(ServerGraph::Times& times, Seconds least) {
 
 }  // namespace
 
-ServerGraph::Times times_of(const ParameterStore& store, const ServerGraph& graph, const Execution& execution) {
-  std::vector<std::vector<Seconds>> ends;
-  Seconds from;
-  Seconds to = Seconds::infinity();
-  for (const std::vector<TaskId>& tasks : graph.passes_done) {
-    auto& own = ends.emplace_back();
-    for (const TaskId task : tasks) own.push_back(execution.finish[at_index(task)]);
-    const int warm = std::min(graph.iterations.warm_up, static_cast<int>(own.size()) - 1);
-    from = std::max(from, own[at_index(std::max(warm - 1, 0))]);
-    to = std::min(to, own.back());
+ServerGraph::Iterations usual_iterations(const ParameterStore& store) {
+  ServerGraph::Iterations iterations;
+  if (store.consistency == Sync::Consistency::synchronous && store.equal_workers()) {
+    iterations.warm_up = 3;
+    const bool random_orders = store.barrier && !store.first_layer_first;  // which need an average
+    iterations.of_worker.assign(at_index(store.worker_count()), random_orders ? 35 : 6);
+    return iterations;
   }
-  if (!(from < to)) from = Seconds(0.0);  // very unequal workers: from the beginning on
-  std::vector<double> paces;
-  for (const std::vector<Seconds>& own : ends)
-    paces.push_back((done_at(own, to) - done_at(own, from)) / (to - from).value());
-  if (store.consistency == Sync::Consistency::bounded) follow_the_slow(store, graph, paces);
+  // Random iterations need an average; large clusters average over workers as well.
+  const double messages =
+      2.0 * static_cast<double>(usual_lanes(store).size() * at_index(store.server_count()) * store.groups.size());
+  const int counted = std::clamp(static_cast<int>(40'000.0 / messages), 4, 32);
+  iterations.warm_up = std::max(2, counted / 4);  // the workers drift apart
+  if (store.consistency == Sync::Consistency::bounded && store.slow.factor > 1.0 && store.slow.count > 0) {
+    // Until the fast ones have met the bound: they gain factor − 1 iterations on every one of the slow.
+    const double gained = (store.staleness + 1.0) / (store.slow.factor - 1.0);
+    iterations.warm_up += static_cast<int>(std::min(std::ceil(gained), static_cast<double>(Sync::most_lead)));
+  }
+  const int warm_and_counted = iterations.warm_up + counted;
+  const int ahead = store.consistency == Sync::Consistency::bounded ? store.staleness + 1 : 0;
+  // Without chance they settle into a cycle: measured from then on.
+  if (ahead > 0 && !(store.compute_spread > 0.0)) {
+    iterations.warm_up = std::max(iterations.warm_up, warm_and_counted / 2);
+  }
+  iterations.run_out = ahead;
+  const int all = warm_and_counted + ahead;
+  for (int w = 0; w < store.worker_count(); ++w) {
+    const bool own_speed = store.consistency == Sync::Consistency::asynchronous;
+    const double share = own_speed && store.slow.count < store.worker_count() ? 1.0 / store.mean_factor(w) : 1.0;
+    iterations.of_worker.push_back(std::max(2, static_cast<int>(std::ceil(all * share))));
+  }
+  return iterations;
+}
+
+ServerGraph::Times times_of(const ParameterStore& store, const ServerGraph& graph, const Execution& execution) {
+  const std::vector<std::vector<Seconds>> ends = ends_of_passes(graph, execution);
+  const bool asynchronous = store.consistency == Sync::Consistency::asynchronous;
+  const Paces paces = asynchronous ? own_paces(graph, ends) : common_pace(graph.iterations, ends);
   ServerGraph::Times times;
-  double speed = 0.0;
   const Seconds passes = store.compute().total();
-  double workers = 0.0;  // in lanes of the first one's size
+  double speed = 0.0, workers = 0.0;
   for (std::size_t lane = 0; lane < ends.size(); ++lane) {
-    const double weight = number(graph.lanes[lane].size()) / number(graph.lanes[0].size());
-    const double own = paces[lane];
-    double factor = 0.0;
-    for (std::size_t i = 0; i < ends[lane].size(); ++i) {
-      factor += store.factor(graph.lanes[lane].front(), static_cast<int>(i));
+    for (const int worker : graph.lanes[lane]) {
+      double factor = 0.0;
+      for (std::size_t i = 0; i < ends[lane].size(); ++i) factor += store.factor(worker, static_cast<int>(i));
+      times.compute_share += passes.value() * paces.of_lane[lane] * factor / number(ends[lane].size());
     }
-    times.compute_share += weight * (passes.value() * own * factor / static_cast<double>(ends[lane].size()));
-    speed += weight * own;
-    workers += weight;
+    speed += number(graph.lanes[lane].size()) * paces.of_lane[lane];
+    workers += number(graph.lanes[lane].size());
   }
   times.step = Seconds(workers / speed);
   times.compute_share = std::min(1.0, times.compute_share / workers);
-  times.staleness = staleness_of(store, graph, execution, from, to);
+  times.staleness = staleness_of(store, graph, execution, paces.from, paces.to);
   return times;
-}
-
-ParameterStore::Bounds store_bounds(const ParameterStore& store, const Topology& topology) {
-  ParameterStore::Bounds bounds;
-  bounds.compute = store.compute().total() * step_factor(store) + store.host_between_steps;
-  std::vector<Bytes> load(at_index(topology.links()));
-  std::vector<LinkId> links;
-  const auto carry = [&](const std::vector<Flow>& flows) {
-    for (const Flow& flow : flows) {
-      links.clear();
-      topology.append_route(flow.source, flow.destination, links);
-      for (const LinkId link : links) load[at_index(link)] += flow.bytes;
-    }
-  };
-  const bool one_by_one = store.consistency != Sync::Consistency::synchronous;
-  std::map<EndpointId, Seconds> updating;
-  for (int s = 0; s < store.server_count(); ++s) {
-    for (int g = 0; g < static_cast<int>(store.groups.size()); ++g) {
-      for (int w = 0; w < store.worker_count(); ++w) {
-        carry(store.push(w, g, s));
-        carry(store.pull(w, g, s));
-      }
-      // Servers on one socket each have their share of its rate, so that theirs is the time of the longest.
-      updating[s] += store.groups[at_index(g)].update[at_index(s)] * (one_by_one ? store.worker_count() : 1.0);
-    }
-  }
-  for (const auto& [server, time] : updating) bounds.server = std::max(bounds.server, time);
-  for (int s = 0; s < store.server_count(); ++s) {
-    Seconds connection;
-    for (const ParameterStore::KeyGroup& group : store.groups) {
-      const ParameterStore::Calls& calls = group.calls[at_index(s)];
-      connection += calls.push + calls.pull - (one_by_one ? calls.lock : Seconds(0.0));
-      bounds.server = std::max(bounds.server, calls.lock * (number(store.worker_count()) - (one_by_one ? 0.0 : 1.0)));
-    }
-    bounds.server = std::max(bounds.server, connection);
-  }
-  for (LinkId link = 0; link < topology.links(); ++link) {
-    if (!(load[at_index(link)] > Bytes(0.0))) continue;
-    const Seconds time = load[at_index(link)] / topology.link_bandwidth(link);
-    Seconds& bound = topology.link_kind(link) == LinkKind::memory ? bounds.server : bounds.link;
-    bound = std::max(bound, time);
-  }
-  LinkLoad messages(topology);
-  bounds.push = messages.busiest(messages_of(store, &ParameterStore::push));
-  bounds.pull = messages.busiest(messages_of(store, &ParameterStore::pull));
-  return bounds;
 }
 
 ServerGraph::Times simulated_times(const ParameterStore& store, const ServerGraph& graph, const Execution& execution,
@@ -205,6 +167,15 @@ ServerGraph::Times simulated_times(const ParameterStore& store, const ServerGrap
   ServerGraph::Times times = times_of(store, graph, execution);
   hold(times, std::max(bounds.link, bounds.server));
   return times;
+}
+
+ServerGraph build_estimated_graph(const ParameterStore& store, const Topology& topology) {
+  ServerGraph::Iterations iterations = usual_iterations(store);
+  iterations.of_worker.assign(iterations.of_worker.size(), std::ranges::max(iterations.of_worker));
+  if (store.consistency == Sync::Consistency::synchronous && !(store.compute_spread > 0.0)) {
+    return build_server_graph(store.with_slow_workers_last(), topology, iterations, all_in_one_lane(store));
+  }
+  return build_server_graph(store, topology, iterations, usual_lanes(store), ServerGraph::Meeting::nobody);
 }
 
 ServerGraph::Times estimated_times(const ParameterStore& store, const ServerGraph& graph, const Topology& topology,

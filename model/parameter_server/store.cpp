@@ -306,7 +306,16 @@ ParameterStore ParameterStore::with_fastest_workers(int iterations) const {
   return equal;
 }
 
+ParameterStore ParameterStore::with_slow_workers_last() const {
+  ParameterStore last = *this;
+  if (slow.count == 0) return last;
+  last.pushed_before = std::max(0, worker_count() - slow.count);
+  last.slow.count = worker_count();
+  return last;
+}
+
 std::vector<Flow> ParameterStore::push(int worker, int group, int server) const {
+  if (worker < pushed_before) return {};
   const std::vector<int>& gpus = workers[at_index(worker)];
   const double parameters = groups[at_index(group)].parameters[at_index(server)] / static_cast<double>(gpus.size());
   std::vector<Flow> flows;

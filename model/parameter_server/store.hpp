@@ -75,6 +75,7 @@ struct ParameterStore {
   double imbalance = 1.0;
   double compute_spread = 0.0;
   Sync::SlowWorkers slow;  ///< the last workers
+  int pushed_before = 0;   ///< so many of the first workers' pushes take no time: they are done before the others begin
   std::vector<BackgroundFlow> background;
 
   [[nodiscard]] int worker_count() const { return static_cast<int>(workers.size()); }
@@ -84,6 +85,8 @@ struct ParameterStore {
   [[nodiscard]] bool equal_workers() const { return !(compute_spread > 0.0) && slow.count == 0; }
   /// The same with every worker as fast as the fastest in any of so many iterations.
   [[nodiscard]] ParameterStore with_fastest_workers(int iterations) const;
+  /// The same where all others' pushes are done before the slow workers', and all computed as long as these.
+  [[nodiscard]] ParameterStore with_slow_workers_last() const;
   /// How much longer than usual a worker's passes take in an iteration.
   [[nodiscard]] double factor(int worker, int iteration) const;
   /// The same, on average.

@@ -68,14 +68,11 @@ bool is_even(const Step::Transfer::Part& part, const Topology& topology, LinkLoa
 
 bool transfers_are_even(const Step& step, const Topology& topology) {
   LinkLoad load(topology);
-  const auto counts = [](const Step::Transfer& transfer) {
-    return !is_inside_layers(transfer.kind) && transfer.kind != GroupKind::neighbours;
-  };
   return std::ranges::all_of(step.transfers, [&](const Step::Transfer& transfer) {
-    if (!counts(transfer)) return true;
+    if (!is_of_parameters(transfer.kind)) return true;
     if (transfer.parts.size() != 1) return false;
     // Some nodes further on it meets the same.
-    const bool is_known = transfer.repeats >= 0 && counts(step.transfers[at_index(transfer.repeats)]);
+    const bool is_known = transfer.repeats >= 0 && is_of_parameters(step.transfers[at_index(transfer.repeats)].kind);
     return is_known || is_even(transfer.parts.front(), topology, load);
   });
 }

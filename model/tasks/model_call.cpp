@@ -5,19 +5,13 @@
 
 namespace foretrain {
 
-namespace {
-
-/// A forward pass without training has no labels to compare with.
-bool belongs_to_loss(const Operator& op) { return op.name.find("cross-entropy") != std::string::npos; }
-
-}  // namespace
-
 std::vector<Operator> operators_of(const Model& model, bool backward) {
   std::vector<Operator> ops;
   for (const LayerGroup& group : model.layers) {
     for (int i = 0; i < group.repeat; ++i) {
       for (const Operator& op : group.layer.forward) {
-        if (backward || !belongs_to_loss(op)) ops.push_back(op);
+        // A forward pass without training has no labels to compare with.
+        if (backward || op.role != OperatorRole::loss) ops.push_back(op);
       }
     }
   }

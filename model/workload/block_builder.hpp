@@ -14,16 +14,25 @@
 
 namespace foretrain {
 
-/// Says of which part of a layer the operators are that were added since it last did, or since it was made.
-class PartMarker {
+/// Says of which part of a layer, or in which role, the operators are that were added since it last did, or since it
+/// was made.
+class Marker {
  public:
-  explicit PartMarker(Layer& layer) : layer_(layer), forward_(layer.forward.size()), backward_(layer.backward.size()) {}
+  explicit Marker(Layer& layer) : layer_(layer), forward_(layer.forward.size()), backward_(layer.backward.size()) {}
   void mark(LayerPart part) {
-    for (; forward_ < layer_.forward.size(); ++forward_) layer_.forward[forward_].part = part;
-    for (; backward_ < layer_.backward.size(); ++backward_) layer_.backward[backward_].part = part;
+    each([part](Operator& op) { op.part = part; });
+  }
+  void mark(OperatorRole role) {
+    each([role](Operator& op) { op.role = role; });
   }
 
  private:
+  template <typename Change>
+  void each(Change change) {
+    for (; forward_ < layer_.forward.size(); ++forward_) change(layer_.forward[forward_]);
+    for (; backward_ < layer_.backward.size(); ++backward_) change(layer_.backward[backward_]);
+  }
+
   Layer& layer_;
   std::size_t forward_, backward_;
 };
@@ -107,16 +116,22 @@ class BlockBuilder {
   }
 
   void norm(Layer& layer, const std::string& name) const {
+    Marker added(layer);
     if (plain()) {
       const bool rms = config_.family == TransformerFamily::llama;
       append_streams(layer, name, rms ? plain_rms_norm(element_) : plain_layer_norm(element_),
                      norm_tokens() * number(config_.hidden), activations_);
-      return;
+      added.mark(OperatorRole::norm);
+    } else {
+      norm_over(layer, name, norm_tokens() * number(config_.hidden));
     }
-    // Forward reads x, writes y. Backward reads dy and x, writes dx; the scale's gradient is a second, smaller kernel
-    // that reads both again from cache or memory.
-    stream(layer, name, StreamingKind::reduction, norm_tokens() * number(config_.hidden), 1, 1, weights_ ? 3 : 2, 1,
-           weights_ ? 2 : 1);
+  }
+  /// One kernel: forward it reads x, writes y. Backward it reads dy and x, writes dx; the scale's gradient is a second,
+  /// smaller kernel that reads both again from cache or memory.
+  void norm_over(Layer& layer, const std::string& name, double elements) const {
+    Marker added(layer);
+    stream(layer, name, StreamingKind::reduction, elements, 1, 1, weights_ ? 3 : 2, 1, weights_ ? 2 : 1);
+    added.mark(OperatorRole::norm);
   }
 
   /// A bias added by a kernel of its own; its gradient sums over tokens.
@@ -132,7 +147,9 @@ class BlockBuilder {
     const double elements = norm_tokens() * number(config_.hidden);
     if (plain()) {
       separate_bias(layer, name + " bias", elements);
+      Marker added(layer);
       if (mask > 0.0) stream(layer, name + " dropout", StreamingKind::elementwise, elements, 1, 1 + mask, 1 + mask, 1);
+      added.mark(OperatorRole::dropout);
       stream(layer, name, StreamingKind::elementwise, elements, 2, 1, 2, 1);
     } else {
       stream(layer, name, StreamingKind::elementwise, elements, 2, 1 + mask, 1 + mask, 1);

@@ -8,7 +8,9 @@
 
 namespace foretrain {
 
-Model build_model(const ModelConfig& config, const BuildOptions& options) {
+namespace {
+
+Model build(const ModelConfig& config, const BuildOptions& options) {
   if (const auto* transformer = std::get_if<TransformerConfig>(&config.shape)) {
     return build_language(*transformer, config.name, options);
   }
@@ -21,6 +23,16 @@ Model build_model(const ModelConfig& config, const BuildOptions& options) {
                          "plan");
   }
   return build_network(std::get<NetworkConfig>(config.shape), config.name, options.micro_batch, options.precision);
+}
+
+}  // namespace
+
+Model build_model(const ModelConfig& config, const BuildOptions& options) {
+  Model model = build(config, options);
+  for (LayerGroup& group : model.layers) {
+    for (Operator& op : group.layer.backward) op.backward = true;
+  }
+  return model;
 }
 
 }  // namespace foretrain

@@ -150,10 +150,12 @@ PrimitiveOperators activation(NetworkLayer::Kind kind, const FeatureMap& shape, 
                               const PassSettings& settings) {
   const std::string name(key(kind));
   PrimitiveOperators result;
-  const double flops = kind == NetworkLayer::Kind::relu ? 1 : 10;
-  result.forward.push_back(elementwise(name, shape, 1, flops, settings));
+  const bool relu = kind == NetworkLayer::Kind::relu;
+  const double flops = relu ? 1 : 10;
+  const OperatorRole role = relu ? OperatorRole::any : OperatorRole::activation;
+  result.forward.push_back(in_role(role, elementwise(name, shape, 1, flops, settings)));
   if (input_gradient) {
-    result.backward.push_back(elementwise(name + " gradient", shape, 2, flops, settings));
+    result.backward.push_back(in_role(role, elementwise(name + " gradient", shape, 2, flops, settings)));
     result.keeps_input = kind == NetworkLayer::Kind::gelu;
     result.keeps_output = !result.keeps_input;
   }
@@ -167,12 +169,15 @@ PrimitiveOperators max_pool(const NetworkLayer& layer, const FeatureMap& input, 
   const Bytes indices = number(settings.batch) * output.elements() * pooling_index_size;
   const Flops work = per_element(number(layer.kernel_h * layer.kernel_w), output, settings);
   PrimitiveOperators result;
-  result.forward.push_back(streaming("max pool", settings, {StreamingKind::reduction, in, out + indices, work, false}));
+  result.forward.push_back(
+      in_role(OperatorRole::max_pooling,
+              streaming("max pool", settings, {StreamingKind::reduction, in, out + indices, work, false})));
   if (input_gradient) {
     result.keeps_input = true;
     result.kept = indices;
     result.backward.push_back(
-        streaming("max pool gradient", settings, {StreamingKind::reduction, out + indices, in, work, false}));
+        in_role(OperatorRole::max_pooling,
+                streaming("max pool gradient", settings, {StreamingKind::reduction, out + indices, in, work, false})));
   }
   return result;
 }
@@ -183,11 +188,14 @@ PrimitiveOperators average_pool(const FeatureMap& input, const FeatureMap& outpu
   const Bytes out = settings.activation_bytes(output);
   const Flops work = per_element(1, input, settings);
   PrimitiveOperators result;
-  result.forward.push_back(streaming("average pool", settings, {StreamingKind::reduction, in, out, work, false}));
+  result.forward.push_back(
+      in_role(OperatorRole::average_pooling,
+              streaming("average pool", settings, {StreamingKind::reduction, in, out, work, false})));
   if (input_gradient) {
     result.keeps_input = true;  // PyTorch keeps it for its shape alone, but keeps it
     result.backward.push_back(
-        streaming("average pool gradient", settings, {StreamingKind::elementwise, out, in, work, false}));
+        in_role(OperatorRole::average_pooling,
+                streaming("average pool gradient", settings, {StreamingKind::elementwise, out, in, work, false})));
   }
   return result;
 }
@@ -197,11 +205,14 @@ PrimitiveOperators dropout(const FeatureMap& shape, bool input_gradient, const P
   const Bytes mask = number(settings.batch) * shape.elements() * mask_size;
   const Flops work = per_element(2, shape, settings);
   PrimitiveOperators result;
-  result.forward.push_back(streaming("dropout", settings, {StreamingKind::elementwise, size, size + mask, work, true}));
+  result.forward.push_back(
+      in_role(OperatorRole::dropout,
+              streaming("dropout", settings, {StreamingKind::elementwise, size, size + mask, work, true})));
   if (input_gradient) {
     result.kept = mask;
     result.backward.push_back(
-        streaming("dropout gradient", settings, {StreamingKind::elementwise, size + mask, size, work, true}));
+        in_role(OperatorRole::dropout,
+                streaming("dropout gradient", settings, {StreamingKind::elementwise, size + mask, size, work, true})));
   }
   return result;
 }
@@ -276,14 +287,17 @@ PrimitiveOperators loss_operators(const FeatureMap& logits, const PassSettings& 
   PrimitiveOperators result;
   result.kept = probabilities + labels;
   // Forward: log-softmax, then the labelled entries are picked and averaged.
-  result.forward.push_back(streaming(
-      "softmax and cross-entropy", settings,
-      {StreamingKind::reduction, size + labels, probabilities, per_element(5, logits, settings), false}, 2 + casts));
+  result.forward.push_back(in_role(
+      OperatorRole::loss,
+      streaming("softmax and cross-entropy", settings,
+                {StreamingKind::reduction, size + labels, probabilities, per_element(5, logits, settings), false},
+                2 + casts)));
   // Backward: a gradient of zeros with the labelled entries set, then through log-softmax.
-  result.backward.push_back(streaming("softmax and cross-entropy gradient", settings,
-                                      {StreamingKind::reduction, 2.0 * probabilities + labels, probabilities + size,
-                                       per_element(4, logits, settings), false},
-                                      3 + casts));
+  result.backward.push_back(
+      in_role(OperatorRole::loss, streaming("softmax and cross-entropy gradient", settings,
+                                            {StreamingKind::reduction, 2.0 * probabilities + labels,
+                                             probabilities + size, per_element(4, logits, settings), false},
+                                            3 + casts)));
   return result;
 }
 

@@ -124,6 +124,29 @@ using OperatorWork = std::variant<FORETRAIN_OPERATORS(FORETRAIN_OPERATOR_TYPE)>;
 /// what their experts do with them between the two exchanges.
 enum class LayerPart { rest, attention, router, experts };
 
+/// What an operator is to its layer, where its work leaves that open: recomputation and adapters tell a block's
+/// products by it, processors their loops. A product's is that of the forward pass; a loop's that of both.
+enum class OperatorRole {
+  any,
+  query,  ///< products of a block
+  key,
+  value,
+  joined_qkv,
+  out_of_latent,  ///< queries, or keys and values, out of latent vectors
+  gate,
+  up,  ///< with the gate, where the two are one product
+  down,
+  norm,  ///< loops
+  activation,
+  softmax,
+  dropout,
+  max_pooling,
+  average_pooling,
+  loss,
+  shortening,  ///< gradients become narrower
+};
+
+/// `name` is for people.
 struct Operator {
   std::string name;
   OperatorWork work;
@@ -131,8 +154,16 @@ struct Operator {
   int kernels = 1;                  ///< device kernels it launches in eager mode; also the number of host dispatches
   bool reads_weights_only = false;  ///< where weights do not change, a compiler computes it once (constant folding)
   LayerPart part = LayerPart::rest;
+  OperatorRole role = OperatorRole::any;
+  bool backward = false;  ///< belongs to a backward pass
   bool operator==(const Operator&) const = default;
 };
+
+/// `op` in that role.
+inline Operator in_role(OperatorRole role, Operator op) {
+  op.role = role;
+  return op;
+}
 
 /// A memory-bound operator that reads and writes so many numbers of `precision` for each of `elements`, an operation
 /// for each number read. Elementwise ones are fusible.

@@ -7,21 +7,18 @@ namespace foretrain {
 
 namespace {
 
-// fp8 by the tensor's own largest value: a pass that looks for it, one that makes a scale of it, one that casts.
-// Formats with scales for blocks: one pass.
-constexpr int fp8_kernels = 3, block_kernels = 1;
-
 Operator cast_of(const Matmul& product, Precision precision) {
-  const bool by_tensor = precision == Precision::fp8;
-  const Quantisation cast = by_tensor ? quantisation(precision, Fp8Scaling::current, Operand::input, false)
-                                      : Quantisation{bytes_per_element(Precision::bf16).value(),
-                                                     bytes_per_element(precision).value(), block_kernels};
+  // Libraries for inference know the scale of a whole tensor in nvfp4 beforehand: one pass, as for mxfp8.
+  const Quantisation cast =
+      precision == Precision::fp8
+          ? quantisation(precision, Fp8Scaling::current, Operand::input, false)
+          : Quantisation{bytes_per_element(Precision::bf16).value(), bytes_per_element(precision).value(), 1};
   const double elements = number(product.batch) * number(product.m) * number(product.k);
   Streaming work;
   work.kind = StreamingKind::gather;
   work.read = Bytes(elements * cast.read);
   work.written = Bytes(elements * cast.written);
-  return {"cast", work, Precision::bf16, by_tensor ? fp8_kernels : block_kernels};
+  return {"cast", work, Precision::bf16, cast.kernels};
 }
 
 }  // namespace

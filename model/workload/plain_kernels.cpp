@@ -24,7 +24,7 @@ void append_streams(Layer& layer, const std::string& of, const std::vector<Strea
                     Precision precision) {
   const auto kernel = [&](const StreamBytes& s, double read, double written, const char* suffix, int kernels) {
     const Streaming work{s.kind, Bytes(read * elements), Bytes(written * elements), Flops(elements), s.fusible};
-    return Operator{of + " " + s.name + suffix, work, precision, kernels};
+    return in_role(s.role, {of + " " + s.name + suffix, work, precision, kernels});
   };
   for (const StreamBytes& s : streams) {
     if (s.forward_read + s.forward_written > 0.0) {
@@ -76,7 +76,8 @@ std::vector<StreamBytes> plain_scores(Bytes element) {
   if (e < wide) {
     const double more = wide - e;
     kernels.push_back(cast_up(e));
-    kernels.push_back({"softmax in fp32", Kind::elementwise, more, more, 2.0 * more, more});
+    kernels.push_back(
+        {"softmax in fp32", Kind::elementwise, more, more, 2.0 * more, more, true, 1, OperatorRole::softmax});
     kernels.push_back(cast_down(e));
   }
   return kernels;

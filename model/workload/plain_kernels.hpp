@@ -18,6 +18,7 @@ struct StreamBytes {
   double forward_read, forward_written, backward_read, backward_written;
   bool fusible = true;
   int backward_kernels = 1;
+  OperatorRole role = OperatorRole::any;
 };
 
 /// Adds the kernels over `elements` numbers to both passes of a layer, named "`of` name". Those without traffic in a

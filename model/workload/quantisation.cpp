@@ -12,7 +12,7 @@ Quantisation fp8_quantisation(Fp8Scaling scaling, Operand operand, double copies
       if (operand == Operand::weight) return {};
       return {bf16, copies, 1, operand == Operand::input};
     case Fp8Scaling::current:
-      return {2.0 * bf16, copies, 2};
+      return {2.0 * bf16, copies, 3};
     case Fp8Scaling::block: {
       const double block = operand == Operand::weight ? 128.0 * 128.0 : 128.0;
       return {bf16, copies * (1.0 + 4.0 / block), 1};

@@ -14,6 +14,7 @@ namespace {
 struct AdaptedMatrix {
   std::string name;
   std::int64_t outputs = 1, inputs = 1;
+  bool is_last = false;  ///< of the block
 };
 
 std::vector<AdaptedMatrix> adapted_matrices(const Lora& lora, const TransformerConfig& c, int tensor) {
@@ -31,7 +32,7 @@ std::vector<AdaptedMatrix> adapted_matrices(const Lora& lora, const TransformerC
   if (lora.ffn) {
     if (c.gated_ffn) matrices.push_back({"ffn gate", f, c.hidden});
     matrices.push_back({"ffn up", f, c.hidden});
-    matrices.push_back({"ffn down", c.hidden, f});
+    matrices.push_back({"ffn down", c.hidden, f, true});
   }
   return matrices;
 }
@@ -57,8 +58,7 @@ void add_lora(Layer& block, const Lora& lora, const TransformerConfig& config, c
     std::vector<Operator> forward = {product(down, linear_forward(n, r, in)), product(up, linear_forward(n, out, r)),
                                      addition(matrix.name + " adapter sum", number(n * out), p)};
     // The backward pass reads A's result, but what comes of the last matrix enters a sum alone.
-    const bool last = matrix.name == "ffn down" && block.unread_tail > 0;
-    if (last) {
+    if (matrix.is_last && block.unread_tail > 0) {
       block.forward.insert(block.forward.end(), forward.begin() + 1, forward.end());
       block.unread_tail += forward.size() - 1;
       forward.resize(1);

@@ -63,19 +63,21 @@ void BlockBuilder::attention_half(Layer& layer) const {
   if (c.latent()) {
     latent_projections(layer);
   } else if (!options_.code.joined_projections && c.family != TransformerFamily::gpt) {  // GPT-2's code joins them
-    block_linear(layer, "query projection", tokens_, q_width, c.hidden, plain());        // casts for all three
-    block_linear(layer, "key projection", tokens_, kv_width, c.hidden, false);
-    block_linear(layer, "value projection", tokens_, kv_width, c.hidden, false);
+    const auto project = [&](OperatorRole role, const char* name, std::int64_t width, bool cast_input) {
+      block_linear(layer, name, tokens_, width, c.hidden, cast_input);
+      layer.forward.back().role = role;
+    };
+    project(OperatorRole::query, "query projection", q_width, plain());  // casts for all three
+    project(OperatorRole::key, "key projection", kv_width, false);
+    project(OperatorRole::value, "value projection", kv_width, false);
   } else {
     block_linear(layer, "qkv projection", tokens_, q_width + 2 * kv_width, c.hidden, plain());
+    layer.forward.back().role = OperatorRole::joined_qkv;
   }
   if (!c.latent()) layer.matrices.push_back({q_width + 2 * kv_width, c.hidden});
   separate_bias(layer, "qkv bias", number(tokens_ * (q_width + 2 * kv_width)));
   const auto queries = number(tokens_ * q_width), keys = number(tokens_ * kv_width);
-  if (c.qk_norm) {
-    stream(layer, "query-key norm", StreamingKind::reduction, queries + keys, 1, 1, weights_ ? 3 : 2, 1,
-           weights_ ? 2 : 1);
-  }
+  if (c.qk_norm) norm_over(layer, "query-key norm", queries + keys);
   if (plain()) {
     append_plain_copies(layer, c, options_, queries, keys);
   } else if (c.family == TransformerFamily::llama) {
@@ -135,18 +137,17 @@ void BlockBuilder::latent_projections(Layer& layer) const {
     block_linear(layer, name, tokens_, outputs, inputs, false);
     layer.matrices.push_back({outputs, inputs});
   };
-  const auto latent_norm = [&](const std::string& name, std::int64_t width) {
-    stream(layer, name, StreamingKind::reduction, number(tokens_ * width), 1, 1, weights_ ? 3 : 2, 1, weights_ ? 2 : 1);
-  };
   const std::int64_t q_width = heads * (c.head_dim + c.rope_head_dim);
   if (c.q_lora_rank > 0) {
     project("query down projection", c.q_lora_rank, c.hidden);
-    latent_norm("query norm", c.q_lora_rank);
+    norm_over(layer, "query norm", number(tokens_ * c.q_lora_rank));
   }
   project("query projection", q_width, c.q_lora_rank > 0 ? c.q_lora_rank : c.hidden);
+  layer.forward.back().role = OperatorRole::out_of_latent;
   project("key-value down projection", c.kv_lora_rank + c.rope_head_dim, c.hidden);
-  latent_norm("key-value norm", c.kv_lora_rank);
+  norm_over(layer, "key-value norm", number(tokens_ * c.kv_lora_rank));
   project("key-value projection", heads * (c.head_dim + c.v_head_dim), c.kv_lora_rank);
+  layer.forward.back().role = OperatorRole::out_of_latent;
 }
 
 void BlockBuilder::ffn_half(Layer& layer) const {
@@ -162,13 +163,16 @@ void BlockBuilder::ffn_products(Layer& layer, const std::string& name, std::int6
   const bool cast_input = experts || plain();
   if (c.gated_ffn && !options_.code.joined_projections) {
     block_linear(layer, name + " gate", rows, width, c.hidden, cast_input, batch, experts);
+    layer.forward.back().role = OperatorRole::gate;
     block_linear(layer, name + " up", rows, width, c.hidden, false, batch, experts);
   } else {
     block_linear(layer, name + " up", rows, (c.gated_ffn ? 2 : 1) * width, c.hidden, cast_input, batch, experts);
   }
+  layer.forward.back().role = OperatorRole::up;
   layer.matrices.push_back({(c.gated_ffn ? 2 : 1) * width, c.hidden, batch, experts});
   const auto activated = number(batch * rows * width);
   separate_bias(layer, name + " bias", activated);
+  Marker added(layer);
   if (c.gated_ffn && plain()) {
     append_streams(layer, "activation", plain_gated_activation(element_), activated, activations_);
   } else if (c.gated_ffn) {
@@ -176,7 +180,9 @@ void BlockBuilder::ffn_products(Layer& layer, const std::string& name, std::int6
   } else {
     stream(layer, "activation", StreamingKind::elementwise, activated, 1, 1, 2, 1);
   }
+  added.mark(OperatorRole::activation);
   block_linear(layer, name + " down", rows, c.hidden, width, true, batch, experts);
+  layer.forward.back().role = OperatorRole::down;
   layer.matrices.push_back({c.hidden, width, batch, experts});
 }
 
@@ -185,7 +191,7 @@ Layer BlockBuilder::block(LayerKind kind) const {
   Layer layer;
   layer.name = whole ? "transformer block" : std::string(name(kind)) + " layer";
   layer.splittable = true;
-  PartMarker part(layer);
+  Marker part(layer);
   if (kind == LayerKind::mamba) mamba_layer(layer);
   if (whole || kind == LayerKind::attention) attention_half(layer);
   part.mark(LayerPart::attention);
@@ -271,11 +277,13 @@ Layer BlockBuilder::head() const {
   const auto logits = number(rows * columns);
   if (c.family == TransformerFamily::bert) separate_bias(layer, "logits bias", logits);
   const double wide = 4.0 / element_.value();
+  Marker added(layer);
   if (options_.fused_loss) {
     stream(layer, "cross-entropy", StreamingKind::reduction, logits, 2, 1, 1, 1);
   } else {
     stream(layer, "cross-entropy", StreamingKind::reduction, logits, 1 + 2 * wide, 2 * wide, 3 * wide, 2 * wide + 1, 3);
   }
+  added.mark(OperatorRole::loss);
   if (t > 1) {
     const Bytes size = element_ * number(tokens_ * c.hidden);
     using enum CollectiveOperation;

@@ -95,7 +95,7 @@ void BlockBuilder::experts_half(Layer& layer) const {
   layer.routes_tokens = true;
   layer.reads_counts = c.expert_capacity == 0.0;  // else every expert has as many rows, filled or not
   norm(layer, "ffn norm");
-  PartMarker part(layer);
+  Marker part(layer);
   route_tokens(layer, own);
   part.mark(LayerPart::router);
 

@@ -47,15 +47,18 @@ void BlockBuilder::keep_operators(Layer& layer) const {
   way.kept = Bytes(number(tokens_) * (e * kept + log_sums) + norm_tokens() * hidden * e * (1.0 + scattered));
 
   for (const Operator& op : layer.forward) {
-    if (std::holds_alternative<Attention>(op.work) || op.name == "ffn down") continue;  // the last ones need no rerun
+    // The last ones need no rerun.
+    if (std::holds_alternative<Attention>(op.work) || op.role == OperatorRole::down) continue;
     Operator again = op;
     if (auto* product = std::get_if<Matmul>(&again.work)) {
-      const bool odd = op.name == "query projection" || op.name == "value projection" || op.name == "ffn gate";
-      if (odd) continue;                                                            // as kernels of their own
-      const bool every_other = op.name == "qkv projection" || op.name == "ffn up";  // k of q, k, v; up of gate and up
+      const bool odd =
+          op.role == OperatorRole::query || op.role == OperatorRole::value || op.role == OperatorRole::gate;
+      if (odd) continue;  // as kernels of their own
+      const bool joined = op.role == OperatorRole::joined_qkv;
+      const bool every_other = joined || op.role == OperatorRole::up;  // k of q, k, v; up of gate and up
       if (every_other && !separate) continue;
-      if (op.name == "qkv projection") product->n = std::max<std::int64_t>(static_cast<std::int64_t>(w.kv), 1);
-      if (op.name == "ffn up" && c.gated_ffn && options_.code.joined_projections) product->n /= 2;
+      if (joined) product->n = std::max<std::int64_t>(static_cast<std::int64_t>(w.kv), 1);
+      if (op.role == OperatorRole::up && c.gated_ffn && options_.code.joined_projections) product->n /= 2;
     }
     way.again.push_back(std::move(again));
   }
@@ -75,9 +78,8 @@ void BlockBuilder::drop_modules(Layer& layer) const {
   way.kept = layer.kept() - Bytes(number(tokens_) * widths + 2.0 * norm_tokens() * number(c.hidden) * e);
 
   for (const Operator& op : layer.forward) {
-    const bool from_latent = c.latent() && (op.name == "query projection" || op.name == "key-value projection");
-    const bool cheap = op.name.find("norm") != std::string::npos || op.name.find("activation") != std::string::npos;
-    if (from_latent || cheap) way.again.push_back(op);
+    using enum OperatorRole;
+    if (op.role == out_of_latent || op.role == norm || op.role == activation) way.again.push_back(op);
   }
 }
 

@@ -16,6 +16,7 @@
 #include "model/planning/machine_use.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/cli/plan_draws.hpp"
 #include "reports/cli/told.hpp"
 #include "reports/cli/vary.hpp"
 #include "reports/cli/workers.hpp"
@@ -329,6 +330,7 @@ PlanReport searched(const PlanOptions& options) {
   }
   report.ranked = ranked(search.best, spaces, hardware, objectives, options);
   report.misses = ranked(search.misses, spaces, hardware, objectives, options);
+  if (!report.ranked.empty() && search.complete) draw_plans(report, all_overrides(options, {}), run_tasks);
   finish(report);
   if (search.complete && !report.ranked.empty()) {
     report.better_batch = better_batch(report.ranked.front(), space, options, run_tasks);

@@ -108,12 +108,15 @@ Speedup speedup_of(const Result& result, const Result& reference) {
   const bool both = result.train() && reference.train();
   speedup.factor = both ? result.train()->samples_per_second / reference.train()->samples_per_second
                         : reference.time() / result.time();
-  const auto spread = [](const Result& r) {
-    return r.uncertainty_low > Seconds(0.0) ? 0.5 * std::log(r.uncertainty_high / r.uncertainty_low) : 0.0;
+  const auto early = [](const Result& r) {
+    return r.uncertainty_low > Seconds(0.0) ? std::log(r.time() / r.uncertainty_low) : 0.0;
   };
-  const double share = std::exp(std::hypot(spread(result), spread(reference)));
-  speedup.low = speedup.factor / share;
-  speedup.high = speedup.factor * share;
+  const auto late = [](const Result& r) {
+    return r.uncertainty_low > Seconds(0.0) ? std::log(r.uncertainty_high / r.time()) : 0.0;
+  };
+  // The least where the result is late and the reference early.
+  speedup.low = speedup.factor / std::exp(std::hypot(late(result), early(reference)));
+  speedup.high = speedup.factor * std::exp(std::hypot(early(result), late(reference)));
   return speedup;
 }
 

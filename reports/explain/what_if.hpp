@@ -24,6 +24,20 @@ inline constexpr double resource_scale = 1.1;
 /// Every resource that the scenario has, by itself: first faster, then slower, two entries of one name.
 std::vector<WhatIf> scaled_resources(const Scenario& scenario);
 
+/// Nine of ten normal deviates lie within so many standard deviations.
+inline constexpr double ninth = 1.6449;
+
+/// A resource of which no more is known than its speed within `spread`: one standard deviation of the logarithm.
+struct UncertainResource {
+  std::string name;
+  double spread = 0.0;
+  Scenario faster, slower;  ///< by one standard deviation
+};
+
+/// Those that decide which plan is best, as far as measurements lie from what is predicted (`uncertainty.*`): kernels
+/// by `kernels`, links and cards as collectives, dispatch as plain frameworks differ. The same list for every scenario.
+std::vector<UncertainResource> uncertain_resources(const Scenario& scenario, double kernels);
+
 /// The scenario with devices and messages that take now more, now less; nothing where it says itself by how much, or
 /// does not train.
 std::optional<Scenario> with_usual_jitter(const Scenario& scenario);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "model/job/job.hpp"
@@ -107,16 +108,23 @@ void scale_host_memory(Scenario& scenario, double speed) {
 }
 
 using Scale = void (*)(Scenario&, double);
-constexpr std::array<std::pair<const char*, Scale>, 9> resources = {
-    {{"arithmetic of the GPUs", scale_arithmetic},
-     {"memory of the GPUs", scale_gpu_memory},
-     {"NVLink", scale_links<LinkKind::nvlink, LinkKind::nvswitch>},
-     {"PCIe and sockets", scale_links<LinkKind::pcie, LinkKind::socket>},
-     {"network bandwidth", scale_network},
-     {"network latency", scale_network_latency},
-     {"dispatch on the host", scale_dispatch},
-     {"memory of the hosts", scale_host_memory},
-     {"storage", scale_all_storage}}};
+/// How far measurements of it lie from what is predicted: nine of ten within this share.
+using Range = NotedNumber UncertaintyConstants::*;
+struct ScaledResource {
+  const char* name;
+  Scale scale;
+  Range range;
+};
+constexpr std::array<ScaledResource, 9> resources = {
+    {{"arithmetic of the GPUs", scale_arithmetic, nullptr},
+     {"memory of the GPUs", scale_gpu_memory, nullptr},
+     {"NVLink", scale_links<LinkKind::nvlink, LinkKind::nvswitch>, &UncertaintyConstants::collective},
+     {"PCIe and sockets", scale_links<LinkKind::pcie, LinkKind::socket>, &UncertaintyConstants::collective},
+     {"network bandwidth", scale_network, &UncertaintyConstants::between_nodes},
+     {"network latency", scale_network_latency, &UncertaintyConstants::small_between_nodes},
+     {"dispatch on the host", scale_dispatch, &UncertaintyConstants::plain},
+     {"memory of the hosts", scale_host_memory, nullptr},
+     {"storage", scale_all_storage, nullptr}}};
 
 }  // namespace
 
@@ -128,10 +136,23 @@ std::vector<WhatIf> scaled_resources(const Scenario& scenario) {
       scale(*one.scenario, speed);
     }
   };
-  for (const auto& [name, scale] : resources) add(name, scale);
+  for (const ScaledResource& resource : resources) add(resource.name, resource.scale);
   Scenario copy = scenario;
   if (loader_of(copy) != nullptr) add("decoding and preparing samples", scale_loading);
   return scaled;
+}
+
+std::vector<UncertainResource> uncertain_resources(const Scenario& scenario, double kernels) {
+  std::vector<UncertainResource> uncertain;
+  for (const ScaledResource& resource : resources) {
+    const bool of_kernels = resource.scale == scale_arithmetic || resource.scale == scale_gpu_memory;
+    if (!of_kernels && resource.range == nullptr) continue;
+    const double spread = of_kernels ? kernels : std::log1p(scenario.calibration.uncertainty.*resource.range) / ninth;
+    uncertain.push_back({resource.name, spread, scenario, scenario});
+    resource.scale(uncertain.back().faster, std::exp(spread));
+    resource.scale(uncertain.back().slower, std::exp(-spread));
+  }
+  return uncertain;
 }
 
 std::optional<Scenario> with_usual_jitter(const Scenario& scenario) {

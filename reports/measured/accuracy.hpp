@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/result.hpp"
 #include "reports/figure/figure.hpp"
 #include "reports/measured/anchor.hpp"
 #include "reports/result/text.hpp"
@@ -25,6 +26,7 @@ struct Comparison {
   double predicted = 0.0;
   std::optional<bool> covered = std::nullopt;  ///< whether the prediction's interval holds the measured time
   bool anchored = false;                       ///< predicted relative to measured runs of its model
+  std::vector<UncertaintyCause> causes = {};   ///< of the prediction's interval
 
   /// Of times, and of rates as the times that they stand for, so that both ways to be wrong weigh the same: predicted
   /// time / measured time − 1, positive where a step is predicted too slow. Of memory predicted / measured − 1.

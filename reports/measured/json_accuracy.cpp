@@ -67,6 +67,9 @@ std::string to_json(const AccuracyReport& report) {
                              {"measured", c.measured},
                              {"predicted", c.predicted},
                              {"error", c.error()}});
+    AccuracyJson& json_case = json["cases"].back();
+    if (c.covered) json_case["covered"] = *c.covered;
+    for (const UncertaintyCause& cause : c.causes) json_case["causes"][cause.constant] = cause.share;
   }
   json["failed"] = AccuracyJson::array();
   for (const FailedCase& failed : report.failed) json["failed"].push_back({{"case", failed.name}, {"why", failed.why}});

@@ -102,6 +102,7 @@ std::vector<Comparison> compare(const Case& row, const Result& result) {
     Comparison& comparison =
         comparisons.emplace_back(Comparison{row.name, row.group, quantity, measurement.value, *predicted});
     comparison.covered = covered(result, comparison);
+    if (comparison.covered) comparison.causes = result.uncertainty_causes;
   }
   return comparisons;
 }

@@ -60,7 +60,7 @@ void add_merged(const Scenario& scenario, const Topology& topology, CarriedBytes
   std::vector<Seconds> once(step.lanes.size());  // by lane: each of them
   for (const Step::Transfer& transfer : step.transfers) {
     for (const Step::Transfer::Part& part : transfer.parts) {
-      if (transfer.name != inside_layers || part.lanes.empty()) continue;
+      if (!is_inside_layers(transfer.kind) || part.lanes.empty()) continue;
       parts.push_back(&part);
       for (const int lane : part.lanes) once[at_index(lane)] += part.uncontended;
     }

@@ -302,6 +302,12 @@ void fields(auto& v, Is<Constant> auto& constant) {
   v("source", constant.source);
 }
 
+void fields(auto& v, Is<UncertaintyCause> auto& cause) {
+  v("what", cause.what);
+  v("constant", cause.constant);
+  v("share", cause.share);
+}
+
 void fields(auto& v, Is<Trait> auto& trait) {
   v("key", trait.key);
   v("value", trait.value);
@@ -334,6 +340,7 @@ void fields(auto& v, Is<Result> auto& result) {
   v.object("uncertainty", [&](auto& uncertainty) {
     uncertainty("low_s", result.uncertainty_low);
     uncertainty("high_s", result.uncertainty_high);
+    uncertainty.if_any("causes", result.uncertainty_causes);
   });
   v("provenance", result.provenance);
   v("warnings", result.warnings);

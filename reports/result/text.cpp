@@ -64,6 +64,18 @@ std::string likely_range(const Result& result) {
                      format_seconds(result.uncertainty_high));
 }
 
+/// The kinds of measurements that a range is made of, and how much of it.
+std::string range_line(const Result& result) {
+  std::string text;
+  for (const UncertaintyCause& cause : result.uncertainty_causes) {
+    const bool whole = cause.share > 0.995;
+    if (cause.share < 0.005) continue;
+    text += fmt::format("{}{}{}", text.empty() ? "as measured of " : " · ", cause.what,
+                        whole ? "" : fmt::format(" {:.0f} %", cause.share * 100.0));
+  }
+  return text.empty() ? "" : line("Range", text);
+}
+
 /// What measured runs have changed (--anchor).
 std::string anchor_lines(const Result& result) {
   std::string text;
@@ -84,7 +96,7 @@ std::string routing_line(const Result& result) {
 }
 
 std::string headline(const Result& result, const TrainResult& train) {
-  std::string text = line("Step time", format_seconds(train.step_time) + likely_range(result)) + anchor_lines(result) +
+  std::string text = line("Step time", format_seconds(train.step_time) + likely_range(result)) + range_line(result) + anchor_lines(result) +
                      routing_line(result);
   if (train.spread) {
     text += line("By chance", fmt::format("P50 {} · P90 {} · P99 {}", format_seconds(train.spread->p50),
@@ -311,7 +323,7 @@ std::string answer(const Result& result, const TrainResult& train, bool verbose)
 }
 
 std::string time_line(const Result& result) {
-  return line("Time", format_seconds(result.time()) + likely_range(result));
+  return line("Time", format_seconds(result.time()) + likely_range(result)) + range_line(result);
 }
 
 std::string answer(const Result& result, const CollectiveResult& c, bool) {

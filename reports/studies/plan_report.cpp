@@ -79,10 +79,11 @@ void compare_cards(std::vector<RankedPlan>& plans) {
   for (const auto& [name, list] : by_all_but_cards(plans)) {
     for (std::size_t i = 0; i < list.size(); ++i) {
       RankedPlan& plan = *list[i];
-      plan.ranked_as = plan.value;
+      plan.ranked_as = plan.expected();
       for (std::size_t j = 0; j < i; ++j) {
         const RankedPlan& slower = *list[j];
-        if (!(slower.machines.cards < plan.machines.cards) || slower.value > plan.value * (1.0 + printed)) continue;
+        if (!(slower.machines.cards < plan.machines.cards) || slower.expected() > plan.expected() * (1.0 + printed))
+          continue;
         plan.needless_cards = true;
         plan.ranked_as = std::max(plan.ranked_as, slower.ranked_as);
       }
@@ -97,17 +98,64 @@ bool dominates(const RankedPlan& a, const RankedPlan& b) {
   return no_worse && (time < other_time || memory < other_memory || a.usd < b.usd);
 }
 
+/// Ways of dividing the training, of saving memory and of synchronising that a plan uses beyond data parallelism.
+int complexity(const PlanPoint& point) {
+  return (point.tensor > 1) + (point.context > 1) + (point.expert > 1) + (point.pipeline > 1) + (point.interleave > 1) +
+         (point.schedule != PipelineSchedule::one_forward_one_backward) + (point.recompute != Recompute::none) +
+         (point.zero > 1) + (point.zero > 2) + (point.offload > 0) + (point.servers > 0) +
+         (point.algorithm != SyncAlgorithm::automatic) + (point.bucket > 0);
+}
+
+/// Of plans on the best one's machines of which hardly more is expected, the simplest comes first. Whether there was
+/// one.
+bool prefer_simple(std::vector<RankedPlan>& plans) {
+  constexpr double hardly =
+      0.005;  // below what predictions of one plan differ by from one release of software to the next
+  const RankedPlan& best = plans.front();
+  const auto is_as_good = [&](const RankedPlan& plan) {
+    return plan.odds && plan.hardware == best.hardware && plan.machines.cards == best.machines.cards &&
+           plan.train().memory.fits() && plan.expected() <= best.expected() * (1.0 + hardly);
+  };
+  auto simplest = plans.begin();
+  for (auto plan = plans.begin(); plan != plans.end(); ++plan) {
+    if (is_as_good(*plan) && complexity(plan->point) < complexity(simplest->point)) simplest = plan;
+  }
+  std::rotate(plans.begin(), simplest, simplest + 1);
+  return simplest != plans.begin();
+}
+
 }  // namespace
+
+PlanKind kind_of(const RankedPlan& plan) {
+  const PlanPoint& point = plan.point;
+  return {plan.hardware,     point.tensor,    point.context,  point.expert,     point.pipeline,
+          point.micro_batch, point.recompute, point.schedule, point.interleave, point.servers > 0};
+}
+
+void set_odds(PlanReport& report, const std::vector<std::vector<Effect>>& effects) {
+  std::vector<PlanKind> kinds;
+  std::vector<UncertainPlan> plans;
+  for (std::size_t i = 0; i < effects.size(); ++i) {
+    const PlanKind kind = kind_of(report.ranked[i]);
+    const auto known = std::ranges::find(kinds, kind);
+    plans.push_back({report.ranked[i].value, effects[i], static_cast<std::uint64_t>(known - kinds.begin())});
+    if (known == kinds.end()) kinds.push_back(kind);
+  }
+  const SearchOdds odds = odds_of(plans, plan_spread);
+  for (std::size_t i = 0; i < plans.size(); ++i) report.ranked[i].odds = odds.plans[i];
+  report.curse = odds.curse;
+}
 
 void finish(PlanReport& report) {
   compare_cards(report.ranked);
   const auto fits = [](const RankedPlan& plan) { return plan.train().memory.fits(); };
   std::stable_sort(report.ranked.begin(), report.ranked.end(), [&](const RankedPlan& a, const RankedPlan& b) {
     if (fits(a) != fits(b)) return fits(a);
-    return std::tuple(a.ranked_as, a.machines.cards, a.result.warnings.size()) <
-           std::tuple(b.ranked_as, b.machines.cards, b.result.warnings.size());
+    return std::tuple(!a.odds, a.ranked_as, a.machines.cards, a.result.warnings.size()) <
+           std::tuple(!b.odds, b.ranked_as, b.machines.cards, b.result.warnings.size());
   });
   if (report.ranked.empty()) return;
+  report.is_simpler = report.ranked.front().odds && prefer_simple(report.ranked);
   const RankedPlan& best = report.ranked.front();
   for (RankedPlan& plan : report.ranked) {
     if (&plan != &best) plan.why = reason(plan, best, report.goal);

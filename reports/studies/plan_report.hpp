@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "model/planning/plan_search.hpp"
 #include "model/result.hpp"
+#include "reports/studies/plan_odds.hpp"
 
 namespace foretrain {
 
@@ -29,12 +31,26 @@ struct RankedPlan {
   Seconds estimate;                ///< of the step over an uncontended network, by which plans were searched
   double value = 0.0;              ///< of the objective
   double usd = 0.0, joules = 0.0;  ///< of a step; 0 where there is no price
-  double ranked_as = 0.0;          ///< `value`, or that of the same plan on slower cards that takes as long
+  std::optional<PlanOdds> odds;    ///< of those that have a chance
+  double ranked_as = 0.0;          ///< what is expected, or that of the same plan on slower cards that takes as long
   bool needless_cards = false;     ///< there is such a plan
   bool in_front = false;           ///< no other is at least as good in time, cost and memory, and better in one
   std::string why;                 ///< it is no better than the first; empty for the first
 
   [[nodiscard]] const TrainResult& train() const { return *result.train(); }
+  /// Of the objective: its mean where the plan was drawn.
+  [[nodiscard]] double expected() const { return odds ? odds->expected : value; }
+};
+
+/// Equal for plans that differ in no more than how gradients are synchronised.
+using PlanKind = std::tuple<std::string, int, int, int, int, int, Recompute, PipelineSchedule, int, bool>;
+PlanKind kind_of(const RankedPlan& plan);
+
+/// What is not known of a search's machines and software, and how much of the best plan's step it moves.
+struct Unknown {
+  std::string name;
+  double spread = 0.0;  ///< one standard deviation of the logarithm
+  double moves = 0.0;   ///< ln(step), the mean of both directions
 };
 
 /// A batch that the best plan's machines divide better.
@@ -52,11 +68,19 @@ struct PlanReport {
   std::string file;                ///< as the user named it
   std::vector<RankedPlan> ranked;  ///< the best first
   std::vector<RankedPlan> misses;  ///< promising plans that do not fit
+  /// What plans were drawn over, the greatest first; none where plans were not drawn, as where memory is the goal.
+  std::vector<Unknown> unknowns = {};
+  double curse = 1.0;       ///< SearchOdds::curse
+  bool is_simpler = false;  ///< the first one is, than others of which hardly less is expected
   std::optional<BetterBatch> better_batch = std::nullopt;
 };
 
-/// Sorts the ranked plans, finds the front and says why plans lose. Where a plan takes as long on slower cards, to the
-/// digits that are printed, the slower ones come first.
+/// Draws the plans (plan_odds.hpp); `effects` of each of them.
+void set_odds(PlanReport& report, const std::vector<std::vector<Effect>>& effects);
+
+/// Sorts the ranked plans by what is expected of them, the simplest first of those that are as good as the best, finds
+/// the front and says why plans lose. Where a plan takes as long on slower cards, to the digits that are printed, the
+/// slower ones come first.
 void finish(PlanReport& report);
 
 std::string to_text(const PlanReport& report);

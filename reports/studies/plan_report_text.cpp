@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
@@ -65,6 +66,48 @@ std::string best_text(const PlanReport& report) {
   return text + "\n";
 }
 
+/// A figure of the objective as a step's time.
+std::string time_text(const RankedPlan& plan, double value) {
+  return format_seconds(plan.train().step_time * (value / plan.value));
+}
+
+std::string chance_text(const PlanOdds& odds) {
+  return fmt::format("best in {:.0f} % of the draws, {:.1f} % above the best of each", 100.0 * odds.chance,
+                     100.0 * odds.regret);
+}
+
+/// "arithmetic of the GPUs ±8 %": what one standard deviation comes to.
+std::string unknowns_text(const PlanReport& report, double Unknown::*what) {
+  std::string text;
+  for (const Unknown& one : report.unknowns) {
+    const double percent = 100.0 * std::expm1(one.*what);
+    if (percent < 0.5) continue;
+    text += fmt::format("{}{} ±{:.0f} %", text.empty() ? "" : ", ", one.name, percent);
+  }
+  return text;
+}
+
+std::string odds_text(const PlanReport& report) {
+  const RankedPlan& best = report.ranked.front();
+  if (!best.odds) return "";
+  const PlanOdds& odds = *best.odds;
+  std::string text = fmt::format(
+      "\nHow sure  (plans drawn over what is not known, one standard deviation: {}, and each kind of plan by itself "
+      "±{:.0f} %)\n",
+      unknowns_text(report, &Unknown::spread), 100.0 * std::expm1(plan_spread));
+  text += fmt::format("  step {} to {} (P10 to P90), {} on average · {}\n", time_text(best, odds.low),
+                      time_text(best, odds.high), time_text(best, odds.expected), chance_text(odds));
+  if (const std::string moved = unknowns_text(report, &Unknown::moves); !moved.empty()) {
+    text += fmt::format("  its step moves by: {}\n", moved);
+  }
+  if (report.is_simpler) text += "  the simplest of the plans of which no more than 0.5 % less is expected\n";
+  if (report.curse > 1.0005) {
+    text += fmt::format("  the least of many predictions is {:.1f} % too good on average: expect {}\n",
+                        100.0 * (report.curse - 1.0), time_text(best, best.value * report.curse));
+  }
+  return text;
+}
+
 std::string better_batch_text(const PlanReport& report) {
   if (!report.better_batch) return "";
   const BetterBatch& better = *report.better_batch;
@@ -78,21 +121,14 @@ std::string better_batch_text(const PlanReport& report) {
   return text + "; by estimate\n";
 }
 
-/// Plans that differ in more than how gradients are synchronised.
-auto kind_of(const RankedPlan& plan) {
-  const PlanPoint& point = plan.point;
-  return std::tuple(plan.hardware, point.tensor, point.context, point.expert, point.pipeline, point.micro_batch,
-                    point.recompute, point.schedule, point.interleave, point.servers > 0);
-}
-
 std::string runners_up_text(const PlanReport& report) {
   std::string text;
-  std::set<decltype(kind_of(report.ranked.front()))> told{kind_of(report.ranked.front())};
+  std::set<PlanKind> told{kind_of(report.ranked.front())};
   for (std::size_t i = 1; i < report.ranked.size() && told.size() <= most_runners_up; ++i) {
     const RankedPlan& plan = report.ranked[i];
     if (!told.insert(kind_of(plan)).second) continue;
-    text += fmt::format("  {:>3}  {:>8}  {}\n       {}\n", i + 1, format_seconds(plan.train().step_time), name_of(plan),
-                        plan.why);
+    text += fmt::format("  {:>3}  {:>8}  {}\n       {}{}\n", i + 1, format_seconds(plan.train().step_time),
+                        name_of(plan), plan.why, plan.odds ? "; " + chance_text(*plan.odds) : "");
   }
   if (text.empty()) return "";
   return fmt::format("\nRunners-up of other kinds among the best {}, and why they lose\n{}", report.ranked.size(),
@@ -137,6 +173,14 @@ nlohmann::ordered_json plan_json(const RankedPlan& plan) {
   for (const BreakdownPart& part : breakdown_parts) {
     json["breakdown_s"][std::string(part.key)] = (plan.train().breakdown.*part.time).value();
   }
+  if (plan.odds) {
+    const auto step_of = [&plan](double value) { return (plan.train().step_time * (value / plan.value)).value(); };
+    json["odds"] = {{"expected_s", step_of(plan.odds->expected)},
+                    {"p10_s", step_of(plan.odds->low)},
+                    {"p90_s", step_of(plan.odds->high)},
+                    {"chance_of_best", plan.odds->chance},
+                    {"expected_regret", plan.odds->regret}};
+  }
   json["in_front"] = plan.in_front;
   json["why"] = plan.why;
   if (!plan.machines.limits.empty()) json["limits"] = plan.machines.limits;
@@ -150,8 +194,8 @@ std::string to_text(const PlanReport& report) {
                                  report.ranked.empty() ? "nothing ranked" : name(report.ranked.front().result.fidelity),
                                  space_text(report.search));
   if (report.ranked.empty()) return text + "\n  No plan fits.\n";
-  return text + best_text(report) + better_batch_text(report) + runners_up_text(report) + front_text(report) +
-         misses_text(report);
+  return text + best_text(report) + odds_text(report) + better_batch_text(report) + runners_up_text(report) +
+         front_text(report) + misses_text(report);
 }
 
 std::string to_json(const PlanReport& report) {
@@ -173,6 +217,12 @@ std::string to_json(const PlanReport& report) {
                             {"gpus_per_node", better->gpus_per_node},
                             {"estimate_s", better->step.value()},
                             {"speedup", better->speedup}};
+  }
+  if (!report.unknowns.empty()) {
+    json["winners_curse"] = report.curse - 1.0;
+    for (const Unknown& one : report.unknowns) {
+      json["unknowns"].push_back({{"what", one.name}, {"spread", one.spread}, {"moves_best", one.moves}});
+    }
   }
   json["plans"] = nlohmann::ordered_json::array();
   for (const RankedPlan& plan : report.ranked) json["plans"].push_back(plan_json(plan));

@@ -37,6 +37,12 @@ double microseconds_of(const std::string& name, const OperatorWork& work, int ke
   return operator_cost({name, work, Precision::fp32, kernels}, round_core(share), Calibration()).device.value() * 1e6;
 }
 
+double microseconds_of(OperatorRole role, const Streaming& work, bool backward = false, int kernels = 1) {
+  Operator op = in_role(role, {"loop", work, Precision::fp32, kernels});
+  op.backward = backward;
+  return operator_cost(op, round_core(), Calibration()).device.value() * 1e6;
+}
+
 Streaming moved(StreamingKind kind, double bytes) {
   return {kind, Bytes(bytes * 0.5), Bytes(bytes * 0.5), Flops(0.0), false};
 }
@@ -66,17 +72,19 @@ TEST_CASE("A convolution on a processor computes and reorders its tensors") {
 
 TEST_CASE("A loop on a processor goes at its own speed or memory's, whichever is less") {
   using Kind = StreamingKind;
+  using Role = OperatorRole;
   // 8 MB in the cache: 80 us at 100 GB/s; 40 MB, more than it holds: 2000 us at 20 GB/s.
   CHECK(microseconds_of("relu", moved(Kind::elementwise, 8e6)) == Approx(90.0));
   CHECK(microseconds_of("relu", moved(Kind::elementwise, 40e6)) == Approx(2010.0));
   // 8 MB through loops of 10, 40, 16, 4 and 2 GB/s.
-  CHECK(microseconds_of("batch norm", moved(Kind::reduction, 8e6), 2) == Approx(820.0));
-  CHECK(microseconds_of("batch norm gradient", moved(Kind::reduction, 8e6)) == Approx(210.0));
-  CHECK(microseconds_of("softmax and cross-entropy", moved(Kind::reduction, 8e6)) == Approx(510.0));
-  CHECK(microseconds_of("average pool", moved(Kind::reduction, 8e6)) == Approx(2010.0));
-  CHECK(microseconds_of("dropout", moved(Kind::elementwise, 8e6)) == Approx(4010.0));
-  // Backward, dropout multiplies by a mask that is there.
-  CHECK(microseconds_of("dropout gradient", moved(Kind::elementwise, 8e6)) == Approx(90.0));
+  CHECK(microseconds_of(Role::norm, moved(Kind::reduction, 8e6), false, 2) == Approx(820.0));
+  CHECK(microseconds_of(Role::norm, moved(Kind::reduction, 8e6), true) == Approx(210.0));
+  CHECK(microseconds_of(Role::loss, moved(Kind::reduction, 8e6)) == Approx(510.0));
+  CHECK(microseconds_of(Role::average_pooling, moved(Kind::reduction, 8e6)) == Approx(2010.0));
+  CHECK(microseconds_of(Role::dropout, moved(Kind::elementwise, 8e6)) == Approx(4010.0));
+  // Backward, dropout multiplies by a mask that is there, and a maximum's gradient goes where the index says.
+  CHECK(microseconds_of(Role::dropout, moved(Kind::elementwise, 8e6), true) == Approx(90.0));
+  CHECK(microseconds_of(Role::max_pooling, moved(Kind::elementwise, 8e6), true) == Approx(90.0));
 }
 
 TEST_CASE("Results of 32 MiB and more are pages that the system clears each time") {
@@ -114,7 +122,7 @@ TEST_CASE("Tensors are mapped one by one, and a convolution's result as its kern
 
 TEST_CASE("Gradients become narrower at a rate of their own") {
   // 3 MB at 5 GB/s; back at the cache's 100 GB/s.
-  CHECK(microseconds_of("cast gradients", moved(StreamingKind::elementwise, 3e6)) == Approx(610.0));
+  CHECK(microseconds_of(OperatorRole::shortening, moved(StreamingKind::elementwise, 3e6)) == Approx(610.0));
   CHECK(microseconds_of("cast back", moved(StreamingKind::elementwise, 3e6)) == Approx(40.0));
 }
 

@@ -172,7 +172,7 @@ TEST_CASE("the next forward pass waits for its own layers only, and with priorit
     all.insert(all.end(), overrides.begin(), overrides.end());
     const Built built(small(all));
     const ParameterStore::Bounds bounds = store_bounds(built.store, built.topology);
-    const ServerGraph graph = build_server_graph(built.store, built.topology);
+    const ServerGraph graph = build_estimated_graph(built.store, built.topology);
     return estimated_times(built.store, graph, built.topology, run(graph.graph), bounds).step;
   };
   const Seconds none = time({"plan.sync.overlap=false"});
@@ -345,7 +345,7 @@ namespace {
 /// As `foretrain predict --fidelity estimate` has it.
 Seconds estimated_step(const std::vector<std::string>& overrides) {
   const Built built(small(overrides));
-  const ServerGraph graph = build_server_graph(built.store, built.topology);
+  const ServerGraph graph = build_estimated_graph(built.store, built.topology);
   return estimated_times(built.store, graph, built.topology, run(graph.graph),
                          store_bounds(built.store, built.topology))
       .step;

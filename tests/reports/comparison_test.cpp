@@ -56,6 +56,11 @@ TEST_CASE("A comparison's interval takes the errors of both predictions as indep
   CHECK(speedup.high == Approx(2.5 * std::exp(0.5)));
   CHECK_THAT(comparison_text({reference, result}), Catch::Contains("2.5 times as fast as [1] (1.52 to 4.12)"));
   CHECK_THAT(comparison_text({result, reference}), Catch::Contains("2.5 times as slow as [1] (1.52 to 4.12)"));
+  // A reference that may be late, but not early, makes the speedup greater alone: 0.3 down, 0.5 up.
+  reference.uncertainty_low = Seconds(80.0);
+  const Speedup uneven = speedup_of(result, reference);
+  CHECK(uneven.low == Approx(2.5 * std::exp(-0.3)));
+  CHECK(uneven.high == Approx(2.5 * std::exp(0.5)));
 }
 
 TEST_CASE("What makes the difference is told in shares of the time that a sample takes") {

@@ -1,5 +1,7 @@
 // R11: parameter servers over many machines: where their time goes, what sharding, priorities, staleness and placement
 // change, and when a ring is better.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -123,8 +125,8 @@ TEST_CASE("R11: a slow worker stops synchronous and bounded training, not asynch
 
 TEST_CASE("R11: bounded workers whose servers are busy take turns, until the slow ones hold up all others") {
   // Two servers that sixteen workers keep busy for 82 ms a step. Workers that take turns there need no more; let go
-  // together by the slow ones, they leave the servers at rest while all compute. Which of the two comes about hangs on
-  // their speeds, and slower ones may be faster: by 16 % here, the most that was found.
+  // together by the slow ones, they leave the servers at rest while all compute. Either way repeats to the last digit;
+  // which of the two comes about hangs on their speeds, and slower ones may be faster: 100 ms become 82 here.
   const auto step = [](const char* factor) {
     const Scenario scenario =
         load_scenario_text(R"(
@@ -144,7 +146,7 @@ workload:
     return result.time().value();
   };
   const double equal = step("1"), turns = step("2"), together = step("1.5");
-  CHECK(turns == Approx(equal).epsilon(0.01));
+  CHECK(turns == Approx(equal).epsilon(0.005));
   CHECK(together > equal);
   CHECK(together < 1.25 * equal);
 }
@@ -209,6 +211,83 @@ TEST_CASE("R11: estimate and simulation agree, and no step is below its bounds")
     }
     if (std::string(scenario) == "servers-slow-worker") continue;  // longest, and the same in steps
     CHECK(milliseconds(scenario, {}, Fidelity::steps) == Approx(flows.time().value() * 1e3).epsilon(0.02));
+  }
+}
+
+namespace {
+
+/// Workers whose messages and updates take about as long as their passes.
+double small_step(const std::string& machines, const std::string& sync, Fidelity fidelity) {
+  return predict(load_scenario_text("cluster: { node: dgx-a100-80gb, " + machines +
+                                        " }\nplan: { sync: { algorithm: parameter_server, " + sync +
+                                        " } }\nworkload: { train: { model: resnet-18, precision: fp16, micro_batch: 8 } }",
+                                    "small.yaml"),
+                 fidelity)
+      .time()
+      .value();
+}
+
+}  // namespace
+
+TEST_CASE("R11: an estimate is no longer than the simulation") {
+  // It leaves out what workers meet by chance. As if all began together every time, eight machines and eight servers
+  // without waiting for each other were estimated to take 12 % longer than they are simulated to.
+  for (const char* consistency : {"synchronous", "asynchronous", "bounded(2)"}) {
+    for (const int servers : {1, 3, 8}) {
+      for (const char* slow : {"count: 0, factor: 1", "count: 1, factor: 1.01", "count: 1, factor: 2",
+                               "count: 4, factor: 1.5", "count: 8, factor: 2"}) {
+        CAPTURE(consistency, servers, slow);
+        const std::string sync = fmt::format("servers: {}, placement: cpu, consistency: {}, slow_workers: {{ {} }}",
+                                             servers, consistency, slow);
+        const std::string machines = "nodes: 4, gpus_per_node: 2";
+        CHECK(small_step(machines, sync, Fidelity::estimate) <= 1.001 * small_step(machines, sync, Fidelity::flows));
+      }
+    }
+  }
+}
+
+TEST_CASE("R11: a worker alone takes what is estimated, whatever the consistency") {
+  // Nobody to meet: bytes and updates of one worker with a server to itself.
+  for (const char* consistency : {"synchronous", "asynchronous", "bounded(2)"}) {
+    const std::string sync = std::string("servers: 1, placement: dedicated, consistency: ") + consistency;
+    CAPTURE(consistency);
+    CHECK(small_step("nodes: 2, gpus_per_node: 1", sync, Fidelity::estimate) ==
+          Approx(small_step("nodes: 2, gpus_per_node: 1", sync, Fidelity::flows)).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("R11: an estimate never falls with a slower worker, nor rises with more bandwidth or another server") {
+  for (const char* consistency : {"synchronous", "asynchronous", "bounded(2)"}) {
+    for (const char* priority : {"arrival", "first_layer"}) {
+      for (const int nodes : {2, 8}) {
+        double with_fewer_servers = 1e9;
+        for (const int servers : {1, 2, 4, 8, 16}) {
+          const auto step = [&](int gbits, int count, double factor) {
+            const std::string machines = fmt::format(
+                "nodes: {}, network: {{ nics_per_node: 1, nic_bandwidth: {} Gbit/s }}", nodes + servers, gbits);
+            const std::string sync = fmt::format(
+                "servers: {}, placement: dedicated, priority: {}, consistency: {}, slow_workers: {{ count: {}, "
+                "factor: {} }}",
+                servers, priority, consistency, count, factor);
+            return small_step(machines, sync, Fidelity::estimate);
+          };
+          CAPTURE(consistency, priority, nodes, servers);
+          const double equal = step(25, 0, 1.0);
+          CHECK(step(100, 0, 1.0) <= equal * (1.0 + 1e-9));
+          CHECK(equal <= with_fewer_servers * (1.0 + 1e-9));
+          with_fewer_servers = equal;
+          for (const double factor : {1.01, 1.5, 2.0}) {
+            double with_fewer = equal;
+            for (const int count : {1, 4 * nodes, 8 * nodes}) {
+              const double slow = step(25, count, factor);
+              CHECK(slow >= with_fewer * (1.0 - 1e-9));
+              CHECK(step(100, count, factor) <= slow * (1.0 + 1e-9));
+              with_fewer = slow;
+            }
+          }
+        }
+      }
+    }
   }
 }
 

@@ -13,8 +13,7 @@ TEST_CASE("a fused loss shortens the step by the traffic that it spares") {
   // and 2: 10. There are 16,384 tokens and 128,256 of them for each.
   const double spared = 30.0 * 16384.0 * 128256.0;
   const StreamingConstants& constants = eager.calibration.streaming;
-  const double rate =
-      eager.cluster.node.gpu.memory_bandwidth.value() * constants.bandwidth_efficiency * constants.reduction_efficiency;
+  const double rate = eager.cluster.node.gpu.memory_bandwidth.value() * constants.bandwidth_efficiency;
   const double shorter = estimate(eager).time().value() - estimate(fused).time().value();
   CHECK(shorter / (spared / rate * eager.calibration.step.kernel_stretch) == Approx(1.0).epsilon(0.05));
 }

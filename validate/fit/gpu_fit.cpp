@@ -44,6 +44,7 @@ bool lift_limit_of_short_products(std::vector<PredictedPoint>& points) {
 /// Where the device says that power limited a product, and the model's energies would not limit it, they are raised
 /// until they do: a search finds no way from where nothing depends on them.
 void raise_energies(const std::vector<PredictedPoint>& points, const Gpu& gpu, Calibration& calibration) {
+  constexpr double least_energy = 0.1;  // where nothing is known of the generation
   for (const PredictedPoint& point : points) {
     if (!is_sustained(point) || point.raw->power_limited() != true) continue;
     PredictedPoint unlimited = point;
@@ -52,7 +53,9 @@ void raise_energies(const std::vector<PredictedPoint>& points, const Gpu& gpu, C
     GenerationPower& energies = calibration.power.generation[generation_of(gpu.compute_capability)];
     NotedNumber& energy =
         uses_tensor_cores(gpu, point.op->op.precision) ? energies.tensor_watts : energies.vector_watts;
-    for (int i = 0; i < 20 && predicted_time(point, calibration) < least; ++i) energy *= 1.2;
+    for (int i = 0; i < 40 && predicted_time(point, calibration) < least; ++i) {
+      energy = std::max(1.2 * energy, least_energy);
+    }
   }
 }
 

@@ -171,20 +171,16 @@ PredictedPoints predicted_points(const RawMeasurements& raw, const std::string& 
 }
 
 // Kernels are launched one behind the other, and operands lie ready in their format.
-// A step's kernels find some of what the kernel before them wrote in the L2 (streaming.l2_share); a kernel repeated
-// over operands in rotation finds none of it, one repeated over the same operands all that fits.
+// A step's kernels find what the kernel before them wrote in the L2 as far as it fits, as a kernel repeated over the
+// same operands does; one repeated over operands in rotation finds none of it.
 Seconds predicted_time(const PredictedPoint& point, const Calibration& calibration) {
-  const auto launched = [&point](const Calibration& with) {
-    const Gpu& gpu = point.scenario.cluster.node.gpu;
-    return launched_cost(point.op->op, ExecutionMode::eager, false, gpu, with).device *
+  if (point.op) {
+    Gpu gpu = point.scenario.cluster.node.gpu;
+    const bool streams = std::holds_alternative<Streaming>(point.op->op.work);
+    if (streams && !point.cache.empty() && point.cache != "warm") gpu.l2_cache = Bytes(0.0);
+    return launched_cost(point.op->op, ExecutionMode::eager, false, gpu, calibration).device *
            static_cast<double>(point.op->repeat);
-  };
-  if (point.op && !point.cache.empty() && std::holds_alternative<Streaming>(point.op->op.work)) {
-    Calibration here = calibration;
-    here.streaming.l2_share = point.cache == "warm" ? 1.0 : 0.0;
-    return launched(here);
   }
-  if (point.op) return launched(calibration);
   Scenario scenario = point.scenario;
   scenario.calibration = calibration;
   scenario.calibration.constants.clear();

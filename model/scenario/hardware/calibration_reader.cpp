@@ -79,6 +79,7 @@ Calibration read_calibration(const Field& document) {
   for (const ConstantRow& row : calibration_rows()) {
     const std::string path = join_path(constants.path(), row.name);
     const YamlEntry* entry = constants.node().find(row.name);
+    if (entry == nullptr && row.optional) continue;
     if (entry == nullptr) {
       throw ScenarioError(constants.where(), path, "this constant is missing",
                           "{ value: …, kind: fit, source: \"…\" }");

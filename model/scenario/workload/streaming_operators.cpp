@@ -27,9 +27,12 @@ struct Passes {
 };
 
 Operator streaming_operator(std::string name, StreamingKind kind, const Passes& passes, Precision precision,
-                            int kernels) {
-  return {std::move(name), Streaming{kind, Bytes(passes.read), Bytes(passes.written), Flops(passes.flops), false},
-          precision, kernels};
+                            int kernels, bool backward, OperatorRole role = OperatorRole::any) {
+  Operator op{std::move(name), Streaming{kind, Bytes(passes.read), Bytes(passes.written), Flops(passes.flops), false},
+              precision, kernels};
+  op.role = role;
+  op.backward = backward;
+  return op;
 }
 
 std::string_view suffix(bool backward) { return backward ? " gradient" : ""; }
@@ -59,7 +62,7 @@ Operator read_layer_norm(const Field& field) {
   const Passes backward{4.0 * shape.bytes() + 2.0 * statistics + scale, shape.bytes() + scale, 14.0 * shape.elements()};
   return streaming_operator(fmt::format("layer norm{} {}x{}", suffix(shape.backward), shape.rows, shape.columns),
                             StreamingKind::reduction, shape.backward ? backward : forward, shape.precision,
-                            shape.backward ? 2 : 1);
+                            shape.backward ? 2 : 1, shape.backward, OperatorRole::norm);
 }
 
 /// { rows, columns, pass (= forward), precision (= fp32) }: over each row. Forward reads x and writes y; backward reads
@@ -69,7 +72,8 @@ Operator read_softmax(const Field& field) {
   const Passes forward{shape.bytes(), shape.bytes(), 5.0 * shape.elements()};
   const Passes backward{2.0 * shape.bytes(), shape.bytes(), 4.0 * shape.elements()};
   return streaming_operator(fmt::format("softmax{} {}x{}", suffix(shape.backward), shape.rows, shape.columns),
-                            StreamingKind::reduction, shape.backward ? backward : forward, shape.precision, 1);
+                            StreamingKind::reduction, shape.backward ? backward : forward, shape.precision, 1,
+                            shape.backward, OperatorRole::softmax);
 }
 
 /// { batch, channels, height, width, pass (= forward), precision (= fp32) }: in training. Forward reads x for mean and
@@ -85,7 +89,7 @@ Operator read_batch_norm(const Field& field) {
   const Passes passes = backward ? Passes{4.0 * bytes + 2.0 * per_channel, bytes + per_channel, 9.0 * elements}
                                  : Passes{2.0 * bytes + 2.0 * per_channel, bytes + 2.0 * per_channel, 5.0 * elements};
   return streaming_operator(fmt::format("batch norm{} of {:g} elements", suffix(backward), elements),
-                            StreamingKind::reduction, passes, precision, 1);
+                            StreamingKind::reduction, passes, precision, 1, backward, OperatorRole::norm);
 }
 
 /// { batch, channels, height, width, kernel, stride (= kernel), pad (= 0), function (= max), pass (= forward),
@@ -114,7 +118,8 @@ Operator read_pooling(const Field& field) {
                                  : Passes{in * element, out * element + indices, flops};
   return streaming_operator(
       fmt::format("{} pooling{} of {:g} elements", maximum ? "max" : "average", suffix(backward), in),
-      StreamingKind::reduction, passes, precision, 1);
+      StreamingKind::reduction, passes, precision, 1, backward,
+      maximum ? OperatorRole::max_pooling : OperatorRole::average_pooling);
 }
 
 /// { tokens, width, vocabulary, pass (= forward), precision (= fp32) }: forward gathers a row of the table for each
@@ -130,7 +135,7 @@ Operator read_embedding(const Field& field) {
   const Passes passes = backward ? Passes{2.0 * rows + numbers, rows + vocabulary * width * element, tokens * width}
                                  : Passes{rows + numbers, rows, 0.0};
   return streaming_operator(fmt::format("embedding{} of {:g} tokens", suffix(backward), tokens), StreamingKind::gather,
-                            passes, precision, backward ? 2 : 1);
+                            passes, precision, backward ? 2 : 1, backward);
 }
 
 /// { rows, columns, pass (= forward), precision (= fp32) }: softmax over each row's logits and the loss of its label.
@@ -144,7 +149,7 @@ Operator read_cross_entropy(const Field& field) {
   const Passes backward{2.0 * probabilities + labels, probabilities + casts * shape.bytes(), 4.0 * shape.elements()};
   return streaming_operator(fmt::format("cross-entropy{} {}x{}", suffix(shape.backward), shape.rows, shape.columns),
                             StreamingKind::reduction, shape.backward ? backward : forward, shape.precision,
-                            (shape.backward ? 3 : 2) + casts);
+                            (shape.backward ? 3 : 2) + casts, shape.backward, OperatorRole::loss);
 }
 
 }  // namespace foretrain

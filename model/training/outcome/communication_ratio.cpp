@@ -27,8 +27,7 @@ BytesPerSecond ring_bandwidth(const Scenario& scenario, const Topology& topology
   });
   const Network& network = scenario.cluster.network;
   const double efficiency = network.efficiency * network.share_left(scenario.cluster.nodes);
-  const BytesPerSecond cards =
-      network.nic_bandwidth * (efficiency * network.nics_per_node / network.oversubscription);
+  const BytesPerSecond cards = network.nic_bandwidth * (efficiency * network.nics_per_node / network.oversubscription);
   return std::min(narrowest, cards / static_cast<double>(on_first_node));
 }
 
@@ -42,9 +41,12 @@ std::optional<CommunicationRatio> communication_ratio(const Scenario& scenario, 
   if (plan.data * plan.context < 2) return std::nullopt;
   const Seconds at_peak = step.model_flops_per_gpu / peak_rate(plan, scenario.cluster, train.precision);
   const BytesPerSecond bandwidth = ring_bandwidth(scenario, topology);
-  Seconds transfers;
+  Seconds transfers = step.gradient_norm;
   for (const auto& [name, time] : communication) {
-    if (name.starts_with("gradient") || name.starts_with("weight")) transfers += time.total;
+    const bool of_parameters = std::ranges::any_of(step.transfers, [&name](const Step::Transfer& transfer) {
+      return is_of_parameters(transfer.kind) && transfer.name == name;
+    });
+    if (of_parameters) transfers += time.total;
   }
   const bool possible = at_peak.value() > 0.0 && bandwidth.value() > 0.0 && breakdown.compute.value() > 0.0;
   if (!possible) return std::nullopt;

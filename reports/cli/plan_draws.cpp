@@ -1,0 +1,81 @@
+#include "reports/cli/plan_draws.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+#include <utility>
+
+#include "model/base/number.hpp"
+#include "model/scenario/load/load.hpp"
+#include "reports/explain/what_if.hpp"
+#include "sim/simulate.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr std::size_t most_drawn = 64;
+constexpr double reach = 4.0;  ///< standard deviations of a step: two plans that far apart do not change places
+
+bool fits(const RankedPlan& plan) { return plan.train().memory.fits(); }
+
+/// Sorts the plans, the best first; how many of them have a chance.
+std::size_t finalists(std::vector<RankedPlan>& plans, double spread) {
+  std::ranges::stable_sort(plans, {}, [](const RankedPlan& plan) { return std::pair(!fits(plan), plan.value); });
+  const double most = plans.front().value * std::exp(reach * spread);
+  const auto beyond = std::ranges::find_if(plans, [&](const RankedPlan& p) { return !fits(p) || p.value > most; });
+  return std::min(most_drawn, at_index(beyond - plans.begin()));
+}
+
+Seconds estimated_step(const Scenario& scenario) {
+  return predict(scenario, Fidelity::estimate, Detail::numbers).time();
+}
+
+std::string effects_text(const Scenario& scenario, double spread) {
+  const Seconds unchanged = estimated_step(scenario);
+  std::string text;
+  for (const UncertainResource& one : uncertain_resources(scenario, spread)) {
+    text += fmt::format("{} {} ", std::log(estimated_step(one.faster) / unchanged),
+                        std::log(estimated_step(one.slower) / unchanged));
+  }
+  return text;
+}
+
+std::vector<Effect> parsed_effects(const std::string& text) {
+  std::istringstream numbers(text);
+  std::vector<Effect> effects;
+  for (Effect effect; numbers >> effect.better >> effect.worse;) effects.push_back(effect);
+  return effects;
+}
+
+}  // namespace
+
+void draw_plans(PlanReport& report, const std::vector<std::string>& overrides, const RunTasks& run_tasks) {
+  if (report.goal == PlanGoal::memory || std::ranges::none_of(report.ranked, fits)) return;
+  const auto scenario_of = [&](const RankedPlan& plan) {
+    std::vector<std::string> all = overrides;
+    all.insert(all.end(), plan.overrides.begin(), plan.overrides.end());
+    return load_scenario(report.file, all);
+  };
+  const auto best = std::ranges::min_element(report.ranked, {},
+                                             [](const RankedPlan& plan) { return std::pair(!fits(plan), plan.value); });
+  const Result& result = best->result;
+  const double spread = std::log(result.uncertainty_high / result.uncertainty_low) / (2.0 * ninth);
+  const std::size_t count = finalists(report.ranked, spread);
+  const std::vector<std::string> answers =
+      run_tasks(count, [&](std::size_t plan) { return effects_text(scenario_of(report.ranked[plan]), spread); });
+  if (std::ranges::any_of(answers, &std::string::empty)) return;  // the user has interrupted the search
+  std::vector<std::vector<Effect>> effects;
+  for (const std::string& answer : answers) effects.push_back(parsed_effects(answer));
+  const std::vector<UncertainResource> unknown = uncertain_resources(scenario_of(report.ranked.front()), spread);
+  for (std::size_t i = 0; i < unknown.size(); ++i) {
+    const Effect& effect = effects.front()[i];
+    report.unknowns.push_back({unknown[i].name, unknown[i].spread, 0.5 * (effect.worse - effect.better)});
+  }
+  std::ranges::stable_sort(report.unknowns, std::ranges::greater(), &Unknown::moves);
+  set_odds(report, effects);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,102 @@
+#include "reports/studies/plan_odds.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "model/base/hash.hpp"
+#include "model/base/normal.hpp"
+#include "model/base/number.hpp"
+#include "model/base/statistics.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr int draw_count = 64;
+using Deviates = std::array<double, draw_count>;
+
+/// The middles of equally likely parts of the normal distribution, in an order of their own.
+Deviates deviates_of(std::uint64_t which) {
+  std::array<std::pair<std::uint64_t, int>, draw_count> order;
+  std::uint64_t state = hash_of(which);
+  for (int i = 0; i < draw_count; ++i) order[at_index(i)] = {split_mix(state), i};
+  std::ranges::sort(order);
+  Deviates deviates;
+  for (std::size_t i = 0; i < deviates.size(); ++i) {
+    deviates[i] = normal_quantile((number(order[i].second) + 0.5) / draw_count);
+  }
+  return deviates;
+}
+
+/// What plans are off by, in each draw.
+class Draws {
+ public:
+  Draws(const std::vector<UncertainPlan>& plans, double own_spread) : own_spread_(own_spread) {
+    for (const UncertainPlan& plan : plans) {
+      for (std::size_t i = unknown_.size(); i < plan.effects.size(); ++i) unknown_.push_back(deviates_of(i));
+      if (!own_.contains(plan.kind)) own_[plan.kind] = deviates_of(hash_of(plan.kind, draw_count));
+    }
+  }
+
+  /// The step over the predicted one.
+  [[nodiscard]] double factor(const UncertainPlan& plan, std::size_t draw) const {
+    double log = own_spread_ * own_.at(plan.kind)[draw];
+    for (std::size_t i = 0; i < plan.effects.size(); ++i) {
+      const double z = unknown_[i][draw];
+      log += z < 0.0 ? -z * plan.effects[i].better : z * plan.effects[i].worse;
+    }
+    return std::exp(log);
+  }
+
+ private:
+  double own_spread_;
+  std::vector<Deviates> unknown_;
+  std::map<std::uint64_t, Deviates> own_;
+};
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / number(values.size());
+}
+
+}  // namespace
+
+SearchOdds odds_of(const std::vector<UncertainPlan>& plans, double own_spread) {
+  SearchOdds odds{{}, 1.0, draw_count};
+  if (plans.empty()) return odds;
+  const Draws draws(plans, own_spread);
+  std::vector<std::vector<double>> values(plans.size());  // by plan and draw
+  std::vector<double> least(draw_count), wins(plans.size(), 0.0), cursed;
+  for (std::size_t draw = 0; draw < least.size(); ++draw) {
+    std::size_t best = 0, chosen = 0;
+    double chosen_prediction = 0.0;
+    for (std::size_t p = 0; p < plans.size(); ++p) {
+      const double factor = draws.factor(plans[p], draw);
+      values[p].push_back(plans[p].value * factor);
+      if (values[p][draw] < values[best][draw]) best = p;
+      // The other way round: the plans are as predicted, and predictions that are off by as much choose among them.
+      const double prediction = plans[p].value / factor;
+      if (p > 0 && prediction >= chosen_prediction) continue;
+      chosen = p;
+      chosen_prediction = prediction;
+    }
+    least[draw] = values[best][draw];
+    wins[best] += 1.0;
+    cursed.push_back(plans[chosen].value / chosen_prediction);
+  }
+  for (std::size_t p = 0; p < plans.size(); ++p) {
+    PlanOdds& own = odds.plans.emplace_back();
+    own.expected = mean(values[p]);
+    own.low = quantile(values[p], 0.1);
+    own.high = quantile(values[p], 0.9);
+    own.chance = wins[p] / draw_count;
+    for (std::size_t draw = 0; draw < least.size(); ++draw) own.regret += values[p][draw] / least[draw] - 1.0;
+    own.regret /= draw_count;
+  }
+  odds.curse = std::max(mean(cursed), 1.0);
+  return odds;
+}
+
+}  // namespace foretrain
