@@ -80,8 +80,8 @@ ServerGraph build_server_graph(const ParameterStore& store, const Topology& topo
 /// What an estimate runs, see estimated_times().
 ServerGraph build_estimated_graph(const ParameterStore& store, const Topology& topology);
 
-/// Asynchronous workers' speeds add up, from the moment at which all are warm to that at which the first is done. Others
-/// are as fast as all of them together: an iteration ends with its last worker's passes.
+/// Asynchronous workers' speeds add up, from the moment at which all are warm to that at which the first is done.
+/// Others are as fast as all of them together: an iteration ends with its last worker's passes.
 ServerGraph::Times times_of(const ParameterStore& store, const ServerGraph& graph, const Execution& execution);
 
 /// From a simulation, of a few iterations: where workers drift apart in these, they seem to get on by up to half an
@@ -89,8 +89,9 @@ ServerGraph::Times times_of(const ParameterStore& store, const ServerGraph& grap
 ServerGraph::Times simulated_times(const ParameterStore& store, const ServerGraph& graph, const Execution& execution,
                                    const ParameterStore::Bounds& bounds);
 
-/// From an execution of build_estimated_graph(). With c(w) for what an iteration of worker w takes with servers and links
-/// to itself, and L for what all workers' messages take on the busiest link, and their updates on the busiest server:
+/// From an execution of build_estimated_graph(). With c(w) for what an iteration of worker w takes with servers and
+/// links to itself, and L for what all workers' messages take on the busiest link, and their updates on the busiest
+/// server:
 ///   asynchronous   max(n / sum 1/c(w), L)   each goes at its own speed, and no faster than alone
 ///   bounded        max(c(w), L)             the slowest holds up all others, at last
 ///   synchronous    max(all n as fast as the fastest, in step; the slow ones in step, when all others have pushed; L)

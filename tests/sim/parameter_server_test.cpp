@@ -218,11 +218,12 @@ namespace {
 
 /// Workers whose messages and updates take about as long as their passes.
 double small_step(const std::string& machines, const std::string& sync, Fidelity fidelity) {
-  return predict(load_scenario_text("cluster: { node: dgx-a100-80gb, " + machines +
-                                        " }\nplan: { sync: { algorithm: parameter_server, " + sync +
-                                        " } }\nworkload: { train: { model: resnet-18, precision: fp16, micro_batch: 8 } }",
-                                    "small.yaml"),
-                 fidelity)
+  return predict(
+             load_scenario_text("cluster: { node: dgx-a100-80gb, " + machines +
+                                    " }\nplan: { sync: { algorithm: parameter_server, " + sync +
+                                    " } }\nworkload: { train: { model: resnet-18, precision: fp16, micro_batch: 8 } }",
+                                "small.yaml"),
+             fidelity)
       .time()
       .value();
 }
