@@ -193,7 +193,8 @@ struct Result {
 
   /// The time that the scenario asks about, whatever its kind.
   [[nodiscard]] Seconds time() const;
-  /// Nine of ten measured cases of its kind lie between time() ÷ (1 + faster) and time() · (1 + slower), for no cause yet.
+  /// Nine of ten measured cases of its kind lie between time() ÷ (1 + faster) and time() · (1 + slower), for no cause
+  /// yet.
   void set_uncertainty(double faster, double slower);
   /// The same both ways.
   void set_uncertainty(double share) { set_uncertainty(share, share); }

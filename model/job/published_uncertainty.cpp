@@ -66,7 +66,8 @@ bool has_generation(const Gpu& gpu) {
 /// that long for most of its work.
 bool is_plain(const Scenario& scenario, const TrainWorkload& train) {
   const Plan& plan = scenario.plan;
-  if (train.code.kernels == KernelSet::plain || !plan.sync.overlap || (plan.tensor > 1 && !plan.tensor_overlap)) return true;
+  if (train.code.kernels == KernelSet::plain || !plan.sync.overlap || (plan.tensor > 1 && !plan.tensor_overlap))
+    return true;
   const auto* transformer = std::get_if<TransformerConfig>(&train.model.shape);
   return transformer != nullptr && transformer->sequence >= long_sequence;
 }
@@ -149,14 +150,14 @@ void set_range(const std::vector<Part>& parts, double wider, Result& result) {
 
 void set_range_of_step(const Scenario& scenario, const TrainWorkload& train, Result& result) {
   const Gpu& gpu = scenario.cluster.node.gpu;
-  const double waits = std::clamp(
-      result.train()->breakdown.exposed_communication / std::max(result.time(), Seconds(1e-12)), 0.0, 1.0);
+  const double waits =
+      std::clamp(result.train()->breakdown.exposed_communication / std::max(result.time(), Seconds(1e-12)), 0.0, 1.0);
   double wider = 1.0;
   if (has_generation(gpu) && !is_one_of(architectures_of_steps, gpu)) {
     wider = wider_unseen;
-    result.warnings.push_back(fmt::format(
-        "no training step on {} GPUs is among the published measurements: the interval is wider by half",
-        chip_generations[generation_of(gpu)].name));
+    result.warnings.push_back(
+        fmt::format("no training step on {} GPUs is among the published measurements: the interval is wider by half",
+                    chip_generations[generation_of(gpu)].name));
   }
   std::vector<Part> parts = {{of_computing(scenario, train), 1.0 - waits}};
   if (waits > 0.0) parts.push_back({of_waiting(scenario), waits});
@@ -173,8 +174,8 @@ bool set_learned_uncertainty(const Scenario& scenario, Result& result) {
   const bool beyond = nodes < learned.least_nodes || nodes > learned.most_nodes;
   result.set_uncertainty(learned.spread * (beyond ? wider_elsewhere : 1.0));
   if (beyond) {
-    result.warnings.push_back(fmt::format("{} machines: {} was learned on {} to {}; the interval is wider by half", nodes,
-                                          scenario.trainer, learned.least_nodes, learned.most_nodes));
+    result.warnings.push_back(fmt::format("{} machines: {} was learned on {} to {}; the interval is wider by half",
+                                          nodes, scenario.trainer, learned.least_nodes, learned.most_nodes));
   }
   return true;
 }

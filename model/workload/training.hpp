@@ -26,8 +26,8 @@ inline constexpr std::array gradient_precisions = {Precision::fp32, Precision::t
 
 enum class Optimizer { sgd, momentum, adam, adamw, adamw_8bit };
 
-/// What a measurement of memory is: all that the fullest GPU holds, as nvidia-smi says; or what the framework's allocator
-/// has reserved on the first rank's, as a trainer that logs there says.
+/// What a measurement of memory is: all that the fullest GPU holds, as nvidia-smi says; or what the framework's
+/// allocator has reserved on the first rank's, as a trainer that logs there says.
 enum class LoggedMemory { device, first_reserved };
 
 /// The state of the training is saved every so many steps.

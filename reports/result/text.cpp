@@ -96,8 +96,8 @@ std::string routing_line(const Result& result) {
 }
 
 std::string headline(const Result& result, const TrainResult& train) {
-  std::string text = line("Step time", format_seconds(train.step_time) + likely_range(result)) + range_line(result) + anchor_lines(result) +
-                     routing_line(result);
+  std::string text = line("Step time", format_seconds(train.step_time) + likely_range(result)) + range_line(result) +
+                     anchor_lines(result) + routing_line(result);
   if (train.spread) {
     text += line("By chance", fmt::format("P50 {} · P90 {} · P99 {}", format_seconds(train.spread->p50),
                                           format_seconds(train.spread->p90), format_seconds(train.spread->p99)));

@@ -152,12 +152,12 @@ TEST_CASE("Tensor cores pad three channels to eight") {
 }
 
 TEST_CASE("A depthwise convolution is bound by traffic") {
-  // 64 · 256 · 56 · 56 fp32 elements, read and written: 411 MB at 732 · 0.86 · 0.85 GB/s = 768 us, less what L2 holds.
+  // 64 · 256 · 56 · 56 fp32 elements, read and written: 411 MB at 732 · 0.86 GB/s = 653 us, as fast as a copy.
   Convolution work = square(64, 256, 56, 256, 3);
   work.groups = 256;
   const OperatorCost cost = machine("dgx1-p100").cost(work, Precision::fp32);
   CHECK(cost.bound == Bound::memory);
-  CHECK(cost.device.value() * 1e6 == Approx(768).epsilon(0.02));
+  CHECK(cost.device.value() * 1e6 == Approx(653).epsilon(0.02));
 }
 
 TEST_CASE("Time never falls as a convolution grows") {

@@ -270,10 +270,10 @@ TEST_CASE("Of two nodes of eight GPUs every record is used, or it is said which 
 }
 
 TEST_CASE("Energies come from products that ran for seconds, and short ones are not limited by power") {
-  // A truth that spends six times the published energy, of which nothing would be limited: long products run at the
+  // A truth that spends four times the published energy, of which nothing would be limited: long products run at the
   // clock that the board's power leaves, short ones at the boost clock.
   Calibration truth = load_default_calibration();
-  for (GenerationPower& generation : truth.power.generation) generation.tensor_watts *= 6.0;
+  for (GenerationPower& generation : truth.power.generation) generation.tensor_watts *= 4.0;
   const synthetic::Design design{.suites = {"gemm"}, .noise = 0.0};
   RawMeasurements raw = synthetic::measurements(truth, design);
   Calibration unlimited = truth;

@@ -76,7 +76,8 @@ TEST_CASE("a step on one GPU is as uncertain as steps of its kind were, and less
   CHECK(tensor_ranks.result.uncertainty_causes.at(0).constant == "uncertainty.plain");
   const Predicted network = one_gpu("dgx1-v100-16gb", "model: resnet-50, precision: fp32", "{ trainer: tensorflow }");
   CHECK(cause(network, published.network) == "uncertainty.network");
-  CHECK(cause(one_gpu("host-training", "model: lenet, precision: fp32"), published.processor) == "uncertainty.processor");
+  CHECK(cause(one_gpu("host-training", "model: lenet, precision: fp32"), published.processor) ==
+        "uncertainty.processor");
 }
 
 TEST_CASE("a trainer that nobody names makes the slow end later, never the fast one sooner, and the answer says it") {
@@ -136,15 +137,17 @@ TEST_CASE("collectives: small ones differ most from machine to machine; hosts wi
   CHECK(hosts.only_cause() == "uncertainty.processor");
   // What hosts compute and what they wait for are of one kind, which is named once.
   const Predicted ring(
-      "cluster: { node: host-training, nodes: 2 }\nworkload: { train: { model: lenet, micro_batch: 8, precision: fp32 } }\n");
+      "cluster: { node: host-training, nodes: 2 }\nworkload: { train: { model: lenet, micro_batch: 8, precision: fp32 "
+      "} }\n");
   CHECK(ring.only_cause() == "uncertainty.processor");
 }
 
 TEST_CASE("a kernel by itself: launch and tail of a small one, and the format of four bits, are worse known") {
   const auto product = [](const char* node, int size, const char* precision = "bf16") {
-    return Predicted(fmt::format("cluster: {{ node: {} }}\nworkload: {{ operator: {{ kind: matmul, m: {}, n: {}, k: {}, "
-                                 "precision: {} }} }}\n",
-                                 node, size, size, size, precision));
+    return Predicted(
+        fmt::format("cluster: {{ node: {} }}\nworkload: {{ operator: {{ kind: matmul, m: {}, n: {}, k: {}, "
+                    "precision: {} }} }}\n",
+                    node, size, size, size, precision));
   };
   const Predicted large = product("dgx-a100-80gb", 8192);
   REQUIRE(large.result.time() > Seconds(1e-3));

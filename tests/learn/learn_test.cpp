@@ -203,7 +203,7 @@ TEST_CASE("Who chooses by predictions pays for their errors, and keeps away from
 }
 
 TEST_CASE("Runs that measure no time teach nothing") {
-  const std::vector<StackParameter> parameters = stack_parameters({.memory = true});
+  const std::vector<StackParameter> parameters = stack_parameters({.nodes = {}, .memory = true});
   const PredictRuns memory_alone = [](const std::vector<RunAt>& asked) {
     return std::vector<RunResidual>(asked.size(), RunResidual{std::nullopt, 0.1});
   };

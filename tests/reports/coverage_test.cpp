@@ -18,8 +18,8 @@ namespace {
 
 /// A measured time beside its range.
 struct Row {
-  std::string group, kind;     ///< the kind of measurements that most of the range rests on
-  double late = 1.0;           ///< measured over predicted time
+  std::string group, kind;  ///< the kind of measurements that most of the range rests on
+  double late = 1.0;        ///< measured over predicted time
   double slower = 0.0, faster = 0.0;
 
   [[nodiscard]] bool held(double width = 1.0) const {
@@ -60,7 +60,7 @@ double share_held(const std::vector<Row>& rows, double width = 1.0) {
   return static_cast<double>(held) / static_cast<double>(rows.size());
 }
 
-std::map<std::string, std::vector<Row>> by(std::string Row::* what, const std::vector<Row>& rows) {
+std::map<std::string, std::vector<Row>> by(std::string Row::*what, const std::vector<Row>& rows) {
   std::map<std::string, std::vector<Row>> parts;
   for (const Row& row : rows) parts[row.*what].push_back(row);
   return parts;

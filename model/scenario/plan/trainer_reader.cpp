@@ -271,7 +271,8 @@ void add_habits(const std::filesystem::path& path, Trait::From from, const Train
     const auto told = session().known(HabitKey{&habit->node()}, [&] {
       const MappingReader keys = habit->mapping(keys::habit);
       const Field value = keys["value"];
-      return HabitKey::Told{habit_provenance(fmt::format("{}.{}", path.stem().string(), row.name), keys), &value.node()};
+      return HabitKey::Told{habit_provenance(fmt::format("{}.{}", path.stem().string(), row.name), keys),
+                            &value.node()};
     });
     if (std::ranges::find(result.traits, row.name, &Trait::key) != result.traits.end()) continue;
     const Trait trait{std::string(row.name), told->value->scalar, from, told->constant.source};

@@ -23,7 +23,7 @@ struct PassCost {
 };
 
 struct LayerCost {
-  PassCost forward, recompute, backward;  ///< backward: without what runs again before it
+  PassCost forward, recompute, backward;    ///< backward: without what runs again before it
   std::optional<CountedPass> counted = {};  ///< of one layer: a forward pass that waits for counts of tokens
   bool counted_again = false;               ///< as it does where it runs again before the backward pass
 
