@@ -38,14 +38,16 @@ Gpu gpu_in_step(const Gpu& gpu, const StepConstants& constants) {
 
 double sustained_clock(const Gpu& gpu, Precision precision, const PowerConstants& constants, double utilisation) {
   if (gpu.board_power_watts <= 0.0) return 1.0;
-  const GenerationPower& energy = constants.generation[generation_of(gpu)];
+  const GenerationPower& generation = constants.generation[generation_of(gpu)];
   const bool tensor = uses_tensor_cores(gpu, precision);
+  const double energy = tensor ? generation.tensor_watts : generation.vector_watts;
+  if (!(energy > 0.0)) return 1.0;  // nobody measured it
   const Bytes width = bytes_per_element(gpu.arithmetic_precision(precision));
   const double relative_width = width / bytes_per_element(tensor ? Precision::fp16 : Precision::fp32);
   const double tera_rate = gpu.matrix_rate(precision).value() * 1e-12;
-  const double relative_energy = 1.0 - constants.operand_share + constants.operand_share * relative_width;
-  const double wanted =
-      (tensor ? energy.tensor_watts : energy.vector_watts) * relative_energy * tera_rate * utilisation;
+  const double relative_energy =
+      relative_width == 1.0 ? 1.0 : 1.0 - constants.operand_share + constants.operand_share * relative_width;
+  const double wanted = energy * relative_energy * tera_rate * utilisation;
   const double granted = gpu.board_power_watts * (1.0 - constants.static_share);
   return wanted <= granted ? 1.0 : std::cbrt(granted / wanted);
 }

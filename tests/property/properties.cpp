@@ -91,7 +91,13 @@ bool meets(const Scenario& scenario) {
   return !scenario.background.empty() || !flows_are_apart(scenario) || !transfers_are_apart(scenario);
 }
 
-/// Before and after a change that may be impossible. Where traffic meets, so much is allowed.
+bool is_bounded(const Settings& settings) {
+  const auto consistency = settings.find("plan.sync.consistency");
+  return consistency != settings.end() && consistency->second.starts_with("bounded");
+}
+
+/// Before and after a change that may be impossible. Where traffic meets, so much is allowed. Simulated bounded workers
+/// fall into one of several regimes for good, by little things (simulator-honesty.md): of these, estimates alone.
 template <typename Change>
 Violation not_slower(const Settings& settings, const char* what, const Change& change, double of_flows = out_of_step,
                      double of_estimate = out_of_step) {
@@ -99,10 +105,12 @@ Violation not_slower(const Settings& settings, const char* what, const Change& c
   Scenario after = before;
   if (!change(after)) return std::nullopt;
   for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
-    const Seconds first = time_of(settings, fidelity), then = time_of(after, fidelity);
     const double slack = fidelity == Fidelity::flows ? of_flows : of_estimate;
+    if (is_bounded(settings) && fidelity == Fidelity::flows && slack < regimes) continue;
+    const Seconds first = time_of(settings, fidelity), then = time_of(after, fidelity);
     if (is_above(then, first, alone) && (is_above(then, first, slack) || !(meets(before) || meets(after)))) {
-      if (choices_of(before) != choices_of(after)) return std::nullopt;
+      const bool other_channels = channels_of(before.cluster) != channels_of(after.cluster);
+      if (other_channels || choices_of(before) != choices_of(after)) return std::nullopt;
       return compared(first, then, std::string(what) + (fidelity == Fidelity::flows ? ", flows" : ", estimate"));
     }
   }
@@ -217,11 +225,6 @@ Violation less_background_is_not_slower(const Settings& settings) {
     scenario.background.pop_back();
     return true;
   });
-}
-
-bool is_bounded(const Settings& settings) {
-  const auto consistency = settings.find("plan.sync.consistency");
-  return consistency != settings.end() && consistency->second.starts_with("bounded");
 }
 
 Violation slower_workers_are_not_faster(const Settings& settings) {

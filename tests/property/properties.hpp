@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tests/property/random_scenarios.hpp"
 
@@ -39,5 +40,9 @@ Violation automatic_is_not_slower_than_named(const Settings& settings);
 Violation parts_add_up(const Settings& settings);
 Violation memory_follows_zero_and_batch(const Settings& settings);
 Violation slower_workers_are_not_faster(const Settings& settings);  ///< than fewer, and less slow ones
+
+/// Of every two GPUs, by the library's rule, which asks for bytes a second: a threshold, beyond which more kernels are
+/// slowed.
+std::vector<double> channels_of(const Cluster& cluster);
 
 }  // namespace foretrain::test

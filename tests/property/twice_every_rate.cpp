@@ -46,7 +46,8 @@ void hurry(Cpu& cpu) {
   cpu.fp32_rate = cpu.fp32_rate * 2.0;
 }
 
-/// Of every two GPUs, by the library's rule, which asks for bytes a second.
+}  // namespace
+
 std::vector<double> channels_of(const Cluster& cluster) {
   const Topology topology(cluster);
   std::vector<double> channels;
@@ -55,8 +56,6 @@ std::vector<double> channels_of(const Cluster& cluster) {
   }
   return channels;
 }
-
-}  // namespace
 
 /// Every rate doubled and every time of the machine and its software halved: the same graph at twice the speed.
 Violation twice_every_rate_is_half_the_time(const Settings& settings) {
