@@ -21,9 +21,8 @@ constexpr double reach = 4.0;  ///< standard deviations of a step: two plans tha
 
 bool fits(const RankedPlan& plan) { return plan.train().memory.fits(); }
 
-/// Sorts the plans, the best first; how many of them have a chance.
-std::size_t finalists(std::vector<RankedPlan>& plans, double spread) {
-  std::ranges::stable_sort(plans, {}, [](const RankedPlan& plan) { return std::pair(!fits(plan), plan.value); });
+/// How many of the plans, the best first, have a chance.
+std::size_t finalists(const std::vector<RankedPlan>& plans, double spread) {
   const double most = plans.front().value * std::exp(reach * spread);
   const auto beyond = std::ranges::find_if(plans, [&](const RankedPlan& p) { return !fits(p) || p.value > most; });
   return std::min(most_drawn, at_index(beyond - plans.begin()));
@@ -59,9 +58,9 @@ void draw_plans(PlanReport& report, const std::vector<std::string>& overrides, c
     all.insert(all.end(), plan.overrides.begin(), plan.overrides.end());
     return load_scenario(report.file, all);
   };
-  const auto best = std::ranges::min_element(report.ranked, {},
-                                             [](const RankedPlan& plan) { return std::pair(!fits(plan), plan.value); });
-  const Result& result = best->result;
+  std::ranges::stable_sort(report.ranked, {},
+                           [](const RankedPlan& plan) { return std::pair(!fits(plan), plan.value); });
+  const Result& result = report.ranked.front().result;
   const double spread = std::log(result.uncertainty_high / result.uncertainty_low) / (2.0 * ninth);
   const std::size_t count = finalists(report.ranked, spread);
   const std::vector<std::string> answers =

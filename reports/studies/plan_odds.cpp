@@ -69,7 +69,7 @@ double mean(const std::vector<double>& values) {
 }  // namespace
 
 SearchOdds odds_of(const std::vector<UncertainPlan>& plans, double own_spread) {
-  SearchOdds odds{{}, 1.0, draw_count};
+  SearchOdds odds;
   if (plans.empty()) return odds;
   const Draws draws(plans, own_spread);
   std::vector<std::vector<double>> values(plans.size());  // by plan and draw

@@ -36,7 +36,6 @@ struct SearchOdds {
   /// What the plan that predictions of this spread would choose takes, over what they would say of it: the winner's
   /// curse (Smith and Winkler, "The optimizer's curse", Management Science 52, 2006). 1 where nothing is unknown.
   double curse = 1.0;
-  int draws = 0;
 };
 
 /// Every unknown is a normal deviate, the same for all plans in a draw; and so is what each part of a plan is off by
