@@ -146,6 +146,7 @@ std::optional<StepEnds> Candidate::ends() {
   }
   StepEnds ends = known->second;
   ends.overlap = plan().sync.overlap;
+  ends.every_micro_batch = synchronises_every_micro_batch(plan());
   return ends;
 }
 

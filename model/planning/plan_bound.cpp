@@ -169,6 +169,7 @@ PassTimes pass_times(const Step& step) {
 StepEnds ends_of(const Step& step) {
   StepEnds ends;
   ends.overlap = step.overlap;
+  ends.every_micro_batch = step.every_micro_batch;
   ends.stages.resize(at_index(step.stage_count()));
   for (std::size_t lane = 0; lane < step.lanes.size(); ++lane) {
     const LaneBound times(step, lane);
@@ -290,7 +291,9 @@ Seconds pipeline_bound(const PipelineShape& shape, const PipelineParts& known) {
     if (walked != nullptr) passes = std::max(passes, walked->end);
     if (ends != nullptr) {
       const StepEnds::Stage& own = ends->stages[at_index(stage)];
-      passes = std::max(passes, head + own.weights * static_cast<double>(shape.micro_batches));
+      Seconds sent = own.weights;
+      if (ends->every_micro_batch) sent += sum_of(own.gradients);
+      passes = std::max(passes, head + sent * static_cast<double>(shape.micro_batches));
       passes = std::max(passes, synchronised(own.gradients, ends->overlap, head + work, walked));
       for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
         const Seconds forward = times.passes[at_index(placement.position(stage, chunk))][PassKind::forward];

@@ -35,6 +35,7 @@ struct StepEnds {
   std::vector<Stage> stages;
   Seconds after;  ///< norm, what happens once per step
   bool overlap = true;
+  bool every_micro_batch = false;  ///< gradients leave after each
 };
 StepEnds ends_of(const Step& step);
 

@@ -10,7 +10,7 @@ namespace foretrain {
 
 namespace {
 
-constexpr std::size_t refined_at_once = 64, first_settled = 4, settled_at_once = 16, misses_told = 3;
+constexpr std::size_t refined_at_once = 64, settled_at_once = 16, misses_told = 3;
 
 /// Values as bytes, for the way between processes.
 class Bytestream {
@@ -203,7 +203,7 @@ class Rounds {
   PlanSearch& search_;
   std::vector<LayoutTask> open_;
   std::vector<double> known_;
-  std::size_t settled_ = first_settled;
+  std::size_t settled_ = 1;  ///< layouts in the next round: the first one's plans are the bar for others
 };
 
 }  // namespace

@@ -9,27 +9,9 @@
 
 namespace foretrain {
 
-namespace {
-
-/// Whether every stage's groups lie on nodes and links as those of the first stage do.
-bool stages_lie_alike(const Scenario& scenario) {
-  const Plan& plan = scenario.plan;
-  const Cluster& cluster = scenario.cluster;
-  if (!cluster.faults.empty() || !scenario.background.empty()) return false;
-  if (plan.pipeline == 1) return true;
-  const int node = cluster.gpus_per_node;
-  const auto divides = [](int a, int b) { return a % b == 0 || b % a == 0; };
-  if (plan.order == Plan{}.order) return divides(static_cast<int>(worker_gpus(plan, cluster)) / plan.pipeline, node);
-  const int replica = plan.tensor * plan.context;
-  return plan.order.back() == ParallelDimension::data && divides(replica, node) &&
-         (plan.expert == 1 || divides(replica * plan.pipeline, node));
-}
-
-}  // namespace
-
 PassSteps::PassSteps(const Scenario& scenario, const Topology& topology)
     : scenario_(scenario), topology_(topology), transfers_(scenario, topology, sent_) {
-  transfers_.count_only(stages_lie_alike(scenario) ? TransferTable::Counted::alike : TransferTable::Counted::none);
+  transfers_.take_least();
 }
 
 PassSteps::Key PassSteps::key_of(const Model& model) const {
@@ -90,7 +72,7 @@ Step PassSteps::step(const Model& model) {
     lane.chunks = chunks.passes(stage, sums);
     chunks.set_optimizer(1.0, sums, lane);
     // Copies that outlast backward passes do so by less where these are longer.
-    if (!transfers_.all_counted()) lane.optimizer.communication = Seconds(0.0);
+    if (!transfers_.is_exact()) lane.optimizer.communication = Seconds(0.0);
   }
   if (plan.zero == 3) keep_transfers(step);
   return step;

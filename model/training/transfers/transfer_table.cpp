@@ -46,6 +46,20 @@ std::map<int, std::size_t> classes_among(const std::vector<int>& groups, const s
   return classes;
 }
 
+/// Whether every stage's groups lie on nodes and links as those of the first stage do.
+bool stages_lie_alike(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  const Cluster& cluster = scenario.cluster;
+  if (!cluster.faults.empty() || !scenario.background.empty()) return false;
+  if (plan.pipeline == 1) return true;
+  const int node = cluster.gpus_per_node;
+  const auto divides = [](int a, int b) { return a % b == 0 || b % a == 0; };
+  if (plan.order == Plan{}.order) return divides(static_cast<int>(worker_gpus(plan, cluster)) / plan.pipeline, node);
+  const int replica = plan.tensor * plan.context;
+  return plan.order.back() == ParallelDimension::data && divides(replica, node) &&
+         (plan.expert == 1 || divides(replica * plan.pipeline, node));
+}
+
 void add_lanes(const std::vector<int>& more, std::vector<int>& lanes) {
   std::vector<int> all;
   std::ranges::set_union(lanes, more, std::back_inserter(all));
@@ -171,8 +185,37 @@ LoweredCollective TransferTable::lower_call(const Key& key, const CollectiveCall
 
 int TransferTable::collective(int stage, GroupKind kind, const CollectiveCall& call, double pieces, const char* name,
                               RecipePointer recipe) {
-  return transfer({kind, stage, call.operation, call.size * pieces, pieces, false, call.tokens}, call, name,
-                  std::move(recipe));
+  const Key key{kind, stage, call.operation, call.size * pieces, pieces, false, call.tokens};
+  const int named = transfer(key, call, name, std::move(recipe));
+  if (takes_least_ && at_index(named) >= least_.size()) note_least(named, key, call);
+  return named;
+}
+
+void TransferTable::take_least() {
+  takes_least_ = true;
+  stages_lie_alike_ = stages_lie_alike(scenario_);
+}
+
+void TransferTable::note_least(int named, Key key, const CollectiveCall& call) {
+  Seconds least = transfers_[at_index(named)].parts.front().longest();
+  if (!stages_lie_alike_ || transfers_[at_index(named)].parts.size() > 1) {
+    exact_ = false;
+    for (key.stage = 0; key.stage < scenario_.plan.pipeline; ++key.stage) {
+      least = std::min(least, least_of_groups(transfer(key, call, "", nullptr)));
+    }
+  }
+  least_.resize(transfers_.size());
+  least_[at_index(named)] = least;
+}
+
+Seconds TransferTable::least_of_groups(int transfer) const {
+  const Grouping& grouping = groupings_[at_index(entries_[at_index(transfer)].grouping)];
+  const std::vector<int> group_of = group_of_rank(grouping.groups, topology_.gpus());
+  Seconds least = Seconds::infinity();
+  for (const Step::Transfer::Part& part : transfers_[at_index(transfer)].parts) {
+    least = std::min(least, least_time(part.lowered, group_of, topology_));
+  }
+  return least;
 }
 
 LoweredCollective TransferTable::message_of(const Key& key, const CollectiveCall& pairs) const {
@@ -197,13 +240,9 @@ int TransferTable::hop(int stage, bool back, Bytes activation, Seconds overhead)
                   "pipeline send/receive", nullptr);
 }
 
-bool TransferTable::all_counted() const {
-  return std::ranges::all_of(transfers_, [&](const Step::Transfer& transfer) { return counts(transfer); });
-}
-
 Seconds TransferTable::time(int transfer, int lane) const {
+  if (takes_least_) return least_[at_index(transfer)];
   Seconds longest;
-  if (!counts(transfers_[at_index(transfer)])) return longest;
   for (const Step::Transfer::Part& part : transfers_[at_index(transfer)].parts) {
     if (std::ranges::binary_search(part.lanes, lane)) longest = std::max(longest, part.longest());
   }

@@ -32,10 +32,10 @@ class TransferTable {
   /// counterpart.
   int hop(int stage, bool back, Bytes activation, Seconds overhead);
 
-  /// Which transfers take time, as time() says: all, those that all groups have alike, none.
-  enum class Counted { all, alike, none };
-  void count_only(Counted counted) { counted_ = counted; }
-  [[nodiscard]] bool all_counted() const;
+  /// From now on, time() is what no group of any stage takes less than, whichever stage a transfer is named for.
+  void take_least();
+  /// Whether all transfers take all groups of all stages the same, so that the least is exact.
+  [[nodiscard]] bool is_exact() const { return exact_; }
   /// What a lane's ranks take for it, with nothing but the transfer itself on the links.
   [[nodiscard]] Seconds time(int transfer, int lane) const;
   [[nodiscard]] double slowdown(int transfer) const { return transfers_[at_index(transfer)].slowdown; }
@@ -103,9 +103,9 @@ class TransferTable {
                                              int model) const;
   [[nodiscard]] LoweredCollective lower_call(const Key& key, const CollectiveCall& call) const;
   [[nodiscard]] LoweredCollective message_of(const Key& key, const CollectiveCall& pairs) const;
-  [[nodiscard]] bool counts(const Step::Transfer& transfer) const {
-    return counted_ == Counted::all || (counted_ == Counted::alike && transfer.parts.size() == 1);
-  }
+  void note_least(int named, Key key, const CollectiveCall& call);
+  /// The least that a group of the transfer takes while no other moves.
+  [[nodiscard]] Seconds least_of_groups(int transfer) const;
 
   const Scenario& scenario_;
   const Topology& topology_;
@@ -116,7 +116,8 @@ class TransferTable {
   std::vector<Grouping> groupings_;
   std::map<std::pair<GroupKind, int>, int> known_groupings_;
   std::map<Key, int> known_;
-  Counted counted_ = Counted::all;
+  bool takes_least_ = false, stages_lie_alike_ = false, exact_ = true;
+  std::vector<Seconds> least_;  ///< by transfer, where the least is taken
 };
 
 /// Transfers that run beside kernels.

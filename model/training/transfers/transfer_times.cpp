@@ -1,11 +1,13 @@
 #include "model/training/transfers/transfer_times.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "model/base/number.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/collectives/link_load.hpp"
+#include "model/training/step/rank_classes.hpp"
 
 namespace foretrain {
 
@@ -154,6 +156,25 @@ void set_times(Step::Transfer& transfer, int among, const Topology& topology,
   const auto meets_nobody = [](const Part& part) { return part.links.meetings.empty(); };
   if (!std::ranges::all_of(parts, meets_nobody)) return;
   for (Part& part : parts) part.links = {};
+}
+
+Seconds least_time(const LoweredCollective& lowered, const std::vector<int>& group_of_rank, const Topology& topology) {
+  LinkLoad load(topology);
+  std::map<int, Seconds> times;  // by group
+  for (const LoweredCollective::Phase& phase : lowered.phases) {
+    std::map<int, std::vector<Flow>> flows;
+    for (const Flow& flow : phase.flows) {
+      const int group = group_of_flow(flow, group_of_rank);
+      if (group < 0) return Seconds(0.0);
+      flows[group].push_back(flow);
+    }
+    for (const auto& [group, own] : flows) {
+      times[group] += (phase.latency + load.busiest(own)) * static_cast<double>(phase.repeat);
+    }
+  }
+  Seconds least = times.empty() ? Seconds(0.0) : Seconds::infinity();
+  for (const auto& [group, time] : times) least = std::min(least, time);
+  return least;
 }
 
 }  // namespace foretrain
