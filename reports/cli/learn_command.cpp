@@ -11,6 +11,7 @@
 #include "model/base/files.hpp"
 #include "model/base/text.hpp"
 #include "reports/cli/command.hpp"
+#include "reports/cli/learn_next.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/measured/measured.hpp"
 #include "sim/simulate.hpp"
@@ -23,6 +24,7 @@ namespace {
 struct LearnOptions {
   std::string table, output, base;
   int jobs = 1;
+  NextOptions next;
 };
 
 struct Run {
@@ -167,23 +169,67 @@ ExitStatus run(const LearnOptions& options) {
   return ExitStatus::success;
 }
 
+/// --next and what goes with it.
+void add_next(CLI::App& command, CLI::Option& output, NextOptions& options) {
+  CLI::Option* next =
+      command
+          .add_option("--next", options.stack,
+                      "learn nothing yet: say which runs to measure before a plan is chosen by this stack")
+          ->type_name("STACK.yaml")
+          ->excludes(&output);
+  command
+      .add_option("--budget", options.budget,
+                  "what these runs may take together: '64 GPU-hours' (default: whatever they take)")
+      ->type_name("GPU-HOURS")
+      ->needs(next);
+  command.add_option("--nodes", options.nodes, "machines at hand to measure on (default: the scenario's)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000).description(""))
+      ->needs(next);
+  command.add_option("--runs", options.runs, "how many runs to name (default: 3)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 20).description(""))
+      ->needs(next);
+  command.add_option("--fix", options.fixed, "keys that keep the scenario's value: tensor, schedule, …")
+      ->type_name("KEY")
+      ->delimiter(',')
+      ->needs(next);
+  command.add_option("--set", options.overrides, "replace a value of the scenario: cluster.nodes=2, …")
+      ->type_name("KEY=VALUE")
+      ->needs(next);
+  command.add_flag("--json", options.json, "JSON for programs")->needs(next);
+}
+
 }  // namespace
 
 void add_learn(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<LearnOptions>();
   CLI::App* command = app.add_subcommand(
       "learn", "the traits of the software and the cluster that made measured steps, as a trainer's file");
-  command->add_option("runs", options->table, "a table of measured steps, as `validate --cases` takes it")
-      ->type_name("RUNS.csv")
+  command
+      ->add_option("runs", options->table,
+                   "a table of measured steps, as `validate --cases` takes it; with --next, a scenario or a table of "
+                   "plans")
+      ->type_name("RUNS.csv|SCENARIO")
       ->required();
-  command->add_option("-o,--output", options->output, "where the stack goes: for plan.trainer and --stack")
-      ->type_name("STACK.yaml")
-      ->required();
+  CLI::Option* output =
+      command->add_option("-o,--output", options->output, "where the stack goes: for plan.trainer and --stack")
+          ->type_name("STACK.yaml");
   command
       ->add_option("--base", options->base, "whose habits hold for what runs say nothing of (default: each run's own)")
       ->type_name("TRAINER");
+  add_next(*command, *output, options->next);
   add_jobs(*command, options->jobs);
-  command->callback([options, &status] { status = run(*options); });
+  command->callback([options, &status] {
+    if (options->next.stack.empty() && options->output.empty()) throw CLI::RequiredError("--output");
+    if (options->next.stack.empty()) {
+      status = run(*options);
+      return;
+    }
+    options->next.input = options->table;
+    options->next.jobs = options->jobs;
+    status = run_next(options->next);
+  });
 }
 
 }  // namespace foretrain

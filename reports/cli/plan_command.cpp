@@ -15,6 +15,7 @@
 #include "model/hardware/topology.hpp"
 #include "model/planning/machine_use.hpp"
 #include "reports/cli/command.hpp"
+#include "reports/cli/effects.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/plan_draws.hpp"
 #include "reports/cli/told.hpp"
@@ -84,24 +85,6 @@ std::vector<Hardware> hardware_of(const PlanOptions& options) {
 }
 
 bool is_gpus_per_node(std::string_view key) { return key == "gpus_per_node" || key == "cluster.gpus_per_node"; }
-
-PlanDimensions dimensions_of(const PlanOptions& options) {
-  PlanDimensions chosen = PlanDimensions::all();
-  for (const std::string& key : options.fixed) {
-    std::vector<std::string> keys = {"gpus_per_node"};
-    bool known = is_gpus_per_node(key);
-    for (std::size_t i = 0; i < plan_dimension_count; ++i) {
-      const auto dimension = static_cast<PlanDimension>(i);
-      const std::string_view full = key_of(dimension);
-      keys.emplace_back(full.substr(full.rfind('.') + 1));
-      if (key != full && key != keys.back()) continue;
-      chosen.set(dimension, false);
-      known = true;
-    }
-    if (!known) throw UsageError(fmt::format("--fix {}: plans differ in {}", key, or_list(keys, keys.size())));
-  }
-  return chosen;
-}
 
 /// All boards of the machines: idle ones are powered, too, and none is known to take less.
 double watts_of(const Cluster& cluster) {
@@ -194,21 +177,6 @@ std::vector<RankedPlan> ranked(const std::vector<PlanCandidate>& candidates, con
   return plans;
 }
 
-/// As RunTasks says, shared out among processes; answers that have not come when the user interrupts stay empty.
-std::vector<std::string> answers_of_tasks(std::size_t count, int workers, const TextTask& task) {
-  std::vector<std::string> answers(count);
-  std::optional<std::string> failure;
-  const auto take = [&](std::size_t index, Reply reply) {
-    if (reply.kind != Reply::Kind::answer)
-      failure = std::move(reply.text);
-    else
-      answers[index] = std::move(reply.text);
-  };
-  answer_all(count, workers, task, take, [&] { return failure.has_value() || interrupted(); });
-  if (failure && !interrupted()) throw std::runtime_error(*failure);
-  return answers;
-}
-
 std::vector<std::string> all_overrides(const PlanOptions& options, const std::vector<std::string>& of_hardware) {
   std::vector<std::string> overrides = options.overrides;
   if (!options.calibration.empty()) overrides.push_back("calibration=" + options.calibration);
@@ -244,7 +212,7 @@ struct Searched {
 
 /// Hardware on which no plan is possible is told, unless there is none else.
 Searched spaces_of(const PlanOptions& options) {
-  const PlanDimensions chosen = dimensions_of(options);
+  const PlanDimensions chosen = plan_dimensions(options.fixed);
   Searched all;
   std::optional<ScenarioError> why;
   const auto attempt = [&](const Hardware& hardware, const auto& work) {
@@ -288,7 +256,7 @@ std::optional<BetterBatch> better_batch(const RankedPlan& best, const Searched& 
   try {
     constexpr double worth_telling = 1.01;
     const std::vector<PlanSpace> spaces = {
-        PlanSpace(scenario_document(options.file, overrides), options.file, dimensions_of(options))};
+        PlanSpace(scenario_document(options.file, overrides), options.file, plan_dimensions(options.fixed))};
     PlanObjective objective = objective_of(options, spaces.front().example());
     const Seconds as_fast =
         best.estimate * (static_cast<double>(better.batch) / static_cast<double>(better.instead_of));
@@ -346,6 +314,24 @@ ExitStatus run_plan(const PlanOptions& options) {
 }
 
 }  // namespace
+
+PlanDimensions plan_dimensions(const std::vector<std::string>& fixed) {
+  PlanDimensions chosen = PlanDimensions::all();
+  for (const std::string& key : fixed) {
+    std::vector<std::string> keys = {"gpus_per_node"};
+    bool known = is_gpus_per_node(key);
+    for (std::size_t i = 0; i < plan_dimension_count; ++i) {
+      const auto dimension = static_cast<PlanDimension>(i);
+      const std::string_view full = key_of(dimension);
+      keys.emplace_back(full.substr(full.rfind('.') + 1));
+      if (key != full && key != keys.back()) continue;
+      chosen.set(dimension, false);
+      known = true;
+    }
+    if (!known) throw UsageError(fmt::format("--fix {}: plans differ in {}", key, or_list(keys, keys.size())));
+  }
+  return chosen;
+}
 
 PlanReport plan_report(const PlotOptions& options) {
   PlanOptions own;

@@ -1,16 +1,13 @@
 #include "reports/cli/plan_draws.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 #include <utility>
 
 #include "model/base/number.hpp"
 #include "model/scenario/load/load.hpp"
+#include "reports/cli/effects.hpp"
 #include "reports/explain/what_if.hpp"
-#include "sim/simulate.hpp"
 
 namespace foretrain {
 
@@ -28,27 +25,6 @@ std::size_t finalists(const std::vector<RankedPlan>& plans, double spread) {
   return std::min(most_drawn, at_index(beyond - plans.begin()));
 }
 
-Seconds estimated_step(const Scenario& scenario) {
-  return predict(scenario, Fidelity::estimate, Detail::numbers).time();
-}
-
-std::string effects_text(const Scenario& scenario, double spread) {
-  const Seconds unchanged = estimated_step(scenario);
-  std::string text;
-  for (const UncertainResource& one : uncertain_resources(scenario, spread)) {
-    text += fmt::format("{} {} ", std::log(estimated_step(one.faster) / unchanged),
-                        std::log(estimated_step(one.slower) / unchanged));
-  }
-  return text;
-}
-
-std::vector<Effect> parsed_effects(const std::string& text) {
-  std::istringstream numbers(text);
-  std::vector<Effect> effects;
-  for (Effect effect; numbers >> effect.better >> effect.worse;) effects.push_back(effect);
-  return effects;
-}
-
 }  // namespace
 
 void draw_plans(PlanReport& report, const std::vector<std::string>& overrides, const RunTasks& run_tasks) {
@@ -63,11 +39,13 @@ void draw_plans(PlanReport& report, const std::vector<std::string>& overrides, c
   const Result& result = report.ranked.front().result;
   const double spread = std::log(result.uncertainty_high / result.uncertainty_low) / (2.0 * ninth);
   const std::size_t count = finalists(report.ranked, spread);
-  const std::vector<std::string> answers =
-      run_tasks(count, [&](std::size_t plan) { return effects_text(scenario_of(report.ranked[plan]), spread); });
+  const std::vector<std::string> answers = run_tasks(count, [&](std::size_t plan) {
+    const Scenario scenario = scenario_of(report.ranked[plan]);
+    return effects_text(scenario, uncertain_resources(scenario, spread));
+  });
   if (std::ranges::any_of(answers, &std::string::empty)) return;  // the user has interrupted the search
   std::vector<std::vector<Effect>> effects;
-  for (const std::string& answer : answers) effects.push_back(parsed_effects(answer));
+  for (const std::string& answer : answers) effects.push_back(effects_from(numbers_of(answer)));
   const std::vector<UncertainResource> unknown = uncertain_resources(scenario_of(report.ranked.front()), spread);
   for (std::size_t i = 0; i < unknown.size(); ++i) {
     const Effect& effect = effects.front()[i];

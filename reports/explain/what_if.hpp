@@ -31,7 +31,9 @@ inline constexpr double ninth = 1.6449;
 struct UncertainResource {
   std::string name;
   double spread = 0.0;
-  Scenario faster, slower;  ///< by one standard deviation
+  Scenario faster, slower;      ///< by one standard deviation
+  bool moves = true;            ///< else both are the scenario itself
+  bool taught_by_runs = false;  ///< what a stack's own runs say: how fast kernels, dispatch and the network are
 };
 
 /// Those that decide which plan is best, as far as measurements lie from what is predicted (`uncertainty.*`): kernels

@@ -148,7 +148,8 @@ std::vector<UncertainResource> uncertain_resources(const Scenario& scenario, dou
     const bool of_kernels = resource.scale == scale_arithmetic || resource.scale == scale_gpu_memory;
     if (!of_kernels && resource.range == nullptr) continue;
     const double spread = of_kernels ? kernels : std::log1p(scenario.calibration.uncertainty.*resource.range) / ninth;
-    uncertain.push_back({resource.name, spread, scenario, scenario});
+    const bool is_taught = of_kernels || resource.scale == scale_dispatch || resource.scale == scale_network;
+    uncertain.push_back({resource.name, spread, scenario, scenario, true, is_taught});
     resource.scale(uncertain.back().faster, std::exp(spread));
     resource.scale(uncertain.back().slower, std::exp(-spread));
   }

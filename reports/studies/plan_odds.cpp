@@ -1,7 +1,6 @@
 #include "reports/studies/plan_odds.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -16,36 +15,22 @@ namespace foretrain {
 namespace {
 
 constexpr int draw_count = 64;
-using Deviates = std::array<double, draw_count>;
-
-/// The middles of equally likely parts of the normal distribution, in an order of their own.
-Deviates deviates_of(std::uint64_t which) {
-  std::array<std::pair<std::uint64_t, int>, draw_count> order;
-  std::uint64_t state = hash_of(which);
-  for (int i = 0; i < draw_count; ++i) order[at_index(i)] = {split_mix(state), i};
-  std::ranges::sort(order);
-  Deviates deviates;
-  for (std::size_t i = 0; i < deviates.size(); ++i) {
-    deviates[i] = normal_quantile((number(order[i].second) + 0.5) / draw_count);
-  }
-  return deviates;
-}
 
 /// What plans are off by, in each draw.
 class Draws {
  public:
-  Draws(const std::vector<UncertainPlan>& plans, double own_spread) : own_spread_(own_spread) {
+  Draws(const std::vector<UncertainPlan>& plans, double own_spread, int draws) : own_spread_(own_spread) {
     for (const UncertainPlan& plan : plans) {
-      for (std::size_t i = unknown_.size(); i < plan.effects.size(); ++i) unknown_.push_back(deviates_of(i));
+      for (std::size_t i = unknown_.size(); i < plan.effects.size(); ++i) unknown_.push_back(normal_deviates(i, draws));
       for (std::size_t i = 0; i < plan.parts.size(); ++i) {
         const auto [place, is_new] = own_.try_emplace({i, plan.parts[i]});
-        if (is_new) place->second = deviates_of(hash_of(draw_count, i, plan.parts[i]));
+        if (is_new) place->second = normal_deviates(hash_of(draw_count, i, plan.parts[i]), draws);
       }
     }
   }
 
-  /// The step over the predicted one.
-  [[nodiscard]] double factor(const UncertainPlan& plan, std::size_t draw) const {
+  /// ln(step ÷ predicted).
+  [[nodiscard]] double log(const UncertainPlan& plan, std::size_t draw) const {
     double log = 0.0;
     for (std::size_t i = 0; i < plan.parts.size(); ++i) log += own_.at({i, plan.parts[i]})[draw];
     if (!plan.parts.empty()) log *= own_spread_ / std::sqrt(number(plan.parts.size()));
@@ -53,13 +38,13 @@ class Draws {
       const double z = unknown_[i][draw];
       log += z < 0.0 ? -z * plan.effects[i].better : z * plan.effects[i].worse;
     }
-    return std::exp(log);
+    return log;
   }
 
  private:
   double own_spread_;
-  std::vector<Deviates> unknown_;
-  std::map<std::pair<std::size_t, std::uint64_t>, Deviates> own_;  ///< by part
+  std::vector<std::vector<double>> unknown_;
+  std::map<std::pair<std::size_t, std::uint64_t>, std::vector<double>> own_;  ///< by part
 };
 
 double mean(const std::vector<double>& values) {
@@ -68,10 +53,30 @@ double mean(const std::vector<double>& values) {
 
 }  // namespace
 
+std::vector<double> normal_deviates(std::uint64_t which, int draws) {
+  std::vector<std::pair<std::uint64_t, int>> order;
+  std::uint64_t state = hash_of(which);
+  for (int i = 0; i < draws; ++i) order.emplace_back(split_mix(state), i);
+  std::ranges::sort(order);
+  std::vector<double> deviates;
+  for (const auto& [random, part] : order) deviates.push_back(normal_quantile((number(part) + 0.5) / draws));
+  return deviates;
+}
+
+std::vector<std::vector<double>> drawn_logs(const std::vector<UncertainPlan>& plans, double own_spread, int draws) {
+  const Draws drawn(plans, own_spread, draws);
+  std::vector<std::vector<double>> logs;
+  for (const UncertainPlan& plan : plans) {
+    std::vector<double>& own = logs.emplace_back();
+    for (int draw = 0; draw < draws; ++draw) own.push_back(drawn.log(plan, at_index(draw)));
+  }
+  return logs;
+}
+
 SearchOdds odds_of(const std::vector<UncertainPlan>& plans, double own_spread) {
   SearchOdds odds;
   if (plans.empty()) return odds;
-  const Draws draws(plans, own_spread);
+  const std::vector<std::vector<double>> logs = drawn_logs(plans, own_spread, draw_count);
   std::vector<std::vector<double>> values(plans.size());  // by plan and draw
   std::vector<double> least(draw_count), cursed;
   std::map<std::size_t, double> wins;  ///< by kind
@@ -79,7 +84,7 @@ SearchOdds odds_of(const std::vector<UncertainPlan>& plans, double own_spread) {
     std::size_t best = 0, chosen = 0;
     double chosen_prediction = 0.0;
     for (std::size_t p = 0; p < plans.size(); ++p) {
-      const double factor = draws.factor(plans[p], draw);
+      const double factor = std::exp(logs[p][draw]);
       values[p].push_back(plans[p].value * factor);
       if (values[p][draw] < values[best][draw]) best = p;
       // The other way round: the plans are as predicted, and predictions that are off by as much choose among them.

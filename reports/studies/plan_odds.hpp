@@ -44,6 +44,13 @@ struct SearchOdds {
 /// Technometrics 21, 1979). The same for the same input, on any machine.
 SearchOdds odds_of(const std::vector<UncertainPlan>& plans, double own_spread);
 
+/// ln(step ÷ predicted) of each plan in each of so many draws, by plan and then draw. As odds_of() draws them.
+std::vector<std::vector<double>> drawn_logs(const std::vector<UncertainPlan>& plans, double own_spread, int draws);
+
+/// The middles of so many equally likely parts of the normal distribution, in an order of their own: the same for the
+/// same `which`.
+std::vector<double> normal_deviates(std::uint64_t which, int draws);
+
 /// One standard deviation of a plan's own error beside what all plans of a stack share: ln(predicted ÷ measured) within
 /// a table, the median of 17 groups of six and more rows of the shipped training tables (315 rows, from 0.005 to 0.13).
 inline constexpr double plan_spread = 0.05;

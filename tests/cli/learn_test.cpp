@@ -1,3 +1,5 @@
+#include <nlohmann/json.hpp>
+
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
 
@@ -55,6 +57,49 @@ TEST_CASE("learn wants five runs, a base that there is, and an output") {
   const FilterResult unknown = run_program({"learn", enough, "--base", "nobody", "-o", folder.file("s.yaml")});
   CHECK(unknown.status == 2);
   CHECK_THAT(unknown.errors, Catch::Contains("nobody"));
+}
+
+TEST_CASE("learn --next names the runs that a choice of plans needs most, within a budget") {
+  const TemporaryFolder folder;
+  const std::string table = folder.file("runs.csv", runs(8)), stack = folder.file("stack.yaml");
+  REQUIRE(run_program({"learn", table, "-o", stack}).status == 0);
+  const std::string scenario = folder.file("next.yaml",
+                                           "name: next\ncluster: { node: dgx-a100-80gb, nodes: 2 }\nworkload: { train: "
+                                           "{ model: gpt2, global_batch: 64 } }\n");
+  const std::vector<std::string> ask = {"learn", "--next", stack, scenario, "--fix", "schedule,offload,bucket,context"};
+  const FilterResult text = run_program(ask);
+  INFO(text.errors);
+  CHECK(text.status == 0);
+  CHECK_THAT(text.output, Catch::Contains("1. ") && Catch::Contains("GPU-hours") && Catch::Contains("--stack"));
+  std::vector<std::string> poor = ask;
+  poor.insert(poor.end(), {"--budget", "1 GPU-hours", "--json"});
+  const nlohmann::json cheap = nlohmann::json::parse(run_program(poor).output);
+  double spent = 0.0, regret = cheap["regret"];
+  CHECK(cheap["choices"] > 1);
+  for (const auto& run : cheap["runs"]) {
+    spent += run["gpu_hours"].get<double>();
+    CHECK(run["regret"] < regret);
+    regret = run["regret"];
+  }
+  CHECK(spent <= 1.0);
+  const FilterResult rows = run_program({"learn", "--next", stack, table});
+  CHECK(rows.status == 0);
+  CHECK_THAT(rows.output, Catch::Contains("a row of") || Catch::Contains("No run"));
+}
+
+TEST_CASE("learn --next refuses what is no learned stack, a budget that is none, and nothing to choose from") {
+  const TemporaryFolder folder;
+  const std::string table = folder.file("runs.csv", runs(6)), stack = folder.file("stack.yaml");
+  REQUIRE(run_program({"learn", table, "-o", stack}).status == 0);
+  const FilterResult unlearned = run_program({"learn", "--next", "nanotron", table});
+  CHECK(unlearned.status == 2);
+  CHECK_THAT(unlearned.errors, Catch::Contains("nanotron"));
+  const FilterResult euros = run_program({"learn", "--next", stack, table, "--budget", "64 EUR"});
+  CHECK(euros.status == 2);
+  CHECK_THAT(euros.errors, Catch::Contains("64 GPU-hours"));
+  CHECK_THAT(run_program({"learn", "--next", stack, folder.file("one.csv", runs(1))}).errors,
+             Catch::Contains("two are needed"));
+  CHECK(run_program({"learn", "--next", stack, table, "-o", folder.file("x.yaml")}).status == 2);
 }
 
 }  // namespace foretrain::test

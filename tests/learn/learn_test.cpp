@@ -7,10 +7,12 @@
 
 #include "model/base/error.hpp"
 #include "model/scenario/load/load.hpp"
+#include "model/scenario/plan/trainer_reader.hpp"
 #include "sim/simulate.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
 #include "validate/learn/choices.hpp"
+#include "validate/learn/likely.hpp"
 #include "validate/learn/stack_file.hpp"
 
 namespace foretrain::test {
@@ -44,7 +46,7 @@ struct MadeUpStack {
   MadeUpStack() {
     set("workload.train.layer_dispatch", 2.8);
     set("step.kernel_stretch", 0.1);
-    set("cluster.network.scaling: 4", 0.7);
+    set("cluster.network.scaling.4", 0.7);
     for (const Scenario& scenario : runs()) add(scenario);
   }
   void add(Scenario scenario) {
@@ -135,6 +137,16 @@ TEST_CASE("A learned stack's file is a trainer that predicts what its setting do
   const double expected = made_up.step(load_scenario_text(text, "run.yaml"), setting);
   CHECK(foretrain::predict(by_file, Fidelity::estimate).time().value() ==
         Approx(expected).epsilon(2e-3));  // the file has four digits
+  const YamlNode document = parse_yaml(stack_file(stack, from), file);
+  for (const LikelyTrait& trait : likely_traits(trainer_file(document), by_file)) {
+    const auto same = [&](const LearnedParameter& one) { return one.parameter.name == trait.parameter.name; };
+    const auto learned = std::ranges::find_if(stack.parameters, same);
+    REQUIRE(learned != stack.parameters.end());
+    const double at = learned->parameter.value(learned->position);
+    CHECK(trait.low <= at * 1.001);
+    CHECK(trait.high >= at * 0.999);
+    CHECK(trait.low < trait.high);
+  }
   CHECK(by_file.trainer == "stack");
   REQUIRE(by_file.learned);
   CHECK(by_file.learned->most_nodes == 4);

@@ -148,7 +148,7 @@ std::vector<StackParameter> stack_parameters(const RunsAtHand& runs) {
   }
   for (const int count : runs.nodes) {
     if (count < 2) continue;
-    parameters.push_back({Kind::scaling, fmt::format("cluster.network.scaling: {}", count),
+    parameters.push_back({Kind::scaling, fmt::format("cluster.network.scaling.{}", count),
                           fmt::format("left of the network's rate on {} machines", count), count, 1.0, scaling_spread});
   }
   return parameters;
@@ -171,41 +171,44 @@ Matrix prior_precision(const std::vector<StackParameter>& parameters) {
   return precision;
 }
 
-Scenario of_stack(Scenario scenario, const std::vector<StackParameter>& parameters, const StackSetting& setting) {
+Scenario with_trait(Scenario scenario, const StackParameter& parameter, double value) {
   auto& train = std::get<TrainWorkload>(scenario.workload);
+  switch (parameter.kind) {
+    case Kind::layer_overhead:
+      train.layer_overhead = Seconds(value);
+      break;
+    case Kind::layer_dispatch:
+      train.layer_dispatch = Seconds(value);
+      break;
+    case Kind::keep_gathered:
+      if (value > 0.0) train.code.keep_gathered = true;
+      break;
+    case Kind::peer_dispatch:
+      train.peer_dispatch = Seconds(value);
+      break;
+    case Kind::message_overhead:
+      train.message_overhead = Seconds(value);
+      break;
+    case Kind::memory_stretch:
+      train.memory_stretch = value;
+      break;
+    case Kind::reserved_memory:
+      train.reserved_memory = Bytes(value);
+      break;
+    case Kind::scaling:
+      scenario.cluster.network.scaling[parameter.nodes] = value;
+      break;
+    case Kind::constant:
+      find_constant(parameter.name)->field(scenario.calibration) = value;
+      break;
+  }
+  return scenario;
+}
+
+Scenario of_stack(Scenario scenario, const std::vector<StackParameter>& parameters, const StackSetting& setting) {
   scenario.cluster.network.scaling.clear();
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const StackParameter& parameter = parameters[i];
-    const double value = parameter.value(setting[i]);
-    switch (parameter.kind) {
-      case Kind::layer_overhead:
-        train.layer_overhead = Seconds(value);
-        break;
-      case Kind::layer_dispatch:
-        train.layer_dispatch = Seconds(value);
-        break;
-      case Kind::keep_gathered:
-        if (value > 0.0) train.code.keep_gathered = true;
-        break;
-      case Kind::peer_dispatch:
-        train.peer_dispatch = Seconds(value);
-        break;
-      case Kind::message_overhead:
-        train.message_overhead = Seconds(value);
-        break;
-      case Kind::memory_stretch:
-        train.memory_stretch = value;
-        break;
-      case Kind::reserved_memory:
-        train.reserved_memory = Bytes(value);
-        break;
-      case Kind::scaling:
-        scenario.cluster.network.scaling[parameter.nodes] = value;
-        break;
-      case Kind::constant:
-        find_constant(parameter.name)->field(scenario.calibration) = value;
-        break;
-    }
+    scenario = with_trait(std::move(scenario), parameters[i], parameters[i].value(setting[i]));
   }
   return scenario;
 }

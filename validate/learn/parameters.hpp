@@ -56,6 +56,8 @@ std::vector<StackParameter> stack_parameters(const RunsAtHand& runs);
 /// which differ little between neighbouring numbers of nodes (a random walk over them).
 Matrix prior_precision(const std::vector<StackParameter>& parameters);
 
+/// The scenario with one trait at a value, as StackParameter::value() has it.
+Scenario with_trait(Scenario scenario, const StackParameter& parameter, double value);
 /// The scenario run by the stack at the setting.
 Scenario of_stack(Scenario scenario, const std::vector<StackParameter>& parameters, const StackSetting& setting);
 

@@ -31,11 +31,17 @@ std::string flow(const YamlNode& node) {
 
 std::string percent(double share) { return fmt::format("{:.3g} %", 100.0 * share); }
 
-/// "from 2900 us to 3300 us": what one standard deviation of the position comes to.
-std::string range_text(const LearnedParameter& learned) {
+/// What one standard deviation of the position comes to, the lower value first.
+std::pair<std::string, std::string> range_of(const LearnedParameter& learned) {
   double low = learned.position - learned.spread, high = learned.position + learned.spread;
   if (learned.parameter.value(low) > learned.parameter.value(high)) std::swap(low, high);
-  return fmt::format("from {} to {}", learned.parameter.text(low), learned.parameter.text(high));
+  return {learned.parameter.text(low), learned.parameter.text(high)};
+}
+
+/// "from 2900 us to 3300 us".
+std::string range_text(const LearnedParameter& learned) {
+  const auto [low, high] = range_of(learned);
+  return fmt::format("from {} to {}", low, high);
 }
 
 std::string source(const LearnedParameter& learned, const LearnedFrom& from) {
@@ -93,6 +99,17 @@ std::string cluster(const LearnedStack& stack, const LearnedFrom& from) {
   return "cluster:\n" + habit("network.scaling", quoted("{ " + curve + " }"), from.table + sources);
 }
 
+/// Of everything that moves a step and is not known to the last digit that is written.
+std::string likely(const LearnedStack& stack) {
+  std::string text;
+  for (const LearnedParameter& one : stack.parameters) {
+    if (one.parameter.of_memory) continue;
+    const auto [low, high] = range_of(one);
+    if (low != high) text += fmt::format("    {}: [ {}, {} ]\n", one.parameter.name, low, high);
+  }
+  return text.empty() ? "" : "  likely:\n" + text;
+}
+
 std::string learned(const LearnedStack& stack, const LearnedFrom& from) {
   std::string text = "learned:\n";
   const auto add = [&text](const char* key, const std::string& value) {
@@ -108,6 +125,7 @@ std::string learned(const LearnedStack& stack, const LearnedFrom& from) {
   if (stack.left_out.pairs) add("pairs_right", percent(*stack.left_out.pairs));
   if (stack.left_out.regret) add("regret", percent(*stack.left_out.regret));
   add("spread", percent(std::expm1(stack.spread)));
+  text += likely(stack);
   if (stack.unexplained.empty()) return text;
   std::string names;
   for (const std::size_t run : stack.unexplained) names += (names.empty() ? "" : ", ") + quoted(from.names[run]);

@@ -167,6 +167,8 @@ constexpr Key learned_keys[] = {
     {"regret", quantity("%"), "",
      "By how much the choice predicted best of those left out takes longer than the best one, on average."},
     {"spread", quantity("%"), "needed", "Nine of ten steps left out lie within this of their prediction."},
+    {"likely", by_name(list(text | number)), "none",
+     "Of each trait that moves a step, between which values it likely lies: one standard deviation to either side."},
     {"unexplained", list(text), "none", "Runs that no setting explains, by name."},
 };
 

@@ -1,0 +1,294 @@
+#include "reports/cli/learn_next.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "model/base/error.hpp"
+#include "model/base/format.hpp"
+#include "model/base/hash.hpp"
+#include "model/base/number.hpp"
+#include "model/base/units.hpp"
+#include "model/planning/plan_search.hpp"
+#include "model/scenario/load/load.hpp"
+#include "model/scenario/plan/trainer_reader.hpp"
+#include "reports/cli/effects.hpp"
+#include "reports/cli/options.hpp"
+#include "reports/cli/told.hpp"
+#include "reports/cli/workers.hpp"
+#include "reports/explain/what_if.hpp"
+#include "reports/studies/next_runs.hpp"
+#include "validate/learn/likely.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// What a run is measured for: it starts, and some steps go by.
+constexpr Seconds start_of_run(300.0);
+constexpr double steps_of_run = 50.0;
+
+/// A run that may be measured or chosen.
+struct Candidate {
+  std::string name;
+  std::vector<std::string> overrides;  ///< of the scenario; none of a table's rows
+  Scenario scenario;
+  std::vector<std::uint64_t> parts;  ///< UncertainPlan::parts
+  bool is_choice = true;
+};
+
+/// What a stack's own error hangs on: how the model is divided, the pipeline, the passes and what these run again.
+std::vector<std::uint64_t> parts_of(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  const auto& train = std::get<TrainWorkload>(scenario.workload);
+  return {hash_of(plan.tensor, plan.context, plan.expert), hash_of(plan.pipeline, plan.schedule, plan.interleave),
+          hash_of(train.micro_batch), hash_of(train.recompute)};
+}
+
+Candidate candidate_of(std::string name, std::vector<std::string> overrides, Scenario scenario) {
+  std::vector<std::uint64_t> parts = parts_of(scenario);
+  return {std::move(name), std::move(overrides), std::move(scenario), std::move(parts)};
+}
+
+std::vector<Candidate> rows_of(const NextOptions& options) {
+  std::vector<Candidate> rows;
+  for (const Case& row : with_stack(read_cases(options.input), options.stack)) {
+    Scenario scenario = scenario_of(row);
+    if (!std::holds_alternative<TrainWorkload>(scenario.workload)) {
+      throw ScenarioError(row.where, "workload", "no training", "plans of trainings");
+    }
+    rows.push_back(candidate_of(row.name, {}, std::move(scenario)));
+  }
+  return rows;
+}
+
+/// The plan on a half, a quarter, … of the machines, by fewer replicas with as many samples each.
+void add_smaller(const NextOptions& options, const std::vector<std::string>& overrides, const Candidate& whole,
+                 std::vector<Candidate>& candidates) {
+  const Scenario& scenario = whole.scenario;
+  const std::int64_t batch = std::get<TrainWorkload>(scenario.workload).global_batch;
+  for (int part = 2; scenario.cluster.nodes % part == 0 && scenario.plan.data % part == 0 && batch % part == 0;
+       part *= 2) {
+    std::vector<std::string> own = whole.overrides;
+    own.push_back(fmt::format("cluster.nodes={}", scenario.cluster.nodes / part));
+    own.push_back(fmt::format("plan.data={}", scenario.plan.data / part));
+    own.push_back(fmt::format("workload.train.global_batch={}", batch / part));
+    std::vector<std::string> all = overrides;
+    all.insert(all.end(), own.begin(), own.end());
+    try {
+      Candidate& smaller = candidates.emplace_back(candidate_of(whole.name, own, load_scenario(options.input, all)));
+      smaller.is_choice = false;
+      smaller.parts.push_back(hash_of(part));
+    } catch (const ScenarioError&) {
+      return;  // what the rest of the machines cannot do
+    }
+  }
+}
+
+/// Plans of one kind, which differ in how gradients are synchronised alone, are no rivals: the best of each.
+std::vector<PlanCandidate> best_of_kinds(const std::vector<PlanCandidate>& plans) {
+  constexpr std::size_t most = 32;
+  std::set<std::vector<int>> kinds;
+  std::vector<PlanCandidate> best;
+  for (const PlanCandidate& plan : plans) {
+    const PlanPoint& point = plan.point;
+    const std::vector<int> kind = {point.tensor,
+                                   point.context,
+                                   point.expert,
+                                   point.pipeline,
+                                   point.micro_batch,
+                                   static_cast<int>(point.recompute),
+                                   static_cast<int>(point.schedule),
+                                   point.interleave,
+                                   point.servers > 0 ? 1 : 0};
+    if (kinds.insert(kind).second && best.size() < most) best.push_back(plan);
+  }
+  return best;
+}
+
+std::vector<Candidate> plans_of(const NextOptions& options, const RunTasks& run_tasks) {
+  constexpr std::size_t kept = 200;
+  std::vector<std::string> overrides = options.overrides;
+  overrides.push_back(stack_override(options.stack));
+  const std::vector<PlanSpace> spaces = {
+      PlanSpace(scenario_document(options.input, overrides), options.input, plan_dimensions(options.fixed))};
+  const PlanSearch search = search_plans(spaces, {PlanObjective{}}, kept, run_tasks);
+  std::vector<Candidate> candidates;
+  for (const PlanCandidate& plan : best_of_kinds(search.best)) {
+    candidates.push_back(
+        candidate_of(describe(plan.point), spaces.front().overrides(plan.point), spaces.front().read(plan.point)));
+  }
+  const std::vector<Candidate> whole = candidates;
+  for (const Candidate& one : whole) add_smaller(options, overrides, one, candidates);
+  return candidates;
+}
+
+/// What is not known of a stack and the machines that it runs on.
+class Unknowns {
+ public:
+  explicit Unknowns(std::vector<LikelyTrait> traits) : traits_(std::move(traits)) {}
+
+  /// In the same order for all scenarios; one that a scenario does not change with is the scenario itself.
+  [[nodiscard]] std::vector<UncertainResource> of(const Scenario& scenario) const {
+    std::vector<UncertainResource> all;
+    for (const LikelyTrait& trait : traits_) add(scenario, trait, all);
+    add(scenario, network_of(scenario), all);
+    for (UncertainResource& one : uncertain_resources(scenario, 0.0)) {
+      if (!one.taught_by_runs) all.push_back(std::move(one));
+    }
+    return all;
+  }
+
+ private:
+  static void add(const Scenario& scenario, const LikelyTrait& trait, std::vector<UncertainResource>& all) {
+    const bool is_share = trait.parameter.kind == StackParameter::Kind::scaling;
+    const bool moves = trait.parameter.moves(scenario.cluster.nodes, scenario.plan.pipeline > 1);
+    UncertainResource& one =
+        all.emplace_back(UncertainResource{trait.parameter.meaning, 0.0, scenario, scenario, moves});
+    if (!moves) return;
+    one.faster = with_trait(scenario, trait.parameter, is_share ? trait.high : trait.low);
+    one.slower = with_trait(scenario, trait.parameter, is_share ? trait.low : trait.high);
+  }
+  /// On a number of machines of which no run says anything, as little is known as before any.
+  [[nodiscard]] LikelyTrait network_of(const Scenario& scenario) const {
+    const int nodes = scenario.cluster.nodes;
+    const auto is_known = [&](const LikelyTrait& trait) {
+      return trait.parameter.kind == StackParameter::Kind::scaling && trait.parameter.nodes == nodes;
+    };
+    LikelyTrait network{stack_parameters({.nodes = {std::max(nodes, 2)}}).back()};
+    network.parameter.meaning = "left of the network's rate on other numbers of machines";
+    if (nodes < 2 || std::ranges::any_of(traits_, is_known)) network.parameter.nodes = 0;  // moves nothing
+    const double share = scenario.cluster.network.share_left(nodes);
+    network.low = share * std::exp(-network.parameter.spread);
+    network.high = std::min(share * std::exp(network.parameter.spread), 1.0);
+    return network;
+  }
+
+  std::vector<LikelyTrait> traits_;
+};
+
+/// The budget in GPU-hours. Throws UsageError.
+double gpu_hours_of(const std::string& budget) {
+  if (budget.empty()) return std::numeric_limits<double>::infinity();
+  try {
+    const auto [number, unit] = split_number_and_unit(budget);
+    if (number > 0.0 && (unit == "GPU-hours" || unit == "GPU-hour" || unit == "GPU hours")) return number;
+  } catch (const UnitError&) {
+  }
+  throw UsageError(fmt::format("--budget {}: not a number of GPU-hours; write for example '64 GPU-hours'", budget));
+}
+
+struct Study {
+  std::vector<Candidate> candidates;
+  std::vector<PossibleRun> runs;  ///< of each candidate
+  NextRuns next;
+};
+
+PossibleRun possible_run(const Candidate& candidate, const std::vector<double>& answer, const NextOptions& options) {
+  const Seconds step(answer.front());
+  const std::vector<Effect> effects = effects_from({answer.begin() + 1, answer.end()});
+  const Cluster& cluster = candidate.scenario.cluster;
+  return {.plan = {step.value(), effects, candidate.parts, 0},
+          .is_choice = candidate.is_choice,
+          .is_measurable = options.nodes == 0 || cluster.nodes <= options.nodes,
+          .gpu_hours = cluster.gpus() * (start_of_run + step * steps_of_run).value() / 3600.0};
+}
+
+Study study_of(const NextOptions& options) {
+  const RunTasks run_tasks = [&](std::size_t count, const std::function<std::string(std::size_t)>& task) {
+    return answers_of_tasks(count, options.jobs, task);
+  };
+  const double gpu_hours = gpu_hours_of(options.budget);
+  const YamlNode name = yaml_scalar(options.stack, {});
+  const auto path = catalogue_file(CatalogueSection::trainer, Field(name, "--next"));
+  const MappingReader stack = trainer_file(cached_yaml_file(path.string()));
+  Study study;
+  study.candidates = options.input.ends_with(".csv") ? rows_of(options) : plans_of(options, run_tasks);
+  const auto choices = std::ranges::count_if(study.candidates, &Candidate::is_choice);
+  if (choices < 2) throw UsageError(fmt::format("{}: {} plan to choose from; two are needed", options.input, choices));
+  const Scenario& usual = study.candidates.front().scenario;
+  const Unknowns unknowns(likely_traits(stack, usual));
+  const double own_spread = std::max(plan_spread, std::log1p(usual.learned->spread) / ninth);
+  const std::vector<std::string> answers = run_tasks(study.candidates.size(), [&](std::size_t i) {
+    const Scenario& scenario = study.candidates[i].scenario;
+    return fmt::format("{} {}", estimated_step(scenario).value(), effects_text(scenario, unknowns.of(scenario)));
+  });
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i].empty()) throw UsageError("interrupted");
+    study.runs.push_back(possible_run(study.candidates[i], numbers_of(answers[i]), options));
+  }
+  study.next = next_runs(study.runs, own_spread, measuring_noise, at_index(options.runs), gpu_hours);
+  return study;
+}
+
+std::string machines_of(const Cluster& cluster) {
+  return fmt::format("{} machine{}", cluster.nodes, cluster.nodes == 1 ? "" : "s");
+}
+
+std::string command_of(const NextOptions& options, const Candidate& candidate) {
+  if (candidate.overrides.empty()) return fmt::format("a row of {}", options.input);
+  std::string command = fmt::format("foretrain predict {} --stack {}", options.input, options.stack);
+  for (const std::vector<std::string>& list : {options.overrides, candidate.overrides}) {
+    for (const std::string& one : list) command += fmt::format(" \\\n      --set '{}'", one);
+  }
+  return command;
+}
+
+std::string to_text(const Study& study, const NextOptions& options) {
+  const auto choices = std::ranges::count_if(study.candidates, &Candidate::is_choice);
+  std::string text = fmt::format("Runs to measure before a plan is chosen for {}\n\n", options.input);
+  text += fmt::format(
+      "  Whoever takes the best of these {} plans by prediction loses {:.2g} % of its time on average over what is not "
+      "known of {}.\n",
+      choices, 100.0 * study.next.regret, options.stack);
+  if (study.next.runs.empty()) {
+    return text + "  No run that fits would change that by enough to be seen: choose, and learn from the run itself.\n";
+  }
+  int number = 0;
+  for (const NextRun& next : study.next.runs) {
+    const Candidate& candidate = study.candidates[next.run];
+    const PossibleRun& run = study.runs[next.run];
+    text +=
+        fmt::format("\n  {}. {} on {}: step {}, {:.3g} GPU-hours; leaves {:.2g} %\n    {}\n", ++number, candidate.name,
+                    machines_of(candidate.scenario.cluster), format_seconds(Seconds(run.plan.value)), run.gpu_hours,
+                    100.0 * next.regret, command_of(options, candidate));
+  }
+  text += fmt::format(
+      "\n  A run takes {} to start and {:.0f} steps. Its step becomes a row of the runs that `foretrain learn` learns "
+      "from; then ask again.\n",
+      format_seconds(start_of_run), steps_of_run);
+  return text;
+}
+
+std::string to_json(const Study& study, const NextOptions& options) {
+  nlohmann::ordered_json json;
+  json["input"] = options.input;
+  json["stack"] = options.stack;
+  json["choices"] = std::ranges::count_if(study.candidates, &Candidate::is_choice);
+  json["regret"] = study.next.regret;
+  json["runs"] = nlohmann::ordered_json::array();
+  for (const NextRun& next : study.next.runs) {
+    const Candidate& candidate = study.candidates[next.run];
+    json["runs"].push_back({{"name", candidate.name},
+                            {"nodes", candidate.scenario.cluster.nodes},
+                            {"overrides", candidate.overrides},
+                            {"step_time_s", study.runs[next.run].plan.value},
+                            {"gpu_hours", study.runs[next.run].gpu_hours},
+                            {"regret", next.regret}});
+  }
+  return json.dump(2) + "\n";
+}
+
+}  // namespace
+
+ExitStatus run_next(const NextOptions& options) {
+  const Study study = study_of(options);
+  options.json ? print(to_json(study, options)) : print_page(to_text(study, options));
+  return ExitStatus::success;
+}
+
+}  // namespace foretrain

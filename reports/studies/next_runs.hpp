@@ -1,0 +1,40 @@
+// Which runs to measure before a decision: those after which whoever chooses by predictions loses least. In: what each
+// run is predicted to take, what every unknown makes of that, and what it costs to measure; out: some runs, one after
+// the other, and the regret that is left to expect after each.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "reports/studies/plan_odds.hpp"
+
+namespace foretrain {
+
+/// A run that can be measured, or chosen, or both.
+struct PossibleRun {
+  UncertainPlan plan;  ///< its value: the step, in any unit that choices share
+  bool is_choice = true, is_measurable = true;
+  double gpu_hours = 0.0;  ///< that measuring it takes
+};
+
+struct NextRun {
+  std::size_t run = 0;
+  double regret = 0.0;  ///< to expect once it is measured, and those before it
+};
+
+struct NextRuns {
+  double regret = 0.0;  ///< to expect as things are: by how much the choice takes longer than the best one
+  std::vector<NextRun> runs;
+};
+
+/// At most `most` runs that together take no more than `gpu_hours`, the most useful first, each the one after which
+/// least regret is left; none that would leave as much as without it. What a measurement teaches of the other runs is
+/// the mean of the normal distribution that the draws have, given what was measured (preposterior analysis: Raiffa and
+/// Schlaifer, Applied Statistical Decision Theory, 1961): a run is measured to `noise` (of the logarithm).
+NextRuns next_runs(const std::vector<PossibleRun>& runs, double own_spread, double noise, std::size_t most,
+                   double gpu_hours);
+
+/// A measured step against the run's own mean: what devices and networks of a running training vary by.
+inline constexpr double measuring_noise = 0.02;
+
+}  // namespace foretrain

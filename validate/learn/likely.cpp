@@ -1,0 +1,62 @@
+#include "validate/learn/likely.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+#include "model/base/units.hpp"
+#include "model/scenario/hardware/calibration_reader.hpp"
+#include "model/scenario/keys/keys.hpp"
+
+namespace foretrain {
+
+namespace {
+
+using Kind = StackParameter::Kind;
+
+constexpr std::string_view scaling_names = "cluster.network.scaling.";
+
+double value_of(const Field& text, const StackParameter& parameter) {
+  switch (parameter.kind) {
+    case Kind::scaling:
+      return text.parse([](const std::string& share) { return split_number_and_unit(share); }).number / 100.0;
+    case Kind::memory_stretch:
+      return text.number();
+    case Kind::constant:
+      return read_constant_value(text, *find_constant(parameter.name));
+    default:
+      return text.quantity<Seconds>(Zero::allowed).value();
+  }
+}
+
+/// All traits that a file with these names may speak of.
+std::vector<StackParameter> parameters_of(const YamlNode& likely, const Scenario& usual) {
+  RunsAtHand runs{.nodes = {}, .pipelined = true, .usual = &usual};
+  for (const YamlEntry& entry : likely.entries) {
+    if (entry.key.starts_with(scaling_names)) runs.nodes.push_back(std::atoi(&entry.key[scaling_names.size()]));
+  }
+  return stack_parameters(runs);
+}
+
+}  // namespace
+
+std::vector<LikelyTrait> likely_traits(const MappingReader& stack, const Scenario& usual) {
+  const std::string remedy = "a file that `foretrain learn` of this version wrote";
+  const auto learned = stack.find("learned");
+  if (!learned) stack.fail("kind", "a trainer that was not learned from runs", remedy);
+  const auto likely = learned->mapping(keys::learned).find("likely");
+  if (!likely) learned->fail("not a word of how sure its traits are", remedy);
+  const std::vector<StackParameter> parameters = parameters_of(likely->node(), usual);
+  std::vector<LikelyTrait> traits;
+  for (const YamlEntry& entry : likely->node().entries) {
+    const Field field(entry.value, join_path(likely->path(), entry.key));
+    const auto known = std::ranges::find(parameters, entry.key, &StackParameter::name);
+    if (known == parameters.end()) field.fail("no trait that runs teach", remedy);
+    const std::vector<Field> values = field.list();
+    if (values.size() != 2) field.fail("no two values", "[ low, high ]");
+    traits.push_back({*known, value_of(values[0], *known), value_of(values[1], *known)});
+  }
+  return traits;
+}
+
+}  // namespace foretrain

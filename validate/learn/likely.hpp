@@ -1,0 +1,23 @@
+// What a learned stack's file says of how sure its traits are. In: STACK.yaml; out: unknowns with two values each.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/scenario/yaml_reader.hpp"
+#include "validate/learn/parameters.hpp"
+
+namespace foretrain {
+
+/// A trait that moves a step, one standard deviation to either side of what was learned: `low` and `high` as
+/// StackParameter::value() has them.
+struct LikelyTrait {
+  StackParameter parameter;
+  double low = 0.0, high = 0.0;
+};
+
+/// Those of a trainer's file, in its order. `usual`: a scenario of the stack. Throws ScenarioError for a file that was
+/// not learned or says nothing of how sure it is, for a trait that is none and for bad values.
+std::vector<LikelyTrait> likely_traits(const MappingReader& stack, const Scenario& usual);
+
+}  // namespace foretrain
