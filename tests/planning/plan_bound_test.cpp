@@ -27,11 +27,12 @@ Seconds bound(PipelineSchedule schedule) {
 /// A training of GPT on two DGX H100.
 struct Trained {
   Trained(const std::string& cluster, const std::string& plan)
-      : scenario(load_scenario_text("name: bounded\ncluster: { node: dgx-h100, nodes: 2, " + cluster +
-                                        " }\nworkload: { train: { model: bert-large, micro_batch: 1, global_batch: 32 } }\n"
-                                        "plan: { " +
-                                        plan + " }\n",
-                                    "bounded.yaml")),
+      : scenario(
+            load_scenario_text("name: bounded\ncluster: { node: dgx-h100, nodes: 2, " + cluster +
+                                   " }\nworkload: { train: { model: bert-large, micro_batch: 1, global_batch: 32 } }\n"
+                                   "plan: { " +
+                                   plan + " }\n",
+                               "bounded.yaml")),
         train(std::get<TrainWorkload>(scenario.workload)),
         model(build_model(train.model, build_options(train, scenario.plan))),
         topology(scenario.cluster) {}
