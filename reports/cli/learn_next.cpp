@@ -22,6 +22,7 @@
 #include "reports/cli/workers.hpp"
 #include "reports/explain/what_if.hpp"
 #include "reports/studies/next_runs.hpp"
+#include "sim/simulate.hpp"
 #include "validate/learn/likely.hpp"
 
 namespace foretrain {
@@ -185,16 +186,26 @@ double gpu_hours_of(const std::string& budget) {
 struct Study {
   std::vector<Candidate> candidates;
   std::vector<PossibleRun> runs;  ///< of each candidate
+  std::ptrdiff_t choices = 0;
   NextRuns next;
 };
 
+/// "step fits better worse …".
+std::string answer_of(const Scenario& scenario, const Unknowns& unknowns) {
+  const Result result = predict(scenario, Fidelity::estimate, Detail::numbers);
+  return fmt::format("{} {} {}", result.time().value(), result.train()->memory.fits() ? 1 : 0,
+                     effects_text(scenario, unknowns.of(scenario)));
+}
+
+/// What does not fit is neither chosen nor measured.
 PossibleRun possible_run(const Candidate& candidate, const std::vector<double>& answer, const NextOptions& options) {
-  const Seconds step(answer.front());
-  const std::vector<Effect> effects = effects_from({answer.begin() + 1, answer.end()});
+  const Seconds step(answer[0]);
+  const bool fits = answer[1] > 0.0;
+  const std::vector<Effect> effects = effects_from({answer.begin() + 2, answer.end()});
   const Cluster& cluster = candidate.scenario.cluster;
   return {.plan = {step.value(), effects, candidate.parts, 0},
-          .is_choice = candidate.is_choice,
-          .is_measurable = options.nodes == 0 || cluster.nodes <= options.nodes,
+          .is_choice = candidate.is_choice && fits,
+          .is_measurable = fits && (options.nodes == 0 || cluster.nodes <= options.nodes),
           .gpu_hours = cluster.gpus() * (start_of_run + step * steps_of_run).value() / 3600.0};
 }
 
@@ -208,18 +219,20 @@ Study study_of(const NextOptions& options) {
   const MappingReader stack = trainer_file(cached_yaml_file(path.string()));
   Study study;
   study.candidates = options.input.ends_with(".csv") ? rows_of(options) : plans_of(options, run_tasks);
-  const auto choices = std::ranges::count_if(study.candidates, &Candidate::is_choice);
-  if (choices < 2) throw UsageError(fmt::format("{}: {} plan to choose from; two are needed", options.input, choices));
+  if (study.candidates.empty()) throw UsageError(options.input + ": no plan to choose");
   const Scenario& usual = study.candidates.front().scenario;
   const Unknowns unknowns(likely_traits(stack, usual));
   const double own_spread = std::max(plan_spread, std::log1p(usual.learned->spread) / ninth);
-  const std::vector<std::string> answers = run_tasks(study.candidates.size(), [&](std::size_t i) {
-    const Scenario& scenario = study.candidates[i].scenario;
-    return fmt::format("{} {}", estimated_step(scenario).value(), effects_text(scenario, unknowns.of(scenario)));
-  });
+  const std::vector<std::string> answers = run_tasks(
+      study.candidates.size(), [&](std::size_t i) { return answer_of(study.candidates[i].scenario, unknowns); });
   for (std::size_t i = 0; i < answers.size(); ++i) {
     if (answers[i].empty()) throw UsageError("interrupted");
     study.runs.push_back(possible_run(study.candidates[i], numbers_of(answers[i]), options));
+  }
+  study.choices = std::ranges::count_if(study.runs, &PossibleRun::is_choice);
+  if (study.choices < 2) {
+    throw UsageError(fmt::format("{}: {} of {} plans fit into memory; two are needed for a choice", options.input,
+                                 study.choices, study.candidates.size()));
   }
   study.next = next_runs(study.runs, own_spread, measuring_noise, at_index(options.runs), gpu_hours);
   return study;
@@ -239,12 +252,11 @@ std::string command_of(const NextOptions& options, const Candidate& candidate) {
 }
 
 std::string to_text(const Study& study, const NextOptions& options) {
-  const auto choices = std::ranges::count_if(study.candidates, &Candidate::is_choice);
   std::string text = fmt::format("Runs to measure before a plan is chosen for {}\n\n", options.input);
   text += fmt::format(
       "  Whoever takes the best of these {} plans by prediction loses {:.2g} % of its time on average over what is not "
       "known of {}.\n",
-      choices, 100.0 * study.next.regret, options.stack);
+      study.choices, 100.0 * study.next.regret, options.stack);
   if (study.next.runs.empty()) {
     return text + "  No run that fits would change that by enough to be seen: choose, and learn from the run itself.\n";
   }
@@ -268,7 +280,7 @@ std::string to_json(const Study& study, const NextOptions& options) {
   nlohmann::ordered_json json;
   json["input"] = options.input;
   json["stack"] = options.stack;
-  json["choices"] = std::ranges::count_if(study.candidates, &Candidate::is_choice);
+  json["choices"] = study.choices;
   json["regret"] = study.next.regret;
   json["runs"] = nlohmann::ordered_json::array();
   for (const NextRun& next : study.next.runs) {
