@@ -39,7 +39,7 @@ enum PlotTakes : unsigned {
 /// A subcommand as the help describes it.
 struct PlotCommand {
   const char *name, *what;
-  const char *input, *input_what;    ///< the argument: "FILE", "scenarios that train a model"
+  const char *input, *input_what;    ///< the argument: "FILE", "scenarios that train a model"; null: there is none
   unsigned takes = 0;                ///< of PlotTakes
   const char* variations = nullptr;  ///< what --vary is for; null: there is no such option
 };

@@ -6,7 +6,7 @@
 #include "model/base/error.hpp"
 #include "model/base/units.hpp"
 #include "model/scenario/keys/key_tree.hpp"
-#include "model/scenario/load/cases.hpp"
+#include "reports/cli/case_tables.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/figure/plot_cases.hpp"
 
@@ -22,30 +22,6 @@ struct CasePictureOptions {
   std::vector<std::string> curve;
   std::vector<std::string> where;
 };
-
-/// What the row says in a column: a key of its scenario or replay.*; nothing where the cell is empty.
-std::string cell_of(const Case& row, const std::string& column) {
-  constexpr std::string_view prefix = "replay.";
-  if (column.starts_with(prefix)) {
-    const auto cell = row.replay.find(column.substr(prefix.size()));
-    return cell == row.replay.end() ? "" : cell->second;
-  }
-  const auto cell = std::ranges::find(row.overrides, column, &Override::key);
-  return cell == row.overrides.end() ? "" : cell->value;
-}
-
-/// Whether each condition, COLUMN=VALUE|VALUE|…, holds.
-bool wanted(const Case& row, const std::vector<std::string>& conditions) {
-  return std::ranges::all_of(conditions, [&row](const std::string& condition) {
-    const std::size_t equals = condition.find('=');
-    if (equals == std::string::npos) {
-      throw UsageError("plot cases: --where " + condition + ": write COLUMN=VALUE, or COLUMN=VALUE|VALUE");
-    }
-    const std::string cell = cell_of(row, condition.substr(0, equals));
-    const std::string values = "|" + condition.substr(equals + 1) + "|";
-    return values.find("|" + cell + "|") != std::string::npos;
-  });
-}
 
 std::string curve_of(const Case& row, const std::vector<std::string>& columns) {
   std::string name;
@@ -107,11 +83,7 @@ void add_plot_cases(CLI::App& plot, ExitStatus& status) {
   app->add_option("--x", picture->x, "the column along the axis; numbers in one unit")->type_name("COLUMN")->required();
   app->add_option("--panel", picture->panel, "a panel for each of its values")->type_name("COLUMN")->required();
   app->add_option("--curve", picture->curve, "a line for each of their values")->type_name("COLUMN,…")->delimiter(',');
-  app->add_option("--where", picture->where, "only rows that say so (repeatable)")
-      ->type_name("COLUMN=VALUE|…")
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false);
+  add_conditions(*app, picture->where);
 }
 
 }  // namespace foretrain

@@ -12,10 +12,12 @@ CLI::App* add_plot_command(CLI::App& plot, ExitStatus& status, const PlotCommand
                            std::function<ExitStatus(const PlotOptions&)> run) {
   const auto options = std::make_shared<PlotOptions>();
   CLI::App* app = plot.add_subcommand(command.name, command.what);
-  CLI::Option* input = app->add_option(command.input, options->files, command.input_what);
   const auto takes = [&](PlotTakes what) { return (command.takes & what) != 0; };
-  if (!takes(any_inputs)) input->required();
-  if (!takes(any_inputs) && !takes(many_inputs)) input->expected(1);
+  if (command.input != nullptr) {
+    CLI::Option* input = app->add_option(command.input, options->files, command.input_what);
+    if (!takes(any_inputs)) input->required();
+    if (!takes(any_inputs) && !takes(many_inputs)) input->expected(1);
+  }
   add_picture(*app, "-o,--output", options->output, takes(must_draw) ? "where the picture goes" : "draw it as well")
       ->required(takes(must_draw));
   if (command.variations != nullptr) add_variations(*app, options->variations, command.variations);

@@ -1,16 +1,13 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <optional>
 
 #include "model/base/error.hpp"
-#include "model/base/files.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
-#include "model/scenario/catalogue.hpp"
 #include "model/scenario/load/cases.hpp"
 #include "reports/cli/anchors.hpp"
+#include "reports/cli/case_tables.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/measured/measured.hpp"
@@ -59,27 +56,6 @@ Bar parse_bar(const std::string& text) {
   } catch (const UnitError& error) {
     throw UsageError(fmt::format("--bar: {}: {}; write GROUP=PERCENT or PERCENT", text, error.got()));
   }
-}
-
-/// The tables that come with the program.
-std::vector<std::string> shipped_tables() {
-  std::vector<std::string> tables;
-  for (const auto& entry : std::filesystem::directory_iterator(data_directory() / "cases")) {
-    if (entry.path().extension() == ".csv") tables.push_back(entry.path().string());
-  }
-  std::sort(tables.begin(), tables.end());
-  return tables;
-}
-
-std::vector<Case> read_tables(const std::vector<std::string>& tables) {
-  std::vector<Case> cases;
-  for (const std::string& table : tables) {
-    for (Case& row : read_cases(table)) {
-      if (row.group.empty()) row.group = std::filesystem::path(table).stem().string();
-      cases.push_back(std::move(row));
-    }
-  }
-  return cases;
 }
 
 /// The comparisons of a case; into `failed` why there are none.

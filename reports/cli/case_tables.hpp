@@ -1,0 +1,27 @@
+// Tables of cases as commands name them: several at once, those that come with the program, and which of their rows.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "model/scenario/load/cases.hpp"
+
+namespace foretrain {
+
+/// The tables that come with the program.
+std::vector<std::string> shipped_tables();
+
+/// The rows of all these tables; a row without a group has its table's name.
+std::vector<Case> read_tables(const std::vector<std::string>& tables);
+
+/// What the row says in a column: group, replay.* or a key of its scenario; nothing where the cell is empty.
+std::string cell_of(const Case& row, const std::string& column);
+
+/// --where COLUMN=VALUE|…, any number of times.
+void add_conditions(CLI::App& command, std::vector<std::string>& conditions);
+
+/// Whether each condition holds. Throws UsageError for one that is none.
+bool wanted(const Case& row, const std::vector<std::string>& conditions);
+
+}  // namespace foretrain
