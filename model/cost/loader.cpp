@@ -114,6 +114,41 @@ Bytes memory_of_workers(const DataLoader& loader, const LoaderUse& use, const Lo
   return (1.0_MiB * constants.worker_mib + batches) * (number(loader.workers) * use.processes);
 }
 
+/// Samples that are in the page cache beside what the workers take, over all.
+double hit_share_of(const DataLoader& loader, const Node& node, const LoaderConstants& constants, Bytes workers) {
+  if (!loader.warm) return 0.0;
+  const Bytes room = (node.cpu.memory - workers) * constants.cache_share;
+  if (!loader.dataset->samples) return 0.0;
+  const Bytes kept = loader.keeps_decoded ? loader.decoded : loader.dataset->sample;
+  const bool shuffled = loader.dataset->order == Dataset::Order::shuffled;
+  return page_cache_share(room, kept * *loader.dataset->samples, shuffled);
+}
+
+/// Adds what reading a batch takes, with the page cache in what the workers leave of the memory.
+void add_reads(const DataLoader& loader, const LoaderUse& use, const Node& node, const LoaderConstants& constants,
+               LoaderPipeline& pipeline) {
+  const double readers = std::max(1, loader.workers) * number(use.processes);
+  const Storage& storage = loader.storage ? *loader.storage : node.storage;
+  const SampleReader reader(*loader.dataset, storage, constants, readers, use.machines);
+  pipeline.hit_share = hit_share_of(loader, node, constants, pipeline.memory);
+  const double hit = pipeline.hit_share * use.batch;
+  const double miss = use.batch - hit;
+  const SampleRead cached = reader.from_cache();
+  const SampleRead stored = reader.from_storage();
+  LoaderBatch& batch = pipeline.batch;
+  if (loader.keeps_decoded) {
+    // What is kept is neither opened nor decoded; it is copied into the batch like the rest.
+    const Seconds decode = loader.stages.decode * (loader.per_batch ? 1.0 / use.batch : 1.0);
+    batch.cpu -= decode * (loader.decodes_on_device ? 0.0 : hit);
+  } else {
+    batch.wait += cached.wait * hit;
+    batch.cpu += cached.cpu * hit;
+  }
+  batch.wait += stored.wait * miss;
+  batch.disk += stored.disk * miss;
+  batch.cpu += stored.cpu * miss;
+}
+
 }  // namespace
 
 Bytes delivered_sample(const DataLoader& loader) {
@@ -161,45 +196,18 @@ LoaderPipeline loader_pipeline(const DataLoader& loader, const LoaderUse& use, c
   pipeline.spread = loader.spread / std::sqrt(use.batch);
   pipeline.memory = memory_of_workers(loader, use, constants);
 
+  const Bytes size = delivered_sample(loader) * use.batch;
   LoaderBatch& batch = pipeline.batch;
   batch.cpu = loader.per_sample * use.batch + batch_stages(loader, use.batch);
   batch.wait = loader.stages.read * (loader.per_batch ? 1.0 : use.batch);
-  if (loader.dataset) {
-    const double readers = std::max(1, loader.workers) * number(use.processes);
-    const Storage& storage = loader.storage ? *loader.storage : node.storage;
-    const SampleReader reader(*loader.dataset, storage, constants, readers, use.machines);
-    if (loader.warm) {
-      const Bytes room = (node.cpu.memory - pipeline.memory) * constants.cache_share;
-      const Bytes kept = loader.keeps_decoded ? loader.decoded : loader.dataset->sample;
-      const bool shuffled = loader.dataset->order == Dataset::Order::shuffled;
-      pipeline.hit_share =
-          loader.dataset->samples ? page_cache_share(room, kept * *loader.dataset->samples, shuffled) : 0.0;
-    }
-    const double hit = pipeline.hit_share * use.batch;
-    const double miss = use.batch - hit;
-    const SampleRead cached = reader.from_cache();
-    const SampleRead stored = reader.from_storage();
-    if (loader.keeps_decoded) {
-      // What is kept is neither opened nor decoded; it is copied into the batch like the rest.
-      const Seconds decode = loader.stages.decode * (loader.per_batch ? 1.0 / use.batch : 1.0);
-      batch.cpu -= decode * (loader.decodes_on_device ? 0.0 : hit);
-    } else {
-      batch.wait += cached.wait * hit;
-      batch.cpu += cached.cpu * hit;
-    }
-    batch.wait += stored.wait * miss;
-    batch.disk += stored.disk * miss;
-    batch.cpu += stored.cpu * miss;
-  }
+  if (loader.dataset) add_reads(loader, use, node, constants, pipeline);
   if (loader.workers > 0 && has_parts(loader) && delivered_sample(loader) > Bytes(0.0)) {
-    batch.cpu += Seconds(constants.hand_over_us * 1e-6) +
-                 delivered_sample(loader) * use.batch / gigabytes(constants.hand_over_gbps);
+    batch.cpu += Seconds(constants.hand_over_us * 1e-6) + size / gigabytes(constants.hand_over_gbps);
   }
   if (pipeline.workers > pipeline.cores) {
     // A core switches only while more than one worker waits for it.
     batch.cpu *= 1.0 + constants.switch_share * (1.0 - number(pipeline.cores) / pipeline.workers);
   }
-  const Bytes size = delivered_sample(loader) * use.batch;
   if (loader.pinned) batch.pin = size / gigabytes(constants.hand_over_gbps);
   const Seconds pageable = size / gigabytes(calibration.host.pageable_copy_gbps);
   batch.transfer = loader.transfer.value_or(loader.pinned ? use.transfer : pageable);

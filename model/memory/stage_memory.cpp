@@ -61,6 +61,49 @@ int communicators(const Plan& plan) {
          (copies_of_shard(plan) > 1);
 }
 
+/// What a GPU holds for each parameter that it has.
+struct ParameterBytes {
+  Bytes weight, gradient, master, state;
+};
+
+ParameterBytes bytes_of_parameter(const Plan& plan, const TrainWorkload& train) {
+  const Bytes weight = bytes_per_element(storage_precision(train.precision));
+  const Bytes gradient = bytes_per_element(plan.sync.gradient_precision);
+  const bool on_servers = servers_update(plan);
+  const Bytes state = on_servers ? Bytes(0.0) : optimizer_state(train.optimizer);
+  // FSDP shards the fp32 weights themselves and gathers them in the shorter format: there is no second copy.
+  if (plan.zero == 3 && train.master_weights) return {fp32, fp32, Bytes(0.0), state};
+  const bool added_apart = plan.sync.summed_apart && !divides_gradients(plan) && weight < gradient;
+  return {weight, gradient + (added_apart ? weight : Bytes(0.0)),
+          train.master_weights && !on_servers ? fp32 : Bytes(0.0), state};
+}
+
+/// What the allocator's segments hold beyond the tensors of weights, gradients and states.
+Bytes beyond_tensors(const std::vector<StageMemory::Chunk>& chunks, const Plan& plan, const ParameterBytes& each,
+                     double shards) {
+  const Plan::Offload& offload = plan.offload;
+  std::vector<TensorSizes> tensors;
+  const auto add = [&](const WeightMatrix& matrix, double count, bool divided, Bytes size) {
+    const double ranks = divided ? shards / (matrix.of_experts ? plan.expert : 1) : 1.0;
+    if (count > 0.0 && size.value() > 0.0) tensors.push_back({matrix.elements() / ranks * size, count});
+  };
+  for (const StageMemory::Chunk& chunk : chunks) {
+    for (const StageMemory::Layers& run : chunk.layers) {
+      for (const WeightMatrix& matrix : run.layer->matrices) {
+        const double count = static_cast<double>(matrix.count) * run.count;
+        if (!offload.parameters) add(matrix, count, plan.zero == 3, each.weight);
+        if (offload.optimizer) continue;
+        add(matrix, count, divides_gradients(plan), each.gradient);
+        add(matrix, count * static_cast<int>(each.state.value() / 4.0), plan.zero >= 1, fp32);
+        add(matrix, count, plan.zero >= 1, each.master);
+      }
+    }
+  }
+  Bytes raw;
+  for (const TensorSizes& tensor : tensors) raw += tensor.size * tensor.count;
+  return std::max(segments_of(tensors) - raw, Bytes(0.0));
+}
+
 }  // namespace
 
 Bytes optimizer_state(Optimizer optimizer) {
@@ -143,67 +186,28 @@ void StageMemory::add_layers(const Scenario& scenario, const TrainWorkload& trai
 
 void StageMemory::add_states(const Scenario& scenario, const TrainWorkload& train) {
   const Plan& plan = scenario.plan;
-  const Bytes weight = bytes_per_element(storage_precision(train.precision));
-  // FSDP shards the fp32 weights themselves and gathers them in the shorter format: there is no second copy.
-  const bool fp32_shards = sharded_ && train.master_weights;
-  const Bytes held = fp32_shards ? fp32 : weight;
-  const bool added_apart =
-      plan.sync.summed_apart && !divides_gradients(plan) && weight < bytes_per_element(plan.sync.gradient_precision);
-  const Bytes gradient =
-      fp32_shards ? fp32 : bytes_per_element(plan.sync.gradient_precision) + (added_apart ? weight : Bytes(0.0));
-  const bool on_servers = servers_update(plan);
-  const Bytes master = train.master_weights && !fp32_shards && !on_servers ? fp32 : Bytes(0.0);
-  const Bytes state = on_servers ? Bytes(0.0) : optimizer_state(train.optimizer);
+  const ParameterBytes each = bytes_of_parameter(plan, train);
   const double own = parameters_of_shard(plan, parameters_, in_experts_);
   const auto kept = [&](bool divided) { return divided ? own : parameters_; };
-
-  fixed_[MemoryPart::weights] = held * kept(sharded_) + weight * frozen_ / (sharded_ ? shards_ : 1.0);
-  fixed_[MemoryPart::gradients] = gradient * kept(divides_gradients(plan));
+  const Bytes frozen = bytes_per_element(storage_precision(train.precision)) * frozen_;
+  fixed_[MemoryPart::weights] = each.weight * kept(sharded_) + frozen / (sharded_ ? shards_ : 1.0);
+  fixed_[MemoryPart::gradients] = each.gradient * kept(divides_gradients(plan));
   // Stages of pipelines scatter after their last micro-batch and add up whole gradients until then
   // (torch.distributed.pipelining, stage.py: set_requires_gradient_sync(False); FSDP2: to_accumulated_grad_if_needed).
   if (sharded_ && shards_ > 1.0 && plan.pipeline > 1 && micro_batches(train, plan) > 1) {
-    fixed_[MemoryPart::gradients] += gradient * parameters_;
+    fixed_[MemoryPart::gradients] += each.gradient * parameters_;
   }
-  fixed_[MemoryPart::optimizer] = (state + master) * kept(plan.zero >= 1);
-  if (on_servers) add_server(plan, train);
-  const Plan::Offload& offload = plan.offload;
-  const auto to_host = [&](MemoryPart part) {
-    host_ += fixed_[part];
-    fixed_[part] = Bytes(0.0);
-  };
-  if (offload.optimizer) {
+  fixed_[MemoryPart::optimizer] = (each.state + each.master) * kept(plan.zero >= 1);
+  if (servers_update(plan)) add_server(plan, train);
+  const auto to_host = [&](MemoryPart part) { host_ += std::exchange(fixed_[part], Bytes(0.0)); };
+  if (plan.offload.optimizer) {
     to_host(MemoryPart::optimizer);
     to_host(MemoryPart::gradients);  // copied as they become ready, added up there
   }
-  if (offload.parameters) to_host(MemoryPart::weights);
-
-  // What the allocator's segments hold beyond these tensors.
-  const bool weights = !offload.parameters;
-  const int states = offload.optimizer ? 0 : static_cast<int>(state.value() / 4.0);
-  std::vector<TensorSizes> tensors;
-  Bytes raw;
-  const auto add = [&](double elements, Bytes each, double count) {
-    tensors.push_back({elements * each, count});
-    raw += elements * each * count;
-  };
-  for (const StageMemory::Chunk& chunk : chunks_) {
-    for (const StageMemory::Layers& run : chunk.layers) {
-      for (const WeightMatrix& matrix : run.layer->matrices) {
-        const double count = static_cast<double>(matrix.count) * run.count;
-        const double elements = matrix.elements();
-        const auto held_of = [&](bool divided) {
-          return divided ? elements / (shards_ / (matrix.of_experts ? plan.expert : 1)) : elements;
-        };
-        if (weights) add(held_of(sharded_), held, count);
-        if (!offload.optimizer) add(held_of(divides_gradients(plan)), gradient, count);
-        if (states > 0) add(held_of(plan.zero >= 1), fp32, count * states);
-        if (!offload.optimizer && master.value() > 0.0) add(held_of(plan.zero >= 1), master, count);
-      }
-    }
-  }
+  if (plan.offload.parameters) to_host(MemoryPart::weights);
   // A processor's tensors come from the C library, which has no segments.
   if (scenario.cluster.node.gpu.processor) return;
-  fixed_[MemoryPart::allocator] = std::max(segments_of(tensors) - raw, Bytes(0.0));
+  fixed_[MemoryPart::allocator] = beyond_tensors(chunks_, plan, each, shards_);
 }
 
 void StageMemory::add_server(const Plan& plan, const TrainWorkload& train) {

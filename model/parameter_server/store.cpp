@@ -25,10 +25,16 @@ struct Grouping {
   std::vector<int> of_layer;  ///< the group of a layer's last piece
 };
 
+/// The model's layers, one by one.
+struct LayerTable {
+  std::vector<LayerCost> costs;
+  std::vector<double> parameters, parameter_shares, compute_shares;  ///< shares: of the whole model
+};
+
 /// Neighbouring layers share a group until it holds `limit` of the model: half by parameters and half by compute, so
 /// that no group is a large share of either. A layer with more parameters than that is several groups.
-Grouping group_pieces(const std::vector<double>& parameter_shares, const std::vector<double>& compute_shares,
-                      const std::vector<KeyPiece>& pieces, double limit) {
+Grouping group_pieces(const LayerTable& layers, const std::vector<KeyPiece>& pieces, double limit) {
+  const std::vector<double>& parameter_shares = layers.parameter_shares;
   Grouping grouping;
   grouping.of_layer.resize(parameter_shares.size());
   std::size_t piece = 0;
@@ -53,7 +59,7 @@ Grouping group_pieces(const std::vector<double>& parameter_shares, const std::ve
     }
     grouping.of_layer[layer] = grouping.groups + parts - 1;
     any_open = true;
-    open += 0.5 * (parameter_shares[layer] + compute_shares[layer]);
+    open += 0.5 * (parameter_shares[layer] + layers.compute_shares[layer]);
     if (parts > 1) {
       grouping.groups += parts;
       any_open = false;
@@ -153,60 +159,65 @@ void place(const Scenario& scenario, const Topology& topology, ParameterStore& s
   if (store.consistency != Sync::Consistency::synchronous) store.push_to = store.pull_from;
 }
 
-void add_groups(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
-                ParameterStore& store) {
-  LayerPricer pricer(scenario, train);
-  std::vector<double> parameters, parameter_shares, compute_shares;
-  std::vector<LayerCost> costs;
+LayerTable layer_table(const Model& model, const LayerPricer& pricer) {
+  LayerTable layers;
   LayerCost all;
   double all_parameters = 0.0;
   for (const LayerGroup& group : model.layers) {
     const LayerCost cost = pricer.price(group.layer);
     for (int i = 0; i < group.repeat; ++i) {
-      parameters.push_back(group.layer.parameters);
-      costs.push_back(cost);
+      layers.parameters.push_back(group.layer.parameters);
+      layers.costs.push_back(cost);
       all += cost;
       all_parameters += group.layer.parameters;
     }
   }
   const Seconds compute = all.both_ways();
-  for (std::size_t layer = 0; layer < costs.size(); ++layer) {
-    parameter_shares.push_back(all_parameters > 0.0 ? parameters[layer] / all_parameters : 0.0);
-    const Seconds own = costs[layer].both_ways();
-    compute_shares.push_back(compute > Seconds(0.0) ? own / compute : 0.0);
+  for (std::size_t layer = 0; layer < layers.costs.size(); ++layer) {
+    layers.parameter_shares.push_back(all_parameters > 0.0 ? layers.parameters[layer] / all_parameters : 0.0);
+    const Seconds own = layers.costs[layer].both_ways();
+    layers.compute_shares.push_back(compute > Seconds(0.0) ? own / compute : 0.0);
   }
-  const Sync& sync = scenario.plan.sync;
-  const std::vector<KeyPiece> pieces = cut_keys(parameters, store.gradient, sync.split);
-  const std::vector<int> server_of_piece = assign_keys(pieces, store.server_count(), sync.assignment);
-  store.imbalance = load_imbalance(pieces, server_of_piece, store.server_count());
+  return layers;
+}
 
-  double limit = 1.0 / ParameterStore::most_groups;
-  Grouping grouping = group_pieces(parameter_shares, compute_shares, pieces, limit);
-  while (grouping.groups > ParameterStore::most_groups) {
-    grouping = group_pieces(parameter_shares, compute_shares, pieces, limit *= 1.1);
+/// The groups' passes, before it is known what their servers do.
+void add_passes_of_groups(const LayerTable& layers, const std::vector<KeyPiece>& pieces, const Grouping& grouping,
+                          const LayerPricer& pricer, const Sync& sync, ParameterStore& store) {
+  std::vector<LayerCost> costs(at_index(grouping.groups));
+  for (std::size_t layer = 0; layer < layers.costs.size(); ++layer) {
+    costs[at_index(grouping.of_layer[layer])] += layers.costs[layer];
   }
-  std::vector<LayerCost> cost_of_group(at_index(grouping.groups));
-  for (std::size_t layer = 0; layer < costs.size(); ++layer) {
-    cost_of_group[at_index(grouping.of_layer[layer])] += costs[layer];
-  }
-  UpdateCost update(scenario, train, topology, store);
-  const CallCost calls(scenario, store);
-  for (std::size_t g = 0; g < cost_of_group.size(); ++g) {
-    LayerCost& cost = cost_of_group[g];
-    double elements = 0.0;
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-      if (at_index(grouping.of_piece[i]) == g) elements += pieces[i].parameters;
-    }
+  std::vector<double> elements(costs.size());
+  for (std::size_t i = 0; i < pieces.size(); ++i) elements[at_index(grouping.of_piece[i])] += pieces[i].parameters;
+  for (std::size_t g = 0; g < costs.size(); ++g) {
     // Casting before the push; the servers widen what they receive while adding it up.
     const CompressionWork casts =
-        compression_work(sync.compression, {elements, {}}, sync.gradient_precision, store.worker_count());
+        compression_work(sync.compression, {elements[g], {}}, sync.gradient_precision, store.worker_count());
+    LayerCost& cost = costs[g];
     for (const CompressedMessage& message : casts.messages) cost.backward.kernels += pricer.kernels(message.kernels);
-    store.groups.push_back({cost.forward.segment(),
-                            cost.whole_backward().segment(),
-                            std::vector<double>(store.push_to.size()),
-                            {},
-                            std::vector<ParameterStore::Calls>(store.push_to.size())});
+    ParameterStore::KeyGroup& group = store.groups.emplace_back();
+    group.forward = cost.forward.segment();
+    group.backward = cost.whole_backward().segment();
+    group.parameters.resize(store.push_to.size());
+    group.calls.resize(store.push_to.size());
   }
+}
+
+void add_groups(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
+                ParameterStore& store) {
+  const LayerPricer pricer(scenario, train);
+  const LayerTable layers = layer_table(model, pricer);
+  const Sync& sync = scenario.plan.sync;
+  const std::vector<KeyPiece> pieces = cut_keys(layers.parameters, store.gradient, sync.split);
+  const std::vector<int> server_of_piece = assign_keys(pieces, store.server_count(), sync.assignment);
+  store.imbalance = load_imbalance(pieces, server_of_piece, store.server_count());
+  double limit = 1.0 / ParameterStore::most_groups;
+  Grouping grouping = group_pieces(layers, pieces, limit);
+  while (grouping.groups > ParameterStore::most_groups) grouping = group_pieces(layers, pieces, limit *= 1.1);
+  add_passes_of_groups(layers, pieces, grouping, pricer, sync, store);
+  UpdateCost update(scenario, train, topology, store);
+  const CallCost calls(scenario, store);
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const std::size_t group = at_index(grouping.of_piece[i]), server = at_index(server_of_piece[i]);
     store.groups[group].parameters[server] += pieces[i].parameters;

@@ -72,6 +72,39 @@ void erase_chosen(YamlNode& document, const PlanDimensions& chosen) {
   if (chosen.has(PlanDimension::pipeline)) document.erase("plan.stage_layers");
 }
 
+TrainWorkload read_training(const YamlNode& document, const Cluster& cluster) {
+  const ReadWorkload workload = read_workload(Field(*document.at("workload"), "workload"), cluster);
+  if (!workload.states_global_batch) {
+    refuse(document, "workload.train", "plans of unequal batches cannot be compared", "global_batch: samples a step");
+  }
+  return std::get<TrainWorkload>(workload.workload);
+}
+
+/// The first plan of a layout that can be read, `why` the last one before it could not.
+std::optional<Scenario> first_plan(const PlanSpace& space, const PlanPoint& layout, std::optional<ScenarioError>& why) {
+  for (const int size : space.micro_batches(layout)) {
+    PlanPoint point = layout;
+    point.micro_batch = size;
+    point.sequence_parallel = space.sequence_parallels(layout).front();
+    point.recompute = space.recomputes().front();
+    const std::vector<PlanSpace::Pipelining> all = space.pipelinings(point);
+    if (all.empty()) continue;
+    point.schedule = all.front().schedule;
+    point.interleave = all.front().interleave;
+    point.zero = space.shardings(point).front().zero;
+    const PlanSpace::Synchronisation sync = space.synchronisations(point).front();
+    point.algorithm = sync.algorithm;
+    point.servers = sync.servers;
+    point.placement = sync.placement;
+    try {
+      return space.read(point);
+    } catch (const ScenarioError& error) {
+      why = error;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 PlanSpace::PlanSpace(YamlNode document, std::string name, const PlanDimensions& chosen)
@@ -86,11 +119,7 @@ PlanSpace::PlanSpace(YamlNode document, std::string name, const PlanDimensions& 
   ask_trainer(cluster);
   const YamlNode* overlapped = document_.at("plan.tensor_overlap");
   tensor_overlap_ = overlapped != nullptr && overlapped->scalar == "true";
-  const ReadWorkload workload = read_workload(Field(*document_.at("workload"), "workload"), cluster);
-  if (!workload.states_global_batch) {
-    refuse(document_, "workload.train", "plans of unequal batches cannot be compared", "global_batch: samples a step");
-  }
-  const auto& train = std::get<TrainWorkload>(workload.workload);
+  const TrainWorkload train = read_training(document_, cluster);
   example_.workload = train;
   example_.cluster = cluster;
   global_batch_ = train.global_batch;
@@ -105,28 +134,9 @@ PlanSpace::PlanSpace(YamlNode document, std::string name, const PlanDimensions& 
   // What cannot be laid out at all is left out here; the last reason is told if nothing is left.
   std::optional<ScenarioError> why;
   std::erase_if(layouts_, [&](const PlanPoint& layout) {
-    for (const int size : micro_batches(layout)) {
-      PlanPoint point = layout;
-      point.micro_batch = size;
-      point.sequence_parallel = sequence_parallels(layout).front();
-      point.recompute = recomputes().front();
-      const std::vector<Pipelining> all = pipelinings(point);
-      if (all.empty()) continue;
-      point.schedule = all.front().schedule;
-      point.interleave = all.front().interleave;
-      point.zero = shardings(point).front().zero;
-      const Synchronisation sync = synchronisations(point).front();
-      point.algorithm = sync.algorithm;
-      point.servers = sync.servers;
-      point.placement = sync.placement;
-      try {
-        example_ = read(point);
-        return false;
-      } catch (const ScenarioError& error) {
-        why = error;
-      }
-    }
-    return true;
+    std::optional<Scenario> plan = first_plan(*this, layout, why);
+    if (plan) example_ = std::move(*plan);
+    return !plan;
   });
   if (layouts_.empty()) {
     if (why) throw *why;

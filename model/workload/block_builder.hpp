@@ -191,6 +191,10 @@ class BlockBuilder {
 
  private:
   void attention_half(Layer& layer) const;
+  /// Queries, keys and values of such widths on one rank.
+  void attention_projections(Layer& layer, std::int64_t q_width, std::int64_t kv_width) const;
+  [[nodiscard]] Attention attention_core(std::int64_t kv_heads, std::int64_t head_dim) const;
+  void attention_kernels(Layer& layer, Attention core) const;
   /// Queries, keys and values out of latent vectors; with the widths that the attention's output and keys have.
   void latent_projections(Layer& layer) const;
   void ffn_half(Layer& layer) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "model/base/number.hpp"
@@ -47,6 +48,48 @@ std::vector<LayerRunOfKind> layer_runs(const TransformerConfig& config, const Qu
   return runs;
 }
 
+/// A layer whose backward pass makes these gradients.
+template <typename Make>
+Layer layer_of_tower(Gradients gradients, Make make, const TransformerConfig& config, const BuildOptions& options) {
+  const BlockBuilder build(config, options, gradients == Gradients::all);
+  Layer layer = std::invoke(make, build);
+  if (gradients == Gradients::inputs) hold_weights(layer);
+  if (gradients == Gradients::none) forward_only(layer);
+  return layer;
+}
+
+LayerGroup blocks_of_tower(const TransformerConfig& config, const BuildOptions& options, const TowerOptions& tower,
+                           const LayerRunOfKind& run) {
+  TransformerConfig of = run.has_experts ? config : config.without_experts();
+  if (run.attends_to_all) of = of.without_window();
+  BuildOptions with = options;
+  if (!run.quantised) with.precision = storage_precision(options.precision);
+  const auto make = [&run](const BlockBuilder& build) { return build.block(run.kind); };
+  Layer block = layer_of_tower(tower.blocks, make, of, with);
+  if (tower.blocks == Gradients::inputs) {
+    adapt_frozen_block(block, tower.lora, of,
+                       {BlockBuilder(of, options).tokens(), options.tensor, options.sequence_parallel,
+                        storage_precision(options.precision)});
+  }
+  return {std::move(block), static_cast<int>(run.count)};
+}
+
+std::vector<LayerGroup> layers_of_tower(const TransformerConfig& config, const BuildOptions& options,
+                                        const TowerOptions& tower) {
+  std::vector<LayerGroup> layers;
+  layers.push_back({layer_of_tower(tower.embedding, &BlockBuilder::embedding, config, options), 1});
+  for (const LayerRunOfKind& run : layer_runs(config, options.recipe)) {
+    layers.push_back(blocks_of_tower(config, options, tower, run));
+  }
+  if (tower.headless) return layers;
+  if (config.mtp_layers > 0) {
+    Layer further = layer_of_tower(tower.blocks, &BlockBuilder::further_token, config, options);
+    layers.push_back({std::move(further), static_cast<int>(config.mtp_layers)});
+  }
+  layers.push_back({layer_of_tower(tower.head, &BlockBuilder::head, config, options), 1});
+  return layers;
+}
+
 }  // namespace
 
 void BlockBuilder::attention_half(Layer& layer) const {
@@ -55,11 +98,26 @@ void BlockBuilder::attention_half(Layer& layer) const {
   const std::int64_t kv_heads = std::max<std::int64_t>(c.kv_heads / t, 1);  // shared when there are fewer than ranks
   // Latent attention's products over the scores are head_dim + rope_head_dim and v_head_dim long.
   const std::int64_t head_dim = c.latent() ? (c.head_dim + c.rope_head_dim + c.v_head_dim) / 2 : c.head_dim;
-  const std::int64_t q_width = c.heads * head_dim / t;
-  const std::int64_t kv_width = kv_heads * head_dim;
-  const std::int64_t out_width = c.latent() ? c.heads * c.v_head_dim / t : q_width;
-
+  const std::int64_t q_width = c.heads * head_dim / t, kv_width = kv_heads * head_dim;
   norm(layer, "attention norm");
+  attention_projections(layer, q_width, kv_width);
+  const auto queries = number(tokens_ * q_width), keys = number(tokens_ * kv_width);
+  if (c.qk_norm) norm_over(layer, "query-key norm", queries + keys);
+  if (plain()) {
+    append_plain_copies(layer, c, options_, queries, keys);
+  } else if (c.family == TransformerFamily::llama) {
+    stream(layer, "rotary embedding", StreamingKind::elementwise, queries + keys, 1, 1, 1, 1);
+  }
+  attention_kernels(layer, attention_core(kv_heads, head_dim));
+  const std::int64_t out_width = c.latent() ? c.heads * c.v_head_dim / t : q_width;
+  block_linear(layer, "attention output", tokens_, c.hidden, out_width, true);
+  layer.matrices.push_back({c.hidden, out_width});
+  if (c.post_norms) norm(layer, "attention output norm");
+  residual(layer, "attention residual");
+}
+
+void BlockBuilder::attention_projections(Layer& layer, std::int64_t q_width, std::int64_t kv_width) const {
+  const auto& c = config_;
   if (c.latent()) {
     latent_projections(layer);
   } else if (!options_.code.joined_projections && c.family != TransformerFamily::gpt) {  // GPT-2's code joins them
@@ -76,23 +134,13 @@ void BlockBuilder::attention_half(Layer& layer) const {
   }
   if (!c.latent()) layer.matrices.push_back({q_width + 2 * kv_width, c.hidden});
   separate_bias(layer, "qkv bias", number(tokens_ * (q_width + 2 * kv_width)));
-  const auto queries = number(tokens_ * q_width), keys = number(tokens_ * kv_width);
-  if (c.qk_norm) norm_over(layer, "query-key norm", queries + keys);
-  if (plain()) {
-    append_plain_copies(layer, c, options_, queries, keys);
-  } else if (c.family == TransformerFamily::llama) {
-    stream(layer, "rotary embedding", StreamingKind::elementwise, queries + keys, 1, 1, 1, 1);
-  }
-  Attention core{batch_,
-                 c.heads / t,
-                 kv_heads,
-                 sequence_ / options_.context,
-                 sequence_,
-                 head_dim,
-                 is_causal(c.family),
-                 options_.attention,
-                 false,
-                 c.family == TransformerFamily::mpt};
+}
+
+Attention BlockBuilder::attention_core(std::int64_t kv_heads, std::int64_t head_dim) const {
+  const auto& c = config_;
+  const std::int64_t heads = c.heads / options_.tensor, queries = sequence_ / options_.context;
+  Attention core{batch_, heads, kv_heads, queries, sequence_, head_dim, is_causal(c.family), options_.attention};
+  core.biased = c.family == TransformerFamily::mpt;
   core.window = c.window;
   // A window's pieces are in order.
   const bool balanced = options_.code.context_pieces == ContextPieces::balanced;
@@ -101,10 +149,14 @@ void BlockBuilder::attention_half(Layer& layer) const {
     core.key_length = core.query_length;
     core.ring = true;
   }
-  const int kernels = options_.attention == AttentionKind::standard ? 4 : 1;
   core.dropout = has_dropout(c.family);
   core.fused_softmax = true;  // trainers with standard attention fuse scaling, mask and softmax (Megatron)
   core.native = options_.code.native_attention;
+  return core;
+}
+
+void BlockBuilder::attention_kernels(Layer& layer, Attention core) const {
+  const int kernels = options_.attention == AttentionKind::standard ? 4 : 1;
   if (plain() && core.kind == AttentionKind::standard) {
     const auto pairs = number(core.batch * core.heads * core.query_length * core.key_length);
     append_streams(layer, "scores", plain_scores(element_), pairs, activations_);
@@ -113,19 +165,15 @@ void BlockBuilder::attention_half(Layer& layer) const {
   layer.recomputation[Recompute::selective].again.push_back(layer.forward.back());
   core.backward = true;
   layer.backward.push_back({"attention backward", core, activations_, kernels + 1});
-  if (options_.context > 1) {
-    // Ring attention: every rank sees the keys and values of all others; a step's exchange runs beside the previous
-    // step's products.
-    const Bytes keys_values = element_ * number(2 * batch_ * sequence_ * kv_width);
-    constexpr auto group = LayerCollective::Group::context;
-    layer.forward_collectives.push_back({CollectiveOperation::all_gather, group, keys_values, 1, true});
-    layer.backward_collectives.push_back({CollectiveOperation::all_gather, group, keys_values, 1, true});
-    layer.backward_collectives.push_back({CollectiveOperation::reduce_scatter, group, keys_values, 1, true});
-  }
-  block_linear(layer, "attention output", tokens_, c.hidden, out_width, true);
-  layer.matrices.push_back({c.hidden, out_width});
-  if (c.post_norms) norm(layer, "attention output norm");
-  residual(layer, "attention residual");
+  if (options_.context == 1) return;
+  // Ring attention: every rank sees the keys and values of all others; a step's exchange runs beside the previous
+  // step's products.
+  const Bytes keys_values = element_ * number(2 * batch_ * sequence_ * (core.kv_heads * core.head_dim));
+  using enum CollectiveOperation;
+  constexpr auto group = LayerCollective::Group::context;
+  layer.forward_collectives.push_back({all_gather, group, keys_values, 1, true});
+  layer.backward_collectives.push_back({all_gather, group, keys_values, 1, true});
+  layer.backward_collectives.push_back({reduce_scatter, group, keys_values, 1, true});
 }
 
 // The way down is not divided over tensor ranks (Megatron-Core, multi_latent_attention.py): all need the latent
@@ -306,44 +354,9 @@ Layer BlockBuilder::head() const {
 
 Model build_transformer(const TransformerConfig& config, const std::string& name, const BuildOptions& options,
                         const TowerOptions& tower) {
-  BuildOptions in_bf16 = options;
-  in_bf16.precision = storage_precision(options.precision);
-  const auto built = [&](Gradients gradients, auto make, const TransformerConfig& of, const BuildOptions& with) {
-    const BlockBuilder build(of, with, gradients == Gradients::all);
-    Layer layer = make(build);
-    if (gradients == Gradients::inputs) hold_weights(layer);
-    if (gradients == Gradients::none) forward_only(layer);
-    return layer;
-  };
   Model model;
   model.name = name;
-  const auto add_blocks = [&](const TransformerConfig& of, std::int64_t count, LayerKind kind, bool quantised) {
-    Layer block = built(
-        tower.blocks, [kind](const BlockBuilder& b) { return b.block(kind); }, of, quantised ? options : in_bf16);
-    if (tower.blocks == Gradients::inputs) {
-      adapt_frozen_block(block, tower.lora, of,
-                         {BlockBuilder(of, options).tokens(), options.tensor, options.sequence_parallel,
-                          storage_precision(options.precision)});
-    }
-    model.layers.push_back({std::move(block), static_cast<int>(count)});
-  };
-  model.layers.push_back({built(
-                              tower.embedding, [](const BlockBuilder& b) { return b.embedding(); }, config, options),
-                          1});
-  for (const LayerRunOfKind& run : layer_runs(config, options.recipe)) {
-    TransformerConfig of = run.has_experts ? config : config.without_experts();
-    if (run.attends_to_all) of = of.without_window();
-    add_blocks(of, run.count, run.kind, run.quantised);
-  }
-  if (config.mtp_layers > 0 && !tower.headless) {
-    const auto further = [](const BlockBuilder& b) { return b.further_token(); };
-    model.layers.push_back({built(tower.blocks, further, config, options), static_cast<int>(config.mtp_layers)});
-  }
-  if (!tower.headless) {
-    model.layers.push_back({built(
-                                tower.head, [](const BlockBuilder& b) { return b.head(); }, config, options),
-                            1});
-  }
+  model.layers = layers_of_tower(config, options, tower);
   model.parameters = transformer_parameters(config) - (tower.headless ? transformer_counts(config).head : 0.0);
 
   Flops forward;
@@ -361,10 +374,10 @@ Model build_transformer(const TransformerConfig& config, const std::string& name
     balanced.expert_capacity = 0.0;
     model.forward_flops_per_sample = build_transformer(balanced, name, options, tower).forward_flops_per_sample;
   }
-  model.tokens_per_sample = config.family == TransformerFamily::vit ? 0.0 : number(config.sequence);
-  model.input_bytes_per_sample = config.family == TransformerFamily::vit
-                                     ? Bytes(12.0 * number(config.image_size * config.image_size))
-                                     : Bytes(8.0 * number(config.sequence));
+  const bool images = config.family == TransformerFamily::vit;
+  model.tokens_per_sample = images ? 0.0 : number(config.sequence);
+  model.input_bytes_per_sample =
+      Bytes(images ? 12.0 * number(config.image_size * config.image_size) : 8.0 * number(config.sequence));
   return model;
 }
 

@@ -312,76 +312,80 @@ void GradientSync::add_buckets(const Place& place, const std::vector<PricedLayer
   }
 }
 
+/// FSDP keeps a unit's weights in one flat buffer: the backward pass concatenates the gradients of its views and
+/// divides the result by the number of ranks, before it is scattered (torch.distributed.fsdp, _post_backward_hook).
+Seconds GradientSync::flat_buffer_time(double parameters) const {
+  if (!scenario_.plan.sync.copied) return Seconds(0.0);
+  const Bytes pass = weight_ * parameters;
+  const Streaming copy{StreamingKind::elementwise, pass, pass, Flops(0.0), false};
+  return pricer_.kernels(
+      {{"gradient concatenation", copy, Precision::bf16, 1}, {"gradient division", copy, Precision::bf16, 1}});
+}
+
+/// Fills in what moves a unit's gradients; the time of the kernels around it.
+Seconds GradientSync::scatter_unit(const Place& place, double parameters, ShardedUnit& unit) const {
+  if (!(parameters > 0.0) || holders_.replicas < 2) return Seconds(0.0);
+  const Sync& sync = scenario_.plan.sync;
+  const Bytes size = cast_bytes(sync.compression, sync.gradient_precision) * parameters;
+  using enum CollectiveOperation;
+  if (holders_.in_shards > 1) {
+    unit.scatter = transfer_of(place.stage, holders_.shards, reduce_scatter, size, 1, "gradient reduce-scatter");
+  }
+  if (holders_.of_shard > 1) {
+    const Bytes shard = size / holders_.in_shards;
+    unit.reduce = transfer_of(place.stage, holders_.copies, all_reduce, shard, 1, "gradient all-reduce");
+  }
+  const CompressionWork work =
+      compression_work(sync.compression, {parameters, {}}, sync.gradient_precision, holders_.replicas);
+  Seconds casts;
+  for (const CompressedMessage& message : work.messages) casts += kernel_time(message.kernels) / place.speed;
+  const Seconds restore = kernel_time(work.restore) / static_cast<double>(holders_.in_shards);
+  return casts + (restore + flat_buffer_time(parameters)) / place.speed;
+}
+
+ShardedUnit GradientSync::sharded_unit(const Place& place, const PricedLayer& priced, double parameters,
+                                       double frozen) const {
+  ShardedUnit unit;
+  unit.forward.time = priced.cost.forward.segment();
+  unit.backward.time = priced.cost.whole_backward().segment();
+  if (parameters + frozen > 0.0 && holders_.in_shards > 1) {
+    unit.gather = transfer_of(place.stage, holders_.shards, CollectiveOperation::all_gather,
+                              gathered_weight_ * (parameters + frozen), 1, "weight all-gather");
+    const bool again = !priced.layer->backward.empty() && scenario_.plan.reshard_after_forward;
+    if (priced.layer->splittable && again) unit.gather_backward = unit.gather;
+  }
+  const Seconds casts = scatter_unit(place, parameters, unit);
+  const auto slow_down = [&](Seconds& kernels, std::initializer_list<int> transfers) {
+    Beside beside(transfers_, place.lane);
+    for (const int transfer : transfers) beside.add(transfer);
+    kernels += beside.cost(kernels);
+  };
+  slow_down(unit.forward.time.compute, {unit.gather});
+  slow_down(unit.backward.time.compute, {unit.gather_backward, unit.scatter, unit.reduce});
+  unit.backward.time.compute += casts;
+  return unit;
+}
+
 void GradientSync::add_sharded_units(const Place& place, const std::vector<PricedLayer>& layers, Step::Chunk& chunk) {
   // Frozen weights are gathered like the others; gradients are scattered of the trained ones alone.
-  double root_parameters = 0.0;
-  double root_frozen = 0.0;
+  double root_parameters = 0.0, root_frozen = 0.0;
   for (const PricedLayer& priced : layers) {
     if (priced.layer->splittable) continue;
     root_parameters += priced.layer->parameters;
     root_frozen += priced.layer->frozen_parameters;
   }
-  const Sync& sync = scenario_.plan.sync;
-  const Bytes sent = cast_bytes(sync.compression, sync.gradient_precision);
-  const auto slowed = [&](std::initializer_list<int> transfers, Seconds kernels) {
-    Beside beside(transfers_, place.lane);
-    for (const int transfer : transfers) beside.add(transfer);
-    return beside.cost(kernels);
-  };
-  // FSDP keeps a unit's weights in one flat buffer: the backward pass concatenates the gradients of its views and
-  // divides the result by the number of ranks, before it is scattered (torch.distributed.fsdp, _post_backward_hook).
-  const auto flat_buffer = [&](double parameters) {
-    if (!sync.copied) return Seconds(0.0);
-    const Bytes pass = weight_ * parameters;
-    const Streaming copy{StreamingKind::elementwise, pass, pass, Flops(0.0), false};
-    return pricer_.kernels(
-        {{"gradient concatenation", copy, Precision::bf16, 1}, {"gradient division", copy, Precision::bf16, 1}});
-  };
-  constexpr auto gather = CollectiveOperation::all_gather;
-  constexpr auto scatter = CollectiveOperation::reduce_scatter;
-  bool root_pending = true;
   for (const PricedLayer& priced : layers) {
-    const auto& [layer, cost, calls, count] = priced;
-    ShardedUnit unit;
-    unit.forward.time = cost.forward.segment();
-    unit.backward.time = cost.whole_backward().segment();
-    const bool root = !layer->splittable;
-    const double parameters = root ? (root_pending ? root_parameters : 0.0) : layer->parameters;
-    const double frozen = root ? (root_pending ? root_frozen : 0.0) : layer->frozen_parameters;
-    if (root) root_pending = false;
-    Seconds casts;
-    if (parameters + frozen > 0.0 && holders_.in_shards > 1) {
-      unit.gather = transfer_of(place.stage, holders_.shards, gather, gathered_weight_ * (parameters + frozen), 1,
-                                "weight all-gather");
-      const bool again = !layer->backward.empty() && scenario_.plan.reshard_after_forward;
-      if (!root && again) unit.gather_backward = unit.gather;
-    }
-    if (parameters > 0.0 && holders_.replicas > 1) {
-      if (holders_.in_shards > 1) {
-        unit.scatter =
-            transfer_of(place.stage, holders_.shards, scatter, sent * parameters, 1, "gradient reduce-scatter");
-      }
-      if (holders_.of_shard > 1) {
-        unit.reduce = transfer_of(place.stage, holders_.copies, CollectiveOperation::all_reduce,
-                                  sent * parameters / holders_.in_shards, 1, "gradient all-reduce");
-      }
-      const CompressionWork work =
-          compression_work(sync.compression, {parameters, {}}, sync.gradient_precision, holders_.replicas);
-      for (const CompressedMessage& message : work.messages) casts += kernel_time(message.kernels) / place.speed;
-      casts +=
-          (kernel_time(work.restore) / static_cast<double>(holders_.in_shards) + flat_buffer(parameters)) / place.speed;
-    }
-    Seconds &forward = unit.forward.time.compute, &backward = unit.backward.time.compute;
-    forward += slowed({unit.gather}, forward);
-    backward += slowed({unit.gather_backward, unit.scatter, unit.reduce}, backward);
-    backward += casts;
+    const Layer& layer = *priced.layer;
+    const double parameters = layer.splittable ? layer.parameters : std::exchange(root_parameters, 0.0);
+    const double frozen = layer.splittable ? layer.frozen_parameters : std::exchange(root_frozen, 0.0);
+    ShardedUnit unit = sharded_unit(place, priced, parameters, frozen);
     if (place.cut) {
       append_forward(unit.forward.pieces, priced);
       append_backward(unit.backward.pieces, priced);
       fit_pieces(unit.forward);
       fit_pieces(unit.backward);
     }
-    chunk.units.insert(chunk.units.end(), at_index(count), unit);
+    chunk.units.insert(chunk.units.end(), at_index(priced.count), unit);
   }
 }
 

@@ -74,6 +74,11 @@ class GradientSync {
   void synchronise(const Place& place, const Ready& part, GradientBucket& bucket) const;
   void synchronise(const Place& place, const Holders& holders, const GradientSet& gradients, double collectives,
                    GradientBucket& bucket) const;
+  [[nodiscard]] Seconds flat_buffer_time(double parameters) const;
+  Seconds scatter_unit(const Place& place, double parameters, ShardedUnit& unit) const;
+  /// A layer's, of so many trained and frozen parameters.
+  [[nodiscard]] ShardedUnit sharded_unit(const Place& place, const PricedLayer& priced, double parameters,
+                                         double frozen) const;
 
   const Scenario& scenario_;
   const LayerPricer& pricer_;

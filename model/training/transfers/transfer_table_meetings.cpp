@@ -9,6 +9,86 @@
 
 namespace foretrain {
 
+namespace {
+
+/// Who sends over each link: nobody, one user, two or more. Transfers of one user follow each other, so that they never
+/// meet.
+class LinkUsers {
+ public:
+  explicit LinkUsers(const Topology& topology)
+      : topology_(topology), of_link_(static_cast<std::size_t>(topology.links()), {none, none}) {}
+
+  void add(GroupKind kind, const Step::Transfer::Part& part) {
+    const int user = number_of(kind, part.lanes);
+    visit_links(part.lowered, [&](LinkId crossed) {
+      std::pair<int, int>& link = of_link_[at_index(crossed)];
+      if (link.first == user || link.second == user) return;
+      (link.first == none ? link.first : link.second) = link.second == none || link.first == none ? user : many;
+    });
+  }
+
+  void add_background(const std::vector<BackgroundFlow>& background) {
+    for (const BackgroundFlow::Route& route : background_routes(background, topology_)) {
+      for (const LinkId link : topology_.route(route.source, route.destination).links) {
+        of_link_[at_index(link)] = {many, many};
+      }
+    }
+  }
+
+  /// Which passes a part of a transfer inside layers cuts, once all users are known.
+  [[nodiscard]] Step::Lane::Cut cut_of(const Step::Transfer::Part& part, const Plan& plan) {
+    using Cut = Step::Lane::Cut;
+    const int own = number_of(GroupKind::tensor, part.lanes);
+    const bool beside = plan.sync.overlap || plan.sync.gather_overlap;
+    const bool all_along = plan.zero == 3 || synchronises_every_micro_batch(plan);
+    const Cut for_gradients = all_along ? Cut::all : beside ? Cut::ends : Cut::none;
+    const bool draws_routes = topology_.draws_routes();
+    Cut cut = Cut::none;
+    visit_links(part.lowered, [&](LinkId link) {
+      // Collectives whose routes are drawn must be seen, even where they meet themselves alone.
+      if (draws_routes && link >= topology_.first_fabric_link()) cut = Cut::all;
+      const auto [first, second] = of_link_[at_index(link)];
+      for (const int other : {first, second}) {
+        if (other == none || other == own) continue;
+        const bool own_gradients = other >= 0 && is_of_parameters(users_[at_index(other)].first) &&
+                                   std::ranges::includes(users_[at_index(other)].second, part.lanes);
+        cut = std::max(cut, own_gradients ? for_gradients : Cut::all);
+      }
+    });
+    return cut;
+  }
+
+ private:
+  using User = std::pair<GroupKind, std::vector<int>>;  // tensor for all groups inside layers; lanes
+  static constexpr int none = -1, many = -2;
+
+  int number_of(GroupKind kind, const std::vector<int>& lanes) {
+    const User user{is_inside_layers(kind) ? GroupKind::tensor : kind, lanes};
+    const auto [number, is_new] = numbers_.try_emplace(user, static_cast<int>(users_.size()));
+    if (is_new) users_.push_back(user);
+    return number->second;
+  }
+
+  template <typename Visit>
+  void visit_links(const LoweredCollective& lowered, const Visit& visit) const {
+    std::vector<LinkId> crossed;
+    for (const LoweredCollective::Phase& phase : lowered.phases) {
+      for (const Flow& flow : phase.flows) {
+        crossed.clear();
+        topology_.append_route(flow.source, flow.destination, crossed);
+        for (const LinkId link : crossed) visit(link);
+      }
+    }
+  }
+
+  const Topology& topology_;
+  std::map<User, int> numbers_;
+  std::vector<User> users_;
+  std::vector<std::pair<int, int>> of_link_;
+};
+
+}  // namespace
+
 std::vector<std::vector<int>> TransferTable::companions(std::size_t lanes) const {
   std::vector<int> first(lanes);  // of those known to be together
   std::iota(first.begin(), first.end(), 0);
@@ -35,81 +115,22 @@ std::vector<std::vector<int>> TransferTable::companions(std::size_t lanes) const
 }
 
 std::vector<Step::Lane::Cut> TransferTable::meetings() const {
-  using Cut = Step::Lane::Cut;
-  std::vector<Cut> cuts(static_cast<std::size_t>(scenario_.plan.pipeline), Cut::none);
+  std::vector<Step::Lane::Cut> cuts(static_cast<std::size_t>(scenario_.plan.pipeline), Step::Lane::Cut::none);
   const auto any_inside = [](const Grouping& grouping) { return is_inside_layers(grouping.kind); };
   if (std::ranges::none_of(groupings_, any_inside)) return cuts;
-  /// Transfers of one user follow each other, so that they never meet.
-  struct User {
-    GroupKind kind;  ///< tensor for all groups inside layers
-    std::vector<int> lanes;
-    auto operator<=>(const User&) const = default;
-  };
-  std::map<User, int> numbers;
-  std::vector<User> users;
-  constexpr int none = -1, many = -2;
-  std::vector<std::pair<int, int>> users_of_link(static_cast<std::size_t>(topology_.links()), {none, none});
-  auto visit_links = [&, crossed = std::vector<LinkId>()](const LoweredCollective& lowered, const auto& visit) mutable {
-    for (const LoweredCollective::Phase& phase : lowered.phases) {
-      for (const Flow& flow : phase.flows) {
-        crossed.clear();
-        topology_.append_route(flow.source, flow.destination, crossed);
-        for (const LinkId link : crossed) visit(users_of_link[at_index(link)]);
-      }
-    }
-  };
-  const auto user_of = [&](std::size_t transfer, const Step::Transfer::Part& part) {
-    const GroupKind kind = groupings_[at_index(entries_[transfer].grouping)].kind;
-    const User user{is_inside_layers(kind) ? GroupKind::tensor : kind, part.lanes};
-    const auto [number, is_new] = numbers.try_emplace(user, static_cast<int>(users.size()));
-    if (is_new) users.push_back(user);
-    return number->second;
-  };
+  LinkUsers users(topology_);
   for (std::size_t i = 0; i < transfers_.size(); ++i) {
-    for (const Step::Transfer::Part& part : transfers_[i].parts) {
-      const int user = user_of(i, part);
-      visit_links(part.lowered, [&](std::pair<int, int>& link) {
-        if (link.first == user || link.second == user) return;
-        (link.first == none ? link.first : link.second) = link.second == none || link.first == none ? user : many;
-      });
-    }
+    const GroupKind kind = groupings_[at_index(entries_[i].grouping)].kind;
+    for (const Step::Transfer::Part& part : transfers_[i].parts) users.add(kind, part);
   }
-  for (const BackgroundFlow::Route& route : background_routes(scenario_.background, topology_)) {
-    for (const LinkId link : topology_.route(route.source, route.destination).links) {
-      users_of_link[at_index(link)] = {many, many};
-    }
-  }
+  users.add_background(scenario_.background);
 
-  const Sync& sync = scenario_.plan.sync;
-  const auto draws_route = [&, crossed = std::vector<LinkId>()](const Flow& flow) mutable {
-    crossed.clear();
-    topology_.append_route(flow.source, flow.destination, crossed);
-    return std::ranges::any_of(crossed, [&](LinkId link) { return link >= topology_.first_fabric_link(); });
-  };
-  const bool gradients_all_along = scenario_.plan.zero == 3 || synchronises_every_micro_batch(scenario_.plan);
   for (std::size_t i = 0; i < transfers_.size(); ++i) {
     const Grouping& grouping = groupings_[at_index(entries_[i].grouping)];
     if (!is_inside_layers(grouping.kind)) continue;
+    Step::Lane::Cut& cut = cuts[static_cast<std::size_t>(grouping.stage)];
     for (const Step::Transfer::Part& part : transfers_[i].parts) {
-      const int own = user_of(i, part);
-      Cut& cut = cuts[static_cast<std::size_t>(grouping.stage)];
-      // Collectives whose routes are drawn must be seen, even where they meet themselves alone.
-      for (const LoweredCollective::Phase& phase : part.lowered.phases) {
-        if (topology_.draws_routes() && std::ranges::any_of(phase.flows, draws_route)) cut = Cut::all;
-      }
-      visit_links(part.lowered, [&](const std::pair<int, int>& link) {
-        for (const int other : {link.first, link.second}) {
-          if (other == none || other == own) continue;
-          const bool own_gradients = other >= 0 && users[at_index(other)].kind != GroupKind::neighbours &&
-                                     !is_inside_layers(users[at_index(other)].kind) &&
-                                     std::ranges::includes(users[at_index(other)].lanes, part.lanes);
-          if (own_gradients && !gradients_all_along) {
-            if (sync.overlap || sync.gather_overlap) cut = std::max(cut, Cut::ends);
-          } else {
-            cut = Cut::all;
-          }
-        }
-      });
+      cut = std::max(cut, users.cut_of(part, scenario_.plan));
     }
   }
   return cuts;
