@@ -318,12 +318,14 @@ class AutomaticCollective {
   Candidate direct(const Load& traffic) const {
     const bool exchanges = call_.operation == all_to_all;
     const int peers = exchanges ? slowest().ranks - 1 : 1;
+    const Bytes message = exchanges ? call_.size / static_cast<double>(peers + 1) : call_.size;
     Candidate candidate{"direct", library_.launch(), &traffic, 1.0, SyncAlgorithm::ring};
     if (!library_.in_one_node()) {
-      candidate.latency += library_.set_up(peers) + library_.longest_step(library_.simple(), Seconds(0.0));
+      candidate.latency +=
+          library_.exchange_between_nodes(message, peers) + library_.longest_step(library_.simple(), Seconds(0.0));
       return candidate;
     }
-    candidate.latency += library_.messages(exchanges ? call_.size / static_cast<double>(peers + 1) : call_.size, peers);
+    candidate.latency += library_.messages(message, peers);
     if (exchanges) {
       candidate.latency += library_.local_copies() + library_.last_pieces(busy(traffic));
     } else if (slowest().nvlink) {

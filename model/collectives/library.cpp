@@ -167,9 +167,17 @@ Seconds Library::step_in_node(LibraryProtocolKind kind) const {
   return microseconds(over_nvlink) + tuning_step() * longer;
 }
 
+/// Peers that NCCL serves at a time, the own copy among them (NCCL_MAX_DEV_WORK_P2P_PER_BATCH, src/include/device.h).
+constexpr int batch = 8;
+
 Seconds Library::set_up(int peers) const {
-  constexpr int batch = 8;
   return microseconds(constants_.peer_us) * static_cast<double>(std::min(peers, batch - 1) + peers / batch);
+}
+
+Seconds Library::exchange_between_nodes(Bytes message, int peers) const {
+  if (is_early()) return set_up(peers);
+  const double in_turn = std::max(peers - (batch - 1), 0) * std::min(1.0, message / piece);
+  return microseconds(constants_.peer_us) * std::max(in_turn, static_cast<double>(peers / batch));
 }
 
 Seconds Library::messages(Bytes size, int peers) const {

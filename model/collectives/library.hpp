@@ -54,9 +54,13 @@ class Library {
   [[nodiscard]] RingCost ring_in_node(Seconds links, Seconds expected, int steps) const;
   /// Over PCIe longer by what NCCL's own figures differ.
   [[nodiscard]] Seconds step_in_node(LibraryProtocolKind kind) const;
-  /// Peers that one call sends to in other nodes: the first seven cost a set-up each; further ones are served in
+  /// Peers that one phase of a schedule sends to: the first seven cost a set-up each; further ones are served in
   /// batches of eight.
   [[nodiscard]] Seconds set_up(int peers) const;
+  /// What an exchange with so many peers, some of them in other nodes, takes beside the links' time and a step: before
+  /// 2.21 set_up(). Since then eight are served at a time, the own copy among them, and of a message of a piece or more
+  /// each further one waits for a set-up, of a smaller one for its part of it: modelling choice, from 7 to 39 peers.
+  [[nodiscard]] Seconds exchange_between_nodes(Bytes message, int peers) const;
   /// What messages to so many peers inside a node take beside the links' time: by LL up to 16 KiB
   /// (NCCL_P2P_LL_THRESHOLD, src/enqueue.cc), with a step for every doubling of the ranks: modelling choice. Up to 2.21
   /// peers are set up one after the other.

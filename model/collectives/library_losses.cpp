@@ -65,7 +65,10 @@ class LossyPhases {
         continue;
       }
       if (exchanges) phase.flows = forwarded_over_rails(std::move(phase.flows), topology_);
-      phase.latency = library_.launch() + library_.set_up(others) + step(phase, library_.simple());
+      const bool at_once = exchanges && phases_.size() == 1;
+      phase.latency =
+          library_.launch() + step(phase, library_.simple()) +
+          (at_once ? library_.exchange_between_nodes(largest_message(phase), others) : library_.set_up(others));
     }
     const std::vector<Seconds> least = one_message_alone();
     lose_on_links(library_.largest_message());

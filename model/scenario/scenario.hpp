@@ -106,6 +106,7 @@ using Workload = std::variant<TrainWorkload, CollectiveWorkload, OperatorWorkloa
 /// nodes as it was learned from.
 struct LearnedRange {
   double spread = 0.0;
+  double memory_error = 0.0;  ///< by how much memory is off on average; 0 where no run measured it
   int least_nodes = 1, most_nodes = 1;
 };
 

@@ -96,18 +96,40 @@ bool is_bounded(const Settings& settings) {
   return consistency != settings.end() && consistency->second.starts_with("bounded");
 }
 
+int node_of(const BackgroundFlow::Place& place, const Cluster& cluster) {
+  using enum BackgroundFlow::Place::Kind;
+  if (place.kind == outside) return -1;
+  return place.kind == node_memory ? place.number : place.number / cluster.gpus_per_node;
+}
+
+/// Others' traffic between nodes at a rate that cards and a tree's core let through: what holds it back holds it back
+/// no less once cards are faster, and then it would take more of the links inside a machine.
+Scenario with_steady_others(Scenario scenario) {
+  const Cluster& cluster = scenario.cluster;
+  double slowest = 1.0;
+  for (const Fault& fault : cluster.faults) slowest = std::min(slowest, fault.share);
+  const auto others = static_cast<double>(std::max<std::size_t>(scenario.background.size(), 1));
+  const double share = slowest / (2.0 * others * cluster.network.oversubscription);
+  for (BackgroundFlow& flow : scenario.background) {
+    if (node_of(flow.from, cluster) == node_of(flow.to, cluster)) continue;
+    flow.rate = std::min(flow.rate, cluster.network.nic_bandwidth * share);
+  }
+  return scenario;
+}
+
 /// Before and after a change that may be impossible. Where traffic meets, so much is allowed. Simulated bounded workers
 /// fall into one of several regimes for good, by little things (simulator-honesty.md): of these, estimates alone.
 template <typename Change>
 Violation not_slower(const Settings& settings, const char* what, const Change& change, double of_flows = out_of_step,
                      double of_estimate = out_of_step) {
-  const Scenario before = scenario_of(settings);
+  const Scenario stated = scenario_of(settings), before = with_steady_others(stated);
   Scenario after = before;
   if (!change(after)) return std::nullopt;
   for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
     const double slack = fidelity == Fidelity::flows ? of_flows : of_estimate;
     if (is_bounded(settings) && fidelity == Fidelity::flows && slack < regimes) continue;
-    const Seconds first = time_of(settings, fidelity), then = time_of(after, fidelity);
+    const Seconds first = stated.background.empty() ? time_of(settings, fidelity) : time_of(before, fidelity);
+    const Seconds then = time_of(after, fidelity);
     if (is_above(then, first, alone) && (is_above(then, first, slack) || !(meets(before) || meets(after)))) {
       const bool other_channels = channels_of(before.cluster) != channels_of(after.cluster);
       if (other_channels || choices_of(before) != choices_of(after)) return std::nullopt;

@@ -124,6 +124,7 @@ std::string learned(const LearnedStack& stack, const LearnedFrom& from) {
   if (stack.scaled) add("error_of_other_scales", percent(stack.scaled->mean));
   if (stack.left_out.pairs) add("pairs_right", percent(*stack.left_out.pairs));
   if (stack.left_out.regret) add("regret", percent(*stack.left_out.regret));
+  if (stack.left_out.memory) add("memory_error", percent(*stack.left_out.memory));
   add("spread", percent(std::expm1(stack.spread)));
   text += likely(stack);
   if (stack.unexplained.empty()) return text;

@@ -166,6 +166,7 @@ constexpr Key learned_keys[] = {
      "Pairs of runs left out, choices for one task, that are predicted in their order."},
     {"regret", quantity("%"), "",
      "By how much the choice predicted best of those left out takes longer than the best one, on average."},
+    {"memory_error", quantity("%"), "", "Mean error of the memory of runs left out."},
     {"spread", quantity("%"), "needed", "Nine of ten steps left out lie within this of their prediction."},
     {"likely", by_name(list(text | number)), "none",
      "Of each trait that moves a step, between which values it likely lies: one standard deviation to either side."},
