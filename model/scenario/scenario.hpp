@@ -102,8 +102,8 @@ struct TasksWorkload {
 using Workload = std::variant<TrainWorkload, CollectiveWorkload, OperatorWorkload, TasksWorkload, HostWorkload,
                               StorageWorkload, LoaderWorkload>;
 
-/// How far steps may lie from what a learned stack predicts of them: nine of ten within `spread`, as a share, on as many
-/// nodes as it was learned from.
+/// How far steps may lie from what a learned stack predicts of them: nine of ten within `spread`, as a share, on as
+/// many nodes as it was learned from.
 struct LearnedRange {
   double spread = 0.0;
   double memory_error = 0.0;  ///< by how much memory is off on average; 0 where no run measured it

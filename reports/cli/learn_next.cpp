@@ -56,6 +56,9 @@ Candidate candidate_of(std::string name, std::vector<std::string> overrides, Sce
 }
 
 std::vector<Candidate> rows_of(const NextOptions& options) {
+  if (!options.overrides.empty() || !options.fixed.empty()) {
+    throw UsageError(options.input + ": --set and --fix are of a scenario; a table's rows say what each is");
+  }
   std::vector<Candidate> rows;
   for (const Case& row : with_stack(read_cases(options.input), options.stack)) {
     Scenario scenario = scenario_of(row);

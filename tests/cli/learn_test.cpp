@@ -100,6 +100,8 @@ TEST_CASE("learn --next refuses what is no learned stack, a budget that is none,
   CHECK_THAT(run_program({"learn", "--next", stack, folder.file("one.csv", runs(1))}).errors,
              Catch::Contains("two are needed"));
   CHECK(run_program({"learn", "--next", stack, table, "-o", folder.file("x.yaml")}).status == 2);
+  CHECK_THAT(run_program({"learn", "--next", stack, table, "--set", "cluster.nodes=2"}).errors,
+             Catch::Contains("of a scenario"));
 }
 
 }  // namespace foretrain::test
