@@ -3,6 +3,7 @@
 
 #include "model/base/error.hpp"
 #include "model/collectives/contention.hpp"
+#include "model/collectives/library.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "tests/catch.hpp"
 #include "tests/collectives/ranks.hpp"
@@ -170,6 +171,25 @@ TEST_CASE("messages to another rail leave through the GPU on it, from NCCL 2.12 
   // spine.
   CHECK(time({2, 12}) == Approx(0.0206).epsilon(0.02));
   CHECK(time({2, 11}) > 2.0 * time({2, 12}));
+}
+
+TEST_CASE("an exchange between nodes waits for set-ups of the peers beyond the seven that are served at once") {
+  Calibration calibration = load_default_calibration();
+  calibration.collective.peer_us = 8.0;
+  Cluster cluster = nccl_cluster(hopper_node(), 5);
+  const auto set_ups = [&](Bytes message, int peers) {
+    const Topology topology(cluster);
+    const CollectiveCall call = automatic_call(CollectiveOperation::all_to_all, 1.0_MB, {iota(topology.gpus())});
+    return Library(call, topology, calibration).exchange_between_nodes(message, peers).value() * 1e6 / 8.0;
+  };
+  const Bytes piece(512.0 * 1024.0);
+  CHECK(set_ups(piece, 7) == 0.0);
+  CHECK(set_ups(piece, 39) == Approx(32.0));
+  CHECK(set_ups(piece * 4.0, 39) == Approx(32.0));
+  CHECK(set_ups(piece / 2.0, 39) == Approx(16.0));
+  CHECK(set_ups(8.0_B, 39) == Approx(4.0));  // an eighth of a set-up each, in whole batches
+  cluster.nccl = NcclVersion{2, 8};
+  CHECK(set_ups(piece, 39) == Approx(7.0 + 4.0));
 }
 
 TEST_CASE("what depends on the library's version does so on every GPU alike") {
