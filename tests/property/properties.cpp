@@ -117,18 +117,29 @@ Scenario with_steady_others(Scenario scenario) {
   return scenario;
 }
 
+/// Kept for the next change of the same settings.
+Seconds time_with_steady_others(const Settings& settings, const Scenario& steady, Fidelity fidelity) {
+  static Settings last;
+  static std::map<Fidelity, Seconds> times;
+  if (settings != last) times.clear();
+  last = settings;
+  const auto [known, is_new] = times.try_emplace(fidelity);
+  if (is_new) known->second = steady.background.empty() ? time_of(settings, fidelity) : time_of(steady, fidelity);
+  return known->second;
+}
+
 /// Before and after a change that may be impossible. Where traffic meets, so much is allowed. Simulated bounded workers
 /// fall into one of several regimes for good, by little things (simulator-honesty.md): of these, estimates alone.
 template <typename Change>
 Violation not_slower(const Settings& settings, const char* what, const Change& change, double of_flows = out_of_step,
                      double of_estimate = out_of_step) {
-  const Scenario stated = scenario_of(settings), before = with_steady_others(stated);
+  const Scenario before = with_steady_others(scenario_of(settings));
   Scenario after = before;
   if (!change(after)) return std::nullopt;
   for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
     const double slack = fidelity == Fidelity::flows ? of_flows : of_estimate;
     if (is_bounded(settings) && fidelity == Fidelity::flows && slack < regimes) continue;
-    const Seconds first = stated.background.empty() ? time_of(settings, fidelity) : time_of(before, fidelity);
+    const Seconds first = time_with_steady_others(settings, before, fidelity);
     const Seconds then = time_of(after, fidelity);
     if (is_above(then, first, alone) && (is_above(then, first, slack) || !(meets(before) || meets(after)))) {
       const bool other_channels = channels_of(before.cluster) != channels_of(after.cluster);
