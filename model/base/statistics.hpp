@@ -8,6 +8,9 @@ namespace foretrain {
 /// The middle of the values, or the mean of the two middle ones. Throws InternalError for an empty list.
 double median(std::vector<double> values);
 
+/// Throws InternalError for an empty list.
+double mean(const std::vector<double>& values);
+
 /// The value below which `share` (0 to 1) of the values lies, between two of them where need be, as if they were points
 /// of a line: definition 7 of Hyndman and Fan, "Sample quantiles in statistical packages", 1996. Throws
 /// InternalError for an empty list.

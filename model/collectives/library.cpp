@@ -22,6 +22,8 @@ constexpr NcclVersion forwarding_since{2, 12};
 constexpr double parallel_trees_on = 6.0;  // compute capability
 constexpr double hopper = 9.0, blackwell = 10.0;
 constexpr Bytes ll_word(8.0), largest_ll_message(16 * 1024.0), piece(512 * 1024.0);
+/// Peers that NCCL serves at a time, the own copy among them (NCCL_MAX_DEV_WORK_P2P_PER_BATCH, src/include/device.h).
+constexpr int batch = 8;
 constexpr double ll_threads = 512.0, message_channels = 32.0, pcie_channels = 2.0;
 
 Seconds microseconds(double value) { return Seconds(value * 1e-6); }
@@ -166,9 +168,6 @@ Seconds Library::step_in_node(LibraryProtocolKind kind) const {
   const double longer = slowest_->nvlink ? 0.0 : expected.pcie_step - expected.nvlink_step;
   return microseconds(over_nvlink) + tuning_step() * longer;
 }
-
-/// Peers that NCCL serves at a time, the own copy among them (NCCL_MAX_DEV_WORK_P2P_PER_BATCH, src/include/device.h).
-constexpr int batch = 8;
 
 Seconds Library::set_up(int peers) const {
   return microseconds(constants_.peer_us) * static_cast<double>(std::min(peers, batch - 1) + peers / batch);

@@ -18,8 +18,7 @@ Seconds estimated_step(const Scenario& scenario) {
   return predict(scenario, Fidelity::estimate, Detail::numbers).time();
 }
 
-std::string effects_text(const Scenario& scenario, const std::vector<UncertainResource>& unknown) {
-  const Seconds unchanged = estimated_step(scenario);
+std::string effects_text(Seconds unchanged, const std::vector<UncertainResource>& unknown) {
   std::string text;
   for (const UncertainResource& one : unknown) {
     if (!one.moves) {
@@ -45,8 +44,9 @@ std::vector<Effect> effects_from(const std::vector<double>& numbers) {
   return effects;
 }
 
-std::vector<std::string> answers_of_tasks(std::size_t count, int workers,
-                                          const std::function<std::string(std::size_t)>& task) {
+namespace {
+
+std::vector<std::string> answers_of_tasks(std::size_t count, int workers, const TextTask& task) {
   std::vector<std::string> answers(count);
   std::optional<std::string> failure;
   const auto take = [&](std::size_t index, Reply reply) {
@@ -58,6 +58,12 @@ std::vector<std::string> answers_of_tasks(std::size_t count, int workers,
   answer_all(count, workers, task, take, [&] { return failure.has_value() || interrupted(); });
   if (failure && !interrupted()) throw std::runtime_error(*failure);
   return answers;
+}
+
+}  // namespace
+
+RunTasks tasks_shared_out(int workers) {
+  return [workers](std::size_t count, const TextTask& task) { return answers_of_tasks(count, workers, task); };
 }
 
 }  // namespace foretrain

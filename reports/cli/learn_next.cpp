@@ -96,20 +96,10 @@ void add_smaller(const NextOptions& options, const std::vector<std::string>& ove
 /// Plans of one kind, which differ in how gradients are synchronised alone, are no rivals: the best of each.
 std::vector<PlanCandidate> best_of_kinds(const std::vector<PlanCandidate>& plans) {
   constexpr std::size_t most = 32;
-  std::set<std::vector<int>> kinds;
+  std::set<PlanKind> kinds;
   std::vector<PlanCandidate> best;
   for (const PlanCandidate& plan : plans) {
-    const PlanPoint& point = plan.point;
-    const std::vector<int> kind = {point.tensor,
-                                   point.context,
-                                   point.expert,
-                                   point.pipeline,
-                                   point.micro_batch,
-                                   static_cast<int>(point.recompute),
-                                   static_cast<int>(point.schedule),
-                                   point.interleave,
-                                   point.servers > 0 ? 1 : 0};
-    if (kinds.insert(kind).second && best.size() < most) best.push_back(plan);
+    if (best.size() < most && kinds.insert(kind_of(plan.point)).second) best.push_back(plan);
   }
   return best;
 }
@@ -203,7 +193,7 @@ bool fits(const MemoryFootprint& memory, const LearnedRange& learned) {
 std::string answer_of(const Scenario& scenario, const Unknowns& unknowns) {
   const Result result = predict(scenario, Fidelity::estimate, Detail::numbers);
   return fmt::format("{} {} {}", result.time().value(), fits(result.train()->memory, *scenario.learned) ? 1 : 0,
-                     effects_text(scenario, unknowns.of(scenario)));
+                     effects_text(result.time(), unknowns.of(scenario)));
 }
 
 /// What does not fit is neither chosen nor measured.
@@ -219,13 +209,10 @@ PossibleRun possible_run(const Candidate& candidate, const std::vector<double>& 
 }
 
 Study study_of(const NextOptions& options) {
-  const RunTasks run_tasks = [&](std::size_t count, const std::function<std::string(std::size_t)>& task) {
-    return answers_of_tasks(count, options.jobs, task);
-  };
+  const RunTasks run_tasks = tasks_shared_out(options.jobs);
   const double gpu_hours = gpu_hours_of(options.budget);
   const YamlNode name = yaml_scalar(options.stack, {});
-  const auto path = catalogue_file(CatalogueSection::trainer, Field(name, "--next"));
-  const MappingReader stack = trainer_file(cached_yaml_file(path.string()));
+  const MappingReader stack = named_trainer(Field(name, "--next"));
   Study study;
   study.candidates = options.input.ends_with(".csv") ? rows_of(options) : plans_of(options, run_tasks);
   if (study.candidates.empty()) throw UsageError(options.input + ": no plan to choose");

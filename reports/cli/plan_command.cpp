@@ -280,9 +280,7 @@ PlanReport searched(const PlanOptions& options) {
   report.goal = options.goal;
   report.file = options.file;
   double seconds = 0.0;
-  const RunTasks run_tasks = [&](std::size_t count, const std::function<std::string(std::size_t)>& task) {
-    return answers_of_tasks(count, options.jobs, task);
-  };
+  const RunTasks run_tasks = tasks_shared_out(options.jobs);
   {
     Progress progress(0, "plans");
     report.search = search_plans(spaces, objectives, options.top, run_tasks, [&](const PlanSearch& search) {

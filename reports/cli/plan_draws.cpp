@@ -41,7 +41,7 @@ void draw_plans(PlanReport& report, const std::vector<std::string>& overrides, c
   const std::size_t count = finalists(report.ranked, spread);
   const std::vector<std::string> answers = run_tasks(count, [&](std::size_t plan) {
     const Scenario scenario = scenario_of(report.ranked[plan]);
-    return effects_text(scenario, uncertain_resources(scenario, spread));
+    return effects_text(estimated_step(scenario), uncertain_resources(scenario, spread));
   });
   if (std::ranges::any_of(answers, &std::string::empty)) return;  // the user has interrupted the search
   std::vector<std::vector<Effect>> effects;

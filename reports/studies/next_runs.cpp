@@ -7,6 +7,7 @@
 
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
+#include "model/base/statistics.hpp"
 #include "validate/fit/symmetric.hpp"
 
 namespace foretrain {
@@ -23,11 +24,14 @@ class Preposterior {
     for (const PossibleRun& run : runs) plans.push_back(run.plan);
     logs_ = drawn_logs(plans, own_spread, preposterior_draws);
     for (std::size_t run = 0; run < runs.size(); ++run) {
-      double sum = 0.0;
-      for (const double log : logs_[run]) sum += log;
-      means_.push_back(sum / preposterior_draws);
+      means_.push_back(mean(logs_[run]));
       errors_.push_back(normal_deviates(logs_.size() + run, preposterior_draws));
+      expected_.push_back(std::log(runs[run].plan.value) + means_[run]);
       if (runs[run].is_choice) choices_.push_back(run);
+    }
+    covariance_ = square(runs.size());
+    for (std::size_t a = 0; a < runs.size(); ++a) {
+      for (std::size_t b = 0; b <= a; ++b) covariance_[a][b] = covariance_[b][a] = covariance(a, b);
     }
     for (int draw = 0; draw < preposterior_draws; ++draw) best_.push_back(best_step(at_index(draw)));
   }
@@ -41,7 +45,7 @@ class Preposterior {
       double least = std::numeric_limits<double>::infinity();
       std::size_t chosen = choices_.front();
       for (std::size_t i = 0; i < choices_.size(); ++i) {
-        double expected = std::log(runs_[choices_[i]].plan.value) + means_[choices_[i]];
+        double expected = expected_[choices_[i]];
         for (std::size_t m = 0; m < seen.size(); ++m) expected += gains[i][m] * seen[m];
         if (expected >= least) continue;
         least = expected;
@@ -80,7 +84,7 @@ class Preposterior {
   [[nodiscard]] std::vector<std::vector<double>> gains_of(const std::vector<std::size_t>& measured) const {
     Matrix among = square(measured.size());
     for (std::size_t i = 0; i < measured.size(); ++i) {
-      for (std::size_t j = 0; j < measured.size(); ++j) among[i][j] = covariance(measured[i], measured[j]);
+      for (std::size_t j = 0; j < measured.size(); ++j) among[i][j] = covariance_[measured[i]][measured[j]];
       among[i][i] += noise_ * noise_;
     }
     const std::optional<Matrix> precision = inverse(among);
@@ -88,7 +92,7 @@ class Preposterior {
     std::vector<std::vector<double>> gains;
     for (const std::size_t choice : choices_) {
       std::vector<double> with;
-      for (const std::size_t run : measured) with.push_back(covariance(choice, run));
+      for (const std::size_t run : measured) with.push_back(covariance_[choice][run]);
       gains.push_back(product(*precision, with));
     }
     return gains;
@@ -97,7 +101,8 @@ class Preposterior {
   const std::vector<PossibleRun>& runs_;
   double noise_;
   std::vector<std::vector<double>> logs_, errors_;  ///< by run, then draw
-  std::vector<double> means_;                       ///< by run
+  std::vector<double> means_, expected_;            ///< by run: of its logs, and ln of its step
+  Matrix covariance_;                               ///< of the logs of two runs
   std::vector<std::size_t> choices_;
   std::vector<double> best_;  ///< by draw
 };

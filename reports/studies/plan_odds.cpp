@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 
 #include "model/base/hash.hpp"
 #include "model/base/normal.hpp"
@@ -46,10 +45,6 @@ class Draws {
   std::vector<std::vector<double>> unknown_;
   std::map<std::pair<std::size_t, std::uint64_t>, std::vector<double>> own_;  ///< by part
 };
-
-double mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / number(values.size());
-}
 
 }  // namespace
 

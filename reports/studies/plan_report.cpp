@@ -135,9 +135,8 @@ bool prefer_simple(std::vector<RankedPlan>& plans) {
 
 }  // namespace
 
-PlanKind kind_of(const RankedPlan& plan) {
-  const PlanPoint& point = plan.point;
-  return {plan.hardware,     point.tensor,    point.context,  point.expert,     point.pipeline,
+PlanKind kind_of(const PlanPoint& point, const std::string& hardware) {
+  return {hardware,          point.tensor,    point.context,  point.expert,     point.pipeline,
           point.micro_batch, point.recompute, point.schedule, point.interleave, point.servers > 0};
 }
 

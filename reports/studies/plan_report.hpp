@@ -44,7 +44,8 @@ struct RankedPlan {
 
 /// Equal for plans that differ in no more than how gradients are synchronised.
 using PlanKind = std::tuple<std::string, int, int, int, int, int, Recompute, PipelineSchedule, int, bool>;
-PlanKind kind_of(const RankedPlan& plan);
+PlanKind kind_of(const PlanPoint& point, const std::string& hardware = {});
+inline PlanKind kind_of(const RankedPlan& plan) { return kind_of(plan.point, plan.hardware); }
 
 /// What is not known of a search's machines and software, and how much of the best plan's step it moves.
 struct Unknown {

@@ -119,13 +119,9 @@ Scenario with_steady_others(Scenario scenario) {
 
 /// Kept for the next change of the same settings.
 Seconds time_with_steady_others(const Settings& settings, const Scenario& steady, Fidelity fidelity) {
-  static Settings last;
-  static std::map<Fidelity, Seconds> times;
-  if (settings != last) times.clear();
-  last = settings;
-  const auto [known, is_new] = times.try_emplace(fidelity);
-  if (is_new) known->second = steady.background.empty() ? time_of(settings, fidelity) : time_of(steady, fidelity);
-  return known->second;
+  static LastTimes times;
+  return times.of(settings, fidelity,
+                  [&] { return steady.background.empty() ? time_of(settings, fidelity) : time_of(steady, fidelity); });
 }
 
 /// Before and after a change that may be impossible. Where traffic meets, so much is allowed. Simulated bounded workers

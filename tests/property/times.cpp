@@ -23,14 +23,8 @@ Seconds time_of(const Scenario& scenario, Fidelity fidelity) {
 }
 
 Seconds time_of(const Settings& settings, Fidelity fidelity) {
-  static Settings last;
-  static std::map<Fidelity, Seconds> times;
-  if (settings != last) times.clear();
-  last = settings;
-  const auto known = times.find(fidelity);
-  if (known != times.end()) return known->second;
-  const Seconds time = time_of(scenario_of(settings), fidelity);
-  return times[fidelity] = time;
+  static LastTimes times;
+  return times.of(settings, fidelity, [&] { return time_of(scenario_of(settings), fidelity); });
 }
 
 void widen_fabric(Fabric& fabric) {

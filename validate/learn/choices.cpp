@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 
-#include "model/base/number.hpp"
 #include "model/base/statistics.hpp"
 
 namespace foretrain {
@@ -18,10 +16,6 @@ struct Choice {
   double measured = 0.0, predicted = 0.0;  ///< times
   double filled = 0.0;                     ///< share of a GPU's memory, as predicted
 };
-
-double mean(const std::vector<double>& all) {
-  return std::accumulate(all.begin(), all.end(), 0.0) / number(all.size());
-}
 
 const Choice& chosen(const std::vector<Choice>& choices, double memory_spread) {
   const double most = std::exp(-memory_spread);

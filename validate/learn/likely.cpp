@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "model/base/units.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "model/scenario/keys/keys.hpp"
+#include "model/scenario/plan/stack_reader.hpp"
 
 namespace foretrain {
 
@@ -19,7 +19,7 @@ constexpr std::string_view scaling_names = "cluster.network.scaling.";
 double value_of(const Field& text, const StackParameter& parameter) {
   switch (parameter.kind) {
     case Kind::scaling:
-      return text.parse([](const std::string& share) { return split_number_and_unit(share); }).number / 100.0;
+      return learned_share(text);
     case Kind::memory_stretch:
       return text.number();
     case Kind::constant:

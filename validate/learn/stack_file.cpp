@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "model/scenario/catalogue.hpp"
 #include "model/scenario/plan/trainer_reader.hpp"
 
 namespace foretrain {
@@ -70,8 +69,7 @@ std::string habits(const LearnedStack& stack, const LearnedFrom& from) {
     text += habit(one.parameter.name, one.parameter.text(one.position), source(one, from));
   }
   const YamlNode name = yaml_scalar(from.base, {});
-  const auto path = catalogue_file(CatalogueSection::trainer, Field(name, "--base"));
-  const MappingReader base = trainer_file(cached_yaml_file(path.string()));
+  const MappingReader base = named_trainer(Field(name, "--base"));
   for (const YamlEntry& entry : base["habits"].node().entries) {
     const bool known = std::ranges::any_of(learned, [&](const auto& one) { return one.parameter.name == entry.key; });
     if (!known) text += fmt::format("  {}: {}\n", entry.key, flow(entry.value));

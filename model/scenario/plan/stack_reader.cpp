@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "model/base/units.hpp"
-#include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "model/scenario/overrides.hpp"
 #include "model/scenario/plan/trainer_reader.hpp"
@@ -18,15 +17,14 @@ namespace {
 std::optional<Field> part_of_trainer(const YamlNode& document, std::string_view part) {
   const YamlNode* named = document.at("plan.trainer");
   if (named == nullptr) return std::nullopt;
-  const std::filesystem::path path = catalogue_file(CatalogueSection::trainer, Field(*named, "plan.trainer"));
-  return trainer_file(cached_yaml_file(path.string())).find(part);
-}
-
-double share(const Field& field) {
-  return field.parse([](const std::string& text) { return split_number_and_unit(text); }).number / 100.0;
+  return named_trainer(Field(*named, "plan.trainer")).find(part);
 }
 
 }  // namespace
+
+double learned_share(const Field& field) {
+  return field.parse([](const std::string& text) { return split_number_and_unit(text); }).number / 100.0;
+}
 
 std::optional<StackedScenario> with_learned_cluster(const YamlNode& document) {
   const auto cluster = part_of_trainer(document, "cluster");
@@ -66,8 +64,8 @@ std::optional<LearnedRange> learned_range(const YamlNode& document) {
   const std::vector<Field> nodes = keys["nodes"].list();
   if (nodes.size() != 2) keys.fail("nodes", "no two numbers", "[ the least, the most ]");
   const auto memory = keys.find("memory_error");
-  return LearnedRange{share(keys["spread"]), memory ? share(*memory) : 0.0, static_cast<int>(nodes[0].integer()),
-                      static_cast<int>(nodes[1].integer())};
+  return LearnedRange{learned_share(keys["spread"]), memory ? learned_share(*memory) : 0.0,
+                      static_cast<int>(nodes[0].integer()), static_cast<int>(nodes[1].integer())};
 }
 
 }  // namespace foretrain

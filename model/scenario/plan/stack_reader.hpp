@@ -8,6 +8,7 @@
 #include "model/cost/calibration.hpp"
 #include "model/scenario/scenario.hpp"
 #include "model/scenario/yaml_document.hpp"
+#include "model/scenario/yaml_reader.hpp"
 
 namespace foretrain {
 
@@ -22,6 +23,9 @@ std::optional<StackedScenario> with_learned_cluster(const YamlNode& document);
 /// Puts the constants that the trainer of the scenario learned in the place of the calibration's. Throws ScenarioError
 /// for an unknown constant and for a value out of bounds.
 void adopt_learned_constants(const YamlNode& document, Calibration& calibration);
+
+/// "37.1 %" of such a file as 0.371.
+double learned_share(const Field& field);
 
 /// Nothing where the trainer of the scenario was not learned.
 std::optional<LearnedRange> learned_range(const YamlNode& document);

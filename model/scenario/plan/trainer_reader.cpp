@@ -308,6 +308,10 @@ MappingReader trainer_file(const YamlNode& document) {
   return file;
 }
 
+MappingReader named_trainer(const Field& name) {
+  return trainer_file(cached_yaml_file(catalogue_file(CatalogueSection::trainer, name).string()));
+}
+
 TrainedScenario with_trainer(const YamlNode& document, const Cluster& cluster) {
   TrainedScenario result{document, {}, {}, {}};
   if (document.at("workload.train") == nullptr) return result;

@@ -18,6 +18,10 @@ namespace foretrain {
 /// A trainer's file. Throws ScenarioError where it is another kind of file.
 MappingReader trainer_file(const YamlNode& document);
 
+/// The file of the trainer that the field names: from the catalogue, or a path. Throws ScenarioError where there is
+/// none.
+MappingReader named_trainer(const Field& name);
+
 /// What a habit says of itself: of a size its number; of a word or a flag, that it holds. Throws ScenarioError for an
 /// empty source.
 Constant habit_provenance(const std::string& key, const MappingReader& habit);

@@ -187,7 +187,7 @@ int TransferTable::collective(int stage, GroupKind kind, const CollectiveCall& c
                               RecipePointer recipe) {
   const Key key{kind, stage, call.operation, call.size * pieces, pieces, false, call.tokens};
   const int named = transfer(key, call, name, std::move(recipe));
-  if (takes_least_ && at_index(named) >= least_.size()) note_least(named, key, call);
+  if (takes_least_ && !least_.contains(named)) note_least(named, key, call);
   return named;
 }
 
@@ -204,8 +204,7 @@ void TransferTable::note_least(int named, Key key, const CollectiveCall& call) {
       least = std::min(least, least_of_groups(transfer(key, call, "", nullptr)));
     }
   }
-  least_.resize(transfers_.size());
-  least_[at_index(named)] = least;
+  least_[named] = least;
 }
 
 Seconds TransferTable::least_of_groups(int transfer) const {
@@ -241,7 +240,7 @@ int TransferTable::hop(int stage, bool back, Bytes activation, Seconds overhead)
 }
 
 Seconds TransferTable::time(int transfer, int lane) const {
-  if (takes_least_) return least_[at_index(transfer)];
+  if (takes_least_) return least_.at(transfer);
   Seconds longest;
   for (const Step::Transfer::Part& part : transfers_[at_index(transfer)].parts) {
     if (std::ranges::binary_search(part.lanes, lane)) longest = std::max(longest, part.longest());

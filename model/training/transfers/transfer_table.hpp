@@ -117,7 +117,7 @@ class TransferTable {
   std::map<std::pair<GroupKind, int>, int> known_groupings_;
   std::map<Key, int> known_;
   bool takes_least_ = false, stages_lie_alike_ = false, exact_ = true;
-  std::vector<Seconds> least_;  ///< by transfer, where the least is taken
+  std::map<int, Seconds> least_;  ///< by transfer, where the least is taken
 };
 
 /// Transfers that run beside kernels.
