@@ -49,8 +49,6 @@ MakeSharing& make_sharing() {
 
 }  // namespace
 
-void LinkSharing::load() { make_sharing(); }
-
 std::unique_ptr<LinkSharing> LinkSharing::make(const SharedLinks& links) {
   return std::unique_ptr<LinkSharing>(make_sharing()(links));
 }

@@ -23,13 +23,12 @@ struct SharedLinks {
   }
 };
 
-/// SimGrid allows one engine per process and the settings are the process's own, so at most one may ever be made in a
-/// process (run_in_child gives it one of its own).
+/// What a simulation asks of the process's SimGrid, which is one: one simulation at a time, in one thread. What was
+/// asked by those before changes no bit.
 class LinkSharing {
  public:
-  /// Loads SimGrid into this process, so that its children find it there. Throws std::runtime_error where it cannot be.
-  static void load();
-  /// Throws std::logic_error when this process has had one before. The links must outlive it.
+  /// Loads SimGrid where this is the first. Throws std::runtime_error where it cannot be loaded or others use it in this
+  /// process, std::logic_error while there is another one. The links must outlive it.
   static std::unique_ptr<LinkSharing> make(const SharedLinks& links);
   virtual ~LinkSharing() = default;
 

@@ -120,7 +120,6 @@ class Platform {
 
 /// Throws std::runtime_error unless SimGrid, as set up here, shares bandwidth exactly: one flow takes bytes over
 /// bandwidth, two flows over one link take twice that, a link listed twice counts twice, weights 3 and 1 share 3 to 1.
-/// Needs a process of its own.
 void check_platform();
 
 }  // namespace foretrain

@@ -13,7 +13,11 @@
 #include <simgrid/s4u.hpp>
 #include <stdexcept>
 #include <string>
+#include <unordered_map>
 #include <utility>
+#include <vector>
+
+#include "model/base/hash.hpp"
 
 #include <simgrid/version.h>  // after the others: it does not include what it needs
 
@@ -73,7 +77,8 @@ class SignalHandlerKeeper {
 };
 
 s4u::Engine& make_engine() {
-  if (s4u::Engine::has_instance()) throw std::logic_error("SimGrid allows one simulation per process");
+  if (s4u::Engine::has_instance())
+    throw std::runtime_error("SimGrid is in use by others in this process, which can have one engine of it");
   const SignalHandlerKeeper keeper;
   auto arguments = engine_arguments;
   int count = static_cast<int>(arguments.size());
@@ -82,88 +87,188 @@ s4u::Engine& make_engine() {
   return *s4u::Engine::get_instance(&count, argv.data());
 }
 
-/// Every route has one communication that never ends; it counts for as many flows as move there, or for none.
+simgrid::kernel::resource::Model& network_of(const s4u::Engine& engine) {
+  for (simgrid::kernel::resource::Model* model : engine.get_all_models()) {
+    if (model->get_name().starts_with("Network")) return *model;
+  }
+  throw std::runtime_error("this SimGrid has no model of networks");
+}
+
+using Action = simgrid::kernel::resource::Action;
+
+/// The process's one platform, from which simulations borrow: links numbered from zero, and communications that never
+/// end over lists of links. Between simulations all of these are at rest, and nothing is left to be shared: no answer
+/// hangs on simulations before.
+class Pool {
+ public:
+  static Pool& of_process() {
+    static Pool& pool = *std::make_unique<Pool>().release();  // SimGrid's own statics may go before it
+    return pool;
+  }
+
+  s4u::Link& link(std::size_t number);
+  /// The action of one over these links that nobody has borrowed; at rest.
+  Action& borrow(const std::vector<std::int32_t>& links);
+  /// All that were borrowed come to rest.
+  void take_back();
+  /// SimGrid's clock stands still.
+  void share() { network_.next_occurring_event(0.0); }
+
+ private:
+  struct Connection {
+    s4u::Host* source;
+    s4u::Host* destination;
+    s4u::CommPtr communication = nullptr;  // SimGrid drops one without an owner
+    Action* action = nullptr;
+  };
+  /// Over one list of links; as many as one simulation has had.
+  struct Connections {
+    std::vector<Connection> all;
+    std::size_t borrowed = 0;
+  };
+  struct HashOfLinks {
+    std::size_t operator()(const std::vector<std::int32_t>& links) const { return hash_of(links); }
+  };
+  Connection new_connection(const std::vector<std::int32_t>& links);
+  void start(Connection& connection);
+  void forget_communications();
+
+  s4u::Engine& engine_ = make_engine();
+  s4u::NetZone& zone_ = *make_zone(engine_);
+  simgrid::kernel::resource::Model& network_ = network_of(engine_);
+  std::vector<s4u::Link*> links_;
+  std::vector<s4u::Host*> sources_, destinations_;
+  std::unordered_map<std::vector<std::int32_t>, Connections, HashOfLinks> connections_;
+  std::vector<Connections*> borrowed_;
+  std::size_t made_ = 0;            ///< connections, each between a pair of hosts of its own
+  std::size_t communications_ = 0;  ///< that are kept
+};
+
+/// The zone stays open for more links and hosts, so that each is sealed by itself.
+s4u::Link& Pool::link(std::size_t number) {
+  while (links_.size() <= number) {
+    links_.push_back(make_link(zone_, fmt::format("link{}", links_.size()), 1.0_GBps)->set_latency(0.0)->seal());
+  }
+  return *links_[number];
+}
+
+/// The n-th has the n-th pair of an ever larger square of sources and destinations. Bypass routes are looked up in a
+/// map: no table of all pairs of hosts, and repeated links are kept.
+Pool::Connection Pool::new_connection(const std::vector<std::int32_t>& links) {
+  const std::size_t number = made_++;
+  if (number == sources_.size() * sources_.size()) {
+    sources_.push_back(make_host(zone_, fmt::format("source{}", sources_.size()))->seal());
+    destinations_.push_back(make_host(zone_, fmt::format("destination{}", destinations_.size()))->seal());
+  }
+  const std::size_t last = sources_.size() - 1, place = number - last * last;
+  Connection made{sources_[place <= last ? last : place - last - 1], destinations_[place <= last ? place : last]};
+  std::vector<s4u::LinkInRoute> crossed;
+  crossed.reserve(links.size());
+  for (const std::int32_t number_of_link : links) crossed.emplace_back(&link(static_cast<std::size_t>(number_of_link)));
+  zone_.add_bypass_route(made.source->get_netpoint(), made.destination->get_netpoint(), nullptr, nullptr, crossed);
+  return made;
+}
+
+/// The action that has just begun is the last one of its model. It would never get more than its links have now.
+void Pool::start(Connection& connection) {
+  constexpr std::uint64_t endless = 10'000'000'000'000'000'000U;
+  connection.communication = s4u::Comm::sendto_init(connection.source, connection.destination);
+  connection.communication->set_payload_size(endless)->detach();
+  connection.action = &network_.get_started_action_set()->back();
+  connection.action->set_bound(-1.0);
+  connection.action->set_sharing_penalty(0.0);
+  ++communications_;
+}
+
+Action& Pool::borrow(const std::vector<std::int32_t>& links) {
+  Connections& connections = connections_[links];
+  if (connections.borrowed == connections.all.size()) connections.all.push_back(new_connection(links));
+  Connection& next = connections.all[connections.borrowed++];
+  if (next.communication == nullptr) start(next);
+  borrowed_.push_back(&connections);
+  return *next.action;
+}
+
+void Pool::take_back() {
+  constexpr std::size_t most_communications = 30'000;  // some 100 MB
+  for (Connections* connections : borrowed_) {
+    while (connections->borrowed > 0) connections->all[--connections->borrowed].action->set_sharing_penalty(0.0);
+  }
+  borrowed_.clear();
+  if (communications_ > most_communications) forget_communications();
+  share();
+}
+
+void Pool::forget_communications() {
+  for (auto& [links, connections] : connections_) {
+    for (Connection& connection : connections.all) {
+      if (connection.communication == nullptr) continue;
+      connection.communication->cancel();
+      connection.communication = nullptr;
+    }
+  }
+  communications_ = 0;
+}
+
+/// Every route that has moved has a communication, which counts for as many flows as move there, or for none.
 class SimGridSharing final : public LinkSharing {
  public:
   explicit SimGridSharing(const SharedLinks& links);
+  ~SimGridSharing() override;
+  SimGridSharing(const SimGridSharing&) = delete;
+  SimGridSharing& operator=(const SimGridSharing&) = delete;
+
   void set_flows(RouteIndex route, int flows) override;
   void share() override;
   [[nodiscard]] BytesPerSecond rate(RouteIndex route) const override;
 
  private:
   struct Route {
-    s4u::Host* source;
-    s4u::Host* destination;
     int flows = 0;
-    s4u::CommPtr communication = nullptr;  // SimGrid drops one without an owner
-    simgrid::kernel::resource::Action* action = nullptr;
+    Action* action = nullptr;
   };
   /// A link, and before which sharing it was said to have changed.
   struct Link {
     s4u::Link* link;
     std::int64_t changed = -1;
   };
-  void begin(Route& route);
   void note_change(Link& link) const;
 
   const SharedLinks& plan_;
-  s4u::Engine& engine_ = make_engine();
-  simgrid::kernel::resource::Model* network_ = nullptr;
+  Pool& pool_ = Pool::of_process();
   std::int64_t shared_ = 0;
   std::vector<Link> links_;
   std::vector<Route> routes_;
+  static inline bool in_use = false;
 };
 
-SimGridSharing::SimGridSharing(const SharedLinks& plan) : plan_(plan) {
-  s4u::NetZone* zone = make_zone(engine_);
-  for (const BytesPerSecond bandwidth : plan.links) {
-    links_.push_back({make_link(*zone, fmt::format("link{}", links_.size()), bandwidth)->set_latency(0.0)});
+SimGridSharing::SimGridSharing(const SharedLinks& plan) : plan_(plan), routes_(plan.routes.size()) {
+  if (in_use) throw std::logic_error("two simulations share links at a time");
+  for (std::size_t i = 0; i < plan.links.size(); ++i) {
+    links_.push_back({&pool_.link(i)});
+    links_.back().link->set_bandwidth(plan.links[i].value());
   }
-  // Every route has a pair of hosts of its own, one of √n sources and one of √n destinations.
-  std::vector<s4u::Host*> sources, destinations;
-  for (std::size_t i = 0; i * i < plan.routes.size(); ++i) {
-    sources.push_back(make_host(*zone, fmt::format("source{}", i)));
-    destinations.push_back(make_host(*zone, fmt::format("destination{}", i)));
-  }
-  for (const std::vector<std::int32_t>& route : plan.routes) {
-    const std::size_t number = routes_.size();
-    routes_.push_back({sources[number / sources.size()], destinations[number % sources.size()]});
-    if (route.empty()) continue;
-    // Bypass routes are looked up in a map: no table of all pairs of hosts, and repeated links are kept.
-    std::vector<s4u::LinkInRoute> crossed;
-    crossed.reserve(route.size());
-    for (const std::int32_t link : route) crossed.emplace_back(links_[static_cast<std::size_t>(link)].link);
-    zone->add_bypass_route(routes_.back().source->get_netpoint(), routes_.back().destination->get_netpoint(), nullptr,
-                           nullptr, crossed);
-  }
-  zone->seal();
-  for (simgrid::kernel::resource::Model* model : engine_.get_all_models()) {
-    if (model->get_name().starts_with("Network")) network_ = model;
-  }
-  if (network_ == nullptr) throw std::runtime_error("this SimGrid has no model of networks");
-  engine_.seal_platform();
+  pool_.share();
+  in_use = true;
 }
 
-/// The action that has just begun is the last one of its model.
-void SimGridSharing::begin(Route& route) {
-  constexpr std::uint64_t endless = 10'000'000'000'000'000'000U;
-  route.communication = s4u::Comm::sendto_init(route.source, route.destination);
-  route.communication->set_payload_size(endless)->detach();
-  route.action = &network_->get_started_action_set()->back();
+SimGridSharing::~SimGridSharing() {
+  pool_.take_back();
+  in_use = false;
 }
 
 /// SimGrid divides a full link in inverse proportion to what it calls penalties; an action without one is at rest.
-/// Where one begins to move on a link that awaits its turn already, SimGrid overlooks the others that it crosses.
+/// Where one begins to move on a link that awaits its turn already, SimGrid overlooks the others that it crosses: so
+/// all of them are told first, in their order, which a communication that has just been made can then not change.
 void SimGridSharing::set_flows(RouteIndex index, int flows) {
   Route& route = routes_[static_cast<std::size_t>(index)];
-  if (route.flows == flows) return;
-  if (route.action == nullptr) begin(route);
-  route.flows = flows;
-  route.action->set_sharing_penalty(flows == 0 ? 0.0 : 1.0 / (plan_.weight(index) * flows));
-  if (flows == 0) return;
-  for (const std::int32_t link : plan_.routes[static_cast<std::size_t>(index)]) {
-    note_change(links_[static_cast<std::size_t>(link)]);
+  if (std::exchange(route.flows, flows) == flows) return;
+  const std::vector<std::int32_t>& links = plan_.routes[static_cast<std::size_t>(index)];
+  if (flows > 0) {
+    for (const std::int32_t link : links) note_change(links_[static_cast<std::size_t>(link)]);
   }
+  if (route.action == nullptr) route.action = &pool_.borrow(links);
+  route.action->set_sharing_penalty(flows == 0 ? 0.0 : 1.0 / (plan_.weight(index) * flows));
 }
 
 /// A link whose bandwidth is set is shared anew, with all that it is joined to, even where it stays the same.
@@ -171,9 +276,8 @@ void SimGridSharing::note_change(Link& link) const {
   if (std::exchange(link.changed, shared_) != shared_) link.link->set_bandwidth(link.link->get_bandwidth());
 }
 
-/// SimGrid's clock stands still.
 void SimGridSharing::share() {
-  network_->next_occurring_event(0.0);
+  pool_.share();
   ++shared_;
 }
 

@@ -11,7 +11,6 @@
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
 #include "model/job/storage_traffic.hpp"
-#include "sim/child_process.hpp"
 #include "sim/collective_run.hpp"
 #include "sim/folding.hpp"
 #include "sim/jobs_together.hpp"
@@ -110,7 +109,6 @@ class FlowInterconnect final : public Interconnect {
     return true;
   }
   void advance(EventLoop& loop);
-  void run_on_platform(EventLoop& loop);
 
   const TaskGraph& graph_;
   bool folding_wanted_;
@@ -143,30 +141,16 @@ void FlowInterconnect::advance(EventLoop& loop) {
   }
 }
 
-void FlowInterconnect::run_on_platform(EventLoop& loop) {
-  platform_.emplace(folding_->links());
-  platform_->set_alarm(loop.now());
-  platform_->run([&] { advance(loop); });
-}
-
 Execution FlowInterconnect::drive(EventLoop& loop) {
   advance(loop);  // to the end, or until flows meet
   if (loop.finished()) return loop.take_execution();
-  LinkSharing::load();
-  // Once per process, and before the first result: a SimGrid that shares links differently must not go unnoticed.
-  [[maybe_unused]] static const bool checked = (run_in_child(check_platform), true);
-  const std::size_t tasks = graph_.tasks().size();
-  const SharedMemory memory(2 * tasks * sizeof(Seconds));
-  const std::span<Seconds> dates = memory.as<Seconds>(2 * tasks);
-  folding_.emplace(plan_, folding_wanted_);  // here, where what is folded is remembered
-  run_in_child([&] {
-    run_on_platform(loop);
-    const Execution done = loop.take_execution();
-    std::ranges::copy(done.start, dates.begin());
-    std::ranges::copy(done.finish, dates.subspan(tasks).begin());
-  });
-  const auto middle = dates.begin() + static_cast<std::ptrdiff_t>(tasks);
-  return {{dates.begin(), middle}, {middle, dates.end()}, Seconds(0.0)};
+  // Before the first result: a SimGrid that shares links differently must not go unnoticed.
+  [[maybe_unused]] static const bool checked = (check_platform(), true);
+  folding_.emplace(plan_, folding_wanted_);
+  platform_.emplace(folding_->links());
+  platform_->set_alarm(loop.now());
+  platform_->run([&] { advance(loop); });
+  return loop.take_execution();
 }
 
 }  // namespace

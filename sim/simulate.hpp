@@ -13,8 +13,8 @@ namespace foretrain {
 /// collective moves its data: see make_flows_program and make_steps_program. Fidelity::estimate is not simulated:
 /// InternalError.
 ///
-/// SimGrid itself runs only if flows meet on a link, in a forked child (run_in_child: same conditions and errors). The
-/// first such run of a process also runs check_platform(). Throws ImpossiblePlan when a flow crosses a link on
+/// SimGrid is asked only if flows meet on a link (LinkSharing::make: same conditions and errors), and checked
+/// before the first such run of a process (check_platform). Throws ImpossiblePlan when a flow crosses a link on
 /// which nothing can move, and ScenarioError for background traffic that stays in one memory.
 Execution simulate(const TaskGraph& graph, const Topology& topology, Fidelity fidelity,
                    std::span<const BackgroundFlow> background = {}, bool folding = true);

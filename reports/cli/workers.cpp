@@ -18,7 +18,6 @@
 #include "model/base/error.hpp"
 #include "model/base/process.hpp"
 #include "reports/result/json.hpp"
-#include "sim/child_process.hpp"
 
 namespace foretrain {
 
@@ -81,8 +80,6 @@ Reply reply_to(const TextTask& task, std::size_t index) {
   } catch (const std::bad_alloc&) {
     return {"there is not enough memory", Reply::Kind::interrupted};
   } catch (const std::system_error& error) {
-    return {error.what(), Reply::Kind::interrupted};
-  } catch (const ProcessEnded& error) {
     return {error.what(), Reply::Kind::interrupted};
   } catch (const std::logic_error& error) {
     return {internal_error_text(error.what()), Reply::Kind::failure};

@@ -1,5 +1,4 @@
-// Many predictions at once, in processes of their own: a simulation that crashes takes its own prediction along, and no
-// other.
+// Many predictions at once, in processes of their own: one that crashes takes no other along.
 #pragma once
 
 #include <cstddef>

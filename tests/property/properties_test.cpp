@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/child_process.hpp"
+#include "model/base/process.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/property/properties.hpp"
@@ -14,12 +14,13 @@ namespace {
 
 /// Times of all plans, predicted one after the other in a process that did nothing else.
 void predict_in_order(const std::vector<foretrain::Scenario>& plans, bool backwards, std::span<double> times) {
-  foretrain::run_in_child([&] {
+  foretrain::Process child = foretrain::Process::copy([&] {
     for (std::size_t i = 0; i < plans.size(); ++i) {
       const std::size_t plan = backwards ? plans.size() - 1 - i : i;
       times[plan] = foretrain::estimate(plans[plan]).time().value();
     }
   });
+  CHECK(child.wait().well());
 }
 
 }  // namespace

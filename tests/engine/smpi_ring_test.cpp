@@ -17,7 +17,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/child_process.hpp"
+#include "model/base/process.hpp"
 #include "sim/simulate.hpp"
 #include "tests/sim/graphs.hpp"
 
@@ -108,7 +108,7 @@ void build_platform(const Topology& topology, Seconds latency_per_link) {
 std::vector<double> smpi_times(const Topology& topology, Seconds latency_per_link, const std::vector<int>& counts) {
   const SharedMemory memory(counts.size() * sizeof(double));
   const std::span<double> found = memory.as<double>(counts.size());
-  run_in_child([&] {  // SimGrid allows one engine per process
+  Process child = Process::copy([&] {  // SimGrid allows one engine per process
     auto arguments = engine_arguments;
     int count = static_cast<int>(arguments.size());
     std::array<char*, engine_arguments.size() + 1> argv{};
@@ -132,6 +132,7 @@ std::vector<double> smpi_times(const Topology& topology, Seconds latency_per_lin
     engine.run();
     SMPI_finalize();
   });
+  CHECK(child.wait().well());
   return {found.begin(), found.end()};
 }
 

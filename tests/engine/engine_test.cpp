@@ -1,0 +1,38 @@
+// The first use of SimGrid in a process.
+#include <signal.h>
+#include <unistd.h>
+
+#include <simgrid/s4u.hpp>
+#include <stdexcept>
+#include <string_view>
+
+#include "model/base/process.hpp"
+#include "sim/platform.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+TEST_CASE("SimGrid leaves signals as they were") {
+  Process child = Process::copy([] {
+    signal(SIGINT, SIG_DFL);
+    check_platform();
+    raise(SIGINT);
+  });
+  CHECK(child.wait().signal == SIGINT);
+}
+
+TEST_CASE("A process that uses SimGrid itself is told that this cannot be shared") {
+  Process child = Process::copy([] {
+    char name[] = "test", quiet[] = "--log=root.threshold:critical";
+    char* argv[] = {name, quiet, nullptr};
+    int argc = 2;
+    simgrid::s4u::Engine engine(&argc, argv);
+    const SharedLinks links{{10.0_GBps}, {{0}}};
+    try {
+      LinkSharing::make(links);
+    } catch (const std::runtime_error& error) {
+      _exit(std::string_view(error.what()).find("in use by others") != std::string_view::npos ? 7 : 1);
+    }
+  });
+  CHECK(child.wait().status == 7);
+}
