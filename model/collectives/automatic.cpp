@@ -280,8 +280,16 @@ class AutomaticCollective {
     const Seconds over_channels = ring_traffic.time * (n / (n - 1.0)) / library_.constants().tree_efficiency;
     const Seconds up = protocol.step * static_cast<double>(slowest().largest_node - 1) +
                        library_.tree_step(protocol, protocol.step) * library_.levels();
-    return {std::string("tree/") + protocol.name, library_.launch() + 2.0 * up, &traffic,
-            protocol.share * std::min(1.0, traffic.time / over_channels), SyncAlgorithm::double_tree};
+    Candidate tree{std::string("tree/") + protocol.name, library_.launch() + 2.0 * up, &traffic,
+                   protocol.share * std::min(1.0, traffic.time / over_channels), SyncAlgorithm::double_tree};
+    tree.latency += first_pieces(tree, 2.0 * library_.levels() - 1.0, library_.tree_pieces(protocol.kind));
+    return tree;
+  }
+
+  /// A node sends a piece on when all of it has come over the network, so that each of the ways up and down but the
+  /// first begins a piece later.
+  static Seconds first_pieces(const Candidate& tree, double ways, Bytes pieces) {
+    return tree.traffic->time * (ways * (pieces / Bytes(1.0)) / tree.share);
   }
 
   /// PAT ("parallel aggregated trees"): a logarithmic number of messages on the way, and a part that still grows with
@@ -302,6 +310,8 @@ class AutomaticCollective {
     if (slowest().node_count() > 1) {
       candidate.name = "nvls_tree";
       candidate.latency += 2.0 * library_.levels() * library_.tree_step(library_.simple(), library_.simple().step);
+      // Two nodes' first pieces are in the bandwidth that their sweeps show.
+      candidate.latency += first_pieces(candidate, 2.0 * (library_.levels() - 1.0), library_.switch_tree_pieces());
     }
     return candidate;
   }

@@ -24,7 +24,7 @@ bool over_nvlink(const std::vector<int>& group, const Topology& topology) {
 
 }  // namespace
 
-double channel_share(const std::vector<int>& group, const Topology& topology) {
+double channels_of(const std::vector<int>& group, const Topology& topology) {
   std::map<int, std::set<int>> cards_of_node;
   int elsewhere = group.front();
   for (const int rank : group) {
@@ -32,13 +32,17 @@ double channel_share(const std::vector<int>& group, const Topology& topology) {
     cards_of_node[node].insert(topology.card_of_gpu(rank));
     if (node != topology.node_of(group.front())) elsewhere = rank;
   }
-  if (cards_of_node.size() == 1) return over_nvlink(group, topology) ? 1.0 : 2.0 / on_nvlink;
+  if (cards_of_node.size() == 1) return over_nvlink(group, topology) ? on_nvlink : 2.0;
   std::size_t cards = 1;
   for (const auto& [node, used] : cards_of_node) cards = std::max(cards, used.size());
   const bool twice = topology.nccl() >= more_channels_since &&
                      topology.gpu_model(topology.node_of(group.front())).compute_capability >= 9.0 &&
                      topology.route(group.front(), elsewhere).bandwidth >= BytesPerSecond(25e9);
-  return std::min((twice ? 4.0 : 2.0) * static_cast<double>(cards), between_nodes_at_most) / on_nvlink;
+  return std::min((twice ? 4.0 : 2.0) * static_cast<double>(cards), between_nodes_at_most);
+}
+
+double channel_share(const std::vector<int>& group, const Topology& topology) {
+  return channels_of(group, topology) / on_nvlink;
 }
 
 }  // namespace foretrain

@@ -7,10 +7,12 @@
 
 namespace foretrain {
 
-/// Channels of a group's communicator over those of a node's NVLinks (24). Inside a node: 1 over NVLink, else the two
-/// of one ring over PCIe. Between nodes: one ring for each card that the group's ranks of a node use, doubled; doubled
-/// again where a ring has 25 GB/s or more and the GPU is a Hopper or later, up to 16 in all. Source: NCCL 2.18 to 2.27,
-/// src/graph/search.cc (ncclTopoDupChannels) and src/graph/connect.cc (ncclTopoPostset).
+/// Channels of a group's communicator. Inside a node: all of its NVLinks' (24), else the two of one ring over PCIe.
+/// Between nodes: one ring for each card that the group's ranks of a node use, doubled; doubled again where a ring has
+/// 25 GB/s or more and the GPU is a Hopper or later, up to 16 in all. Source: NCCL 2.18 to 2.27, src/graph/search.cc
+/// (ncclTopoDupChannels) and src/graph/connect.cc (ncclTopoPostset).
+double channels_of(const std::vector<int>& group, const Topology& topology);
+/// The same over those of a node's NVLinks.
 double channel_share(const std::vector<int>& group, const Topology& topology);
 
 }  // namespace foretrain

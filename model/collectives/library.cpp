@@ -7,6 +7,7 @@
 #include "model/base/hash.hpp"
 #include "model/base/number.hpp"
 #include "model/base/session.hpp"
+#include "model/collectives/channels.hpp"
 #include "model/collectives/collective.hpp"
 #include "model/collectives/network_effects.hpp"
 
@@ -21,6 +22,10 @@ constexpr NcclVersion parallel_trees_since{2, 23};
 constexpr NcclVersion forwarding_since{2, 12};
 constexpr double parallel_trees_on = 6.0;  // compute capability
 constexpr double hopper = 9.0, blackwell = 10.0;
+// A channel's slots: LL's without flags, LL128's for 640 threads with 120 words each (src/include/device.h).
+constexpr Bytes ll_slot(32.0 * 1024.0), ll128_slot(640.0 * 120.0 * 8.0);
+constexpr Bytes switch_chunk(64.0 * 1024.0);
+constexpr double switch_lanes = 16.0;  // for each rank of a node
 constexpr Bytes ll_word(8.0), largest_ll_message(16 * 1024.0), piece(512 * 1024.0);
 /// Peers that NCCL serves at a time, the own copy among them (NCCL_MAX_DEV_WORK_P2P_PER_BATCH, src/include/device.h).
 constexpr int batch = 8;
@@ -97,10 +102,12 @@ std::vector<LibraryProtocol> Library::protocols() const {
     return tuning_step() * (slowest_->nvlink ? latency.nvlink_step : latency.pcie_step);
   };
   std::vector<LibraryProtocol> result = {
-      {"LL", 8.0 / 16.0, step(LibraryProtocolKind::ll), constants_.network_ll_step_us},
-      {"Simple", 1.0, step(LibraryProtocolKind::simple), constants_.network_simple_step_us}};
+      {LibraryProtocolKind::ll, "LL", 8.0 / 16.0, step(LibraryProtocolKind::ll), constants_.network_ll_step_us},
+      {LibraryProtocolKind::simple, "Simple", 1.0, step(LibraryProtocolKind::simple),
+       constants_.network_simple_step_us}};
   if (slowest_->nvlink) {
-    result.push_back({"LL128", 120.0 / 128.0, step(LibraryProtocolKind::ll128), constants_.network_ll128_step_us});
+    result.push_back({LibraryProtocolKind::ll128, "LL128", 120.0 / 128.0, step(LibraryProtocolKind::ll128),
+                      constants_.network_ll128_step_us});
   }
   return result;
 }
@@ -237,9 +244,26 @@ BytesPerSecond Library::peer_bandwidth(Bytes message) const {
 }
 
 Bytes Library::in_switch_message() const {
-  constexpr Bytes least(64 * 1024.0);
-  const double chunks = call_.size / (least * (16.0 * slowest_->largest_node));
-  return std::min(largest_message_, least * std::cbrt(std::max(chunks, 1e-3)));
+  const double chunks = call_.size / (switch_chunk * (switch_lanes * slowest_->largest_node));
+  return std::min(largest_message_, switch_chunk * std::cbrt(std::max(chunks, 1e-3)));
+}
+
+Bytes Library::tree_pieces(LibraryProtocolKind kind) const {
+  using enum LibraryProtocolKind;
+  if (version().none()) return Bytes(0.0);
+  const double channels = channels_of(call_.groups.front(), topology_);
+  Bytes chunk = kind == simple ? tree_message : kind == ll128 ? ll128_slot : ll_slot;
+  const double ranks = slowest_->largest_node,
+               steps = 1.0 + std::floor(std::log2(slowest_->node_count())) + 0.1 * ranks;
+  const auto too_few = [&](double least) { return call_.size / (channels * chunk) < least * steps / ranks; };
+  while (kind == ll128 && too_few(64.0) && chunk > Bytes(128.0 * 1024.0)) chunk /= 2.0;
+  while (kind == ll128 && too_few(16.0) && chunk > Bytes(32.0 * 1024.0)) chunk /= 2.0;
+  return std::min(channels * chunk, call_.size);
+}
+
+Bytes Library::switch_tree_pieces() const {
+  if (version().none()) return Bytes(0.0);
+  return std::min(switch_lanes * slowest_->largest_node * switch_chunk, call_.size);
 }
 
 bool Library::has_parallel_trees() const {

@@ -12,6 +12,7 @@ namespace foretrain {
 
 /// A protocol between nodes.
 struct LibraryProtocol {
+  LibraryProtocolKind kind = LibraryProtocolKind::simple;
   const char* name = "";
   double share = 1.0;  ///< of the bandwidth
   Seconds step;        ///< inside a node, behind which steps between nodes go on
@@ -95,6 +96,11 @@ class Library {
   /// for each rank of a node: from 64 KiB on they double with every eightfold size (src/enqueue.cc, thresholds at 1, 4,
   /// 16 and 32 chunks a lane; here without the steps).
   [[nodiscard]] Bytes in_switch_message() const;
+  /// What is under way at once in all channels of a tree, a chunk in each: a slot of the protocol's buffer (of LL half
+  /// are flags), which NCCL halves under LL128 until enough of them follow each other (src/enqueue.cc).
+  [[nodiscard]] Bytes tree_pieces(LibraryProtocolKind kind) const;
+  /// The same of trees of switches over four nodes and more (NVLSTREE_MAX_CHUNKSIZE).
+  [[nodiscard]] Bytes switch_tree_pieces() const;
 
   /// PAT is there: NCCL 2.23 and later, by default, over nodes of one rank each, on GPUs with 64-bit atomics (release
   /// notes of 2.23.4; ncclPatEnable, src/graph/tuning.cc).

@@ -103,7 +103,7 @@ TEST_CASE("what NCCL has of a name is NCCL's, whatever may slow one of its links
     CHECK(by_name.chosen_algorithm == name(named));
     CHECK(uncontended_time(by_name, topology).value() == uncontended_time(automatic, topology).value());
   }
-  CollectiveCall call = automatic_call(all_reduce, 64.0_KB, {iota(16)});
+  CollectiveCall call = automatic_call(all_reduce, 8.0_KB, {iota(16)});
   const double automatic = uncontended_time(lower(call, topology, published()), topology).value();
   REQUIRE(lower(call, topology, published()).chosen_algorithm.starts_with("tree/"));
   call.algorithm = SyncAlgorithm::double_tree;
@@ -190,6 +190,41 @@ TEST_CASE("an exchange between nodes waits for set-ups of the peers beyond the s
   CHECK(set_ups(8.0_B, 39) == Approx(4.0));  // an eighth of a set-up each, in whole batches
   cluster.nccl = NcclVersion{2, 8};
   CHECK(set_ups(piece, 39) == Approx(7.0 + 4.0));
+}
+
+TEST_CASE("chunks of trees under LL128 are halved until enough of them follow each other") {
+  // Ten nodes of eight A100 with a card each: 16 channels. 1 + 3 + 0.8 = 4.8 steps want 4.8 · 64 / 8 = 38.4 chunks in a
+  // channel while these are above 128 KiB, and 9.6 while they are above 32 KiB.
+  const Topology topology(nccl_cluster(nvswitch_node(), 10));
+  const auto chunk = [&](LibraryProtocolKind kind, double bytes_of_channel) {
+    const CollectiveCall call =
+        automatic_call(CollectiveOperation::all_reduce, 16.0 * Bytes(bytes_of_channel), {iota(80)});
+    return Library(call, topology, published()).tree_pieces(kind).value() / 16.0;
+  };
+  using enum LibraryProtocolKind;
+  CHECK(chunk(ll128, 40.0 * 614400.0) == 614400.0);
+  CHECK(chunk(ll128, 40.0 * 307200.0) == 307200.0);
+  CHECK(chunk(ll128, 20.0 * 76800.0) == 76800.0);
+  CHECK(chunk(ll128, 9.0 * 76800.0) == 38400.0);
+  CHECK(chunk(ll128, 8.0 * 19200.0) == 19200.0);  // of 8 instead of 9.6: no smaller ones
+  CHECK(chunk(simple, 1e9) == 512.0 * 1024.0);
+  CHECK(chunk(ll, 1e9) == 32.0 * 1024.0);
+  CHECK(chunk(ll, 1000.0) == 1000.0);  // no more than there is
+}
+
+TEST_CASE("a tree begins a piece later at each of its ways but the first") {
+  // Two nodes, one level: up, then down. Under Simple pieces of 16 · 512 KiB pass at the rate of the whole.
+  const Topology topology(nccl_cluster(nvswitch_node(), 2));
+  CollectiveCall call = automatic_call(CollectiveOperation::all_reduce, 4.0_GB, {iota(16)});
+  call.algorithm = SyncAlgorithm::double_tree;
+  const auto time = [&](Bytes size) {
+    call.size = size;
+    return uncontended_time(lower(call, topology, published()), topology).value();
+  };
+  const double rate = (time(8.0_GB) - time(4.0_GB)) / 4e9;
+  const double late = time(4.0_GB) - rate * 4e9;
+  CHECK(late > rate * 16.0 * 512.0 * 1024.0);
+  CHECK(late - rate * 16.0 * 512.0 * 1024.0 < 150e-6);  // launch and steps
 }
 
 TEST_CASE("what depends on the library's version does so on every GPU alike") {
