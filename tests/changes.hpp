@@ -68,6 +68,9 @@ inline const std::vector<std::pair<std::string, std::string>> changes = {
     {"workload.train.cast_weights", "true"},
     {"workload.train.fused_optimizer", "false"},
     {"workload.train.keep_gathered", "true"},
+    {"workload.train.loss_in_place", "true"},
+    {"workload.train.activation_stretch", "1.3"},
+    {"workload.train.waiting_tensors", "50"},
     {"workload.train.model.layers", "4"},
     {"workload.train.model.hidden", "1024"}};
 

@@ -8,6 +8,7 @@
 
 #include "model/base/number.hpp"
 #include "model/memory/allocator.hpp"
+#include "model/memory/waiting_tensors.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/parallelism/weight_gradients.hpp"
 
@@ -73,7 +74,10 @@ ParameterBytes bytes_of_parameter(const Plan& plan, const TrainWorkload& train) 
   const Bytes state = on_servers ? Bytes(0.0) : optimizer_state(train.optimizer);
   // FSDP shards the fp32 weights themselves and gathers them in the shorter format: there is no second copy.
   if (plan.zero == 3 && train.master_weights) return {fp32, fp32, Bytes(0.0), state};
-  const bool added_apart = plan.sync.summed_apart && !divides_gradients(plan) && weight < gradient;
+  // Of the last micro-batches they are made while activations go; where a forward pass follows, blocks are left between
+  // what it keeps, as large as they are.
+  const bool follows = micro_batches(train, plan) > plan.pipeline || plan.zero == 0;
+  const bool added_apart = plan.sync.summed_apart && !divides_gradients(plan) && weight < gradient && follows;
   return {weight, gradient + (added_apart ? weight : Bytes(0.0)),
           train.master_weights && !on_servers ? fp32 : Bytes(0.0), state};
 }
@@ -152,9 +156,10 @@ void StageMemory::add_layers(const Scenario& scenario, const TrainWorkload& trai
     memory.layer = &layer;
     memory.first = std::exchange(first, first + run.count);
     memory.count = run.count;
-    memory.kept = layer.kept(train.recompute);
+    const double stretch = layer.splittable ? train.activation_stretch : 1.0;
+    memory.kept = layer.kept(train.recompute) * (train.recompute == Recompute::full ? 1.0 : stretch);
     if (splits_backward(plan.schedule)) memory.kept_for_weights = kept_for_weight_gradients(layer);
-    const Bytes dropped = std::max(layer.kept() - memory.kept, Bytes(0.0));
+    const Bytes dropped = std::max(layer.kept() * stretch - memory.kept, Bytes(0.0));
     if (train.recompute != Recompute::none && layer.recomputable) memory.recomputed = dropped;
     memory.forward_temporaries = forward_temporaries(layer, train.recompute, dropped);
     memory.backward_temporaries = layer.workspace;
@@ -164,6 +169,7 @@ void StageMemory::add_layers(const Scenario& scenario, const TrainWorkload& trai
     }
     const double numbers = layer.parameters + layer.frozen_parameters;
     if (layer.splittable) {
+      waiting_ = std::max(waiting_, waiting_tensors(scenario, train, layer));
       memory.gathered = 2.0 * numbers * weight;
       if (sharded_ && shards_ > 1.0) memory.unscattered = layer.parameters * (weight + gradient);
       largest_ = std::max(largest_, numbers);
@@ -276,7 +282,7 @@ MemoryParts StageMemory::moment(const StageMemory::Layers& layer, Bytes activati
 void StageMemory::finish(MemoryParts& parts, Bytes stranded) const {
   using P = MemoryPart;
   const Bytes moving = parts[P::activations] + parts[P::recomputed] + parts[P::temporaries] + parts[P::loss];
-  parts[P::allocator] += stranded + moving * fragmentation_;
+  parts[P::allocator] += stranded + moving * fragmentation_ + waiting_;
 }
 
 void StageMemory::forward(int chunk, Bytes others, bool every_layer, const Emit& emit) const {

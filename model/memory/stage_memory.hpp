@@ -81,6 +81,7 @@ class StageMemory {
   bool sharded_ = false, activations_on_host_ = false;
   Bytes root_gathered_;  // weights of the layers outside the blocks, all the time
   Bytes root_scatter_;   // buffer in which their gradients are scattered
+  Bytes waiting_;        // freed by tensor ranks, and not back yet
 };
 
 }  // namespace foretrain

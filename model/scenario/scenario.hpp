@@ -106,7 +106,7 @@ using Workload = std::variant<TrainWorkload, CollectiveWorkload, OperatorWorkloa
 /// many nodes as it was learned from.
 struct LearnedRange {
   double spread = 0.0;
-  double memory_error = 0.0;  ///< by how much memory is off on average; 0 where no run measured it
+  double memory_shortfall = 0.0;  ///< nine of ten runs need no more beyond prediction; 0 where none measured memory
   int least_nodes = 1, most_nodes = 1;
 };
 

@@ -24,6 +24,7 @@ struct TrainerCode {
   ContextPieces context_pieces = ContextPieces::balanced;
   bool narrow_gathers = true;  ///< tensor ranks gather what goes into fp8 products as fp8
   bool keep_gathered = false;  ///< inputs that tensor ranks gathered are kept whole; else they are gathered again
+  bool loss_in_place = false;  ///< eager cross-entropy writes the softmax, and gradients over it, into one copy
 };
 
 }  // namespace foretrain

@@ -75,6 +75,11 @@ struct TrainWorkload {
   /// What memory-bound kernels take longer than a well-written kernel that moves the same (key memory_stretch).
   double memory_stretch = 1.0;
   Bytes reserved_memory;
+  /// What the code keeps of a block for its backward pass over what operators read again (key activation_stretch).
+  double activation_stretch = 1.0;
+  /// Whole hidden states, freed, that collectives of tensor ranks may still read where the host is as far ahead of its
+  /// GPU as it can be (key waiting_tensors).
+  double waiting_tensors = 0.0;
   LoggedMemory logged_memory = LoggedMemory::device;  ///< what measurements of memory are (key logged_memory)
   /// Standard deviation of a worker's compute time from iteration to iteration, as a share of its mean: lognormal,
   /// independent between workers (parameter servers; key compute_spread).

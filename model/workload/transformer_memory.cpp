@@ -128,13 +128,16 @@ void BlockBuilder::set_embedding_memory(Layer& layer) const {
 
 // Cross-entropy run eagerly widens the logits (4 bytes each), writes log-probabilities (4, kept) and in the backward
 // pass two gradients of that size; the segment of the 2-byte logits is too small for any of these and stays reserved.
-// Fused, it reads the logits and writes their gradient, both in the activations' format.
+// Fused, it reads the logits and writes their gradient, both in the activations' format. In place, the widened logits
+// and one copy are all: softmax and gradient are written over that (nanotron, tensor_parallel/functional.py,
+// _ShardedCrossEntropy, after Megatron-LM's).
 void BlockBuilder::set_head_memory(Layer& layer, std::int64_t rows, std::int64_t columns) const {
   const double e = element_.value();
   const auto logits = number(rows) * number(columns);
+  const double copies = options_.code.loss_in_place ? 8.0 : 12.0;
   layer.recomputation.keep(Bytes(norm_tokens() * number(config_.hidden) * 2.0 * e));  // the norm's input and output
   layer.loss_kept = Bytes(logits * (options_.fused_loss ? e : 4.0));
-  layer.loss_buffers = Bytes(logits * (options_.fused_loss ? 2.0 * e : 12.0 + (e < 4.0 ? e : 0.0)));
+  layer.loss_buffers = Bytes(logits * (options_.fused_loss ? 2.0 * e : copies + (e < 4.0 ? e : 0.0)));
   if (options_.code.keep_gathered)
     layer.loss_buffers += Bytes((number(tokens_) - norm_tokens()) * number(config_.hidden) * e);
   layer.output = Bytes(0.0);

@@ -13,6 +13,7 @@
 #include "model/base/hash.hpp"
 #include "model/base/number.hpp"
 #include "model/base/units.hpp"
+#include "model/memory/shortage.hpp"
 #include "model/planning/plan_search.hpp"
 #include "model/scenario/load/load.hpp"
 #include "model/scenario/plan/trainer_reader.hpp"
@@ -42,12 +43,15 @@ struct Candidate {
   bool is_choice = true;
 };
 
-/// What a stack's own error hangs on: how the model is divided, the pipeline, the passes and what these run again.
+/// What a stack's own error hangs on: how the model is divided, the pipeline, the passes, what these run again, and the
+/// plan by itself.
 std::vector<std::uint64_t> parts_of(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
   const auto& train = std::get<TrainWorkload>(scenario.workload);
   return {hash_of(plan.tensor, plan.context, plan.expert), hash_of(plan.pipeline, plan.schedule, plan.interleave),
-          hash_of(train.micro_batch), hash_of(train.recompute)};
+          hash_of(train.micro_batch), hash_of(train.recompute),
+          hash_of(plan.tensor, plan.context, plan.expert, plan.pipeline, plan.schedule, plan.interleave,
+                  train.micro_batch, train.recompute, plan.zero, plan.data)};
 }
 
 Candidate candidate_of(std::string name, std::vector<std::string> overrides, Scenario scenario) {
@@ -183,26 +187,23 @@ struct Study {
   NextRuns next;
 };
 
-/// Even where more is needed than predicted, as it is on average of the stack's runs: an allocator that is short of
-/// memory may make a step several times as long.
-bool fits(const MemoryFootprint& memory, const LearnedRange& learned) {
-  return memory.fits() && memory.total() * (1.0 + learned.memory_error) <= memory.capacity;
-}
-
-/// "step fits better worse …".
+/// "step filled better worse …": filled is the share of the memory that is taken, of the GPU and where it is offloaded
+/// to the host's.
 std::string answer_of(const Scenario& scenario, const Unknowns& unknowns) {
   const Result result = predict(scenario, Fidelity::estimate, Detail::numbers);
-  return fmt::format("{} {} {}", result.time().value(), fits(result.train()->memory, *scenario.learned) ? 1 : 0,
-                     effects_text(result.time(), unknowns.of(scenario)));
+  const MemoryFootprint& memory = result.train()->memory;
+  const double filled = memory.fits_host() ? memory.total() / memory.capacity : 2.0;
+  return fmt::format("{} {} {}", result.time().value(), filled, effects_text(result.time(), unknowns.of(scenario)));
 }
 
 /// What does not fit is neither chosen nor measured.
 PossibleRun possible_run(const Candidate& candidate, const std::vector<double>& answer, const NextOptions& options) {
   const Seconds step(answer[0]);
-  const bool fits = answer[1] > 0.0;
+  const double filled = answer[1];
+  const bool fits = filled <= 1.0;
   const std::vector<Effect> effects = effects_from({answer.begin() + 2, answer.end()});
   const Cluster& cluster = candidate.scenario.cluster;
-  return {.plan = {step.value(), effects, candidate.parts, 0},
+  return {.plan = {step.value(), effects, candidate.parts, 0, filled},
           .is_choice = candidate.is_choice && fits,
           .is_measurable = fits && (options.nodes == 0 || cluster.nodes <= options.nodes),
           .gpu_hours = cluster.gpus() * (start_of_run + step * steps_of_run).value() / 3600.0};
@@ -218,7 +219,8 @@ Study study_of(const NextOptions& options) {
   if (study.candidates.empty()) throw UsageError(options.input + ": no plan to choose");
   const Scenario& usual = study.candidates.front().scenario;
   const Unknowns unknowns(likely_traits(stack, usual));
-  const double own_spread = std::max(plan_spread, std::log1p(usual.learned->spread) / ninth);
+  const RunErrors errors{std::max(plan_spread, std::log1p(usual.learned->spread) / ninth),
+                         spread_of_shortfall(usual.learned->memory_shortfall), measuring_noise};
   const std::vector<std::string> answers = run_tasks(
       study.candidates.size(), [&](std::size_t i) { return answer_of(study.candidates[i].scenario, unknowns); });
   for (std::size_t i = 0; i < answers.size(); ++i) {
@@ -230,7 +232,7 @@ Study study_of(const NextOptions& options) {
     throw UsageError(fmt::format("{}: {} of {} plans fit into memory; two are needed for a choice", options.input,
                                  study.choices, study.candidates.size()));
   }
-  study.next = next_runs(study.runs, own_spread, measuring_noise, at_index(options.runs), gpu_hours);
+  study.next = next_runs(study.runs, errors, at_index(options.runs), gpu_hours);
   return study;
 }
 

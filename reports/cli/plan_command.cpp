@@ -168,7 +168,12 @@ std::vector<RankedPlan> ranked(const std::vector<PlanCandidate>& candidates, con
     plan.estimate = candidates[i].step;
     const TrainResult& train = plan.train();
     plan.value = objectives[space].value(train.step_time, train.memory.total());
-    const Cluster& cluster = spaces[space].example().cluster;
+    const Scenario& example = spaces[space].example();
+    if (example.learned && options.goal != PlanGoal::memory) {
+      plan.chance_of_shortage = chance_of_shortage(train.memory.total() / train.memory.capacity,
+                                                   spread_of_shortfall(example.learned->memory_shortfall));
+    }
+    const Cluster& cluster = example.cluster;
     plan.machines = machines[space];
     plan.usd = usd_per_second(cluster) * train.step_time.value();
     plan.joules = watts_of(cluster) * train.step_time.value();

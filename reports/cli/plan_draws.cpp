@@ -35,7 +35,7 @@ void draw_plans(PlanReport& report, const std::vector<std::string>& overrides, c
     return load_scenario(report.file, all);
   };
   std::ranges::stable_sort(report.ranked, {},
-                           [](const RankedPlan& plan) { return std::pair(!fits(plan), plan.value); });
+                           [](const RankedPlan& plan) { return std::pair(!fits(plan), plan.expected()); });
   const Result& result = report.ranked.front().result;
   const double spread = std::log(result.uncertainty_high / result.uncertainty_low) / (2.0 * ninth);
   const std::size_t count = finalists(report.ranked, spread);

@@ -19,10 +19,10 @@ constexpr int preposterior_draws = 512;
 /// Runs in all draws, and what a choice among them comes to.
 class Preposterior {
  public:
-  Preposterior(const std::vector<PossibleRun>& runs, double own_spread, double noise) : runs_(runs), noise_(noise) {
+  Preposterior(const std::vector<PossibleRun>& runs, const RunErrors& errors) : runs_(runs), noise_(errors.noise) {
     std::vector<UncertainPlan> plans;
     for (const PossibleRun& run : runs) plans.push_back(run.plan);
-    logs_ = drawn_logs(plans, own_spread, preposterior_draws);
+    logs_ = drawn_logs(plans, errors.own, errors.memory, preposterior_draws);
     for (std::size_t run = 0; run < runs.size(); ++run) {
       means_.push_back(mean(logs_[run]));
       errors_.push_back(normal_deviates(logs_.size() + run, preposterior_draws));
@@ -109,11 +109,10 @@ class Preposterior {
 
 }  // namespace
 
-NextRuns next_runs(const std::vector<PossibleRun>& runs, double own_spread, double noise, std::size_t most,
-                   double gpu_hours) {
+NextRuns next_runs(const std::vector<PossibleRun>& runs, const RunErrors& errors, std::size_t most, double gpu_hours) {
   NextRuns next;
   if (std::ranges::none_of(runs, &PossibleRun::is_choice)) return next;
-  const Preposterior draws(runs, own_spread, noise);
+  const Preposterior draws(runs, errors);
   next.regret = draws.regret({});
   double left = next.regret;
   std::vector<std::size_t> measured;

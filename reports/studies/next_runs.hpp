@@ -17,6 +17,12 @@ struct PossibleRun {
   double gpu_hours = 0.0;  ///< that measuring it takes
 };
 
+/// Standard deviations of logarithms: of a run's own step beside what all share, of its memory, and of a measured step
+/// about the run's mean.
+struct RunErrors {
+  double own = 0.0, memory = 0.0, noise = 0.0;
+};
+
 struct NextRun {
   std::size_t run = 0;
   double regret = 0.0;  ///< to expect once it is measured, and those before it
@@ -30,9 +36,8 @@ struct NextRuns {
 /// At most `most` runs that together take no more than `gpu_hours`, the most useful first, each the one after which
 /// least regret is left; none that would leave as much as without it. What a measurement teaches of the other runs is
 /// the mean of the normal distribution that the draws have, given what was measured (preposterior analysis: Raiffa and
-/// Schlaifer, Applied Statistical Decision Theory, 1961): a run is measured to `noise` (of the logarithm).
-NextRuns next_runs(const std::vector<PossibleRun>& runs, double own_spread, double noise, std::size_t most,
-                   double gpu_hours);
+/// Schlaifer, Applied Statistical Decision Theory, 1961): a run is measured to errors.noise.
+NextRuns next_runs(const std::vector<PossibleRun>& runs, const RunErrors& errors, std::size_t most, double gpu_hours);
 
 /// A measured step against the run's own mean: what devices and networks of a running training vary by.
 inline constexpr double measuring_noise = 0.02;

@@ -8,6 +8,7 @@
 #include "model/base/normal.hpp"
 #include "model/base/number.hpp"
 #include "model/base/statistics.hpp"
+#include "model/memory/shortage.hpp"
 
 namespace foretrain {
 
@@ -18,32 +19,49 @@ constexpr int draw_count = 64;
 /// What plans are off by, in each draw.
 class Draws {
  public:
-  Draws(const std::vector<UncertainPlan>& plans, double own_spread, int draws) : own_spread_(own_spread) {
+  Draws(const std::vector<UncertainPlan>& plans, double own_spread, double memory_spread, int draws)
+      : own_spread_(own_spread), memory_spread_(memory_spread) {
     for (const UncertainPlan& plan : plans) {
       for (std::size_t i = unknown_.size(); i < plan.effects.size(); ++i) unknown_.push_back(normal_deviates(i, draws));
       for (std::size_t i = 0; i < plan.parts.size(); ++i) {
         const auto [place, is_new] = own_.try_emplace({i, plan.parts[i]});
-        if (is_new) place->second = normal_deviates(hash_of(draw_count, i, plan.parts[i]), draws);
+        if (!is_new) continue;
+        place->second.step = normal_deviates(hash_of(draw_count, i, plan.parts[i]), draws);
+        if (memory_spread > 0.0) place->second.memory = normal_deviates(hash_of(i, plan.parts[i]), draws);
       }
     }
   }
 
   /// ln(step ÷ predicted).
   [[nodiscard]] double log(const UncertainPlan& plan, std::size_t draw) const {
-    double log = 0.0;
-    for (std::size_t i = 0; i < plan.parts.size(); ++i) log += own_.at({i, plan.parts[i]})[draw];
-    if (!plan.parts.empty()) log *= own_spread_ / std::sqrt(number(plan.parts.size()));
+    double log = own_spread_ * own(plan, draw, &Part::step);
     for (std::size_t i = 0; i < plan.effects.size(); ++i) {
       const double z = unknown_[i][draw];
       log += z < 0.0 ? -z * plan.effects[i].better : z * plan.effects[i].worse;
+    }
+    if (memory_spread_ > 0.0 && std::log(plan.filled) + memory_spread_ * own(plan, draw, &Part::memory) > 0.0) {
+      log += std::log(shortage_slowdown);
     }
     return log;
   }
 
  private:
-  double own_spread_;
+  /// By how much everything with a part is off, in each draw.
+  struct Part {
+    std::vector<double> step, memory;
+  };
+
+  /// The mean of its parts, as a deviate.
+  [[nodiscard]] double own(const UncertainPlan& plan, std::size_t draw, std::vector<double> Part::*what) const {
+    if (plan.parts.empty()) return 0.0;
+    double sum = 0.0;
+    for (std::size_t i = 0; i < plan.parts.size(); ++i) sum += (own_.at({i, plan.parts[i]}).*what)[draw];
+    return sum / std::sqrt(number(plan.parts.size()));
+  }
+
+  double own_spread_, memory_spread_;
   std::vector<std::vector<double>> unknown_;
-  std::map<std::pair<std::size_t, std::uint64_t>, std::vector<double>> own_;  ///< by part
+  std::map<std::pair<std::size_t, std::uint64_t>, Part> own_;
 };
 
 }  // namespace
@@ -58,8 +76,9 @@ std::vector<double> normal_deviates(std::uint64_t which, int draws) {
   return deviates;
 }
 
-std::vector<std::vector<double>> drawn_logs(const std::vector<UncertainPlan>& plans, double own_spread, int draws) {
-  const Draws drawn(plans, own_spread, draws);
+std::vector<std::vector<double>> drawn_logs(const std::vector<UncertainPlan>& plans, double own_spread,
+                                            double memory_spread, int draws) {
+  const Draws drawn(plans, own_spread, memory_spread, draws);
   std::vector<std::vector<double>> logs;
   for (const UncertainPlan& plan : plans) {
     std::vector<double>& own = logs.emplace_back();
@@ -71,7 +90,7 @@ std::vector<std::vector<double>> drawn_logs(const std::vector<UncertainPlan>& pl
 SearchOdds odds_of(const std::vector<UncertainPlan>& plans, double own_spread) {
   SearchOdds odds;
   if (plans.empty()) return odds;
-  const std::vector<std::vector<double>> logs = drawn_logs(plans, own_spread, draw_count);
+  const std::vector<std::vector<double>> logs = drawn_logs(plans, own_spread, 0.0, draw_count);
   std::vector<std::vector<double>> values(plans.size());  // by plan and draw
   std::vector<double> least(draw_count), cursed;
   std::map<std::size_t, double> wins;  ///< by kind

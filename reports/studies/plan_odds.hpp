@@ -21,6 +21,7 @@ struct UncertainPlan {
   /// the same part by the same.
   std::vector<std::uint64_t> parts;
   std::size_t kind = 0;  ///< plans of one kind are no rivals
+  double filled = 0.0;   ///< share of the memory, as predicted
 };
 
 struct PlanOdds {
@@ -44,8 +45,11 @@ struct SearchOdds {
 /// Technometrics 21, 1979). The same for the same input, on any machine.
 SearchOdds odds_of(const std::vector<UncertainPlan>& plans, double own_spread);
 
-/// ln(step ÷ predicted) of each plan in each of so many draws, by plan and then draw. As odds_of() draws them.
-std::vector<std::vector<double>> drawn_logs(const std::vector<UncertainPlan>& plans, double own_spread, int draws);
+/// ln(step ÷ predicted) of each plan in each of so many draws, by plan and then draw. As odds_of() draws them, but for
+/// what a step takes longer where memory, off by `memory_spread` in all, shared by parts as steps' errors are, does not
+/// do (shortage.hpp).
+std::vector<std::vector<double>> drawn_logs(const std::vector<UncertainPlan>& plans, double own_spread,
+                                            double memory_spread, int draws);
 
 /// The middles of so many equally likely parts of the normal distribution, in an order of their own: the same for the
 /// same `which`.

@@ -40,6 +40,10 @@ std::string loses_by(const RankedPlan& plan, const RankedPlan& best, PlanGoal go
   if (goal == PlanGoal::memory && own.memory.total() > other.memory.total()) {
     return fmt::format("{} more memory", format_bytes(own.memory.total() - other.memory.total()));
   }
+  constexpr double likelier = 0.01;  // to be short of memory
+  if (plan.chance_of_shortage > best.chance_of_shortage + likelier && own.step_time < other.step_time) {
+    return fmt::format("short of memory with a chance of {:.0f} %", 100.0 * plan.chance_of_shortage);
+  }
   const Seconds slower = own.step_time - other.step_time;
   if (slower <= Seconds(0.0)) return goal == PlanGoal::time ? "equally fast" : "costs more";
   const BreakdownPart* most = &breakdown_parts.front();

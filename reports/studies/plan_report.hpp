@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "model/memory/shortage.hpp"
 #include "model/planning/plan_search.hpp"
 #include "model/result.hpp"
 #include "reports/studies/plan_odds.hpp"
@@ -32,14 +33,18 @@ struct RankedPlan {
   double value = 0.0;              ///< of the objective
   double usd = 0.0, joules = 0.0;  ///< of a step; 0 where there is no price
   std::optional<PlanOdds> odds;    ///< of those that have a chance
-  double ranked_as = 0.0;          ///< what is expected, or that of the same plan on slower cards that takes as long
-  bool needless_cards = false;     ///< there is such a plan
-  bool in_front = false;           ///< no other is at least as good in time, cost and memory, and better in one
-  std::string why;                 ///< it is no better than the first; empty for the first
+  /// That it needs more memory than there is, where the stack's runs say how far memory is off.
+  double chance_of_shortage = 0.0;
+  double ranked_as = 0.0;       ///< what is expected, or that of the same plan on slower cards that takes as long
+  bool needless_cards = false;  ///< there is such a plan
+  bool in_front = false;        ///< no other is at least as good in time, cost and memory, and better in one
+  std::string why;              ///< it is no better than the first; empty for the first
 
   [[nodiscard]] const TrainResult& train() const { return *result.train(); }
-  /// Of the objective: its mean where the plan was drawn.
-  [[nodiscard]] double expected() const { return odds ? odds->expected : value; }
+  /// Of the objective: its mean where the plan was drawn, and of steps that are short of memory as likely as they are.
+  [[nodiscard]] double expected() const {
+    return (odds ? odds->expected : value) * expected_slowdown(chance_of_shortage);
+  }
 };
 
 /// Equal for plans that differ in no more than how gradients are synchronised.

@@ -96,6 +96,12 @@ std::string odds_text(const PlanReport& report) {
   };
   add(fmt::format("step {} to {} (P10 to P90), {} on average; {}", time_text(best, odds.low),
                   time_text(best, odds.high), time_text(best, odds.expected), chance_text(odds)));
+  if (best.chance_of_shortage >= 0.005) {
+    add(
+        fmt::format("needs more memory than there is with a chance of {:.0f} %, as errors of the stack's runs say; a "
+                    "step then takes {:.0f} times as long, which the ranking counts",
+                    100.0 * best.chance_of_shortage, shortage_slowdown));
+  }
   if (report.is_simpler) add("the simplest of the plans of which no more than 0.5 % less is expected");
   if (report.curse > 1.0005) {
     add(fmt::format("the least of many predictions is {:.1f} % too good on average: expect {}",
@@ -182,6 +188,7 @@ nlohmann::ordered_json plan_json(const RankedPlan& plan) {
                     {"chance_of_best", plan.odds->chance},
                     {"expected_regret", plan.odds->regret}};
   }
+  if (plan.chance_of_shortage > 0.0) json["chance_of_shortage"] = plan.chance_of_shortage;
   json["in_front"] = plan.in_front;
   json["why"] = plan.why;
   if (!plan.machines.limits.empty()) json["limits"] = plan.machines.limits;

@@ -59,6 +59,30 @@ TEST_CASE("learn wants five runs, a base that there is, and an output") {
   CHECK_THAT(unknown.errors, Catch::Contains("nobody"));
 }
 
+TEST_CASE("plan counts that memory may not do, as far as a stack's runs say that it is predicted too low") {
+  // Runs of one plan whose memory was measured 6 to 76 GB, whatever is predicted of it: nine of ten need no more than a
+  // multiple of that, and any plan may be short of it.
+  const TemporaryFolder folder;
+  std::string text = "measured.memory_per_gpu," + header;
+  for (int i = 0; i < 8; ++i) {
+    text += fmt::format("{} GB,run-{},dgx-a100-80gb,1,gpt2,{},{},{}\n", 6 + 10 * i, i, 64 * (1 + i), 1 + i, 4000);
+  }
+  const std::string table = folder.file("runs.csv", text), stack = folder.file("stack.yaml");
+  REQUIRE(run_program({"learn", table, "-o", stack}).status == 0);
+  const std::string scenario = folder.file("next.yaml",
+                                           "name: next\ncluster: { node: dgx-a100-80gb }\nworkload: { train: { model: "
+                                           "gpt2, global_batch: 64 } }\n");
+  const std::vector<std::string> ask = {
+      "plan", scenario, "--fidelity", "estimate", "--json", "--fix", "schedule,offload,bucket,context,tensor,pipeline"};
+  CHECK_THAT(run_program(ask).output, !Catch::Contains("chance_of_shortage"));
+  std::vector<std::string> of_stack = ask;
+  of_stack.insert(of_stack.end(), {"--stack", stack});
+  const FilterResult planned = run_program(of_stack);
+  INFO(planned.errors);
+  CHECK(planned.status == 0);
+  CHECK_THAT(planned.output, Catch::Contains("chance_of_shortage"));
+}
+
 TEST_CASE("learn --next names the runs that a choice of plans needs most, within a budget") {
   const TemporaryFolder folder;
   const std::string table = folder.file("runs.csv", runs(8)), stack = folder.file("stack.yaml");

@@ -150,6 +150,7 @@ TEST_CASE("A learned stack's file is a trainer that predicts what its setting do
   CHECK(by_file.trainer == "stack");
   REQUIRE(by_file.learned);
   CHECK(by_file.learned->most_nodes == 4);
+  CHECK(by_file.learned->memory_shortfall == 0.0);  // no run measured memory
   const Result within = foretrain::predict(by_file, Fidelity::estimate);
   CHECK(within.uncertainty_high / within.time() == Approx(1.0 + by_file.learned->spread).epsilon(0.01));
   const Scenario larger = load_scenario_text(text, "run.yaml", {"plan.trainer=" + file, "cluster.nodes=8"});
@@ -198,20 +199,65 @@ TEST_CASE("What a pipeline's hosts take for tensor ranks, and for messages, is f
 TEST_CASE("Who chooses by predictions pays for their errors, and keeps away from memory that may not do") {
   // Two tasks. In the first the run predicted best is second of three as measured, 10 % behind: of three pairs one is
   // in the wrong order. In the second the fastest by far is predicted to fill 98 % of the GPU, where predictions of
-  // memory are off by 5 %: it is not chosen, and costs a tenth, with its pair in the right order.
+  // memory are off by 5 %: with a chance of 34 % it takes four times 0.6, which is 1.22 to be expected, more than the
+  // 1.1 of the other. That is chosen, and costs a tenth, with its pair in the right order.
   const std::vector<LearnedRun> runs = {
       {1, false, 0, 1.0}, {1, false, 0, 1.1}, {1, false, 0, 2.0}, {2, false, 1, 1.0}, {2, false, 1, 1.1}};
   const std::vector<RunResidual> left = {
-      {std::log(1.2), {}, 0.5}, {0.0, {}, 0.5}, {0.0, {}, 0.5}, {std::log(0.5), {}, 0.98}, {0.0, {}, 0.5}};
+      {std::log(1.2), {}, 0.5}, {0.0, {}, 0.5}, {0.0, {}, 0.5}, {std::log(0.6), {}, 0.98}, {0.0, {}, 0.5}};
   const LearnedErrors errors = learned_errors(runs, left, 0.05);
-  CHECK(errors.mean == Approx((0.2 + 0.5) / 5.0));
+  CHECK(errors.mean == Approx((0.2 + 0.4) / 5.0));
   CHECK(errors.median == Approx(0.0).margin(1e-12));
   CHECK(errors.pairs.value() == Approx(3.0 / 4.0));
   CHECK(errors.regret.value() == Approx(0.1));
-  // As fast within 5 %, the run that needs less memory is taken.
-  const std::vector<RunResidual> tied = {{0.0, {}, 0.8}, {std::log(1.04 / 1.1), {}, 0.3}, {0.0, {}, 0.1}};
+  // Where memory is known to a percent 98 % of it do, in all but 2 % of cases: 0.64 is to be expected.
+  CHECK(learned_errors(runs, left, 0.01).regret.value() == Approx(0.05));
+  // As fast within 3 %, the run that needs less memory is taken.
+  const std::vector<RunResidual> tied = {{0.0, {}, 0.8}, {std::log(1.02 / 1.1), {}, 0.3}, {0.0, {}, 0.1}};
   const std::vector<LearnedRun> three(runs.begin(), runs.begin() + 3);
   CHECK(learned_errors(three, tied, 0.05).regret.value() == Approx(0.1));
+}
+
+TEST_CASE("What blocks keep, and what waits for collectives, is found again from runs' memory") {
+  std::vector<StackParameter> parameters = stack_parameters({.nodes = {}, .memory = true});
+  StackSetting truth(parameters.size(), 0.0);
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i].name == "workload.train.activation_stretch") truth[i] = std::log(1.3);
+    if (parameters[i].name == "workload.train.waiting_tensors") truth[i] = 5.0;
+  }
+  std::vector<Scenario> scenarios;
+  for (const int tensor : {1, 2, 4, 8}) {
+    for (const int micro_batch : {4, 16, 64}) {
+      scenarios.push_back(load_scenario_text(
+          fmt::format(
+              "cluster: {{ node: dgx-a100-80gb }}\n"
+              "workload: {{ train: {{ global_batch: {}, micro_batch: {}, model: {{ family: gpt, layers: 24, hidden: "
+              "1024, heads: 16, vocabulary: 1000, sequence: 1024 }} }} }}\nplan: {{ tensor: {}, data: {} }}\n",
+              64 * 8, micro_batch, tensor, 8 / tensor),
+          "run.yaml"));
+    }
+  }
+  const auto predicted = [&](std::size_t run, const StackSetting& setting) {
+    const Result result = foretrain::predict(of_stack(scenarios[run], parameters, setting), Fidelity::estimate);
+    return std::pair(result.time().value(), result.train()->memory.total().value());
+  };
+  const PredictRuns predict = [&](const std::vector<RunAt>& asked) {
+    std::vector<RunResidual> residuals;
+    for (const RunAt& one : asked) {
+      const auto [time, memory] = predicted(one.run, one.setting);
+      const auto [true_time, true_memory] = predicted(one.run, truth);
+      residuals.push_back({std::log(time / true_time), std::log(memory / true_memory)});
+    }
+    return residuals;
+  };
+  const LearnedStack stack = learn_stack(parameters, std::vector<LearnedRun>(scenarios.size()), predict);
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (truth[i] == 0.0) continue;
+    INFO(parameters[i].name);
+    CHECK(stack.parameters[i].determined);
+    CHECK(parameters[i].value(stack.parameters[i].position) == Approx(parameters[i].value(truth[i])).epsilon(0.15));
+  }
+  CHECK(stack.fitted.memory.value() < 0.02);
 }
 
 TEST_CASE("Runs that measure no time teach nothing") {

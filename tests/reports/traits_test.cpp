@@ -38,10 +38,12 @@ const std::vector<Habit> habits = {{"plan.sync.algorithm", "ring", "tree"},
                                    {"workload.train.context_pieces", "balanced", "in_order"},
                                    {"workload.train.narrow_gathers", "true", "false"},
                                    {"workload.train.keep_gathered", "false", "true"},
+                                   {"workload.train.loss_in_place", "false", "true"},
                                    {"workload.train.master_weights", "true", "false"},
                                    {"workload.train.layer_overhead", "1 us", "2 us"},
                                    {"workload.train.layer_dispatch", "1 us", "2 us"},
-                                   {"workload.train.memory_stretch", "1.1", "1.2"}};
+                                   {"workload.train.memory_stretch", "1.1", "1.2"},
+                                   {"workload.train.activation_stretch", "1.1", "1.2"}};
 
 /// A trainer's file with these habits, of which the one at `changed` has its other value.
 std::string trainer_file(std::size_t changed) {

@@ -5,12 +5,14 @@
 #include <map>
 
 #include "model/base/statistics.hpp"
+#include "model/memory/shortage.hpp"
 
 namespace foretrain {
 
 namespace {
 
-constexpr double tie = 1.05;  ///< as of pairs of measurements (reports/measured/pairs.hpp)
+constexpr double apart = 1.05;  ///< times of pairs that are compared (reports/measured/pairs.hpp)
+constexpr double tie = 1.03;    ///< times to be expected that are as good as each other
 
 struct Choice {
   double measured = 0.0, predicted = 0.0;  ///< times
@@ -18,15 +20,13 @@ struct Choice {
 };
 
 const Choice& chosen(const std::vector<Choice>& choices, double memory_spread) {
-  const double most = std::exp(-memory_spread);
-  const auto before = [&](const Choice& a, const Choice& b) {
-    const bool fits = a.filled <= most, other_fits = b.filled <= most;
-    return fits != other_fits ? fits : a.predicted < b.predicted;
+  const auto expected = [&](const Choice& one) {
+    return one.predicted * expected_slowdown(chance_of_shortage(one.filled, memory_spread));
   };
-  const Choice& fastest = *std::ranges::min_element(choices, before);
-  const Choice* best = &fastest;
+  const double least = expected(*std::ranges::min_element(choices, {}, expected));
+  const Choice* best = nullptr;
   for (const Choice& one : choices) {
-    if (one.predicted <= tie * fastest.predicted && one.filled < best->filled) best = &one;
+    if (expected(one) <= tie * least && (best == nullptr || one.filled < best->filled)) best = &one;
   }
   return *best;
 }
@@ -52,7 +52,7 @@ LearnedErrors learned_errors(const std::vector<LearnedRun>& runs, const std::vec
     regrets.push_back(chosen(choices, memory_spread).measured / best - 1.0);
     for (const Choice& slower : choices) {
       for (const Choice& faster : choices) {
-        if (slower.measured < tie * faster.measured) continue;
+        if (slower.measured < apart * faster.measured) continue;
         pairs += 1.0;
         right += slower.predicted > faster.predicted ? 1.0 : 0.0;
       }

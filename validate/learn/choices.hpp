@@ -7,8 +7,9 @@
 
 namespace foretrain {
 
-/// `left` of each run. A choice is among the runs of one decision that fit a GPU even where memory is predicted too low
-/// by `memory_spread`, as logarithms; ties with the fastest, within 5 %, go to the one that needs least of it.
+/// `left` of each run. The choice among the runs of one decision is that of the least time to be expected, where memory
+/// is predicted with errors of `memory_spread`, as logarithms, and may not do (expected_slowdown()); ties, within 3 %,
+/// go to the run that needs least of it.
 LearnedErrors learned_errors(const std::vector<LearnedRun>& runs, const std::vector<RunResidual>& left,
                              double memory_spread);
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "model/base/error.hpp"
-#include "model/base/number.hpp"
 #include "model/base/statistics.hpp"
+#include "model/memory/shortage.hpp"
 #include "validate/learn/choices.hpp"
 #include "validate/learn/learner.hpp"
 
@@ -25,8 +25,6 @@ StackSetting Learner::searched_with(StackParameter::Kind kept, double& reached) 
       prior_[i][i] += held;
     } else if (kind == StackParameter::Kind::peer_dispatch) {
       start[i] = parameters_[i].spread;  // hidden by kernels below
-    } else if (kind == StackParameter::Kind::keep_gathered) {
-      prior_[i][i] += held;
     }
   }
   lines_ = expand(start, left_at(start));
@@ -37,7 +35,7 @@ StackSetting Learner::searched_with(StackParameter::Kind kept, double& reached) 
 
 /// Where a trainer's own code runs: on the host beside kernels, which hide it, or in their way. Runs tell the two apart
 /// badly one by one and well together; the search follows each alone, from a value at which it has a slope, and keeps
-/// the better. So it does of what tensor ranks keep, which is one or the other. A hundred runs tell.
+/// the better. A hundred runs tell.
 void Learner::choose() {
   using Kind = StackParameter::Kind;
   constexpr std::size_t enough = 100;
@@ -47,20 +45,12 @@ void Learner::choose() {
   Kind kept = Kind::layer_dispatch;
   if (StackSetting overhead = searched_with(Kind::layer_overhead, other); other < least) {
     best = std::move(overhead);
-    least = other;
     kept = Kind::layer_overhead;
-  }
-  if (std::ranges::any_of(parameters_, [](const auto& one) { return one.kind == Kind::keep_gathered; })) {
-    gathered_ = true;
-    StackSetting whole = searched_with(kept, other);
-    gathered_ = other < least;
-    if (gathered_) best = std::move(whole);
   }
   prior_ = prior_precision(parameters_);
   for (std::size_t i = 0; i < count(); ++i) {
     const Kind kind = parameters_[i].kind;
-    const bool left = kind != kept && (kind == Kind::layer_dispatch || kind == Kind::layer_overhead);
-    if (left || kind == Kind::keep_gathered) prior_[i][i] += held;
+    if (kind != kept && (kind == Kind::layer_dispatch || kind == Kind::layer_overhead)) prior_[i][i] += held;
   }
   measured_ = all_;
   lines_ = expand(best, left_at(best));
@@ -149,10 +139,6 @@ void Learner::describe(LearnedStack& stack) const {
   for (std::size_t i = 0; i < count(); ++i) {
     LearnedParameter learned{parameters_[i], is_determined(i) ? lines_.at[i] : 0.0, known[i].first, 0,
                              is_determined(i)};
-    if (parameters_[i].kind == StackParameter::Kind::keep_gathered) {
-      learned.position = gathered_ ? 1.0 : 0.0;
-      learned.determined = gathered_;
-    }
     std::set<std::size_t> runs;
     for (std::size_t m = 0; m < measured_.size(); ++m) {
       if (std::abs(lines_.slope[m][i]) * parameters_[i].spread > moved) runs.insert(measured_[m].run);
@@ -189,22 +175,23 @@ LearnedStack Learner::learn() {
     before.push_back(assumed[run]);
     nodes[run] = runs_[run].nodes;
   }
-  const auto errors = [&](const std::vector<RunResidual>& left) {
-    return learned_errors(of_counted, left, memory_scale_);
-  };
   const std::vector<RunResidual> unseen = left_out(fifths());
+  std::vector<double> distances, shortfalls;
+  for (const RunResidual& one : unseen) {
+    if (one.time) distances.push_back(std::abs(*one.time));
+    if (one.memory) shortfalls.push_back(std::max(-*one.memory, 0.0));
+  }
+  stack.spread = quantile(distances, 0.9);
+  if (!shortfalls.empty()) stack.memory_shortfall = quantile(shortfalls, 0.9);
+  const double memory_spread = spread_of_shortfall(std::expm1(stack.memory_shortfall));
+  const auto errors = [&](const std::vector<RunResidual>& left) {
+    return learned_errors(of_counted, left, memory_spread);
+  };
   stack.assumed = errors(before);
   stack.fitted = errors(residuals_at(lines_.at));
   stack.left_out = errors(unseen);
   if (std::set<int>(nodes.begin(), nodes.end()).size() > 1) stack.scaled = errors(left_out(nodes));
 
-  std::vector<double> distances;
-  for (const RunResidual& one : unseen) {
-    if (one.time) distances.push_back(std::abs(*one.time));
-  }
-  std::ranges::sort(distances);
-  const auto ninth = static_cast<std::size_t>(0.9 * number(distances.size()));
-  stack.spread = distances[std::min(ninth, distances.size() - 1)];
   for (std::size_t m = 0; m < measured_.size(); ++m) {
     if (!measured_[m].memory && std::abs(lines_.left[m]) > 4.0 * scale_) stack.unexplained.push_back(measured_[m].run);
   }

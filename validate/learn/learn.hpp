@@ -58,6 +58,7 @@ struct LearnedStack {
   LearnedErrors left_out;                ///< each fifth predicted from the others
   std::optional<LearnedErrors> scaled;   ///< each number of nodes predicted from the others
   double spread = 0.0;                   ///< nine of ten steps left out lie within this: |ln(predicted / measured)|
+  double memory_shortfall = 0.0;         ///< nine of ten runs left out: ln(measured / predicted) of memory, 0 at least
   std::vector<std::size_t> unexplained;  ///< runs whose step stays far off under any setting
 };
 

@@ -21,7 +21,7 @@ Expansion Learner::expand(const StackSetting& at, std::vector<double> left) cons
       asked.back().setting[i] += step_of(i);
     }
   }
-  const std::vector<RunResidual> moved = ask(std::move(asked));
+  const std::vector<RunResidual> moved = predict_(asked);
   for (std::size_t m = 0; m < measured_.size(); ++m) {
     for (std::size_t i = 0; i < count(); ++i) {
       const auto known = place.find({measured_[m].run, i});
@@ -43,7 +43,7 @@ std::vector<std::size_t> Learner::counted_runs() const {
 std::vector<RunResidual> Learner::residuals(const std::function<const StackSetting&(std::size_t run)>& settings) const {
   std::vector<RunAt> asked;
   for (const std::size_t run : counted_runs()) asked.push_back({run, settings(run)});
-  return ask(std::move(asked));
+  return predict_(asked);
 }
 
 std::vector<double> Learner::left_of(const std::vector<RunResidual>& residuals) const {
@@ -128,14 +128,6 @@ void Learner::search() {
     lines_ = expand(next, std::move(left));
     if (before - after < 1e-3 * before) return;
   }
-}
-
-std::vector<RunResidual> Learner::ask(std::vector<RunAt> asked) const {
-  for (std::size_t i = 0; i < count(); ++i) {
-    if (parameters_[i].kind != StackParameter::Kind::keep_gathered) continue;
-    for (RunAt& one : asked) one.setting[i] = gathered_ ? 1.0 : 0.0;
-  }
-  return predict_(asked);
 }
 
 }  // namespace foretrain

@@ -60,8 +60,6 @@ class Learner {
   void search();
   void choose();
   [[nodiscard]] StackSetting searched_with(StackParameter::Kind kept, double& reached);
-  /// Of positions, and of what was chosen.
-  [[nodiscard]] std::vector<RunResidual> ask(std::vector<RunAt> asked) const;
   /// The measured numbers of every so manieth run, so that there are no more than `most`.
   void count_every(std::size_t most);
   void take_scale();
@@ -100,7 +98,6 @@ class Learner {
   std::vector<Measured> all_;
   Expansion lines_;
   double scale_ = first_scale, memory_scale_ = first_scale;
-  bool gathered_ = false;  ///< tensor ranks keep what they gathered
 };
 
 }  // namespace foretrain

@@ -21,6 +21,8 @@ double value_of(const Field& text, const StackParameter& parameter) {
     case Kind::scaling:
       return learned_share(text);
     case Kind::memory_stretch:
+    case Kind::activation_stretch:
+    case Kind::waiting_tensors:
       return text.number();
     case Kind::constant:
       return read_constant_value(text, *find_constant(parameter.name));

@@ -14,15 +14,16 @@ namespace foretrain {
 /// One number that is learned. A setting is a vector of positions, one for each parameter.
 struct StackParameter {
   enum class Kind {
-    layer_overhead,    ///< workload.train.layer_overhead
-    layer_dispatch,    ///< workload.train.layer_dispatch
-    peer_dispatch,     ///< workload.train.peer_dispatch
-    message_overhead,  ///< workload.train.message_overhead
-    keep_gathered,     ///< workload.train.keep_gathered: above a half it does
-    memory_stretch,    ///< workload.train.memory_stretch
-    reserved_memory,   ///< workload.train.reserved_memory
-    constant,          ///< of the cost models, by its name
-    scaling            ///< what is left of the network's efficiency on `nodes` nodes
+    layer_overhead,      ///< workload.train.layer_overhead
+    layer_dispatch,      ///< workload.train.layer_dispatch
+    peer_dispatch,       ///< workload.train.peer_dispatch
+    message_overhead,    ///< workload.train.message_overhead
+    memory_stretch,      ///< workload.train.memory_stretch
+    activation_stretch,  ///< workload.train.activation_stretch
+    waiting_tensors,     ///< workload.train.waiting_tensors
+    reserved_memory,     ///< workload.train.reserved_memory
+    constant,            ///< of the cost models, by its name
+    scaling              ///< what is left of the network's efficiency on `nodes` nodes
   };
   Kind kind = Kind::constant;
   std::string name;  ///< the key or the constant
@@ -35,7 +36,7 @@ struct StackParameter {
 
   /// Whether a run that uses `nodes` nodes, on several stages or not, changes with it.
   [[nodiscard]] bool moves(int of_nodes, bool pipelined) const;
-  /// s, B, a share, or the constant's unit.
+  /// s, B, a share, a number of tensors, or the constant's unit.
   [[nodiscard]] double value(double position) const;
   /// "3.1 ms", "84 %", "7 us".
   [[nodiscard]] std::string text(double position) const;

@@ -44,7 +44,6 @@ std::string range_text(const LearnedParameter& learned) {
 }
 
 std::string source(const LearnedParameter& learned, const LearnedFrom& from) {
-  if (learned.parameter.kind == Kind::keep_gathered) return from.table + ": the memory of its runs says so";
   return fmt::format("{}: {} runs say so; likely {}", from.table, learned.runs, range_text(learned));
 }
 
@@ -64,7 +63,7 @@ std::string habits(const LearnedStack& stack, const LearnedFrom& from) {
   std::string text = "habits:\n";
   const std::vector<LearnedParameter> learned =
       determined(stack, {Kind::layer_overhead, Kind::layer_dispatch, Kind::peer_dispatch, Kind::message_overhead,
-                         Kind::keep_gathered, Kind::memory_stretch, Kind::reserved_memory});
+                         Kind::memory_stretch, Kind::activation_stretch, Kind::waiting_tensors, Kind::reserved_memory});
   for (const LearnedParameter& one : learned) {
     text += habit(one.parameter.name, one.parameter.text(one.position), source(one, from));
   }
@@ -122,7 +121,10 @@ std::string learned(const LearnedStack& stack, const LearnedFrom& from) {
   if (stack.scaled) add("error_of_other_scales", percent(stack.scaled->mean));
   if (stack.left_out.pairs) add("pairs_right", percent(*stack.left_out.pairs));
   if (stack.left_out.regret) add("regret", percent(*stack.left_out.regret));
-  if (stack.left_out.memory) add("memory_error", percent(*stack.left_out.memory));
+  if (stack.left_out.memory) {
+    add("memory_error", percent(*stack.left_out.memory));
+    add("memory_shortfall", percent(std::expm1(stack.memory_shortfall)));
+  }
   add("spread", percent(std::expm1(stack.spread)));
   text += likely(stack);
   if (stack.unexplained.empty()) return text;
@@ -147,10 +149,6 @@ std::string to_text(const LearnedStack& stack, const LearnedFrom& from) {
       fmt::format("Learned from {} runs of {}, over the habits of {}\n\n", from.names.size(), from.table, from.base);
   text += fmt::format("  {:<44} {:>10} {:>24} {:>6}\n", "", "value", "likely", "runs");
   for (const LearnedParameter& one : stack.parameters) {
-    if (one.parameter.kind == Kind::keep_gathered) {
-      text += fmt::format("  {:<44} {:>10}\n", one.parameter.meaning, one.parameter.text(one.position));
-      continue;
-    }
     const std::string range = one.determined ? range_text(one).substr(std::string("from ").size()) : "as assumed";
     text += fmt::format("  {:<44} {:>10} {:>24} {:>6}\n", one.parameter.meaning, one.parameter.text(one.position),
                         range, one.runs);

@@ -130,6 +130,7 @@ constexpr Key habits_keys[] = {
     {"workload.train.context_pieces", a_habit, "", of_the_key},
     {"workload.train.narrow_gathers", a_habit, "", of_the_key},
     {"workload.train.keep_gathered", a_habit, "", of_the_key},
+    {"workload.train.loss_in_place", a_habit, "", of_the_key},
     {"workload.train.master_weights", a_habit, "", of_the_key},
     {"workload.train.recompute_early_stop", a_habit, "", of_the_key},
     {"workload.train.layer_overhead", a_habit, "", of_the_key},
@@ -139,6 +140,8 @@ constexpr Key habits_keys[] = {
     {"workload.train.logged_memory", a_habit, "", of_the_key},
     {"workload.train.memory_stretch", a_habit, "", of_the_key},
     {"workload.train.reserved_memory", a_habit, "", of_the_key},
+    {"workload.train.activation_stretch", a_habit, "", of_the_key},
+    {"workload.train.waiting_tensors", a_habit, "", of_the_key},
 };
 
 constexpr Key habit_keys[] = {
@@ -167,6 +170,7 @@ constexpr Key learned_keys[] = {
     {"regret", quantity("%"), "",
      "By how much the choice predicted best of those left out takes longer than the best one, on average."},
     {"memory_error", quantity("%"), "", "Mean error of the memory of runs left out."},
+    {"memory_shortfall", quantity("%"), "", "Nine of ten runs left out need no more memory than predicted and this."},
     {"spread", quantity("%"), "needed", "Nine of ten steps left out lie within this of their prediction."},
     {"likely", by_name(list(text | number)), "none",
      "Of each trait that moves a step, between which values it likely lies: one standard deviation to either side."},

@@ -58,6 +58,10 @@ constexpr Key train_keys[] = {
     member<&TrainerCode::keep_gathered>(
         "Whether inputs that tensor ranks gathered are kept whole, or gathered again.",
         {.usual = "false; true with plain kernels", .together = "plan.sequence_parallel"}),
+    member<&TrainerCode::loss_in_place>(
+        "Whether cross-entropy in fp32 writes the softmax over the one copy it makes of the logits, and their gradient "
+        "over that, as sharded losses do.",
+        {.usual = "false", .together = "loss: eager"}),
     member<&TrainWorkload::master_weights>("Whether an fp32 copy of 2-byte weights is kept beside the states.",
                                            {.usual = "true for 2-byte weights"}),
     member<&TrainWorkload::recompute_early_stop>(
@@ -94,6 +98,13 @@ constexpr Key train_keys[] = {
         "What measured memory is: all that the fullest GPU holds, or what the first rank's framework has reserved."),
     member<&TrainWorkload::reserved_memory>("What the trainer holds in GPU memory beyond tensors and buffers.",
                                             {.value = quantity("GiB"), .zero = Zero::allowed}),
+    member<&TrainWorkload::activation_stretch>(
+        "How many times as much the code keeps of a block for its backward pass as operators read again: copies.",
+        {.zero = Zero::refused}),
+    member<&TrainWorkload::waiting_tensors>(
+        "Whole hidden states that tensor ranks have freed but not back, as the host is far ahead of its GPU: the "
+        "allocator waits for the collectives that use them.",
+        {.together = "With tensor above 1.", .zero = Zero::allowed}),
 };
 
 constexpr Key precision_keys[] = {

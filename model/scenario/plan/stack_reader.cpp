@@ -63,7 +63,7 @@ std::optional<LearnedRange> learned_range(const YamlNode& document) {
   const MappingReader keys = learned->mapping(keys::learned);
   const std::vector<Field> nodes = keys["nodes"].list();
   if (nodes.size() != 2) keys.fail("nodes", "no two numbers", "[ the least, the most ]");
-  const auto memory = keys.find("memory_error");
+  const auto memory = keys.find("memory_shortfall");
   return LearnedRange{learned_share(keys["spread"]), memory ? learned_share(*memory) : 0.0,
                       static_cast<int>(nodes[0].integer()), static_cast<int>(nodes[1].integer())};
 }

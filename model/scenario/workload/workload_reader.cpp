@@ -70,8 +70,8 @@ void read_global_batch(const MappingReader& train, TrainWorkload& workload, Read
 }
 
 TrainerCode read_trainer_code(const MappingReader& train, const ModelConfig& model, const Cluster& cluster) {
-  for (const char* key :
-       {"kernels", "joined_projections", "native_attention", "context_pieces", "narrow_gathers", "keep_gathered"}) {
+  for (const char* key : {"kernels", "joined_projections", "native_attention", "context_pieces", "narrow_gathers",
+                          "keep_gathered", "loss_in_place", "waiting_tensors"}) {
     if (!train.has(key) || !std::holds_alternative<NetworkConfig>(model.shape)) continue;
     train.fail(key, fmt::format("{} is a network of layers, each with its own kernels", model.name),
                "a transformer, or leave the key out");

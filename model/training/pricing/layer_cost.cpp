@@ -8,6 +8,7 @@
 #include "model/base/spread.hpp"
 #include "model/cost/launches.hpp"
 #include "model/cost/power.hpp"
+#include "model/parallelism/host_dispatch.hpp"
 #include "model/training/pricing/tensor_overlap.hpp"
 
 namespace foretrain {
@@ -84,15 +85,6 @@ double stretch_of(const Scenario& scenario) {
          (1.0 + constants.device_spread * expected_largest(RankLayout(scenario.plan).gpus()));
 }
 
-/// What the trainer's own code takes at a block's pass.
-Seconds dispatch_of_trainer(const Scenario& scenario, const TrainWorkload& train) {
-  const Plan& plan = scenario.plan;
-  if (plan.pipeline == 1 || plan.tensor == 1 || train.peer_dispatch == Seconds(0.0)) return train.layer_dispatch;
-  const std::vector<std::vector<int>> nodes = nodes_of_stages(plan, scenario.cluster);
-  const bool across = std::ranges::any_of(nodes, [&](const auto& of_stage) { return of_stage != nodes.front(); });
-  return train.layer_dispatch + train.peer_dispatch * (across ? plan.tensor - 1.0 : 0.0);
-}
-
 }  // namespace
 
 LayerPricer::LayerPricer(const Scenario& scenario, const TrainWorkload& train, Recipes recipes)
@@ -100,7 +92,7 @@ LayerPricer::LayerPricer(const Scenario& scenario, const TrainWorkload& train, R
       train_(train),
       recipes_(recipes),
       stretch_(stretch_of(scenario)),
-      dispatch_of_trainer_(dispatch_of_trainer(scenario, train)),
+      dispatch_of_trainer_(dispatch_of_trainer(scenario.plan, scenario.cluster, train)),
       gpu_(gpu_in_step(scenario.cluster.node.gpu, scenario.calibration.step)) {}
 
 RecipePointer LayerPricer::recipe(const std::vector<Operator>& ops) const {

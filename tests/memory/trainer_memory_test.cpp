@@ -1,0 +1,100 @@
+// What a trainer's code holds in memory beside what its operators need, and what a plan costs whose memory may not do.
+#include <cmath>
+
+#include "model/memory/shortage.hpp"
+#include "model/memory/waiting_tensors.hpp"
+#include "tests/catch.hpp"
+#include "tests/memory/footprint.hpp"
+
+using namespace foretrain;
+using foretrain::test::Training;
+
+namespace {
+
+constexpr double hidden_state = 2.0 * 2048 * 12288 * 2;  // bytes: two sequences, GPT-3's width, bf16
+
+/// GPT-3 on 1,024 A100, of which tensor ranks hold 50 whole hidden states for their collectives.
+struct Waiting {
+  explicit Waiting(const std::string& plan, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> all = {"plan=" + plan, "workload.train.micro_batch=2"};
+    all.insert(all.end(), more.begin(), more.end());
+    const Training without("gpt3-175b-1024-a100", all);
+    all.emplace_back("workload.train.waiting_tensors=50");
+    const Training with("gpt3-175b-1024-a100", all);
+    tensors = (with.footprint().total() - without.footprint().total()).value() / hidden_state;
+  }
+  double tensors = 0.0;
+};
+
+}  // namespace
+
+TEST_CASE("tensor ranks hold hidden states that wait for collectives, whole and in any number of layers") {
+  // 1,536 sequences: of 16 micro-batches a replica some follow a backward pass, of one none does.
+  CHECK(Waiting("{ data: 48, tensor: 8 }", {"cluster.nodes=48"}).tensors == Approx(50.0));
+  CHECK(Waiting("{ data: 768, tensor: 8 }", {"cluster.nodes=768"}).tensors == Approx(20.0));
+  CHECK(Waiting("{ data: 48 }", {"cluster.nodes=6"}).tensors == Approx(0.0));
+}
+
+TEST_CASE("in a pipeline hidden states wait where the device is slower than the host, or other stages are") {
+  const std::string two = "{ data: 48, tensor: 8, pipeline: 2 }", eight = "{ data: 16, tensor: 8, pipeline: 8 }";
+  const std::vector<std::string> nodes_of_two = {"cluster.nodes=96"};
+  // A block of GPT-3 takes a tensor rank some 35 ms at a quarter of the rate: a host that takes 1 ms is far ahead; one
+  // that takes a second is not, but while its GPU waits for the other stage: a seventh of the queue.
+  CHECK(Waiting(two, {"cluster.nodes=96", "workload.train.layer_dispatch=1 ms"}).tensors == Approx(50.0));
+  const Waiting slow(two, {"cluster.nodes=96", "workload.train.layer_dispatch=1 s"});
+  CHECK(slow.tensors == Approx(50.0 / 7.0));
+  CHECK(Waiting(eight, {"workload.train.layer_dispatch=1 s"}).tensors == Approx(50.0));
+  // What hosts take for other tensor ranks counts as well: 7 · 200 ms.
+  CHECK(Waiting(two, {"cluster.nodes=96", "workload.train.peer_dispatch=200 ms"}).tensors == Approx(50.0 / 7.0));
+}
+
+TEST_CASE("copies stretch what a block keeps for its backward pass, and not what is recomputed") {
+  const auto activations = [](const std::string& recompute, const std::string& stretch) {
+    return Training("gpt3-175b-1024-a100",
+                    {"workload.train.recompute=" + recompute, "workload.train.activation_stretch=" + stretch})
+        .footprint()
+        .activations.value();
+  };
+  CHECK(activations("none", "1.3") == Approx(1.3 * activations("none", "1")).epsilon(0.01));
+  CHECK(activations("selective", "1.3") == Approx(1.3 * activations("selective", "1")).epsilon(0.01));
+  CHECK(activations("full", "1.3") == Approx(activations("full", "1")));
+}
+
+TEST_CASE("a loss in place makes one fp32 copy of the widened logits") {
+  // 2-byte logits, 4 widened, 4 of the copy over which softmax and gradient are written: 10 instead of 14 bytes for
+  // each of 2,048 tokens and an eighth of 512,000 words. The loss comes last: it decides the peak of a single block.
+  const auto total = [](const std::string& in_place) {
+    return Training("gpt3-175b-1024-a100", {"cluster.nodes=1", "plan={ tensor: 8 }", "workload.train.model.layers=1",
+                                            "workload.train.model.vocabulary=512000", "workload.train.global_batch=2",
+                                            "workload.train.loss_in_place=" + in_place})
+        .footprint()
+        .total()
+        .value();
+  };
+  const double fragmented = 1.03;  // memory.fragmentation of what comes and goes
+  CHECK(total("false") - total("true") == Approx(4.0 * 2048 * 512000 / 8 * fragmented).epsilon(0.01));
+}
+
+TEST_CASE(
+    "gradients that are added up apart take room of their own where a forward pass follows, or all ranks have them") {
+  const auto gradients = [](const std::string& plan, const std::string& batch) {
+    const Training training("gpt3-175b-1024-a100",
+                            {"cluster.nodes=4", "plan=" + plan, "workload.train.global_batch=" + batch});
+    return training.footprint().gradients.value() / training.footprint().weights.value();
+  };
+  const std::string two_stages =
+      "data: 2, tensor: 8, pipeline: 2, sync: { summed_apart: true, gradient_precision: fp32 }";
+  // 2-byte weights, fp32 gradients: twice the weights, or three times.
+  CHECK(gradients("{ " + two_stages + ", zero: 1 }", "4") == Approx(2.0));
+  CHECK(gradients("{ " + two_stages + ", zero: 1 }", "8") == Approx(3.0));
+  CHECK(gradients("{ " + two_stages + " }", "4") == Approx(3.0));
+}
+
+TEST_CASE("a plan predicted to fill its memory is short of it in half of all cases, and then four times as slow") {
+  CHECK(chance_of_shortage(1.0, 0.1) == Approx(0.5));
+  CHECK(chance_of_shortage(std::exp(-0.1), 0.1) == Approx(0.158655));  // one standard deviation below
+  CHECK(chance_of_shortage(0.99, 0.0) == 0.0);                         // nothing is known of errors
+  CHECK(chance_of_shortage(1.01, 0.0) == 1.0);
+  CHECK(expected_slowdown(0.5) == Approx(2.5));
+  CHECK(spread_of_shortfall(std::expm1(0.128)) == Approx(0.1).epsilon(0.01));  // nine of ten lie below 1.28 deviations
+}
