@@ -10,12 +10,14 @@ using Kind = StreamingKind;
 StreamBytes cast_up(double e) { return {"cast to fp32", Kind::elementwise, e, wide, wide, e}; }
 StreamBytes cast_down(double e) { return {"cast from fp32", Kind::elementwise, wide, e, e, wide}; }
 
-/// Rotation of queries and keys as complex fp32 numbers.
+/// Rotation of queries and keys as complex fp32 numbers, which no compiler fuses ("Torchinductor does not support code
+/// generation for complex operators": PyTorch, torch/_inductor/lowering.py).
 std::vector<StreamBytes> plain_rotary_embedding(Bytes element) {
   const double e = element.value();
-  StreamBytes last = cast_down(e);
-  last.fusible = false;  // a compiler leaves one kernel between two matrix products
-  return {cast_up(e), {"rotation", Kind::elementwise, wide, wide, wide, wide}, last};
+  std::vector<StreamBytes> kernels = {
+      cast_up(e), {"rotation", Kind::elementwise, wide, wide, wide, wide}, cast_down(e)};
+  for (StreamBytes& kernel : kernels) kernel.fusible = false;
+  return kernels;
 }
 
 }  // namespace

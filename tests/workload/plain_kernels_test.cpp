@@ -97,6 +97,17 @@ TEST_CASE("plain code computes the same products with more traffic in more kerne
   }
 }
 
+TEST_CASE("no compiler fuses the rotation of queries and keys, which are complex numbers there") {
+  int kernels = 0;
+  const Model model = built(TransformerFamily::llama, KernelSet::plain);
+  for (const Operator& op : model.layers[1].layer.forward) {
+    if (!op.name.starts_with("rotary embedding")) continue;
+    CHECK_FALSE(std::get<Streaming>(op.work).fusible);
+    ++kernels;
+  }
+  CHECK(kernels == 3);  // widened, rotated, narrowed
+}
+
 TEST_CASE("fp32 weights are cast in every pass, and their gradients back") {
   const Layer layer = built(TransformerFamily::gpt, KernelSet::plain).layers[1].layer;
   Bytes forward, backward;
