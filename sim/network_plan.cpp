@@ -22,9 +22,9 @@ LinkIndex NetworkPlan::new_link(BytesPerSecond bandwidth) {
     throw ImpossiblePlan(
         fmt::format("a flow crosses a link of {} byte/s, on which nothing can move", bandwidth.value()));
   }
-  links_.push_back(bandwidth);
+  system_.bandwidth.push_back(bandwidth);
   load_.emplace_back();
-  return static_cast<LinkIndex>(links_.size() - 1);
+  return static_cast<LinkIndex>(system_.links() - 1);
 }
 
 void NetworkPlan::find_links(EndpointId source, EndpointId destination) {
@@ -58,41 +58,27 @@ void NetworkPlan::find_route(const Flow& flow) {
   crossed_.push_back(limit->second);
 }
 
-void NetworkPlan::append_links(EndpointId source, EndpointId destination, std::vector<LinkIndex>& links) const {
-  const auto first = static_cast<std::ptrdiff_t>(links.size());
-  topology_.append_route(source, destination, links);
-  for (auto link = links.begin() + first; link != links.end(); ++link) {
-    *link = link_index_[static_cast<std::size_t>(*link)];
-  }
-}
-
-void NetworkPlan::append_route(const Flow& flow, std::vector<LinkIndex>& links) const {
-  append_links(flow.source, flow.destination, links);
-  if (is_finite(flow.message)) {
-    visit_cards(flow, topology_.route(flow.source, flow.destination).links, topology_, [&](LinkId card, double times) {
-      links.push_back(held_cards_.at({card, times}));
-    });
-  }
-  const BytesPerSecond most_rate = most_rate_of(flow);
-  if (is_finite(most_rate)) links.push_back(connection_limit_.at({flow.source, flow.destination, most_rate}));
-}
-
 SetIndex NetworkPlan::add_set(std::vector<Flow> flows) {
   std::erase_if(flows, [](const Flow& flow) { return flow.source == flow.destination || !(flow.bytes > Bytes(0.0)); });
   NetworkPlan::FlowSet set;
   set.flows = merge_by_ends(std::move(flows));
+  std::map<Bytes, std::int32_t> kind_of_size;  // classes tell weights apart themselves
   std::erase_if(set.flows, [&](const Flow& flow) {
     find_route(flow);
+    if (crossed_.empty()) return true;
     for (const LinkIndex link : crossed_) {
       Bytes& load = load_[static_cast<std::size_t>(link)];
       if (load == Bytes(0.0)) set.links.push_back(link);
       load += flow.bytes;
     }
-    return crossed_.empty();
+    const auto [kind, is_new] = kind_of_size.try_emplace(flow.bytes, kinds_);
+    if (is_new) ++kinds_;
+    system_.add_flow(kind->second, crossed_, flow.weight);
+    return false;
   });
   for (const LinkIndex link : set.links) {
     Bytes& load = load_[static_cast<std::size_t>(link)];
-    set.uncontended = std::max(set.uncontended, load / links_[static_cast<std::size_t>(link)]);
+    set.uncontended = std::max(set.uncontended, load / system_.bandwidth[static_cast<std::size_t>(link)]);
     load = Bytes(0.0);
   }
   sets_.push_back(std::move(set));
@@ -102,25 +88,21 @@ SetIndex NetworkPlan::add_set(std::vector<Flow> flows) {
 void NetworkPlan::add_background(const BackgroundFlow::Route& route) {
   find_links(route.source, route.destination);
   const BytesPerSecond rate = std::min(route.rate, topology_.most_rate(route.source, route.destination));
-  background_.push_back({route, is_finite(rate) ? new_link(rate) : -1});
+  if (is_finite(rate)) crossed_.push_back(new_link(rate));
+  background_.push_back(crossed_);
 }
 
-std::vector<LinkIndex> NetworkPlan::background_links() const {
-  std::vector<LinkIndex> links;
-  for (const Background& flow : background_) {
-    append_links(flow.route.source, flow.route.destination, links);
-  }
-  return links;
-}
-
-void NetworkPlan::bundle_links() {
-  std::vector<std::vector<SetIndex>> users(links_.size());  // the sets that cross it; -1: background traffic
+void NetworkPlan::complete() {
+  for (const std::vector<LinkIndex>& crossed : background_) system_.add_flow(kinds_++, crossed);
+  std::vector<std::vector<SetIndex>> users(system_.links());  // the sets that cross it; -1: background traffic
   for (std::size_t set = 0; set < sets_.size(); ++set) {
     for (const LinkIndex link : sets_[set].links) users[at_index(link)].push_back(static_cast<SetIndex>(set));
   }
-  for (const LinkIndex link : background_links()) users[at_index(link)].push_back(-1);
+  for (const std::vector<LinkIndex>& crossed : background_) {
+    for (const LinkIndex link : crossed) users[at_index(link)].push_back(-1);
+  }
   const auto hash = [](const std::vector<SetIndex>& of_link) { return hash_of(of_link); };
-  std::unordered_map<std::vector<SetIndex>, LinkIndex, decltype(hash)> known(links_.size(), hash);
+  std::unordered_map<std::vector<SetIndex>, LinkIndex, decltype(hash)> known(system_.links(), hash);
   for (std::vector<SetIndex>& of_link : users) {
     const auto next = static_cast<LinkIndex>(known.size());
     bundle_of_link_.push_back(known.try_emplace(std::move(of_link), next).first->second);
@@ -141,32 +123,10 @@ void NetworkPlan::bundle_links() {
 
 std::vector<LinkIndex> NetworkPlan::background_bundles() const {
   std::vector<LinkIndex> bundles;
-  for (const LinkIndex link : background_links()) bundles.push_back(bundle_of_link_[static_cast<std::size_t>(link)]);
+  for (const std::vector<LinkIndex>& crossed : background_) {
+    for (const LinkIndex link : crossed) bundles.push_back(bundle_of_link_[at_index(link)]);
+  }
   return bundles;
-}
-
-SharingSystem NetworkPlan::sharing_system() const {
-  SharingSystem system;
-  system.bandwidth = links_;
-  std::vector<LinkIndex> crossed;
-  std::int32_t kinds = 0;
-  for (const NetworkPlan::FlowSet& set : sets_) {
-    std::map<Bytes, std::int32_t> kind_of_size;  // classes tell weights apart themselves
-    for (const Flow& flow : set.flows) {
-      const auto [kind, is_new] = kind_of_size.try_emplace(flow.bytes, kinds);
-      if (is_new) ++kinds;
-      crossed.clear();
-      append_route(flow, crossed);
-      system.add_flow(kind->second, crossed, flow.weight);
-    }
-  }
-  for (const Background& flow : background_) {
-    crossed.clear();
-    append_links(flow.route.source, flow.route.destination, crossed);
-    if (flow.limit >= 0) crossed.push_back(flow.limit);
-    system.add_flow(kinds++, crossed);
-  }
-  return system;
 }
 
 }  // namespace foretrain
