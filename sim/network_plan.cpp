@@ -4,15 +4,52 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
 #include <utility>
 
 #include "model/base/error.hpp"
-#include "model/base/hash.hpp"
 #include "model/base/number.hpp"
 #include "model/collectives/card_time.hpp"
 
 namespace foretrain {
+
+namespace {
+
+/// Links in bundles: those that each part() has named, or left, together.
+class Bundles {
+ public:
+  explicit Bundles(std::size_t links) : of_link_(links) {}
+
+  /// Every bundle of which some links are named becomes two.
+  void part(const std::vector<LinkIndex>& named) {
+    const auto first_new = static_cast<LinkIndex>(parted_into_.size());
+    for (const LinkIndex link : named) {
+      LinkIndex& bundle = of_link_[at_index(link)];
+      if (bundle >= first_new) continue;  // a link named twice
+      if (parted_into_[at_index(bundle)] < first_new) {
+        parted_into_[at_index(bundle)] = static_cast<LinkIndex>(parted_into_.size());
+        parted_into_.push_back(-1);
+      }
+      bundle = parted_into_[at_index(bundle)];
+    }
+  }
+
+  /// The bundle of every link, numbered in the order of their first links, and how many there are.
+  [[nodiscard]] std::pair<std::vector<LinkIndex>, std::size_t> numbered() const {
+    std::vector<LinkIndex> number(parted_into_.size(), -1), of_link;
+    LinkIndex next = 0;
+    for (const LinkIndex bundle : of_link_) {
+      if (number[at_index(bundle)] < 0) number[at_index(bundle)] = next++;
+      of_link.push_back(number[at_index(bundle)]);
+    }
+    return {std::move(of_link), static_cast<std::size_t>(next)};
+  }
+
+ private:
+  std::vector<LinkIndex> of_link_;
+  std::vector<LinkIndex> parted_into_{-1};  ///< the bundle that the last links named have become
+};
+
+}  // namespace
 
 NetworkPlan::NetworkPlan(const Topology& topology)
     : topology_(topology), link_index_(static_cast<std::size_t>(topology.links()), -1) {}
@@ -28,12 +65,13 @@ LinkIndex NetworkPlan::new_link(BytesPerSecond bandwidth) {
 }
 
 void NetworkPlan::find_links(EndpointId source, EndpointId destination) {
+  route_.clear();
   crossed_.clear();
-  topology_.append_route(source, destination, crossed_);
-  for (LinkIndex& link : crossed_) {
-    LinkIndex& known = link_index_[static_cast<std::size_t>(link)];
+  topology_.append_route(source, destination, route_);
+  for (const LinkId link : route_) {
+    LinkIndex& known = link_index_[at_index(link)];
     if (known < 0) known = new_link(topology_.link_bandwidth(link));
-    link = known;
+    crossed_.push_back(known);
   }
 }
 
@@ -44,13 +82,11 @@ BytesPerSecond NetworkPlan::most_rate_of(const Flow& flow) const {
 
 void NetworkPlan::find_route(const Flow& flow) {
   find_links(flow.source, flow.destination);
-  if (is_finite(flow.message)) {
-    visit_cards(flow, topology_.route(flow.source, flow.destination).links, topology_, [&](LinkId card, double times) {
-      const auto [held, is_new] = held_cards_.try_emplace({card, times}, 0);
-      if (is_new) held->second = new_link(topology_.link_bandwidth(card) / times);
-      crossed_.push_back(held->second);
-    });
-  }
+  visit_cards(flow, route_, topology_, [&](LinkId card, double times) {
+    const auto [held, is_new] = held_cards_.try_emplace({card, times}, 0);
+    if (is_new) held->second = new_link(topology_.link_bandwidth(card) / times);
+    crossed_.push_back(held->second);
+  });
   const BytesPerSecond most_rate = most_rate_of(flow);
   if (!is_finite(most_rate)) return;
   const auto [limit, is_new] = connection_limit_.try_emplace({flow.source, flow.destination, most_rate}, 0);
@@ -94,20 +130,14 @@ void NetworkPlan::add_background(const BackgroundFlow::Route& route) {
 
 void NetworkPlan::complete() {
   for (const std::vector<LinkIndex>& crossed : background_) system_.add_flow(kinds_++, crossed);
-  std::vector<std::vector<SetIndex>> users(system_.links());  // the sets that cross it; -1: background traffic
-  for (std::size_t set = 0; set < sets_.size(); ++set) {
-    for (const LinkIndex link : sets_[set].links) users[at_index(link)].push_back(static_cast<SetIndex>(set));
-  }
+  Bundles bundled(system_.links());
+  for (const FlowSet& set : sets_) bundled.part(set.links);
+  std::vector<LinkIndex> crossed_by_others;
   for (const std::vector<LinkIndex>& crossed : background_) {
-    for (const LinkIndex link : crossed) users[at_index(link)].push_back(-1);
+    crossed_by_others.insert(crossed_by_others.end(), crossed.begin(), crossed.end());
   }
-  const auto hash = [](const std::vector<SetIndex>& of_link) { return hash_of(of_link); };
-  std::unordered_map<std::vector<SetIndex>, LinkIndex, decltype(hash)> known(system_.links(), hash);
-  for (std::vector<SetIndex>& of_link : users) {
-    const auto next = static_cast<LinkIndex>(known.size());
-    bundle_of_link_.push_back(known.try_emplace(std::move(of_link), next).first->second);
-  }
-  bundles_ = known.size();
+  bundled.part(crossed_by_others);
+  std::tie(bundle_of_link_, bundles_) = bundled.numbered();
   std::vector<bool> named(bundles_);
   for (NetworkPlan::FlowSet& set : sets_) {
     std::vector<LinkIndex> bundles;

@@ -69,6 +69,7 @@ class NetworkPlan {
   std::map<std::tuple<EndpointId, EndpointId, BytesPerSecond>, LinkIndex> connection_limit_;
   std::map<std::pair<LinkId, double>, LinkIndex> held_cards_;  ///< by what a byte takes, of the card's own time
   std::vector<Bytes> load_;                                    ///< all zero between calls
+  std::vector<LinkId> route_;                                  ///< what find_links has found, in the topology
   std::vector<LinkIndex> crossed_;
 };
 
