@@ -5,7 +5,7 @@
 namespace foretrain {
 
 Folding::Folding(const NetworkPlan& plan, bool fold) {
-  const SharingSystem system = plan.sharing_system();
+  const SharingSystem& system = plan.sharing_system();
   const SharingSystem::Folded folded = fold ? foretrain::fold(system) : keep_apart(system);
   links_.links = folded.bandwidth;
   links_.weights = folded.weight;

@@ -35,29 +35,20 @@ class NetworkPlan {
   /// Traffic that never ends; where its rate is limited it crosses a link of its own.
   void add_background(const BackgroundFlow::Route& route);
 
-  /// Links that the same sets cross, and background traffic or not, are of one use to all that only asks whose flows
-  /// meet: they become one bundle, and FlowSet::links and background_bundles() name bundles. After the last set.
-  void bundle_links();
+  /// After the last set. Links that the same sets cross, and background traffic or not, are of one use to all that only
+  /// asks whose flows meet: they become one bundle, and FlowSet::links and background_bundles() name bundles.
+  void complete();
   [[nodiscard]] std::size_t bundles() const { return bundles_; }
   [[nodiscard]] std::vector<LinkIndex> background_bundles() const;
 
   [[nodiscard]] const FlowSet& set(SetIndex set) const { return sets_[static_cast<std::size_t>(set)]; }
   [[nodiscard]] std::span<const FlowSet> sets() const { return sets_; }
-  [[nodiscard]] std::size_t links() const { return links_.size(); }
-  [[nodiscard]] std::size_t background_flows() const { return background_.size(); }
-  /// Every link that background traffic crosses.
-  [[nodiscard]] std::vector<LinkIndex> background_links() const;
 
   /// Every flow of every set, in order, then the background. Flows are of one kind when they belong to the same set and
   /// carry the same bytes.
-  [[nodiscard]] SharingSystem sharing_system() const;
+  [[nodiscard]] const SharingSystem& sharing_system() const { return system_; }
 
  private:
-  struct Background {
-    BackgroundFlow::Route route;
-    LinkIndex limit = -1;  ///< its own link
-  };
-
   LinkIndex new_link(BytesPerSecond bandwidth);
   /// Numbers the links between two endpoints in `crossed_`.
   void find_links(EndpointId source, EndpointId destination);
@@ -66,20 +57,19 @@ class NetworkPlan {
   /// their bytes alone count.
   void find_route(const Flow& flow);
   [[nodiscard]] BytesPerSecond most_rate_of(const Flow& flow) const;
-  /// Appends what find_links, find_route has found.
-  void append_links(EndpointId source, EndpointId destination, std::vector<LinkIndex>& links) const;
-  void append_route(const Flow& flow, std::vector<LinkIndex>& links) const;
 
   const Topology& topology_;
-  std::vector<BytesPerSecond> links_;
+  SharingSystem system_;
+  std::int32_t kinds_ = 0;  ///< of flows
   std::vector<FlowSet> sets_;
-  std::vector<Background> background_;
+  std::vector<std::vector<LinkIndex>> background_;  ///< what each flow crosses
   std::vector<LinkIndex> bundle_of_link_;
   std::size_t bundles_ = 0;
   std::vector<LinkIndex> link_index_;  ///< of every link of the topology; -1 where no flow crosses it
   std::map<std::tuple<EndpointId, EndpointId, BytesPerSecond>, LinkIndex> connection_limit_;
   std::map<std::pair<LinkId, double>, LinkIndex> held_cards_;  ///< by what a byte takes, of the card's own time
   std::vector<Bytes> load_;                                    ///< all zero between calls
+  std::vector<LinkId> route_;                                  ///< what find_links has found, in the topology
   std::vector<LinkIndex> crossed_;
 };
 

@@ -64,7 +64,7 @@ std::vector<std::unique_ptr<CollectiveProgram>> make_programs(const TaskGraph& g
     if (!flows || program != nullptr) continue;
     program = fidelity == Fidelity::steps ? make_steps_program(*flows, plan) : make_flows_program(*flows, plan);
   }
-  plan.bundle_links();
+  plan.complete();
   return programs;
 }
 
