@@ -80,7 +80,4 @@ Bytes transfer_size(Bytes size, int chunks, const Transfer& transfer);
 /// The same moves, one transfer for every piece that lies together.
 Phase without_strides(const Phase& phase);
 
-/// What the checker found; empty when every rank ends with every contribution exactly once (for the operation).
-std::string check_schedule(const Schedule& schedule, CollectiveOperation operation);
-
 }  // namespace foretrain

@@ -51,15 +51,6 @@ std::vector<int> gpus_of(const Plan& plan, const Cluster& cluster) {
   return gpus;
 }
 
-std::vector<int> groups_in(const std::vector<int>& nodes, const Cluster& cluster) {
-  std::vector<int> groups;
-  if (cluster.groups.empty()) return groups;
-  for (const int node : nodes) groups.push_back(cluster.group_of_node(node));
-  std::ranges::sort(groups);
-  groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
-  return groups;
-}
-
 FlopsPerSecond peak_rate(const Plan& plan, const Cluster& cluster, Precision precision) {
   if (cluster.groups.empty()) return cluster.node.gpu.matrix_rate(precision);
   FlopsPerSecond sum;

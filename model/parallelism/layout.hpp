@@ -19,8 +19,6 @@ BuildOptions build_options(const TrainWorkload& train, const Plan& plan);
 std::vector<int> nodes_of(const Plan& plan, const Cluster& cluster);
 std::vector<int> gpus_of(const Plan& plan, const Cluster& cluster);
 
-/// The groups of the cluster that some of the nodes belong to, ascending; none where all nodes are alike.
-std::vector<int> groups_in(const std::vector<int>& nodes, const Cluster& cluster);
 /// The datasheet's rate of matrix products per GPU: the mean over the plan's.
 FlopsPerSecond peak_rate(const Plan& plan, const Cluster& cluster, Precision precision);
 

@@ -233,19 +233,6 @@ void answer_all(std::size_t count, int workers, const TextTask& task,
   }
 }
 
-Outcome predict_here(const Predictor& predictor, std::size_t index) {
-  Outcome outcome;
-  const Reply reply = reply_to(
-      [&](std::size_t i) {
-        outcome.result = predictor(i);
-        return std::string();
-      },
-      index);
-  outcome.error = reply.text;
-  outcome.bad_input = reply.kind == Reply::Kind::bad_input;
-  return outcome;
-}
-
 int default_workers() {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;

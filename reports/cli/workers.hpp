@@ -42,9 +42,6 @@ void answer_all(std::size_t count, int workers, const TextTask& task,
                 const std::function<void(std::size_t index, Reply reply)>& observe,
                 const std::function<bool()>& stop = {});
 
-/// Calls the predictor here, turning what it throws into an Outcome.
-Outcome predict_here(const Predictor& predictor, std::size_t index);
-
 /// Predictions 0 … count − 1, shared out among `workers` forked processes; results are in the order of their numbers,
 /// whatever the workers. Call it while this process has a single thread. Timelines do not come back. Throws
 /// std::system_error when there can be no processes.

@@ -9,8 +9,10 @@
 
 #include "tests/catch.hpp"
 #include "tests/collectives/rows.hpp"
+#include "tests/collectives/schedule_checker.hpp"
 
 using namespace foretrain;
+using foretrain::test::check_schedule;
 
 namespace {
 

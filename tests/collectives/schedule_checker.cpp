@@ -1,15 +1,12 @@
-// Symbolic execution of a schedule. The state is, for every participant and chunk, how often each rank's contribution
-// is in it: a copy replaces the counts, a reduction adds them. A schedule is right when every rank ends with exactly
-// the counts that the operation promises, whatever the message holds.
+#include "tests/collectives/schedule_checker.hpp"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include <fmt/format.h>
-
-#include "model/collectives/schedule.hpp"
-
-namespace foretrain {
+namespace foretrain::test {
 
 namespace {
 
@@ -175,4 +172,4 @@ std::string check_schedule(const Schedule& schedule, CollectiveOperation operati
   return Checker(schedule, operation).run();
 }
 
-}  // namespace foretrain
+}  // namespace foretrain::test
