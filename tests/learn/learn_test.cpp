@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "model/base/error.hpp"
 #include "model/scenario/load/load.hpp"
@@ -258,6 +260,18 @@ TEST_CASE("What blocks keep, and what waits for collectives, is found again from
     CHECK(parameters[i].value(stack.parameters[i].position) == Approx(parameters[i].value(truth[i])).epsilon(0.15));
   }
   CHECK(stack.fitted.memory.value() < 0.02);
+}
+
+TEST_CASE("What the base says of its own memory is moved less than what nobody says") {
+  const auto spread_of = [](const std::string& name, const std::string& value) {
+    const Scenario usual = load_scenario("gpt2-xl-dgx-a100", {name + "=" + value});
+    const std::vector<StackParameter> all = stack_parameters({.nodes = {}, .memory = true, .usual = &usual});
+    return std::ranges::find(all, name, &StackParameter::name)->spread;
+  };
+  for (const auto& [name, nothing, something] : {std::tuple("workload.train.activation_stretch", "1", "1.3"),
+                                                 std::tuple("workload.train.waiting_tensors", "0", "50")}) {
+    CHECK(spread_of(name, something) == Approx(0.4 * spread_of(name, nothing)));
+  }
 }
 
 TEST_CASE("Runs that measure no time teach nothing") {
