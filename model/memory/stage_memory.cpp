@@ -82,6 +82,16 @@ ParameterBytes bytes_of_parameter(const Plan& plan, const TrainWorkload& train) 
           train.master_weights && !on_servers ? fp32 : Bytes(0.0), state};
 }
 
+/// A frozen weight that only products read is kept as those read it where modules cast their own operands: nothing
+/// updates a longer one (Transformer Engine, fp8_model_init; NeMo and Megatron-Bridge: fp8_params, fp8_param_gather).
+Bytes frozen_weight(const Layer& layer, const TrainWorkload& train) {
+  const bool cast = std::ranges::any_of(layer.forward, [&](const Operator& op) {
+    return std::holds_alternative<Matmul>(op.work) && op.precision == train.precision;
+  });
+  const bool short_ones = train.code.kernels == KernelSet::fused && casts_operands(train.precision) && cast;
+  return bytes_per_element(short_ones ? train.precision : storage_precision(train.precision));
+}
+
 /// What the allocator's segments hold beyond the tensors of weights, gradients and states.
 Bytes beyond_tensors(const std::vector<StageMemory::Chunk>& chunks, const Plan& plan, const ParameterBytes& each,
                      double shards) {
@@ -183,6 +193,7 @@ void StageMemory::add_layers(const Scenario& scenario, const TrainWorkload& trai
     parameters_ += layer.parameters * run.count;
     in_experts_ += layer.expert_parameters * run.count;
     frozen_ += layer.frozen_parameters * run.count;
+    frozen_weights_ += frozen_weight(layer, train) * (layer.frozen_parameters * run.count);
     chunk.kept += memory.kept * static_cast<double>(run.count) + layer.loss_kept;
     chunk.kept_for_weights += memory.kept_for_weights * static_cast<double>(run.count);
     chunk.forward_temporaries = std::max(chunk.forward_temporaries, memory.forward_temporaries);
@@ -195,8 +206,7 @@ void StageMemory::add_states(const Scenario& scenario, const TrainWorkload& trai
   const ParameterBytes each = bytes_of_parameter(plan, train);
   const double own = parameters_of_shard(plan, parameters_, in_experts_);
   const auto kept = [&](bool divided) { return divided ? own : parameters_; };
-  const Bytes frozen = bytes_per_element(storage_precision(train.precision)) * frozen_;
-  fixed_[MemoryPart::weights] = each.weight * kept(sharded_) + frozen / (sharded_ ? shards_ : 1.0);
+  fixed_[MemoryPart::weights] = each.weight * kept(sharded_) + frozen_weights_ / (sharded_ ? shards_ : 1.0);
   fixed_[MemoryPart::gradients] = each.gradient * kept(divides_gradients(plan));
   // Stages of pipelines scatter after their last micro-batch and add up whole gradients until then
   // (torch.distributed.pipelining, stage.py: set_requires_gradient_sync(False); FSDP2: to_accumulated_grad_if_needed).

@@ -75,6 +75,7 @@ class StageMemory {
   std::vector<Chunk> chunks_;
   Bytes host_, outside_framework_;
   double parameters_ = 0.0, in_experts_ = 0.0, frozen_ = 0.0;  // the stage's, on one tensor-parallel rank
+  Bytes frozen_weights_;
   double largest_ = 0.0, root_ = 0.0;  // in its largest block, and in its layers outside the blocks; frozen ones too
   double shards_ = 1.0;                // replicas over which ZeRO divides
   double fragmentation_ = 0.0;

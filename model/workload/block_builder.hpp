@@ -218,6 +218,7 @@ class BlockBuilder {
   void set_block_memory(Layer& layer) const;
   void keep_operators(Layer& layer) const;
   void drop_modules(Layer& layer) const;
+  [[nodiscard]] double kept_operand() const;
   void set_half_memory(Layer& layer, LayerKind kind) const;
   void set_embedding_memory(Layer& layer) const;
   /// The output layer with its loss over `rows` × `columns` logits.

@@ -64,18 +64,27 @@ void BlockBuilder::keep_operators(Layer& layer) const {
   }
 }
 
+// What a product keeps of its input for the gradient of its weights. Fused modules cast it themselves and keep what
+// they cast (Transformer Engine, module/linear.py and layernorm_linear.py: saved_inputmat is the quantised input, of
+// which one layout is left); where operations are written out, autograd keeps what the cast read.
+double BlockBuilder::kept_operand() const {
+  const bool narrow = weights_ && options_.code.kernels == KernelSet::fused && casts_operands(options_.precision);
+  return narrow ? std::min(bytes_per_element(options_.precision), element_).value() : element_.value();
+}
+
 // Outputs of norms and of activation functions, and what comes up from latent vectors, which are kept instead. What
 // goes to experts and into the activation function is kept as short as operands are (DeepSeek-AI 2024, arXiv
 // 2412.19437, sections 3.2.3 and 3.3.3).
 void BlockBuilder::drop_modules(Layer& layer) const {
   const auto& c = config_;
   const BlockWidths w(c, options_);
-  const double e = element_.value();
-  const double shortened = e - std::min(bytes_per_element(options_.precision).value(), e);
-  double widths = e * w.f + shortened * ((c.gated_ffn ? 2.0 : 1.0) * w.f + w.routed * number(c.hidden));
+  const double e = element_.value(), operand = kept_operand();
+  const double shortest = std::min(bytes_per_element(options_.precision).value(), e);
+  double widths = operand * w.f + (e - shortest) * (c.gated_ffn ? 2.0 : 1.0) * w.f +
+                  (operand - shortest) * w.routed * number(c.hidden);
   if (c.latent()) widths += e * (w.q + 2.0 * w.kv - number(c.q_lora_rank + c.kv_lora_rank + c.rope_head_dim));
   Recomputation::Way& way = layer.recomputation[Recompute::selective_modules];
-  way.kept = layer.kept() - Bytes(number(tokens_) * widths + 2.0 * norm_tokens() * number(c.hidden) * e);
+  way.kept = layer.kept() - Bytes(number(tokens_) * widths + 2.0 * norm_tokens() * number(c.hidden) * operand);
 
   for (const Operator& op : layer.forward) {
     using enum OperatorRole;
@@ -94,11 +103,14 @@ void BlockBuilder::set_block_memory(Layer& layer) const {
   // Two norm inputs, the inputs of the two column-parallel products, two dropout masks: not divided by t alone.
   // Inputs may be kept as they were gathered from the other ranks (autograd saves what a product read), or the rank's
   // own part alone, and gathered again.
-  const double gathered = options_.code.keep_gathered ? 2.0 * (n - norm_tokens()) * h * e : 0.0;
-  const double replicated = norm_tokens() * h * (4.0 * e + 2.0 * mask) + gathered;
+  const double operand = kept_operand();
+  const double gathered = options_.code.keep_gathered ? 2.0 * (n - norm_tokens()) * h * operand : 0.0;
+  const double replicated = norm_tokens() * h * (2.0 * e + 2.0 * operand + 2.0 * mask) + gathered;
   // q, k, v and the attention's output; both sides of the activation function (a gated one has two inputs).
-  // What experts receive is the input of their first product.
-  const double divided = n * e * (2.0 * q + 2.0 * kv + (c.gated_ffn ? 3.0 : 2.0) * f + routed * h);
+  // What experts receive is the input of their first product. The attention's output is an operand as well: cast, it is
+  // kept twice.
+  const double divided = n * (e * (2.0 * q + 2.0 * kv + (c.gated_ffn ? 2.0 : 1.0) * f) + operand * (f + routed * h) +
+                              (operand < e ? operand * q : 0.0));
   double scores = 0.0;  // softmax output, dropout mask and dropout output, per head and pair of tokens
   if (options_.attention == AttentionKind::standard) {
     scores = number(batch_) * number(c.heads) / t * number(sequence_) * number(sequence_) / options_.context *

@@ -75,6 +75,20 @@ TEST_CASE("a loss in place makes one fp32 copy of the widened logits") {
   CHECK(total("false") - total("true") == Approx(4.0 * 2048 * 512000 / 8 * fragmented).epsilon(0.01));
 }
 
+TEST_CASE("frozen weights are kept as fp8 products read them where modules cast their own operands") {
+  // A stage of GPT-3 has 12 of 96 blocks, a tensor rank an eighth of their 12 · 12,288² weights: a byte less for each.
+  const auto weights = [](const std::string& precision, const std::string& kernels) {
+    return Training("gpt3-175b-1024-a100",
+                    {"cluster.node=dgx-h100", "workload.train.precision=" + precision,
+                     "workload.train.kernels=" + kernels, "workload.train.lora={ rank: 16, targets: attention }"})
+        .footprint()
+        .weights.value();
+  };
+  const double stage = 12.0 * 12.0 * 12288 * 12288 / 8;
+  CHECK(weights("bf16", "fused") - weights("fp8", "fused") == Approx(stage).epsilon(0.01));
+  CHECK(weights("fp8", "plain") == Approx(weights("bf16", "plain")));
+}
+
 TEST_CASE(
     "gradients that are added up apart take room of their own where a forward pass follows, or all ranks have them") {
   const auto gradients = [](const std::string& plan, const std::string& batch) {

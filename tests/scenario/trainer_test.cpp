@@ -75,6 +75,13 @@ TEST_CASE("A trainer's habits are what the scenario leaves out") {
 
   CHECK(with("fsdp").plan.zero == 3);
   CHECK(with("horovod").plan.sync.bucket == 128.0_MiB);
+
+  const auto fused_loss = [](const std::string& trainer, const std::vector<std::string>& more = {}) {
+    return std::get<TrainWorkload>(with(trainer, more).workload).fused_loss;
+  };
+  CHECK(fused_loss("llm-foundry"));
+  CHECK_FALSE(fused_loss("fsdp"));
+  CHECK_FALSE(fused_loss("llm-foundry", {"workload.train.loss=eager"}));
 }
 
 TEST_CASE("Rules for buckets are entries of a file: a size, elements, or elements for each rank, whichever is most") {

@@ -130,6 +130,22 @@ TEST_CASE("gathered inputs may be kept: of a block's two halves and of the logit
   CHECK((whole_head.loss_buffers - own_head.loss_buffers).value() == Approx(0.75 * 1024 * 1024 * 2));
 }
 
+TEST_CASE("fused modules keep the operands of short products as they cast them, plain code what the cast read") {
+  // Of a block's numbers a token two norms' outputs and the activation function's, four times as wide, are read by
+  // products alone; the attention's output is read by its own backward pass as well, and kept twice.
+  const TransformerConfig c = gpt(2, 1024, 16, 32000, 1024);
+  const auto kept = [&](Precision precision, KernelSet kernels) {
+    BuildOptions options;
+    options.precision = precision;
+    options.code.kernels = kernels;
+    return build_transformer(c, "gpt", options).layers[1].layer.kept().value();
+  };
+  const double width = 1024.0 * 1024.0, bf16 = kept(Precision::bf16, KernelSet::fused);
+  CHECK(bf16 - kept(Precision::fp8, KernelSet::fused) == Approx((2 + 4 - 1) * width));
+  CHECK(bf16 - kept(Precision::mxfp8, KernelSet::fused) == Approx((6 * (1 - 1.0 / 32) - (1 + 1.0 / 32)) * width));
+  CHECK(kept(Precision::fp8, KernelSet::plain) == Approx(kept(Precision::bf16, KernelSet::plain)));
+}
+
 TEST_CASE("activation memory follows the published formula") {
   // arXiv 2205.05198, equation 2: s·b·h·(34 + 5·a·s/h) bytes a layer with 2-byte numbers, standard attention; equation
   // 4 with tensor and sequence parallelism: the same divided by t.

@@ -130,6 +130,7 @@ constexpr Key habits_keys[] = {
     {"workload.train.context_pieces", a_habit, "", of_the_key},
     {"workload.train.narrow_gathers", a_habit, "", of_the_key},
     {"workload.train.keep_gathered", a_habit, "", of_the_key},
+    {"workload.train.loss", a_habit, "", of_the_key},
     {"workload.train.loss_in_place", a_habit, "", of_the_key},
     {"workload.train.master_weights", a_habit, "", of_the_key},
     {"workload.train.recompute_early_stop", a_habit, "", of_the_key},

@@ -68,6 +68,7 @@ constexpr std::pair<std::string_view, Belongs> limited_habits[] = {
     {"workload.train.context_pieces", Belongs::to_transformers},
     {"workload.train.narrow_gathers", Belongs::to_transformers},
     {"workload.train.keep_gathered", Belongs::to_transformers},
+    {"workload.train.loss", Belongs::to_transformers},
     {"workload.train.loss_in_place", Belongs::to_transformers},
     {"workload.train.waiting_tensors", Belongs::to_transformers},
     {"workload.train.master_weights", Belongs::to_short_weights}};
