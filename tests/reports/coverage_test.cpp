@@ -66,6 +66,17 @@ std::map<std::string, std::vector<Row>> by(std::string Row::*what, const std::ve
   return parts;
 }
 
+/// The same where each group counts as eight rows at most, as in the making of ranges (ranges.py).
+double share_held_by_groups(const std::vector<Row>& rows, double width) {
+  double held = 0.0, all = 0.0;
+  for (const auto& [group, of_group] : by(&Row::group, rows)) {
+    const double weight = std::min(8.0, static_cast<double>(of_group.size()));
+    held += weight * share_held(of_group, width);
+    all += weight;
+  }
+  return held / all;
+}
+
 }  // namespace
 
 TEST_CASE("Ranges hold about nine of ten measured times, of each kind and of each group of eight, and are no wider") {
@@ -76,13 +87,13 @@ TEST_CASE("Ranges hold about nine of ten measured times, of each kind and of eac
   for (const auto& [kind, of_kind] : by(&Row::kind, rows)) {
     const std::size_t groups = by(&Row::group, of_kind).size();
     INFO(kind << ": " << of_kind.size() << " rows of " << groups << " groups, held " << share_held(of_kind)
-              << ", at 0.6 of the width " << share_held(of_kind, 0.6));
+              << ", at 0.6 of the width " << share_held_by_groups(of_kind, 0.6));
     if (of_kind.size() < 20) continue;
     CHECK(share_held(of_kind) >= 0.86);
     // What two to four groups have in common says little of the next: their ranges reach farther than nine of ten.
     if (groups < 5) continue;
     CHECK(share_held(of_kind) <= 0.97);
-    CHECK(share_held(of_kind, 0.6) < 0.86);
+    CHECK(share_held_by_groups(of_kind, 0.6) < 0.86);
   }
   // No group of a kind stands beside its range.
   for (const auto& [group, of_group] : by(&Row::group, rows)) {
