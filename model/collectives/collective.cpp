@@ -336,13 +336,13 @@ void share_links(LoweredCollective& lowered, CollectiveOperation operation, cons
   }
 }
 
-std::vector<Flow> merge_by_ends(std::vector<Flow> flows) {
+std::vector<Flow> merge_by_ends(std::vector<Flow> flows, Flow (Flow::*join)(const Flow&) const) {
   const auto ends = [](const Flow& flow) { return std::pair(flow.source, flow.destination); };
   if (!std::ranges::is_sorted(flows, {}, ends)) std::ranges::stable_sort(flows, {}, ends);
   std::size_t kept = 0;
   for (const Flow& flow : flows) {
     if (kept > 0 && ends(flows[kept - 1]) == ends(flow)) {
-      flows[kept - 1] = flows[kept - 1].joined(flow);
+      flows[kept - 1] = (flows[kept - 1].*join)(flow);
     } else {
       flows[kept++] = flow;
     }

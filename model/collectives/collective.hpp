@@ -63,6 +63,12 @@ struct Flow {
             std::min(message, other.message),
             std::min(most_rate, other.most_rate)};
   }
+  /// Each over its own connections.
+  [[nodiscard]] Flow beside(const Flow& other) const {
+    Flow both = joined(other);
+    both.weight = weight + other.weight;
+    return both;
+  }
 };
 
 struct LoweredCollective {
@@ -93,7 +99,7 @@ void share_links(LoweredCollective& lowered, CollectiveOperation operation, cons
 
 /// One flow for each pair of ends, all joined, ordered by source and destination. Bytes are added in the
 /// flows' own order.
-std::vector<Flow> merge_by_ends(std::vector<Flow> flows);
+std::vector<Flow> merge_by_ends(std::vector<Flow> flows, Flow (Flow::*join)(const Flow&) const = &Flow::joined);
 
 /// nccl-tests' factor from algorithm bandwidth (size/time) to bus bandwidth: 2(n-1)/n for all-reduce, (n-1)/n for
 /// all-gather, reduce-scatter and all-to-all, 1 else. Source: nccl-tests doc/PERFORMANCE.md.

@@ -281,6 +281,7 @@ std::vector<Flow> forwarded_over_rails(std::vector<Flow> flows, const Topology& 
   };
   std::vector<Flow> result;
   result.reserve(flows.size());
+  bool any = false;
   for (Flow& flow : flows) {
     const int node = topology.node_of(flow.source), other = topology.node_of(flow.destination);
     const bool crosses = node != other && topology.is_gpu(flow.source) && topology.is_gpu(flow.destination);
@@ -290,6 +291,7 @@ std::vector<Flow> forwarded_over_rails(std::vector<Flow> flows, const Topology& 
                           topology.card_of_gpu(flow.source) != topology.card_of_gpu(on_rail) &&
                           over_nvlink(flow.source, on_rail);
     if (forwards) {
+      any = true;
       Flow inside = flow;
       inside.destination = on_rail;
       result.push_back(inside);
@@ -297,7 +299,8 @@ std::vector<Flow> forwarded_over_rails(std::vector<Flow> flows, const Topology& 
     }
     result.push_back(flow);
   }
-  return result;
+  // Who forwards for others has a connection of each of them.
+  return any ? merge_by_ends(std::move(result), &Flow::beside) : result;
 }
 
 }  // namespace foretrain

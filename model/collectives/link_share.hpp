@@ -14,13 +14,14 @@ struct LinkShare {
     Seconds longer;  ///< by its load on the link that is busiest where all move
   };
 
-  int among = -1;    ///< those with the same number may meet; −1: none are met
-  int number = 0;    ///< its own among these
-  Seconds latency;   ///< until something moves
-  Seconds together;  ///< duration while all others move, latency included
+  int transfer = -1;    ///< whose parts those with the same number are; −1: it is all of its transfer
+  int among = -1;       ///< those with the same number may meet
+  int number = 0;       ///< its own among these
+  bool shares = false;  ///< whether it or another of its transfer meets any
+  Seconds latency;      ///< until something moves
+  Seconds together;     ///< duration while all others move, latency included
   std::vector<Meeting> meetings = {};
 
-  [[nodiscard]] bool shares() const { return among >= 0; }
   LinkShare& operator*=(double factor) {
     latency *= factor;
     together *= factor;

@@ -21,7 +21,7 @@ class UncontendedInterconnect final : public Interconnect {
   bool begin(TaskId task, Seconds now, EventQueue& events) override {
     if (is_free_[at_index(graph_.tasks()[at_index(task)].block)]) return true;
     const Block& block = graph_.block_of(task);
-    if (block.links.shares()) {
+    if (block.links.shares) {
       links_.begin(task, now, events);
     } else {
       events.push({now + block.uncontended, Event::Kind::task_ends, task});
@@ -171,7 +171,7 @@ bool starts_in_order(const TaskGraph& graph) {
   const auto takes_in_order = [](const Resource& resource) {
     return resource.order == Resource::Order::added && resource.device < 0;
   };
-  const auto is_alone = [](const Block& block) { return block.uncontended >= Seconds(0.0) && !block.links.shares(); };
+  const auto is_alone = [](const Block& block) { return block.uncontended >= Seconds(0.0) && !block.links.shares; };
   return std::ranges::all_of(graph.resources(), takes_in_order) && std::ranges::all_of(graph.blocks(), is_alone);
 }
 

@@ -1,12 +1,14 @@
 #include "model/job/routing_draws.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "model/base/number.hpp"
 #include "model/base/statistics.hpp"
 #include "model/base/words.hpp"
 #include "model/collectives/contention.hpp"
+#include "model/training/transfers/transfer_times.hpp"
 
 namespace foretrain {
 
@@ -33,20 +35,40 @@ RoutingSpread spread_of(const RoutingDraws& draws, const Fabric& fabric, const R
           Seconds(quantile(times, 0.99))};
 }
 
+/// Parts of one transfer, whose routes may now meet others than before. What made a block longer than its flows stays.
+void move_over(const std::vector<Block*>& blocks, const Topology& planned, const Topology& drawn,
+               std::span<const BackgroundFlow> background) {
+  std::vector<Step::Transfer::Part> parts;
+  for (const Block* block : blocks) parts.push_back({*block->flows, block->uncontended, {block->links.number}});
+  set_times(parts, blocks.front()->links.among, drawn, background);
+  for (std::size_t p = 0; p < blocks.size(); ++p) {
+    Block& block = *blocks[p];
+    const Seconds before = uncontended_time(*block.flows, planned, background);
+    if (!(before > Seconds(0.0))) continue;
+    const double longer = block.uncontended / before;
+    block.uncontended = longer * parts[p].uncontended;
+    parts[p].links *= longer;
+    parts[p].links.transfer = block.links.transfer;
+    block.links = std::move(parts[p].links);
+  }
+}
+
 }  // namespace
 
 Execution run_uncontended(const TaskGraph& graph, const Topology& planned, const Topology& drawn,
                           std::span<const BackgroundFlow> background) {
   if (planned.serial() == drawn.serial()) return run(graph);
   std::vector<Block> blocks(graph.blocks().begin(), graph.blocks().end());
+  std::map<int, std::vector<Block*>> divided;  // by transfer
   for (Block& block : blocks) {
     if (!block.flows || !(block.uncontended > Seconds(0.0))) continue;
-    const Seconds before = uncontended_time(*block.flows, planned, background);
-    if (!(before > Seconds(0.0))) continue;
-    const double longer = uncontended_time(*block.flows, drawn, background) / before;
-    block.uncontended *= longer;
-    block.links *= longer;
+    if (block.links.transfer >= 0) {
+      divided[block.links.transfer].push_back(&block);
+    } else if (const Seconds before = uncontended_time(*block.flows, planned, background); before > Seconds(0.0)) {
+      block.uncontended *= uncontended_time(*block.flows, drawn, background) / before;
+    }
   }
+  for (const auto& [transfer, parts] : divided) move_over(parts, planned, drawn, background);
   return run(graph.with_blocks(std::move(blocks)));
 }
 

@@ -29,7 +29,7 @@ struct RoutingDraws {
 RoutingDraws draw_routes(const Job& job, const ExecutorOn& execute);
 
 /// The graph over an uncontended network with these routes: each block of flows takes as much longer as its flows do by
-/// themselves.
+/// themselves, or beside the others of its transfer.
 Execution run_uncontended(const TaskGraph& graph, const Topology& planned, const Topology& drawn,
                           std::span<const BackgroundFlow> background);
 

@@ -147,13 +147,13 @@ Violation not_slower(const Settings& settings, const char* what, const Change& c
 }
 
 template <typename Change>
-Violation no_difference(const Settings& settings, const char* what, const Change& change) {
+Violation no_difference(const Settings& settings, const char* what, const Change& change, double slack = 0.0) {
   Settings changed = settings;
   if (!change(changed)) return std::nullopt;
   const Scenario after = scenario_of(changed);
   for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
     const Seconds first = time_of(settings, fidelity), then = time_of(after, fidelity);
-    if (differ(first, then)) {
+    if (differ(first, then) && (is_above(then, first, slack) || is_above(first, then, slack))) {
       return compared(first, then, std::string(what) + (fidelity == Fidelity::flows ? ", flows" : ", estimate"));
     }
   }
@@ -301,6 +301,21 @@ Violation renumbered_nodes_change_nothing(const Settings& settings) {
     changed["plan.placement"] = placement_of(nodes, true);
     return true;
   });
+}
+
+/// The same wires, however they are described; only a tree's messages take the way over NVLink that NCCL would choose.
+Violation one_leaf_is_one_switch(const Settings& settings) {
+  constexpr double over_nvlink = 3e-3;
+  return no_difference(
+      settings, "one switch -> a tree of one leaf",
+      [](Settings& changed) {
+        const int nodes = nodes_of(changed);
+        if (nodes < 2 || !has_plain_fabric(changed)) return false;
+        if (changed.contains("cluster.network.oversubscription")) return false;
+        changed["cluster.network.fabric"] = fmt::format("{{ kind: fat_tree, nodes_per_leaf: {} }}", nodes);
+        return true;
+      },
+      over_nvlink);
 }
 
 /// All-reduces alone: NCCL has no other trees, and gathers and scatters in the network's switches only where each GPU

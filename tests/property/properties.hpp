@@ -33,6 +33,7 @@ Violation fewer_faults_are_not_slower(const Settings& settings);
 Violation less_background_is_not_slower(const Settings& settings);
 Violation idle_nodes_change_nothing(const Settings& settings);
 Violation renumbered_nodes_change_nothing(const Settings& settings);
+Violation one_leaf_is_one_switch(const Settings& settings);
 Violation twice_every_rate_is_half_the_time(const Settings& settings);
 Violation automatic_is_not_slower_than_named(const Settings& settings);
 

@@ -48,6 +48,7 @@ TEST_CASE("property: random plans", "[plans]") {
       {"more bandwidth is never slower", more_bandwidth_is_not_slower},
       {"twice every rate is half the time", twice_every_rate_is_half_the_time},
       {"idle nodes change nothing", idle_nodes_change_nothing},
+      {"a tree of one leaf is one switch", one_leaf_is_one_switch},
       {"renumbered nodes change nothing", renumbered_nodes_change_nothing},
       {"a breakdown adds up, and what is exposed is part of the total", parts_add_up},
       {"memory falls with ZeRO and grows with the batch", memory_follows_zero_and_batch},
@@ -70,6 +71,7 @@ TEST_CASE("property: random collectives", "[collectives]") {
       {"fewer faults are never slower", fewer_faults_are_not_slower},
       {"more bandwidth is never slower", more_bandwidth_is_not_slower},
       {"twice every rate is half the time", twice_every_rate_is_half_the_time},
+      {"a tree of one leaf is one switch", one_leaf_is_one_switch},
   };
   hold_for_all(properties, random_collective, scenarios_to_try(300), seed_to_use(2026));
 }

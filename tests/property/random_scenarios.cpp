@@ -1,5 +1,6 @@
 #include "tests/property/random_scenarios.hpp"
 
+#include <initializer_list>
 #include <utility>
 
 #include "model/base/error.hpp"
@@ -222,6 +223,26 @@ bool add_division(Random& random, Settings& settings, int gpus, int experts, int
   return true;
 }
 
+/// What trainers do otherwise, and how links are shared.
+void add_habits(Random& random, Settings& settings, const Machines& machines, int experts) {
+  const auto sometimes = [&](int odds, const char* key, std::initializer_list<const char*> values) {
+    if (one_in(random, odds)) settings[key] = one_of<const char*>(random, values);
+  };
+  if (experts > 0) {
+    sometimes(2, "plan.expert_dispatch", {"all_to_all", "deduplicated", "forwarded"});
+    sometimes(4, "plan.expert_overlap", {"true"});
+  }
+  if (machines.nodes > 1) {
+    sometimes(8, "cluster.network.fairness", {"traffic_class"});
+    sometimes(8, "cluster.network.queue_pairs", {"4"});
+  }
+  sometimes(6, "plan.pipeline_messages", {"blocking", "asynchronous"});
+  sometimes(8, "plan.sync.gather_overlap", {"true"});
+  sometimes(8, "plan.sync.every_micro_batch", {"true"});
+  sometimes(4, "plan.trainer",
+            {"megatron", "ddp", "fsdp", "deepspeed", "nemo", "internevo", "megatron-deepspeed", "llm-foundry"});
+}
+
 bool can_be_predicted(const Settings& settings) {
   try {
     const Scenario scenario = scenario_of(settings);
@@ -244,9 +265,7 @@ Settings random_plan(Random& random) {
     if (!add_division(random, settings, machines.all(), experts, layers)) continue;
     if (one_in(random, 3)) settings["plan.order"] = random_order(random);
     if (one_in(random, 4)) settings["plan.execution"] = one_of(random, {"compiled", "cuda_graph"});
-    if (one_in(random, 4)) {
-      settings["plan.trainer"] = one_of(random, {"megatron", "ddp", "fsdp", "deepspeed", "nemo"});
-    }
+    add_habits(random, settings, machines, experts);
     if (can_be_predicted(settings)) return settings;
   }
 }

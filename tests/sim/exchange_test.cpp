@@ -160,3 +160,36 @@ plan: { pipeline: 2, expert: )" + std::to_string(nodes * 8) +
   CHECK(step(9, switched) == Approx(step(9, leaf)).epsilon(0.01));
   CHECK(step(10, switched) == Approx(step(10, leaf)).epsilon(0.01));
 }
+
+TEST_CASE("the same wires are as fast as one switch and as a tree of one leaf, rails, experts and strangers or not") {
+  constexpr const char* alone = R"(
+cluster: { node: dgx-h100, nodes: 4 }
+workload: { collective: { operation: all_to_all, size: 1280 MB, ranks: 32 } }
+background: [ { from: gpu0, to: gpu9 } ]
+)";
+  constexpr const char* experts = R"(
+cluster: { node: dgx-h100, nodes: 4 }
+workload:
+  train:
+    model: { family: llama, layers: 4, hidden: 2048, heads: 16, vocabulary: 32000, sequence: 2048, experts: 32, experts_per_token: 4, ffn_hidden: 1024 }
+    global_batch: 64
+    micro_batch: 1
+plan: { pipeline: 2, expert: 16, zero: 1 }
+)";
+  const auto on = [](const char* text, const std::string& fabric, const std::string& dispatch, Fidelity fidelity) {
+    std::vector<std::string> overrides{"cluster.network.fabric=" + fabric};
+    if (!dispatch.empty()) overrides.push_back("plan.expert_dispatch=" + dispatch);
+    return predict(load_scenario_text(text, "wires.yaml", overrides), fidelity).time().value();
+  };
+  for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
+    for (const std::string dispatch : {"", "all_to_all", "deduplicated", "forwarded"}) {
+      const char* text = dispatch.empty() ? alone : experts;
+      INFO(dispatch << ", fidelity " << static_cast<int>(fidelity));
+      const double one_switch = on(text, "{ kind: single_switch }", dispatch, fidelity);
+      for (const char* leaf :
+           {"{ kind: fat_tree, nodes_per_leaf: 4 }", "{ kind: fat_tree, nodes_per_leaf: 4, rails: true }"}) {
+        CHECK(on(text, leaf, dispatch, fidelity) == Approx(one_switch).epsilon(1e-3));
+      }
+    }
+  }
+}

@@ -185,3 +185,43 @@ workload: { collective: { operation: send_receive, ranks: 128, groups: 64, layou
   CHECK(ratio > 1.8);
   CHECK(ratio < 3.0);
 }
+
+TEST_CASE("Over hashed uplinks an estimate is what flows take, little traffic of others beside it or none") {
+  constexpr const char* replicas = R"(
+cluster: { node: dgx-h100, nodes: 4, network: { fabric: { kind: fat_tree, nodes_per_leaf: 2, uplinks: 8 } } }
+workload:
+  train:
+    model: { family: llama, layers: 8, hidden: 2048, heads: 16, kv_heads: 4, vocabulary: 32000, sequence: 1024 }
+    global_batch: 16
+    micro_batch: 1
+plan: { tensor: 2, zero: 0 }
+)";
+  const std::string little = "background=[{ from: gpu8, to: gpu10, rate: 1 MB/s }]";
+  for (const char* oversubscription : {"1", "2", "4"}) {
+    const Overrides fabric{std::string("cluster.network.fabric.oversubscription=") + oversubscription};
+    Overrides beside = fabric;
+    beside.push_back(little);
+    INFO(oversubscription << " : 1");
+    const double flows = routed(replicas, "hash", Fidelity::flows, fabric).time().value();
+    CHECK(routed(replicas, "hash", Fidelity::estimate, fabric).time().value() == Approx(flows).epsilon(1e-3));
+    CHECK(routed(replicas, "hash", Fidelity::estimate, beside).time().value() == Approx(flows).epsilon(1e-3));
+  }
+}
+
+TEST_CASE("Experts that exchange over hashed uplinks are estimated no longer than their flows take") {
+  constexpr const char* experts = R"(
+cluster: { node: dgx-h100, nodes: 4, network: { fabric: { kind: fat_tree, nodes_per_leaf: 2, uplinks: 4, oversubscription: 4 } } }
+workload:
+  train:
+    model: { family: llama, layers: 4, hidden: 2048, heads: 16, vocabulary: 32000, sequence: 2048, experts: 32, experts_per_token: 4, ffn_hidden: 1024 }
+    global_batch: 64
+    micro_batch: 1
+plan: { expert: 16, zero: 1 }
+)";
+  for (const Overrides& rails : {Overrides{}, Overrides{"cluster.network.fabric.rails=true"}}) {
+    const double estimate = routed(experts, "hash", Fidelity::estimate, rails).time().value();
+    const double flows = routed(experts, "hash", Fidelity::flows, rails).time().value();
+    CHECK(estimate <= flows * 1.02);
+    CHECK(estimate >= flows * 0.85);
+  }
+}

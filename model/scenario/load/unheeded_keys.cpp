@@ -125,13 +125,42 @@ std::vector<Row> rows_of_model(const Scenario& scenario, const TrainWorkload& tr
           {train.recompute == Recompute::none, "nothing is recomputed", {"workload.train.recompute_early_stop"}}};
 }
 
-std::vector<Row> rows_of(const Scenario& scenario) {
-  if (std::holds_alternative<CollectiveWorkload>(scenario.workload)) return rows_of_collective();
+/// Whether nothing but the scenario's own work is on the network.
+bool is_by_itself(const Scenario& scenario) { return scenario.background.empty() && scenario.jobs.empty(); }
+
+std::vector<Row> rows_of_network(const Scenario& scenario) {
+  const Cluster& cluster = scenario.cluster;
+  const Plan& plan = scenario.plan;
   const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
-  if (train == nullptr) return {};
-  std::vector<Row> rows = rows_of_replicas(scenario.plan);
-  std::ranges::move(rows_of_model(scenario, *train), std::back_inserter(rows));
-  std::ranges::move(rows_of_code(scenario, *train), std::back_inserter(rows));
+  const bool reads_and_writes = train != nullptr && (train->loader || train->checkpoint);
+  const bool one_machine = cluster.nodes == 1 && is_by_itself(scenario) && !reads_and_writes;
+  const int inside = plan.tensor * plan.context;
+  const bool gradients_alone =
+      train != nullptr && is_by_itself(scenario) && plan.pipeline * plan.expert == 1 && inside <= cluster.gpus_per_node;
+  const bool servers_alone = gradients_alone && servers_update(plan) && inside == 1;
+  return {{one_machine,
+           "one machine sends nothing over a network",
+           {"cluster.network.nic_bandwidth", "cluster.network.latency", "cluster.network.oversubscription",
+            "cluster.network.efficiency", "cluster.network.scaling", "cluster.network.fairness",
+            "cluster.network.queue_pairs", "cluster.network.in_network_reduction", "cluster.network.gpu_direct",
+            "cluster.network.transport", "cluster.network.fabric"}},
+          {gradients_alone && !one_machine,
+           "gradients meet no other traffic between machines",
+           {"cluster.network.fairness", "cluster.network.queue_pairs"}},
+          {servers_alone && !one_machine, "servers add the gradients up", {"cluster.network.in_network_reduction"}},
+          {servers_alone, "gradients go to servers, which no library does", {"cluster.nccl"}},
+          {cluster.gpus() == 1, "one GPU has nobody to send to", {"cluster.nccl"}}};
+}
+
+std::vector<Row> rows_of(const Scenario& scenario) {
+  std::vector<Row> rows = rows_of_network(scenario);
+  const auto add = [&](std::vector<Row> more) { std::ranges::move(more, std::back_inserter(rows)); };
+  if (std::holds_alternative<CollectiveWorkload>(scenario.workload)) add(rows_of_collective());
+  const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
+  if (train == nullptr) return rows;
+  add(rows_of_replicas(scenario.plan));
+  add(rows_of_model(scenario, *train));
+  add(rows_of_code(scenario, *train));
   return rows;
 }
 

@@ -118,7 +118,7 @@ struct Step {
       LinkShare links = {};    ///< with the others of its groups
 
       /// Beside all of them.
-      [[nodiscard]] Seconds longest() const { return links.shares() ? links.together : uncontended; }
+      [[nodiscard]] Seconds longest() const { return links.shares ? links.together : uncontended; }
     };
 
     std::string name;  ///< as it appears in the result's communication table, e.g. "gradient all-reduce"

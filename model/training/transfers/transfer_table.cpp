@@ -311,7 +311,9 @@ void TransferTable::divide(const RankClasses& classes) {
     transfers_[i].parts = std::move(divided);
     entries_[i].groups = std::move(groups_of_part);
     const int among = 2 * entries_[i].grouping + (entries_[i].back ? 1 : 0);
-    set_times(transfers_[i], among, topology_, scenario_.background);
+    set_times(transfers_[i].parts, among, topology_, scenario_.background);
+    if (transfers_[i].parts.size() < 2) continue;
+    for (Step::Transfer::Part& part : transfers_[i].parts) part.links.transfer = static_cast<int>(i);
   }
 }
 

@@ -136,9 +136,7 @@ void set_time_beside(Parts& parts, std::size_t own, const Topology& topology,
 
 }  // namespace
 
-void set_times(Step::Transfer& transfer, int among, const Topology& topology,
-               std::span<const BackgroundFlow> background) {
-  Parts& parts = transfer.parts;
+void set_times(Parts& parts, int among, const Topology& topology, std::span<const BackgroundFlow> background) {
   if (parts.size() < 2) return;
   set_times_together(parts, topology);
   std::vector<bool> disturbed(static_cast<std::size_t>(topology.links()));
@@ -153,9 +151,8 @@ void set_times(Step::Transfer& transfer, int among, const Topology& topology,
     if (background.empty() || !meets(parts[p].lowered, disturbed, topology)) continue;
     set_time_beside(parts, p, topology, background);
   }
-  const auto meets_nobody = [](const Part& part) { return part.links.meetings.empty(); };
-  if (!std::ranges::all_of(parts, meets_nobody)) return;
-  for (Part& part : parts) part.links = {};
+  const bool shares = std::ranges::any_of(parts, [](const Part& part) { return !part.links.meetings.empty(); });
+  for (Part& part : parts) part.links.shares = shares;
 }
 
 Seconds least_time(const LoweredCollective& lowered, const std::vector<int>& group_of_rank, const Topology& topology) {
