@@ -7,6 +7,9 @@
 
 namespace foretrain {
 
+namespace {
+
+/// The dimensions for which the document says `auto`, and data where it says nothing.
 PlanDimensions auto_dimensions(const YamlNode& document) {
   using enum PlanDimension;
   PlanDimensions chosen;
@@ -17,8 +20,6 @@ PlanDimensions auto_dimensions(const YamlNode& document) {
   if (chosen.any() && document.at(key_of(data)) == nullptr) chosen.set(data);
   return chosen;
 }
-
-namespace {
 
 struct Chosen {
   PlanSpace space;

@@ -9,9 +9,6 @@
 
 namespace foretrain {
 
-/// The dimensions for which the document says `auto`, and data where it says nothing.
-PlanDimensions auto_dimensions(const YamlNode& document);
-
 /// How long a scenario's step takes, by the means of the caller.
 using StepTimeOf = std::function<Seconds(const Scenario&)>;
 

@@ -44,53 +44,16 @@ class Bar {
   std::size_t kept_;
 };
 
-/// All points below a layout whose layers take something of their own.
-std::vector<PlanPoint> points_of(const PlanSpace& space, const PlanPoint& layout) {
-  std::vector<PlanPoint> points;
-  PlanPoint point = layout;
-  for (const int size : space.micro_batches(layout)) {
-    for (const Recompute recompute : space.recomputes()) {
-      for (const bool sequence_parallel : space.sequence_parallels(layout)) {
-        point.micro_batch = size;
-        point.recompute = recompute;
-        point.sequence_parallel = sequence_parallel;
-        points.push_back(point);
-      }
-    }
-  }
-  return points;
-}
-
-void set(PlanPoint& point, const PlanSpace::Synchronisation& sync) {
-  point.algorithm = sync.algorithm;
-  point.servers = sync.servers;
-  point.placement = sync.placement;
-  point.bucket = sync.bucket;
-  point.overlap = sync.overlap;
-}
-
-/// With the first of what is not decided yet, so that it can be read.
-PlanPoint completed(const PlanSpace& space, PlanPoint point) {
-  const auto all = space.pipelinings(point);
-  if (all.empty()) return point;
-  point.schedule = all.front().schedule;
-  point.interleave = all.front().interleave;
-  const PlanSpace::Sharding sharding = space.shardings(point).front();
-  point.zero = sharding.zero;
-  point.offload = sharding.offload;
-  set(point, space.synchronisations(point).front());
-  return point;
-}
-
 class LayoutSearch {
  public:
   LayoutSearch(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
                std::vector<double> known, std::size_t kept, bool bounded)
       : space_(space), objective_(objective), bar_(std::move(known), kept), kept_(kept), bounded_(bounded) {
-    for (const PlanPoint& point : points_of(space, layout)) {
+    for (const PlanPoint& point : space.passes(layout)) {
       const auto bound = possible([&] {
-        if (!plan_) plan_.emplace(space, completed(space, point));
-        plan_->take(completed(space_, point));
+        const PlanPoint completed = space.completed(point);
+        if (!plan_) plan_.emplace(space, completed);
+        plan_->take(completed);
         return plan_->kernels_bound();
       });
       if (bound) {
@@ -188,12 +151,9 @@ class LayoutSearch {
   }
 
   void pipelines(const Node& node) {
-    PlanPoint point = node.point;
-    for (const auto& [schedule, interleave] : space_.pipelinings(point)) {
-      point.schedule = schedule;
-      point.interleave = interleave;
+    for (const PlanPoint& point : space_.pipelinings(node.point)) {
       if (const auto fits = possible([&] { return any_states_fit(point); }); fits && !*fits) {
-        for (const PlanPoint& sharded : sharded_points(point)) {
+        for (const PlanPoint& sharded : space_.shardings(point)) {
           result_.counts.unfit += std::ssize(space_.synchronisations(sharded));
         }
         continue;
@@ -208,41 +168,29 @@ class LayoutSearch {
   /// With weights whole and with weights divided, nothing on the host. Nothing where neither is possible.
   std::optional<Seconds> least_of_shardings(const PlanPoint& point) {
     std::array<std::optional<Seconds>, 2> least;
-    for (PlanPoint sharded : sharded_points(point)) {
+    for (const PlanPoint& sharded : space_.shardings(point)) {
       std::optional<Seconds>& known = least[sharded.zero == 3 ? 1 : 0];
       if (known) continue;
-      set(sharded, space_.synchronisations(sharded).front());
       known = possible([&] {
-        plan_->take(sharded);
+        plan_->take(space_.synchronisations(sharded).front());
         return plan_->least_passes_bound();
       });
     }
     return least[0] && least[1] ? std::min(*least[0], *least[1]) : least[0] ? least[0] : least[1];
   }
 
-  [[nodiscard]] std::vector<PlanPoint> sharded_points(PlanPoint point) const {
-    std::vector<PlanPoint> points;
-    for (const auto& [zero, offload] : space_.shardings(point)) {
-      point.zero = zero;
-      point.offload = offload;
-      points.push_back(point);
-    }
-    return points;
-  }
-
   /// Weights, gradients and the optimizer's states, in one of the ways to divide them.
   bool any_states_fit(const PlanPoint& point) {
-    return std::ranges::any_of(sharded_points(point), [&](PlanPoint sharded) {
-      set(sharded, space_.synchronisations(sharded).front());
-      plan_->take(sharded);
+    return std::ranges::any_of(space_.shardings(point), [&](const PlanPoint& sharded) {
+      plan_->take(space_.synchronisations(sharded).front());
       return plan_->states_fit();
     });
   }
 
   void shardings(const Node& node) {
-    for (PlanPoint point : sharded_points(node.point)) {
-      const std::vector<PlanSpace::Synchronisation> below = space_.synchronisations(point);
-      set(point, below.front());
+    for (const PlanPoint& sharded : space_.shardings(node.point)) {
+      const std::vector<PlanPoint> below = space_.synchronisations(sharded);
+      const PlanPoint& point = below.front();
       const auto passes = possible([&] {
         plan_->take(point);
         return std::make_shared<const PassTimes>(plan_->passes());
@@ -257,11 +205,8 @@ class LayoutSearch {
   }
 
   /// Where servers may update, by keys, no rank has to.
-  [[nodiscard]] PassTimes without_servers(PlanPoint point, PassTimes passes) const {
-    for (const PlanSpace::Synchronisation& sync : space_.synchronisations(point)) {
-      set(point, sync);
-      if (point.pushes_keys()) passes.updates.clear();
-    }
+  [[nodiscard]] PassTimes without_servers(const PlanPoint& point, PassTimes passes) const {
+    if (std::ranges::any_of(space_.synchronisations(point), &PlanPoint::pushes_keys)) passes.updates.clear();
     return passes;
   }
 
@@ -280,11 +225,9 @@ class LayoutSearch {
   }
 
   void synchronisations(const Node& node) {
-    PlanPoint point = node.point;
-    plan_->take(point);
+    plan_->take(node.point);
     const std::optional<PipelineWalk> walk = plan_->walk(*node.passes);
-    for (const PlanSpace::Synchronisation& sync : space_.synchronisations(point)) {
-      set(point, sync);
+    for (const PlanPoint& point : space_.synchronisations(node.point)) {
       if (!possible([&] { return take_up(point, node, walk); })) ++result_.counts.impossible;
     }
   }
@@ -366,7 +309,7 @@ double layout_bound(const PlanSpace& space, const PlanPoint& layout, const PlanO
 
 std::int64_t plans_in(const PlanSpace& space, const PlanPoint& layout) {
   std::int64_t plans = 0;
-  for (const PlanPoint& point : points_of(space, layout)) plans += space.plans_of(point);
+  for (const PlanPoint& point : space.passes(layout)) plans += space.plans_of(point);
   return plans;
 }
 

@@ -1,45 +1,16 @@
 #include "model/planning/plan_search.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
+#include <utility>
 
-#include <type_traits>
+#include "model/base/bytestream.hpp"
 
 namespace foretrain {
 
 namespace {
 
 constexpr std::size_t refined_at_once = 64, settled_at_once = 16, misses_told = 3;
-
-/// Values as bytes, for the way between processes.
-class Bytestream {
- public:
-  Bytestream() = default;
-  explicit Bytestream(std::string bytes) : bytes_(std::move(bytes)) {}
-  template <typename T>
-  void put(const std::vector<T>& values) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    const std::size_t count = values.size();
-    bytes_.append(reinterpret_cast<const char*>(&count), sizeof count);
-    if (count > 0) bytes_.append(reinterpret_cast<const char*>(values.data()), count * sizeof(T));
-  }
-  template <typename T>
-  std::vector<T> take() {
-    std::size_t count = 0;
-    std::memcpy(&count, bytes_.data() + at_, sizeof count);
-    at_ += sizeof count;
-    std::vector<T> values(count);
-    if (count > 0) std::memcpy(values.data(), bytes_.data() + at_, count * sizeof(T));
-    at_ += count * sizeof(T);
-    return values;
-  }
-  [[nodiscard]] std::string text() && { return std::move(bytes_); }
-
- private:
-  std::string bytes_;
-  std::size_t at_ = 0;
-};
 
 struct LayoutTask {
   int space = 0;

@@ -80,24 +80,14 @@ TrainWorkload read_training(const YamlNode& document, const Cluster& cluster) {
   return std::get<TrainWorkload>(workload.workload);
 }
 
-/// The first plan of a layout that can be read, `why` the last one before it could not.
+/// The first plan of a layout that can be read, one of each micro-batch; `why` the last one before it could not.
 std::optional<Scenario> first_plan(const PlanSpace& space, const PlanPoint& layout, std::optional<ScenarioError>& why) {
-  for (const int size : space.micro_batches(layout)) {
-    PlanPoint point = layout;
-    point.micro_batch = size;
-    point.sequence_parallel = space.sequence_parallels(layout).front();
-    point.recompute = space.recomputes().front();
-    const std::vector<PlanSpace::Pipelining> all = space.pipelinings(point);
-    if (all.empty()) continue;
-    point.schedule = all.front().schedule;
-    point.interleave = all.front().interleave;
-    point.zero = space.shardings(point).front().zero;
-    const PlanSpace::Synchronisation sync = space.synchronisations(point).front();
-    point.algorithm = sync.algorithm;
-    point.servers = sync.servers;
-    point.placement = sync.placement;
+  int tried = 0;
+  for (const PlanPoint& point : space.passes(layout)) {
+    if (point.micro_batch == tried || space.pipelinings(point).empty()) continue;
+    tried = point.micro_batch;
     try {
-      return space.read(point);
+      return space.read(space.completed(point));
     } catch (const ScenarioError& error) {
       why = error;
     }
@@ -158,19 +148,23 @@ void PlanSpace::refuse_what_is_not_searched(const Cluster& cluster) const {
 
 /// 1, 2, 4, … servers: on the processors of machines that train, up to one on each; on their GPUs, up to one on each;
 /// on machines of their own, up to half of all.
-std::vector<PlanSpace::Synchronisation> PlanSpace::server_choices(const Cluster& cluster) const {
+std::vector<PlanPoint> PlanSpace::server_choices(const Cluster& cluster) const {
   using enum PlanDimension;
   if (algorithm_ && !has_servers(*algorithm_)) return {};
   std::vector<ServerPlacement> places(plan_placements.begin(), plan_placements.end());
   if (!chosen_.has(server_placement)) {
     places = {stated_word<ServerPlacement>(document_, server_placement).value_or(ServerPlacement::cpu)};
   }
-  std::vector<Synchronisation> all;
+  std::vector<PlanPoint> all;
+  PlanPoint point;
+  point.algorithm = algorithm_.value_or(SyncAlgorithm::parameter_server);
   for (const ServerPlacement place : places) {
+    point.placement = place;
     const bool on_hosts = place == ServerPlacement::cpu, alone = place == ServerPlacement::dedicated;
     const int most = alone ? cluster.nodes / 2 : on_hosts ? cluster.nodes : static_cast<int>(cluster.gpus());
     for (const int count : factors(servers, powers_of_two(most))) {
-      all.push_back({algorithm_.value_or(SyncAlgorithm::parameter_server), count, place});
+      point.servers = count;
+      all.push_back(point);
     }
   }
   return all;
@@ -202,16 +196,12 @@ std::vector<int> PlanSpace::tensor_factors(const Cluster& cluster) const {
 /// Those of all machines that train, and beside dedicated servers those of the machines that are left.
 void PlanSpace::add_layouts(const Cluster& cluster) {
   const bool always_servers = algorithm_ && has_servers(*algorithm_);
-  const auto dedicated = [](const Synchronisation& one) { return one.placement == ServerPlacement::dedicated; };
-  if (!always_servers || !std::ranges::all_of(with_servers_, dedicated)) add_layouts(cluster, cluster.gpus(), {});
-  for (const Synchronisation& one : with_servers_) {
-    const std::int64_t gpus = cluster.gpus() - std::int64_t{one.servers} * cluster.gpus_per_node;
-    if (!dedicated(one) || gpus <= 0) continue;
-    PlanPoint point;
-    point.algorithm = one.algorithm;
-    point.servers = one.servers;
-    point.placement = one.placement;
-    add_layouts(cluster, gpus, point);
+  if (!always_servers || !std::ranges::all_of(with_servers_, &PlanPoint::dedicated)) {
+    add_layouts(cluster, cluster.gpus(), {});
+  }
+  for (const PlanPoint& point : with_servers_) {
+    const std::int64_t gpus = cluster.gpus() - std::int64_t{point.servers} * cluster.gpus_per_node;
+    if (point.dedicated() && gpus > 0) add_layouts(cluster, gpus, point);
   }
 }
 
@@ -273,35 +263,59 @@ std::vector<bool> PlanSpace::sequence_parallels(const PlanPoint& layout) const {
   return {true, false};
 }
 
-std::vector<PlanSpace::Pipelining> PlanSpace::pipelinings(const PlanPoint& point) const {
-  using enum PipelineSchedule;
-  const int stages = point.pipeline;
-  const std::int64_t passes = batch_of_replica(point) / point.micro_batch;
-  std::vector<Pipelining> all;
-  if (stages == 1) {
-    all = {{one_forward_one_backward, 1}};
-  } else {
-    all = {{one_forward_one_backward, 1}, {gpipe, 1}, {zero_bubble, 1}};
-    if (2 * stages <= layers_) all.push_back({zero_bubble, 2});
-    if (stages % 2 == 0 && passes % 2 == 0 && passes >= 2 * stages) all.push_back({dualpipe, 1});
-    for (int chunks = 2; chunks <= most_interleave && stages * chunks <= layers_; ++chunks) {
-      if (layers_ % (stages * chunks) == 0 && passes % stages == 0) all.push_back({interleaved, chunks});
+std::vector<PlanPoint> PlanSpace::passes(const PlanPoint& layout) const {
+  std::vector<PlanPoint> all;
+  PlanPoint point = layout;
+  for (const int size : micro_batches(layout)) {
+    for (const Recompute recompute : recomputes()) {
+      for (const bool sequence_parallel : sequence_parallels(layout)) {
+        point.micro_batch = size;
+        point.recompute = recompute;
+        point.sequence_parallel = sequence_parallel;
+        all.push_back(point);
+      }
     }
   }
+  return all;
+}
+
+std::vector<PlanPoint> PlanSpace::pipelinings(PlanPoint point) const {
+  using enum PipelineSchedule;
   const bool any_schedule = chosen_.has(PlanDimension::schedule), any_chunks = chosen_.has(PlanDimension::interleave);
-  const int chunks = any_chunks ? 1 : stated_factor(document_, PlanDimension::interleave);
-  const auto usual = !any_chunks && chunks > 1 ? interleaved : one_forward_one_backward;
-  const auto schedule = stated_word<PipelineSchedule>(document_, PlanDimension::schedule).value_or(usual);
-  if (!any_schedule && !any_chunks) return {{schedule, chunks}};
+  const int stated_chunks = any_chunks ? 1 : stated_factor(document_, PlanDimension::interleave);
+  const auto usual = !any_chunks && stated_chunks > 1 ? interleaved : one_forward_one_backward;
+  const auto stated_schedule = stated_word<PipelineSchedule>(document_, PlanDimension::schedule).value_or(usual);
   const bool stated_layers = document_.at("plan.stage_layers") != nullptr;  // one chunk a stage
-  std::erase_if(all, [&](const Pipelining& one) {
+  std::vector<PlanPoint> all;
+  const auto add = [&](PipelineSchedule schedule, int chunks) {
+    point.schedule = schedule;
+    point.interleave = chunks;
+    all.push_back(point);
+  };
+  if (!any_schedule && !any_chunks) {
+    add(stated_schedule, stated_chunks);
+    return all;
+  }
+  const int stages = point.pipeline;
+  const std::int64_t batches = batch_of_replica(point) / point.micro_batch;
+  add(one_forward_one_backward, 1);
+  if (stages > 1) {
+    add(gpipe, 1);
+    add(zero_bubble, 1);
+    if (2 * stages <= layers_) add(zero_bubble, 2);
+    if (stages % 2 == 0 && batches % 2 == 0 && batches >= 2 * stages) add(dualpipe, 1);
+    for (int chunks = 2; chunks <= most_interleave && stages * chunks <= layers_; ++chunks) {
+      if (layers_ % (stages * chunks) == 0 && batches % stages == 0) add(interleaved, chunks);
+    }
+  }
+  std::erase_if(all, [&](const PlanPoint& one) {
     if (stated_layers && (one.interleave > 1 || one.schedule == dualpipe)) return true;
-    return (!any_schedule && one.schedule != schedule) || (!any_chunks && one.interleave != chunks);
+    return (!any_schedule && one.schedule != stated_schedule) || (!any_chunks && one.interleave != stated_chunks);
   });
   return all;
 }
 
-std::vector<PlanSpace::Sharding> PlanSpace::shardings(const PlanPoint& point) const {
+std::vector<PlanPoint> PlanSpace::shardings(PlanPoint point) const {
   const bool alone = point.data * point.context == 1 && point.schedule != PipelineSchedule::dualpipe;
   const bool servers_alone = point.dedicated() || (algorithm_ && has_servers(*algorithm_));
   std::vector<int> levels = {example_.plan.zero};
@@ -311,14 +325,16 @@ std::vector<PlanSpace::Sharding> PlanSpace::shardings(const PlanPoint& point) co
     offloads.resize(servers_alone ? 1 : plan_offloads.size());
     std::iota(offloads.begin(), offloads.end(), 0);
   }
-  std::vector<Sharding> all;
+  std::vector<PlanPoint> all;
   for (const int zero : levels) {
     if (!runs(zero, point)) continue;
+    point.zero = zero;
     for (const int offload : offloads) {
       const Plan::Offload parts = offload < 0 ? Plan::Offload{} : offload_of(offload);
       const bool in_passes = parts.parameters || parts.activations;
       if (in_passes && point.schedule == PipelineSchedule::dualpipe) continue;
-      all.push_back({zero, offload});
+      point.offload = offload;
+      all.push_back(point);
     }
   }
   return all;
@@ -326,17 +342,15 @@ std::vector<PlanSpace::Sharding> PlanSpace::shardings(const PlanPoint& point) co
 
 std::int64_t PlanSpace::plans_of(const PlanPoint& point) const {
   std::int64_t plans = 0;
-  PlanPoint below = point;
-  for (const auto& [schedule, interleave] : pipelinings(point)) {
-    below.schedule = schedule;
-    below.interleave = interleave;
-    for (const auto& [zero, offload] : shardings(below)) {
-      below.zero = zero;
-      below.offload = offload;
-      plans += static_cast<std::int64_t>(synchronisations(below).size());
-    }
+  for (const PlanPoint& pipelined : pipelinings(point)) {
+    for (const PlanPoint& sharded : shardings(pipelined)) plans += std::ssize(synchronisations(sharded));
   }
   return plans;
+}
+
+PlanPoint PlanSpace::completed(const PlanPoint& point) const {
+  const std::vector<PlanPoint> pipelined = pipelinings(point);
+  return pipelined.empty() ? point : synchronisations(shardings(pipelined.front()).front()).front();
 }
 
 }  // namespace foretrain

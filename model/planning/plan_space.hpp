@@ -18,23 +18,6 @@ namespace foretrain {
 
 class PlanSpace {
  public:
-  /// A schedule and how many chunks a stage holds.
-  struct Pipelining {
-    PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
-    int interleave = 1;
-  };
-  /// What ZeRO divides and what lies on the host.
-  struct Sharding {
-    int zero = 0, offload = -1;
-  };
-  struct Synchronisation {
-    SyncAlgorithm algorithm = SyncAlgorithm::automatic;
-    int servers = 0;  ///< 0: none
-    ServerPlacement placement = ServerPlacement::cpu;
-    int bucket = -1;
-    bool overlap = true;
-  };
-
   /// `document`: a training scenario; values of chosen dimensions in it are ignored. Throws ScenarioError for a
   /// document that is none, and for work that is not searched (other jobs, several kinds of nodes, stages balanced by
   /// speed).
@@ -42,15 +25,18 @@ class PlanSpace {
 
   /// Points that differ in tensor to order, and in machines that are servers alone: what a search takes up together.
   [[nodiscard]] const std::vector<PlanPoint>& layouts() const { return layouts_; }
-  /// The dimensions below, of a layout, in the order in which they are decided.
-  [[nodiscard]] std::vector<int> micro_batches(const PlanPoint& layout) const;
-  [[nodiscard]] std::vector<Recompute> recomputes() const;
-  [[nodiscard]] std::vector<bool> sequence_parallels(const PlanPoint& layout) const;
-  [[nodiscard]] std::vector<Pipelining> pipelinings(const PlanPoint& point) const;
-  [[nodiscard]] std::vector<Sharding> shardings(const PlanPoint& point) const;
-  [[nodiscard]] std::vector<Synchronisation> synchronisations(const PlanPoint& point) const;
-  /// Plans below a point of which the dimensions up to sequence parallelism are decided.
+  /// The points below one, in the order in which dimensions are decided: micro-batch, recomputation and sequence
+  /// parallelism, which say what layers take; the schedule and how many chunks a stage holds; what ZeRO divides and
+  /// what lies on the host; how gradients are synchronised.
+  [[nodiscard]] std::vector<PlanPoint> passes(const PlanPoint& layout) const;
+  [[nodiscard]] std::vector<PlanPoint> pipelinings(PlanPoint point) const;
+  [[nodiscard]] std::vector<PlanPoint> shardings(PlanPoint point) const;
+  [[nodiscard]] std::vector<PlanPoint> synchronisations(const PlanPoint& point) const;
+  /// Plans below one of the passes().
   [[nodiscard]] std::int64_t plans_of(const PlanPoint& point) const;
+  /// One of the passes() with the first of what is not decided yet, so that it can be read; as it is where no pipeline
+  /// is possible.
+  [[nodiscard]] PlanPoint completed(const PlanPoint& point) const;
 
   /// "KEY=VALUE" of what is chosen, as `--set` takes them.
   [[nodiscard]] std::vector<std::string> overrides(const PlanPoint& point) const;
@@ -69,11 +55,14 @@ class PlanSpace {
   void refuse_what_is_not_searched(const Cluster& cluster) const;
   void add_layouts(const Cluster& cluster);
   void add_layouts(const Cluster& cluster, std::int64_t gpus, PlanPoint point);
-  [[nodiscard]] std::vector<Synchronisation> server_choices(const Cluster& cluster) const;
+  [[nodiscard]] std::vector<int> micro_batches(const PlanPoint& layout) const;
+  [[nodiscard]] std::vector<Recompute> recomputes() const;
+  [[nodiscard]] std::vector<bool> sequence_parallels(const PlanPoint& layout) const;
+  [[nodiscard]] std::vector<PlanPoint> server_choices(const Cluster& cluster) const;
   static std::string sync_without_servers(const YamlNode& document);
   void ask_trainer(const Cluster& cluster);
   [[nodiscard]] bool runs(int zero, const PlanPoint& point) const;
-  [[nodiscard]] std::vector<Synchronisation> methods(const PlanPoint& point) const;
+  [[nodiscard]] std::vector<PlanPoint> methods(const PlanPoint& point) const;
   [[nodiscard]] std::int64_t batch_of_replica(const PlanPoint& point) const { return global_batch_ / point.data; }
 
   YamlNode document_;
@@ -82,8 +71,8 @@ class PlanSpace {
   Scenario example_;
   std::shared_ptr<const Topology> topology_;
   std::vector<PlanPoint> layouts_;
-  std::vector<Synchronisation> with_servers_;  ///< on machines that train, and dedicated ones
-  std::optional<SyncAlgorithm> algorithm_;     ///< where it is not chosen
+  std::vector<PlanPoint> with_servers_;     ///< on machines that train, and dedicated ones; nothing else is decided
+  std::optional<SyncAlgorithm> algorithm_;  ///< where it is not chosen
   std::string without_servers_;  ///< the override that leaves out what the document says of servers; empty: nothing
   std::int64_t global_batch_ = 0;
   int layers_ = 1;                                               ///< that a pipeline divides

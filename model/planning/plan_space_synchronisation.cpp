@@ -57,38 +57,41 @@ bool PlanSpace::runs(int zero, const PlanPoint& point) const {
 /// By whom gradients are added up. An algorithm is that of all-reduces, which ZeRO does without. Servers update whole
 /// weights in memory of their own, with which neither ZeRO nor offloading goes; a search that chooses the algorithm
 /// tries them where ranks hold the whole model, and bucket by bucket there are as many of them as can be.
-std::vector<PlanSpace::Synchronisation> PlanSpace::methods(const PlanPoint& point) const {
-  if (point.dedicated()) return {{point.algorithm, point.servers, point.placement}};
+std::vector<PlanPoint> PlanSpace::methods(const PlanPoint& point) const {
+  if (point.dedicated()) return {point};
   const bool alone = point.data * point.context == 1 && point.schedule != PipelineSchedule::dualpipe;
-  std::vector<Synchronisation> all;
+  std::vector<PlanPoint> all;
+  const auto add = [&](SyncAlgorithm algorithm, int servers, ServerPlacement placement) {
+    PlanPoint& one = all.emplace_back(point);
+    one.algorithm = algorithm;
+    one.servers = servers;
+    one.placement = placement;
+  };
   if (!algorithm_) {
-    for (const SyncAlgorithm one : plan_algorithms) all.push_back({one});
+    for (const SyncAlgorithm one : plan_algorithms) add(one, 0, ServerPlacement::cpu);
     if (alone || point.zero > 0) all.resize(1);
   } else if (!has_servers(*algorithm_)) {
-    all.push_back({*algorithm_});
+    add(*algorithm_, 0, ServerPlacement::cpu);
   }
   const bool offloads = point.offload > 0 || example_.plan.offload.any();
   if (!all.empty() && (alone || point.zero > 0 || offloads || !point.undivided())) return all;
   PlanPoint served = point;
   served.servers = 1;
   for (std::size_t i = 0; i < with_servers_.size(); ++i) {
-    const Synchronisation& one = with_servers_[i];
+    const PlanPoint& one = with_servers_[i];
     const bool most = i + 1 == with_servers_.size() || with_servers_[i + 1].placement != one.placement;
-    if (one.placement != ServerPlacement::dedicated && (most || served.pushes_keys())) all.push_back(one);
+    if (!one.dedicated() && (most || served.pushes_keys())) add(one.algorithm, one.servers, one.placement);
   }
   return all;
 }
 
 /// One of each method where there is nothing to synchronise in buckets, or where the choice changes nothing.
-std::vector<PlanSpace::Synchronisation> PlanSpace::synchronisations(const PlanPoint& point) const {
+std::vector<PlanPoint> PlanSpace::synchronisations(const PlanPoint& point) const {
   using enum PlanDimension;
   const bool alone = point.data * point.context == 1 && point.schedule != PipelineSchedule::dualpipe;
-  std::vector<Synchronisation> all;
-  for (Synchronisation one : methods(point)) {
-    PlanPoint with = point;
-    with.servers = one.servers;
-    with.placement = one.placement;
-    const bool keys = with.pushes_keys(), buckets = !alone && point.zero < 3;
+  std::vector<PlanPoint> all;
+  for (PlanPoint one : methods(point)) {
+    const bool keys = one.pushes_keys(), buckets = !alone && point.zero < 3;
     for (one.bucket = chosen_.has(bucket) ? 0 : -1; one.bucket < static_cast<int>(plan_buckets.size()); ++one.bucket) {
       if (one.bucket > 0 && (!buckets || keys)) break;
       for (const bool beside : {true, false}) {

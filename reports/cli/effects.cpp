@@ -1,10 +1,7 @@
 #include "reports/cli/effects.hpp"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <optional>
-#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -18,29 +15,14 @@ Seconds estimated_step(const Scenario& scenario) {
   return predict(scenario, Fidelity::estimate, Detail::numbers).time();
 }
 
-std::string effects_text(Seconds unchanged, const std::vector<UncertainResource>& unknown) {
-  std::string text;
-  for (const UncertainResource& one : unknown) {
-    if (!one.moves) {
-      text += "0 0 ";
-      continue;
-    }
-    text += fmt::format("{} {} ", std::log(estimated_step(one.faster) / unchanged),
-                        std::log(estimated_step(one.slower) / unchanged));
-  }
-  return text;
-}
-
-std::vector<double> numbers_of(const std::string& text) {
-  std::istringstream words(text);
-  std::vector<double> numbers;
-  for (double number = 0.0; words >> number;) numbers.push_back(number);
-  return numbers;
-}
-
-std::vector<Effect> effects_from(const std::vector<double>& numbers) {
+std::vector<Effect> effects_of(Seconds unchanged, const std::vector<UncertainResource>& unknown) {
   std::vector<Effect> effects;
-  for (std::size_t i = 0; i + 1 < numbers.size(); i += 2) effects.push_back({numbers[i], numbers[i + 1]});
+  for (const UncertainResource& one : unknown) {
+    Effect& effect = effects.emplace_back();
+    if (!one.faster) continue;
+    effect.better = std::log(estimated_step(*one.faster) / unchanged);
+    effect.worse = std::log(estimated_step(*one.slower) / unchanged);
+  }
   return effects;
 }
 

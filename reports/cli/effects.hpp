@@ -1,4 +1,4 @@
-// What each thing that is not known makes of a step, and the way of these numbers between processes.
+// What each thing that is not known makes of a step, and tasks for other processes.
 #pragma once
 
 #include <string>
@@ -12,13 +12,9 @@ namespace foretrain {
 
 Seconds estimated_step(const Scenario& scenario);
 
-/// "better worse better worse …", as effects_from() takes them: of each unknown of a scenario whose step is estimated
-/// as `unchanged`, one standard deviation better and worse. An unknown that leaves the scenario as it is costs no
+/// Of each unknown of a scenario whose step is estimated as `unchanged`. One that leaves the scenario as it is costs no
 /// prediction.
-std::string effects_text(Seconds unchanged, const std::vector<UncertainResource>& unknown);
-
-std::vector<double> numbers_of(const std::string& text);
-std::vector<Effect> effects_from(const std::vector<double>& numbers);
+std::vector<Effect> effects_of(Seconds unchanged, const std::vector<UncertainResource>& unknown);
 
 /// Tasks are shared out among `workers` processes; answers that have not come when the user interrupts stay empty. It
 /// throws std::runtime_error with the message of a task that failed.

@@ -7,9 +7,9 @@
 #include <optional>
 #include <set>
 
+#include "model/base/bytestream.hpp"
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
-#include "model/base/text.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/learn_next.hpp"
 #include "reports/cli/options.hpp"
@@ -110,20 +110,6 @@ std::string task_of(const Case& row) {
   return task;
 }
 
-/// "0.1 -0.2", with a dash for what is not measured.
-std::string text_of(const RunResidual& residual) {
-  const auto number = [](const std::optional<double>& value) { return value ? fmt::format("{:a}", *value) : "-"; };
-  return number(residual.time) + " " + number(residual.memory) + " " + number(residual.filled);
-}
-
-RunResidual residual_from(const std::string& text) {
-  const auto number = [](const std::string& word) {
-    return word == "-" ? std::nullopt : std::optional(std::strtod(word.c_str(), nullptr));
-  };
-  const std::vector<std::string> words = split(text, ' ');
-  return {number(words[0]), number(words[1]), *number(words[2])};
-}
-
 ExitStatus run(const LearnOptions& options) {
   const std::vector<Run> runs = runs_of(options);
   std::set<int> sizes;
@@ -156,10 +142,14 @@ ExitStatus run(const LearnOptions& options) {
     std::vector<RunResidual> residuals(asked.size());
     answer_all(
         asked.size(), options.jobs,
-        [&](std::size_t i) { return text_of(residual_of(runs[asked[i].run], parameters, asked[i].setting)); },
+        [&](std::size_t i) {
+          Bytestream bytes;
+          bytes.put(std::vector{residual_of(runs[asked[i].run], parameters, asked[i].setting)});
+          return std::move(bytes).text();
+        },
         [&](std::size_t i, const Reply& reply) {
           if (reply.kind != Reply::Kind::answer) throw UsageError(runs[asked[i].run].row.name + ": " + reply.text);
-          residuals[i] = residual_from(reply.text);
+          residuals[i] = Bytestream(reply.text).take<RunResidual>().front();
         });
     return residuals;
   };

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "model/base/bytestream.hpp"
 #include "model/base/error.hpp"
 #include "model/base/format.hpp"
 #include "model/base/hash.hpp"
@@ -130,11 +131,11 @@ class Unknowns {
  public:
   explicit Unknowns(std::vector<LikelyTrait> traits) : traits_(std::move(traits)) {}
 
-  /// In the same order for all scenarios; one that a scenario does not change with is the scenario itself.
+  /// In the same order for all scenarios.
   [[nodiscard]] std::vector<UncertainResource> of(const Scenario& scenario) const {
     std::vector<UncertainResource> all;
-    for (const LikelyTrait& trait : traits_) add(scenario, trait, all);
-    add(scenario, network_of(scenario), all);
+    for (const LikelyTrait& trait : traits_) all.push_back(unknown_of(scenario, trait));
+    all.push_back(network_of(scenario));
     for (UncertainResource& one : uncertain_resources(scenario, 0.0)) {
       if (!one.taught_by_runs) all.push_back(std::move(one));
     }
@@ -142,28 +143,25 @@ class Unknowns {
   }
 
  private:
-  static void add(const Scenario& scenario, const LikelyTrait& trait, std::vector<UncertainResource>& all) {
-    const bool is_share = trait.parameter.kind == StackParameter::Kind::scaling;
-    const bool moves = trait.parameter.moves(scenario.cluster.nodes, scenario.plan.pipeline > 1);
-    UncertainResource& one =
-        all.emplace_back(UncertainResource{trait.parameter.meaning, 0.0, scenario, scenario, moves});
-    if (!moves) return;
-    one.faster = with_trait(scenario, trait.parameter, is_share ? trait.high : trait.low);
-    one.slower = with_trait(scenario, trait.parameter, is_share ? trait.low : trait.high);
+  [[nodiscard]] static UncertainResource unknown_of(const Scenario& scenario, const LikelyTrait& trait) {
+    UncertainResource one;
+    one.name = trait.parameter.meaning;
+    if (!trait.parameter.moves(scenario.cluster.nodes, scenario.plan.pipeline > 1)) return one;
+    const bool more_is_faster = trait.parameter.scale == StackParameter::Scale::share;
+    one.faster = with_trait(scenario, trait.parameter, more_is_faster ? trait.high : trait.low);
+    one.slower = with_trait(scenario, trait.parameter, more_is_faster ? trait.low : trait.high);
+    return one;
   }
   /// On a number of machines of which no run says anything, as little is known as before any.
-  [[nodiscard]] LikelyTrait network_of(const Scenario& scenario) const {
+  [[nodiscard]] UncertainResource network_of(const Scenario& scenario) const {
     const int nodes = scenario.cluster.nodes;
-    const auto is_known = [&](const LikelyTrait& trait) {
-      return trait.parameter.kind == StackParameter::Kind::scaling && trait.parameter.nodes == nodes;
-    };
-    LikelyTrait network{stack_parameters({.nodes = {std::max(nodes, 2)}}).back()};
-    network.parameter.meaning = "left of the network's rate on other numbers of machines";
-    if (nodes < 2 || std::ranges::any_of(traits_, is_known)) network.parameter.nodes = 0;  // moves nothing
+    const auto is_known = [&](const LikelyTrait& trait) { return trait.parameter.nodes == nodes; };
+    if (nodes < 2 || std::ranges::any_of(traits_, is_known)) return {};
+    LikelyTrait network{stack_parameters({.nodes = {nodes}}).back()};
     const double share = scenario.cluster.network.share_left(nodes);
     network.low = share * std::exp(-network.parameter.spread);
     network.high = std::min(share * std::exp(network.parameter.spread), 1.0);
-    return network;
+    return unknown_of(scenario, network);
   }
 
   std::vector<LikelyTrait> traits_;
@@ -187,21 +185,26 @@ struct Study {
   NextRuns next;
 };
 
-/// "step filled better worse …": filled is the share of the memory that is taken, of the GPU and where it is offloaded
-/// to the host's.
+/// The step in seconds and the share of the memory that is taken, of the GPU and where it is offloaded to the host's;
+/// the effects of what is not known.
 std::string answer_of(const Scenario& scenario, const Unknowns& unknowns) {
   const Result result = predict(scenario, Fidelity::estimate, Detail::numbers);
   const MemoryFootprint& memory = result.train()->memory;
   const double filled = memory.fits_host() ? memory.total() / memory.capacity : 2.0;
-  return fmt::format("{} {} {}", result.time().value(), filled, effects_text(result.time(), unknowns.of(scenario)));
+  Bytestream bytes;
+  bytes.put(std::vector{result.time().value(), filled});
+  bytes.put(effects_of(result.time(), unknowns.of(scenario)));
+  return std::move(bytes).text();
 }
 
 /// What does not fit is neither chosen nor measured.
-PossibleRun possible_run(const Candidate& candidate, const std::vector<double>& answer, const NextOptions& options) {
-  const Seconds step(answer[0]);
-  const double filled = answer[1];
+PossibleRun possible_run(const Candidate& candidate, const std::string& answer, const NextOptions& options) {
+  Bytestream bytes(answer);
+  const std::vector<double> figures = bytes.take<double>();
+  const Seconds step(figures[0]);
+  const double filled = figures[1];
   const bool fits = filled <= 1.0;
-  const std::vector<Effect> effects = effects_from({answer.begin() + 2, answer.end()});
+  const std::vector<Effect> effects = bytes.take<Effect>();
   const Cluster& cluster = candidate.scenario.cluster;
   return {.plan = {step.value(), effects, candidate.parts, 0, filled},
           .is_choice = candidate.is_choice && fits,
@@ -225,7 +228,7 @@ Study study_of(const NextOptions& options) {
       study.candidates.size(), [&](std::size_t i) { return answer_of(study.candidates[i].scenario, unknowns); });
   for (std::size_t i = 0; i < answers.size(); ++i) {
     if (answers[i].empty()) throw UsageError("interrupted");
-    study.runs.push_back(possible_run(study.candidates[i], numbers_of(answers[i]), options));
+    study.runs.push_back(possible_run(study.candidates[i], answers[i], options));
   }
   study.choices = std::ranges::count_if(study.runs, &PossibleRun::is_choice);
   if (study.choices < 2) {

@@ -176,13 +176,9 @@ Result predict_row(const Case& row, Fidelity fidelity) {
   return predict(scenario, fidelity, Detail::numbers);
 }
 
-std::vector<Outcome> predict_with_progress(std::size_t count, int jobs, const Predictor& predictor,
-                                           const Observer& observer) {
+std::vector<Outcome> predict_with_progress(std::size_t count, int jobs, const Predictor& predictor) {
   Progress progress(count);
-  return predict_all(count, jobs, predictor, [&](std::size_t index, const Outcome& outcome) {
-    progress.advance();
-    if (observer) observer(index, outcome);
-  });
+  return predict_all(count, jobs, predictor, [&](std::size_t, const Outcome&) { progress.advance(); });
 }
 
 }  // namespace foretrain

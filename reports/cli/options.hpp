@@ -80,8 +80,7 @@ std::vector<std::string> planned_overrides(const std::string& file, std::vector<
 /// per row, and they would be nine tenths of what workers send. Throws as scenario_of and predict do.
 Result predict_row(const Case& row, Fidelity fidelity);
 
-/// predict_all with progress; `observer` is told of each outcome too.
-std::vector<Outcome> predict_with_progress(std::size_t count, int jobs, const Predictor& predictor,
-                                           const Observer& observer = {});
+/// predict_all with progress.
+std::vector<Outcome> predict_with_progress(std::size_t count, int jobs, const Predictor& predictor);
 
 }  // namespace foretrain

@@ -133,6 +133,12 @@ RankedPlan::Machines machines_of(const Cluster& cluster) {
   return machines;
 }
 
+std::vector<std::string> all_overrides(const PlanOptions& options, const std::vector<std::string>& of_hardware) {
+  std::vector<std::string> overrides = options.overrides;
+  overrides.insert(overrides.end(), of_hardware.begin(), of_hardware.end());
+  return overrides;
+}
+
 /// Each candidate predicted, in the order given; those whose prediction fails are left out and told.
 std::vector<RankedPlan> ranked(const std::vector<PlanCandidate>& candidates, const std::vector<PlanSpace>& spaces,
                                const std::vector<Hardware>& hardware, const std::vector<PlanObjective>& objectives,
@@ -160,8 +166,7 @@ std::vector<RankedPlan> ranked(const std::vector<PlanCandidate>& candidates, con
     RankedPlan plan;
     plan.point = candidates[i].point;
     plan.hardware = hardware[space].label;
-    plan.overrides = options.overrides;
-    plan.overrides.insert(plan.overrides.end(), hardware[space].overrides.begin(), hardware[space].overrides.end());
+    plan.overrides = all_overrides(options, hardware[space].overrides);
     const std::vector<std::string> own = spaces[space].overrides(plan.point);
     plan.overrides.insert(plan.overrides.end(), own.begin(), own.end());
     plan.result = *outcomes[i].result;
@@ -180,13 +185,6 @@ std::vector<RankedPlan> ranked(const std::vector<PlanCandidate>& candidates, con
     plans.push_back(std::move(plan));
   }
   return plans;
-}
-
-std::vector<std::string> all_overrides(const PlanOptions& options, const std::vector<std::string>& of_hardware) {
-  std::vector<std::string> overrides = options.overrides;
-  if (!options.calibration.empty()) overrides.push_back("calibration=" + options.calibration);
-  overrides.insert(overrides.end(), of_hardware.begin(), of_hardware.end());
-  return overrides;
 }
 
 /// The same machines, with all their GPUs or fewer.
@@ -301,7 +299,7 @@ PlanReport searched(const PlanOptions& options) {
   }
   report.ranked = ranked(search.best, spaces, hardware, objectives, options);
   report.misses = ranked(search.misses, spaces, hardware, objectives, options);
-  if (!report.ranked.empty() && search.complete) draw_plans(report, all_overrides(options, {}), run_tasks);
+  if (!report.ranked.empty() && search.complete) draw_plans(report, run_tasks);
   finish(report);
   if (search.complete && !report.ranked.empty()) {
     report.better_batch = better_batch(report.ranked.front(), space, options, run_tasks);
@@ -378,7 +376,10 @@ void add_plan(CLI::App& app, ExitStatus& status) {
   add_overrides(*command, options->overrides);
   add_calibration(*command, options->calibration);
   add_jobs(*command, options->jobs);
-  command->callback([options, &status] { status = run_plan(*options); });
+  command->callback([options, &status] {
+    if (!options->calibration.empty()) options->overrides.push_back("calibration=" + options->calibration);
+    status = run_plan(*options);
+  });
 }
 
 }  // namespace foretrain

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "model/base/bytestream.hpp"
 #include "model/base/number.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/effects.hpp"
@@ -27,13 +28,9 @@ std::size_t finalists(const std::vector<RankedPlan>& plans, double spread) {
 
 }  // namespace
 
-void draw_plans(PlanReport& report, const std::vector<std::string>& overrides, const RunTasks& run_tasks) {
+void draw_plans(PlanReport& report, const RunTasks& run_tasks) {
   if (report.goal == PlanGoal::memory || std::ranges::none_of(report.ranked, fits)) return;
-  const auto scenario_of = [&](const RankedPlan& plan) {
-    std::vector<std::string> all = overrides;
-    all.insert(all.end(), plan.overrides.begin(), plan.overrides.end());
-    return load_scenario(report.file, all);
-  };
+  const auto scenario_of = [&](const RankedPlan& plan) { return load_scenario(report.file, plan.overrides); };
   std::ranges::stable_sort(report.ranked, {},
                            [](const RankedPlan& plan) { return std::pair(!fits(plan), plan.expected()); });
   const Result& result = report.ranked.front().result;
@@ -41,11 +38,13 @@ void draw_plans(PlanReport& report, const std::vector<std::string>& overrides, c
   const std::size_t count = finalists(report.ranked, spread);
   const std::vector<std::string> answers = run_tasks(count, [&](std::size_t plan) {
     const Scenario scenario = scenario_of(report.ranked[plan]);
-    return effects_text(estimated_step(scenario), uncertain_resources(scenario, spread));
+    Bytestream bytes;
+    bytes.put(effects_of(estimated_step(scenario), uncertain_resources(scenario, spread)));
+    return std::move(bytes).text();
   });
   if (std::ranges::any_of(answers, &std::string::empty)) return;  // the user has interrupted the search
   std::vector<std::vector<Effect>> effects;
-  for (const std::string& answer : answers) effects.push_back(effects_from(numbers_of(answer)));
+  for (const std::string& answer : answers) effects.push_back(Bytestream(answer).take<Effect>());
   const std::vector<UncertainResource> unknown = uncertain_resources(scenario_of(report.ranked.front()), spread);
   for (std::size_t i = 0; i < unknown.size(); ++i) {
     const Effect& effect = effects.front()[i];

@@ -31,8 +31,7 @@ inline constexpr double ninth = 1.6449;
 struct UncertainResource {
   std::string name;
   double spread = 0.0;
-  Scenario faster, slower;      ///< by one standard deviation
-  bool moves = true;            ///< else both are the scenario itself
+  std::optional<Scenario> faster, slower;  ///< by one standard deviation; nothing where that changes nothing
   bool taught_by_runs = false;  ///< what a stack's own runs say: how fast kernels, dispatch and the network are
 };
 

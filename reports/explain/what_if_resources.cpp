@@ -149,9 +149,10 @@ std::vector<UncertainResource> uncertain_resources(const Scenario& scenario, dou
     if (!of_kernels && resource.range == nullptr) continue;
     const double spread = of_kernels ? kernels : std::log1p(scenario.calibration.uncertainty.*resource.range) / ninth;
     const bool is_taught = of_kernels || resource.scale == scale_dispatch || resource.scale == scale_network;
-    uncertain.push_back({resource.name, spread, scenario, scenario, true, is_taught});
-    resource.scale(uncertain.back().faster, std::exp(spread));
-    resource.scale(uncertain.back().slower, std::exp(-spread));
+    UncertainResource& one =
+        uncertain.emplace_back(UncertainResource{resource.name, spread, scenario, scenario, is_taught});
+    resource.scale(*one.faster, std::exp(spread));
+    resource.scale(*one.slower, std::exp(-spread));
   }
   return uncertain;
 }

@@ -27,7 +27,7 @@ struct RankedPlan {
   PlanPoint point;
   Machines machines;
   std::string hardware;                ///< "32 x dgx-h100" where several are compared, else empty
-  std::vector<std::string> overrides;  ///< "KEY=VALUE", of hardware and plan
+  std::vector<std::string> overrides;  ///< "KEY=VALUE", of the user, hardware and plan
   Result result;
   Seconds estimate;                ///< of the step over an uncontended network, by which plans were searched
   double value = 0.0;              ///< of the objective

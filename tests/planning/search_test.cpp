@@ -222,7 +222,7 @@ TEST_CASE("A schedule or a number of chunks that is fixed leaves the other free;
     for (const PlanPoint& layout : space.layouts()) {
       if (layout.pipeline == 2) return space.pipelinings(layout);
     }
-    return std::vector<PlanSpace::Pipelining>();
+    return std::vector<PlanPoint>();
   };
   apply_override(document, parse_override("plan.schedule=zero_bubble"));
   const auto both = ways({schedule, interleave});
@@ -231,10 +231,10 @@ TEST_CASE("A schedule or a number of chunks that is fixed leaves the other free;
   CHECK(both[0].interleave == 1);
   const auto any_chunks = ways({schedule});
   REQUIRE(any_chunks.size() == 2);  // one and two chunks
-  for (const PlanSpace::Pipelining& one : any_chunks) CHECK(one.schedule == PipelineSchedule::zero_bubble);
+  for (const PlanPoint& one : any_chunks) CHECK(one.schedule == PipelineSchedule::zero_bubble);
   const auto any_schedule = ways({interleave});
   REQUIRE(any_schedule.size() > 2);  // 1F1B, GPipe, zero bubble, DualPipe where the batch allows
-  for (const PlanSpace::Pipelining& one : any_schedule) CHECK(one.interleave == 1);
+  for (const PlanPoint& one : any_schedule) CHECK(one.interleave == 1);
 }
 
 TEST_CASE("A point's time is that of the scenario that its keys make") {

@@ -13,23 +13,31 @@
 
 namespace foretrain {
 
-StackSetting Learner::searched_with(StackParameter::Kind kept, double& reached) {
+namespace {
+
+/// Whether it is what a trainer's own code takes, on the host beside kernels or in their way.
+bool is_of_code(const StackParameter& parameter) {
+  return parameter.name == layer_dispatch_key || parameter.name == layer_overhead_key;
+}
+
+}  // namespace
+
+StackSetting Learner::searched_with(const std::string& kept, double& reached) {
   constexpr double begin = 1.5;  // spreads
   StackSetting start(count(), 0.0);
   prior_ = prior_precision(parameters_);
   for (std::size_t i = 0; i < count(); ++i) {
-    const StackParameter::Kind kind = parameters_[i].kind;
-    if (kind == kept) {
+    if (parameters_[i].name == kept) {
       start[i] = begin * parameters_[i].spread;
-    } else if (kind == StackParameter::Kind::layer_dispatch || kind == StackParameter::Kind::layer_overhead) {
+    } else if (is_of_code(parameters_[i])) {
       prior_[i][i] += held;
-    } else if (kind == StackParameter::Kind::peer_dispatch) {
+    } else if (parameters_[i].name == "workload.train.peer_dispatch") {
       start[i] = parameters_[i].spread;  // hidden by kernels below
     }
   }
   lines_ = expand(start, left_at(start));
   search();
-  reached = loss(lines_.left, lines_.at, [](const Measured&) { return true; });
+  reached = loss(lines_.left, lines_.at);
   return lines_.at;
 }
 
@@ -37,20 +45,18 @@ StackSetting Learner::searched_with(StackParameter::Kind kept, double& reached) 
 /// badly one by one and well together; the search follows each alone, from a value at which it has a slope, and keeps
 /// the better. A hundred runs tell.
 void Learner::choose() {
-  using Kind = StackParameter::Kind;
   constexpr std::size_t enough = 100;
   count_every(enough);
   double least = 0.0, other = 0.0;
-  StackSetting best = searched_with(Kind::layer_dispatch, least);
-  Kind kept = Kind::layer_dispatch;
-  if (StackSetting overhead = searched_with(Kind::layer_overhead, other); other < least) {
+  StackSetting best = searched_with(layer_dispatch_key, least);
+  std::string kept = layer_dispatch_key;
+  if (StackSetting overhead = searched_with(layer_overhead_key, other); other < least) {
     best = std::move(overhead);
-    kept = Kind::layer_overhead;
+    kept = layer_overhead_key;
   }
   prior_ = prior_precision(parameters_);
   for (std::size_t i = 0; i < count(); ++i) {
-    const Kind kind = parameters_[i].kind;
-    if (kind != kept && (kind == Kind::layer_dispatch || kind == Kind::layer_overhead)) prior_[i][i] += held;
+    if (is_of_code(parameters_[i]) && parameters_[i].name != kept) prior_[i][i] += held;
   }
   measured_ = all_;
   lines_ = expand(best, left_at(best));

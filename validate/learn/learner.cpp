@@ -57,11 +57,9 @@ std::vector<double> Learner::left_of(const std::vector<RunResidual>& residuals) 
   return left;
 }
 
-double Learner::loss(const std::vector<double>& left, const StackSetting& at,
-                     const std::function<bool(const Measured&)>& counts) const {
+double Learner::loss(const std::vector<double>& left, const StackSetting& at) const {
   double sum = 0.0;
   for (std::size_t m = 0; m < measured_.size(); ++m) {
-    if (!counts(measured_[m])) continue;
     const double scale = measured_[m].memory ? memory_scale_ : scale_;
     const double in_bends = left[m] / (bend * scale);
     sum += 0.5 * bend * bend * std::log1p(in_bends * in_bends);
@@ -111,17 +109,16 @@ StackSetting Learner::best_of_lines(const std::function<bool(const Measured&)>& 
 /// Gauss-Newton: to the best of the straight lines, half as far while that is no better.
 void Learner::search() {
   constexpr int most_steps = 6;
-  const auto all = [](const Measured&) { return true; };
   for (int step = 0; step < most_steps; ++step) {
-    const double before = loss(lines_.left, lines_.at, all);
-    const StackSetting goal = best_of_lines(all);
+    const double before = loss(lines_.left, lines_.at);
+    const StackSetting goal = best_of_lines([](const Measured&) { return true; });
     StackSetting next = goal;
     std::vector<double> left;
     double after = before;
     for (double part = 1.0; part > 0.1; part *= 0.5) {
       for (std::size_t i = 0; i < count(); ++i) next[i] = lines_.at[i] + part * (goal[i] - lines_.at[i]);
       left = left_at(next);
-      after = loss(left, next, all);
+      after = loss(left, next);
       if (after < before) break;
     }
     if (!(after < before)) return;

@@ -59,7 +59,7 @@ class Learner {
   [[nodiscard]] bool is_determined(std::size_t i) const { return prior_[i][i] < held; }
   void search();
   void choose();
-  [[nodiscard]] StackSetting searched_with(StackParameter::Kind kept, double& reached);
+  [[nodiscard]] StackSetting searched_with(const std::string& kept, double& reached);
   /// The measured numbers of every so manieth run, so that there are no more than `most`.
   void count_every(std::size_t most);
   void take_scale();
@@ -69,8 +69,7 @@ class Learner {
   void leave_undetermined();
   /// The best setting of the expansion's straight lines, over the measured numbers that `counts` names.
   [[nodiscard]] StackSetting best_of_lines(const std::function<bool(const Measured&)>& counts) const;
-  [[nodiscard]] double loss(const std::vector<double>& left, const StackSetting& at,
-                            const std::function<bool(const Measured&)>& counts) const;
+  [[nodiscard]] double loss(const std::vector<double>& left, const StackSetting& at) const;
   [[nodiscard]] double weight(double left, bool memory) const {
     const double scale = memory ? memory_scale_ : scale_;
     return 1.0 / (scale * scale + left * left / (bend * bend));

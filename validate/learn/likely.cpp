@@ -12,22 +12,17 @@ namespace foretrain {
 
 namespace {
 
-using Kind = StackParameter::Kind;
-
 constexpr std::string_view scaling_names = "cluster.network.scaling.";
 
 double value_of(const Field& text, const StackParameter& parameter) {
-  switch (parameter.kind) {
-    case Kind::scaling:
+  if (parameter.constant != nullptr) return read_constant_value(text, *parameter.constant);
+  switch (parameter.scale) {
+    case StackParameter::Scale::share:
       return learned_share(text);
-    case Kind::memory_stretch:
-    case Kind::activation_stretch:
-    case Kind::waiting_tensors:
-      return text.number();
-    case Kind::constant:
-      return read_constant_value(text, *find_constant(parameter.name));
-    default:
+    case StackParameter::Scale::time:
       return text.quantity<Seconds>(Zero::allowed).value();
+    default:
+      return text.number();
   }
 }
 

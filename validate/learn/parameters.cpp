@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -17,7 +18,7 @@ namespace foretrain {
 
 namespace {
 
-using Kind = StackParameter::Kind;
+using Scale = StackParameter::Scale;
 
 /// Where a layer's overhead begins to grow in proportion: less is lost among kernels.
 constexpr double small_overhead = 1e-4;  // s
@@ -44,122 +45,132 @@ constexpr double kept_spread = 0.1, waiting_spread = 2.5;
 constexpr double stated = 0.4;  ///< of these is left where the base states the trait: its own code says so
 
 StackParameter constant_parameter(const Learned& learned, Calibration& usual) {
-  StackParameter parameter;
-  parameter.name = learned.constant;
-  parameter.meaning = learned.meaning;
-  const ConstantRow* row = find_constant(parameter.name);
-  if (row == nullptr) throw InternalError("no constant " + parameter.name);
-  parameter.assumed = row->field(usual);
-  parameter.spread = learned.spread;
-  parameter.of_memory = learned.of_memory;
-  parameter.least = -std::numeric_limits<double>::infinity();
-  return parameter;
+  const ConstantRow* row = find_constant(learned.constant);
+  if (row == nullptr) throw InternalError(std::string("no constant ") + learned.constant);
+  return {.name = learned.constant,
+          .meaning = learned.meaning,
+          .constant = row,
+          .assumed = row->field(usual),
+          .spread = learned.spread,
+          .of_memory = learned.of_memory,
+          .least = -std::numeric_limits<double>::infinity()};
 }
 
-/// A time that the base takes too, `usual`.
-StackParameter time_parameter(Kind kind, const char* key, const char* meaning, Seconds usual) {
-  StackParameter parameter{kind, key, meaning, 0, usual.value(), overhead_spread};
-  parameter.least = -std::log1p(parameter.assumed / small_overhead);
-  return parameter;
+template <auto member>
+void set(TrainWorkload& train, double value) {
+  train.*member = std::remove_reference_t<decltype(train.*member)>(value);
+}
+
+/// A time that the base takes too.
+template <Seconds TrainWorkload::*member>
+StackParameter time_parameter(const char* key, const char* meaning, const TrainWorkload& usual,
+                              int pipelined_nodes = 0) {
+  const double assumed = (usual.*member).value();
+  return {.name = key,
+          .meaning = meaning,
+          .scale = Scale::time,
+          .trait = set<member>,
+          .assumed = assumed,
+          .spread = overhead_spread,
+          .least = -std::log1p(assumed / small_overhead),
+          .pipelined_nodes = pipelined_nodes};
 }
 
 }  // namespace
 
 bool StackParameter::moves(int of_nodes, bool pipelined) const {
-  switch (kind) {
-    case Kind::scaling:
-      return of_nodes == nodes;
-    case Kind::peer_dispatch:
-      return pipelined && of_nodes > 1;
-    case Kind::message_overhead:
-      return pipelined;
-    default:
-      return true;
-  }
+  if (scale == Scale::share) return of_nodes == nodes;
+  return pipelined_nodes == 0 || (pipelined && of_nodes >= pipelined_nodes);
 }
 
 double StackParameter::value(double position) const {
   const double above = std::max(position, least);
-  switch (kind) {
-    case Kind::layer_overhead:
-    case Kind::layer_dispatch:
-    case Kind::peer_dispatch:
-    case Kind::message_overhead:
+  switch (scale) {
+    case Scale::time:
       return small_overhead * std::expm1(above - least);
-    case Kind::memory_stretch:
-    case Kind::activation_stretch:
-      return assumed * std::exp(above);
-    case Kind::waiting_tensors:
+    case Scale::tensors:
       return assumed + above * ten_tensors;
-    case Kind::reserved_memory:
+    case Scale::memory:
       return (above - least) * gigabyte;
-    case Kind::scaling:
+    case Scale::share:
       return std::max(std::exp(-above), least_share);
-    case Kind::constant:
+    case Scale::factor:
       break;
   }
-  const ConstantRow& row = *find_constant(name);
-  return std::clamp(assumed * std::exp(above), row.minimum, row.maximum);
+  const double factor = assumed * std::exp(above);
+  return constant == nullptr ? factor : std::clamp(factor, constant->minimum, constant->maximum);
 }
 
 std::string StackParameter::text(double position) const {
   const double at = value(position);
-  switch (kind) {
-    case Kind::layer_overhead:
-    case Kind::layer_dispatch:
-    case Kind::peer_dispatch:
-    case Kind::message_overhead:
-      return fmt::format("{:.4g} us", at * 1e6);
-    case Kind::memory_stretch:
-    case Kind::activation_stretch:
-    case Kind::waiting_tensors:
-      return fmt::format("{:.3g}", at);
-    case Kind::reserved_memory:
-      return fmt::format("{:.3g} GB", at / gigabyte);
-    case Kind::scaling:
-      return fmt::format("{:.3g} %", 100.0 * at);
-    case Kind::constant:
-      break;
+  if (constant != nullptr) {
+    return fmt::format("{:.4g}{}{}", at, constant->unit.empty() ? "" : " ", constant->unit);
   }
-  const std::string& unit = find_constant(name)->unit;
-  return fmt::format("{:.4g}{}{}", at, unit.empty() ? "" : " ", unit);
+  switch (scale) {
+    case Scale::time:
+      return fmt::format("{:.4g} us", at * 1e6);
+    case Scale::memory:
+      return fmt::format("{:.3g} GB", at / gigabyte);
+    case Scale::share:
+      return fmt::format("{:.3g} %", 100.0 * at);
+    default:
+      return fmt::format("{:.3g}", at);
+  }
 }
 
 std::vector<StackParameter> stack_parameters(const RunsAtHand& runs) {
   const TrainWorkload usual = runs.usual != nullptr ? std::get<TrainWorkload>(runs.usual->workload) : TrainWorkload{};
   Calibration constants = runs.usual != nullptr ? runs.usual->calibration : load_default_calibration();
   std::vector<StackParameter> parameters;
-  parameters.push_back(time_parameter(Kind::layer_overhead, "workload.train.layer_overhead",
-                                      "lost at each block of layers of each micro-batch", usual.layer_overhead));
-  parameters.push_back(time_parameter(Kind::layer_dispatch, "workload.train.layer_dispatch",
-                                      "the host's time for a block's pass beside kernels", usual.layer_dispatch));
+  parameters.push_back(time_parameter<&TrainWorkload::layer_overhead>(
+      layer_overhead_key, "lost at each block of layers of each micro-batch", usual));
+  parameters.push_back(time_parameter<&TrainWorkload::layer_dispatch>(
+      layer_dispatch_key, "the host's time for a block's pass beside kernels", usual));
   if (runs.pipelined) {
-    parameters.push_back(time_parameter(Kind::peer_dispatch, "workload.train.peer_dispatch",
-                                        "for each other tensor rank, stages across nodes", usual.peer_dispatch));
-    parameters.push_back(time_parameter(Kind::message_overhead, "workload.train.message_overhead",
-                                        "a message between stages beside its transfer", usual.message_overhead));
+    parameters.push_back(time_parameter<&TrainWorkload::peer_dispatch>(
+        "workload.train.peer_dispatch", "for each other tensor rank, stages across nodes", usual, 2));
+    parameters.push_back(time_parameter<&TrainWorkload::message_overhead>(
+        "workload.train.message_overhead", "a message between stages beside its transfer", usual, 1));
   }
-  parameters.push_back({Kind::memory_stretch, "workload.train.memory_stretch", "memory-bound kernels take longer", 0,
-                        1.0, memory_spread});
+  parameters.push_back({.name = "workload.train.memory_stretch",
+                        .meaning = "memory-bound kernels take longer",
+                        .trait = set<&TrainWorkload::memory_stretch>,
+                        .spread = memory_spread});
   for (const Learned& learned : learned_constants) {
     if (runs.memory || !learned.of_memory) parameters.push_back(constant_parameter(learned, constants));
   }
   if (runs.memory) {
-    parameters.push_back({Kind::activation_stretch, "workload.train.activation_stretch",
-                          "what blocks keep over what they read again", 0, usual.activation_stretch,
-                          kept_spread * (usual.activation_stretch == 1.0 ? 1.0 : stated), true});
-    parameters.push_back({Kind::waiting_tensors, "workload.train.waiting_tensors",
-                          "hidden states that wait for collectives", 0, usual.waiting_tensors,
-                          waiting_spread * (usual.waiting_tensors == 0.0 ? 1.0 : stated), true,
-                          -usual.waiting_tensors / ten_tensors});
+    parameters.push_back({.name = "workload.train.activation_stretch",
+                          .meaning = "what blocks keep over what they read again",
+                          .trait = set<&TrainWorkload::activation_stretch>,
+                          .assumed = usual.activation_stretch,
+                          .spread = kept_spread * (usual.activation_stretch == 1.0 ? 1.0 : stated),
+                          .of_memory = true});
+    parameters.push_back({.name = "workload.train.waiting_tensors",
+                          .meaning = "hidden states that wait for collectives",
+                          .scale = Scale::tensors,
+                          .trait = set<&TrainWorkload::waiting_tensors>,
+                          .assumed = usual.waiting_tensors,
+                          .spread = waiting_spread * (usual.waiting_tensors == 0.0 ? 1.0 : stated),
+                          .of_memory = true,
+                          .least = -usual.waiting_tensors / ten_tensors});
     const double reserved = usual.reserved_memory / Bytes(gigabyte);
-    parameters.push_back({Kind::reserved_memory, "workload.train.reserved_memory", "memory beside tensors", 0, reserved,
-                          reserved_spread, true, -reserved});
+    parameters.push_back({.name = "workload.train.reserved_memory",
+                          .meaning = "memory beside tensors",
+                          .scale = Scale::memory,
+                          .trait = set<&TrainWorkload::reserved_memory>,
+                          .assumed = reserved,
+                          .spread = reserved_spread,
+                          .of_memory = true,
+                          .least = -reserved});
   }
   for (const int count : runs.nodes) {
     if (count < 2) continue;
-    parameters.push_back({Kind::scaling, fmt::format("cluster.network.scaling.{}", count),
-                          fmt::format("left of the network's rate on {} machines", count), count, 1.0, scaling_spread});
+    parameters.push_back({.name = fmt::format("cluster.network.scaling.{}", count),
+                          .meaning = fmt::format("left of the network's rate on {} machines", count),
+                          .scale = Scale::share,
+                          .nodes = count,
+                          .spread = scaling_spread});
   }
   return parameters;
 }
@@ -170,7 +181,7 @@ Matrix prior_precision(const std::vector<StackParameter>& parameters) {
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const double weight = 1.0 / (parameters[i].spread * parameters[i].spread);
     precision[i][i] += weight;
-    if (parameters[i].kind != Kind::scaling) continue;
+    if (parameters[i].scale != Scale::share) continue;
     if (before) {
       precision[*before][*before] += weight;
       precision[i][*before] -= weight;
@@ -182,38 +193,12 @@ Matrix prior_precision(const std::vector<StackParameter>& parameters) {
 }
 
 Scenario with_trait(Scenario scenario, const StackParameter& parameter, double value) {
-  auto& train = std::get<TrainWorkload>(scenario.workload);
-  switch (parameter.kind) {
-    case Kind::layer_overhead:
-      train.layer_overhead = Seconds(value);
-      break;
-    case Kind::layer_dispatch:
-      train.layer_dispatch = Seconds(value);
-      break;
-    case Kind::activation_stretch:
-      train.activation_stretch = value;
-      break;
-    case Kind::waiting_tensors:
-      train.waiting_tensors = value;
-      break;
-    case Kind::peer_dispatch:
-      train.peer_dispatch = Seconds(value);
-      break;
-    case Kind::message_overhead:
-      train.message_overhead = Seconds(value);
-      break;
-    case Kind::memory_stretch:
-      train.memory_stretch = value;
-      break;
-    case Kind::reserved_memory:
-      train.reserved_memory = Bytes(value);
-      break;
-    case Kind::scaling:
-      scenario.cluster.network.scaling[parameter.nodes] = value;
-      break;
-    case Kind::constant:
-      find_constant(parameter.name)->field(scenario.calibration) = value;
-      break;
+  if (parameter.trait != nullptr) {
+    parameter.trait(std::get<TrainWorkload>(scenario.workload), value);
+  } else if (parameter.constant != nullptr) {
+    parameter.constant->field(scenario.calibration) = value;
+  } else {
+    scenario.cluster.network.scaling[parameter.nodes] = value;
   }
   return scenario;
 }

@@ -11,28 +11,26 @@
 
 namespace foretrain {
 
+inline constexpr const char* layer_overhead_key = "workload.train.layer_overhead";
+inline constexpr const char* layer_dispatch_key = "workload.train.layer_dispatch";
+
 /// One number that is learned. A setting is a vector of positions, one for each parameter.
 struct StackParameter {
-  enum class Kind {
-    layer_overhead,      ///< workload.train.layer_overhead
-    layer_dispatch,      ///< workload.train.layer_dispatch
-    peer_dispatch,       ///< workload.train.peer_dispatch
-    message_overhead,    ///< workload.train.message_overhead
-    memory_stretch,      ///< workload.train.memory_stretch
-    activation_stretch,  ///< workload.train.activation_stretch
-    waiting_tensors,     ///< workload.train.waiting_tensors
-    reserved_memory,     ///< workload.train.reserved_memory
-    constant,            ///< of the cost models, by its name
-    scaling              ///< what is left of the network's efficiency on `nodes` nodes
-  };
-  Kind kind = Kind::constant;
-  std::string name;  ///< the key or the constant
-  std::string meaning;
-  int nodes = 0;           ///< scaling
-  double assumed = 1.0;    ///< at position zero: the published value of a constant, the base's of a trait
-  double spread = 1.0;     ///< of stacks about what is assumed: one standard deviation of the position
-  bool of_memory = false;  ///< moves memory, and no time
-  double least = 0.0;      ///< positions below mean the same: nothing takes less than no time
+  /// What its values are; share: what is left of the network's efficiency.
+  enum class Scale { time, factor, tensors, memory, share };
+  std::string name = {};  ///< the key or the constant
+  std::string meaning = {};
+  Scale scale = Scale::factor;
+  /// Of these three one says where a scenario has it: a trait, a constant of the cost models, the network on so many
+  /// nodes.
+  void (*trait)(TrainWorkload& train, double value) = nullptr;
+  const ConstantRow* constant = nullptr;
+  int nodes = 0;
+  double assumed = 1.0;     ///< at position zero: the published value of a constant, the base's of a trait
+  double spread = 1.0;      ///< of stacks about what is assumed: one standard deviation of the position
+  bool of_memory = false;   ///< moves memory, and no time
+  double least = 0.0;       ///< positions below mean the same: nothing takes less than no time
+  int pipelined_nodes = 0;  ///< moves nothing but pipelines on so many nodes at least; 0: any run
 
   /// Whether a run that uses `nodes` nodes, on several stages or not, changes with it.
   [[nodiscard]] bool moves(int of_nodes, bool pipelined) const;

@@ -12,8 +12,6 @@ namespace foretrain {
 
 namespace {
 
-using Kind = StackParameter::Kind;
-
 std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -51,19 +49,18 @@ std::string habit(const std::string& key, const std::string& value, const std::s
   return fmt::format("  {}: {{ value: {}, kind: fit, source: {} }}\n", key, value, quoted(source));
 }
 
-std::vector<LearnedParameter> determined(const LearnedStack& stack, std::initializer_list<Kind> kinds) {
+/// Those of the scenario's parts that the member of StackParameter names.
+std::vector<LearnedParameter> determined(const LearnedStack& stack, auto StackParameter::*part) {
   std::vector<LearnedParameter> found;
   for (const LearnedParameter& one : stack.parameters) {
-    if (one.determined && std::ranges::find(kinds, one.parameter.kind) != kinds.end()) found.push_back(one);
+    if (one.determined && one.parameter.*part) found.push_back(one);
   }
   return found;
 }
 
 std::string habits(const LearnedStack& stack, const LearnedFrom& from) {
   std::string text = "habits:\n";
-  const std::vector<LearnedParameter> learned =
-      determined(stack, {Kind::layer_overhead, Kind::layer_dispatch, Kind::peer_dispatch, Kind::message_overhead,
-                         Kind::memory_stretch, Kind::activation_stretch, Kind::waiting_tensors, Kind::reserved_memory});
+  const std::vector<LearnedParameter> learned = determined(stack, &StackParameter::trait);
   for (const LearnedParameter& one : learned) {
     text += habit(one.parameter.name, one.parameter.text(one.position), source(one, from));
   }
@@ -79,7 +76,7 @@ std::string habits(const LearnedStack& stack, const LearnedFrom& from) {
 
 std::string constants(const LearnedStack& stack, const LearnedFrom& from) {
   std::string text;
-  for (const LearnedParameter& one : determined(stack, {Kind::constant})) {
+  for (const LearnedParameter& one : determined(stack, &StackParameter::constant)) {
     text += habit(one.parameter.name, one.parameter.text(one.position), source(one, from));
   }
   return text.empty() ? "" : "constants:\n" + text;
@@ -88,7 +85,7 @@ std::string constants(const LearnedStack& stack, const LearnedFrom& from) {
 /// One curve for all numbers of nodes.
 std::string cluster(const LearnedStack& stack, const LearnedFrom& from) {
   std::string curve, sources;
-  for (const LearnedParameter& one : determined(stack, {Kind::scaling})) {
+  for (const LearnedParameter& one : determined(stack, &StackParameter::nodes)) {
     curve += fmt::format("{}{}: {}", curve.empty() ? "" : ", ", one.parameter.nodes, one.parameter.text(one.position));
     sources += fmt::format("; on {} machines {} runs, likely {}", one.parameter.nodes, one.runs, range_text(one));
   }
