@@ -75,7 +75,6 @@ struct PairGroup {
 /// Whether predictions order pairs of cases as measurements do (pairs.hpp).
 struct PairReport {
   std::vector<std::string> keys;  ///< in which the cases of a pair differ
-  double apart = 0.0;             ///< pairs measured closer together than this do not count
   int n = 0;
   int right = 0;
   int close = 0;  ///< pairs that are too close together

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/measured/accuracy.hpp"
+#include "validate/learn/choices.hpp"
 
 namespace foretrain {
 
@@ -23,7 +24,7 @@ AccuracyJson count_json(int n, int right) {
 AccuracyJson pairs_json(const PairReport& pairs) {
   AccuracyJson json = count_json(pairs.n, pairs.right);
   json["keys"] = pairs.keys;
-  json["apart"] = pairs.apart;
+  json["apart"] = measured_apart;
   json["close"] = pairs.close;
   json["groups"] = AccuracyJson::object();
   for (const PairGroup& group : pairs.groups) json["groups"][group.name] = count_json(group.n, group.right);

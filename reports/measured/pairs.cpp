@@ -8,6 +8,7 @@
 #include "model/base/error.hpp"
 #include "model/scenario/load/cases.hpp"
 #include "reports/measured/measured.hpp"
+#include "validate/learn/choices.hpp"
 
 namespace foretrain {
 
@@ -75,10 +76,10 @@ bool all_differ(const std::vector<std::string>& a, const std::vector<std::string
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) { return x != y; });
 }
 
-void count(PairReport& report, const Comparison& a, const Comparison& b, double apart) {
+void count(PairReport& report, const Comparison& a, const Comparison& b) {
   const double measured = advantage(a.quantity, a.measured, b.measured);
-  if (measured < 1.0) return count(report, b, a, apart);
-  if (measured <= 1.0 + apart) {
+  if (measured < 1.0) return count(report, b, a);
+  if (measured <= 1.0 + measured_apart) {
     ++report.close;
     return;
   }
@@ -100,16 +101,15 @@ void count(PairReport& report, const Comparison& a, const Comparison& b, double 
 
 }  // namespace
 
-PairReport compare_pairs(const std::vector<Rival>& rivals, const std::vector<std::string>& keys, double apart) {
+PairReport compare_pairs(const std::vector<Rival>& rivals, const std::vector<std::string>& keys) {
   check_keys(rivals, keys);
   PairReport report;
   report.keys = keys;
-  report.apart = apart;
   for (const std::vector<SortedRival>& field : fields_of(rivals, keys)) {
     for (std::size_t i = 0; i < field.size(); ++i) {
       for (std::size_t j = i + 1; j < field.size(); ++j) {
         if (all_differ(field[i].varied, field[j].varied)) {
-          count(report, field[i].rival.comparison, field[j].rival.comparison, apart);
+          count(report, field[i].rival.comparison, field[j].rival.comparison);
         }
       }
     }

@@ -20,8 +20,7 @@ struct Rival {
 /// Pairs up rivals of one table and one quantity whose keys are all equal but the chosen ones, which must all differ. A
 /// chosen key stands for everything below it ("plan.sync": algorithm, placement, …). Of several measurements of one
 /// scenario the best counts: whatever held the others up was not the scenario. Pairs whose measurements differ by no
-/// more than `apart` are only counted, for one configuration measured again varies by as much. Throws UsageError for a
-/// key that no case sets.
-PairReport compare_pairs(const std::vector<Rival>& rivals, const std::vector<std::string>& keys, double apart = 0.05);
+/// more than `measured_apart` are only counted. Throws UsageError for a key that no case sets.
+PairReport compare_pairs(const std::vector<Rival>& rivals, const std::vector<std::string>& keys);
 
 }  // namespace foretrain

@@ -8,6 +8,7 @@
 
 #include "reports/measured/accuracy.hpp"
 #include "reports/print/table.hpp"
+#include "validate/learn/choices.hpp"
 
 namespace foretrain {
 
@@ -91,7 +92,7 @@ std::string case_table(const AccuracyReport& report) {
 std::string pairs_section(const PairReport& pairs) {
   std::string text =
       fmt::format("\nWhich of two is better, in pairs that differ in {} and are measured more than {:.0f} % apart\n\n",
-                  fmt::join(pairs.keys, ", "), pairs.apart * 100.0);
+                  fmt::join(pairs.keys, ", "), measured_apart * 100.0);
   if (pairs.n == 0) {
     return text + fmt::format("  There are none; {} pairs are closer together.\n", pairs.close);
   }

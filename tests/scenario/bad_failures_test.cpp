@@ -15,7 +15,7 @@ constexpr BadLine bad_lines[] = {
     {5, "  failures: { ^gpus: 50000 h }", "cluster.failures.gpus", "unknown key", "gpu"},
     {5, "  failures: { gpu: 50000 h, switches: ^0 }", "cluster.failures.switches", "out of range", "from 1"},
     {5, "  failures: { stragglers: { gpu: 1000 h, speed: ^120 %, noticed: 1 h } }", "cluster.failures.stragglers.speed",
-     "no share", "up to 100 %"},
+     "120 %", "up to 100 %"},
     {5, "  failures: ^{ gpu: 50000 h }", "cluster.failures", "saves nothing", "every: auto"},
     {11, "    checkpoint: { every: ^auto }", "workload.train.checkpoint.every", "without failures", "cluster.failures"},
     {11, "    recovery: ^{ spares: 2 }", "workload.train.recovery", "nothing fails", "cluster.failures"},

@@ -11,8 +11,7 @@ namespace foretrain {
 
 namespace {
 
-constexpr double apart = 1.05;  ///< times of pairs that are compared (reports/measured/pairs.hpp)
-constexpr double tie = 1.03;    ///< times to be expected that are as good as each other
+constexpr double tie = 1.03;  ///< times to be expected that are as good as each other
 
 struct Choice {
   double measured = 0.0, predicted = 0.0;  ///< times
@@ -52,7 +51,7 @@ LearnedErrors learned_errors(const std::vector<LearnedRun>& runs, const std::vec
     regrets.push_back(chosen(choices, memory_spread).measured / best - 1.0);
     for (const Choice& slower : choices) {
       for (const Choice& faster : choices) {
-        if (slower.measured < apart * faster.measured) continue;
+        if (slower.measured < (1.0 + measured_apart) * faster.measured) continue;
         pairs += 1.0;
         right += slower.predicted > faster.predicted ? 1.0 : 0.0;
       }

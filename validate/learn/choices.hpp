@@ -7,6 +7,9 @@
 
 namespace foretrain {
 
+/// One configuration measured again varies by as much: of two measured no further apart neither is the better.
+inline constexpr double measured_apart = 0.05;
+
 /// `left` of each run. The choice among the runs of one decision is that of the least time to be expected, where memory
 /// is predicted with errors of `memory_spread`, as logarithms, and may not do (expected_slowdown()); ties, within 3 %,
 /// go to the run that needs least of it.

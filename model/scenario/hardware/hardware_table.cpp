@@ -40,12 +40,18 @@ YamlNode entry_or_changes(const YamlNode& table, const Field& field, std::string
   return tree;
 }
 
-double read_share(const Field& field) {
+std::optional<double> percentage(const Field& field, std::string_view expected) {
   const NumberAndUnit parts = field.parse([](const std::string& text) { return split_number_and_unit(text); });
-  if (parts.unit != "%" || !(parts.number > 0.0 && parts.number <= 100.0)) {
-    field.fail("no share", "more than 0 %, up to 100 %");
-  }
+  if (parts.unit != "%") return std::nullopt;
+  if (!(parts.number > 0.0 && parts.number <= 100.0))
+    field.fail(fmt::format("{} %", parts.number), std::string(expected));
   return parts.number / 100.0;
+}
+
+double read_share(const Field& field, std::string_view expected) {
+  const std::optional<double> share = percentage(field);
+  if (!share) field.fail("no share", std::string(expected));
+  return *share;
 }
 
 }  // namespace foretrain

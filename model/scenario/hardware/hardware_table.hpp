@@ -1,6 +1,7 @@
 // Tables of scenarios/hardware whose entries have names of their own: cards.yaml, storage.yaml, failures.yaml, …
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "model/scenario/yaml_reader.hpp"
@@ -17,7 +18,10 @@ const YamlNode& named_entry(const YamlNode& table, const Field& name, std::strin
 /// keys itself.
 YamlNode entry_or_changes(const YamlNode& table, const Field& field, std::string_view what);
 
-/// "80 %" → 0.8; complains about what is no share from above 0 % to 100 %.
-double read_share(const Field& field);
+inline constexpr const char* any_share = "more than 0 %, up to 100 %";
+/// "80 %" → 0.8; complains about another percentage than from above 0 % to 100 %. Nothing for another unit.
+std::optional<double> percentage(const Field& field, std::string_view expected = any_share);
+/// The same where another unit is wrong.
+double read_share(const Field& field, std::string_view expected = any_share);
 
 }  // namespace foretrain

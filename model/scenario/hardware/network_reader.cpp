@@ -159,16 +159,6 @@ Fabric read_shape(const Field& field, BytesPerSecond card, FigureLog& log) {
   return fabric;
 }
 
-/// "50 %" → 0.5; nothing for another unit.
-std::optional<double> percentage(const Field& field) {
-  const NumberAndUnit parts = field.parse([](const std::string& text) { return split_number_and_unit(text); });
-  if (parts.unit != "%") return std::nullopt;
-  if (!(parts.number > 0.0 && parts.number <= 100.0)) {
-    field.fail(fmt::format("{} %", parts.number), "more than 0 %, up to 100 %; or failed: true");
-  }
-  return parts.number / 100.0;
-}
-
 /// { node: 5, gpu: 3, speed: 80 % }
 Fault read_slow_gpu(const MappingReader& fault, int node) {
   if (node < 0) fault.fail("gpu", "the GPU of no node", "node: NUMBER beside it");
@@ -179,9 +169,7 @@ Fault read_slow_gpu(const MappingReader& fault, int node) {
   Fault result;
   result.node = node;
   result.gpu = fault.int_or("gpu", 0, {0, most});
-  const auto share = percentage(fault["speed"]);
-  if (!share) fault.fail("speed", "no share of its full speed", "80 %");
-  result.share = *share;
+  result.share = read_share(fault["speed"], "of its full speed, for example 80 %");
   return result;
 }
 
@@ -206,7 +194,7 @@ Fault read_fault(const Field& field) {
                "failed: true, or the bandwidth that is left: 10 Gbit/s, or 50 %");
   }
   if (const auto bandwidth = fault.find("bandwidth")) {
-    if (const auto share = percentage(*bandwidth)) {
+    if (const auto share = percentage(*bandwidth, "more than 0 %, up to 100 %; or failed: true")) {
       result.share = *share;
     } else {
       result.bandwidth = bandwidth->quantity<BytesPerSecond>();
@@ -266,10 +254,8 @@ std::map<int, double> read_scaling(const Field& field) {
   for (const YamlEntry& entry : field.node().entries) {
     const std::string path = join_path(field.path(), entry.key);
     const YamlNode number = yaml_scalar(entry.key, entry.where);
-    const Field share(entry.value, path);
-    const auto left = percentage(share);
-    if (!left) share.fail("no share", "what is left of the efficiency, for example 80 %");
-    scaling[static_cast<int>(Field(number, path).integer())] = *left;
+    scaling[static_cast<int>(Field(number, path).integer())] =
+        read_share(Field(entry.value, path), "what is left of the efficiency, for example 80 %");
   }
   return scaling;
 }
@@ -341,13 +327,8 @@ Jitter read_jitter(const Field& field) {
   if (jitter.rack > 0.0) jitter.nodes_per_rack = static_cast<int>(keys["nodes_per_rack"].integer({1, most}));
   if (const auto throttle = keys.find("throttle")) {
     const MappingReader parts = throttle->mapping(keys::throttle);
-    const auto share = [&](const char* key, const char* expected) {
-      const auto stated = percentage(parts[key]);
-      if (!stated) parts.fail(key, "no share", expected);
-      return *stated;
-    };
-    jitter.throttled = share("share", "of the time, for example 1 %");
-    jitter.throttled_speed = share("speed", "of a GPU's speed, for example 80 %");
+    jitter.throttled = read_share(parts["share"], "of the time, for example 1 %");
+    jitter.throttled_speed = read_share(parts["speed"], "of a GPU's speed, for example 80 %");
   }
   jitter.seed = keys.int_or("seed", 1, {0, 1'000'000});
   return jitter;
