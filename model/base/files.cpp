@@ -2,16 +2,20 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "model/base/error.hpp"
+#include "model/base/session.hpp"
 #include "model/base/utf8.hpp"
 
 namespace foretrain {
@@ -26,6 +30,45 @@ namespace {
   throw UsageError(fmt::format("{}: cannot write: {}; choose a writable place with enough room", path.string(),
                                std::strerror(error)));
 }
+
+[[noreturn]] void refuse_size(const std::filesystem::path& path, std::uintmax_t limit) {
+  refuse(path, fmt::format("is larger than {} MB", limit / 1'000'000), "a file of reasonable size");
+}
+
+void require_regular(int file, const std::filesystem::path& path, std::uintmax_t limit) {
+  struct stat status {};
+  if (::fstat(file, &status) != 0) refuse(path, std::strerror(errno), "a readable file");
+  if (S_ISDIR(status.st_mode)) refuse(path, "is a directory", "the name of a file in it");
+  if (!S_ISREG(status.st_mode)) {
+    refuse(path, S_ISFIFO(status.st_mode) ? "is a pipe" : "is a device",
+           "a regular file, or - for what is piped into this program");
+  }
+  if (static_cast<std::uintmax_t>(status.st_size) > limit) refuse_size(path, limit);
+}
+
+/// What a descriptor gives until its end. Whatever waits for bytes waits no longer than it may.
+std::string all_of(int file, const std::filesystem::path& path, const ReadingLimits& limits) {
+  std::string content;
+  char buffer[65536];
+  while (true) {
+    pollfd waiting{file, POLLIN, 0};
+    const int ready = ::poll(&waiting, 1, static_cast<int>(limits.silence.count()));
+    const ssize_t count = ready > 0 ? ::read(file, buffer, sizeof buffer) : ready;
+    if (count < 0 && errno == EINTR) continue;
+    if (ready == 0 || (count < 0 && errno == EAGAIN)) {
+      refuse(path, "gives nothing to read", "a regular file, or a pipe whose other end writes and closes it");
+    }
+    if (count < 0) refuse(path, fmt::format("cannot read: {}", std::strerror(errno)), "a readable file");
+    if (count == 0) return content;
+    content.append(buffer, static_cast<std::size_t>(count));
+    if (content.size() > limits.bytes) refuse_size(path, limits.bytes);
+  }
+}
+
+/// What was piped into this program.
+struct StandardInput {
+  std::optional<std::string> content;
+};
 
 /// False with errno set when not everything could be written.
 bool write_all(int fd, std::string_view content) {
@@ -45,13 +88,6 @@ bool write_pieces(int fd, const NextPiece& next) {
   return true;
 }
 
-/// False with errno set where that cannot be.
-bool give_name(int file, const std::string& name) {
-  ::unlink(name.c_str());
-  return ::linkat(AT_FDCWD, fmt::format("/proc/self/fd/{}", file).c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) ==
-         0;
-}
-
 /// Permissions of what replaces a file: its own, or a new file's usual ones.
 mode_t mode_of(const std::filesystem::path& target) {
   struct stat status {};
@@ -65,6 +101,92 @@ void write_directly(const std::filesystem::path& path, const NextPiece& next) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!file.open() || !write_pieces(file.number(), next)) cannot_write(path, errno);
 }
+
+/// Removes what a writer that was killed left under a name of Unfinished: a living one holds a lock on its own.
+void remove_of_the_dead(const std::string& name) {
+  const Descriptor file(::open(name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat opened {
+  }, named{};
+  if (!file.open() || ::fstat(file.number(), &opened) != 0) return;
+  if (!S_ISREG(opened.st_mode) || opened.st_uid != ::geteuid()) return;
+  if (::flock(file.number(), LOCK_EX | LOCK_NB) != 0) return;
+  const bool same = ::lstat(name.c_str(), &named) == 0 && named.st_ino == opened.st_ino;
+  if (same) ::unlink(name.c_str());
+}
+
+/// A file that is not whole yet, for its place in `folder`. It has no name as long as that can be: a process that is
+/// killed leaves nothing. A few file systems need a name from the beginning, and what replaces another file needs one
+/// for a moment: it is hidden, never one that is taken, and what a killed process leaves there the next writer removes.
+class Unfinished {
+ public:
+  explicit Unfinished(const std::filesystem::path& target) : target_(target) {
+    const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : ".";
+    std::error_code ignored;
+    file_ = Descriptor(::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
+    if (file_.open() && !std::filesystem::exists("/proc/self/fd", ignored)) file_.close();
+    if (file_.open()) {
+      ::flock(file_.number(), LOCK_EX);
+      return;
+    }
+    take_name([this](const char* name) {
+      file_ = Descriptor(::open(name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600));
+      if (!file_.open()) return false;
+      ::flock(file_.number(), LOCK_EX);
+      struct stat named {};
+      if (::lstat(name, &named) == 0) return true;
+      errno = EEXIST;  // before it was locked, another process took it for one that a dead process left
+      return false;
+    });
+  }
+  ~Unfinished() {
+    if (!name_.empty()) ::unlink(name_.c_str());
+  }
+  Unfinished(const Unfinished&) = delete;
+  Unfinished& operator=(const Unfinished&) = delete;
+
+  [[nodiscard]] const Descriptor& file() const { return file_; }
+
+  /// Puts it in its place. False with errno set where that cannot be, and where what was written is not kept.
+  bool finish() {
+    if (!Descriptor(::dup(file_.number())).close()) return false;
+    if (name_.empty()) {
+      if (link_to(target_.c_str())) return true;
+      if (errno != EEXIST || !take_name([this](const char* name) { return link_to(name); })) return false;
+    }
+    if (::rename(name_.c_str(), target_.c_str()) != 0) return false;
+    name_.clear();
+    return true;
+  }
+
+ private:
+  [[nodiscard]] bool link_to(const char* name) const {
+    const std::string opened = fmt::format("/proc/self/fd/{}", file_.number());
+    return ::linkat(AT_FDCWD, opened.c_str(), AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+  }
+
+  /// The first name that `make` finds free. False with errno set where there is none.
+  template <typename Make>
+  bool take_name(const Make& make) {
+    constexpr int most_writers = 1000;  // of one file at a time
+    const std::string beginning = target_.filename().string().substr(0, longest_beginning);
+    for (int i = 1; i <= most_writers; ++i) {
+      const std::string name = target_.parent_path() / fmt::format(".{}.foretrain-unfinished-{}", beginning, i);
+      remove_of_the_dead(name);
+      if (make(name.c_str())) {
+        name_ = name;
+        return true;
+      }
+      if (errno != EEXIST) break;
+    }
+    return false;
+  }
+
+  static constexpr std::size_t longest_beginning = 200;  ///< file systems take 255 bytes
+
+  std::filesystem::path target_;
+  std::string name_;  ///< "": it has none
+  Descriptor file_;
+};
 
 constexpr std::string_view scratch_prefix = "foretrain-scratch-";
 
@@ -106,27 +228,37 @@ void require_text(std::string_view content, const std::string& file) {
   }
 }
 
-std::string read_text_file(const std::filesystem::path& path, std::uintmax_t limit) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+void require_plain_name(const std::filesystem::path& path) {
+  const std::string& name = path.native();
+  for (std::size_t at = 0, length = 0; at < name.size(); at += std::max<std::size_t>(length, 1)) {
+    length = character_length(name, at);
+    const auto byte = static_cast<unsigned char>(name[at]);
+    // Names need not be UTF-8. Of other alphabets, 0x80 to 0x9F are control characters, too.
+    const bool control = byte < 0x20 || (length == 0 && byte < 0xA0);
+    if (control) {
+      throw UsageError(shortened(name, 400) + ": a control character in the name of a file; a name without");
+    }
+  }
+}
+
+std::string read_file(const std::filesystem::path& path, const ReadingLimits& limits) {
+  if (path == "-" || path == "/dev/stdin") {
+    std::optional<std::string>& known = session().part<StandardInput>().content;
+    if (!known) known = all_of(STDIN_FILENO, path, limits);
+    return *known;
+  }
+  require_plain_name(path);
+  // Opening and reading wait for nobody: files of the kernel may have nothing to say, pipes no writer.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!file.open()) {
     refuse(path, fmt::format("cannot read: {}", std::strerror(errno)), "the name of a readable file");
   }
-  struct stat status {};
-  if (::fstat(file.number(), &status) == 0 && S_ISDIR(status.st_mode)) {
-    refuse(path, "is a directory", "the name of a file in it");
-  }
-  std::string content;
-  char buffer[65536];
-  while (true) {
-    const ssize_t count = ::read(file.number(), buffer, sizeof buffer);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) refuse(path, fmt::format("cannot read: {}", std::strerror(errno)), "a readable file");
-    if (count == 0) break;
-    content.append(buffer, static_cast<std::size_t>(count));
-    if (content.size() > limit) {
-      refuse(path, fmt::format("is larger than {} MB", limit / 1'000'000), "a text file of reasonable size");
-    }
-  }
+  require_regular(file.number(), path, limits.bytes);
+  return all_of(file.number(), path, {.bytes = limits.bytes, .silence = {}});
+}
+
+std::string read_text_file(const std::filesystem::path& path, std::uintmax_t limit) {
+  std::string content = read_file(path, {.bytes = limit});
   if (content.starts_with("\xEF\xBB\xBF")) content.erase(0, 3);
   require_text(content, path.string());
   return content;
@@ -137,6 +269,7 @@ void write_file(const std::filesystem::path& path, std::string_view content) {
 }
 
 void write_file(const std::filesystem::path& path, const NextPiece& next) {
+  require_plain_name(path);
   std::error_code ignored;
   const std::filesystem::file_status status = std::filesystem::status(path, ignored);
   if (std::filesystem::is_directory(status)) cannot_write(path, EISDIR);
@@ -147,25 +280,11 @@ void write_file(const std::filesystem::path& path, const NextPiece& next) {
   // Through a symbolic link the file that it names is replaced, not the link.
   const std::filesystem::path target =
       std::filesystem::exists(status) ? std::filesystem::canonical(path, ignored) : path;
-  // It has no name as long as it is not whole, so that a process that is killed leaves nothing; a few file systems need
-  // one from the beginning.
-  const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : ".";
-  std::string temporary = fmt::format("{}.{}", target.string(), ::getpid());
-  Descriptor file(::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
-  const bool nameless = file.open() && std::filesystem::exists("/proc/self/fd", ignored);
-  if (!nameless) {
-    temporary = target.string() + ".XXXXXX";
-    file = Descriptor(::mkostemp(temporary.data(), O_CLOEXEC));
-  }
-  if (!file.open()) cannot_write(path, errno);
-  const bool written = ::fchmod(file.number(), mode_of(target)) == 0 && write_pieces(file.number(), next) &&
-                       (!nameless || give_name(file.number(), temporary)) && file.close() &&
-                       ::rename(temporary.c_str(), target.c_str()) == 0;
-  if (!written) {
-    const int error = errno;
-    ::unlink(temporary.c_str());
-    cannot_write(path, error);
-  }
+  Unfinished unfinished(target);
+  const Descriptor& file = unfinished.file();
+  const bool written = file.open() && ::fchmod(file.number(), mode_of(target)) == 0 &&
+                       write_pieces(file.number(), next) && unfinished.finish();
+  if (!written) cannot_write(path, errno);
 }
 
 ScratchFolder::ScratchFolder() {

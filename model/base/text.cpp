@@ -65,6 +65,18 @@ std::string or_list(const std::vector<std::string>& words, std::size_t limit) {
   return text;
 }
 
+std::string shell_quoted(std::string_view text) {
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return result + "'";
+}
+
+std::string shell_word(std::string_view text) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
+  const bool needs_none = !text.empty() && text.find_first_not_of(plain) == std::string_view::npos;
+  return needs_none ? std::string(text) : shell_quoted(text);
+}
+
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
@@ -82,8 +94,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::optional<std::string> nearest_word(std::string_view word, const std::vector<std::string>& candidates) {
-  const std::string lower = to_lower(word);
+  constexpr std::size_t longest_name = 200;  // the time grows with the length of both
   std::optional<std::string> best;
+  if (word.size() > longest_name) return best;
+  const std::string lower = to_lower(word);
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     const std::size_t distance = edit_distance(lower, to_lower(candidate));

@@ -8,11 +8,13 @@ constexpr std::string_view hexadecimal = "0123456789abcdef";
 
 bool continues(unsigned char byte) { return (byte & 0xC0) == 0x80; }
 
-/// Whether a character of several bytes is one that text may not hold: U+0080 to U+009F are control characters,
-/// U+FFFE and U+FFFF no characters at all.
+/// Whether a character of several bytes is one that text may not hold: U+0080 to U+009F are control characters, U+FFFE
+/// and U+FFFF no characters at all; U+202A to U+202E and U+2066 to U+2069 make what follows look like something else.
 bool is_forbidden(std::string_view character) {
-  return (character[0] == '\xC2' && static_cast<unsigned char>(character[1]) < 0xA0) || character == "\xEF\xBF\xBE" ||
-         character == "\xEF\xBF\xBF";
+  const auto last = static_cast<unsigned char>(character.back());
+  if (character.starts_with("\xE2\x80")) return last >= 0xAA && last <= 0xAE;
+  if (character.starts_with("\xE2\x81")) return last >= 0xA6 && last <= 0xA9;
+  return (character[0] == '\xC2' && last < 0xA0) || character == "\xEF\xBF\xBE" || character == "\xEF\xBF\xBF";
 }
 
 }  // namespace

@@ -17,6 +17,9 @@ using Matrix = std::vector<std::vector<double>>;  // [from][to]
 /// The search tries all subsets of the ranks; larger groups of directly wired GPUs do not exist.
 constexpr std::size_t largest_mesh = 10;
 
+/// NCCL has 64 channels at most (MAXCHANNELS), one a ring: thinner ones are not searched for.
+constexpr double most_rings = 64.0;
+
 /// Bandwidth of the direct NVLinks between the ranks, in bytes per second; 0 where there is none.
 Matrix direct_bandwidth(const Topology& topology, const std::vector<int>& ranks) {
   Matrix bandwidth(ranks.size(), std::vector<double>(ranks.size(), 0.0));
@@ -96,6 +99,22 @@ double total_width(const std::vector<Ring>& rings) {
                          [](double sum, const Ring& ring) { return sum + ring.width; });
 }
 
+/// How wide rings are: as the narrowest link, but for links so thin that a rank's would make more rings than there may
+/// be. Those, as broken ones are, have no part in rings of this width.
+double ring_width(const Matrix& bandwidth) {
+  double total = 0.0;
+  for (const std::vector<double>& row : bandwidth) {
+    total = std::max(total, std::accumulate(row.begin(), row.end(), 0.0));
+  }
+  double width = std::numeric_limits<double>::infinity();
+  for (const std::vector<double>& row : bandwidth) {
+    for (const double entry : row) {
+      if (entry > 0.0 && entry * most_rings >= total) width = std::min(width, entry);
+    }
+  }
+  return width;
+}
+
 /// Takes one ring of width `unit` after the other, scarce lanes last, until no further one exists.
 std::vector<Ring> pack_thin_rings(Matrix left, double unit) {
   std::vector<Ring> rings;
@@ -126,9 +145,10 @@ std::vector<Ring> pack_wide_rings(const Matrix& bandwidth) {
 
 /// The better of a few packings. Halves of the narrowest link's width fit a full mesh of equal links, full widths fit
 /// meshes of single and double lanes.
-std::vector<Ring> pack_rings(const Matrix& bandwidth, double narrowest) {
+std::vector<Ring> pack_rings(const Matrix& bandwidth) {
   std::vector<Ring> best = pack_wide_rings(bandwidth);
-  for (const double unit : {narrowest, narrowest / 2.0}) {
+  const double width = ring_width(bandwidth);
+  for (const double unit : {width, width / 2.0}) {
     std::vector<Ring> rings = pack_thin_rings(bandwidth, unit);
     if (total_width(rings) > 1.001 * total_width(best)) best = std::move(rings);
   }
@@ -169,7 +189,7 @@ std::vector<NodeRing> node_rings(const Topology& topology, const std::vector<int
       }
     }
     if (narrowest < std::numeric_limits<double>::infinity()) {
-      const std::vector<Ring> rings = pack_rings(bandwidth, narrowest);
+      const std::vector<Ring> rings = pack_rings(bandwidth);
       std::vector<NodeRing> result;
       result.reserve(rings.size());
       for (const Ring& ring : rings) result.push_back({to_ranks(ring.order, ranks), ring.width / total_width(rings)});

@@ -50,11 +50,11 @@ Bytes flash_1_partials(const Attention& w, Precision precision) {
 // Keys and values that blocks of queries read again because the L2 no longer holds them.
 Bytes missed_keys(const Attention& w, Precision precision, const Gpu& gpu) {
   const HeadRows rows = w.backward ? key_rows(w) : query_rows(w);
-  const double heads_in_flight =
-      std::min(number(w.batch * w.heads), std::max(1.0, gpu.sms / rows.blocks * number(w.batch * w.heads)));
+  const double heads_in_flight = std::min(number(w.batch) * number(w.heads),
+                                          std::max(1.0, gpu.sms / rows.blocks * (number(w.batch) * number(w.heads))));
   const Tensors size = tensors(w, precision);
   const Bytes read = w.backward ? 2.0 * size.query : 2.0 * size.key;
-  const Bytes in_flight = read * (heads_in_flight / number(w.batch * w.heads));
+  const Bytes in_flight = read * (heads_in_flight / (number(w.batch) * number(w.heads)));
   if (in_flight <= gpu.l2_cache) return Bytes(0.0);
   const double missed = 1.0 - gpu.l2_cache / in_flight;
   const Bytes all = scores(w) / number(Packing::block_rows) * 2.0 * number(w.head_dim) * bytes_per_element(precision);

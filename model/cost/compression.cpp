@@ -87,8 +87,8 @@ CompressionWork powersgd_work(const Compression& compression, const GradientSet&
     if (!worth_factoring(matrix, compression.rank)) continue;
     const auto count = number(matrix.count);
     factored += count * matrix.elements();
-    p_elements += count * number(matrix.rows * r);
-    q_elements += count * number(matrix.columns * r);
+    p_elements += count * (number(matrix.rows) * number(r));
+    q_elements += count * (number(matrix.columns) * number(r));
     for (std::int64_t i = 0; i < matrix.count; ++i) {
       make_p.push_back(orthogonalise(matrix.columns, compression.rank, gradient));
       make_p.push_back({"P = M Q", Matmul{1, matrix.rows, r, matrix.columns, false}, gradient, 1});

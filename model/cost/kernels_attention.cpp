@@ -184,7 +184,7 @@ Blocks blocks_of(const Attention& work, Precision precision, AttentionKind kerne
                  const Calibration& calibration) {
   const HeadRows rows = work.backward ? key_rows(work) : query_rows(work);
   const double tiles = tiles_per_block(inner_loop(kernel, gpu), work.backward);
-  const double heads = number(work.batch * work.heads);
+  const double heads = number(work.batch) * number(work.heads);
   const double blocks = heads * std::ceil(rows.blocks / heads / tiles);
   const double block_rows = tiles * number(Packing::block_rows);
   const Visits visited = visits(work, rows.rows, 0.5 * block_rows);

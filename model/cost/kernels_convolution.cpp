@@ -142,7 +142,8 @@ KernelTime transform_time(const Convolution& work, Precision precision, const Tr
     n = work.c;
   }
   const auto size = [&](std::int64_t rows, std::int64_t columns) {
-    return number(transform.points * transform.numbers) * number(rows) * number(columns) * bytes_per_element(precision);
+    return number(transform.points) * number(transform.numbers) * number(rows) * number(columns) *
+           bytes_per_element(precision);
   };
   Gemm gemm;
   gemm.batch = transform.points;

@@ -98,7 +98,7 @@ ProcessorWork work_time(const Operator& op, const Convolution& work, const Gpu& 
 /// reads two and writes one), and dropout by a mask of numbers.
 ProcessorWork work_time(const Operator& /*op*/, const Attention& work, const Gpu& gpu) {
   const Processor& processor = *gpu.processor;
-  const double scored = number(work.batch * work.heads * work.query_length) * number(work.key_length);
+  const double scored = number(work.batch) * number(work.heads) * number(work.query_length) * number(work.key_length);
   const Bytes pass = scored * bytes_per_element(Precision::fp32);
   const double products = work.backward ? 4.0 : 2.0, passes = work.backward ? 3.0 : 2.0;
   Seconds time = Flops(2.0 * products * scored * number(work.head_dim)) / processor.product_rate;

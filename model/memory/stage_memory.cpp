@@ -49,8 +49,8 @@ Bytes blocked_copies(const Layer& layer) {
   for (const Operator& op : layer.forward) {
     const auto* const work = std::get_if<Convolution>(&op.work);
     if (!work) continue;
-    const double pixels_in = number(work->n * work->h) * number(work->w);
-    const double pixels_out = number(work->n * work->p) * number(work->q);
+    const double pixels_in = number(work->n) * number(work->h) * number(work->w);
+    const double pixels_out = number(work->n) * number(work->p) * number(work->q);
     most = std::max(most, fp32 * (pixels_in * padded(work->c) + pixels_out * padded(work->k)));
   }
   return most;

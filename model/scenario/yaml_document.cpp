@@ -24,6 +24,7 @@ namespace {
 constexpr std::size_t most_values = 200'000;
 constexpr std::size_t most_keys = 1000;  // in one mapping
 constexpr std::ptrdiff_t most_open_brackets = 1000;
+constexpr std::size_t longest_line = 1'000'000;  // yaml-cpp takes half a microsecond a byte of a value
 
 /// Builds the tree from yaml-cpp's events, refusing what is not allowed before it can grow.
 class TreeBuilder : public YAML::EventHandler {
@@ -177,6 +178,18 @@ void refuse_bracket_bombs(std::string_view text, const std::string& file) {
   }
 }
 
+void refuse_long_lines(std::string_view text, const std::string& file) {
+  int line = 1;
+  for (std::size_t begin = 0; begin < text.size(); ++line) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    if (end - begin > longest_line) {
+      throw ScenarioError({file, line, 1}, "", fmt::format("a line of {} bytes", end - begin),
+                          fmt::format("lines of at most {}", longest_line));
+    }
+    begin = end + 1;
+  }
+}
+
 /// The first line up to `last_line` that is indented with a tab, 0 if there is none.
 int line_with_tab_indent(std::string_view text, int last_line) {
   int number = 0;
@@ -270,6 +283,7 @@ YamlNode yaml_mapping(SourcePosition where) {
 YamlNode parse_yaml(std::string_view text, const std::string& file) {
   require_text(text, file);
   refuse_bracket_bombs(text, file);
+  refuse_long_lines(text, file);
   TreeBuilder builder(file);
   try {
     // yaml-cpp 0.7 overlooks an unclosed quote when a line end follows it.

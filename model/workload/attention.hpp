@@ -59,9 +59,13 @@ struct Attention {
   }
 
   /// Elements of Q, and of O.
-  [[nodiscard]] double queries() const { return number(batch) * number(heads) * number(query_length * head_dim); }
+  [[nodiscard]] double queries() const {
+    return number(batch) * number(heads) * (number(query_length) * number(head_dim));
+  }
   /// Elements of K, and of V.
-  [[nodiscard]] double keys() const { return number(batch) * number(kv_heads) * number(key_length * head_dim); }
+  [[nodiscard]] double keys() const {
+    return number(batch) * number(kv_heads) * (number(key_length) * number(head_dim));
+  }
   [[nodiscard]] Flops operations() const;
   /// Forward reads Q, K, V and writes O; backward reads these and dO and writes dQ, dK, dV.
   [[nodiscard]] Bytes traffic(Bytes element) const { return (backward ? 4.0 : 2.0) * (queries() + keys()) * element; }

@@ -60,7 +60,7 @@ class BlockBuilder {
   /// `grouped`: of experts.
   void linear(Layer& layer, const std::string& name, std::int64_t m, std::int64_t n, std::int64_t k,
               Precision precision, std::int64_t batch = 1, bool grouped = false) const {
-    const Bytes weights = options_.casts_weights ? number(batch * n * k) * element_ : Bytes(0.0);
+    const Bytes weights = options_.casts_weights ? number(batch) * number(n) * number(k) * element_ : Bytes(0.0);
     const auto cast = [&](const char* what, double read, double written) {
       const Streaming work{StreamingKind::elementwise, read * weights, written * weights, Flops(0.0), false};
       return Operator{name + what, work, activations_, 1};
@@ -101,10 +101,10 @@ class BlockBuilder {
       pass.insert(pass.end() - products, std::move(op));
     };
     const bool by_norm = quantisation(options_.precision, options_.recipe.scaling, Operand::input, weights_).by_norm;
-    if (cast_input || !by_norm) before_last(layer.forward, 1, cast(Operand::input, " cast", number(m * k)));
-    Operator weights = cast(Operand::weight, " weight quantisation", number(n * k) / options_.passes_per_cast);
+    if (cast_input || !by_norm) before_last(layer.forward, 1, cast(Operand::input, " cast", number(m) * number(k)));
+    Operator weights = cast(Operand::weight, " weight quantisation", number(n) * number(k) / options_.passes_per_cast);
     if (weights.kernels > 0) before_last(layer.forward, 1, std::move(weights));
-    before_last(layer.backward, weights_ ? 2 : 1, cast(Operand::gradient, " cast", number(m * n)));
+    before_last(layer.backward, weights_ ? 2 : 1, cast(Operand::gradient, " cast", number(m) * number(n)));
   }
 
   /// A memory-bound kernel over `elements` numbers: forward and backward passes as (reads, writes) per element.
@@ -165,7 +165,7 @@ class BlockBuilder {
     if (options_.tensor == 1) return;
     using enum CollectiveOperation;
     constexpr auto group = LayerCollective::Group::tensor;
-    const Bytes size = element_ * number(tokens_ * config_.hidden);
+    const Bytes size = element_ * (number(tokens_) * number(config_.hidden));
     if (!options_.sequence_parallel) {
       layer.forward_collectives.push_back({all_reduce, group, size, halves, false});
       layer.backward_collectives.push_back({all_reduce, group, size, halves, false});

@@ -167,7 +167,7 @@ PrimitiveOperators max_pool(const NetworkLayer& layer, const FeatureMap& input, 
   const Bytes in = settings.activation_bytes(input);
   const Bytes out = settings.activation_bytes(output);
   const Bytes indices = number(settings.batch) * output.elements() * pooling_index_size;
-  const Flops work = per_element(number(layer.kernel_h * layer.kernel_w), output, settings);
+  const Flops work = per_element(number(layer.kernel_h) * number(layer.kernel_w), output, settings);
   PrimitiveOperators result;
   result.forward.push_back(
       in_role(OperatorRole::max_pooling,

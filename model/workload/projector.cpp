@@ -62,11 +62,11 @@ void ProjectorBuilder::linear(const std::string& name, std::int64_t rows, std::i
   if (weights_) {
     layer_.backward.push_back(
         {name + " weight gradient", linear_weight_gradient(rows, outputs, inputs), options_.precision, 1});
-    layer_.recomputation.keep(element_ * number(rows * inputs));
+    layer_.recomputation.keep(element_ * (number(rows) * number(inputs)));
   }
   inputs_ = inputs_ || weights_;
   layer_.matrices.push_back({outputs, inputs});
-  layer_.parameters += number(outputs * inputs) + (bias ? number(outputs) : 0.0);
+  layer_.parameters += number(outputs) * number(inputs) + (bias ? number(outputs) : 0.0);
 }
 
 void ProjectorBuilder::stream(const std::string& name, StreamingKind kind, double elements, double reads, double writes,
@@ -79,7 +79,7 @@ void ProjectorBuilder::stream(const std::string& name, StreamingKind kind, doubl
 
 /// Reads x, writes y; backward reads dy and x, writes dx; where it is trained, both are read again.
 void ProjectorBuilder::norm(const std::string& name, std::int64_t rows, std::int64_t width) {
-  const auto elements = number(rows * width);
+  const auto elements = number(rows) * number(width);
   inputs_ = inputs_ || weights_;
   stream(name, StreamingKind::reduction, elements, 1, 1, weights_ ? 3 : 2, 1);
   layer_.recomputation.keep(element_ * elements);
@@ -107,7 +107,7 @@ void ProjectorBuilder::attention(const std::string& name, std::int64_t queries, 
   if (inputs_) {
     core.backward = true;
     layer_.backward.push_back({name + " backward", core, precision_, standard ? 5 : 2});
-    const double scores = standard ? 2.0 * images_ * number(p.heads * queries * keys) : 0.0;
+    const double scores = standard ? 2.0 * images_ * (number(p.heads) * number(queries) * number(keys)) : 0.0;
     layer_.recomputation.keep(element_ * ((2.0 * all_queries + 2.0 * all_keys) * number(p.hidden) + scores));
   }
   linear(name + " output", rounded(all_queries), p.hidden, p.hidden, true);
@@ -125,8 +125,8 @@ void ProjectorBuilder::mlp() {
     linear("projector " + std::to_string(i + 1), rows, outputs, width, true);
     width = outputs;
     if (last) continue;
-    stream("projector activation", StreamingKind::elementwise, number(rows * width), 1, 1, 2, 1);
-    if (inputs_) layer_.recomputation.keep(element_ * number(rows * width));
+    stream("projector activation", StreamingKind::elementwise, number(rows) * number(width), 1, 1, 2, 1);
+    if (inputs_) layer_.recomputation.keep(element_ * (number(rows) * number(width)));
   }
 }
 
@@ -135,7 +135,7 @@ void ProjectorBuilder::resampler() {
   const std::int64_t keys = patches(config_.vision);
   const double rows = images_ * number(p.queries);
   linear("resampler input", rounded(images_ * number(keys)), p.hidden, config_.vision.hidden, false);
-  layer_.parameters += number(p.queries * p.hidden);
+  layer_.parameters += number(p.queries) * number(p.hidden);
   for (std::int64_t i = 0; i < p.layers; ++i) {
     const std::string block = "resampler " + std::to_string(i + 1);
     if (p.self_attention) attention(block + " self-attention", p.queries, p.queries);

@@ -56,7 +56,7 @@ void add_lora(Layer& block, const Lora& lora, const TransformerConfig& config, c
     const std::int64_t in = matrix.inputs;
     const std::int64_t out = matrix.outputs;
     std::vector<Operator> forward = {product(down, linear_forward(n, r, in)), product(up, linear_forward(n, out, r)),
-                                     addition(matrix.name + " adapter sum", number(n * out), p)};
+                                     addition(matrix.name + " adapter sum", number(n) * number(out), p)};
     // The backward pass reads A's result, but what comes of the last matrix enters a sum alone.
     if (matrix.is_last && block.unread_tail > 0) {
       block.forward.insert(block.forward.end(), forward.begin() + 1, forward.end());
@@ -68,10 +68,10 @@ void add_lora(Layer& block, const Lora& lora, const TransformerConfig& config, c
     block.backward.push_back(product(up + " weight gradient", linear_weight_gradient(n, out, r)));
     block.backward.push_back(product(down + " data gradient", linear_data_gradient(n, r, in)));
     block.backward.push_back(product(down + " weight gradient", linear_weight_gradient(n, r, in)));
-    block.backward.push_back(addition(matrix.name + " adapter gradient sum", number(n * in), p));
+    block.backward.push_back(addition(matrix.name + " adapter gradient sum", number(n) * number(in), p));
     block.matrices.push_back({r, in});
     block.matrices.push_back({out, r});
-    const Bytes between = bytes_per_element(p) * number(n * r);  // A's result
+    const Bytes between = bytes_per_element(p) * (number(n) * number(r));  // A's result
     block.recomputation.keep(between);
   }
 }

@@ -101,7 +101,7 @@ void BlockBuilder::attention_half(Layer& layer) const {
   const std::int64_t q_width = c.heads * head_dim / t, kv_width = kv_heads * head_dim;
   norm(layer, "attention norm");
   attention_projections(layer, q_width, kv_width);
-  const auto queries = number(tokens_ * q_width), keys = number(tokens_ * kv_width);
+  const auto queries = number(tokens_) * number(q_width), keys = number(tokens_) * number(kv_width);
   if (c.qk_norm) norm_over(layer, "query-key norm", queries + keys);
   if (plain()) {
     append_plain_copies(layer, c, options_, queries, keys);
@@ -158,7 +158,7 @@ Attention BlockBuilder::attention_core(std::int64_t kv_heads, std::int64_t head_
 void BlockBuilder::attention_kernels(Layer& layer, Attention core) const {
   const int kernels = options_.attention == AttentionKind::standard ? 4 : 1;
   if (plain() && core.kind == AttentionKind::standard) {
-    const auto pairs = number(core.batch * core.heads * core.query_length * core.key_length);
+    const auto pairs = number(core.batch) * number(core.heads) * number(core.query_length) * number(core.key_length);
     append_streams(layer, "scores", plain_scores(element_), pairs, activations_);
   }
   layer.forward.push_back({"attention", core, activations_, kernels});
@@ -188,12 +188,12 @@ void BlockBuilder::latent_projections(Layer& layer) const {
   const std::int64_t q_width = heads * (c.head_dim + c.rope_head_dim);
   if (c.q_lora_rank > 0) {
     project("query down projection", c.q_lora_rank, c.hidden);
-    norm_over(layer, "query norm", number(tokens_ * c.q_lora_rank));
+    norm_over(layer, "query norm", number(tokens_) * number(c.q_lora_rank));
   }
   project("query projection", q_width, c.q_lora_rank > 0 ? c.q_lora_rank : c.hidden);
   layer.forward.back().role = OperatorRole::out_of_latent;
   project("key-value down projection", c.kv_lora_rank + c.rope_head_dim, c.hidden);
-  norm_over(layer, "key-value norm", number(tokens_ * c.kv_lora_rank));
+  norm_over(layer, "key-value norm", number(tokens_) * number(c.kv_lora_rank));
   project("key-value projection", heads * (c.head_dim + c.v_head_dim), c.kv_lora_rank);
   layer.forward.back().role = OperatorRole::out_of_latent;
 }
@@ -218,7 +218,7 @@ void BlockBuilder::ffn_products(Layer& layer, const std::string& name, std::int6
   }
   layer.forward.back().role = OperatorRole::up;
   layer.matrices.push_back({(c.gated_ffn ? 2 : 1) * width, c.hidden, batch, experts});
-  const auto activated = number(batch * rows * width);
+  const auto activated = number(batch) * number(rows) * number(width);
   separate_bias(layer, name + " bias", activated);
   Marker added(layer);
   if (c.gated_ffn && plain()) {
@@ -272,7 +272,7 @@ Layer BlockBuilder::embedding() const {
   layer.name = "embedding";
   layer.recomputable = false;
   const double t = options_.tensor;
-  const auto width = number(tokens_ * c.hidden);
+  const auto width = number(tokens_) * number(c.hidden);
   if (c.family == TransformerFamily::vit) {
     linear(layer, "patch projection", tokens_, c.hidden / options_.tensor, 3 * c.patch_size * c.patch_size,
            activations_);
@@ -286,7 +286,7 @@ Layer BlockBuilder::embedding() const {
   }
   if (plain() && c.family == TransformerFamily::bert) norm(layer, "embedding norm");
   if (plain() && c.vocabulary > 0) {
-    const auto numbers = number(c.vocabulary * c.hidden) / t;
+    const auto numbers = number(c.vocabulary) * number(c.hidden) / t;
     append_streams(layer, "embedding table", plain_table_gradient(c.tied_embeddings), numbers, activations_);
   }
   if (has_dropout(c.family)) residual(layer, "embedding dropout");
@@ -322,7 +322,7 @@ Layer BlockBuilder::head() const {
   // (read e, write 4), each row's maximum and sum are found (read 4), and log-probabilities written (read 4, write 4);
   // backward, the one-hot gradient is written (4), combined with the probabilities (read 8, write 4) and narrowed (read
   // 4, write e).
-  const auto logits = number(rows * columns);
+  const auto logits = number(rows) * number(columns);
   if (c.family == TransformerFamily::bert) separate_bias(layer, "logits bias", logits);
   const double wide = 4.0 / element_.value();
   Marker added(layer);
@@ -333,7 +333,7 @@ Layer BlockBuilder::head() const {
   }
   added.mark(OperatorRole::loss);
   if (t > 1) {
-    const Bytes size = element_ * number(tokens_ * c.hidden);
+    const Bytes size = element_ * (number(tokens_) * number(c.hidden));
     using enum CollectiveOperation;
     constexpr auto group = LayerCollective::Group::tensor;
     if (options_.sequence_parallel) {
@@ -377,7 +377,7 @@ Model build_transformer(const TransformerConfig& config, const std::string& name
   const bool images = config.family == TransformerFamily::vit;
   model.tokens_per_sample = images ? 0.0 : number(config.sequence);
   model.input_bytes_per_sample =
-      Bytes(images ? 12.0 * number(config.image_size * config.image_size) : 8.0 * number(config.sequence));
+      Bytes(images ? 12.0 * (number(config.image_size) * number(config.image_size)) : 8.0 * number(config.sequence));
   return model;
 }
 

@@ -60,7 +60,7 @@ void BlockBuilder::exchange_tokens(Layer& layer, double routed, double gathered)
     both(all_gather, Group::tensor, gathered, 1);
     both(reduce_scatter, Group::tensor, gathered, 1);
   } else {
-    both(all_reduce, Group::tensor, number(tokens_ * config_.hidden), 1);
+    both(all_reduce, Group::tensor, number(tokens_) * number(config_.hidden), 1);
   }
 }
 
@@ -68,14 +68,15 @@ void BlockBuilder::route_tokens(Layer& layer, std::int64_t tokens) const {
   linear(layer, "router", tokens, config_.experts, config_.hidden, activations_);
   layer.matrices.push_back({config_.experts, config_.hidden});
   const auto scored = [&](const char* name, int kernels) {
-    const Bytes scores = bytes_per_element(Precision::fp32) * number(tokens * config_.experts * kernels);
+    const Bytes scores =
+        bytes_per_element(Precision::fp32) * (number(tokens) * number(config_.experts) * number(kernels));
     return Operator{name, Streaming{StreamingKind::reduction, scores, scores, Flops(0.0), false}, Precision::fp32,
                     kernels};
   };
   layer.forward.push_back(scored("routing", routing_kernels));
   layer.backward.push_back(scored("routing backward", routing_backward_kernels));
   if (!layer.reads_counts) return;
-  const Bytes map = number(tokens * config_.experts) * Bytes(1.0);
+  const Bytes map = number(tokens) * number(config_.experts) * Bytes(1.0);
   layer.forward.push_back({"token counts", Streaming{StreamingKind::reduction, map, Bytes(0.0), Flops(0.0), false},
                            Precision::fp32, counting_kernels});
 }
@@ -85,10 +86,10 @@ void BlockBuilder::experts_half(Layer& layer) const {
   const auto own = static_cast<std::int64_t>(norm_tokens());                 // that this rank routes
   const std::int64_t whole = options_.folded_experts ? options_.tensor : 1;  // on different tensor ranks
   const std::int64_t local = std::max<std::int64_t>(c.experts / (options_.expert * whole), 1);
-  const double mean_rows = number(tokens_ / whole * c.experts_per_token) / number(local);
+  const double mean_rows = number(tokens_ / whole) * number(c.experts_per_token) / number(local);
   const auto rows = std::max<std::int64_t>(std::llround(mean_rows * c.expert_load()), 1);
-  const double routed = number(own * c.experts_per_token * c.hidden);
-  const double received = number(rows * local * c.hidden);
+  const double routed = number(own) * number(c.experts_per_token) * number(c.hidden);
+  const double received = number(rows) * number(local) * number(c.hidden);
   const bool sorted =
       (options_.expert > 1 || whole > 1) && local > 1;  // what comes from several ranks, for several experts
 

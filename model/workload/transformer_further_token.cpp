@@ -22,7 +22,7 @@ void append(std::vector<T>& list, const std::vector<T>& more) {
 Layer BlockBuilder::further_token() const {
   const auto& c = config_;
   Layer before;
-  stream(before, "embedding of the next token", StreamingKind::gather, number(tokens_ * c.hidden), 1, 1, 1, 2);
+  stream(before, "embedding of the next token", StreamingKind::gather, number(tokens_) * number(c.hidden), 1, 1, 1, 2);
   norm(before, "embedding norm");
   norm(before, "state norm");
   const std::int64_t outputs = c.hidden / options_.tensor;
@@ -40,8 +40,8 @@ Layer BlockBuilder::further_token() const {
   append(layer.backward_collectives, after.backward_collectives);
   layer.matrices.insert(layer.matrices.begin(), WeightMatrix{outputs, 2 * c.hidden});
   const double norms = 3.0 * number(c.hidden);  // they scale embedding, state and what goes to the output layer
-  layer.parameters += number(outputs * 2 * c.hidden) + norms;
-  layer.recomputation.keep(element_ * norm_tokens() * number(4 * c.hidden) + after.kept());
+  layer.parameters += number(outputs) * 2.0 * number(c.hidden) + norms;
+  layer.recomputation.keep(element_ * norm_tokens() * (4.0 * number(c.hidden)) + after.kept());
   layer.loss_kept = after.loss_kept;
   layer.loss_buffers = after.loss_buffers;
   return layer;

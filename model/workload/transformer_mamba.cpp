@@ -51,11 +51,11 @@ void BlockBuilder::scan(Layer& layer) const {
     pass.push_back(
         {std::string(p.name) + what, Matmul{.batch = chunks, .m = p.m, .n = p.n, .k = p.k}, activations_, 1});
   };
-  const Bytes passed = bytes_per_element(Precision::fp32) * number(chunks * m.state * width);
+  const Bytes passed = bytes_per_element(Precision::fp32) * (number(chunks) * number(m.state) * number(width));
   const Operator passing{
       "state passing", Streaming{StreamingKind::elementwise, passed, passed, Flops(2.0 * passed.value() / 4.0), false},
       Precision::fp32, 1};
-  const double steps = number(tokens_ * shape.heads);
+  const double steps = number(tokens_) * number(shape.heads);
   const Operator decays{"decays",
                         Streaming{StreamingKind::reduction, element_ * steps, Bytes(8.0 * steps), Flops(steps), false},
                         Precision::fp32, 1};
@@ -88,7 +88,7 @@ void BlockBuilder::mamba_layer(Layer& layer) const {
   layer.matrices.push_back({shape.projected, c.hidden});
 
   // Each channel by itself, SiLU in the same kernel; backward, inputs are read again for the taps' gradients.
-  const double convolved = number(tokens_ * shape.convolved);
+  const double convolved = number(tokens_) * number(shape.convolved);
   const Flops taps(2.0 * number(c.mamba.kernel) * convolved);
   const auto convolution = [&](const char* name, double reads, double times) {
     return Operator{name,
@@ -99,7 +99,8 @@ void BlockBuilder::mamba_layer(Layer& layer) const {
   layer.forward.push_back(convolution("causal convolution", 1.0, 1.0));
   layer.backward.push_back(convolution("causal convolution backward", 2.0, 2.0));
   scan(layer);
-  stream(layer, "gated norm", StreamingKind::reduction, number(tokens_ * shape.inner), 2, 1, 3, 2, weights_ ? 2 : 1);
+  stream(layer, "gated norm", StreamingKind::reduction, number(tokens_) * number(shape.inner), 2, 1, 3, 2,
+         weights_ ? 2 : 1);
   block_linear(layer, "mamba output projection", tokens_, c.hidden, shape.inner, true);
   layer.matrices.push_back({c.hidden, shape.inner});
   residual(layer, "mamba residual");

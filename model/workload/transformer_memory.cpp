@@ -14,8 +14,8 @@ namespace {
 /// Widths of a block per token and rank.
 struct BlockWidths {
   BlockWidths(const TransformerConfig& c, const BuildOptions& options)
-      : q(number(c.heads * c.head_dim) / options.tensor),
-        kv(std::max(number(c.kv_heads * c.head_dim) / options.tensor, number(c.head_dim))),
+      : q(number(c.heads) * number(c.head_dim) / options.tensor),
+        kv(std::max(number(c.kv_heads) * number(c.head_dim) / options.tensor, number(c.head_dim))),
         routed(c.experts > 1 ? number(c.experts_per_token) * c.expert_load() : 0.0),
         f((c.experts > 1 ? routed + number(c.shared_experts) : 1.0) * number(c.ffn_hidden) / options.tensor) {}
   double q, kv;

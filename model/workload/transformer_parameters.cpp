@@ -45,8 +45,8 @@ double mamba_layer_parameters(const TransformerConfig& c) {
 
 TransformerCounts transformer_counts(const TransformerConfig& c, LayerKind kind) {
   const auto h = number(c.hidden);
-  const auto q = number(c.heads * c.head_dim);
-  const auto kv = number(c.kv_heads * c.head_dim);
+  const auto q = number(c.heads) * number(c.head_dim);
+  const auto kv = number(c.kv_heads) * number(c.head_dim);
   const auto f = number(c.ffn_hidden);
   const auto v = number(c.vocabulary);
   const double bias = c.biases ? 1.0 : 0.0;
@@ -72,7 +72,7 @@ TransformerCounts transformer_counts(const TransformerConfig& c, LayerKind kind)
   if (kind == LayerKind::mamba || kind == LayerKind::attention) n.ffn = 0.0;
   switch (c.family) {
     case TransformerFamily::vit: {
-      const double patch = 3.0 * number(c.patch_size * c.patch_size);
+      const double patch = 3.0 * (number(c.patch_size) * number(c.patch_size));
       n.embedding = patch * h + h + h + number(tokens_of_sample(c)) * h;  // projection, class token, positions
       n.head = norm + h * number(c.classes) + number(c.classes);
       break;

@@ -185,7 +185,7 @@ Model Assembly::build() const {
   if (whole_ != nullptr) {
     use.images = batch_.images_per_sample;
     use.visual_tokens = use.images * number(visual_tokens(*whole_));
-    const auto pixels = number(whole_->vision.image_size * whole_->vision.image_size);
+    const auto pixels = number(whole_->vision.image_size) * number(whole_->vision.image_size);
     model.input_bytes_per_sample += Bytes(12.0 * pixels * use.images);  // three fp32 channels
   }
   if (whole_ != nullptr || options_.data) {

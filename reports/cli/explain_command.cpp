@@ -67,8 +67,8 @@ void add_explain(CLI::App& app, ExitStatus& status) {
   command->callback([options, json, what_ifs, &status] {
     options->overrides = planned_overrides(options->file(), options->overrides, options->fidelity);
     const Explanation explanation = explanation_of(*options, *what_ifs);
-    if (!options->output.empty()) draw(*options, to_figure(explanation));
     *json ? print(to_json(explanation) + "\n") : print_page(to_text(explanation));
+    if (!options->output.empty()) draw(*options, to_figure(explanation));
     status = ExitStatus::success;
   });
 }

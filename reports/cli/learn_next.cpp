@@ -13,6 +13,7 @@
 #include "model/base/format.hpp"
 #include "model/base/hash.hpp"
 #include "model/base/number.hpp"
+#include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/memory/shortage.hpp"
 #include "model/planning/plan_search.hpp"
@@ -245,9 +246,10 @@ std::string machines_of(const Cluster& cluster) {
 
 std::string command_of(const NextOptions& options, const Candidate& candidate) {
   if (candidate.overrides.empty()) return fmt::format("a row of {}", options.input);
-  std::string command = fmt::format("foretrain predict {} --stack {}", options.input, options.stack);
+  std::string command =
+      fmt::format("foretrain predict {} --stack {}", shell_word(options.input), shell_word(options.stack));
   for (const std::vector<std::string>& list : {options.overrides, candidate.overrides}) {
-    for (const std::string& one : list) command += fmt::format(" \\\n      --set '{}'", one);
+    for (const std::string& one : list) command += fmt::format(" \\\n      --set {}", shell_quoted(one));
   }
   return command;
 }

@@ -1,6 +1,7 @@
 #include "reports/cli/options.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -106,7 +107,10 @@ void add_jobs(CLI::App& command, int& jobs) {
       ->check(CLI::Range(1, 1024).description(""));
 }
 
-void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void print(std::string_view text) {
+  const std::string shown(isatty(STDOUT_FILENO) != 0 ? printable(text) : std::string(text));
+  std::fwrite(shown.data(), 1, shown.size(), stdout);
+}
 
 void finish_output() {
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {

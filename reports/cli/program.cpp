@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <optional>
 #include <sstream>
 
@@ -106,6 +107,10 @@ int run_program(int argc, char** argv) {
     return complain(error.what(), ExitStatus::bad_input);
   } catch (const std::logic_error& error) {
     return complain(internal_error_text(error.what()), ExitStatus::internal_error);
+  } catch (const std::bad_alloc&) {
+    return complain(
+        fmt::format("{}: the memory does not suffice; a smaller scenario or file, or fewer --jobs", argv[1]),
+        ExitStatus::prediction_failed);
   } catch (const std::exception& error) {
     return complain(error.what(), ExitStatus::prediction_failed);
   }

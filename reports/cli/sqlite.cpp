@@ -3,12 +3,60 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 
 namespace foretrain {
+
+namespace {
+
+constexpr int longest_value = 20'000'000;   // bytes of a cell; files of cases are smaller
+constexpr int longest_command = 4'000'000;  // a table of a thousand columns takes 100,000
+constexpr int longest_pattern = 1000;       // LIKE takes the product of its two lengths
+constexpr int steps_between_looks = 1000;
+
+/// Functions of SQLite by which rows are chosen: none makes much of little.
+constexpr std::array<std::string_view, 27> harmless_functions = {
+    "abs",   "ceil",   "ceiling", "coalesce", "exp",   "floor", "glob",   "ifnull", "iif",
+    "instr", "length", "like",    "ln",       "log",   "log10", "log2",   "lower",  "max",
+    "min",   "nullif", "pow",     "power",    "round", "sqrt",  "substr", "upper",  "value"};
+
+/// What one query does while it is prepared.
+struct Permissions {
+  int selections = 0;
+  static constexpr int own_selections = 2;  ///< of rows, and of rows with names
+};
+
+int permit(void* permissions, int action, const char* table, const char* function, const char*, const char*) {
+  switch (action) {
+    case SQLITE_SELECT:
+      return ++static_cast<Permissions*>(permissions)->selections > Permissions::own_selections ? SQLITE_DENY
+                                                                                                : SQLITE_OK;
+    case SQLITE_READ:  // a table without a name is a query's
+      return table == nullptr || *table == '\0' || std::string_view(table) == "rows" ? SQLITE_OK : SQLITE_DENY;
+    case SQLITE_FUNCTION: {
+      std::string name(function == nullptr ? "" : function);
+      std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+      return std::ranges::find(harmless_functions, name) == harmless_functions.end() ? SQLITE_DENY : SQLITE_OK;
+    }
+    default:
+      return SQLITE_DENY;
+  }
+}
+
+int count_down(void* steps_left) {
+  auto& left = *static_cast<std::int64_t*>(steps_left);
+  left -= steps_between_looks;
+  return left < 0 ? 1 : 0;
+}
+
+}  // namespace
 
 bool DatabaseError::busy() const { return code_ == SQLITE_BUSY || code_ == SQLITE_LOCKED; }
 
 bool DatabaseError::no_database() const { return code_ == SQLITE_NOTADB || code_ == SQLITE_CORRUPT; }
+
+bool DatabaseError::interrupted() const { return code_ == SQLITE_INTERRUPT; }
 
 Statement::Statement(sqlite3_stmt* statement) : statement_(statement, &sqlite3_finalize) {}
 
@@ -79,6 +127,13 @@ Database::Database(const std::string& file) : connection_(nullptr, &sqlite3_clos
   // Without this, a misspelt name in quotes would be a text.
   sqlite3_db_config(connection, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
   sqlite3_db_config(connection, SQLITE_DBCONFIG_DQS_DDL, 0, nullptr);
+  // A file may be anyone's: what it declares is not carried out (https://sqlite.org/security.html).
+  sqlite3_db_config(connection, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+  sqlite3_db_config(connection, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+  sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, longest_value);
+  sqlite3_limit(connection, SQLITE_LIMIT_SQL_LENGTH, longest_command);
+  sqlite3_limit(connection, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, longest_pattern);
 }
 
 void Database::run(const std::string& commands) {
@@ -95,6 +150,16 @@ Statement Database::prepare(const std::string& command) {
   if (code != SQLITE_OK) throw DatabaseError(code, sqlite3_errmsg(connection_.get()));
   if (statement == nullptr || *rest != '\0') throw DatabaseError(SQLITE_ERROR, "this is not one statement");
   return prepared;
+}
+
+Statement Database::prepare_bounded(const std::string& query, std::int64_t most_steps) {
+  Permissions permissions;
+  sqlite3_set_authorizer(connection_.get(), permit, &permissions);
+  const auto trusted = [](sqlite3* connection) { sqlite3_set_authorizer(connection, nullptr, nullptr); };
+  const std::unique_ptr<sqlite3, decltype(trusted)> until_prepared(connection_.get(), trusted);
+  *steps_left_ = most_steps;
+  sqlite3_progress_handler(connection_.get(), steps_between_looks, count_down, steps_left_.get());
+  return prepare(query);
 }
 
 void Database::add_function(const char* name, bool (*number_of)(std::string_view, double&)) {

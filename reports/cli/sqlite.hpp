@@ -20,6 +20,8 @@ class DatabaseError : public std::runtime_error {
   [[nodiscard]] bool busy() const;
   /// The file is something else.
   [[nodiscard]] bool no_database() const;
+  /// A query of prepare_bounded() was stopped at the end of its steps.
+  [[nodiscard]] bool interrupted() const;
 
  private:
   int code_;
@@ -65,10 +67,14 @@ class Database {
   void run(const std::string& commands);
   /// One statement.
   [[nodiscard]] Statement prepare(const std::string& command);
+  /// A query that holds what a user wrote: of table `rows` alone, without queries in it, with harmless functions alone.
+  /// Its steps together take at most `most_steps` of SQLite's machine, which are some 10⁸ a second.
+  [[nodiscard]] Statement prepare_bounded(const std::string& query, std::int64_t most_steps);
   /// A function of one value, by which texts become numbers in queries: the number, or the text where there is none.
   void add_function(const char* name, bool (*number_of)(std::string_view text, double& number));
 
  private:
+  std::unique_ptr<std::int64_t> steps_left_ = std::make_unique<std::int64_t>(0);  ///< where the connection finds it
   std::unique_ptr<sqlite3, int (*)(sqlite3*)> connection_;
 };
 

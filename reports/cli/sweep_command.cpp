@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/base/error.hpp"
+#include "model/base/files.hpp"
 #include "model/base/seen_files.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
@@ -30,13 +31,6 @@ namespace foretrain {
 namespace {
 
 // A sweep as a job array for the batch system Slurm.
-
-/// As a shell reads it back.
-std::string shell_quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
-}
 
 /// The arguments without an option and its value.
 std::vector<std::string> without(const std::vector<std::string>& arguments, const std::string& option) {
@@ -63,6 +57,8 @@ std::vector<std::string> own_arguments() {
 /// name first.
 std::string slurm_script(const std::vector<std::string>& arguments, std::size_t shards, const std::string& output) {
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  require_plain_name(program);  // a line end would leave the comment below
+  require_plain_name(output);
   const std::vector<std::string> kept = without(without(arguments, "--slurm"), "--jobs");
   std::string command = shell_quoted(program);
   for (std::size_t i = 1; i < kept.size(); ++i) command += " " + shell_quoted(kept[i]);
@@ -110,6 +106,7 @@ void check(const SweepOptions& options) {
   if (options.input.table.empty() == options.input.file.empty()) {
     throw UsageError("sweep: name either a scenario FILE (with --vary) or --cases CASES.csv");
   }
+  require_plain_name(options.output);
   if (fs::is_directory(options.output)) {
     throw UsageError(options.output + ": this is a folder; name a file in it with -o");
   }
@@ -128,12 +125,10 @@ void check(const SweepOptions& options) {
   }
 }
 
-/// On an empty store, before there is another: what is wrong with the selection leaves nothing behind.
-void check_selection(const Selection& selection, const SweepIdentity& identity,
-                     const std::vector<std::string>& header) {
-  if (selection.where.empty() && selection.sort.empty()) return;
+/// On an empty store, before there is another: what is wrong with its columns or the selection leaves nothing behind.
+void check_table(const Selection& selection, const SweepIdentity& identity, const std::vector<std::string>& header) {
   SweepStore nothing("", identity, header);
-  check_selection(nothing, selection);
+  if (!selection.where.empty() || !selection.sort.empty()) check_selection(nothing, selection);
 }
 
 /// Where rows are kept until the table is written; "" where they need not outlast this process.
@@ -227,8 +222,9 @@ ExitStatus run(const SweepOptions& options) {
   const std::string file = store_file(options, shard);
   const bool is_result = !options.shard.empty() || is_database(options.output);
   const SweepIdentity identity = {fingerprint_of(rows, options.input, options.fidelity), rows.count, shard};
-  check_selection(options.selection, identity, rows.header);
+  check_table(options.selection, identity, rows.header);
   const bool makes_table = !is_result && !file.empty();
+  if (makes_table) check_receipt_place(options.output);
   const std::uint64_t fingerprint = table_fingerprint(identity, options.selection);
   if (makes_table && !std::filesystem::exists(file)) {
     if (const std::optional<SweepReceipt> known = receipt_of(options.output, fingerprint)) {

@@ -73,7 +73,7 @@ ExitStatus run(const MergeOptions& options) {
   }
   const bool database = is_database(options.output);
   const std::string whole = database ? options.output + ".partial" : "";
-  if (database) remove_database(whole);
+  if (database && fs::exists(options.output)) const SweepStore replaced(options.output);  // else it is not a sweep's
   const std::size_t shards = std::max<std::size_t>(1, SweepStore(parts.front()).identity().shard.count);
   std::size_t failed = 0;
   {
@@ -94,7 +94,7 @@ ExitStatus run(const MergeOptions& options) {
     if (options.selection.skip_impossible) failed -= all.count(Reply::Kind::bad_input);
   }
   if (database) {
-    remove_database(options.output);
+    fs::remove(options.output + "-wal");
     fs::rename(whole, options.output);
   }
   return failed == 0 ? ExitStatus::success : ExitStatus::prediction_failed;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "model/base/error.hpp"
 #include "model/base/files.hpp"
 #include "model/base/hash.hpp"
 
@@ -42,6 +43,19 @@ std::optional<SweepReceipt> receipt_of(const std::string& path, std::uint64_t fi
     return receipt;
   } catch (const nlohmann::json::exception&) {
     return {};  // of another version
+  }
+}
+
+void check_receipt_place(const std::string& path) {
+  const std::string file = receipt_file(path);
+  if (!std::filesystem::exists(file)) return;
+  const bool ours =
+      std::filesystem::is_regular_file(file) && nlohmann::json::parse(read_text_file(file), nullptr, false).is_object();
+  if (!ours) {
+    throw UsageError(
+        fmt::format("{}: this is no receipt of a sweep, which would be written there; rename it, or choose "
+                    "another place with -o",
+                    file));
   }
 }
 

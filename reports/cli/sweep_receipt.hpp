@@ -23,6 +23,8 @@ struct SweepReceipt {
 
 /// The receipt of the table at `path`, if it was made of the same (`fingerprint`) and nobody has changed it since.
 std::optional<SweepReceipt> receipt_of(const std::string& path, std::uint64_t fingerprint);
+/// Throws UsageError where a file lies in the receipt's place that is none.
+void check_receipt_place(const std::string& path);
 void write_receipt(const std::string& path, std::uint64_t fingerprint, const SweepReceipt& receipt);
 
 }  // namespace foretrain

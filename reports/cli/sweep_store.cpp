@@ -16,12 +16,12 @@ namespace foretrain {
 
 namespace {
 
-constexpr std::int64_t most_rows = 100'000'000;
+constexpr std::int64_t most_rows = 100'000'000, most_shards = 1'000'000;
 constexpr int first_cell = 2;  ///< behind the row's number and how it went
 
 std::string shown(const std::string& file) { return file.empty() ? "a temporary database" : file; }
 
-[[noreturn]] void refuse(const std::string& file, const DatabaseError& error) {
+[[noreturn]] void refuse_file(const std::string& file, const DatabaseError& error) {
   if (error.busy()) {
     throw UsageError(file + ": another sweep is writing it; wait until that ends, or choose another place with -o");
   }
@@ -31,16 +31,27 @@ std::string shown(const std::string& file) { return file.empty() ? "a temporary 
   throw UsageError(fmt::format("{}: {}; choose another place with -o", shown(file), error.what()));
 }
 
+/// Before anything in it is changed.
+void refuse_foreign(Database& database, const std::string& file) {
+  if (database.prepare("SELECT 1 FROM sqlite_master WHERE name NOT IN ('rows', 'sweep')").step()) {
+    throw UsageError(file + ": this is no sweep's database; choose another place with -o");
+  }
+}
+
 /// Opened for this process alone, which works on network file systems too, and needs no other file than its log.
 Database open_alone(const std::string& file) {
+  if (!file.empty() && std::filesystem::exists(file) && !std::filesystem::is_regular_file(file)) {
+    throw UsageError(file + ": this is no regular file, as a database is; choose another place with -o");
+  }
   try {
     Database database(file);
     database.run("PRAGMA locking_mode = EXCLUSIVE");
+    refuse_foreign(database, file);
     database.run("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
     database.run("BEGIN EXCLUSIVE; COMMIT");
     return database;
   } catch (const DatabaseError& error) {
-    refuse(file, error);
+    refuse_file(file, error);
   }
 }
 
@@ -80,8 +91,8 @@ std::size_t count_rows(Database& database) {
 [[noreturn]] void refuse_other(const std::string& file, std::size_t rows) {
   throw UsageError(
       fmt::format("{0}: holds {1} rows of another sweep (other inputs, options, or another version of the program); "
-                  "choose another place with -o, or give them up with: rm '{0}'",
-                  file, rows));
+                  "choose another place with -o, or give them up with: rm {2}",
+                  file, rows, shell_quoted(file)));
 }
 
 }  // namespace
@@ -104,7 +115,7 @@ SweepStore::SweepStore(const std::string& file, const SweepIdentity& identity, c
     for (std::size_t i = 0; i < cells; ++i) places += ", ?";
     insert_ = database_.prepare("INSERT INTO rows VALUES (" + places + ")");
   } catch (const DatabaseError& error) {
-    refuse(file, error);
+    refuse_file(file, error);
   }
 }
 
@@ -118,9 +129,11 @@ SweepStore::SweepStore(const std::string& file)
     if (!read_identity()) throw UsageError(file + ": this is no sweep's database");
     read_rows();
   } catch (const DatabaseError& error) {
-    refuse(file, error);
+    refuse_file(file, error);
   }
 }
+
+void SweepStore::refuse(const DatabaseError& error) const { refuse_file(file_, error); }
 
 /// In one step: a database has all of it, or is empty.
 void SweepStore::create(const std::vector<std::string>& inputs) {
@@ -145,9 +158,13 @@ bool SweepStore::read_identity() {
   if (!database_.prepare("SELECT 1 FROM sqlite_master").step()) return false;
   Statement read = database_.prepare("SELECT fingerprint, rows, shard, shards FROM sweep");
   if (!read.step()) return false;
-  identity_.fingerprint = std::stoull("0" + read.text(0), nullptr, 16);
-  identity_.rows = static_cast<std::size_t>(std::clamp<std::int64_t>(read.integer(1), 0, most_rows));
-  identity_.shard = {static_cast<std::size_t>(read.integer(2)), static_cast<std::size_t>(read.integer(3))};
+  const std::string fingerprint = read.text(0);
+  std::from_chars(fingerprint.data(), fingerprint.data() + fingerprint.size(), identity_.fingerprint, 16);
+  const auto count = [&](int column, std::int64_t least, std::int64_t most) {
+    return static_cast<std::size_t>(std::clamp<std::int64_t>(read.integer(column), least, most));
+  };
+  identity_.rows = count(1, 0, most_rows);
+  identity_.shard = {count(2, 1, most_shards), count(3, 1, most_shards)};
   return true;
 }
 
@@ -190,7 +207,7 @@ void SweepStore::add(std::size_t row, const std::vector<std::string>& inputs, co
     note(row, reply.kind);
     if (std::chrono::steady_clock::now() - committed_ > pause) commit();
   } catch (const DatabaseError& error) {
-    refuse(file_, error);
+    refuse(error);
   }
 }
 
@@ -206,7 +223,7 @@ void SweepStore::add_all(const std::vector<std::string>& files) {
       database_.prepare("ATTACH ? AS part").bind(0, std::string_view(file)).run();
       database_.run("INSERT OR IGNORE INTO main.rows SELECT * FROM part.rows; DETACH part");
     } catch (const DatabaseError& error) {
-      refuse(file, error);
+      refuse_file(file, error);
     }
   }
   columns_.clear();
@@ -218,7 +235,7 @@ void SweepStore::commit() {
   try {
     database_.run("COMMIT");
   } catch (const DatabaseError& error) {
-    refuse(file_, error);
+    refuse(error);
   }
   committed_ = std::chrono::steady_clock::now();
 }

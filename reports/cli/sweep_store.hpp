@@ -51,6 +51,8 @@ class SweepStore {
   /// Everything that was added is on its way to the disk.
   void commit();
   [[nodiscard]] Database& database() { return database_; }
+  /// What the database refused, as the user's. Throws UsageError.
+  [[noreturn]] void refuse(const DatabaseError& error) const;
 
  private:
   void create(const std::vector<std::string>& inputs);

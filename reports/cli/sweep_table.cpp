@@ -97,22 +97,52 @@ std::string query_of(const SweepStore& store, const Selection& selection, const 
   return text;
 }
 
-/// The query, or what is wrong with the selection.
-Statement select(SweepStore& store, const Selection& selection, const std::vector<std::string>& columns,
-                 const std::string& order = "") {
-  store.database().add_function("value", number_of_cell);
-  try {
-    Statement statement = store.database().prepare(query_of(store, selection, columns, order));
-    if (statement.only_reads()) return statement;
-  } catch (const DatabaseError& error) {
-    if (selection.where.empty() && selection.sort.empty()) throw;
+/// What SQLite refused, as the option's mistake where there is one.
+[[noreturn]] void refuse(const SweepStore& store, const Selection& selection, const DatabaseError& error) {
+  if (selection.where.empty() && selection.sort.empty()) store.refuse(error);
+  if (error.interrupted()) {
     throw UsageError(
-        fmt::format("--where, --sort: {}; write for example --where 'fits AND mfu > 0.4' --sort "
-                    "-samples_per_second, with names of columns such as {}",
-                    error.what(), fmt::join(store.columns(), ", ")));
+        "--where, --sort: this takes longer than comparing numbers and texts of each row; write less of it");
   }
-  throw UsageError("--where, --sort: this would change the rows");
+  throw UsageError(
+      fmt::format("--where, --sort: {}; write for example --where 'fits AND mfu > 0.4' --sort "
+                  "-samples_per_second, with names of columns such as {}",
+                  error.what(), fmt::join(store.columns(), ", ")));
 }
+
+/// The wanted columns of the rows that a selection leaves. Throws UsageError, also where a row is asked for.
+class Selected {
+ public:
+  Selected(SweepStore& store, const Selection& selection, const std::vector<std::string>& columns,
+           const std::string& order = "")
+      : store_(store), selection_(selection), statement_(prepared(columns, order)) {}
+
+  bool step() {
+    try {
+      return statement_.step();
+    } catch (const DatabaseError& error) {
+      refuse(store_, selection_, error);
+    }
+  }
+  [[nodiscard]] const Statement& row() const { return statement_; }
+
+ private:
+  Statement prepared(const std::vector<std::string>& columns, const std::string& order) {
+    constexpr std::int64_t steps_of_row = 100'000, steps_of_few = 10'000'000;
+    store_.database().add_function("value", number_of_cell);
+    try {
+      const auto rows = static_cast<std::int64_t>(store_.rows());
+      return store_.database().prepare_bounded(query_of(store_, selection_, columns, order),
+                                               rows * steps_of_row + steps_of_few);
+    } catch (const DatabaseError& error) {
+      refuse(store_, selection_, error);
+    }
+  }
+
+  SweepStore& store_;
+  const Selection& selection_;
+  Statement statement_;
+};
 
 std::string cell_text(const Statement& row, int place, CellKind kind) {
   if (row.is_null(place)) return "";
@@ -210,20 +240,22 @@ void add_selection(CLI::App& command, Selection& selection) {
                    "leave out rows whose scenario cannot be, and do not count them as failures");
 }
 
-void check_selection(SweepStore& store, const Selection& selection) { select(store, selection, store.columns()); }
+void check_selection(SweepStore& store, const Selection& selection) {
+  const Selected prepared(store, selection, store.columns());
+}
 
 void write_table(SweepStore& store, const Selection& selection, const std::string& path) {
   constexpr std::size_t piece_size = 1'000'000;
   const std::vector<std::string>& columns = store.columns();
   const bool json = path.ends_with(".jsonl");
-  Statement rows = select(store, selection, columns);
+  Selected rows(store, selection, columns);
   std::string piece = json ? "" : csv_line(columns) + "\n";
   bool first = true, more = true;
   write_file(path, [&]() -> std::string_view {
     if (!std::exchange(first, false)) piece.clear();
     while (more && piece.size() < piece_size) {
       more = rows.step();
-      if (more) piece += json ? json_record(rows, columns) : csv_record(rows, columns);
+      if (more) piece += json ? json_record(rows.row(), columns) : csv_record(rows.row(), columns);
     }
     return piece;
   });
@@ -245,9 +277,10 @@ ShownRows best_rows(SweepStore& store, const Selection& selection, const std::ve
   if (few.top == 0) few.top = usually;
   std::vector<std::string> columns = varied;
   for (const auto& [column, words] : shown_columns()) columns.push_back(column);
-  Statement rows = select(store, few, columns, fastest_first);
+  Selected selected(store, few, columns, fastest_first);
+  const Statement& rows = selected.row();
   std::vector<std::vector<std::string>> lines;
-  while (rows.step()) {
+  while (selected.step()) {
     std::vector<std::string>& line = lines.emplace_back();
     for (std::size_t i = 0; i < columns.size(); ++i) {
       const int place = static_cast<int>(i);

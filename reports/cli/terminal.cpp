@@ -93,7 +93,7 @@ void fit_pages_to_window() {
 }
 
 void print_page(std::string_view page) {
-  std::string text(page);
+  std::string text = printable(page);
   if (ascii_alone()) text = in_ascii(text);
   if (has_colours(STDOUT_FILENO)) text = coloured(text);
   std::fwrite(text.data(), 1, text.size(), stdout);

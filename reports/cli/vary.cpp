@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "model/base/error.hpp"
@@ -94,6 +97,14 @@ std::optional<std::vector<std::string>> range_values(const std::string& values, 
   }
 }
 
+/// What a table of cases has beside the keys of scenarios.
+bool is_column_of_tables(const std::string& key) {
+  const std::string_view first = std::string_view(key).substr(0, key.find('.'));
+  constexpr std::array<std::string_view, 10> columns = {"case", "base",    "group",    "anchor",    "source",
+                                                        "row",  "outcome", "measured", "predicted", "replay"};
+  return std::ranges::find(columns, first) != columns.end();
+}
+
 }  // namespace
 
 std::vector<std::string> Variation::keys() const { return split_values(key); }
@@ -143,12 +154,14 @@ Combinations::Combinations(std::string base, const std::vector<std::string>& ove
   }
   for (const Variation& variation : variations) {
     for (const std::string& key : variation.keys()) {
-      if (!keys.insert(key).second) throw UsageError("--vary: " + key + " is given twice");
+      if (is_column_of_tables(key)) fail(key + "=…", key + " is a column of tables, no key of scenarios");
+      if (!keys.insert(to_lower(key)).second) throw UsageError("--vary: " + key + " is given twice");
     }
   }
   for (const std::string& text : overrides) {
     common_.push_back(parse_override(text));
-    if (!keys.insert(common_.back().key).second) throw UsageError("--set: " + common_.back().key + " is given twice");
+    if (!keys.insert(to_lower(common_.back().key)).second)
+      throw UsageError("--set: " + common_.back().key + " is given twice");
   }
   for (const Variation& variation : variations) {
     std::vector<Choice>& choices = choices_.emplace_back();

@@ -15,22 +15,26 @@
 namespace foretrain {
 
 std::string gnuplot_string(std::string_view text) {
-  // Single quotes: neither backslashes nor `commands` have a meaning inside; a quote is written twice.
-  std::string quoted = "'";
+  // Signs that mean something between double quotes stand as their number in octal digits; between single quotes two
+  // apostrophes in a row cannot be written.
+  constexpr std::string_view with_meaning = "\"\\`'";
+  std::string quoted = "\"";
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = character_length(text, at);
+    const char first = text[at];
     if (length == 0) {
-      const bool control = static_cast<unsigned char>(text[at]) < 0x80;
+      const bool control = static_cast<unsigned char>(first) < 0x80;
       quoted += control ? " " : "\uFFFD";
-    } else if (text[at] == '\'') {
-      quoted += "''";
+    } else if (first == '\t' || first == '\n' || first == '\r') {
+      quoted += ' ';
+    } else if (with_meaning.find(first) != std::string_view::npos) {
+      quoted += fmt::format("\\{:03o}", first);
     } else {
-      quoted +=
-          text[at] == '\t' || text[at] == '\n' || text[at] == '\r' ? std::string_view(" ") : text.substr(at, length);
+      quoted += text.substr(at, length);
     }
     at += length == 0 ? 1 : length;
   }
-  return quoted + "'";
+  return quoted + "\"";
 }
 
 namespace {
@@ -44,6 +48,15 @@ std::string without_titles(std::string svg) {
     const std::size_t to = svg.find(end, from);
     if (to == std::string::npos) break;
     svg.erase(from, to + end.size() - from);
+  }
+  return svg;
+}
+
+/// XML takes "]]>" for the end of a section that it did not begin; gnuplot writes it as it is.
+std::string with_escaped_section_ends(std::string svg) {
+  static constexpr std::string_view end = "]]>", escaped = "]]&gt;";
+  for (std::size_t at = 0; (at = svg.find(end, at)) != std::string::npos; at += escaped.size()) {
+    svg.replace(at, end.size(), escaped);
   }
   return svg;
 }
@@ -101,7 +114,8 @@ std::string run_gnuplot(const std::string& script) {
     throw std::runtime_error("gnuplot could not draw the picture: " + result.errors);
   }
   if (result.output.starts_with("%PDF")) return without_date(std::move(result.output));
-  return result.output.starts_with("<?xml") ? without_titles(std::move(result.output)) : result.output;
+  if (!result.output.starts_with("<?xml")) return std::move(result.output);
+  return with_escaped_section_ends(without_titles(std::move(result.output)));
 }
 
 }  // namespace foretrain

@@ -5,12 +5,10 @@
 
 #include <array>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 
 #include "model/base/error.hpp"
+#include "model/base/files.hpp"
 
 namespace foretrain {
 
@@ -59,13 +57,7 @@ std::string unpacked(const std::string& packed, const std::string& path) {
 std::span<const Importer> importers() { return all_importers; }
 
 std::string read_imported_file(const std::string& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) fail_file(path, "this is a directory", "a file");
-  const std::uintmax_t size = std::filesystem::file_size(path, error);
-  if (!error && size > largest_file) fail_file(path, fmt::format("{} bytes", size), "at most 2 GB");
-  std::ifstream in(path, std::ios::binary);
-  if (!in) fail_file(path, "this file cannot be opened", "a file that exists and may be read");
-  std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  std::string bytes = read_file(path, {.bytes = largest_file});
   return bytes.starts_with("\x1f\x8b") ? unpacked(bytes, path) : bytes;
 }
 

@@ -152,7 +152,17 @@ class OutputReader {
     if (columns_.find("root", 0)) row.root = cell("root", 0);
     row.in_place = place == 1;
     row.where = {input_.file, number_, 1};
-    if (row.bytes >= 1.0 && row.microseconds > 0.0) rows.push_back(std::move(row));
+    if (row.bytes < 1.0) return;
+    const auto refuse = [&](std::string_view column, int occurrence, const std::string& got) {
+      const auto at = line.find(cell(column, occurrence));
+      throw ScenarioError({input_.file, number_, static_cast<int>(at) + 1}, std::string(column), got,
+                          "a run whose results were checked and right, or the output without this line");
+    };
+    if (!(row.microseconds > 0.0)) refuse("time", place, "nothing takes no time");
+    if (const auto wrong = columns_.find("#wrong", place); wrong && *wrong < words.size() && words[*wrong] != "N/A") {
+      if (number("#wrong", place) != 0.0) refuse("#wrong", place, words[*wrong] + " wrong results");
+    }
+    rows.push_back(std::move(row));
   }
 
   const ImportInput& input_;

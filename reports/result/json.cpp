@@ -78,8 +78,7 @@ class JsonWriter {
   }
   template <typename T>
   static Json of(Whole<T> whole) {
-    const double value = number_of(whole.value);
-    return std::isfinite(value) ? Json(std::llround(value)) : Json(nullptr);
+    return whole_number(number_of(whole.value));
   }
   template <typename T>
   static Json of(const std::vector<T>& values) {
@@ -215,6 +214,12 @@ nlohmann::ordered_json footprint_json(const MemoryFootprint& m, bool host) {
   json["host"] = JsonWriter::of(Whole{m.host});  // of all GPUs of a node, in the node's memory
   json["host_capacity"] = JsonWriter::of(Whole{m.host_capacity});
   return json;
+}
+
+Json whole_number(double value) {
+  constexpr double beyond_integers = 0x1p63;
+  if (!std::isfinite(value)) return nullptr;
+  return std::abs(value) < beyond_integers ? Json(std::llround(value)) : Json(value);
 }
 
 std::string to_json(const Result& result) { return JsonWriter::of(result).dump(2); }

@@ -20,6 +20,9 @@ std::string to_json(const std::vector<Result>& results);
 /// before. Throws InternalError for a text that to_json does not write.
 Result result_from_json(std::string_view text);
 
+/// The nearest whole number; what no integer holds stays as it is, and what is not finite is null.
+nlohmann::ordered_json whole_number(double value);
+
 /// An object that several reports contain: a GPU's memory, with the node's where `host`.
 nlohmann::ordered_json footprint_json(const MemoryFootprint& m, bool host);
 

@@ -79,8 +79,8 @@ Json parts_of(const MemoryParts& parts) {
       "weights", "gradients", "optimizer",     "activations", "recomputed", "temporaries",
       "loss",    "gathered",  "communication", "context",     "allocator"};
   Json json;
-  for (std::size_t p = 0; p < memory_part_count; ++p) json[keys.at(p)] = std::llround(parts.size.at(p).value());
-  json["total"] = std::llround(parts.total().value());
+  for (std::size_t p = 0; p < memory_part_count; ++p) json[keys.at(p)] = whole_number(parts.size.at(p).value());
+  json["total"] = whole_number(parts.total().value());
   return json;
 }
 

@@ -7,6 +7,7 @@
 
 #include "model/base/csv.hpp"
 #include "model/base/format.hpp"
+#include "model/base/text.hpp"
 #include "reports/print/names.hpp"
 #include "reports/print/table.hpp"
 #include "reports/result/csv.hpp"
@@ -60,8 +61,8 @@ std::string best_text(const PlanReport& report) {
   std::string text = fmt::format("\nBest plan\n  {}\n  step {} · MFU {} · {}{}\n\n", name_of(best),
                                  format_seconds(best.train().step_time), format_percent(best.train().mfu),
                                  memory_text(best), money_text(best));
-  text += fmt::format("  foretrain predict {}", report.file);
-  for (const std::string& change : best.overrides) text += fmt::format(" \\\n    --set '{}'", change);
+  text += fmt::format("  foretrain predict {}", shell_word(report.file));
+  for (const std::string& change : best.overrides) text += fmt::format(" \\\n    --set {}", shell_quoted(change));
   for (const std::string& limit : best.machines.limits) text += fmt::format("\n  {}", limit);
   return text + "\n";
 }

@@ -1,13 +1,22 @@
 #include "model/base/files.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <cstddef>
 
 #include "model/base/error.hpp"
+#include "model/base/session.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
 
@@ -22,6 +31,21 @@ std::string read_complaint(const std::filesystem::path& path) {
     return error.what();
   }
   return "accepted";
+}
+
+/// From now on the kernel ends this process where it renames a file.
+bool die_at_rename() {
+  constexpr unsigned call = BPF_LD | BPF_W | BPF_ABS, equal = BPF_JMP | BPF_JEQ | BPF_K, end = BPF_RET | BPF_K;
+  sock_filter steps[] = {BPF_STMT(call, offsetof(seccomp_data, nr)), BPF_JUMP(equal, SYS_renameat2, 3, 0),
+                         BPF_JUMP(equal, SYS_renameat, 2, 0),
+#ifdef SYS_rename
+                         BPF_JUMP(equal, SYS_rename, 1, 0),
+#else
+                         BPF_JUMP(equal, SYS_renameat, 1, 0),
+#endif
+                         BPF_STMT(end, SECCOMP_RET_ALLOW),           BPF_STMT(end, SECCOMP_RET_KILL_PROCESS)};
+  const sock_fprog program = {std::size(steps), steps};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
 }  // namespace
@@ -86,7 +110,9 @@ TEST_CASE("Missing, unreadable, huge files and folders are refused") {
   const TemporaryFolder folder;
   CHECK(read_complaint(folder.path() / "none.yaml").find("No such file") != std::string::npos);
   CHECK(read_complaint(folder.path()).find("is a directory") != std::string::npos);
-  CHECK(read_complaint("/dev/zero").find("is larger than 16 MB") != std::string::npos);
+  CHECK(read_complaint("/dev/zero").find("is a device") != std::string::npos);
+  CHECK(read_complaint(folder.write("huge.txt", std::string(16'000'001, ' '))).find("is larger than 16 MB") !=
+        std::string::npos);
   if (::geteuid() != 0) {
     const auto secret = folder.write("secret.yaml", "a: b");
     std::filesystem::permissions(secret, std::filesystem::perms::none);
@@ -168,4 +194,108 @@ TEST_CASE("A process that is killed while it writes leaves the old file, and not
   waitpid(writer, nullptr, 0);
   CHECK(folder.entries() == 1);
   CHECK(read_text_file(path) == "old");
+}
+
+TEST_CASE("A file of the user's that is named like a temporary one stays as it is") {
+  const TemporaryFolder folder;
+  const auto path = folder.write("out.json", "old");
+  // what a program might call its temporary file: by its process, which is 1 in a container, or by what it is
+  for (const std::string& ending : {fmt::format(".{}", ::getpid()), std::string(".1"), std::string(".tmp"),
+                                    std::string(".partial"), std::string("~"), std::string(".XXXXXX")}) {
+    const auto own = folder.write("out.json" + ending, "the user's");
+    write_file(path, "new");
+    CHECK(read_text_file(own) == "the user's");
+  }
+  CHECK(read_text_file(path) == "new");
+  CHECK(folder.entries() == 7);
+}
+
+TEST_CASE("What a process leaves that is killed between naming and renaming is gone with the next file written") {
+  const TemporaryFolder folder;
+  const auto path = folder.write("a.txt", "old");
+  const pid_t writer = fork();
+  if (writer == 0) {
+    if (!die_at_rename()) ::_exit(0);  // this kernel has no filters
+    write_file(path, "lost");
+    ::_exit(0);
+  }
+  int status = 0;
+  waitpid(writer, &status, 0);
+  if (!WIFSIGNALED(status)) return;
+  CHECK(read_text_file(path) == "old");
+  CHECK(folder.entries() == 2);
+  write_file(path, "new");
+  CHECK(read_text_file(path) == "new");
+  CHECK(folder.entries() == 1);
+}
+
+TEST_CASE("A temporary file that a living process has is left to it") {
+  const TemporaryFolder folder;
+  const auto path = folder.write("a.txt", "old");
+  const auto of_another = folder.write(".a.txt.foretrain-unfinished-1", "half");
+  const int held = ::open(of_another.c_str(), O_RDONLY);
+  REQUIRE(::flock(held, LOCK_EX) == 0);
+  write_file(path, "new");
+  CHECK(read_text_file(of_another) == "half");
+  CHECK(folder.entries() == 2);
+  ::close(held);
+}
+
+TEST_CASE("A file with the longest name that a file system takes is replaced") {
+  const TemporaryFolder folder;
+  const auto path = folder.write(std::string(255, 'a'), "old");
+  write_file(path, "new");
+  CHECK(read_text_file(path) == "new");
+  CHECK(folder.entries() == 1);
+}
+
+TEST_CASE("A pipe that nobody writes to, and files of the kernel that say nothing, keep no reader waiting") {
+  const TemporaryFolder folder;
+  const auto pipe = folder.path() / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(read_complaint(pipe).find("is a pipe; a regular file, or - for what is piped") != std::string::npos);
+  // /proc/kmsg has a size of 0, and no end.
+  if (::geteuid() == 0) CHECK(read_complaint("/proc/kmsg") != "accepted");
+}
+
+TEST_CASE("What is piped in is read by the name -, and not waited for without end") {
+  const auto read_in_child = [](std::string_view said, bool closes) {
+    Pipe in, out;
+    const pid_t reader = fork();
+    if (reader == 0) {
+      ::dup2(in.reader.number(), STDIN_FILENO);
+      in.writer.close();
+      std::string result;
+      try {
+        const Session own;
+        result = read_file("-", {.bytes = 10, .silence = std::chrono::milliseconds(200)});
+        result += read_file("-", {.bytes = 10, .silence = std::chrono::milliseconds(200)});  // what is known of it
+      } catch (const ScenarioError& error) {
+        result = error.what();
+      }
+      [[maybe_unused]] const auto ignored = ::write(out.writer.number(), result.data(), result.size());
+      ::_exit(0);
+    }
+    REQUIRE(::write(in.writer.number(), said.data(), said.size()) == static_cast<ssize_t>(said.size()));
+    if (closes) in.writer.close();
+    out.writer.close();
+    std::string result(500, '\0');
+    result.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::read(out.reader.number(), result.data(), 500))));
+    waitpid(reader, nullptr, 0);
+    return result;
+  };
+  CHECK(read_in_child("a: b", true) == "a: ba: b");
+  CHECK(read_in_child("a: b", false).find("-: gives nothing to read") == 0);
+  CHECK(read_in_child("a: b and more", true).find("-: is larger than") == 0);
+}
+
+TEST_CASE("Names of files hold no control characters") {
+  const TemporaryFolder folder;
+  for (const char* name : {"a\nb", "a\rb", "a\tb", "a\x1b[31mb", "a\x7f", "a\u202Eb"}) {
+    CHECK_THROWS_AS(write_file(folder.path() / name, "x"), UsageError);
+    CHECK_THROWS_AS(read_text_file(folder.path() / name), UsageError);
+  }
+  CHECK(folder.entries() == 0);
+  write_file(folder.path() / "gr\xFCn", "x");  // a name of other days, in Latin-1
+  CHECK(read_text_file(folder.path() / "gr\xFCn") == "x");
 }

@@ -33,3 +33,18 @@ TEST_CASE("Words are split, trimmed and listed") {
   CHECK(or_list({"a", "b", "c"}, 2) == "a, b, …");
   CHECK(to_lower("GBit") == "gbit");
 }
+
+TEST_CASE("A shell reads words back as they were") {
+  CHECK(shell_word("plan.tensor=8") == "plan.tensor=8");
+  CHECK(shell_word("/a/b-1.yaml") == "/a/b-1.yaml");
+  CHECK(shell_word("") == "''");
+  CHECK(shell_word("two words") == "'two words'");
+  CHECK(shell_word("$(rm x)") == "'$(rm x)'");
+  CHECK(shell_quoted("it's") == "'it'\\''s'");
+  CHECK(shell_quoted("plain") == "'plain'");
+}
+
+TEST_CASE("What is too long for a name is near none") {
+  CHECK(nearest_word(std::string(200, 'a'), {std::string(199, 'a')}) == std::string(199, 'a'));
+  CHECK_FALSE(nearest_word(std::string(201, 'a'), {std::string(200, 'a')}));
+}

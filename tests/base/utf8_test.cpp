@@ -41,6 +41,10 @@ TEST_CASE("Control characters are no text") {
     CHECK(character_length(text, 0) == 0);
   }
   CHECK(character_length(std::string_view("\0", 1), 0) == 0);
+  // U+202E and its like turn what follows round: "exe.txt" is shown of "txt.exe"
+  for (const char* const text : {"\u202A", "\u202E", "\u2066", "\u2069"}) CHECK(character_length(text, 0) == 0);
+  for (const char* const text : {"\u2029", "\u202F", "\u2065", "\u206A"}) CHECK(character_length(text, 0) == 3);
+  CHECK(printable("a\u202Eb") == "a\\xe2\\x80\\xaeb");
 }
 
 TEST_CASE("What is shown on a terminal has its control characters and malformed bytes spelt out") {

@@ -1,5 +1,7 @@
 // Whatever the program is given wrong, by whichever command: one line that says where and what to do, exit status 2,
 // and nothing on the output. The ways to be wrong inside a scenario have their rows in tests/scenario/bad_*_test.cpp.
+#include <sys/stat.h>
+
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
 
@@ -89,6 +91,42 @@ TEST_CASE("Long and strange arguments are shown shortened and harmless") {
   CHECK(escape.status == 2);
   CHECK(escape.errors.find('\x1b') == std::string::npos);
   CHECK(escape.errors.find('\xff') == std::string::npos);
+}
+
+TEST_CASE("Whatever names a file, it is a regular file, or - for what is piped in") {
+  const TemporaryFolder folder;
+  const std::string pipe = folder.file("pipe.yaml");
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  for (const std::string& name : {std::string("/dev/zero"), pipe}) {
+    const std::vector<std::string> commands[] = {
+        {"predict", name},
+        {"predict", ring_of_four, "--calibration", name},
+        {"predict", ring_of_four, "--anchor", name},
+        {"predict", ring_of_four, "--set", "cluster.node=" + name},
+        {"predict", ring_of_four, "--set", "jobs=[{ scenario: " + name + ", nodes: 0 }]"},
+        {"predict", "gpt3-175b-1024-a100", "--set", "workload.train.model={ preset: " + name + " }"},
+        {"predict", "gpt3-175b-1024-a100", "--set", "workload.train.model={ hf: " + name + " }"},
+        {"predict", "gpt3-175b-1024-a100", "--stack", name},
+        {"validate", "--cases", name},
+        {"sweep", "--cases", name},
+        {"compare", name, ring_of_four},
+        {"report", name, "-o", folder.file("page.html")},
+        {"plot", "timeline", name, "-o", folder.file("picture.svg")},
+        {"plot", "replay", name, "-o", folder.file("picture.svg")},
+        {"plot", "map", name, "-o", folder.file("picture.svg")},
+        {"learn", name, "-o", folder.file("stack.yaml")},
+        {"import", "hf", name},
+        {"import", "kineto", name},
+        {"import", "nccl-topology", name},
+        {"import", "chakra", name},
+        {"import", "megatron", name}};
+    for (const std::vector<std::string>& command : commands) {
+      INFO(command.at(0) << " " << command.at(1) << " " << name);
+      const FilterResult result = run_program(command);
+      CHECK(result.status == 2);
+      CHECK_THAT(result.errors, Catch::Contains(name == pipe ? "is a pipe" : "is a device"));
+    }
+  }
 }
 
 }  // namespace foretrain::test

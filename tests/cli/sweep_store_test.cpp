@@ -116,6 +116,46 @@ TEST_CASE("Rows are selected and sorted by columns, quantities by their size") {
   }
 }
 
+TEST_CASE("What selects rows reads nothing else, calls nothing that makes much of little, and comes to an end") {
+  SweepStore store("", {1, 4, {}}, two_columns);
+  fill(store);
+  for (const char* wrong :
+       {"(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n) > 0",
+        "length(printf('%.*c', 1000000000, 'x')) > 0", "length(zeroblob(1000000000)) > 0",
+        "length(hex(randomblob(100000000))) > 0", "(SELECT count(*) FROM rows, rows AS b, rows AS c) > 0",
+        "EXISTS (SELECT 1 FROM sqlite_master)", "(SELECT fingerprint FROM sweep) > ''", "load_extension('x') IS NULL",
+        "replace('a', 'a', 'bb') = ''", "group_concat('x') = ''", "step_time_s > 0 AND json('{}') = ''"}) {
+    for (const Selection& selection : {Selection{.where = wrong}, Selection{.sort = wrong}}) {
+      INFO(wrong);
+      CHECK_THROWS_WITH(check_selection(store, selection), Catch::StartsWith("--where, --sort: "));
+    }
+  }
+  // A number overflows where it is computed, after all columns are known.
+  const TemporaryFolder folder;
+  CHECK_THROWS_WITH(write_table(store, {.where = "abs(-9223372036854775807 - 1) > row"}, folder.file("out.csv")),
+                    Catch::StartsWith("--where, --sort: integer overflow"));
+  CHECK_FALSE(std::filesystem::exists(folder.file("out.csv")));
+  CHECK(cases_of({.where = "round(abs(step_time_s)) = 3 OR lower(outcome) LIKE 'BAD%' OR coalesce(size, 0) = 2e6"}) ==
+        "acd");
+}
+
+TEST_CASE("A database, a receipt and a table that no sweep wrote stay as they are") {
+  const TemporaryFolder folder;
+  const std::string database = folder.file("own.db");
+  {
+    Database own(database);
+    own.run("CREATE TABLE letters (text TEXT); INSERT INTO letters VALUES ('dear')");
+  }
+  const std::string before = text_of(database);
+  CHECK_THROWS_WITH(SweepStore(database, {7, 4, {}}, two_columns), Catch::Contains("no sweep's database"));
+  CHECK_THROWS_WITH(SweepStore(database), Catch::Contains("no sweep's database"));
+  CHECK(text_of(database) == before);
+  (void)folder.file("out.csv.done", "my list of what is done");
+  CHECK_THROWS_WITH(check_receipt_place(folder.file("out.csv")), Catch::Contains("out.csv.done: this is no receipt"));
+  write_receipt(folder.file("other.csv", "1"), 7, {});
+  CHECK_NOTHROW(check_receipt_place(folder.file("other.csv")));
+}
+
 TEST_CASE("JSON lines hold numbers as numbers, and nothing as null") {
   const TemporaryFolder folder;
   SweepStore store("", {1, 4, {}}, two_columns);

@@ -199,6 +199,18 @@ TEST_CASE("A sweep without values, without a table, or to nowhere is refused, an
   CHECK(run_program({"sweep", "-o", output}).status == 2);
   CHECK(run_program({"sweep", ring_of_four, "--vary", "workload.collective.size", "-o", output}).status == 2);
   CHECK(run_program({"sweep", ring_of_four, "--vary", "a=1", "--vary", "a=2", "-o", output}).status == 2);
+  for (const char* column : {"case", "base", "measured.time", "predicted.time_s", "row"}) {
+    const FilterResult refused =
+        run_program({"sweep", ring_of_four, "--vary", std::string(column) + "=1,2", "-o", output});
+    CHECK(refused.status == 2);
+    CHECK_THAT(refused.errors, Catch::Contains("--vary ") && Catch::Contains("is a column of tables"));
+  }
+  // A line end would leave the comment of a script for Slurm, and what follows it would be run.
+  const FilterResult script = run_program({"sweep", ring_of_four, "--vary", "workload.collective.ranks=2,4", "--slurm",
+                                           "2", "-o", folder.file("a\ntouch pwned\n#.csv")});
+  CHECK(script.status == 2);
+  CHECK(script.output.empty());
+  CHECK_THAT(script.errors, Catch::Contains("a control character in the name of a file"));
   CHECK(sweep_to(folder.file("no/such/folder/out.csv")).status == 2);
   const FilterResult into_folder = sweep_to(folder.file(""));
   CHECK(into_folder.status == 2);

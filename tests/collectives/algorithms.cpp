@@ -356,3 +356,19 @@ TEST_CASE("16,384 ranks are lowered and added up") {
   // Eight rings, one through each card: no less than what the cards must carry.
   CHECK(time(SyncAlgorithm::multi_ring, all_reduce) >= 1e3 * 2.0 * 2047 / 2048 / 8 / 25.0);
 }
+
+TEST_CASE("links that are nearly broken take no time to find rings over, and cost no more than having none") {
+  // Rings go where the healthy lanes are, however thin the broken one is.
+  double before = std::numeric_limits<double>::infinity();
+  for (const BytesPerSecond left : {BytesPerSecond(1e3), BytesPerSecond(1e6), BytesPerSecond(1e9)}) {
+    Cluster cluster = cluster_of(dgx1_node());
+    cluster.faults = {{.node = 0, .link = "gpu0>gpu1", .bandwidth = left}};
+    const Topology topology(cluster);
+    const auto rings = multi_rings(iota(8), topology);
+    CHECK(rings.size() <= 64);
+    const double time = milliseconds(call_of(SyncAlgorithm::multi_ring, 160.0_MB, iota(8)), topology);
+    CHECK(time < 14 * (20.0 / 50.0 + 0.001));  // a third of the lanes would do
+    CHECK(time <= before);
+    before = time * 1.0001;
+  }
+}

@@ -67,6 +67,10 @@ TEST_CASE("measurements that cannot be read are refused") {
   check_refused({"nccl-tests", "# size count time algbw busbw\n 1024 256 ^fast 0.05 0.1\n", "fast", ""});
   check_refused({"nccl-tests", "# size count time algbw busbw\n 1024 256 20.1 0.05 0.1\n", "no line names a device",
                  "--set cluster.node=NAME"});
+  const std::string header = "# size count time algbw busbw #wrong time algbw busbw #wrong\n";
+  check_refused({"nccl-tests", header + " 1024 256 20.1 0.05 0.1 0 20.1 0.05 0.1 ^12\n", "12 wrong results",
+                 "checked and right"});
+  check_refused({"nccl-tests", header + " 1024 256 ^0.00 0.05 0.1 0 20.1 0.05 0.1 0\n", "takes no time", ""});
   check_refused({"kineto", "{\"traceEvents\": [\n  {\"ph\": \"X\" ^\"dur\": 3}]}", "this is no JSON", "to its end"});
   check_refused({"kineto", "{}", "no list of events", "torch.profiler"});
   check_refused({"kineto", "{\"traceEvents\": []}", "neither kernels nor operators", "ProfilerActivity"});

@@ -33,6 +33,18 @@ TEST_CASE("The ratio of communication to computation stands beside its formula, 
   CHECK(result_from_json(to_json(result)).train()->communication_to_compute->simulated == 0.5);
 }
 
+TEST_CASE("Bytes that no integer holds are told as they are, and read back") {
+  CHECK(whole_number(1.6).dump() == "2");
+  CHECK(whole_number(-0x1p62).dump() == "-4611686018427387904");
+  CHECK(whole_number(0x1p63).get<double>() == 0x1p63);
+  CHECK(whole_number(2.16e20).get<double>() == 2.16e20);
+  CHECK(whole_number(std::numeric_limits<double>::infinity()).is_null());
+  Result result = large_step();
+  result.train()->memory.weights = Bytes(2.16e20);
+  CHECK(nlohmann::json::parse(to_json(result))["memory_per_gpu_bytes"]["weights"] == 2.16e20);
+  CHECK(result_from_json(to_json(result)).train()->memory.weights == Bytes(2.16e20));
+}
+
 TEST_CASE("Checkpoints are a block of their own in JSON, and are read back") {
   Result result = large_step();
   CHECK_FALSE(nlohmann::json::parse(to_json(result)).contains("checkpoints"));

@@ -82,17 +82,17 @@ TEST_CASE("Sweeps of one value, over decades of time, and without any prediction
 }
 
 TEST_CASE("A string of gnuplot keeps every character but control characters, and ends where it ends") {
-  CHECK(gnuplot_string("plain") == "'plain'");
-  CHECK(gnuplot_string("it's") == "'it''s'");
-  CHECK(gnuplot_string("a\nb\tc") == "'a b c'");
-  CHECK(gnuplot_string("µs ≤ 😀") == "'µs ≤ 😀'");
+  CHECK(gnuplot_string("plain") == R"("plain")");
+  CHECK(gnuplot_string(R"(it's a \ "`)") == R"("it\047s a \134 \042\140")");
+  CHECK(gnuplot_string("a\nb\tc") == R"("a b c")");
+  CHECK(gnuplot_string("µs ≤ 😀") == R"("µs ≤ 😀")");
 }
 
 TEST_CASE("Whatever a name holds, its picture is XML 1.0") {
   // Section 2.2 of XML 1.0: no control characters, no surrogates, no U+FFFE and U+FFFF; and what is no UTF-8 is no
   // text.
   const std::string worst = "a\x01\x1b[31m\x7f\xc2\x85\xed\xa0\x80\xff\xef\xbf\xbe\xef\xbf\xbfz ]]> <&\"' \xc3";
-  CHECK(gnuplot_string("a\x01z\xffz\x7f") == "'a z\uFFFDz '");
+  CHECK(gnuplot_string("a\x01z\xffz\x7f") == "\"a z\uFFFDz \"");
   const std::string svg = to_svg(to_figure(figure_with_title(worst)));
   bool legal = true;
   for (std::size_t at = 0, length = 1; at < svg.size() && length > 0; at += length) {
@@ -101,6 +101,13 @@ TEST_CASE("Whatever a name holds, its picture is XML 1.0") {
   }
   CHECK(legal);
   CHECK(contains(svg, "&lt;&amp;"));
+  CHECK(contains(svg, "]]&gt;"));
+  // Section 2.4: "]]>" stands nowhere but at the end of a section.
+  CHECK_FALSE(contains(svg, "]]>"));
+}
+
+TEST_CASE("Apostrophes in a row are drawn as they are") {
+  CHECK(contains(to_svg(to_figure(figure_with_title("rock''n'''roll"))), "rock''n'''roll"));
 }
 
 TEST_CASE("Names are drawn as they are, and never executed") {

@@ -83,6 +83,12 @@ TEST_CASE("Brackets that are never closed cost no memory, however many") {
         "t.yaml:2:1: nested deeper than 64 levels; every bracket closed; a flatter structure");
 }
 
+TEST_CASE("Lines that no hand writes are refused before they take seconds") {
+  CHECK(complaint("a: 1\nb: " + std::string(1'000'000, 'x') + "\n") ==
+        "t.yaml:2:1: a line of 1000003 bytes; lines of at most 1000000");
+  CHECK(complaint("a: " + std::string(999'997, 'x') + "\n") == "accepted");
+}
+
 TEST_CASE("Escapes of quoted values write no control characters") {
   CHECK(complaint("a: \"\\e[31m\"\n") ==
         "t.yaml:1:4: a value with a control character; a value of letters, digits and signs");

@@ -5,11 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
+#include <memory>
 #include <set>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "model/base/number.hpp"
+#include "model/base/session.hpp"
 #include "model/base/text.hpp"
 #include "model/cost/power.hpp"
 #include "model/scenario/catalogue.hpp"
@@ -125,6 +129,29 @@ void return_to_base(Calibration& calibration, bool same_generation) {
   if (!same_generation) calibration.fitted.reset();
 }
 
+/// The calibrations that are being read, each the base of the one before it.
+struct BasesBeingRead {
+  std::vector<std::string> files;
+};
+
+/// The base of a calibration, unless the way there leads back to it.
+Calibration load_base(const Field& named) {
+  const std::filesystem::path base = catalogue_file(CatalogueSection::calibration, named);
+  std::vector<std::string>& way = session().part<BasesBeingRead>().files;
+  way.push_back(named.where().file);
+  const auto leave = [](std::vector<std::string>* files) { files->pop_back(); };
+  const std::unique_ptr<std::vector<std::string>, decltype(leave)> until_read(&way, leave);
+  std::error_code unseen;
+  const auto again = std::ranges::find_if(
+      way, [&](const std::string& file) { return std::filesystem::equivalent(file, base, unseen); });
+  if (again != way.end()) {
+    named.fail(fmt::format("this calibration is its own base: {} → {}", fmt::join(std::vector(again, way.end()), " → "),
+                           *again),
+               "published");
+  }
+  return load_calibration(base);
+}
+
 }  // namespace
 
 Calibration read_machine_calibration(const Field& document) {
@@ -134,8 +161,7 @@ Calibration read_machine_calibration(const Field& document) {
               fmt::format("\"{}\", as `foretrain calibrate` writes it", calibration_format));
   }
   if (file["kind"].text() != "calibration") file.fail("kind", "this file is no calibration", "kind: calibration");
-  const std::filesystem::path base = catalogue_file(CatalogueSection::calibration, file["base"]);
-  Calibration calibration = load_calibration(base);
+  Calibration calibration = load_base(file["base"]);
   if (calibration.calibrated) file.fail("base", "the base is a calibration of a machine itself", "published");
   calibration.name = file["name"].text();
   calibration.calibrated = read_gpu_entry(file);

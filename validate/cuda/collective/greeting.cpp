@@ -8,7 +8,8 @@ namespace foretrain::gpu {
 
 namespace {
 
-constexpr std::string_view magic("foretrain-gpu 2", 16);  // with its zero
+constexpr std::string_view magic("foretrain-gpu 3", 16);  // with its zero
+constexpr std::string_view rank_0 = "rank 0", another = "another process";
 
 std::int32_t number_at(std::string_view bytes, std::size_t at) {
   std::int32_t value = 0;
@@ -22,6 +23,10 @@ void append(std::string& text, std::int32_t value) {
   text.append(bytes, sizeof(bytes));
 }
 
+std::string joined(std::string_view challenge, std::string_view greeting) {
+  return std::string(challenge).append(greeting);
+}
+
 }  // namespace
 
 Token::Token(std::string_view text) {
@@ -33,25 +38,35 @@ Token::Token(std::string_view text) {
   std::copy(text.begin(), text.end(), bytes_.begin());
 }
 
-bool Token::is(std::string_view bytes) const {
-  unsigned char difference = bytes.size() == bytes_.size() ? 0 : 1;
-  for (std::size_t i = 0; i < std::min(bytes.size(), bytes_.size()); ++i) {
-    difference = static_cast<unsigned char>(difference | (bytes[i] ^ bytes_[i]));
-  }
-  return difference == 0;
+std::string Token::proof(std::string_view who, std::string_view said) const {
+  return hmac_sha256({bytes_.data(), bytes_.size()}, std::string(who).append(1, '\0').append(said));
 }
 
-std::string greeting_text(const Greeting& greeting, const Token& token) {
+std::string challenge_text() { return std::string(magic) + random_bytes(nonce_bytes); }
+
+bool is_challenge(std::string_view bytes) { return bytes.size() == challenge_bytes && bytes.starts_with(magic); }
+
+std::string greeting_text(const Greeting& greeting, const Token& token, std::string_view challenge) {
   std::string text(magic);
   append(text, greeting.rank);
   append(text, greeting.size);
-  return text.append(token.bytes());
+  text += random_bytes(nonce_bytes);
+  return text + token.proof(another, joined(challenge, text));
 }
 
-std::optional<Greeting> read_greeting(std::string_view bytes, const Token& token) {
+std::optional<Greeting> read_greeting(std::string_view bytes, const Token& token, std::string_view challenge) {
   if (bytes.size() != greeting_bytes || !bytes.starts_with(magic)) return std::nullopt;
-  if (!token.is(bytes.substr(magic.size() + 8))) return std::nullopt;
+  const std::string_view said = bytes.substr(0, greeting_bytes - hmac_bytes);
+  if (!same_bytes(bytes.substr(said.size()), token.proof(another, joined(challenge, said)))) return std::nullopt;
   return Greeting{.rank = number_at(bytes, magic.size()), .size = number_at(bytes, magic.size() + 4)};
+}
+
+std::string answer_text(const Token& token, std::string_view challenge, std::string_view greeting) {
+  return token.proof(rank_0, joined(challenge, greeting));
+}
+
+bool is_answer(std::string_view bytes, const Token& token, std::string_view challenge, std::string_view greeting) {
+  return same_bytes(bytes, answer_text(token, challenge, greeting));
 }
 
 }  // namespace foretrain::gpu

@@ -1,5 +1,11 @@
-// What a process says first when it comes to rank 0, and how long what follows may be. Rank 0 reads it from anyone who
-// finds the port: nothing in it is believed before the token is right.
+// What rank 0 and a process that comes to it say first, and how long what follows may be. Either end may be a stranger,
+// who finds the port or holds it: each proves that it knows the run's token, which itself is never sent.
+//
+//   rank 0:   challenge   "foretrain-gpu 3", 32 random bytes
+//   process:  greeting    "foretrain-gpu 3", rank, size, 32 random bytes, HMAC of all that both have said
+//   rank 0:   answer      HMAC of the same, in its role
+//
+// Nothing is believed before its proof is right, and a proof holds for one connection.
 #pragma once
 
 #include <array>
@@ -8,6 +14,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "validate/cuda/collective/hmac.hpp"
 
 namespace foretrain::gpu {
 
@@ -22,21 +30,28 @@ class Token {
 
   /// Throws std::invalid_argument for a text of other than `least` to `most` characters.
   explicit Token(std::string_view text);
-  /// Takes as long whatever is wrong with it.
-  [[nodiscard]] bool is(std::string_view bytes) const;
-  [[nodiscard]] std::string_view bytes() const { return {bytes_.data(), bytes_.size()}; }
+  /// That `who` knows it and has heard what was said.
+  [[nodiscard]] std::string proof(std::string_view who, std::string_view said) const;
 
  private:
   std::array<char, most> bytes_{};  ///< zeros behind the text
 };
 
-/// "foretrain-gpu 2" and a zero, rank and size as 32 bits each, the token.
-constexpr std::size_t greeting_bytes = 16 + 4 + 4 + Token::most;
+constexpr std::size_t nonce_bytes = 32;
+constexpr std::size_t challenge_bytes = 16 + nonce_bytes;
+constexpr std::size_t greeting_bytes = 16 + 4 + 4 + nonce_bytes + hmac_bytes;
+constexpr std::size_t answer_bytes = hmac_bytes;
 
-std::string greeting_text(const Greeting& greeting, const Token& token);
+std::string challenge_text();
+/// Whether this program could have said it.
+bool is_challenge(std::string_view bytes);
 
-/// Nothing for bytes that are no greeting of this program with this token.
-std::optional<Greeting> read_greeting(std::string_view bytes, const Token& token);
+std::string greeting_text(const Greeting& greeting, const Token& token, std::string_view challenge);
+/// Nothing for bytes that are no greeting of this program with this token, in reply to the challenge.
+std::optional<Greeting> read_greeting(std::string_view bytes, const Token& token, std::string_view challenge);
+
+std::string answer_text(const Token& token, std::string_view challenge, std::string_view greeting);
+bool is_answer(std::string_view bytes, const Token& token, std::string_view challenge, std::string_view greeting);
 
 /// The longest text that one process tells the others: a list of what a suite does takes some kilobytes.
 constexpr std::uint64_t longest_text = 16 << 20;

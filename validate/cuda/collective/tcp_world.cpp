@@ -22,23 +22,36 @@ namespace foretrain::gpu {
 namespace {
 
 /// How rank 0 receives the other processes of its run. Anyone can find its port: callers without the token are sent
-/// away, and neither silent ones nor many of them delay those who have it.
+/// away, and neither silent ones nor many of them delay those who have it. Who is sent away for want of room comes
+/// again.
 struct Reception {
   std::vector<Descriptor> others;  ///< of ranks 1, 2, …; those that did not come are not open
   int missing = 0;
   int strangers = 0;  ///< callers that were sent away
 };
 
-/// A process of the run sends its greeting as soon as it is connected.
+/// A process of the run sends its greeting as soon as it has the challenge.
 constexpr double patience_s = 10.0;
 /// Silent callers beyond those who may be processes of the run.
-constexpr std::size_t most_strangers = 64;
+constexpr std::size_t most_strangers = 512;
 
 struct Caller {
   Descriptor socket;
   double until = 0.0;
+  std::string challenge = challenge_text();
   std::string said = {};
 };
+
+/// Bytes that a new connection takes at once.
+bool send_at_once(const Descriptor& socket, const std::string& bytes) {
+  return send(socket.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+}
+
+/// Whether the other end has closed the connection.
+bool is_gone(const Descriptor& socket) {
+  char byte = 0;
+  return recv(socket.number(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
 
 class Door {
  public:
@@ -64,9 +77,11 @@ class Door {
   }
 
  private:
-  /// All that wait at the port; the ones that have been silent longest make room for them.
+  /// Those who wait at the port; the ones that have been silent longest make room for them. Not all at once: those who
+  /// are in are heard in between.
   void open_to(const Descriptor& listener) {
-    while (true) {
+    constexpr int at_once = 64;
+    for (int i = 0; i < at_once; ++i) {
       Descriptor socket(accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!socket.open() && (errno == EMFILE || errno == ENFILE) && !callers_.empty()) {
         send_away_first();
@@ -74,6 +89,7 @@ class Door {
       }
       if (!socket.open()) return;
       callers_.push_back({std::move(socket), now() + patience_s});
+      if (!send_at_once(callers_.back().socket, callers_.back().challenge)) callers_.back().until = 0.0;
       hear(callers_.back());
       if (callers_.size() > static_cast<std::size_t>(size_) + most_strangers) send_away_first();
     }
@@ -103,9 +119,11 @@ class Door {
   }
 
   void judge(Caller& caller) {
-    const std::optional<Greeting> greeting = read_greeting(caller.said, token_);
+    const std::optional<Greeting> greeting = read_greeting(caller.said, token_, caller.challenge);
     Descriptor socket = std::move(caller.socket);  // which closes for a stranger
-    if (greeting) return welcome(*greeting, std::move(socket));
+    if (greeting && send_at_once(socket, answer_text(token_, caller.challenge, caller.said))) {
+      return welcome(*greeting, std::move(socket));
+    }
     ++reception_.strangers;
   }
 
@@ -115,12 +133,13 @@ class Door {
                        std::to_string(greeting.rank) + " as one of " + std::to_string(greeting.size));
     }
     const bool possible = greeting.rank >= 1 && greeting.rank < size_;
-    if (!possible || reception_.others[static_cast<std::size_t>(greeting.rank - 1)].open()) {
+    Descriptor* const place = possible ? &reception_.others[static_cast<std::size_t>(greeting.rank - 1)] : nullptr;
+    if (place == nullptr || (place->open() && !is_gone(*place))) {
       throw WorldError("two processes say that they have rank " + std::to_string(greeting.rank));
     }
     no_delay(socket);
-    reception_.others[static_cast<std::size_t>(greeting.rank - 1)] = std::move(socket);
-    --reception_.missing;
+    if (!place->open()) --reception_.missing;
+    *place = std::move(socket);
   }
 
   const std::vector<Descriptor>& listeners_;
@@ -134,6 +153,52 @@ class Door {
 /// belong together: of another size, or two of one rank.
 Reception receive_others(const std::vector<Descriptor>& listeners, int size, const Token& token, double deadline) {
   return Door(listeners, size, token).run(deadline);
+}
+
+/// Whether as many bytes came.
+bool hear(const Descriptor& socket, std::string& text, double patience) {
+  try {
+    receive_all(socket, text.data(), text.size(), patience, "rank 0");
+    return true;
+  } catch (const WorldError&) {
+    return false;
+  }
+}
+
+/// Whether who is at the other end has proved that it is rank 0.
+bool greet(const Descriptor& socket, const Greeting& greeting, const Token& token, double patience) {
+  std::string challenge(challenge_bytes, '\0'), answer(answer_bytes, '\0');
+  if (!hear(socket, challenge, patience) || !is_challenge(challenge)) return false;
+  const std::string said = greeting_text(greeting, token, challenge);
+  return send_at_once(socket, said) && hear(socket, answer, patience) && is_answer(answer, token, challenge, said);
+}
+
+void pause_until(double moment) {
+  while (now() < moment) {
+    throw_if_interrupted();
+    poll(nullptr, 0, poll_step(moment));
+  }
+}
+
+/// Tries until the deadline, less and less often: rank 0 may have no room, or a stranger may hold its port.
+Descriptor meet_rank_0(const Meeting& meeting, const Greeting& greeting, const Token& token, double deadline) {
+  constexpr double longest_pause_s = 2.0;
+  double pause = 0.05;
+  int tries = 0;
+  for (; now() < deadline; ++tries, pause = std::min(2.0 * pause, longest_pause_s)) {
+    Descriptor socket;
+    try {
+      socket = connect_to(meeting, deadline);
+    } catch (const WorldError&) {
+      if (tries == 0) throw;
+      break;
+    }
+    no_delay(socket);
+    if (greet(socket, greeting, token, std::min(patience_s, deadline - now()))) return socket;
+    pause_until(std::min(deadline, now() + pause));
+  }
+  throw WorldError("who listens at " + meeting.host + ":" + meeting.port + " has not proved to be rank 0 in " +
+                   std::to_string(tries) + " tries; it sends away who has another FORETRAIN_TOKEN");
 }
 
 Token token_of(const Rendezvous& rendezvous) {
@@ -156,15 +221,8 @@ class TcpWorld final : public World {
       barrier();
       return;
     }
-    others_.push_back(connect_to(meeting, deadline));
-    no_delay(others_[0]);
-    const std::string greeting = greeting_text({.rank = rank(), .size = size()}, token);
-    try {
-      send_all(others_[0], greeting.data(), greeting.size(), timeout_, name_of(0));
-      barrier();
-    } catch (const WorldError& error) {
-      throw WorldError(std::string(error.what()) + "; it sends away who has another FORETRAIN_TOKEN");
-    }
+    others_.push_back(meet_rank_0(meeting, {.rank = rank(), .size = size()}, token, deadline));
+    barrier();
   }
 
   void broadcast(void* data, std::size_t bytes) override {
