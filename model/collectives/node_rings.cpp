@@ -125,7 +125,7 @@ std::vector<Ring> pack_thin_rings(Matrix left, double unit) {
   return rings;
 }
 
-/// Takes the widest ring at its full width, then the widest of what is left, and so on.
+/// Takes the widest ring at its full width, then the widest of what is left, and so on, as long as it adds something.
 std::vector<Ring> pack_wide_rings(const Matrix& bandwidth) {
   std::vector<std::vector<BytesPerSecond>> left(bandwidth.size());
   for (std::size_t a = 0; a < bandwidth.size(); ++a) {
@@ -137,6 +137,7 @@ std::vector<Ring> pack_wide_rings(const Matrix& bandwidth) {
     for (std::size_t i = 0; i < order.size(); ++i) {
       width = std::min(width, left[order[i]][order[(i + 1) % order.size()]]);
     }
+    if (width.value() * most_rings < total_width(rings)) break;
     for (std::size_t i = 0; i < order.size(); ++i) left[order[i]][order[(i + 1) % order.size()]] -= width;
     rings.push_back({std::move(order), width.value()});
   }

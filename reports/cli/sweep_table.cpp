@@ -310,11 +310,15 @@ std::vector<std::string> reasons(SweepStore& store, Reply::Kind kind) {
     std::string example;
   };
   std::map<std::string, Reason> found;
-  Statement rows = store.database().prepare("SELECT \"predicted.error\" FROM rows WHERE outcome = ? ORDER BY row");
-  rows.bind(0, name(kind));
-  while (rows.step()) {
-    Reason& reason = found[kind_of_reason(rows.text(0))];
-    if (reason.rows++ == 0) reason.example = rows.text(0);
+  try {
+    Statement rows = store.database().prepare("SELECT \"predicted.error\" FROM rows WHERE outcome = ? ORDER BY row");
+    rows.bind(0, name(kind));
+    while (rows.step()) {
+      Reason& reason = found[kind_of_reason(rows.text(0))];
+      if (reason.rows++ == 0) reason.example = rows.text(0);
+    }
+  } catch (const DatabaseError& error) {
+    store.refuse(error);
   }
   std::vector<Reason> all;
   for (auto& [key, reason] : found) all.push_back(std::move(reason));

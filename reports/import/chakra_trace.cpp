@@ -287,6 +287,9 @@ std::vector<ChakraNode> read_json(const std::string& text, const std::string& fi
       const std::size_t place = start + (error.byte > 0 ? error.byte - 1 : 0);
       throw ScenarioError(position_in(text, std::min(place, text.size()), file), "", "this is no JSON",
                           "nodes as chakra_jsonizer writes them");
+    } catch (const json::out_of_range&) {
+      throw ScenarioError(position_in(text, start, file), "", "a number that no double holds",
+                          "nodes as chakra_jsonizer writes them");
     }
     if (object.contains("nodes")) {
       throw ScenarioError(position_in(text, start, file), "nodes", "an execution trace of PyTorch itself",

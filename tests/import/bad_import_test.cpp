@@ -76,6 +76,7 @@ TEST_CASE("measurements that cannot be read are refused") {
   check_refused({"kineto", "{\"traceEvents\": []}", "neither kernels nor operators", "ProfilerActivity"});
   check_refused({"chakra", "\x05hello", "no nodes", "MLCommons Chakra"});
   check_refused({"chakra", "\x01z\x07hello", "7 bytes are announced", "behind its length"});
+  check_refused({"chakra", "\n^{\"type\": \"COMP_NODE\", \"id\": 1e999}", "a number that no double holds", ""});
   check_refused({"chakra", "^{\"schema\": \"1.0.2\", \"nodes\": []}", "of PyTorch itself", "chakra_converter"});
   check_refused({"chakra", "{\"type\": \"COMP_NODE\", \"id\": \"1\", \"dataDeps\": [\"1\"]}", "it waits for itself",
                  "without circles"});
