@@ -1,18 +1,33 @@
 #!/bin/sh
-# Measures a GPU machine and replays scenarios on it, in one go: validate/on_gpu.sh [--quick] [-o DIR] [--no-pytorch].
-# Needs CUDA 12 or newer, CMake 3.25 and a C++20 compiler; no network, no other library. cuDNN, NCCL and PyTorch are
-# used where they are. Leaves one folder of JSON, which foretrain reads anywhere; run again, it goes on where it was.
+# Measures a GPU machine and replays scenarios on it: validate/on_gpu.sh [PART...] [--quick] [-o DIR] [--minutes N]
+# [--no-pytorch]. Parts, by default all of them one after the other:
+#   check    within a minute: what is missing here, and what would fail
+#   steps    PyTorch's training steps, on one GPU
+#   replay   the graphs of validate/cuda/graphs with real kernels
+#   measure  kernels, memory, copies, launches
+#   multi    several GPUs: NCCL, copies between GPUs, compute beside it, how much the GPUs differ; PyTorch's steps on them
+# A part that is named ends after N minutes (10) and is packed into one file, DIR-PART.tar, whole or not; run again, it
+# goes on where it was. Needs CUDA 12 or newer, CMake 3.25 and a C++20 compiler; no network, no other library. cuDNN, NCCL
+# and PyTorch are used where they are. Leaves one folder of JSON, which foretrain reads anywhere: any part of it will do.
 # What predictions are held against comes first: PyTorch's steps, then replays, then what constants are fitted to.
 # Exit status: 0 all was measured, 1 some was not (listed), 2 nothing could be, 130 interrupted.
 set -u
 cd "$(dirname "$0")/.."
 
-quick="" output="" pytorch=yes
-usage() { echo "usage: validate/on_gpu.sh [--quick] [-o DIR] [--no-pytorch]" >&2; exit 2; }
+quick="" output="" pytorch=yes minutes=10 parts=""
+usage() {
+  echo "usage: validate/on_gpu.sh [check|steps|replay|measure|multi]... [--quick] [-o DIR] [--minutes N] [--no-pytorch]" >&2
+  exit 2
+}
 while [ $# -gt 0 ]; do
   case $1 in
+    check | steps | replay | measure | multi) parts="$parts $1" ;;
     --quick) quick=--quick ;;
     -o) [ $# -ge 2 ] || usage; output=$2; shift ;;
+    --minutes)
+      [ $# -ge 2 ] || usage
+      case $2 in '' | 0 | *[!0-9]*) usage ;; esac
+      minutes=$2; shift ;;
     --no-pytorch) pytorch="" ;;
     *) usage ;;
   esac
@@ -20,10 +35,32 @@ while [ $# -gt 0 ]; do
 done
 build=build-gpu
 output=${output:-$build/measurements$quick}  # a point measured quickly would stand in a full run's folder for good
+gpu=$build/foretrain-gpu
+worst=0
 
 stop() { printf 'on_gpu.sh: %s\n' "$1" >&2; exit 2; }
 say() { printf '\n== %s\n' "$1" >&2; }
+# pack PART PATTERN...: all that the part has left until now, with the machine's description, as one file.
+pack() {
+  name=$1; shift
+  files=$(cd "$output" 2>/dev/null && for pattern in machine.json "$@"; do ls -d $pattern 2>/dev/null; done)
+  [ -n "$files" ] || return 0
+  # shellcheck disable=SC2086  # names of files without blanks
+  (cd "$output" && tar -cf pack.partial $files) && mv "$output/pack.partial" "$output-$name.tar" &&
+    echo "on_gpu.sh: $output-$name.tar" >&2
+}
+pack_part() {
+  case $1 in
+    steps) pack steps steps.jsonl cases_pytorch.csv 'kernels-*.json' 'trace-*.json.gz' ;;
+    replay) pack replay 'replay-*.json' ;;
+    measure) pack measure launch.jsonl memory.jsonl copy.jsonl gemm.jsonl convolution.jsonl attention.jsonl \
+      streaming.jsonl ;;
+    multi) pack multi peer.jsonl collective.jsonl devices.jsonl overlap.jsonl steps.jsonl cases_pytorch.csv ;;
+  esac
+}
+part="" deadline=""
 interrupted() {
+  [ -z "$part" ] || pack_part "$part"
   echo "on_gpu.sh: interrupted; $output keeps what was measured, run again to go on" >&2
   exit 130
 }
@@ -33,55 +70,138 @@ older() {
   case $1 in [0-9]*) ;; *) return 1 ;; esac
   [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" != "$2" ]
 }
+# limited COMMAND...: within what is left of the part's time, by an interruption, as a user's, and ten seconds later by
+# force. Without a deadline as long as it takes.
+limited() {
+  [ -n "$deadline" ] || { "$@"; return; }
+  left=$((deadline - $(date +%s)))
+  [ "$left" -ge 1 ] || return 124
+  timeout --foreground -s INT -k 10 "$left" "$@"
+}
 
 # What is there, before anything takes time.
 nvcc=${CUDACXX:-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
-[ -n "$nvcc" ] || stop "no nvcc: install the CUDA toolkit (12 or newer), or set CUDACXX to its nvcc"
-cmake_remedy="pip install cmake, or a newer one from cmake.org, is enough"
-command -v cmake >/dev/null || stop "no cmake: CMake 3.25 or newer is needed; $cmake_remedy"
-version=$(cmake --version | sed -n 's/^cmake version //p')
-older "$version" 3.25 && stop "CMake $version: 3.25 or newer is needed; $cmake_remedy"
-version=$("${CXX:-c++}" -dumpfullversion 2>/dev/null)
-older "$version" 11 && ! "${CXX:-c++}" --version | grep -qi clang &&
-  stop "GCC $version: 11 or newer is needed; install g++-11 and run CXX=g++-11 CUDAHOSTCXX=g++-11 $0"
-command -v nvidia-smi >/dev/null || stop "no nvidia-smi: this machine has no NVIDIA driver; run this where the GPU is"
-nvidia-smi --query-gpu=compute_cap --format=csv,noheader >/dev/null || stop "nvidia-smi finds no usable GPU: see above"
+has_pytorch() { [ -n "$pytorch" ] && python3 -c 'import torch' 2>/dev/null; }
+require_tools() {
+  if ! command -v nvidia-smi >/dev/null && { command -v rocm-smi || command -v amd-smi; } >/dev/null; then
+    stop "an AMD GPU: not measured yet. It would take the kernels by hipcc, and hipBLASLt, MIOpen, RCCL and AMD SMI in the \
+place of cuBLASLt, cuDNN, NCCL and NVML. PyTorch's steps can be timed as they are: validate/pytorch/train_steps.py -o DIR"
+  fi
+  [ -n "$nvcc" ] || stop "no nvcc: install the CUDA toolkit (12 or newer), or set CUDACXX to its nvcc"
+  cmake_remedy="pip install cmake, or a newer one from cmake.org, is enough"
+  command -v cmake >/dev/null || stop "no cmake: CMake 3.25 or newer is needed; $cmake_remedy"
+  version=$(cmake --version | sed -n 's/^cmake version //p')
+  older "$version" 3.25 && stop "CMake $version: 3.25 or newer is needed; $cmake_remedy"
+  version=$("${CXX:-c++}" -dumpfullversion 2>/dev/null)
+  older "$version" 11 && ! "${CXX:-c++}" --version | grep -qi clang &&
+    stop "GCC $version: 11 or newer is needed; install g++-11 and run CXX=g++-11 CUDAHOSTCXX=g++-11 $0"
+  command -v nvidia-smi >/dev/null || stop "no nvidia-smi: this machine has no NVIDIA driver; run this where the GPU is"
+  nvidia-smi --query-gpu=compute_cap --format=csv,noheader >/dev/null || stop "nvidia-smi finds no usable GPU: see above"
+  command -v timeout >/dev/null || stop "no timeout (coreutils), by which parts end in time"
+  command -v tar >/dev/null || stop "no tar, by which parts are packed"
+}
 
-# A compiler of CUDA takes up to 2 GB.
-jobs=$(nproc)
-memory=$(awk '/^MemAvailable/ { print int($2 / 2000000) }' /proc/meminfo)
-[ "$memory" -lt "$jobs" ] && jobs=$memory
-[ "$jobs" -ge 1 ] || jobs=1
+configure() {
+  cmake -S validate/cuda -B "$build" -DCMAKE_CUDA_COMPILER="$nvcc" -U FORETRAIN_CUDA_ARCHITECTURES \
+    ${FORETRAIN_CUDA_ARCHITECTURES:+"-DFORETRAIN_CUDA_ARCHITECTURES=$FORETRAIN_CUDA_ARCHITECTURES"}
+}
+built=""
+build_program() {
+  [ -z "$built" ] || return 0
+  # A compiler of CUDA takes up to 2 GB.
+  jobs=$(nproc)
+  memory=$(awk '/^MemAvailable/ { print int($2 / 2000000) }' /proc/meminfo)
+  [ "$memory" -lt "$jobs" ] && jobs=$memory
+  [ "$jobs" -ge 1 ] || jobs=1
+  say "building for the GPUs of this machine, $jobs at a time"
+  mkdir -p "$output" || stop "$output cannot be made; name another folder with -o"
+  { configure && limited cmake --build "$build" --parallel "$jobs"; } >"$output/build.log" 2>&1 || {
+    [ -n "$deadline" ] && [ "$(date +%s)" -ge "$deadline" ] && stop "the build took all the time: run again to go on"
+    tail -n 20 "$output/build.log" >&2
+    stop "the build failed; all of it is in $output/build.log"
+  }
+  [ -s "$output/machine.json" ] || "$gpu" probe >"$output/machine.json.partial" &&
+    { [ -s "$output/machine.json" ] || mv "$output/machine.json.partial" "$output/machine.json"; }
+  rm -f "$output/machine.json.partial"
+  built=yes
+}
 
-say "building for the GPUs of this machine, $jobs at a time"
-mkdir -p "$output" || stop "$output cannot be made; name another folder with -o"
-{ cmake -S validate/cuda -B "$build" -DCMAKE_CUDA_COMPILER="$nvcc" -U FORETRAIN_CUDA_ARCHITECTURES \
-    ${FORETRAIN_CUDA_ARCHITECTURES:+"-DFORETRAIN_CUDA_ARCHITECTURES=$FORETRAIN_CUDA_ARCHITECTURES"} &&
-  cmake --build "$build" --parallel "$jobs"; } >"$output/build.log" 2>&1 ||
-  { tail -n 20 "$output/build.log" >&2; stop "the build failed; all of it is in $output/build.log"; }
-gpu=$build/foretrain-gpu
-
-# Each part goes on where an earlier run was stopped. 1 means that some of it could not be measured, which it has said.
-worst=0
-part() {
+# Each goes on where an earlier run was stopped. 1 means that some of it could not be measured, which it has said.
+run() {
   say "$1"
   shift
-  "$@"
+  limited "$@"
   status=$?
   case $status in
     0) ;;
-    130) interrupted ;;
+    124 | 137) echo "on_gpu.sh: its time is up: run again for what is left" >&2; worst=1 ;;
+    130) [ -n "$deadline" ] && [ "$(date +%s)" -ge "$deadline" ] || interrupted; worst=1 ;;
     1) worst=1 ;;
     *) echo "on_gpu.sh: that part ended with status $status" >&2; [ "$1" = "$gpu" ] && [ "$2" = measure ] && exit 2; worst=1 ;;
   esac
 }
-if [ -n "$pytorch" ] && python3 -c 'import torch' 2>/dev/null; then
-  part "PyTorch's training steps" python3 validate/pytorch/train_steps.py ${quick:---trace} -o "$output"
+
+# What a run would miss, each a line; status 1 where one of the parts would fail.
+check() {
+  say "what is here"
+  nvidia-smi --query-gpu=name,memory.total,driver_version,mig.mode.current,compute_mode --format=csv,noheader >&2
+  others=$(nvidia-smi --query-compute-apps=pid --format=csv,noheader 2>/dev/null | grep -c '[0-9]')
+  [ "$others" = 0 ] || { echo "  $others processes use the GPU: end them, they spoil the numbers" >&2; worst=1; }
+  free=$(df -Pk . | awk 'NR == 2 { print int($4 / 1000000) }')
+  [ "$free" -ge 5 ] || { echo "  $free GB of disk are free: 5 are needed" >&2; worst=1; }
+  mkdir -p "$output" || stop "$output cannot be made; name another folder with -o"
+  configure >"$output/configure.log" 2>&1 ||
+    { tail -n 5 "$output/configure.log" >&2; echo "  CMake fails: see $output/configure.log" >&2; worst=1; }
+  for library in CUDNN NCCL; do
+    grep -q "^${library}_LIBRARY.*NOTFOUND" "$build/CMakeCache.txt" 2>/dev/null &&
+      echo "  no $library: its suites are left out; pip install nvidia-$(echo "$library" | tr 'A-Z' 'a-z')-cu13, or set ${library}_HOME" >&2
+  done
+  if has_pytorch; then
+    python3 -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' ||
+      { echo "  PyTorch sees no GPU: see torch.version.cuda and the driver" >&2; worst=1; }
+  else
+    echo "  no PyTorch: steps are left out; pip install torch" >&2
+  fi
+  [ ! -x "$gpu" ] || limited "$gpu" probe >/dev/null || { echo "  foretrain-gpu finds no usable GPU: see above" >&2; worst=1; }
+  [ "$worst" = 0 ] && echo "  all parts can run" >&2
+}
+
+do_part() {
+  case $1 in
+    check) check ;;
+    steps)
+      if ! has_pytorch; then
+        echo "on_gpu.sh: PyTorch left out (python3 cannot import torch, or --no-pytorch)" >&2
+        return
+      fi
+      build_program
+      run "PyTorch's training steps" python3 validate/pytorch/train_steps.py ${quick:---trace} -o "$output" ;;
+    replay)
+      build_program
+      run "replays of training steps and small graphs" "$gpu" replay validate/cuda/graphs/*.graph $quick -o "$output" ;;
+    measure)
+      build_program
+      run "kernels, memory, copies" "$gpu" measure $quick -o "$output" \
+        --only launch,memory,copy,gemm,convolution,attention,streaming ;;
+    multi)
+      build_program
+      run "several GPUs" "$gpu" measure $quick -o "$output" --only peer,collective,devices,overlap ;;
+  esac
+}
+
+require_tools
+if [ -z "$parts" ]; then
+  for part in steps replay measure multi; do do_part "$part"; done
 else
-  echo "on_gpu.sh: PyTorch left out (python3 cannot import torch, or --no-pytorch)" >&2
+  for part in $parts; do
+    deadline=$(($(date +%s) + 60 * minutes - 15))  # what packing takes at most
+    [ "$part" = check ] && deadline=$(($(date +%s) + 60))
+    do_part "$part"
+    deadline=""
+    pack_part "$part"
+  done
+  exit $worst
 fi
-part "replays of training steps and small graphs" "$gpu" replay validate/cuda/graphs/*.graph $quick -o "$output"
-part "kernels, memory, copies, collectives" "$gpu" measure $quick -o "$output"
 
 say "done: $output"
 cat >&2 <<END

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/base/number.hpp"
 #include "model/cost/measured_matmul.hpp"
+#include "model/cost/operator_cost.hpp"
 #include "model/job/job.hpp"
+#include "model/parallelism/layout.hpp"
+#include "model/workload/build.hpp"
 
 namespace foretrain {
 
@@ -54,6 +58,37 @@ double variance_of_constants(const Scenario& scenario) {
   return std::max(0.0, sum);
 }
 
+/// Time of a step's kernels by family, each alone.
+std::map<std::string, Seconds> kernels_of(const Scenario& scenario, const TrainWorkload& train) {
+  std::map<std::string, Seconds> times;
+  const Model model = build_model(train.model, build_options(train, scenario.plan));
+  for (const LayerGroup& group : model.layers) {
+    for (const std::vector<Operator>* ops : {&group.layer.forward, &group.layer.backward}) {
+      for (const Operator& op : *ops) {
+        const Seconds time = operator_cost(op, scenario.cluster.node.gpu, scenario.calibration).device;
+        times[std::string(operator_family(op))] += time * number(group.repeat);
+      }
+    }
+  }
+  return times;
+}
+
+/// Of a step: that of measured steps where there are any; else families' spreads, each weighing as its kernels do, as
+/// if all were off to the same side. What no measured family says has the largest spread of all.
+double spread_of_step(const Scenario& scenario, const TrainWorkload& train, double largest) {
+  const std::map<std::string, double>& spread = scenario.calibration.fitted->spread;
+  if (const auto steps = spread.find("step"); steps != spread.end()) return steps->second;
+  Seconds all;
+  double weighed = 0.0;
+  for (const auto& [family, time] : kernels_of(scenario, train)) {
+    const auto found = spread.find(family);
+    weighed += time.value() * (found == spread.end() ? largest : found->second);
+    all += time;
+  }
+  const double mean = all > Seconds(0.0) ? weighed / all.value() : largest;
+  return std::hypot(mean, std::log(scenario.calibration.step.kernel_stretch));
+}
+
 double spread_of(const Scenario& scenario) {
   const std::map<std::string, double>& spread = scenario.calibration.fitted->spread;
   const auto of = [&](std::string_view family) {
@@ -64,8 +99,8 @@ double spread_of(const Scenario& scenario) {
   if (std::holds_alternative<CollectiveWorkload>(scenario.workload)) return of("collective");
   double largest = -1.0;
   for (const auto& [family, value] : spread) largest = std::max(largest, value);
-  if (largest < 0.0 || !std::holds_alternative<TrainWorkload>(scenario.workload)) return largest;
-  return std::hypot(largest, std::log(scenario.calibration.step.kernel_stretch));
+  const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
+  return largest < 0.0 || train == nullptr ? largest : spread_of_step(scenario, *train, largest);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
+#include "model/base/process.hpp"
 #include "model/base/text.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/gpu_program.hpp"
@@ -29,8 +30,8 @@ namespace {
 
 /// `foretrain calibrate` where there is a GPU, or a folder of measurements of one.
 struct GpuCalibrateOptions {
-  std::string from;    ///< a folder measured before; empty: measure now
-  std::string output;  ///< the calibration
+  std::vector<std::string> from;  ///< what was measured before, in folders or packed; empty: measure now
+  std::string output;             ///< the calibration
   std::string hardware;
   std::vector<std::string> suites;  ///< empty: all
   bool quick = false;
@@ -113,12 +114,27 @@ Parts divide_parts(const std::vector<std::string>& only, const std::vector<std::
   return parts;
 }
 
-/// Measures (unless a folder is given), fits, writes, and prints what came of it.
+/// The folder of one part of the measurements: a packed one (tar) is unpacked into `scratch`.
+std::filesystem::path folder_of(const std::string& from, const std::filesystem::path& scratch) {
+  if (!std::filesystem::is_regular_file(from)) return from;
+  std::filesystem::create_directories(scratch);
+  const FilterResult unpacked = run_filter({"tar", "-xf", from, "-C", scratch.string()}, "");
+  if (unpacked.status == 0) return scratch;
+  throw UsageError(fmt::format("--from: {} cannot be unpacked; a folder, or a file that validate/on_gpu.sh packed: {}",
+                               from, unpacked.errors));
+}
+
+/// Measures (unless measurements are given), fits, writes, and prints what came of it.
 ExitStatus calibrate_gpu(const GpuCalibrateOptions& options) {
   const bool here = options.from.empty();
-  const std::string folder = here ? options.output + ".measurements" : options.from;
-  const bool complete = !here || measure(options, folder);
-  const RawMeasurements raw = read_measurements(folder);
+  const std::string own = options.output + ".measurements";
+  const bool complete = !here || measure(options, own);
+  const ScratchFolder scratch;
+  std::vector<std::filesystem::path> folders;
+  for (const std::string& from : here ? std::vector{own} : options.from) {
+    folders.push_back(folder_of(from, std::filesystem::path(scratch.path()) / fmt::format("{}", folders.size())));
+  }
+  const RawMeasurements raw = read_measurements(folders);
   const std::optional<YamlNode> cpu = own_cpu(here && !options.hardware.empty());
   const GpuCalibration fit = fit_gpu(raw, cpu ? &*cpu : nullptr);
   write_file(options.output, to_json(fit));
@@ -131,9 +147,9 @@ ExitStatus calibrate_gpu(const GpuCalibrateOptions& options) {
 }
 
 struct CalibrateCommand {
-  std::vector<std::string> parts;
+  std::vector<std::string> parts, from;
   std::string directory = ".";
-  std::string output, hardware, node, from;
+  std::string output, hardware, node;
   bool quick = false;
   bool check = false;
 };
@@ -293,8 +309,10 @@ void add_calibrate(CLI::App& app, ExitStatus& status) {
       ->type_name("NODE.yaml");
   command->add_option("--node", options->node, "predict from this hardware file instead of what is detected")
       ->type_name("NODE.yaml");
-  command->add_option("--from", options->from, "fit what foretrain-gpu measured into this folder, here or elsewhere")
-      ->type_name("DIR");
+  command
+      ->add_option("--from", options->from,
+                   "fit what validate/on_gpu.sh left, here or elsewhere: its folder, or any of its packed parts")
+      ->type_name("DIR|PART.tar");
   command->add_flag("--check", options->check, "fail when a prediction misses by more than its tolerance");
   command->callback([options, &status] { status = run(*options); });
 }

@@ -124,10 +124,30 @@ std::vector<MeasuredGraph> read_measured_graphs(const std::string& folder) {
   return graphs;
 }
 
+namespace {
+
+/// Whether the host's dispatches take what they took in the replay, which kept to their prediction of then.
+bool at_same_pace(const MeasuredGraph& measured, const replay::Graph& graph) {
+  constexpr double same = 0.01;
+  for (std::size_t i = 0; i < measured.tasks.size(); ++i) {
+    const replay::Task& task = graph.tasks.at(i);
+    if (graph.resources.at(static_cast<std::size_t>(task.resource)).kind != replay::Resource::Kind::framework) continue;
+    const double then = (measured.tasks[i].predicted_end - measured.tasks[i].predicted_start).value();
+    if (std::abs(task.end - task.start - then) > same * then) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 void predict_again(MeasuredGraph& measured, const replay::Graph& graph) {
   if (measured.identity != replay::identity_of(graph)) {
     measured.notes.emplace_back("what this scenario does has changed: predicted when it was exported");
     return;
+  }
+  if (!at_same_pace(measured, graph)) {
+    measured.notes.emplace_back(
+        "its host ran at the pace at which it was exported, now another is predicted: export and replay it anew");
   }
   measured.hardware = graph.hardware;
   measured.fidelity = graph.fidelity;

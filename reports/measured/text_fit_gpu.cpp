@@ -53,6 +53,18 @@ std::string with_unit(const std::string& name, double value) {
   return fmt::format("{:.4g}{}{}", value, unit.empty() ? "" : " ", unit);
 }
 
+/// Whether each stage's constants are kept, by points that their fit did not see.
+std::string stages_text(const GpuCalibration& fit) {
+  TextTable table("lrrrrl", {"stage", "points", "left out", "as published", "as fitted", ""});
+  for (const auto& [name, points, trial] : fit.stages) {
+    const bool judged = trial.judged > 0;
+    table.add_row({name, fmt::format("{}", points), fmt::format("{}", trial.judged),
+                   judged ? percent_text(trial.published) : "", judged ? percent_text(trial.fitted) : "",
+                   trial.adopted ? "kept" : "no better: as published"});
+  }
+  return fit.stages.empty() ? "" : table.text(2) + "\n";
+}
+
 std::string constants_text(const GpuCalibration& fit) {
   TextTable table("lrrr", {"constant", "published", "fitted", "standard error"});
   for (const DirectConstant& constant : fit.direct) {
@@ -97,7 +109,7 @@ std::string bars_text(const GpuCalibration& fit) {
 }  // namespace
 
 std::string to_text(const GpuCalibration& fit) {
-  std::string text = machine_text(fit) + "\n" + suites_text(fit) + "\n" + constants_text(fit);
+  std::string text = machine_text(fit) + "\n" + suites_text(fit) + "\n" + stages_text(fit) + constants_text(fit);
   if (!fit.errors.empty()) text += "\n" + errors_text(fit);
   if (!fit.sustained.empty()) text += "\n" + sustained_text(fit);
   if (!fit.matmul_note.empty()) text += "\n" + fit.matmul_note + "\n";

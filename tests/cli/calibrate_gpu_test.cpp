@@ -84,6 +84,36 @@ TEST_CASE("A folder measured elsewhere becomes a calibration and a machine, and 
   CHECK(published.at("uncertainty").at("high_s").get<double>() > 1.1 * published.at("time_s").get<double>());
 }
 
+TEST_CASE("Any of the parts that were measured will do, in folders or packed as on_gpu.sh packs them") {
+  const TemporaryFolder folder;
+  const std::string raw = measured_folder(folder);
+  const std::string output = folder.file("calibration.json");
+  std::filesystem::create_directories(folder.file("host"));
+  write_file(folder.file("host/machine.json"), machine);
+  write_file(folder.file("host/copy.jsonl"),
+             R"({"suite":"copy","name":"fresh","status":"measured","scenario":{},"parameters":{"what":"fresh_copy",)"
+             R"("bytes":"1000000000"},"device":0,"unit":"s","values":[0.5]})"
+             "\n");
+  const std::string packed = folder.file("streaming.tar");
+  REQUIRE(run_filter({"tar", "-C", raw, "-cf", packed, "machine.json", "streaming.jsonl"}, "").status == 0);
+  const FilterResult both = run_program({"calibrate", "--from", packed, folder.file("host"), "-o", output});
+  INFO(both.errors);
+  REQUIRE(both.status == 0);
+  CHECK_THAT(both.output, Catch::Contains("streaming.bandwidth_efficiency"));
+  CHECK_THAT(both.output, Catch::Contains("host.pageable_copy_gbps"));
+  // What is none of these, and what another machine measured, is refused.
+  write_file(folder.file("torn.tar"), "no archive");
+  const FilterResult torn = run_program({"calibrate", "--from", folder.file("torn.tar"), "-o", output});
+  CHECK(torn.status == 2);
+  CHECK_THAT(torn.errors, Catch::Contains("torn.tar cannot be unpacked"));
+  std::string other = machine;
+  other.replace(other.find("Synthetic 5000"), 14, "Synthetic 6000");
+  write_file(folder.file("host/machine.json"), other);
+  const FilterResult mixed = run_program({"calibrate", "--from", raw, folder.file("host"), "-o", output});
+  CHECK(mixed.status == 2);
+  CHECK_THAT(mixed.errors, Catch::Contains("measurements of another machine (Synthetic 6000)"));
+}
+
 TEST_CASE("Sweeps and validations take a calibration as well") {
   const TemporaryFolder folder;
   const std::string output = folder.file("calibration.json"), node = folder.file("node.yaml");

@@ -1,5 +1,6 @@
 // validate/pytorch/train_steps.py writes a table of cases: its own logic, without PyTorch and without a GPU.
 #include <algorithm>
+#include <filesystem>
 #include <sstream>
 
 #include "model/base/files.hpp"
@@ -31,12 +32,17 @@ bool no_python() {
   return true;
 }
 
-/// A record as the script leaves it. The numbers are made up; the test is about names, units and the table's form.
-std::string record(const std::string& name, const std::string& fields, const std::string& status) {
-  return R"({"name": ")" + name + R"(", "case": {)" + fields + R"(}, "status": ")" + status +
-         R"(", "values": [0.25, 0.5, 0.125], "device_used": 5000000000, "pytorch": "2.0", "cuda": "13.0", )"
-         R"("gpu": "a GPU", "date": "2026-01-01"})"
-         "\n";
+/// What one_step.py printed of a case, as the script keeps it. The numbers are made up; the test is about names, units
+/// and the table's form.
+std::string record(const std::string& model, int batch, const std::string& sequence, const std::string& precision,
+                   const std::string& execution) {
+  const std::string ask = "import runpy, json; m = runpy.run_path('" + script + "'); c = dict(model='" + model +
+                          "', batch=" + std::to_string(batch) + ", sequence=" + sequence + ", precision='" + precision +
+                          "', execution='" + execution +
+                          "'); r = m['record_of'](c, dict(values=[0.25, 0.5, 0.125], figures=dict(host_s=0.01, "
+                          "device_used_bytes=5000000000, energy_j=None))); r.update(pytorch='2.0', cuda='13.0', "
+                          "gpu='a GPU', date='2026-01-01'); print(json.dumps(r))";
+  return run_filter({"python3", "-c", ask}, "").output;
 }
 
 }  // namespace
@@ -72,23 +78,61 @@ TEST_CASE("Before Ampere every step in half precision is one of fp16") {
 TEST_CASE("What was measured becomes a table that validate takes, medians and bytes as they are") {
   if (no_python()) return;
   const TemporaryFolder folder;
-  write_file(folder.file("pytorch.jsonl"),
-             record("lenet-b256-fp32-eager",
-                    R"("model": "lenet", "batch": 256, "sequence": null, "precision": "fp32", "execution": "eager")",
-                    "measured") +
-                 record("gpt2-b4-s512-bf16-compiled",
-                        R"("model": "gpt2", "batch": 4, "sequence": 512, "precision": "bf16", "execution": "compiled")",
-                        "measured") +
-                 record("gpt2-b8-s512-bf16-eager", R"("model": "gpt2")", "failed") + R"({"name": "cut o)");
+  write_file(folder.file("steps.jsonl"),
+             record("lenet", 256, "None", "fp32", "eager") + record("gpt2", 4, "512", "bf16", "compiled") +
+                 record("gpt2", 4, "512", "bf16", "cuda_graph") + record("llama3.2-1b", 1, "2048", "bf16", "eager") +
+                 R"({"suite": "steps", "name": "gpt2-b8-s512-bf16-eager", "status": "failed", "note": "lost"})"
+                 "\n" +
+                 R"({"name": "cut o)");
   const FilterResult table = run_script({"-o", folder.file(""), "--table", "--node", "h200-x1"});
+  INFO(table.errors);
   REQUIRE(table.status == 0);
   const std::string text = read_text_file(folder.file("cases_pytorch.csv"));
   CHECK_THAT(text, Catch::Contains("0.25 s,5000.0 MB"));  // the median of three, decimal megabytes
-  CHECK(lines_of(text).size() == 3);                      // a head and two cases: what failed is left out
+  CHECK(lines_of(text).size() == 5);                      // a head and four cases: what failed is left out
   const FilterResult validated = run_program({"validate", "--cases", folder.file("cases_pytorch.csv"), "--json"});
   CHECK(validated.status == 0);
   CHECK_THAT(validated.output, Catch::Contains("pytorch-gpt2-b4-s512-bf16-compiled"));
   CHECK_THAT(validated.output, Catch::Contains(R"("failed": [])"));
+}
+
+TEST_CASE("The records of steps are points that calibrate fits, about a quarter of them held out") {
+  if (no_python()) return;
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.file("raw"));
+  write_file(folder.file("raw/machine.json"),
+             R"({"date":"2026-01-01","gpus":[{"index":0,"name":"Synthetic 5000","compute_capability":"8.9","sms":100,)"
+             R"("sm_clock_hz":2000000000,"memory_clock_hz":8000000000,"memory_bytes":34359738368,)"
+             R"("memory_bus_bits":256,"l2_bytes":50331648}]})");
+  std::string lines;
+  for (const char* execution : {"eager", "compiled"}) {
+    for (const int batch : {1, 4, 16}) lines += record("gpt2", batch, "512", "bf16", execution);
+  }
+  write_file(folder.file("raw/steps.jsonl"), lines);
+  const FilterResult fit = run_program({"calibrate", "--from", folder.file("raw"), "-o", folder.file("out.json")});
+  INFO(fit.errors << fit.output);
+  CHECK(fit.status == 0);
+  CHECK_THAT(fit.output, Catch::Contains("steps, eager") && Catch::Contains("steps, compiled"));
+  CHECK_THAT(fit.output, Catch::Contains("training steps: MAPE"));
+  const std::string ask = "import runpy; m = runpy.run_path('" + script +
+                          "'); c = m['designed_cases'](False); n = sum(m['held_out'](m['name_of'](x)) for x in c); "
+                          "print('a quarter' if 0.15 < n / len(c) < 0.35 else n)";
+  CHECK(run_filter({"python3", "-c", ask}, "").output == "a quarter\n");
+}
+
+TEST_CASE("What nvidia-smi says of a GPU while steps ran becomes the record's state") {
+  if (no_python()) return;
+  const std::string folder = std::filesystem::path(script).parent_path().string();
+  // 0x4 is the board's power, 0x20 heat; what is no number, or was cut off, says nothing.
+  const std::string ask = "import sys, json, types; sys.path.insert(0, '" + folder +
+                          "'); sys.modules['models'] = types.ModuleType('models'); import one_step; "
+                          "print(json.dumps(one_step.state_of(['1980, 650.0, 0x0000000000000004', '1500, 700.0, "
+                          "0x0000000000000024', '1700, [N/A], 0x0000000000000000', '17'])), one_step.state_of([]))";
+  const FilterResult state = run_filter({"python3", "-B", "-c", ask}, "");
+  INFO(state.errors);
+  CHECK(state.output ==
+        R"({"sm_mhz": 1700.0, "throttle": ["power", "thermal"], "power_w": 675.0} None)"
+        "\n");
 }
 
 TEST_CASE("Without a measured case, with an unknown model or without PyTorch the script says so") {

@@ -164,6 +164,42 @@ TEST_CASE("the kernels of a pass take the time that the pass was priced at", "[e
   }
 }
 
+TEST_CASE("a step's graph has its host thread: dispatches as long as the model's, and what lies between steps",
+          "[export]") {
+  // LeNet's optimizer updates four kinds of tensors by four kernels of about 3 us each, which the host hands over at
+  // 7 us each: 28 us.
+  const Scenario lenet =
+      scenario(train("model: lenet, global_batch: 256, micro_batch: 256, precision: fp32, optimizer: sgd"));
+  const replay::Graph graph = export_of(lenet);
+  const replay::Block& dispatch = block_named(graph, "optimizer dispatch");
+  const auto& work = std::get<HostWork>(dispatch.work.at(0));
+  CHECK(work.action == HostWork::Action::dispatch);
+  CHECK(work.kernels == 4);
+  CHECK(work.duration.value() == Approx(28e-6));
+  // The forward pass is the device's: its launches, at 7 us each, take less than its kernels.
+  const replay::Block& forward = block_named(graph, "forward dispatch");
+  CHECK(forward.predicted == Approx(7e-6 * std::get<HostWork>(forward.work.at(0)).kernels));
+  CHECK(forward.predicted < block_named(graph, "forward").predicted);
+  // Every task that launches something waits for its dispatch, which stands before it on the host's thread.
+  for (std::size_t i = 0; i < graph.tasks.size(); ++i) {
+    const replay::Block& block = graph.blocks[static_cast<std::size_t>(graph.tasks[i].block)];
+    if (kernels_predicted(block) == 0.0) continue;
+    REQUIRE(i > 0);
+    CHECK(graph.tasks[i].after.back() == static_cast<int>(i) - 1);
+    const auto thread = static_cast<std::size_t>(graph.tasks[i - 1].resource);
+    CHECK(graph.resources[thread].kind == replay::Resource::Kind::framework);
+  }
+  // The step as predict has it: with a millisecond of the host's own between steps.
+  CHECK(block_named(graph, "between steps").predicted == Approx(1e-3));
+  CHECK(graph.predicted == Approx(estimate(lenet).time().value()));
+  CHECK(graph.tasks.back().end == Approx(graph.predicted));
+  CHECK(!replay::plan_issue(graph).operations.empty());
+  // A step that is one CUDA graph has no dispatches that could be told apart.
+  const replay::Graph captured = export_of(
+      scenario(train("model: lenet, global_batch: 256, micro_batch: 256, precision: fp32", "execution: cuda_graph")));
+  CHECK(std::ranges::none_of(captured.resources, [](const auto& resource) { return resource.on_host(); }));
+}
+
 TEST_CASE("what is known by its traffic says its pattern, by which it is run with a kernel of its kind", "[export]") {
   const replay::Graph graph =
       export_of(scenario(train("model: gpt2, global_batch: 8, micro_batch: 8, precision: bf16, optimizer: adamw")));

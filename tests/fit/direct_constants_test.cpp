@@ -59,6 +59,31 @@ TEST_CASE("Launches, graphs and page locking are read off the records that measu
   CHECK(direct_constants(machine_of(1), published).empty());
 }
 
+TEST_CASE("Memory beside tensors, fresh copies and the spread of GPUs are read off what measures them") {
+  RawMeasurements raw = machine_of(2);
+  // 1 GB into fresh pageable memory in half a second: 2 GB/s.
+  add(raw, "copy", {{"what", "fresh_copy"}, {"bytes", "1000000000"}}, 0.5);
+  add(raw, "copy", {{"what", "fresh_copy"}, {"bytes", "1000000"}}, 0.4);
+  // 600 MiB beyond the allocator; of 9,000 MiB that come and go a further 450 MiB are reserved: 5 %.
+  constexpr double mib = 1024.0 * 1024.0;
+  const auto bytes = [](double size) { return std::to_string(static_cast<long long>(size * mib)); };
+  add(raw, "steps",
+      {{"device_used_bytes", bytes(11050)},
+       {"reserved_peak_bytes", bytes(10450)},
+       {"allocated_peak_bytes", bytes(10000)},
+       {"allocated_rest_bytes", bytes(1000)}},
+      0.1);
+  // 99 and 101: the standard deviation of two is their distance over the root of two, 1.41 %.
+  add(raw, "devices", {{"work", "product"}, {"gpu", "0"}}, 0.99);
+  add(raw, "devices", {{"work", "product"}, {"gpu", "1"}}, 1.01);
+  add(raw, "devices", {{"work", "alone"}, {"gpu", "1"}}, 7.0);
+  const std::vector<DirectConstant> constants = direct_constants(raw, load_default_calibration().host);
+  CHECK(value_of(constants, "host.pageable_copy_gbps") == Approx(2.0));
+  CHECK(value_of(constants, "memory.context_mib") == Approx(600.0));
+  CHECK(value_of(constants, "memory.fragmentation") == Approx(0.05));
+  CHECK(value_of(constants, "step.device_spread") == Approx(0.02 / std::sqrt(2.0)));
+}
+
 TEST_CASE("Figures beyond what is sensible are no constants") {
   RawMeasurements raw = machine_of(1);
   add(raw, "launch", {{"what", "kernel_round_trip"}}, 3.0);  // seconds: the machine slept

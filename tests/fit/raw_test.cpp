@@ -102,6 +102,12 @@ TEST_CASE("machine.json is read as the driver wrote it, and complaints have a po
   CHECK(machine.links.size() == 2);
   CHECK_FALSE(machine.has_nvswitch());
 
+  // A quarter of a board's memory, less what is kept back, has a quarter of its bandwidth: an instance of 3 of 8 slices
+  // would have 37.5 %.
+  std::string divided = synthetic::machine_json();
+  divided.replace(divided.find("\"mig\":null"), 10, "\"mig\":true,\"board_memory_bytes\":141000000000");
+  CHECK(read_machine_text(divided, "machine.json").gpus.front().peak_bandwidth()->value() == Approx(512e9 / 4.0));
+
   struct Bad {
     std::string text, wrong;
   };
@@ -126,6 +132,6 @@ TEST_CASE("Files of other readers in the same folder are ignored") {
   const TemporaryFolder folder;
   folder.write("machine.json", synthetic::machine_json());
   folder.write("gemm.jsonl", line("a", good));
-  folder.write("pytorch.jsonl", "{\"case\": \"resnet-50\", \"step_time\": 0.1}\n");
+  folder.write("notes.jsonl", "{\"case\": \"resnet-50\", \"step_time\": 0.1}\n");
   CHECK(read_measurements(folder.path()).points.size() == 1);
 }

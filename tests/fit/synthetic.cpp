@@ -107,6 +107,31 @@ void add_collectives(std::vector<RawPoint>& points, const Design& design) {
   }
 }
 
+/// Steps from those that wait for their host alone to those that never do.
+void add_steps(std::vector<RawPoint>& points) {
+  const std::pair<std::string, std::vector<int>> models[] = {{"lenet", {1, 16, 4096}},
+                                                             {"resnet-18-d2l", {1, 8, 256}},
+                                                             {"{ preset: bert-base, sequence: 128 }", {1, 32, 128}},
+                                                             {"gpt2", {1, 4, 16}}};
+  for (const char* execution : {"eager", "compiled"}) {
+    for (const auto& [model, batches] : models) {
+      for (const int batch : batches) {
+        const std::string size = std::to_string(batch);
+        const bool images = model == "lenet" || model == "resnet-18-d2l";
+        points.push_back({record("steps", model + " " + size + " " + execution,
+                                 {{"cluster.gpus_per_node", "1"},
+                                  {"workload.train.model", model},
+                                  {"workload.train.global_batch", size},
+                                  {"workload.train.micro_batch", size},
+                                  {"workload.train.precision", images ? "fp32" : "bf16"},
+                                  {"workload.train.optimizer", images ? "momentum" : "adamw"},
+                                  {"plan.execution", execution}}),
+                          {"steps.jsonl", static_cast<int>(points.size()) + 1, 1}});
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Record record(const std::string& suite, const std::string& name, std::map<std::string, std::string> scenario) {
@@ -154,6 +179,7 @@ RawMeasurements measurements(const Calibration& truth, const Design& design) {
     if (suite == "attention") add_attention(raw.points);
     if (suite == "memory") add_memory(raw.points);
     if (suite == "collective") add_collectives(raw.points, design);
+    if (suite == "steps") add_steps(raw.points);
   }
   for (RawPoint& point : raw.points) point.record.values = {1.0};
   const std::string node = node_document(raw.machine, {});
@@ -163,7 +189,8 @@ RawMeasurements measurements(const Calibration& truth, const Design& design) {
   std::normal_distribution<double> normal(0.0, 1.0);
   for (std::size_t i = 0; i < predicted.points.size(); ++i) {
     Record& made = raw.points[i].record;
-    double time = predicted_time(predicted.points[i], truth).value() * std::exp(design.noise * normal(random));
+    const double noise = made.suite == design.bad_suite ? 1.0 : design.noise;
+    double time = predicted_time(predicted.points[i], truth).value() * std::exp(noise * normal(random));
     if (design.outlier_every > 0 && static_cast<int>(i) % design.outlier_every == 1) time *= 3.0;
     made.values = {time, time * 1.001, time * 0.999};
     if (design.hold_out && i % 4 == 2) made.parameters["held_out"] = "true";

@@ -23,10 +23,11 @@ struct Design {
   std::uint64_t seed = 1;
   bool hold_out = true;  ///< every fourth point
   int gpus = 1;
-  int nodes = 1;  ///< collectives go over 2 to gpus ranks of one node, and over all of several
+  int nodes = 1;               ///< collectives go over 2 to gpus ranks of one node, and over all of several
+  std::string bad_suite = {};  ///< whose times mean nothing: the standard deviation of ln(time) is 1
 };
 
-/// Points of the suites, timed by `truth`.
+/// Points of the suites, timed by `truth`; "steps" are whole training steps.
 RawMeasurements measurements(const Calibration& truth, const Design& design);
 
 /// The same as files.

@@ -219,3 +219,29 @@ TEST_CASE("of tasks that could all be handed over, the one that comes first in t
   }
   CHECK(order_of(plan_issue(graph)) == std::vector<int>{0, 1, 2, 3, 4, 5});
 }
+
+TEST_CASE("What is handed over is counted by launches, not by tasks", "[replay]") {
+  // One task of two kinds of kernels, 4 and 32 launches, then a copy on another stream that waits for it: an event is
+  // recorded and waited for. 36 + 1 + 1 + 1.
+  Graph graph;
+  graph.resources = {{"gpu0", Resource::Kind::stream, 0}, {"gpu0:d2h", Resource::Kind::copies, 0}};
+  graph.blocks = {{"pass", "compute", 1.0, {KernelWork{"a", "traffic", {}, 4}, KernelWork{"b", "traffic", {}, 32}}},
+                  {"c", "communication", 1.0, {CopyWork{}}}};
+  graph.tasks = {{0, 0, {}}, {1, 1, {0}}};
+  CHECK(calls_of(graph, plan_issue(graph)) == 39);
+  graph.replicated = true;  // on each of two GPUs
+  graph.gpus = 2;
+  CHECK(calls_of(graph, plan_issue(graph)) == 78);
+}
+
+TEST_CASE("A framework's thread is a host thread: its dispatch stands before what it hands over", "[replay]") {
+  Graph graph;
+  graph.resources = {{"gpu0", Resource::Kind::stream, 0}, {"dispatch", Resource::Kind::framework, 0}};
+  graph.blocks = {kernel(), host(HostAction::dispatch, 1)};
+  graph.tasks = {{1, 1, {}}, {0, 0, {0}}, {1, 1, {}}, {0, 0, {2}}};
+  const IssuePlan plan = plan_issue(graph);
+  std::vector<int> order;
+  for (const Operation& operation : plan.operations) order.push_back(operation.task);
+  CHECK(order == std::vector<int>{0, 1, 2, 3});
+  CHECK(plan.streams == std::vector<int>{0});
+}

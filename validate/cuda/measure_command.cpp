@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -17,6 +18,7 @@
 #include "validate/cuda/commands.hpp"
 #include "validate/cuda/core/suite.hpp"
 #include "validate/cuda/files.hpp"
+#include "validate/cuda/local_ranks.hpp"
 #include "validate/cuda/suite_process.hpp"
 #include "validate/measure/clock.hpp"
 #include "validate/measure/json_object.hpp"
@@ -33,6 +35,7 @@ struct MeasureTask {
   double point_limit_s = 0.0;  ///< a child that says nothing for longer hangs
 };
 
+constexpr const char* collective_suite = "collective";
 constexpr double probe_limit_s = 180.0;  ///< a driver that is not persistent takes many seconds for eight GPUs
 constexpr int most_processes = 4;        ///< of one suite: a GPU that fails more often than that needs a person
 
@@ -101,7 +104,8 @@ void show(const std::string& text) {
 
 class SuiteSupervisor {
  public:
-  SuiteSupervisor(const MeasureTask& task, const Suite& suite) : task_(task), suite_(suite) {}
+  SuiteSupervisor(const MeasureTask& task, const Suite& suite, int gpus)
+      : task_(task), suite_(suite), ranks_(task.processes == 1 && suite.name == collective_suite ? gpus : 1) {}
 
   SuiteOutcome run() {
     const double start = now();
@@ -121,6 +125,8 @@ class SuiteSupervisor {
     if (task_.common.quick) words.emplace_back("--quick");
     if (!task_.common.verify) words.emplace_back("--unverified");
     for (const std::string& name : passed_over_) words.insert(words.end(), {"--pass-over", name});
+    std::unique_ptr<LocalRanks> others;
+    if (ranks_ > 1) others = std::make_unique<LocalRanks>(ranks_, task_.common.folder, task_.common.verify);
     ChildProcess child(words, status_descriptor);
     const auto ending = child.listen([this](const std::string& line) { hear(line); }, task_.point_limit_s);
     show("");
@@ -146,7 +152,10 @@ class SuiteSupervisor {
       case exit_status::done:
       case exit_status::incomplete:
         if (!fatal_.empty()) note(fatal_);
-        return false;
+        // Processes that lost each other at a point can be started anew for the others.
+        if (ranks_ == 1 || fatal_.empty() || at_work_.empty()) return false;
+        passed_over_.push_back(at_work_);
+        return true;
       case exit_status::device_lost:
         if (at_work_.empty()) return blame(fatal_);
         passed_over_.push_back(at_work_);  // the child wrote it down itself
@@ -203,6 +212,7 @@ class SuiteSupervisor {
 
   const MeasureTask& task_;
   const Suite& suite_;
+  int ranks_;  ///< processes that measure the suite together, each started here
   SuiteOutcome outcome_;
   std::vector<std::string> passed_over_;
   std::string at_work_, fatal_;
@@ -240,7 +250,7 @@ int measure(const MeasureTask& task) {
       continue;
     }
     try {
-      outcomes.push_back(SuiteSupervisor(task, suite).run());
+      outcomes.push_back(SuiteSupervisor(task, suite, gpus).run());
     } catch (const Interrupted&) {
       show("");
       outcomes.push_back({.notes = {"interrupted"}, .incomplete = true});
@@ -275,7 +285,7 @@ Launched who_is_this() {
 
 /// Other suites measure one machine, which processes beside them would disturb.
 void check_together(const Arguments& arguments) {
-  if (!arguments.has("--only") || arguments.text("--only") == "collective") return;
+  if (!arguments.has("--only") || arguments.text("--only") == collective_suite) return;
   throw UsageError("several processes were launched: together they measure the suite collective, and nothing else");
 }
 
@@ -308,7 +318,7 @@ int measure_command(const std::vector<std::string>& words) {
   task.point_limit_s = arguments.integer("--point-limit", who.size > 1 ? 300 : common.quick ? 60 : 180, 1);
   if (who.size > 1) {
     check_together(arguments);
-    task.suites.push_back(&suite_named("collective"));
+    task.suites.push_back(&suite_named(collective_suite));
   } else if (arguments.has("--only")) {
     for (const std::string& name : split_list("--only", arguments.text("--only"))) {
       task.suites.push_back(&suite_named(name));

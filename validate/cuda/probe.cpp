@@ -126,6 +126,7 @@ std::string json_of(const Gpu& gpu) {
   out.flag("integrated", device_attribute(cudaDevAttrIntegrated, d) != 0);
   out.flag("ecc", nvml.ecc ? *nvml.ecc : device_attribute(cudaDevAttrEccEnabled, d) != 0);
   out.flag("mig", nvml.mig).flag("persistence", nvml.persistence);
+  out.number("board_memory_bytes", nvml.board_memory_bytes);
   out.number("power_limit_w", nvml.power_limit_w).number("default_power_limit_w", nvml.default_power_limit_w);
   out.number("pcie_generation", nvml.pcie_generation).number("pcie_width", nvml.pcie_width);
   out.number("numa_node", nvml.numa_node).number("nvlinks", nvml.nvlinks);

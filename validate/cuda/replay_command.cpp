@@ -1,4 +1,6 @@
 // foretrain-gpu replay: every graph in a process of its own, so that what goes wrong on the GPU ends with it.
+#include <signal.h>
+#include <sys/prctl.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -48,13 +50,14 @@ bool is_done(const std::string& path, const replay::Graph& graph, const std::str
 
 /// The child: one graph. What it cannot do is in the file, and the exit status.
 int run_one(const std::string& path, const std::string& folder, bool quick) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a killed parent leaves nothing behind
   const Nvml nvml;
   const std::string machine = probe_machine(nvml, 0).json;
   const replay::Graph graph = graph_here(path);
   if (graph.gpus == 1) bind_to_node_of(bus_id_of(0));
   warm_clocks(Seconds(quick ? 0.3 : 1.0));
   try {
-    replay::Result result = run_replay(graph, quick);
+    replay::Result result = run_replay(graph, quick, nvml);
     if (graph != replay::read_graph(path)) {
       result.notes.emplace_back("fp16 in place of bf16: predict it with --set workload.train.precision=fp16");
     }

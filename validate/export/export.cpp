@@ -10,6 +10,7 @@
 #include "model/graph/timeline.hpp"
 #include "model/scenario/load/checks.hpp"
 #include "model/tasks/task_blocks.hpp"
+#include "validate/export/host_thread.hpp"
 #include "validate/export/operator_fields.hpp"
 
 namespace foretrain {
@@ -157,6 +158,7 @@ class Exporter {
 replay::Graph exported(const Scenario& scenario, const std::string& name, const TaskGraph& graph,
                        const Execution& execution, Fidelity fidelity) {
   replay::Graph result = Exporter(scenario, graph).run(execution);
+  if (std::holds_alternative<TrainWorkload>(scenario.workload)) add_host_thread(scenario, result);
   result.name = name;
   result.fidelity = std::string(foretrain::name(fidelity));
   return result;

@@ -13,7 +13,8 @@ namespace foretrain {
 void check_gpu_replay(const Scenario& scenario);
 
 /// The job's graph as a file holds it, of a job that keeps recipes. Of training it is the step from its first forward
-/// pass to its optimizer, without what the host does between steps. `name` is what files are called after; `execution`
+/// pass to its optimizer with the host thread that dispatches it and what that does between steps (host_thread.hpp); a
+/// step that is one CUDA graph is without either. `name` is what files are called after; `execution`
 /// is the prediction.
 /// Throws ScenarioError for work that has no kernels.
 replay::Graph exported(const Scenario& scenario, const std::string& name, const TaskGraph& graph,

@@ -20,13 +20,6 @@ namespace {
 constexpr const char* launch_suite = "launch";
 constexpr const char* copy_suite = "copy";
 
-double number_of(const RawPoint& point, const std::string& key) {
-  const std::string text = point.parameter(key);
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  return text.empty() || *end != '\0' || !std::isfinite(value) ? 0.0 : value;
-}
-
 using Wanted = std::map<std::string, std::string>;
 
 bool has_all(const RawPoint& point, const Wanted& parameters) {
@@ -57,9 +50,9 @@ std::optional<Measured> seconds_of(const RawMeasurements& raw, const char* suite
 const RawPoint* extreme(const std::vector<const RawPoint*>& points, bool most) {
   const RawPoint* best = nullptr;
   for (const RawPoint* point : points) {
-    const double bytes = number_of(*point, "bytes");
+    const double bytes = point->number("bytes");
     if (bytes <= 0.0 || point->median() <= 0.0) continue;
-    if (best == nullptr || (most ? bytes > number_of(*best, "bytes") : bytes < number_of(*best, "bytes"))) best = point;
+    if (best == nullptr || (most ? bytes > best->number("bytes") : bytes < best->number("bytes"))) best = point;
   }
   return best;
 }
@@ -112,9 +105,57 @@ void add_graphs(const RawMeasurements& raw, DirectList& list) {
 void add_page_locking(const RawMeasurements& raw, DirectList& list) {
   const RawPoint* largest = extreme(points_with(raw, copy_suite, {{"what", "pinned_allocate"}}), true);
   if (largest == nullptr) return;
-  const double rate = number_of(*largest, "bytes") / largest->median() * 1e-9;
-  list.add("host.page_lock_gbps", rate, 0.5 * rate * largest->spread(),
-           "cudaMallocHost and cudaFreeHost, largest size");
+  const double rate = largest->number("bytes") / largest->median() * 1e-9;
+  list.add("host.page_lock_gbps", rate, 0.5 * rate * largest->spread(), "cudaMallocHost, largest size");
+}
+
+void add_pageable_copies(const RawMeasurements& raw, DirectList& list) {
+  const RawPoint* largest = extreme(points_with(raw, copy_suite, {{"what", "fresh_copy"}}), true);
+  if (largest == nullptr) return;
+  const double rate = largest->number("bytes") / largest->median() * 1e-9;
+  list.add("host.pageable_copy_gbps", rate, 0.5 * rate * largest->spread(),
+           "copy to fresh pageable memory, largest size");
+}
+
+/// The middle of what steps say of a constant, and half the distance of its quartiles.
+void add_middle(const char* name, const std::vector<double>& values, const std::string& meaning, DirectList& list) {
+  if (values.empty()) return;
+  list.add(name, median(values), 0.5 * (quantile(values, 0.75) - quantile(values, 0.25)), meaning);
+}
+
+/// Memory beside tensors: what the device holds beyond the allocator, and what that holds beyond the most that tensors
+/// took, as a share of those that come and go in a step.
+void add_memory(const RawMeasurements& raw, DirectList& list) {
+  constexpr double mib = 1024.0 * 1024.0;
+  std::vector<double> contexts, fragmentations;
+  for (const RawPoint* point : raw.of_suite(std::string(step_suite))) {
+    const double used = point->number("device_used_bytes"), reserved = point->number("reserved_peak_bytes");
+    const double peak = point->number("allocated_peak_bytes"), rest = point->number("allocated_rest_bytes");
+    if (used > reserved && reserved > 0.0) contexts.push_back((used - reserved) / mib);
+    if (reserved >= peak && peak > rest && rest > 0.0) fragmentations.push_back((reserved - peak) / (peak - rest));
+  }
+  add_middle("memory.context_mib", contexts, "PyTorch's steps: memory in use beyond its allocator's", list);
+  add_middle("memory.fragmentation", fragmentations,
+             "PyTorch's steps: reserved beyond the peak, over what comes and goes", list);
+}
+
+/// How much GPUs of one machine differ: the standard deviation of what the same products take on each, over the mean.
+void add_device_spread(const RawMeasurements& raw, DirectList& list) {
+  std::map<std::string, std::vector<double>> times;
+  for (const RawPoint* point : raw.of_suite("devices")) times[point->parameter("work")].push_back(point->median());
+  std::vector<double> spreads;
+  for (const auto& [work, of_devices] : times) {
+    if (of_devices.size() < 2) continue;
+    const auto count = static_cast<double>(of_devices.size());
+    double mean = 0.0, squares = 0.0;
+    for (const double time : of_devices) mean += time / count;
+    for (const double time : of_devices) squares += (time - mean) * (time - mean);
+    spreads.push_back(std::sqrt(squares / (count - 1.0)) / mean);
+  }
+  if (spreads.empty()) return;
+  const auto [least, most] = std::minmax_element(spreads.begin(), spreads.end());
+  list.add("step.device_spread", median(spreads), 0.5 * (*most - *least),
+           "the same work for seconds on every GPU, standard deviation over mean");
 }
 
 /// What kernels beside NCCL's all_reduce take longer by: the median over kernels bound by arithmetic and by memory.
@@ -139,7 +180,7 @@ void add_host_link(const RawMeasurements& raw, MeasuredFigures& figures) {
     const RawPoint* largest = extreme(points, true);
     const RawPoint* smallest = extreme(points, false);
     if (largest == nullptr || largest == smallest) continue;
-    const BytesPerSecond bandwidth(number_of(*largest, "bytes") / largest->median());
+    const BytesPerSecond bandwidth(largest->number("bytes") / largest->median());
     figures.host_bandwidth = std::min(figures.host_bandwidth.value_or(bandwidth), bandwidth);
     const Seconds latency(smallest->median());
     figures.host_latency = std::max(figures.host_latency.value_or(latency), latency);
@@ -153,8 +194,8 @@ void add_peers(const RawMeasurements& raw, MeasuredFigures& figures) {
   if (largest == nullptr) return;
   std::vector<double> rates;
   for (const RawPoint* point : points) {
-    const double bytes = number_of(*point, "bytes");
-    if (bytes == number_of(*largest, "bytes") && point->median() > 0.0) rates.push_back(bytes / point->median());
+    const double bytes = point->number("bytes");
+    if (bytes == largest->number("bytes") && point->median() > 0.0) rates.push_back(bytes / point->median());
   }
   if (!rates.empty()) figures.peer_bandwidth = BytesPerSecond(median(rates));
   const RawPoint* smallest = extreme(points, false);
@@ -164,7 +205,7 @@ void add_peers(const RawMeasurements& raw, MeasuredFigures& figures) {
 void add_l2(const RawMeasurements& raw, double l2_bytes, MeasuredFigures& figures) {
   std::vector<double> rates;
   for (const RawPoint* point : points_with(raw, "memory", {{"what", "l2_read"}})) {
-    const double bytes = number_of(*point, "bytes"), passes = number_of(*point, "passes");
+    const double bytes = point->number("bytes"), passes = point->number("passes");
     // Half of the cache: above that its halves, and what else lies there, begin to matter.
     if (bytes > 0.0 && passes > 0.0 && bytes <= 0.51 * l2_bytes && point->median() > 0.0) {
       rates.push_back(bytes * passes / point->median());
@@ -184,7 +225,7 @@ void add_rings(const RawMeasurements& raw, MeasuredFigures& figures) {
       return found == keys.end() ? std::string() : found->second;
     };
     const double n = std::atof(says("ranks").c_str());
-    const bool between = number_of(*point, "nodes") > 1.0;
+    const bool between = point->number("nodes") > 1.0;
     if (says("operation") != "all_gather" || point->median() <= 0.0) continue;
     if (!between && n != static_cast<double>(raw.machine.gpus.size())) continue;
     try {
@@ -233,6 +274,9 @@ std::vector<DirectConstant> direct_constants(const RawMeasurements& raw, const H
   add_round_trip(raw, published, list);
   add_graphs(raw, list);
   add_page_locking(raw, list);
+  add_pageable_copies(raw, list);
+  add_memory(raw, list);
+  add_device_spread(raw, list);
   add_overlap(raw, list);
   return std::move(list).take();
 }

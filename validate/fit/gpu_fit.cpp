@@ -5,23 +5,18 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/base/statistics.hpp"
-#include "model/cost/measured_matmul.hpp"
 #include "model/cost/power.hpp"
 #include "model/job/calibrated_uncertainty.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "validate/fit/constant_row.hpp"
 #include "validate/fit/direct_constants.hpp"
+#include "validate/fit/fit_errors.hpp"
+#include "validate/fit/product_table.hpp"
 
 namespace foretrain {
 
 namespace {
-
-constexpr double four_of_five = 1.2816;  // standard normal: 0.8 lies within
-constexpr std::size_t enough_held_out = 5;
-constexpr double least_disturbance = 0.4;  // of the logarithm
-constexpr double product_bar = 0.05, kernel_bar = 0.08;
 
 bool in_stage(const PredictedPoint& point, const FitStage& stage) {
   return std::find(stage.families.begin(), stage.families.end(), stage_family(point)) != stage.families.end();
@@ -70,13 +65,6 @@ std::vector<SustainedClock> sustained_clocks(const std::vector<PredictedPoint>& 
   return clocks;
 }
 
-/// A table with log residuals of the calibration as it is now.
-Calibration with_table(Calibration calibration, const std::vector<MeasuredMatmul>& rows, const Gpu& gpu) {
-  calibration.measured_matmuls = rows;
-  adopt_measured_matmuls(calibration, gpu);
-  return calibration;
-}
-
 void add_block(GpuCalibration& result, const std::vector<std::string>& names, const Matrix& block) {
   const std::size_t before = result.covariance_names.size();
   result.covariance_names.insert(result.covariance_names.end(), names.begin(), names.end());
@@ -118,11 +106,64 @@ std::vector<Observation> thinned(std::vector<Observation> all, std::size_t most)
   return some;
 }
 
-void run_stage(const FitStage& stage, const std::vector<PredictedPoint>& points, GpuCalibration& result) {
+/// The stage's points, those held out or the others.
+std::vector<Observation> observations_of(const FitStage& stage, const std::vector<PredictedPoint>& points,
+                                         bool held_out) {
   std::vector<Observation> observations;
   for (const PredictedPoint& point : points) {
-    if (!point.held_out && in_stage(point, stage)) observations.push_back(observation_of(point));
+    if (point.held_out == held_out && in_stage(point, stage)) observations.push_back(observation_of(point));
   }
+  return observations;
+}
+
+void adopt(const StageTrial& trial, const std::string& source, GpuCalibration& result) {
+  for (RobustConstant constant : trial.fit.constants) {
+    double& known = constant_row(constant.name).field(result.calibration);
+    constant.before = known;  // not where the search began
+    known = constant.after;
+    result.fitted.push_back({constant, source});
+  }
+  add_block(result, trial.fit.covariance_names, trial.fit.covariance);
+}
+
+/// Where no measured step of a mode, as it is priced, waits for its host, what the host takes for a launch is raised
+/// until one does: a search finds no way from where nothing depends on it.
+void raise_dispatch(const std::vector<PredictedPoint>& points, ExecutionMode mode, NotedNumber& dispatch,
+                    const Calibration& calibration) {
+  constexpr double more = 1.2, waits = 1.002;  // of its time, for that much more dispatch
+  const auto responds = [&](const PredictedPoint& point) {
+    if (point.kind != "step" || point.held_out || point.scenario.plan.execution != mode) return false;
+    const Seconds before = predicted_time(point, calibration);
+    const double here = dispatch;
+    dispatch = here * more;
+    const bool longer = predicted_time(point, calibration) > before * waits;
+    dispatch = here;
+    return longer;
+  };
+  for (int i = 0; i < 20 && std::ranges::none_of(points, responds); ++i) dispatch = dispatch * more;
+}
+
+/// Where the stage's search begins: at what is known so far, but for energies at which power would limit nothing, and
+/// dispatch that no step would wait for.
+Calibration start_of(const FitStage& stage, const std::vector<PredictedPoint>& points, const Gpu& gpu,
+                     const Calibration& known) {
+  Calibration start = known;
+  const auto fits = [&](std::string_view prefix) {
+    return std::ranges::any_of(stage.constants, [&](const std::string& name) { return name.starts_with(prefix); });
+  };
+  if (fits("power.")) raise_energies(points, gpu, start);
+  if (fits("host.dispatch_us")) raise_dispatch(points, ExecutionMode::eager, start.host.dispatch_us, start);
+  if (fits("host.compiled_dispatch_us")) {
+    raise_dispatch(points, ExecutionMode::compiled, start.host.compiled_dispatch_us, start);
+  }
+  return start;
+}
+
+/// `known`: constants so far, with products that were measured where these are to hold.
+void run_stage(const FitStage& stage, const std::vector<PredictedPoint>& points, const Gpu& gpu,
+               const Calibration& known, GpuCalibration& result) {
+  if (stage.constants.empty()) return;
+  std::vector<Observation> observations = observations_of(stage, points, false);
   const std::size_t all = observations.size();
   observations = thinned(std::move(observations), stage.most_points);
   if (observations.size() < all) {
@@ -134,168 +175,45 @@ void run_stage(const FitStage& stage, const std::vector<PredictedPoint>& points,
       result.undetermined.push_back({name, "nothing of its kind was measured"});
     return;
   }
-  RobustFit fit = robust_fit(observations, stage.constants, result.calibration);
-  result.calibration = fit.calibration;
-  for (const RobustConstant& constant : fit.constants) {
-    result.fitted.push_back(
-        {constant, fmt::format("{} {} points of {}, driver {}, {}", observations.size(), stage.name,
-                               result.machine.gpus.front().name, result.machine.driver, result.machine.date)});
-  }
-  result.undetermined.insert(result.undetermined.end(), fit.undetermined.begin(), fit.undetermined.end());
-  add_block(result, fit.covariance_names, fit.covariance);
-}
-
-/// Products that were fitted, but for those too far from the fit to be anything but a disturbance: a table is exact
-/// where it was measured, and would carry that on to its neighbours.
-std::vector<MeasuredMatmul> table_of(const std::vector<PredictedPoint>& points, const std::string& name, const Gpu& gpu,
-                                     const Calibration& calibration) {
-  // What power would slow down in a step is no guide to a step where it was measured faster than that.
-  const auto slowed_by_power = [&](PredictedPoint point) {
-    const Seconds time = predicted_time(point, calibration);
-    point.scenario.cluster.node.gpu.board_power_watts = gpu.board_power_watts;
-    return predicted_time(point, calibration) > 1.01 * time;
-  };
-  std::vector<double> distances;
-  for (const PredictedPoint& point : points) {
-    if (!point.held_out && family_of(point) == "matmul") {
-      distances.push_back(std::abs(std::log(predicted_time(point, calibration) / point.measured)));
-    }
-  }
-  if (distances.empty()) return {};
-  const double most = std::max(least_disturbance, 5.0 * quantile(distances, 0.8) / four_of_five);
-  std::vector<MeasuredMatmul> rows;
-  for (const PredictedPoint& point : points) {
-    if (point.held_out || !point.op) continue;
-    const auto* work = std::get_if<Matmul>(&point.op->op.work);
-    if (work == nullptr || work->accumulate || work->accumulate_fp32 || is_sustained(point)) continue;
-    if (std::abs(std::log(predicted_time(point, calibration) / point.measured)) > most) continue;
-    if (slowed_by_power(point)) continue;
-    rows.push_back({.gpu = name,
-                    .precision = point.op->op.precision,
-                    .batch = work->batch,
-                    .m = work->m,
-                    .n = work->n,
-                    .k = work->k,
-                    .time = point.measured / static_cast<double>(point.op->repeat),
-                    .transpose_a = work->transpose_a,
-                    .transpose_b = work->transpose_b,
-                    .log_residual = 0.0,
-                    .log_sizes = {},
-                    .where = {}});
-  }
-  return rows;
-}
-
-/// Points held out beside the whole calibration; those that were fitted beside the model alone, since the table of
-/// measured products holds them exactly.
-std::vector<PointPair> pairs_of(const std::vector<PredictedPoint>& points, const Calibration& model,
-                                const Calibration& with_products) {
-  std::vector<PointPair> pairs;
-  pairs.reserve(points.size());
-  for (const PredictedPoint& point : points) {
-    pairs.push_back({point.raw->record.name, point.group, family_of(point), point.held_out, point.measured,
-                     predicted_time(point, point.held_out ? with_products : model)});
-  }
-  return pairs;
-}
-
-std::vector<PointErrors> errors_of(const std::vector<PointPair>& pairs) {
-  std::vector<PointErrors> errors;
-  for (const PointPair& pair : pairs) {
-    auto group = std::find_if(errors.begin(), errors.end(), [&](const PointErrors& e) {
-      return e.group == pair.group && e.held_out == pair.held_out;
-    });
-    if (group == errors.end()) {
-      group = errors.insert(errors.end(), {pair.group, pair.family, pair.held_out, 0, 0.0, 0.0, 0.0, ""});
-    }
-    const double error = pair.predicted / pair.measured - 1.0;
-    ++group->points;
-    group->mape += std::abs(error);
-    group->bias += error;
-    if (std::abs(error) <= std::abs(group->worst) && !group->worst_point.empty()) continue;
-    group->worst = error;
-    group->worst_point = pair.name;
-  }
-  for (PointErrors& group : errors) {
-    group.mape /= group.points;
-    group.bias /= group.points;
-  }
-  return errors;
-}
-
-/// Of points held out where there are enough of them, else of all.
-std::map<std::string, double> spreads_of(const std::vector<PointPair>& pairs) {
-  std::map<std::string, std::vector<double>> all, held_out;
-  for (const PointPair& pair : pairs) {
-    const double distance = std::abs(std::log(pair.predicted / pair.measured));
-    all[pair.family].push_back(distance);
-    if (pair.held_out) held_out[pair.family].push_back(distance);
-  }
-  std::map<std::string, double> spread;
-  for (const auto& [family, distances] : all) {
-    const std::vector<double>& counted = held_out[family].size() >= enough_held_out ? held_out[family] : distances;
-    spread[family] = quantile(counted, 0.8) / four_of_five;
-  }
-  return spread;
-}
-
-AccuracyBar bar_of(const std::string& name, double limit, const std::vector<std::string>& families,
-                   const std::vector<PointErrors>& errors) {
-  const auto sum = [&](bool held_out_only) {
-    AccuracyBar bar{name, limit, 0, held_out_only, 0.0};
-    for (const PointErrors& group : errors) {
-      if (held_out_only && !group.held_out) continue;
-      if (std::find(families.begin(), families.end(), group.family) == families.end()) continue;
-      bar.points += group.points;
-      bar.mape += group.mape * group.points;
-    }
-    if (bar.points > 0) bar.mape /= bar.points;
-    return bar;
-  };
-  const AccuracyBar held_out = sum(true);
-  return held_out.points > 0 ? held_out : sum(false);
-}
-
-std::vector<AccuracyBar> bars_of(const std::vector<PointErrors>& errors) {
-  return {bar_of("matrix products", product_bar, {"matmul"}, errors),
-          bar_of("other kernels", kernel_bar, {"convolution", "attention", "streaming", "memory_access"}, errors),
-          bar_of("copies and task lists", kernel_bar, {"tasks"}, errors),
-          bar_of("collectives", kernel_bar, {"collective"}, errors)};
-}
-
-double mape_of_products(const std::vector<PredictedPoint>& points, const Calibration& calibration) {
-  double sum = 0.0;
-  int count = 0;
-  for (const PredictedPoint& point : points) {
-    if (!point.held_out || family_of(point) != "matmul") continue;
-    sum += std::abs(predicted_time(point, calibration) / point.measured - 1.0);
-    ++count;
-  }
-  return count == 0 ? -1.0 : sum / count;
-}
-
-/// Keeps the table of measured products where points that it does not hold are predicted no worse with it.
-void keep_table_if_it_helps(const std::vector<PredictedPoint>& points, const Gpu& gpu, GpuCalibration& result) {
-  std::vector<MeasuredMatmul> table = table_of(points, result.gpu, gpu, result.calibration);
-  const std::size_t impossible =
-      std::erase_if(table, [&](const MeasuredMatmul& row) { return row.time < least_possible_time(row, gpu); });
-  if (impossible > 0) {
-    result.not_understood.push_back(
-        fmt::format("gemm: {} products took less time than {}'s peak allows, as the hardware file states it",
-                    impossible, gpu.name));
-  }
-  if (table.empty()) return;
-  const double without = mape_of_products(points, result.calibration);
-  if (without < 0.0) {
-    result.matmul_note = "no product was held out to test the table of measured ones on: it is left out";
+  const StageTrial trial = try_stage(observations, observations_of(stage, points, true), stage.constants,
+                                     start_of(stage, points, gpu, known), known);
+  const std::vector<Undetermined>& open = trial.fit.undetermined;
+  result.undetermined.insert(result.undetermined.end(), open.begin(), open.end());
+  result.stages.push_back({stage.name, static_cast<int>(observations.size()), trial});
+  if (trial.adopted) {
+    adopt(trial,
+          fmt::format("{} {} points of {}, driver {}, {}", observations.size(), stage.name,
+                      result.machine.gpus.front().name, result.machine.driver, result.machine.date),
+          result);
     return;
   }
-  const double with = mape_of_products(points, with_table(result.calibration, table, gpu));
-  const bool helps = with <= without;
-  result.matmul_note =
-      fmt::format("products held out: {:.1f} % off by the model alone, {:.1f} % beside {} measured ones{}",
-                  without * 100.0, with * 100.0, table.size(), helps ? "" : ": these are left out");
-  if (helps) result.measured_matmuls = std::move(table);
+  for (const RobustConstant& constant : trial.fit.constants)
+    result.undetermined.push_back({constant.name, "its stage " + verdict(trial)});
+}
+
+/// Steps are predicted with the products that were measured, so that these come first.
+void run_stages(const std::vector<PredictedPoint>& points, const Gpu& gpu, const MeasuredKinds& measured,
+                GpuCalibration& result) {
+  const std::vector<FitStage> stages = fit_stages(gpu, measured);
+  for (const FitStage& stage : stages) {
+    if (!stage.of_steps) run_stage(stage, points, gpu, result.calibration, result);
+  }
+  keep_table_if_it_helps(points, gpu, result);
+  for (const FitStage& stage : stages) {
+    const Calibration known = with_table(result.calibration, result.measured_matmuls, gpu);
+    if (stage.of_steps) run_stage(stage, points, gpu, known, result);
+  }
+}
+
+/// The uncertainty of constants that were read off.
+void add_direct(GpuCalibration& result) {
+  std::vector<std::string> names;
+  Matrix block = square(result.direct.size());
+  for (std::size_t i = 0; i < result.direct.size(); ++i) {
+    names.push_back(result.direct[i].name);
+    block[i][i] = result.direct[i].standard_error * result.direct[i].standard_error;
+  }
+  add_block(result, names, block);
 }
 
 /// What became of each measured point: none is passed over in silence.
@@ -310,7 +228,7 @@ void account(const RawMeasurements& raw, const PredictedPoints& points, GpuCalib
     } else if (std::find(points.left_out.begin(), points.left_out.end(), &point) != points.left_out.end()) {
       ++count.left_out;
     } else if (point.record.suite == "launch" || point.record.suite == "overlap" || what == "l2_read" ||
-               what == "pinned_allocate") {
+               what == "pinned_allocate" || what == "fresh_copy" || point.record.suite == "devices") {
       ++count.direct;
     } else {
       ++count.drawn;
@@ -353,16 +271,9 @@ GpuCalibration fit_gpu(const RawMeasurements& raw, const YamlNode* cpu) {
   result.direct = direct_constants(raw, result.calibration.host);
   for (const DirectConstant& constant : result.direct)
     constant_row(constant.name).field(result.calibration) = constant.value;
-  raise_energies(points.points, gpu, result.calibration);
-  for (const FitStage& stage : fit_stages(gpu, sustained)) run_stage(stage, points.points, result);
-  std::vector<std::string> names;
-  Matrix block = square(result.direct.size());
-  for (std::size_t i = 0; i < result.direct.size(); ++i) {
-    names.push_back(result.direct[i].name);
-    block[i][i] = result.direct[i].standard_error * result.direct[i].standard_error;
-  }
-  add_block(result, names, block);
-  keep_table_if_it_helps(points.points, gpu, result);
+  const bool steps = std::ranges::any_of(points.points, [](const auto& point) { return point.kind == "step"; });
+  run_stages(points.points, gpu, {sustained, steps}, result);
+  add_direct(result);
   const Calibration final_calibration = with_table(result.calibration, result.measured_matmuls, gpu);
   result.pairs = pairs_of(points.points, result.calibration, final_calibration);
   result.errors = errors_of(result.pairs);

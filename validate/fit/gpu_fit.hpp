@@ -11,6 +11,7 @@
 #include "validate/fit/points.hpp"
 #include "validate/fit/raw.hpp"
 #include "validate/fit/robust_fit.hpp"
+#include "validate/fit/stage_trial.hpp"
 
 namespace foretrain {
 
@@ -22,11 +23,16 @@ struct FitStage {
   std::vector<std::string> constants;  ///< candidates: those that the points leave open keep their published value
   /// So many of them are fitted, evenly chosen: a collective's flows are laid over the machine for every evaluation.
   std::size_t most_points = 1'000'000;
+  bool of_steps = false;  ///< after all others, and after the table of measured products
 };
-/// The table of stages. `gpu` says whose energies products can tell: those that ran long enough for power to limit
-/// them, where there are any (`sustained`).
-std::vector<FitStage> fit_stages(const Gpu& gpu, bool sustained);
-/// operator_family, or the point's kind where it is no operator.
+/// What decides which points tell of a constant.
+struct MeasuredKinds {
+  bool sustained = false;  ///< products that ran long enough for power to limit them: energies come from these
+  bool steps = false;      ///< whole training steps
+};
+/// The table of stages. `gpu` says whose energies products can tell.
+std::vector<FitStage> fit_stages(const Gpu& gpu, const MeasuredKinds& measured);
+/// operator_family, "kernel in steps" of replays, or the point's kind where it is no operator.
 std::string family_of(const PredictedPoint& point);
 /// A product that ran for seconds.
 bool is_sustained(const PredictedPoint& point);
@@ -76,6 +82,13 @@ struct SustainedClock {
   bool limited = false;  ///< by power
 };
 
+/// What became of a stage: its constants are kept where points left out are predicted better with them.
+struct StageOutcome {
+  std::string name;
+  int points = 0;  ///< that were fitted
+  StageTrial trial;
+};
+
 struct FittedConstantOfStage {
   RobustConstant constant;
   std::string source;
@@ -92,6 +105,7 @@ struct GpuCalibration {
   std::vector<FittedConstantOfStage> fitted;
   std::vector<DirectConstant> direct;
   std::vector<Undetermined> undetermined;
+  std::vector<StageOutcome> stages;  ///< those that had points
   std::vector<std::string> covariance_names;
   Matrix covariance;                     ///< zero between stages
   std::map<std::string, double> spread;  ///< by family

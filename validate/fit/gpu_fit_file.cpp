@@ -97,6 +97,20 @@ ordered_json bars_of(const GpuCalibration& fit) {
   return list;
 }
 
+ordered_json stages_of(const GpuCalibration& fit) {
+  ordered_json list = ordered_json::array();
+  for (const auto& [name, points, trial] : fit.stages) {
+    list.push_back({{"stage", name},
+                    {"points", points},
+                    {"kept", trial.adopted},
+                    {"judged", trial.judged},
+                    {"held_out", trial.held_out},
+                    {"mape", rounded(trial.fitted)},
+                    {"mape_published", rounded(trial.published)}});
+  }
+  return list;
+}
+
 ordered_json provenance_of(const GpuCalibration& fit) {
   ordered_json suites = ordered_json::object();
   for (const auto& [name, count] : fit.suites) {
@@ -104,10 +118,15 @@ ordered_json provenance_of(const GpuCalibration& fit) {
                     {"fitted", count.fitted},     {"held_out", count.held_out}, {"read_off", count.direct},
                     {"drawn", count.drawn},       {"left_out", count.left_out}};
   }
-  return {{"date", fit.machine.date},        {"kernel", fit.machine.kernel},
-          {"driver", fit.machine.driver},    {"versions", fit.machine.versions},
-          {"gpus", fit.machine.gpus.size()}, {"suites", suites},
-          {"products", fit.matmul_note},     {"not_understood", fit.not_understood.size()}};
+  return {{"date", fit.machine.date},
+          {"kernel", fit.machine.kernel},
+          {"driver", fit.machine.driver},
+          {"versions", fit.machine.versions},
+          {"gpus", fit.machine.gpus.size()},
+          {"suites", suites},
+          {"stages", stages_of(fit)},
+          {"products", fit.matmul_note},
+          {"not_understood", fit.not_understood.size()}};
 }
 
 ordered_json products_of(const GpuCalibration& fit) {

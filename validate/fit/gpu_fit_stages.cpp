@@ -6,7 +6,12 @@
 
 namespace foretrain {
 
+namespace {
+constexpr std::size_t every_point = FitStage{}.most_points;
+}
+
 std::string family_of(const PredictedPoint& point) {
+  if (point.raw->record.suite == replay_suite) return "kernel in steps";
   return point.op ? std::string(operator_family(point.op->op)) : point.kind;
 }
 
@@ -17,7 +22,8 @@ std::string stage_family(const PredictedPoint& point) {
   return family_of(point) + (point.scenario.cluster.nodes > 1 ? " between nodes" : "");
 }
 
-std::vector<FitStage> fit_stages(const Gpu& gpu, bool sustained) {
+std::vector<FitStage> fit_stages(const Gpu& gpu, const MeasuredKinds& measured) {
+  const bool sustained = measured.sustained;
   const std::size_t generation = generation_of(gpu.compute_capability);
   const auto of_part = [](std::initializer_list<const char*> prefixes) {
     std::vector<std::string> names;
@@ -46,14 +52,25 @@ std::vector<FitStage> fit_stages(const Gpu& gpu, bool sustained) {
            {"collective.launch_us", "collective.hopper_share", "collective.early_launch_us", "collective.start_us",
             "collective.ll_step_us", "collective.ll128_step_us", "collective.simple_step_us",
             "collective.low_latency_share", "collective.ll128_share", "collective.nvlink_efficiency",
-            "collective.pcie_efficiency", "collective.nvls_efficiency", "collective.nvls_us",
-            "collective.message_gbps", "collective.message_fill", "collective.peer_channel_gbps"},
+            "collective.pcie_efficiency", "collective.nvls_efficiency", "collective.nvls_us", "collective.message_gbps",
+            "collective.message_fill", "collective.peer_channel_gbps"},
            120},
           {"collective between nodes",
            {"collective between nodes"},
            {"collective.network_efficiency", "collective.network_ll_step_us", "collective.network_ll128_step_us",
             "collective.network_simple_step_us", "collective.tree_efficiency"},
-           120}};
+           120},
+          // What a stack's own steps say of its kernels holds; where there are none, those of replays.
+          {"kernel in replayed steps",
+           {"kernel in steps"},
+           measured.steps ? std::vector<std::string>() : std::vector<std::string>{"step.kernel_stretch"},
+           every_point,
+           true},
+          {"training step",
+           {"step"},
+           {"host.dispatch_us", "host.compiled_dispatch_us", "host.step_us", "step.kernel_stretch"},
+           every_point,
+           true}};
 }
 
 }  // namespace foretrain

@@ -27,9 +27,11 @@ struct MeasuredGpu {
   std::optional<double> power_limit_watts;
   std::optional<int> copy_engines;
   std::optional<int> pcie_generation, pcie_width;
-  int nvlinks = 0;  ///< that are up
+  int nvlinks = 0;            ///< that are up
+  double memory_share = 1.0;  ///< of the board's memory that it has, and so of its bandwidth: less of a MIG instance
 
-  /// Two transfers per clock and line of the bus. Empty where the driver tells no memory clock or bus width.
+  /// Two transfers per clock and line of the bus, its share of them. Empty where the driver tells no memory clock or
+  /// bus width.
   [[nodiscard]] std::optional<BytesPerSecond> peak_bandwidth() const;
 };
 

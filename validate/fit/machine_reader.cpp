@@ -6,6 +6,9 @@
 #include "model/scenario/yaml_reader.hpp"
 #include "validate/fit/machine.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 namespace foretrain {
 
 namespace {
@@ -53,6 +56,13 @@ class Loose {
   Field field_;
 };
 
+/// MIG divides memory and its controllers into eighths (NVIDIA Multi-Instance GPU User Guide, memory slices); a few
+/// percent of each are kept back.
+double slices_of(double share) {
+  constexpr double slices = 8.0;
+  return std::clamp(std::round(share * slices), 1.0, slices) / slices;
+}
+
 MeasuredGpu read_gpu_entry(const Field& field) {
   const Loose keys(field);
   MeasuredGpu gpu;
@@ -75,6 +85,8 @@ MeasuredGpu read_gpu_entry(const Field& field) {
   gpu.pcie_generation = keys.integer("pcie_generation");
   gpu.pcie_width = keys.integer("pcie_width");
   gpu.nvlinks = keys.integer("nvlinks").value_or(0);
+  const double board = keys.number("board_memory_bytes").value_or(0.0);
+  if (keys.flag("mig") && board > gpu.memory.value()) gpu.memory_share = slices_of(gpu.memory.value() / board);
   return gpu;
 }
 
@@ -119,7 +131,7 @@ Machine read_document(const Field& document) {
 
 std::optional<BytesPerSecond> MeasuredGpu::peak_bandwidth() const {
   if (!memory_clock || !bus_bits) return std::nullopt;
-  return BytesPerSecond(2.0 * memory_clock->value() * *bus_bits / 8.0);
+  return memory_share * BytesPerSecond(2.0 * memory_clock->value() * *bus_bits / 8.0);
 }
 
 bool Machine::has_nvswitch() const {

@@ -10,15 +10,19 @@
 
 #include "model/base/words.hpp"
 #include "model/cost/launches.hpp"
-#include "model/cost/measured_matmul.hpp"
+#include "model/cost/power.hpp"
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"
+#include "validate/measure/sampling.hpp"
 
 namespace foretrain {
 
 namespace {
 
 constexpr std::string_view under_load = "overlap";  // kernels slowed by what runs beside them
+constexpr std::string_view operator_key = "workload.operator.";
+// Kernels of replayed steps that take less are of the two moments around them as much as of themselves.
+constexpr Seconds shortest_of_step(20e-6);
 
 /// `cluster.node: { … }` and nothing else.
 YamlNode machine_document(const std::string& node) {
@@ -36,7 +40,7 @@ std::string kind_of(const RawPoint& point, const Scenario& scenario) {
   }
   if (std::holds_alternative<CollectiveWorkload>(scenario.workload)) return "collective";
   if (std::holds_alternative<TasksWorkload>(scenario.workload)) return "tasks";
-  return "other";
+  return std::holds_alternative<TrainWorkload>(scenario.workload) ? "step" : "other";
 }
 
 std::string group_of(const std::string& kind, const Scenario& scenario, const RawPoint& point) {
@@ -46,6 +50,8 @@ std::string group_of(const std::string& kind, const Scenario& scenario, const Ra
   }
   if (point.parameter("what") == "host_copy") return "copy " + point.parameter("direction");
   if (point.record.suite == "peer") return "copy between GPUs";
+  if (kind == "step") return fmt::format("steps, {}", name(scenario.plan.execution));
+  if (point.record.suite == replay_suite) return kind + " in replayed steps";
   const auto* work = std::get_if<OperatorWorkload>(&scenario.workload);
   const bool states_precision = point.record.scenario.contains("workload.operator.precision");
   const std::string sustained = point.parameter("sustained") == "true" ? " sustained" : "";
@@ -105,10 +111,37 @@ void set_machines(YamlNode& document, const RawPoint& raw) {
   apply_override(document, {"cluster.gpus_per_node", each, raw.where});
 }
 
+bool is_traffic(const RawPoint& raw) {
+  const auto kind = raw.record.scenario.find(std::string(operator_key) + "kind");
+  return raw.record.suite == replay_suite && kind != raw.record.scenario.end() && kind->second == "traffic";
+}
+
+/// A streaming kernel of a step, by its bytes and pattern, which no scenario states. Throws UsageError.
+Operator traffic_of(const RawPoint& raw) {
+  const auto field = [&](const char* key) {
+    const auto found = raw.record.scenario.find(std::string(operator_key) + key);
+    return found == raw.record.scenario.end() ? std::string() : found->second;
+  };
+  const std::string pattern = field("pattern");
+  const auto kind = value_of<StreamingKind>(pattern);
+  if (!kind) throw UsageError("traffic of an unknown pattern: " + pattern);
+  const auto precision = value_of<Precision>(field("precision"));
+  if (!precision) throw UsageError("traffic of an unknown number format: " + field("precision"));
+  return {raw.record.name,
+          Streaming{*kind, Bytes(std::atof(field("read").c_str())), Bytes(std::atof(field("written").c_str())),
+                    Flops(std::atof(field("flops").c_str())), false},
+          *precision, 1};
+}
+
 PredictedPoint point_of(const RawPoint& raw, const YamlNode& machine) {
   YamlNode document = machine;
   set_machines(document, raw);
-  for (const auto& [key, value] : scenario_of(raw)) apply_override(document, {key, value, raw.where});
+  if (is_traffic(raw)) {  // the machine with an operator in the place of the one that follows below
+    apply_override(document, {std::string(operator_key) + "kind", "copy", raw.where});
+    apply_override(document, {std::string(operator_key) + "size", "1 B", raw.where});
+  } else {
+    for (const auto& [key, value] : scenario_of(raw)) apply_override(document, {key, value, raw.where});
+  }
   PredictedPoint point;
   point.raw = &raw;
   point.scenario = read_scenario(document, raw.record.name);
@@ -118,6 +151,7 @@ PredictedPoint point_of(const RawPoint& raw, const YamlNode& machine) {
   point.cache = raw.parameter("cache");
   point.measured = Seconds(raw.record.unit == "1/s" ? 1.0 / raw.median() : raw.median());
   if (const auto* work = std::get_if<OperatorWorkload>(&point.scenario.workload)) point.op = *work;
+  if (is_traffic(raw)) point.op->op = traffic_of(raw);
   strip(point.scenario);
   return point;
 }
@@ -145,9 +179,14 @@ PredictedPoints predicted_points(const RawMeasurements& raw, const std::string& 
     const Record& record = point.record;
     if (scenario_of(point).empty() || record.suite == under_load) continue;
     if (record.unit != "s" && record.unit != "1/s") continue;
+    if (record.suite == replay_suite && point.median() < shortest_of_step.value()) continue;
     const std::string place = point.where.text() + ": ";
     if (point.throttled()) {
       leave_out(point, place + "clocks were lowered by heat or by the power supply while it ran");
+      continue;
+    }
+    if (record.note == host_bound_note) {
+      leave_out(point, place + record.note);
       continue;
     }
     try {
@@ -175,11 +214,13 @@ PredictedPoints predicted_points(const RawMeasurements& raw, const std::string& 
 // same operands does; one repeated over operands in rotation finds none of it.
 Seconds predicted_time(const PredictedPoint& point, const Calibration& calibration) {
   if (point.op) {
+    const bool in_step = point.raw->record.suite == replay_suite;
     Gpu gpu = point.scenario.cluster.node.gpu;
+    if (in_step) gpu = gpu_in_step(gpu, calibration.step);
     const bool streams = std::holds_alternative<Streaming>(point.op->op.work);
     if (streams && !point.cache.empty() && point.cache != "warm") gpu.l2_cache = Bytes(0.0);
     return launched_cost(point.op->op, ExecutionMode::eager, false, gpu, calibration).device *
-           static_cast<double>(point.op->repeat);
+           static_cast<double>(point.op->repeat) * (in_step ? calibration.step.kernel_stretch : 1.0);
   }
   Scenario scenario = point.scenario;
   scenario.calibration = calibration;

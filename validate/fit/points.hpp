@@ -14,8 +14,8 @@ namespace foretrain {
 /// A measured point that the model can predict.
 struct PredictedPoint {
   const RawPoint* raw = nullptr;
-  std::string kind;   ///< of the operator ("matmul", "softmax", …), or "collective", "tasks"
-  std::string group;  ///< kind and format: "matmul bf16"; of collectives the operation and ranks
+  std::string kind;   ///< of the operator ("matmul", "softmax", …), or "collective", "tasks", "step"
+  std::string group;  ///< kind and format: "matmul bf16"; of collectives the operation and ranks; of steps their mode
   bool held_out = false;
   std::optional<OperatorWorkload> op;  ///< of operators
   Seconds measured;                    ///< of one operator or collective
@@ -30,10 +30,12 @@ struct PredictedPoints {
 };
 
 /// The points whose scenario the ordinary readers accept on `node`, the text of a node file. Suites that measure one
-/// thing while another runs beside it are left out: no operator alone.
+/// thing while another runs beside it are left out: no operator alone. Of replayed steps kernels of less than 20 us
+/// are.
 PredictedPoints predicted_points(const RawMeasurements& raw, const std::string& node);
 
-/// Seconds of the point under a calibration: of an operator its device time, of anything else the closed form.
+/// Seconds of the point under a calibration: of an operator its device time, in a replayed step as steps are priced, of
+/// anything else the closed form.
 Seconds predicted_time(const PredictedPoint& point, const Calibration& calibration);
 
 /// For fits. The point must outlive it.

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "model/base/files.hpp"
 #include "model/base/text.hpp"
+#include "validate/fit/replay_records.hpp"
 #include "validate/measure/sampling.hpp"
 
 namespace foretrain {
@@ -133,6 +135,63 @@ void move_measured_gpu_to_front(RawMeasurements& raw) {
   if (measured != raw.machine.gpus.end()) std::iter_swap(raw.machine.gpus.begin(), measured);
 }
 
+void require_folder(const std::filesystem::path& folder) {
+  if (std::filesystem::is_directory(folder)) return;
+  throw ScenarioError({folder.string(), 0, 0}, "", "no folder", "a folder that validate/on_gpu.sh wrote");
+}
+
+/// Drivers and dates may differ between parts; the GPUs may not.
+void require_same(const Machine& first, const Machine& other, const std::filesystem::path& file) {
+  const auto names = [](const Machine& machine) {
+    std::string text;
+    for (const MeasuredGpu& gpu : machine.gpus) text += (text.empty() ? "" : ", ") + gpu.name;
+    return text;
+  };
+  if (names(first) == names(other)) return;
+  throw ScenarioError({file.string(), 0, 0}, "gpus", fmt::format("measurements of another machine ({})", names(other)),
+                      fmt::format("parts of one machine ({})", names(first)));
+}
+
+bool is_of_records(const std::filesystem::path& file) {
+  const std::string stem = file.stem().string();
+  return file.extension() == ".jsonl" &&
+         (stem == step_suite || std::find(gpu_suites.begin(), gpu_suites.end(), stem) != gpu_suites.end());
+}
+
+std::vector<std::filesystem::path> files_of(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (is_of_records(entry.path()) || is_replay_file(entry.path())) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::vector<RawPoint> points_of(const std::filesystem::path& file) {
+  const std::string text = read_text_file(file, largest_records);
+  return is_replay_file(file) ? replay_records(text, file.string()) : read_records(text, file.string());
+}
+
+/// Points in the order in which they were first met, each as it was last.
+class PointList {
+ public:
+  void add(std::vector<RawPoint> points) {
+    for (RawPoint& point : points) {
+      const auto [place, is_new] = known_.emplace(std::pair(point.record.suite, point.record.name), points_.size());
+      if (is_new) {
+        points_.push_back(std::move(point));
+      } else {
+        points_[place->second] = std::move(point);
+      }
+    }
+  }
+  std::vector<RawPoint> take() && { return std::move(points_); }
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::size_t> known_;
+  std::vector<RawPoint> points_;
+};
+
 void count(const RawPoint& point, SuiteCount& suite) {
   if (point.record.status == RecordStatus::measured) ++suite.measured;
   if (point.record.status == RecordStatus::failed) ++suite.failed;
@@ -177,44 +236,46 @@ std::vector<const RawPoint*> RawMeasurements::of_suite(const std::string& suite)
 }
 
 std::vector<RawPoint> read_records(std::string_view text, const std::string& file) {
-  std::vector<RawPoint> points;
-  std::map<std::string, std::size_t> known;
+  PointList points;
   int number = 0;
   for (const std::string& line : split(text, '\n')) {
     ++number;
-    if (trim(line).empty()) continue;
-    RawPoint point = point_of(line, {file, number, 1});
-    const auto [place, is_new] = known.emplace(point.record.name, points.size());
-    if (is_new) {
-      points.push_back(std::move(point));
-    } else {
-      points[place->second] = std::move(point);
-    }
+    if (!trim(line).empty()) points.add({point_of(line, {file, number, 1})});
   }
-  return points;
+  return std::move(points).take();
+}
+
+double RawPoint::number(const std::string& key) const {
+  const std::string text = parameter(key);
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  return text.empty() || *end != '\0' || !std::isfinite(value) ? 0.0 : value;
 }
 
 RawMeasurements read_measurements(const std::filesystem::path& folder) {
-  const SourcePosition where{folder.string(), 0, 0};
-  if (!std::filesystem::is_directory(folder)) {
-    throw ScenarioError(where, "", "no folder", "a folder that `foretrain-gpu measure -o` wrote");
-  }
+  return read_measurements(std::vector{folder});
+}
+
+RawMeasurements read_measurements(const std::vector<std::filesystem::path>& folders) {
   RawMeasurements raw;
-  raw.machine = read_machine(folder / "machine.json");
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    const bool suite =
-        std::find(gpu_suites.begin(), gpu_suites.end(), entry.path().stem().string()) != gpu_suites.end();
-    if (suite && entry.path().extension() == ".jsonl") files.push_back(entry.path());
-  }
-  if (files.empty())
-    throw ScenarioError(where, "", "no records", "SUITE.jsonl files that `foretrain-gpu measure` wrote");
-  std::sort(files.begin(), files.end());
-  for (const std::filesystem::path& file : files) {
-    for (RawPoint& point : read_records(read_text_file(file, largest_records), file.string())) {
-      count(point, raw.suites[point.record.suite]);
-      if (point.record.status == RecordStatus::measured) raw.points.push_back(std::move(point));
+  PointList points;
+  for (const std::filesystem::path& folder : folders) {
+    require_folder(folder);
+    Machine machine = read_machine(folder / "machine.json");
+    if (raw.machine.gpus.empty())
+      raw.machine = std::move(machine);
+    else
+      require_same(raw.machine, machine, folder / "machine.json");
+    const std::vector<std::filesystem::path> files = files_of(folder);
+    if (files.empty() && folders.size() == 1) {
+      throw ScenarioError({folder.string(), 0, 0}, "", "no records",
+                          "SUITE.jsonl, steps.jsonl or replay-*.json files that validate/on_gpu.sh wrote");
     }
+    for (const std::filesystem::path& file : files) points.add(points_of(file));
+  }
+  for (RawPoint& point : std::move(points).take()) {
+    count(point, raw.suites[point.record.suite]);
+    if (point.record.status == RecordStatus::measured) raw.points.push_back(std::move(point));
   }
   move_measured_gpu_to_front(raw);
   return raw;

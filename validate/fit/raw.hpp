@@ -1,4 +1,5 @@
-// A folder of raw measurements, as `foretrain-gpu measure` leaves it: machine.json and one SUITE.jsonl per suite.
+// Folders of raw measurements, as validate/on_gpu.sh leaves them: machine.json, one SUITE.jsonl per suite, the steps of
+// PyTorch (steps.jsonl) and of replays (replay-*.json). Any subset of them is enough.
 #pragma once
 
 #include <array>
@@ -15,10 +16,16 @@
 
 namespace foretrain {
 
-/// The suites of foretrain-gpu, each a file of records. Whatever else lies in a folder of measurements (training steps,
-/// replays) is another reader's.
-inline constexpr std::array<std::string_view, 10> gpu_suites = {
-    "launch", "memory", "copy", "gemm", "convolution", "attention", "streaming", "peer", "collective", "overlap"};
+/// The suites of foretrain-gpu, each a file of records. Whatever else lies in a folder of measurements but what
+/// follows is another reader's.
+inline constexpr std::array<std::string_view, 11> gpu_suites = {
+    "launch",    "memory", "copy",       "gemm",    "convolution", "attention",
+    "streaming", "peer",   "collective", "devices", "overlap"};
+
+/// Training steps of PyTorch (validate/pytorch/train_steps.py), a file of records as well.
+inline constexpr std::string_view step_suite = "steps";
+/// What kernels of replayed steps are recorded as: no file of records, but replay-*.json (replay_records.hpp).
+inline constexpr std::string_view replay_suite = "replay";
 
 /// One measured point, and the line that it stands in.
 struct RawPoint {
@@ -36,6 +43,8 @@ struct RawPoint {
   [[nodiscard]] bool held_out() const;
   /// Empty where the record has no such parameter.
   [[nodiscard]] std::string parameter(const std::string& key) const;
+  /// The parameter as a number; 0 where there is none, or it is no finite number.
+  [[nodiscard]] double number(const std::string& key) const;
 };
 
 /// How a suite went, and what became of each measured point: one of the last five.
@@ -63,5 +72,9 @@ std::vector<RawPoint> read_records(std::string_view text, const std::string& fil
 /// Reads the folder. Throws ScenarioError where it is none, has no machine.json or no records, or where a line is torn
 /// or no record.
 RawMeasurements read_measurements(const std::filesystem::path& folder);
+
+/// Parts of one machine's measurements, in folders of their own. A point that two of them hold is that of the later
+/// one. Throws as above, and where machine.json tells of different machines.
+RawMeasurements read_measurements(const std::vector<std::filesystem::path>& folders);
 
 }  // namespace foretrain

@@ -35,6 +35,12 @@ int outliers(const std::vector<double>& values) {
       std::count_if(distances.begin(), distances.end(), [&](double distance) { return distance > limit; }));
 }
 
+std::string state_text(const DeviceState& state) {
+  JsonObject object;
+  object.number("sm_mhz", state.sm_mhz).number("power_w", state.power_w);
+  return object.texts("throttle", state.throttle).str();
+}
+
 std::string to_json_line(const Record& record) {
   if (record.status == RecordStatus::measured && record.values.empty()) {
     throw std::invalid_argument(record.name + ": measured, but without a value");
@@ -48,11 +54,7 @@ std::string to_json_line(const Record& record) {
     line.number("median", sampled.median()).number("spread", sampled.spread()).number("best", sampled.lowest());
     line.number("outliers", outliers(record.values));
   }
-  if (record.state) {
-    JsonObject state;
-    state.number("sm_mhz", record.state->sm_mhz).number("power_w", record.state->power_w);
-    line.raw("state", state.texts("throttle", record.state->throttle).str());
-  }
+  if (record.state) line.raw("state", state_text(*record.state));
   return line.text("note", record.note).str() + "\n";
 }
 

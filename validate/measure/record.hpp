@@ -40,6 +40,9 @@ struct Record {
 /// (1.4826 · MAD; Iglewicz and Hoaglin, "How to Detect and Handle Outliers", 1993). They are counted, not dropped.
 int outliers(const std::vector<double>& values);
 
+/// The state as records and replays hold it: a JSON object.
+std::string state_text(const DeviceState& state);
+
 /// One line with its end. Throws std::invalid_argument for values that are not finite, or none in a measured record.
 std::string to_json_line(const Record& record);
 

@@ -18,6 +18,9 @@ struct StoppingRule {
   Seconds budget{1.0};   ///< repetitions of any kind stop after this, once `least` are made
 };
 
+/// The note of a kernel's time that may be its launch's: no fit may see it.
+inline constexpr const char* host_bound_note = "launched more slowly than it runs: the time may be the host's";
+
 /// What repetitions measured, in whatever unit.
 struct Sampled {
   std::vector<double> values;  ///< in order

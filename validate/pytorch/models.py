@@ -147,3 +147,70 @@ def build_transformer(shape, bert):
         if isinstance(module, (nn.Linear, nn.Embedding)):
             nn.init.normal_(module.weight, std=0.02)
     return model
+
+
+def build_llama(shape, sequence):
+    """Llama 3.2 1B: norms by root mean squares, rotary positions, 8 heads of keys and values, gated feed-forward, tied
+    embeddings. `shape` as build_transformer()'s."""
+    layers, hidden, heads, vocabulary, _ = shape
+    kv_heads, wide, head = 8, 4 * hidden, hidden // heads
+
+    class Norm(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(hidden))
+
+        def forward(self, x):
+            wide_x = x.float()
+            scaled = wide_x * torch.rsqrt(wide_x.pow(2).mean(-1, keepdim=True) + 1e-5)
+            return self.weight * scaled.to(x.dtype)
+
+    def rotated(x, cosine, sine):
+        left, right = x.chunk(2, dim=-1)
+        return x * cosine + torch.cat((-right, left), dim=-1) * sine
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm1, self.norm2 = Norm(), Norm()
+            self.q, self.out = (nn.Linear(hidden, hidden, bias=False) for _ in range(2))
+            self.k, self.v = (nn.Linear(hidden, kv_heads * head, bias=False) for _ in range(2))
+            self.gate, self.up = (nn.Linear(hidden, wide, bias=False) for _ in range(2))
+            self.down = nn.Linear(wide, hidden, bias=False)
+
+        def attention(self, x, cosine, sine):
+            b, s, _ = x.shape
+            q = self.q(x).view(b, s, heads, head).transpose(1, 2)
+            k, v = (part(x).view(b, s, kv_heads, head).transpose(1, 2) for part in (self.k, self.v))
+            q, k = rotated(q, cosine, sine).to(v.dtype), rotated(k, cosine, sine).to(v.dtype)
+            k, v = (t.repeat_interleave(heads // kv_heads, dim=1) for t in (k, v))
+            return self.out(attend(q, k, v, causal=True, dropout=0.0).transpose(1, 2).reshape(b, s, hidden))
+
+        def forward(self, x, cosine, sine):
+            x = x + self.attention(self.norm1(x), cosine, sine)
+            y = self.norm2(x)
+            return x + self.down(functional.silu(self.gate(y)) * self.up(y))
+
+    class Llama(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.tokens = nn.Embedding(vocabulary, hidden)
+            self.blocks = nn.ModuleList(Block() for _ in range(layers))
+            self.norm = Norm()
+            turns = 500000.0 ** (-torch.arange(0, head, 2).float() / head)
+            angles = torch.outer(torch.arange(sequence).float(), turns).repeat(1, 2)
+            self.register_buffer("cosine", angles.cos(), persistent=False)
+            self.register_buffer("sine", angles.sin(), persistent=False)
+
+        def forward(self, tokens, targets):
+            x = self.tokens(tokens)
+            for block in self.blocks:
+                x = block(x, self.cosine, self.sine)
+            logits = functional.linear(self.norm(x), self.tokens.weight)
+            return functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+    model = Llama()
+    for module in model.modules():
+        if isinstance(module, (nn.Linear, nn.Embedding)):
+            nn.init.normal_(module.weight, std=0.02)
+    return model

@@ -3,11 +3,13 @@
 
     python3 validate/pytorch/train_steps.py -o DIR [--quick] [--only resnet-50,gpt2] [--node h200-x1] [--trace]
 
-Needs PyTorch with CUDA and nothing else: the models are written out below, shape for shape those of scenarios/models.
-Every case is measured in a process of its own (memory is then that of the case alone, and a failure costs one case) and
-written to DIR/pytorch.jsonl at once, so that an interrupted run goes on where it was. At the end DIR/cases_pytorch.csv
-holds all of them as a table of cases: foretrain validate --cases DIR/cases_pytorch.csv. With --trace each case also
-leaves a Kineto trace (trace-CASE.json.gz), of steps that are not among those timed.
+Needs PyTorch with CUDA and nothing else: the models are written out in models.py, shape for shape those of
+scenarios/models. Every case is measured in a process of its own (one_step.py: memory is then that of the case alone, and
+a failure costs one case) and written to DIR/steps.jsonl at once, so that an interrupted run goes on where it was. Its
+lines are records as foretrain-gpu's suites have them, to which `foretrain calibrate --from DIR` fits the host's part of
+steps; about a quarter of them is held out. At the end DIR/cases_pytorch.csv holds all of them as a table of cases:
+foretrain validate --cases DIR/cases_pytorch.csv. DIR/kernels-CASE.json lists a step's kernels; with --trace each case
+also leaves a Kineto trace (trace-CASE.json.gz), both of steps that are not among those timed.
 
 Exit status: 0 all cases measured, 1 some failed (listed), 2 no PyTorch or no GPU, or bad usage, 130 interrupted.
 """
@@ -21,6 +23,7 @@ import statistics
 import subprocess
 import sys
 import time
+import zlib
 
 CASE_TIMEOUT_S, QUICK_CASE_TIMEOUT_S = 600, 80  # torch.compile of the largest model takes minutes
 QUICK_BUDGET_S = 105  # with --quick no case is begun after so long
@@ -44,7 +47,7 @@ def designed_cases(quick, half="bf16"):
                         cases.append(dict(model=model, batch=batch, sequence=sequence, precision=precision,
                                           execution=mode))
 
-    both = ("eager", "compiled")
+    both, every = ("eager", "compiled"), ("eager", "compiled", "cuda_graph")
     if quick:
         add("lenet", (256,), ("fp32",), ("eager",))
         add("resnet-18-d2l", (256,), ("fp32",), ("eager",))
@@ -52,15 +55,16 @@ def designed_cases(quick, half="bf16"):
         add("bert-base", (16,), (half,), ("eager",), (128,))
         add("gpt2", (8,), (half,), both, (1024,))
         return cases
-    add("lenet", (16, 256, 2048), ("fp32",), both)
+    add("lenet", (1, 16, 256, 2048), ("fp32",), every)
     add("resnet-18-d2l", (64, 256, 1024), ("fp32", "tf32"), ("eager",))
     add("resnet-18-d2l", (256,), (half,), both)
-    add("resnet-50", (32, 128, 256), ("tf32", half), ("eager",))
+    add("resnet-50", (1, 32, 128, 256), ("tf32", half), ("eager",))
     add("resnet-50", (128,), ("fp32",), ("eager",))
     add("resnet-50", (128,), (half,), ("compiled",))
     add("bert-base", (8, 32), ("fp32", half), ("eager",), (128, 512))
     add("bert-base", (32,), (half,), ("compiled",), (512,))
-    add("gpt2", (4, 16), (half,), both, (512, 1024))
+    add("gpt2", (1, 4, 16), (half,), every, (512, 1024))
+    add("llama3.2-1b", (1, 2), (half,), both, (2048,))
     add("gpt2-medium", (4, 8), (half,), both, (1024,))
     add("gpt2-large", (2, 4), (half,), both, (1024,))
     add("gpt3-1.3b", (1, 4), (half,), both, (2048,))
@@ -79,95 +83,8 @@ TRANSFORMERS = {  # layers, hidden, heads, vocabulary, longest sequence; scenari
     "gpt2-medium": (24, 1024, 16, 50257, 1024),
     "gpt2-large": (36, 1280, 20, 50257, 1024),
     "gpt3-1.3b": (24, 2048, 16, 51200, 2048),
+    "llama3.2-1b": (16, 2048, 32, 128256, 8192),  # 8 heads of keys and values, 8192 wide between (models.py)
 }
-
-
-# --- One case, in a process of its own -----------------------------------------------------------------------------
-
-
-def prepare_step(case, torch):
-    """A function that trains one step and returns its loss."""
-    import models
-    torch.manual_seed(1)
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = case["precision"] == "tf32"
-    torch.backends.cudnn.benchmark = True
-    device = torch.device("cuda")
-    if case["model"] in TRANSFORMERS:
-        vocabulary = TRANSFORMERS[case["model"]][3]
-        model = models.build_transformer(TRANSFORMERS[case["model"]], bert=case["model"].startswith("bert")).to(device)
-        shape = (case["batch"], case["sequence"])
-        tokens, targets = (torch.randint(0, vocabulary, shape, device=device) for _ in range(2))
-        call = torch.compile(model) if case["execution"] == "compiled" else model
-        loss_of = lambda: call(tokens, targets)
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
-    else:
-        model = models.build_network(case["model"]).to(device)
-        shape = (3, 224, 224) if case["model"] == "resnet-50" else (1, 28, 28)
-        images = torch.randn(case["batch"], *shape, device=device)
-        labels = torch.randint(0, 1000 if case["model"] == "resnet-50" else 10, (case["batch"],), device=device)
-        if case["precision"] in HALF:  # tensor cores want channels last
-            model, images = (t.to(memory_format=torch.channels_last) for t in (model, images))
-        call = torch.compile(model) if case["execution"] == "compiled" else model
-        loss_of = lambda: torch.nn.functional.cross_entropy(call(images).float(), labels)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9)
-    model.train()
-
-    def step():
-        optimizer.zero_grad(set_to_none=True)
-        with torch.autocast("cuda", getattr(torch, HALF.get(case["precision"], "bfloat16")),
-                            enabled=case["precision"] in HALF):
-            loss = loss_of()
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return step
-
-
-def time_steps(step, torch, seconds):
-    """Seconds per step, each value over a batch of steps between two events, after warming up."""
-    for _ in range(5):
-        loss = step()
-    torch.cuda.synchronize()
-    start = time.monotonic()
-    for _ in range(3):
-        step()
-    torch.cuda.synchronize()
-    once = (time.monotonic() - start) / 3
-    count = max(1, min(50, int(0.1 / once)))
-    values, end = [], time.monotonic() + seconds
-    while len(values) < 10 or (time.monotonic() < end and len(values) < 100):
-        first, last = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        first.record()
-        for _ in range(count):
-            loss = step()
-        last.record()
-        last.synchronize()
-        values.append(first.elapsed_time(last) * 1e-3 / count)
-    if not torch.isfinite(loss).item():
-        raise RuntimeError("the loss is not finite: these times are of nothing")
-    return values
-
-
-def run_case(case, trace_path, seconds):
-    import torch
-    step = prepare_step(case, torch)
-    values = time_steps(step, torch, seconds)
-    torch.cuda.reset_peak_memory_stats()
-    step()
-    torch.cuda.synchronize()
-    free, total = torch.cuda.mem_get_info()
-    result = dict(values=values, peak_allocated=torch.cuda.max_memory_allocated(),
-                  peak_reserved=torch.cuda.max_memory_reserved(), device_used=total - free)
-    if trace_path:
-        from torch.profiler import ProfilerActivity, profile
-        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True) as profiler:
-            for _ in range(3):
-                step()
-            torch.cuda.synchronize()
-        profiler.export_chrome_trace(trace_path)
-        result["trace"] = os.path.basename(trace_path)
-    return result
 
 
 # --- All cases -----------------------------------------------------------------------------------------------------
@@ -197,14 +114,13 @@ def append_line(path, line):
         out.write(line.encode() + b"\n")
 
 
-def row_of(record, node):
-    case = record["case"]
+def cells_of(case):
+    """The case as keys of a scenario."""
     transformer = case["model"] in TRANSFORMERS
     half = case["precision"] in HALF
     flash = case["precision"] == "bf16"  # PyTorch's flash attention begins with Ampere, as bf16 does
-    return {
-        "case": "pytorch-" + record["name"], "group": "pytorch-" + case["model"], "cluster.node": node,
-        "cluster.nodes": 1, "cluster.gpus_per_node": 1, "workload.train.model": case["model"],
+    cells = {
+        "cluster.gpus_per_node": 1, "workload.train.model": case["model"],
         "workload.train.model.sequence": case["sequence"] or "", "workload.train.global_batch": case["batch"],
         "workload.train.micro_batch": case["batch"], "workload.train.precision": case["precision"],
         "workload.train.optimizer": "adamw" if transformer else "momentum",
@@ -212,8 +128,29 @@ def row_of(record, node):
         "workload.train.kernels": "plain" if transformer else "",
         "workload.train.attention": ("flash" if flash else "memory_efficient") if transformer else "",
         "plan.execution": case["execution"], "plan.sync.gradient_precision": "fp32" if half else "",
+    }
+    return {key: str(value) for key, value in cells.items() if value != ""}
+
+
+def held_out(name):
+    """Whether no fit may see the step: about a quarter, by the name alone."""
+    return zlib.crc32(name.encode()) % 4 == 0
+
+
+def record_of(case, result):
+    """What one_step.py measured, as a record of a suite (validate/measure/record.hpp)."""
+    parameters = {key: format(value, ".9g") for key, value in result.pop("figures").items() if value is not None}
+    parameters["held_out"] = "true" if held_out(name_of(case)) else "false"
+    return dict(suite="steps", name=name_of(case), status="measured", case=case, scenario=cells_of(case),
+                parameters=parameters, device=0, unit="s", **result)
+
+
+def row_of(record, node):
+    return {
+        "case": "pytorch-" + record["name"], "group": "pytorch-" + record["case"]["model"], "cluster.node": node,
+        "cluster.nodes": 1, **record["scenario"],
         "measured.step_time": f"{statistics.median(record['values']):.6g} s",
-        "measured.memory_per_gpu": f"{record['device_used'] / 1e6:.1f} MB",
+        "measured.memory_per_gpu": f"{float(record['parameters']['device_used_bytes']) / 1e6:.1f} MB",
         "source": "PyTorch {pytorch}, CUDA {cuda}, {gpu}, {date}".format(**record),
     }
 
@@ -230,17 +167,20 @@ def write_table(path, records, node):
 def measure(case, folder, trace, seconds, timeout):
     """The record of one case, measured in a child process."""
     name = name_of(case)
-    command = [sys.executable, os.path.abspath(__file__), "--case", json.dumps(case), "--seconds", str(seconds)]
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "one_step.py")
+    command = [sys.executable, program, json.dumps(case), "--seconds", str(seconds), "--kernels",
+               str(folder / f"kernels-{name}.json")]
     if trace:
-        command += ["--trace-file", str(folder / f"trace-{name}.json.gz")]
+        command += ["--trace", str(folder / f"trace-{name}.json.gz")]
+    failed = dict(suite="steps", name=name, status="failed", case=case, scenario=cells_of(case), parameters={})
     try:
         child = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
     except subprocess.TimeoutExpired:
-        return dict(name=name, case=case, status="failed", note=f"not done after {timeout} s")
+        return dict(failed, note=f"not done after {timeout} s")
     if child.returncode != 0:
         lines = child.stderr.strip().splitlines() or [f"ended with status {child.returncode}"]
-        return dict(name=name, case=case, status="failed", note=lines[-1][:500])
-    return dict(name=name, case=case, status="measured", **json.loads(child.stdout.splitlines()[-1]))
+        return dict(failed, note=lines[-1][:500])
+    return record_of(case, json.loads(child.stdout.splitlines()[-1]))
 
 
 def environment():
@@ -278,13 +218,7 @@ def main():
     parser.add_argument("--table", action="store_true",
                         help="only write the table of what the folder holds; needs no PyTorch")
     parser.add_argument("--list", action="store_true", help="print the cases and end")
-    for hidden in ("--case", "--trace-file"):
-        parser.add_argument(hidden, help=argparse.SUPPRESS)
-    parser.add_argument("--seconds", type=float, default=0.0, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.case:
-        print(json.dumps(run_case(json.loads(options.case), options.trace_file, options.seconds)))
-        return 0
     wanted = [word for word in options.only.split(",") if word]
     unknown = sorted(set(wanted) - {case["model"] for case in designed_cases(False)})
     if unknown:
@@ -297,7 +231,7 @@ def main():
     if options.list:
         print("\n".join(name_of(case) for case in cases))
         return 0
-    journal = options.output / "pytorch.jsonl"
+    journal = options.output / "steps.jsonl"
     known = known_results(journal)
     if options.table:
         return finish(options, known, [])

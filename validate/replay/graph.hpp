@@ -18,12 +18,16 @@ struct Block {
 };
 
 /// A queue that works in the order of its tasks: a stream for kernels or for copies, a host thread. A path has no
-/// queue: what it carries is on its way.
+/// queue: what it carries is on its way. A framework is a host thread whose dispatches take at least their predicted
+/// time, shared evenly among what they hand over: the host work of a training step, by an executor without the
+/// framework.
 struct Resource {
-  enum class Kind { stream, copies, host, path };
+  enum class Kind { stream, copies, host, path, framework };
   std::string name;
   Kind kind = Kind::stream;
   int device = 0;  ///< of streams; where the graph is `replicated`, one such stream on every GPU
+
+  [[nodiscard]] bool on_host() const { return kind == Kind::host || kind == Kind::framework; }
   bool operator==(const Resource&) const = default;
 };
 

@@ -20,7 +20,7 @@ constexpr int most = std::numeric_limits<int>::max() - 1;
 constexpr std::int64_t most_bytes = std::int64_t{1} << 50;
 constexpr int most_gpus = 1024;
 
-const std::vector<std::string> resource_words = {"stream", "copies", "host", "path"};
+const std::vector<std::string> resource_words = {"stream", "copies", "host", "path", "framework"};
 const std::vector<std::string> category_words = {"compute", "communication", "optimizer", "host", "data"};
 
 template <typename E>
@@ -253,7 +253,7 @@ class GraphReader {
     const Resource& resource = graph_.resources[static_cast<std::size_t>(task.resource)];
     for (const Work& work : graph_.blocks[static_cast<std::size_t>(task.block)].work) {
       const auto* host = std::get_if<HostWork>(&work);
-      const bool on_host = resource.kind == Resource::Kind::host;
+      const bool on_host = resource.on_host();
       const bool fits = resource.kind == Resource::Kind::path
                             ? host != nullptr && host->action == HostWork::Action::launch
                             : (host != nullptr && host->action != HostWork::Action::launch) == on_host;

@@ -37,7 +37,7 @@ class Planner {
       for (std::size_t r = 0; r < queues_.size(); ++r) {
         const int task = head(r);
         if (task < 0 || !ready(task)) continue;
-        const bool on_host = graph_.resources[r].kind == Resource::Kind::host;
+        const bool on_host = graph_.resources[r].on_host();
         if (chosen < 0 || (host && !on_host) || (host == on_host && task < chosen)) {
           chosen = task;
           host = on_host;
@@ -119,7 +119,7 @@ class Planner {
       seen_[own][other] = position_[b];
       if (is_stream(own)) {
         plan_.operations.push_back({Operation::Kind::stream_waits, static_cast<int>(own), -1, 1, event_[b]});
-      } else if (graph_.resources[own].kind == Resource::Kind::host) {
+      } else if (graph_.resources[own].on_host()) {
         plan_.operations.push_back({Operation::Kind::host_waits, -1, -1, 1, event_[b]});
       }
     }
@@ -188,6 +188,29 @@ class Planner {
 }  // namespace
 
 IssuePlan plan_issue(const Graph& graph) { return Planner(graph).run(); }
+
+namespace {
+
+int calls_of(const Block& block) {
+  int calls = 0;
+  for (const Work& work : block.work) {
+    const auto* kernel = std::get_if<KernelWork>(&work);
+    calls += kernel != nullptr ? kernel->count : 1;
+  }
+  return calls;
+}
+
+}  // namespace
+
+int calls_of(const Graph& graph, const IssuePlan& plan) {
+  int calls = 0;
+  for (const Operation& operation : plan.operations) {
+    const bool run = operation.kind == Operation::Kind::run && operation.stream >= 0;
+    const auto task = static_cast<std::size_t>(std::max(operation.task, 0));
+    calls += run ? calls_of(graph.blocks[static_cast<std::size_t>(graph.tasks[task].block)]) : 1;
+  }
+  return calls * (graph.replicated ? graph.gpus : 1);
+}
 
 void issue(const IssuePlan& plan, Backend& backend) {
   for (const Operation& operation : plan.operations) {

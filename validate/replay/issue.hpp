@@ -41,6 +41,10 @@ struct IssuePlan {
 /// out: a CUDA graph of tasks that do not follow each other on one stream.
 IssuePlan plan_issue(const Graph& graph);
 
+/// Calls with which the host thread hands over what the plan holds: of kernels one for each launch, of other work one
+/// for each piece, and one for each event that is recorded or waited for; of streams that several GPUs have, on each.
+int calls_of(const Graph& graph, const IssuePlan& plan);
+
 /// Carries out operations, for real or on paper. In a captured step all streams are forked from one and joined again.
 class Backend {
  public:

@@ -50,6 +50,11 @@ std::string work_text(const Graph& graph, const WorkTime& time) {
   object.number("block_number", time.block).number("work_number", static_cast<double>(time.index));
   object.number("tasks", static_cast<double>(count));
   object.text("block", block.name).text("name", name).number("predicted_s", predicted);
+  if (const auto* kernel = std::get_if<KernelWork>(&block.work[time.index])) {
+    object.text("kind", kernel->kind)
+        .number("count", kernel->count)
+        .texts("fields", time.ran.empty() ? kernel->fields : time.ran);
+  }
   return object.number("measured_s", time.measured).str();
 }
 
@@ -81,6 +86,7 @@ std::string to_json(const Graph& graph, const Result& result, const std::string&
                          .number("median", steps.median())
                          .number("spread", steps.spread())
                          .str());
+  if (result.state) object.raw("state", state_text(*result.state));
   object.number("host_s", result.host_launch).number("memory_bytes", result.memory).texts("notes", result.notes);
   std::vector<std::string> tasks, work;
   for (std::size_t i = 0; i < result.tasks.size(); ++i) tasks.push_back(task_text(graph, i, result.tasks[i]));

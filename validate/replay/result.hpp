@@ -1,10 +1,12 @@
 // What a replay measured: plain values, and their file, which foretrain reads.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "validate/measure/record.hpp"
 #include "validate/replay/graph.hpp"
 
 namespace foretrain::replay {
@@ -21,15 +23,18 @@ struct WorkTime {
   int block = 0;
   std::size_t index = 0;
   double measured = 0.0;  ///< of all its launches in one task
+  /// Of a kernel: its operator as it was run, where that is not as the graph states it.
+  std::map<std::string, std::string> ran = {};
 };
 
 struct Result {
-  std::vector<double> steps;       ///< seconds, in the order in which they were run
-  std::vector<TaskTime> tasks;     ///< by number
-  std::vector<WorkTime> work;      ///< operators of blocks that have several
-  double memory = 0.0;             ///< bytes on the first GPU, libraries' included, at most
-  double host_launch = 0.0;        ///< median of the host thread's time for a whole step
-  std::vector<std::string> notes;  ///< how gradients were synchronised, what was measured otherwise
+  std::vector<double> steps;         ///< seconds, in the order in which they were run
+  std::vector<TaskTime> tasks;       ///< by number
+  std::vector<WorkTime> work;        ///< operators of blocks that have several
+  double memory = 0.0;               ///< bytes on the first GPU, libraries' included, at most
+  double host_launch = 0.0;          ///< median of the host thread's time for a whole step
+  std::vector<std::string> notes;    ///< how gradients were synchronised, what was measured otherwise
+  std::optional<DeviceState> state;  ///< of the first GPU while steps were timed
 };
 
 /// The hash by which a replay is known to be of this graph. What was predicted, and for which hardware, is left out:

@@ -7,11 +7,14 @@
 //   others=1          another process also uses it
 //   throttle=1        clocks are lowered by heat
 //   call_us=N         a call takes the host so long (1)
+//   away_at=N         from the n-th launch on each takes the host 30 ms,
+//   away_for=N        for so many launches
 //   slow=N            a wait takes so many milliseconds of real time
 //   ecc_at=N          an ECC error at the n-th launch, which stays
 //   hang_at=N         the first wait after the n-th launch does not return
 //   crash_at=N        the process dies at the n-th launch
 //   kill_at=N         its parent too, as by SIGKILL
+//   orphan_at=N       its parent alone dies so, and it does nothing more itself
 //   nccl=error        every NCCL operation fails
 //   once=PATH         a fault happens only if this file is not there yet, and makes it
 //   plans=PATH        cuDNN adds a line for every plan that it makes

@@ -58,9 +58,15 @@ void World::work(cudaStream_t handle, double seconds) {
 
 cudaError_t World::launch(cudaStream_t handle, double seconds) {
   ++launches_;
+  const long away = number("away_at", 0);
+  if (away > 0 && launches_ >= away && launches_ < away + number("away_for", 0)) host += 30e-3;
   if (sticky_ == cudaSuccess && due("ecc_at")) sticky_ = cudaErrorECCUncorrectable;
   if (sticky_ != cudaSuccess) return fail(sticky_);
   if (due("crash_at")) raise(SIGSEGV);
+  if (due("orphan_at")) {
+    kill(getppid(), SIGKILL);
+    for (;;) pause();
+  }
   if (due("kill_at")) {
     kill(getppid(), SIGKILL);
     raise(SIGKILL);

@@ -77,3 +77,12 @@ TEST_CASE("Drawn sizes lie between their bounds, in their unit, and are the same
   // 1024 is the middle of 64 and 16384 in logarithms: half of 400 are below it, within three times sqrt(400)/2.
   CHECK(std::abs(below - 200) < 30);
 }
+
+TEST_CASE("Flash attention by another library's kernel is said to be cuDNN's own where that is of another kind") {
+  const OperatorSpec another{"attention", {{"attention", "flash"}, {"native", "false"}}};
+  const OperatorSpec own{"attention", {{"attention", "flash"}}};
+  CHECK(as_run(another, 90).fields == own.fields);  // Hopper: FlashAttention-3's kind
+  CHECK(as_run(another, 100).fields == own.fields);
+  CHECK(as_run(another, 80).fields == another.fields);  // Ampere: alike
+  CHECK(as_run(own, 90).fields == own.fields);
+}

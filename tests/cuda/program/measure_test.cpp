@@ -10,8 +10,8 @@ using Json = nlohmann::json;
 
 namespace {
 
-const std::vector<std::string> all_suites = {"launch",    "memory",    "copy", "gemm",       "convolution",
-                                             "attention", "streaming", "peer", "collective", "overlap"};
+const std::vector<std::string> all_suites = {"launch",    "memory", "copy",       "gemm",    "convolution", "attention",
+                                             "streaming", "peer",   "collective", "devices", "overlap"};
 
 void check_record(const Json& record, const std::string& suite) {
   INFO(record.dump());
@@ -61,6 +61,13 @@ TEST_CASE("A whole quick run leaves every suite as valid JSON; another run measu
     CHECK(run.errors.find("\n" + suite + " ") != std::string::npos);
     before[suite] = folder.text(suite + ".jsonl");
   }
+  // Collectives are those of one process a GPU, as training has it.
+  for (const Json& record : folder.records("collective")) {
+    CHECK(record["parameters"]["processes"] == "2");
+    CHECK(record["parameters"]["nodes"] == "1");
+  }
+  // Two kinds of work on each of two GPUs.
+  CHECK(folder.count("devices", "measured").size() == 4);
   const FilterResult again = folder.measure("", "devices=2");
   INFO(again.errors);
   CHECK(again.status == 0);
@@ -95,6 +102,8 @@ TEST_CASE("Short kernels are not timed by their launches, however slow the host 
   const double time = time_of("");
   CHECK(time >= 4e-6);
   CHECK(time_of("call_us=30") == Approx(time).epsilon(0.02));
+  // A host that is away for a while, longer than the device can be kept busy, is late for a batch, not for good.
+  CHECK(time_of("call_us=60,away_at=70,away_for=500") == Approx(time).epsilon(0.02));
 }
 
 TEST_CASE("Products are also measured for so long that power limits them", "[gpu]") {

@@ -20,7 +20,7 @@ class Clone {
       fs::copy(source / "validate/cuda/graphs" / graph, folder_.path() / "validate/cuda/graphs" / graph);
     }
     program("nvcc", "");
-    program("nvidia-smi", "echo 9.0");
+    program("nvidia-smi", "case $* in *compute-apps*) ;; *) echo 9.0 ;; esac");
     program("nproc", "echo 16");
     // Instead of a build: foretrain-gpu on the stand-ins, whose kernels compute nothing.
     program("cmake",
@@ -53,12 +53,13 @@ class Clone {
     return all.str();
   }
 
- private:
+  /// A program in front of the system's.
   void program(const std::string& name, const std::string& script) const {
     namespace fs = std::filesystem;
     fs::permissions(folder_.write("bin/" + name, "#!/bin/sh\n" + script + "\n"), fs::perms::owner_all);
   }
 
+ private:
   TemporaryFolder folder_;
 };
 
@@ -107,9 +108,46 @@ TEST_CASE("on_gpu.sh that is interrupted keeps what was measured and goes on fro
   CHECK(lines_of(clone.text(folder + "launch.jsonl")) == 6);
 }
 
+TEST_CASE("on_gpu.sh in parts: each leaves one packed file, whole or not", "[gpu]") {
+  const Clone clone;
+  const auto packed = [&](const std::string& part) {
+    return run_filter({"tar", "-tf", clone.file("build-gpu/measurements--quick-" + part + ".tar")}, "").output;
+  };
+  const FilterResult check = clone.run({"check", "--quick"});
+  INFO(check.errors);
+  CHECK(check.status == 0);
+  CHECK(check.errors.find("all parts can run") != std::string::npos);
+  CHECK(clone.text("calls").find("gpu measure") == std::string::npos);
+  const FilterResult replay = clone.run({"replay", "--quick"});
+  CHECK(replay.status == 0);
+  CHECK(packed("replay") == "machine.json\nreplay-front-end-matmul-synchronised.json\nreplay-lenet-256.json\n");
+  CHECK(clone.text("calls").find("gpu measure") == std::string::npos);
+  // Interrupted, as at the end of its time, a part is packed as far as it came.
+  const FilterResult ended = clone.run({"measure", "--quick"}, {"FORETRAIN_FAKE_GPU=slow=5"},
+                                       {"timeout", "--preserve-status", "-s", "INT", "4"});
+  CHECK(ended.status == 130);
+  CHECK(packed("measure").find("launch.jsonl") != std::string::npos);
+  CHECK(clone.run({"multi", "--quick"}).status == 0);  // there is one GPU, which is said
+  CHECK(packed("multi").starts_with("machine.json\n"));
+  CHECK(clone.run({"steps", "replay", "--quick"}).status == 0);
+  CHECK(clone.text("calls").find("python validate/pytorch/train_steps.py --quick") != std::string::npos);
+  CHECK(clone.run({"measures"}).status == 2);
+  CHECK(clone.run({"measure", "--minutes", "soon"}).status == 2);
+}
+
 TEST_CASE("on_gpu.sh says what is too old, and what would do", "[gpu]") {
   const Clone clone;
   const FilterResult run = clone.run({"--quick"}, {"CMAKE_IS=3.22.1"});
   CHECK(run.status == 2);
   CHECK(run.errors.find("CMake 3.22.1: 3.25 or newer is needed; pip install cmake") != std::string::npos);
+}
+
+TEST_CASE("on_gpu.sh refuses an AMD GPU, and says what it would take", "[gpu]") {
+  const Clone clone;
+  std::filesystem::remove(clone.file("bin/nvidia-smi"));
+  clone.program("rocm-smi", "");
+  const FilterResult run = clone.run({"--quick"});
+  CHECK(run.status == 2);
+  CHECK(run.errors.find("an AMD GPU: not measured yet") != std::string::npos);
+  CHECK(run.errors.find("MIOpen") != std::string::npos);
 }

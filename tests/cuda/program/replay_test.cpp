@@ -1,5 +1,9 @@
 // foretrain-gpu replay on libraries that stand in for CUDA: the flow, its files and its errors. Times are those of the
 // stand-in's clock; nothing here says anything about a GPU.
+#include <unistd.h>
+
+#include <iterator>
+
 #include "tests/catch.hpp"
 #include "tests/cuda/program/gpu_program.hpp"
 #include "validate/replay/graph_text.hpp"
@@ -73,8 +77,9 @@ class Replays {
     return folder_.write(graph.name + ".graph", to_text(graph)).string();
   }
   [[nodiscard]] std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
-  [[nodiscard]] FilterResult run(const std::vector<std::string>& graphs, const std::string& settings = "") const {
-    std::vector<std::string> words = {"replay", "-o", path("out"), "--quick", "--limit", "2"};
+  [[nodiscard]] FilterResult run(const std::vector<std::string>& graphs, const std::string& settings = "",
+                                 const std::string& limit = "2") const {
+    std::vector<std::string> words = {"replay", "-o", path("out"), "--quick", "--limit", limit};
     words.insert(words.end(), graphs.begin(), graphs.end());
     return run_gpu(words, settings);
   }
@@ -111,6 +116,10 @@ TEST_CASE("A graph of everything runs, says when each task did, and is not run a
   // The block of two pieces: product and activation.
   REQUIRE(result["work"].size() == 2);
   CHECK(result["work"][1]["name"] == "activation");
+  // By which it can be predicted anew, also by who does not have the graph.
+  CHECK(result["work"][1]["kind"] == "traffic");
+  CHECK(result["work"][1]["count"] == 2);
+  CHECK(result["work"][1]["fields"]["read"] == "4096");
   CHECK_THAT(result["notes"][0].get<std::string>(), Catch::Contains("parameter server"));
   const FilterResult again = replays.run({graph});
   CHECK(again.status == 0);
@@ -144,6 +153,57 @@ TEST_CASE("Operands stay what they were drawn as: no result is an input, and all
   INFO(run.errors);
   CHECK(run.status == 0);
   CHECK(replays.result("chain")["status"] == "measured");
+}
+
+TEST_CASE("Streaming operators read what the kernel before them wrote, where it is of their format", "[gpu]") {
+  // 64 MiB read and as much written, twice: the second reads the first one's result, so that three buffers do; of
+  // another number format it reads numbers of its own, and four are needed.
+  const Replays replays;
+  const auto memory = [&](const char* name, const char* pattern, const char* second) {
+    replay::Graph chain = captured();
+    chain.name = name;
+    chain.resources = {{"compute", Resource::Kind::stream, 0}};
+    chain.tasks = {{0, 0, {}}};
+    chain.blocks[0].work.clear();
+    for (const char* precision : {"bf16", second}) {
+      const std::map<std::string, std::string> fields = {
+          {"read", "67108864"}, {"written", "67108864"}, {"pattern", pattern}, {"precision", precision}};
+      chain.blocks[0].work.emplace_back(KernelWork{pattern, "traffic", fields, 1, 1.0_us});
+    }
+    const FilterResult run = replays.run({replays.write(chain)});
+    INFO(run.errors);
+    REQUIRE(run.status == 0);
+    return replays.result(name)["memory_bytes"].get<double>();
+  };
+  const double buffer = 67108864.0;
+  CHECK(memory("other-elementwise", "elementwise", "fp32") - memory("elementwise", "elementwise", "bf16") ==
+        Approx(buffer).epsilon(0.01));
+  CHECK(memory("other-reduction", "reduction", "fp32") - memory("reduction", "reduction", "bf16") ==
+        Approx(buffer).epsilon(0.01));
+  // Rows of a table and an optimizer's states were written long before.
+  CHECK(memory("other-gather", "gather", "fp32") == Approx(memory("gather", "gather", "bf16")));
+  CHECK(memory("other-optimizer", "optimizer", "fp32") == Approx(memory("optimizer", "optimizer", "bf16")));
+}
+
+TEST_CASE("A framework's host hands kernels over no faster than it was predicted to", "[gpu]") {
+  // Two kernels at 5 ms each keep the device waiting for 10 ms; then the host is busy for 3 ms between steps.
+  const Replays replays;
+  replay::Graph paced = captured();
+  paced.name = "paced";
+  paced.capture = false;
+  paced.resources = {{"compute", Resource::Kind::stream, 0}, {"dispatch", Resource::Kind::framework, 0}};
+  paced.blocks.push_back({"dispatch", "host", 10e-3, {HostWork{HostAction::dispatch, 10.0_ms, {}, 2, false}}});
+  paced.blocks.push_back({"between steps", "host", 3e-3, {HostWork{HostAction::dispatch, 3.0_ms, {}, 0, false}}});
+  paced.blocks[0].work = {traffic("4096")};  // launched twice
+  paced.tasks = {{1, 1, {}}, {0, 0, {0}}, {2, 1, {1}}};
+  const FilterResult run = replays.run({replays.write(paced)});
+  INFO(run.errors);
+  REQUIRE(run.status == 0);
+  const Json result = replays.result("paced");
+  CHECK(result["host_s"].get<double>() >= 13e-3);
+  CHECK(result["tasks"][0]["host_s"].get<double>() >= 10e-3);
+  CHECK(result["tasks"][2]["host_s"].get<double>() >= 3e-3);
+  CHECK_THAT(result["notes"].dump(), Catch::Contains("as slowly as it was predicted to"));
 }
 
 TEST_CASE("Before Ampere a graph in bf16 is run in fp16, and says so", "[gpu]") {
@@ -250,6 +310,44 @@ TEST_CASE("A fault of the GPU ends one graph, not the others", "[gpu]") {
     CHECK_THAT(run.errors, Catch::Contains("captured: could not be run"));
     CHECK(replays.result("everything")["status"] == "measured");
   }
+}
+
+TEST_CASE("A replay whose parent was killed ends as well", "[gpu]") {
+  const Replays replays;
+  const FilterResult run = replays.run({replays.write(captured())}, "orphan_at=30");
+  CHECK(run.status == 128 + 9);
+  // Whatever still ran for this folder would have its name among its words.
+  const auto running = [&] {
+    int found = 0;
+    std::error_code gone;
+    for (const auto& process : std::filesystem::directory_iterator("/proc", gone)) {
+      std::ifstream in(process.path() / "cmdline", std::ios::binary);
+      const std::string words{std::istreambuf_iterator<char>(in), {}};
+      found += words.find(replays.path("out")) != std::string::npos ? 1 : 0;
+    }
+    return found;
+  };
+  for (int i = 0; i < 50 && running() > 0; ++i) usleep(100'000);
+  CHECK(running() == 0);
+}
+
+TEST_CASE("A step of seconds is repeated a few times, not as often as a short one", "[gpu]") {
+  // The host sleeps for 400 ms in each: seven of them are more than the second that --quick has.
+  const Replays replays;
+  replay::Graph slow = everything();
+  slow.name = "slow";
+  for (replay::Block& block : slow.blocks) {
+    for (Work& work : block.work) {
+      auto* host = std::get_if<HostWork>(&work);
+      if (host != nullptr && host->action == HostAction::sleep) host->duration = 400.0_ms;
+    }
+  }
+  REQUIRE(replays.run({replays.write(slow)}, "", "30").status == 0);
+  CHECK(replays.result("slow")["step"]["values"].size() == 3);
+  REQUIRE(replays.run({replays.write(everything())}).status == 0);
+  CHECK(replays.result("everything")["step"]["values"].size() >= 7);
+  // The clock and the power that a step ran at are kept with it.
+  CHECK(replays.result("everything")["state"]["sm_mhz"].get<double>() > 0.0);
 }
 
 TEST_CASE("Bad graphs and no GPU end with status 2 before anything is run", "[gpu]") {

@@ -7,10 +7,15 @@
 #include "validate/cuda/collective/pattern.hpp"
 #include "validate/cuda/collective/pattern_fill.hpp"
 #include "validate/cuda/core/device.hpp"
+#include "validate/cuda/core/idle.hpp"
 
 namespace foretrain::gpu {
 
 void DeviceBuffer::fill(Format /*format*/, cudaStream_t /*stream*/, std::uint64_t /*seed*/) const {}
+
+void launch_spin(std::int64_t /*cycles*/, cudaStream_t stream) {
+  streams::enqueue(stream, [] {});
+}
 
 void fill_contribution(float* data, std::size_t count, int rank, cudaStream_t stream) {
   streams::enqueue(stream, [=] {

@@ -8,6 +8,8 @@
 
 #include "validate/cuda/collective/ladder.hpp"
 #include "validate/cuda/collective/pattern_fill.hpp"
+#include "validate/cuda/core/hold.hpp"
+#include "validate/measure/clock.hpp"
 
 namespace foretrain::gpu {
 
@@ -146,9 +148,16 @@ void CollectiveSession::verify(const CollectivePoint& point) {
 
 double CollectiveSession::batch(const CollectivePoint& point, int count) {
   const std::vector<Member>& members = communicators_->members();
+  const double begin = now();
+  // Held until all of the batch is there, so that operations are not timed by their launches.
+  for (const Member& member : members) {
+    const OnDevice on(member.device);
+    keep_busy(Seconds(hold_s_), member.stream->get());
+  }
   launch(point);  // lets all ranks begin together
   for (std::size_t i = 0; i < members.size(); ++i) buffers_[i].start->record(members[i].stream->get());
   for (int k = 0; k < count; ++k) launch(point);
+  hold_s_ = 1.5 * (now() - begin);
   for (std::size_t i = 0; i < members.size(); ++i) buffers_[i].end->record(members[i].stream->get());
   communicators_->wait(record_of(point).name);
   double slowest = 0.0;

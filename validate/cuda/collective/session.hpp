@@ -55,6 +55,7 @@ class CollectiveSession {
   std::vector<std::string> hosts_;
   std::uint64_t capacity_ = 0;
   std::uint64_t turn_ = 0;
+  double hold_s_ = 100e-6;  ///< for which streams are held before a batch: as long as the last one took to hand over
   bool broken_ = false;
   std::vector<Buffers> buffers_;
   std::unique_ptr<Communicators> communicators_;

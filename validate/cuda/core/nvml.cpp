@@ -27,6 +27,7 @@ struct Nvml::Library {
   Function<Device, unsigned long long*> clock_reasons, energy;
   Function<Device, int*, int*> ecc;
   Function<Device, unsigned*, unsigned*> mig;
+  Function<Device, MemoryInfo*> memory;
   Function<Device, int*> persistence;
   Function<Device, int, int, unsigned long long*> ecc_errors;
   Function<Device, unsigned, int*> link_state;
@@ -117,6 +118,7 @@ Nvml::Library::Library() : handle(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LO
   find(clock_reasons, "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons");
   find(ecc, "nvmlDeviceGetEccMode");
   find(mig, "nvmlDeviceGetMigMode");
+  find(memory, "nvmlDeviceGetMemoryInfo");
   find(persistence, "nvmlDeviceGetPersistenceMode");
   find(ecc_errors, "nvmlDeviceGetTotalEccErrors");
   find(link_state, "nvmlDeviceGetNvLinkState");
@@ -178,6 +180,9 @@ NvmlDescription Nvml::describe(const std::string& bus_id) const {
   unsigned mig = 0;
   unsigned pending_mig = 0;
   if (nvml.mig != nullptr && nvml.mig(device, &mig, &pending_mig) == success) out.mig = mig != 0;
+  if (const auto memory = ask<MemoryInfo>(nvml.memory, device)) {
+    out.board_memory_bytes = static_cast<double>(memory->total);
+  }
   if (const auto errors = ask<unsigned long long>(nvml.ecc_errors, device, uncorrected, since_driver_load)) {
     out.uncorrected_ecc_errors = static_cast<long>(*errors);
   }

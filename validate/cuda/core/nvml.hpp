@@ -16,6 +16,7 @@ struct NvmlDescription {
   std::string driver;
   std::optional<double> power_limit_w, default_power_limit_w;
   std::optional<double> max_sm_mhz, max_memory_mhz;
+  std::optional<double> board_memory_bytes;        ///< of the whole board, of which an instance (MIG) has a part
   std::optional<int> pcie_generation, pcie_width;  ///< the most that card and slot agree on
   std::optional<int> numa_node;                    ///< of the processor that the slot belongs to
   std::optional<bool> ecc, mig, persistence;

@@ -23,6 +23,11 @@ struct PciInfo {
 };
 static_assert(sizeof(PciInfo) == 68);
 
+/// nvmlMemory_t
+struct MemoryInfo {
+  unsigned long long total, free, used;
+};
+
 /// nvmlProcessInfo_t of nvmlDeviceGetComputeRunningProcesses_v3
 struct ProcessInfo {
   unsigned pid;

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "model/base/statistics.hpp"
-#include "validate/cuda/core/idle.hpp"
 #include "validate/measure/clock.hpp"
 
 namespace foretrain::gpu {
@@ -14,8 +13,7 @@ namespace foretrain::gpu {
 namespace {
 
 /// A stream takes about a thousand launches before the host has to wait.
-constexpr int longest_batch = 512;
-constexpr double longest_hold_s = 20e-3;
+constexpr int most_launches = 512;
 
 /// Times batches of launches, each handed over while the device is kept busy.
 class BatchTimer {
@@ -24,50 +22,50 @@ class BatchTimer {
 
   /// Seconds per launch.
   double batch(int count) {
-    constexpr int most_attempts = 8;
+    // Where the host did not get ahead before, it may yet, but is not given long to.
+    const int most_attempts = behind_ > 0 ? 1 : 8;
     for (int attempt = 0;; ++attempt) {
-      if (!given_up_) keep_busy(Seconds(hold_s_), stream_);
+      keep_busy(Seconds(hold_s_), stream_);
       start_.record(stream_);
       const double begin = now();
       for (int i = 0; i < count; ++i) launch_(stream_, turn_++);
       const double taken = now() - begin;
       end_.record(stream_);
-      ahead_ = !start_.happened();
+      const bool ahead = !start_.happened();
       end_.synchronize();
-      const bool again = !ahead_ && !given_up_ && attempt < most_attempts && hold_s_ < longest_hold_s;
-      hold_s_ = std::max(1.5 * taken + 10e-6, again ? 2.0 * hold_s_ : 0.0);
+      const bool again = !ahead && attempt < most_attempts && hold_s_ < longest_hold_s;
+      hold_s_ = std::max(1.5 * taken + 10e-6, (again ? 2.0 : 0.9) * hold_s_);
       if (again) continue;
-      given_up_ = given_up_ || !ahead_;
+      ++batches_;
+      behind_ += ahead ? 0 : 1;
       return elapsed(start_, end_) / count;
     }
   }
-  [[nodiscard]] bool host_bound() const { return given_up_; }
-  void forget() { given_up_ = false; }
+  /// Whether the host was late for a quarter of the batches or more: the median may then be of these.
+  [[nodiscard]] bool host_bound() const { return behind_ > 0 && 4 * behind_ >= batches_; }
+  void forget() { batches_ = behind_ = 0; }
 
  private:
   cudaStream_t stream_;
   const Launch& launch_;
   Event start_, end_;
   int turn_ = 0;
-  double hold_s_ = 20e-6;  ///< for which the device is kept busy before a batch
-  bool ahead_ = false, given_up_ = false;
+  double hold_s_ = 20e-6;         ///< for which the device is kept busy before a batch
+  int batches_ = 0, behind_ = 0;  ///< behind_: of which the device had begun before all of it was handed over
 };
 
 }  // namespace
 
-void keep_busy(Seconds duration, cudaStream_t stream) {
-  const double cycles = std::min(duration.value(), longest_hold_s) * 1e3 * device_attribute(cudaDevAttrClockRate);
-  launch_spin(static_cast<std::int64_t>(cycles), stream);
-}
-
-Sampled time_stream(const Stream& stream, const Launch& launch, const StoppingRule& rule, Seconds least_batch) {
+Sampled time_stream(const Stream& stream, const Launch& launch, const StoppingRule& rule, Seconds least_batch,
+                    int kernels) {
+  const double longest_batch = std::max(1, most_launches / std::max(1, kernels));
   BatchTimer timer(stream, launch);
   timer.batch(1);  // loads the kernel and fills caches of the libraries
   timer.forget();
   const double once = std::max(timer.batch(2), 1e-7);
-  const int count = static_cast<int>(std::clamp(std::ceil(least_batch.value() / once), 1.0, double{longest_batch}));
+  const int count = static_cast<int>(std::clamp(std::ceil(least_batch.value() / once), 1.0, longest_batch));
   Sampled sampled = sample([&] { return timer.batch(count); }, rule);
-  if (timer.host_bound()) sampled.note = "launched more slowly than it runs: the time may be the host's";
+  if (timer.host_bound()) sampled.note = host_bound_note;
   return sampled;
 }
 

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "validate/cuda/core/device.hpp"
+#include "validate/cuda/core/hold.hpp"
 #include "validate/measure/sampling.hpp"
 
 namespace foretrain::gpu {
@@ -15,9 +15,9 @@ using Launch = std::function<void(cudaStream_t stream, int turn)>;
 /// launches. Batches are long enough (at least `least_batch`) that the events' resolution of half a microsecond is
 /// below a thousandth, and no longer than the stream's queue of launches. The device is kept busy until the host has
 /// handed a batch over, so that short kernels are not timed by their launches (as nvbench's blocking kernel does);
-/// where the host cannot get ahead, the result's note says so.
+/// where the host cannot get ahead, the result's note says so (host_bound_note). `kernels`: of one launch.
 Sampled time_stream(const Stream& stream, const Launch& launch, const StoppingRule& rule,
-                    Seconds least_batch = Seconds(2e-3));
+                    Seconds least_batch = Seconds(2e-3), int kernels = 1);
 
 /// Seconds of a launch that finds nothing of its operands in the L2, which is overwritten before each: the median of a
 /// few, less what the events around it take with nothing between them.
@@ -25,10 +25,6 @@ Seconds time_flushed(const Stream& stream, const Launch& launch);
 
 /// Seconds of `work` on the host's clock; for what the host itself waits for.
 Sampled time_host(const std::function<void()>& work, const StoppingRule& rule);
-
-/// Puts a kernel on the stream that does nothing for this long (20 ms at most): what is put behind it meanwhile is
-/// there when its turn comes.
-void keep_busy(Seconds duration, cudaStream_t stream);
 
 /// Brings the device out of the low clocks in which it waits: keeps it busy for this long.
 void warm_clocks(Seconds duration);

@@ -62,9 +62,26 @@ void* OwnOperands::workspace(std::size_t bytes) {
   return workspace_.data();
 }
 
-void OperandPool::begin_operator() { ++operator_; }
+void OperandPool::begin_operator() {
+  ++operator_;
+  written_before_ = std::exchange(written_now_, std::nullopt);
+}
+
+/// Bytes that are no numbers are read of any format.
+OperandPool::Slot* OperandPool::handed_over(std::size_t bytes, Format format) {
+  if (!written_before_) return nullptr;
+  Slot& slot = slots_[*written_before_];
+  const bool fits = slot.buffer.size() >= bytes && (slot.format == format || format == Format::int8);
+  return fits ? &slot : nullptr;
+}
 
 void* OperandPool::take(std::size_t bytes, Format format, Use use) {
+  if (use == Use::handed) {
+    Slot* const handed = handed_over(bytes, format);
+    if (handed == nullptr) return take(bytes, format, Use::read);
+    handed->last_operator = operator_;  // which does not write over it
+    return handed->buffer.data();
+  }
   Slot* oldest = nullptr;
   const bool shared = use == Use::read || use == Use::written;
   if (shared && allocated_[use] + bytes > limit_) {
@@ -83,6 +100,7 @@ void* OperandPool::take(std::size_t bytes, Format format, Use use) {
     oldest = &slots_.back();
   }
   oldest->last_operator = operator_;
+  if (use == Use::written && !written_now_) written_now_ = static_cast<std::size_t>(oldest - slots_.data());
   return oldest->buffer.data();
 }
 

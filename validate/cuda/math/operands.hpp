@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "validate/cuda/core/device.hpp"
@@ -14,6 +15,7 @@ namespace foretrain::gpu {
 /// What operators do with an operand.
 enum class Use {
   read,     ///< random numbers of [-1, 1], which nothing writes
+  handed,   ///< what the operator before wrote first, where that is of this format and large enough; else as `read`
   written,  ///< a result, which nothing reads
   kept,     ///< contents that matter from launch to launch (weights, statistics): no other operator's
   own       ///< the same, and one for all sets of operands
@@ -48,9 +50,10 @@ class OwnOperands final : public OperandMemory {
 
 /// Operators read the buffers that those before them read, in turn, once `limit` bytes are allocated, and write those
 /// that they wrote: a step's operators then need little more than the largest of them, and still meet operands that
-/// have left the L2. No result is ever an input: products of products would be infinite after a few steps, and
-/// arithmetic on such numbers takes less power than on others. Operators that may run at once (on different streams)
-/// need a pool each.
+/// have left the L2, but for what the kernel right before them wrote where they read that (`handed`), as the model has
+/// it of streaming operators. No result is ever an input of a product: products of products would be infinite after a
+/// few steps, and arithmetic on such numbers takes less power than on others; what operators take over must not be
+/// larger in what they write. Operators that may run at once (on different streams) need a pool each.
 class OperandPool final : public OperandMemory {
  public:
   OperandPool(cudaStream_t stream, std::size_t limit) : stream_(stream), limit_(limit) {}
@@ -72,8 +75,12 @@ class OperandPool final : public OperandMemory {
   std::size_t limit_;
   std::map<Use, std::size_t> allocated_;
   std::vector<Slot> slots_;
+  /// The slot of the operator before that has what is asked for; null where there is none.
+  [[nodiscard]] Slot* handed_over(std::size_t bytes, Format format);
+
   std::vector<DeviceBuffer> workspaces_;
   long operator_ = 0;
+  std::optional<std::size_t> written_before_, written_now_;  ///< slots of first results
   std::uint64_t seed_ = 1;
 };
 

@@ -103,6 +103,13 @@ OperatorSpec with_precision_of(OperatorSpec spec, int capability) {
   return spec;
 }
 
+OperatorSpec as_run(OperatorSpec spec, int capability) {
+  constexpr int own_kernels_since = 90;
+  const bool another = spec.kind == "attention" && spec.text_or("native", "true") == "false";
+  if (another && capability >= own_kernels_since) spec.fields.erase("native");
+  return spec;
+}
+
 std::string name_of(const OperatorSpec& spec) {
   std::string name = spec.kind;
   for (const auto& [key, value] : spec.fields) name += " " + key + "=" + without_spaces(value);

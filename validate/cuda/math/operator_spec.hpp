@@ -33,6 +33,10 @@ struct OperatorSpec {
 /// precision is fp16.
 OperatorSpec with_precision_of(OperatorSpec spec, int capability);
 
+/// The operator whose kernel runs here: flash attention by another library's kernel (`native: false`) is cuDNN's own
+/// from Hopper on, which is of another kind there (FlashAttention-3 against FlashAttention-2); before, they are alike.
+OperatorSpec as_run(OperatorSpec spec, int capability);
+
 /// "matmul k=64 m=128 n=256 precision=bf16": unique, and the same for the same operator.
 std::string name_of(const OperatorSpec& spec);
 

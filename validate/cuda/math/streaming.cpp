@@ -218,17 +218,21 @@ StreamingParts traffic_parts(const OperatorSpec& spec) {
     OperatorSpec tensors{"elementwise", {{"elements", std::to_string(one / width)}, {"precision", precision}}};
     tensors.fields["inputs"] = std::to_string(read / one);
     tensors.fields["outputs"] = std::to_string(written / one);
-    return elementwise_parts(tensors);
+    StreamingParts parts = elementwise_parts(tensors);
+    // Of two inputs half the sum, which is no larger than they are: so may be what comes out of a chain of them.
+    if (pattern == "elementwise" && read > 0 && read / one <= 2) parts.tensors.front().use = Use::handed;
+    return parts;
   }
   StreamingParts parts;
   if (typed && pattern == "reduction") {
-    parts.tensors = {{format, read / width}, {format, written / width, Use::written}};
+    parts.tensors = {{format, read / width, Use::handed}, {format, written / width, Use::written}};
     parts.launch = [=](const auto& operands, cudaStream_t stream) {
       row_traffic(format, operands[0], read, operands[1], written, stream);
     };
     return parts;
   }
-  parts.tensors = {{Format::int8, read}, {Format::int8, written, Use::written}};
+  const Use first = pattern == "elementwise" ? Use::handed : Use::read;
+  parts.tensors = {{Format::int8, read, first}, {Format::int8, written, Use::written}};
   parts.launch = [=, gathered = pattern == "gather"](const auto& operands, cudaStream_t stream) {
     traffic(operands[0], read, operands[1], written, gathered, stream);
   };

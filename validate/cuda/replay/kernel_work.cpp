@@ -29,7 +29,6 @@ class KernelDoer final : public Doer {
       if (!pool) pool = std::make_unique<OperandPool>(lane.stream->get(), pool_limit());
       const OperatorSpec spec{work.kind, work.fields};
       try {
-        pool->begin_operator();
         runner = make_runner(spec, {*pool, 1});
         runner->launch(lane.stream->get(), 0);
         lane.stream->synchronize();
@@ -42,10 +41,12 @@ class KernelDoer final : public Doer {
   }
 
   void put(const Piece& piece, int turn) override {
-    for (const ReplayStreams::Lane& lane : streams_.lanes(piece.resource)) {
-      const OnDevice here(lane.device);
-      OperatorRunner& runner = *runners_.at({piece.block, piece.index, piece.resource, lane.device});
-      for (int i = 0; i < std::get<KernelWork>(piece.work).count; ++i) runner.launch(lane.stream->get(), turn);
+    for (int i = 0; i < std::get<KernelWork>(piece.work).count; ++i) {
+      piece.pace.before_launch();
+      for (const ReplayStreams::Lane& lane : streams_.lanes(piece.resource)) {
+        const OnDevice here(lane.device);
+        runners_.at({piece.block, piece.index, piece.resource, lane.device})->launch(lane.stream->get(), turn);
+      }
     }
   }
 

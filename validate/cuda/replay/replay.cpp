@@ -1,284 +1,19 @@
 #include "validate/cuda/replay/replay.hpp"
 
-#include <nvtx3/nvToolsExt.h>
-
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "model/base/statistics.hpp"
-#include "validate/cuda/core/executable_graph.hpp"
-#include "validate/cuda/core/idle.hpp"
-#include "validate/cuda/replay/timings.hpp"
-#include "validate/cuda/replay/work.hpp"
-#include "validate/measure/clock.hpp"
-#include "validate/measure/signals.hpp"
+#include "validate/cuda/core/state_sampler.hpp"
+#include "validate/cuda/math/format.hpp"
+#include "validate/cuda/math/operator_spec.hpp"
+#include "validate/cuda/replay/replayer.hpp"
 
 namespace foretrain::gpu {
 
 namespace {
-
-using replay::Operation;
-
-/// A range that Nsight Systems shows around the launches of a task.
-class NamedRange {
- public:
-  explicit NamedRange(const std::string& name) { nvtxRangePushA(name.c_str()); }
-  ~NamedRange() { nvtxRangePop(); }
-  NamedRange(const NamedRange&) = delete;
-  NamedRange& operator=(const NamedRange&) = delete;
-};
-
-enum class Detail { step, tasks, work };
-
-/// What one step with events between its tasks found.
-struct Moments {
-  std::map<int, std::pair<double, double>> tasks;                     ///< start and end
-  std::map<int, double> host;                                         ///< the host thread's time for it
-  std::map<std::pair<int, std::size_t>, std::vector<double>> pieces;  ///< by block and place in it
-};
-
-/// Around a piece of work.
-struct PieceEvents {
-  int device = 0;
-  std::size_t from = 0, to = 0;
-};
-
-class Replayer final : public replay::Backend {
- public:
-  explicit Replayer(const replay::Graph& graph)
-      : graph_(graph), plan_(replay::plan_issue(graph)), streams_(graph, plan_), work_(graph, streams_) {
-    for (const Operation& operation : plan_.operations) {
-      if (operation.kind == Operation::Kind::graph) capture(operation);
-    }
-    if (graph.capture) capture_step();
-  }
-
-  /// Seconds from the first moment to the last one, on the device's clock.
-  double step(Detail detail) {
-    throw_if_interrupted();
-    detail_ = detail;
-    for (auto& [device, line] : lines_) line.restart();
-    task_events_.clear();
-    piece_events_.clear();
-    host_.clear();
-    dispatch_ = -1;
-    const OnDevice first(0);
-    zero_.record(streams_.origin().get());
-    zero_.synchronize();
-    const double zero = now();  // the device's moment zero_, but for the time that it takes to see it
-    gate();
-    start_.record(streams_.origin().get());
-    const double begin = now();
-    host_zero_ = zero;
-    if (detail == Detail::step && whole_) {
-      whole_->launch(streams_.origin().get());
-    } else {
-      streams_.fork();
-      if (detail != Detail::step) record_starts();
-      replay::issue(plan_, *this);
-      streams_.join();
-    }
-    end_.record(streams_.origin().get());
-    host_time_ = now() - begin;
-    work_.wait();
-    end_.synchronize();
-    GPU_CHECK(cudaGetLastError());
-    start_offset_ = elapsed(zero_, start_);
-    work_.end_step();
-    ++turn_;
-    return elapsed(start_, end_);
-  }
-
-  /// Of the last step.
-  [[nodiscard]] double host_time() const { return host_time_; }
-  [[nodiscard]] Moments moments() const {
-    Moments moments;
-    for (const auto& [task, events] : task_events_) {
-      const EventLine& line = lines_.at(device_of(task));
-      const Event& start = start_of(device_of(task));
-      moments.tasks[task] = {line.between(start, events.first), line.between(start, events.second)};
-    }
-    for (const auto& [task, times] : host_) {
-      moments.host[task] = times.second - times.first;
-      const auto resource = static_cast<std::size_t>(graph_.tasks[static_cast<std::size_t>(task)].resource);
-      if (graph_.resources[resource].kind != replay::Resource::Kind::host) continue;
-      moments.tasks[task] = {times.first - host_zero_ - start_offset_, times.second - host_zero_ - start_offset_};
-    }
-    for (const auto& [piece, events] : piece_events_) {
-      for (const PieceEvents& pair : events) {
-        moments.pieces[piece].push_back(lines_.at(pair.device).between(pair.from, pair.to));
-      }
-    }
-    return moments;
-  }
-
-  [[nodiscard]] bool has_pieces() const {
-    return std::any_of(graph_.blocks.begin(), graph_.blocks.end(),
-                       [](const replay::Block& block) { return block.work.size() > 1; });
-  }
-  [[nodiscard]] const ReplayWork& work() const { return work_; }
-  [[nodiscard]] bool captured() const { return whole_ != nullptr; }
-
-  // As replay::issue() asks.
-  void stream_waits(int stream, int event) override {
-    for (const ReplayStreams::Lane& lane : streams_.lanes(stream)) {
-      const OnDevice here(lane.device);
-      for (const ReplayStreams::Lane& other : streams_.lanes(streams_.stream_of(event))) {
-        // Replicas do not wait for each other: what they exchange makes them.
-        if (graph_.replicated && other.device != lane.device) continue;
-        GPU_CHECK(cudaStreamWaitEvent(lane.stream->get(), other.events[static_cast<std::size_t>(event)]->get(), 0));
-      }
-    }
-  }
-  void record(int event, int stream) override {
-    for (const ReplayStreams::Lane& lane : streams_.lanes(stream)) {
-      const OnDevice here(lane.device);
-      lane.events[static_cast<std::size_t>(event)]->record(lane.stream->get());
-    }
-  }
-  void host_waits(int event) override {
-    for (const ReplayStreams::Lane& lane : streams_.lanes(streams_.stream_of(event))) {
-      lane.events[static_cast<std::size_t>(event)]->synchronize();
-    }
-  }
-  void run(int task, int stream) override {
-    const NamedRange range(block_of(task).name);
-    const double begin = detail_ == Detail::step ? 0.0 : now();
-    if (stream < 0) {
-      for (std::size_t i = 0; i < block_of(task).work.size(); ++i) work_.do_on_host(task, i);
-    } else {
-      put(task, stream);
-    }
-    note_host(task, begin);
-  }
-  void run_graph(int first, int count, int stream) override {
-    const NamedRange range(block_of(first).name);
-    const double begin = detail_ == Detail::step ? 0.0 : now();
-    const ReplayStreams::Lane& lane = streams_.lanes(stream).front();
-    const OnDevice here(lane.device);
-    const bool timed = detail_ != Detail::step;
-    const std::size_t from = timed ? lines_[lane.device].record(lane.stream->get()) : 0;
-    graphs_.at(key_of(first, count))->launch(lane.stream->get());
-    if (timed && count == 1) task_events_[first] = {from, lines_[lane.device].record(lane.stream->get())};
-    note_host(first, begin);
-  }
-
- private:
-  /// The host thread's time for a task; a dispatch lasts until all that it hands over has been launched.
-  void note_host(int task, double begin) {
-    if (detail_ == Detail::step) return;
-    const double end = now();
-    host_[task] = {begin, end};
-    const std::vector<Work>& work = block_of(task).work;
-    const auto* host = work.empty() ? nullptr : std::get_if<HostWork>(&work.front());
-    if (host != nullptr) {
-      dispatch_ = host->action == HostWork::Action::dispatch ? task : -1;
-      to_launch_ = host->graph ? 1 : host->kernels;
-    } else if (dispatch_ >= 0 && to_launch_ > 0) {
-      host_[dispatch_].second = end;
-      --to_launch_;
-    }
-  }
-
-  [[nodiscard]] const replay::Block& block_of(int task) const {
-    return graph_.blocks[static_cast<std::size_t>(graph_.tasks[static_cast<std::size_t>(task)].block)];
-  }
-  [[nodiscard]] int device_of(int task) const {
-    return streams_.lanes(graph_.tasks[static_cast<std::size_t>(task)].resource).front().device;
-  }
-  /// Events of different GPUs cannot be compared: each has a moment of its own that follows the beginning, by as much
-  /// as an event takes from one GPU to another.
-  void record_starts() {
-    for (const int stream : plan_.streams) {
-      const ReplayStreams::Lane& lane = streams_.lanes(stream).front();
-      if (lane.device == 0) continue;
-      const OnDevice here(lane.device);
-      std::unique_ptr<Event>& start = starts_[lane.device];
-      if (!start) start = std::make_unique<Event>();
-      start->record(lane.stream->get());
-    }
-  }
-  [[nodiscard]] const Event& start_of(int device) const { return device == 0 ? start_ : *starts_.at(device); }
-
-  /// Blocks in their order, and the stream: what is launched again is the same graph.
-  [[nodiscard]] std::vector<int> key_of(int first, int count) const {
-    std::vector<int> key = {graph_.tasks[static_cast<std::size_t>(first)].resource};
-    for (int i = 0; i < count; ++i) key.push_back(graph_.tasks[static_cast<std::size_t>(first + i)].block);
-    return key;
-  }
-
-  /// Launches what a task does, with events around it, or around each piece, where that is wanted. Of replicas the
-  /// first one is timed.
-  void put(int task, int stream) {
-    const ReplayStreams::Lane& lane = streams_.lanes(stream).front();
-    const std::size_t pieces = block_of(task).work.size();
-    const bool timed = detail_ != Detail::step && pieces > 0;
-    std::size_t from = 0, before = 0;
-    const auto moment = [&] {
-      const OnDevice here(lane.device);
-      return lines_[lane.device].record(lane.stream->get());
-    };
-    if (timed) from = before = moment();
-    for (std::size_t i = 0; i < pieces; ++i) {
-      work_.put(task, i, turn_);
-      if (!timed || detail_ != Detail::work || pieces == 1) continue;
-      const std::size_t after = moment();
-      piece_events_[{graph_.tasks[static_cast<std::size_t>(task)].block, i}].push_back({lane.device, before, after});
-      before = after;
-    }
-    if (timed) task_events_[task] = {from, moment()};
-  }
-
-  void capture(const Operation& operation) {
-    std::unique_ptr<ExecutableGraph>& graph = graphs_[key_of(operation.task, operation.count)];
-    if (graph) return;
-    const ReplayStreams::Lane& lane = streams_.lanes(operation.stream).front();
-    const OnDevice here(lane.device);
-    graph = std::make_unique<ExecutableGraph>(*lane.stream, [&] {
-      for (int i = 0; i < operation.count; ++i) put(operation.task + i, operation.stream);
-    });
-  }
-
-  void capture_step() {
-    const OnDevice first(0);
-    step(Detail::step);  // libraries make what they need before they are captured
-    whole_ = std::make_unique<ExecutableGraph>(streams_.origin(), [&] {
-      streams_.fork();
-      replay::issue(plan_, *this);
-      streams_.join();
-    });
-  }
-
-  /// Work without a launch is there when the device is: the device is kept busy until all of it has been handed
-  /// over, as far as its queues hold it.
-  void gate() {
-    const bool host = std::any_of(graph_.resources.begin(), graph_.resources.end(),
-                                  [](const replay::Resource& r) { return r.kind == replay::Resource::Kind::host; });
-    if (host || whole_) return;
-    constexpr double per_operation_s = 10e-6, longest_s = 20e-3;
-    const double seconds = std::min(longest_s, per_operation_s * static_cast<double>(plan_.operations.size()));
-    const double cycles = seconds * 1e3 * device_attribute(cudaDevAttrClockRate, 0);
-    launch_spin(static_cast<std::int64_t>(cycles), streams_.origin().get());
-  }
-
-  const replay::Graph& graph_;
-  replay::IssuePlan plan_;
-  ReplayStreams streams_;
-  ReplayWork work_;
-  std::map<std::vector<int>, std::unique_ptr<ExecutableGraph>> graphs_;
-  std::unique_ptr<ExecutableGraph> whole_;
-  Event zero_, start_, end_;
-  std::map<int, EventLine> lines_;                ///< by device
-  std::map<int, std::unique_ptr<Event>> starts_;  ///< of devices but the first
-  Detail detail_ = Detail::step;
-  int turn_ = 0;
-  int dispatch_ = -1, to_launch_ = 0;  ///< the dispatch at work, and what it still hands over
-  double host_zero_ = 0.0, start_offset_ = 0.0, host_time_ = 0.0;
-  std::map<int, std::pair<std::size_t, std::size_t>> task_events_;
-  std::map<std::pair<int, std::size_t>, std::vector<PieceEvents>> piece_events_;
-  std::map<int, std::pair<double, double>> host_;
-};
 
 std::optional<double> median_of(const std::vector<double>& values) {
   if (values.empty()) return std::nullopt;
@@ -292,7 +27,7 @@ void time_tasks(Replayer& replayer, int repetitions, replay::Result& result) {
   };
   std::vector<Series> series(result.tasks.size());
   for (int i = 0; i < repetitions; ++i) {
-    replayer.step(Detail::tasks);
+    replayer.step(Replayer::Detail::tasks);
     const Moments moments = replayer.moments();
     for (const auto& [task, times] : moments.tasks) {
       Series& s = series[static_cast<std::size_t>(task)];
@@ -313,7 +48,7 @@ void time_tasks(Replayer& replayer, int repetitions, replay::Result& result) {
 void time_pieces(Replayer& replayer, int repetitions, replay::Result& result) {
   std::map<std::pair<int, std::size_t>, std::vector<double>> times;
   for (int i = 0; i < repetitions; ++i) {
-    replayer.step(Detail::work);
+    replayer.step(Replayer::Detail::work);
     for (const auto& [piece, values] : replayer.moments().pieces) {
       std::vector<double>& all = times[piece];
       all.insert(all.end(), values.begin(), values.end());
@@ -322,28 +57,55 @@ void time_pieces(Replayer& replayer, int repetitions, replay::Result& result) {
   for (const auto& [piece, values] : times) result.work.push_back({piece.first, piece.second, median(values)});
 }
 
+/// What ran in the place of what the graph states, beside its times.
+void note_what_ran(const replay::Graph& graph, replay::Result& result) {
+  std::set<std::string> others;
+  for (replay::WorkTime& time : result.work) {
+    const Work& work = graph.blocks[static_cast<std::size_t>(time.block)].work[time.index];
+    const auto* kernel = std::get_if<KernelWork>(&work);
+    if (kernel == nullptr) continue;
+    const OperatorSpec ran = as_run({kernel->kind, kernel->fields}, compute_capability());
+    if (ran.fields == kernel->fields) continue;
+    time.ran = ran.fields;
+    others.insert(kernel->name);
+  }
+  for (const std::string& name : others) {
+    result.notes.push_back(name + ": cuDNN's kernel ran, not the one of FlashAttention-2 that is predicted");
+  }
+}
+
+/// A step of seconds is known after a few; one of microseconds is repeated until the time is up.
+StoppingRule rule_for(double step_s, bool quick) {
+  StoppingRule rule{.warm_up = 3, .least = 7, .most = quick ? 50 : 200, .budget = Seconds(quick ? 1.0 : 5.0)};
+  if (step_s * rule.least <= rule.budget.value()) return rule;
+  rule.warm_up = 0;
+  rule.least = 3;
+  return rule;
+}
+
 }  // namespace
 
-replay::Result run_replay(const replay::Graph& graph, bool quick) {
+replay::Result run_replay(const replay::Graph& graph, bool quick, const Nvml& nvml) {
   Replayer replayer(graph);
-  StoppingRule rule;
-  rule.warm_up = 3;
-  rule.least = 7;
-  rule.most = quick ? 50 : 200;
-  rule.budget = Seconds(quick ? 1.0 : 5.0);
+  replayer.step(Replayer::Detail::step);  // loads what kernels and libraries need
+  const double begin = now();
+  replayer.step(Replayer::Detail::step);
+  const StoppingRule rule = rule_for(now() - begin, quick);
   replay::Result result;
   std::vector<double> host;
+  StateSampler sampler(nvml, bus_id_of(0));
   const Sampled steps = sample(
       [&] {
-        const double time = replayer.step(Detail::step);
+        const double time = replayer.step(Replayer::Detail::step);
         host.push_back(replayer.host_time());
         return time;
       },
       rule);
+  result.state = sampler.finish();
   result.steps = steps.values;
   result.host_launch = median(host);
   result.tasks.resize(graph.tasks.size());
-  const int repetitions = quick ? 3 : 9;
+  const int repetitions = rule.warm_up == 0 ? 1 : quick ? 3 : 9;
   time_tasks(replayer, repetitions, result);
   if (replayer.has_pieces()) time_pieces(replayer, repetitions, result);
   replayer.work().check_finite();
@@ -353,6 +115,11 @@ replay::Result run_replay(const replay::Graph& graph, bool quick) {
   GPU_CHECK(cudaMemGetInfo(&free_now, &total));
   result.memory = static_cast<double>(total - free_now);
   result.notes = replayer.work().descriptions();
+  note_what_ran(graph, result);
+  if (replayer.keeps_pace()) {
+    result.notes.emplace_back(
+        "its host hands kernels over as slowly as it was predicted to, where it can do so faster");
+  }
   if (replayer.captured()) {
     result.notes.emplace_back("steps are CUDA graphs; tasks were timed in steps launched kernel by kernel");
   }

@@ -52,10 +52,10 @@ ReplayWork::~ReplayWork() {
   }
 }
 
-Piece ReplayWork::piece_of(int task, std::size_t index) const {
+Piece ReplayWork::piece_of(int task, std::size_t index) {
   const replay::Task& stated = graph_.tasks[static_cast<std::size_t>(task)];
   const replay::Block& block = graph_.blocks[static_cast<std::size_t>(stated.block)];
-  return {block.work[index], stated.block, index, stated.resource};
+  return {block.work[index], stated.block, index, stated.resource, pace_};
 }
 
 void ReplayWork::put(int task, std::size_t index, int turn) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "validate/cuda/replay/pace.hpp"
 #include "validate/cuda/replay/streams.hpp"
 #include "validate/replay/graph.hpp"
 
@@ -18,6 +19,7 @@ struct Piece {
   int block = 0;
   std::size_t index = 0;  ///< in the block
   int resource = 0;
+  LaunchPace& pace;  ///< of the host thread that launches it
 };
 
 /// What does the pieces of one kind of work; each kind in a file of its own, NAME_work.cpp.
@@ -55,6 +57,7 @@ class ReplayWork {
   /// Puts piece `index` of the task's block on the task's stream.
   void put(int task, std::size_t index, int turn);
   void do_on_host(int task, std::size_t index);
+  [[nodiscard]] LaunchPace& pace() { return pace_; }
   // Of all kinds.
   void end_step();
   void wait();
@@ -62,9 +65,10 @@ class ReplayWork {
   [[nodiscard]] std::vector<std::string> descriptions() const;
 
  private:
-  [[nodiscard]] Piece piece_of(int task, std::size_t index) const;
+  [[nodiscard]] Piece piece_of(int task, std::size_t index);
 
   const replay::Graph& graph_;
+  LaunchPace pace_;
   std::vector<std::unique_ptr<Doer>> doers_;  ///< by the kind's place in Work
 };
 

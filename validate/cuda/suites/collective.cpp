@@ -1,5 +1,5 @@
-// NCCL's collectives over every number of GPUs, in the manner of nccl-tests. One process drives all GPUs of a machine;
-// under mpirun or srun one process per GPU, of which rank 0 writes.
+// NCCL's collectives over every number of GPUs, in the manner of nccl-tests: one process per GPU, of one machine
+// (local_ranks.hpp) or, under mpirun or srun, of several. Rank 0 writes. Parameter `processes` says how many there were.
 #include "validate/cuda/collective/design.hpp"
 #include "validate/cuda/collective/nccl.hpp"
 #include "validate/cuda/collective/session.hpp"

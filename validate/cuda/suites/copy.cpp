@@ -1,7 +1,8 @@
 // Copies between host and device. No scenario states them: parameter `what` names the quantity:
 //   host_copy        `direction` to_device, to_host or both (one each way at once, until both are done), `memory`
 //                    pinned or pageable, `bytes` each way; `timing` stream: many in a row, host: one call and its wait
-//   pinned_allocate  cudaMallocHost and cudaFreeHost
+//   pinned_allocate  cudaMallocHost
+//   fresh_copy       to pageable memory that was never touched
 #include <algorithm>
 #include <array>
 #include <fstream>
@@ -11,6 +12,7 @@
 
 #include "validate/cuda/core/suite.hpp"
 #include "validate/cuda/suites/points.hpp"
+#include "validate/measure/clock.hpp"
 
 namespace foretrain::gpu {
 
@@ -61,11 +63,32 @@ class CopySuite {
   void page_locks() {
     for (std::size_t bytes = mib; bytes <= std::min(most_, gib); bytes *= run_.quick() ? 16 : 4) {
       run_.point(plain_point("pinned_allocate", {{"bytes", std::to_string(bytes)}, {"timing", "host"}}), [&] {
-        return time_host(
+        return sample(
             [&] {
               void* memory = nullptr;
+              const double start = now();
               GPU_CHECK(cudaMallocHost(&memory, bytes));
+              const double taken = now() - start;
               GPU_CHECK(cudaFreeHost(memory));
+              return taken;
+            },
+            rule(bytes));
+      });
+    }
+  }
+
+  /// As frameworks copy a result to the host: into memory that was never touched.
+  void fresh_copies() {
+    for (std::size_t bytes = 64 * mib; bytes <= std::min(most_, gib); bytes *= 4) {
+      const Fields fields = {{"direction", "to_host"}, {"bytes", std::to_string(bytes)}, {"timing", "host"}};
+      run_.point(plain_point("fresh_copy", fields), [&] {
+        const DeviceBuffer device(bytes);
+        return sample(
+            [&] {
+              const std::unique_ptr<char[]> fresh(new char[bytes]);  // not set to anything
+              const double start = now();
+              GPU_CHECK(cudaMemcpy(fresh.get(), device.data(), bytes, cudaMemcpyDeviceToHost));
+              return now() - start;
             },
             rule(bytes));
       });
@@ -148,6 +171,7 @@ void run_copy(SuiteRun& run) {
   CopySuite suite(run);
   suite.copies();
   suite.page_locks();
+  suite.fresh_copies();
 }
 
 }  // namespace foretrain::gpu

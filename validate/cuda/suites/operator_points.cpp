@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model/base/hash.hpp"
+#include "validate/measure/turns.hpp"
 
 namespace foretrain::gpu {
 
@@ -19,8 +20,8 @@ bool held_out(const std::string& name) { return hash_of(name) % 4 == 0; }
 
 std::string OperatorPoint::name() const { return name_of(spec) + (sustained ? " sustained" : ""); }
 
-void PointList::add(OperatorSpec spec, const std::string& family, bool quick, bool sustained) {
-  OperatorPoint point{std::move(spec), family, quick, sustained};
+void PointList::add(OperatorSpec spec, const std::string& family, bool quick, bool sustained, double value) {
+  OperatorPoint point{std::move(spec), family, quick, sustained, value};
   const auto [place, fresh] = places_.try_emplace(point.name(), points_.size());
   if (fresh) {
     points_.push_back(std::move(point));
@@ -32,9 +33,8 @@ void PointList::add(OperatorSpec spec, const std::string& family, bool quick, bo
 std::vector<OperatorPoint> PointList::finish() const {
   std::vector<OperatorPoint> points = points_;
   const auto rest = std::stable_partition(points.begin(), points.end(), [](const auto& point) { return point.quick; });
-  // Bits of the hash that held_out() does not look at.
   std::stable_sort(rest, points.end(), [](const OperatorPoint& a, const OperatorPoint& b) {
-    return hash_of(a.name()) / 4 < hash_of(b.name()) / 4;
+    return turn_of(a.name(), a.value) < turn_of(b.name(), b.value);
   });
   return points;
 }

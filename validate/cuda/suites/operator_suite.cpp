@@ -22,9 +22,9 @@ StoppingRule rule_of(const SuiteRun& run) {
 }
 
 /// Long enough for the board to find the clocks that its power allows; only the second half counts.
-Sampled time_sustained(const Stream& stream, const Launch& launch, bool quick) {
+Sampled time_sustained(const Stream& stream, const Launch& launch, bool quick, int kernels) {
   const StoppingRule rule{.warm_up = 1, .least = 10, .most = 200, .target = 0.0, .budget = Seconds(quick ? 0.8 : 2.5)};
-  Sampled sampled = time_stream(stream, launch, rule, Seconds(20e-3));
+  Sampled sampled = time_stream(stream, launch, rule, Seconds(20e-3), kernels);
   const auto half = static_cast<std::ptrdiff_t>(sampled.values.size() / 2);
   sampled.values.erase(sampled.values.begin(), sampled.values.begin() + half);
   return sampled;
@@ -73,13 +73,13 @@ void measure_operators(SuiteRun& run, const std::vector<OperatorPoint>& points) 
       }
       run.begin_timing();
       const Launch launch = [&](cudaStream_t on, int turn) { runner->launch(on, turn); };
-      if (point.sustained) return time_sustained(stream, launch, run.quick());
+      if (point.sustained) return time_sustained(stream, launch, run.quick(), runner->kernels());
       // Where all that there is lies in the L2, also as a step finds it: with nothing there. Only where the model
       // knows.
       if (record.parameters["cache"] == "warm" && is_streaming(point.spec)) {
         record.parameters["flushed_s"] = json_number(time_flushed(stream, launch).value());
       }
-      return time_stream(stream, launch, rule_of(run));
+      return time_stream(stream, launch, rule_of(run), Seconds(2e-3), runner->kernels());
     });
     if (!in_time) return;
   }

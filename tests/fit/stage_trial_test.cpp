@@ -1,0 +1,74 @@
+// What a stage fitted is kept where points that its fit did not see are predicted better: on MADE-UP points of a line.
+#include "validate/fit/stage_trial.hpp"
+
+#include <cmath>
+#include <random>
+
+#include "model/cost/calibration.hpp"
+#include "model/scenario/hardware/calibration_reader.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+/// A kernel of `size` microseconds and the time of its start.
+Seconds time_of(double size, const Calibration& calibration) {
+  return Seconds((size + calibration.streaming.kernel_us) * 1e-6);
+}
+
+std::vector<Observation> points_of(double kernel_us, double noise, int count, unsigned seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal(0.0, 1.0);
+  Calibration truth = load_default_calibration();
+  truth.streaming.kernel_us = kernel_us;
+  std::vector<Observation> points;
+  for (int i = 0; i < count; ++i) {
+    const double size = 0.5 * (i + 1);
+    points.push_back({"point", "line", time_of(size, truth) * std::exp(noise * normal(random)),
+                      [size](const Calibration& calibration) { return time_of(size, calibration); }});
+  }
+  return points;
+}
+
+StageTrial trial_of(const std::vector<Observation>& points, const std::vector<Observation>& held_out = {}) {
+  const Calibration start = load_default_calibration();
+  return try_stage(points, held_out, {"streaming.kernel_us"}, start, start);
+}
+
+}  // namespace
+
+TEST_CASE("What points say that a fit has not seen decides: a better constant is kept, scatter is not") {
+  const StageTrial better = trial_of(points_of(6.0, 0.02, 12, 1));
+  CHECK(better.adopted);
+  CHECK(better.judged == 12);  // each was left out once
+  CHECK_FALSE(better.held_out);
+  CHECK(better.fitted < 0.03);  // noise of 2 %
+  CHECK(better.published > 0.2);
+  // Around the published constant, a factor of e to either side: a fit moves, but to nothing.
+  const double published = load_default_calibration().streaming.kernel_us;
+  int kept = 0;
+  for (unsigned seed = 1; seed <= 40; ++seed) kept += trial_of(points_of(published, 1.0, 8, seed)).adopted ? 1 : 0;
+  CHECK(kept <= 12);  // one standard error above zero: fewer than a third, by chance
+}
+
+TEST_CASE("Points that a suite held out judge, where there are five of them") {
+  const std::vector<Observation> points = points_of(6.0, 0.02, 12, 1);
+  const StageTrial enough = trial_of(points, points_of(6.0, 0.02, 5, 2));
+  CHECK(enough.held_out);
+  CHECK(enough.judged == 5);
+  CHECK(enough.adopted);
+  CHECK_FALSE(trial_of(points, points_of(6.0, 0.02, 4, 2)).held_out);
+  // A machine that was measured in two states: what was held out contradicts what was fitted.
+  const double published = load_default_calibration().streaming.kernel_us;
+  const StageTrial contradicted = trial_of(points, points_of(published, 0.02, 6, 3));
+  CHECK_FALSE(contradicted.adopted);
+  CHECK_THAT(verdict(contradicted), Catch::Contains("6 points left out no better"));
+}
+
+TEST_CASE("One point judges nothing") {
+  const StageTrial one = trial_of(points_of(6.0, 0.0, 1, 1));
+  CHECK_FALSE(one.adopted);
+  CHECK(one.judged == 0);
+  CHECK_THAT(verdict(one), Catch::Contains("no point could be left out"));
+}

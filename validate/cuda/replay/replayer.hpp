@@ -1,0 +1,301 @@
+// A task graph made ready on this machine's GPUs, step by step.
+#pragma once
+
+#include <nvtx3/nvToolsExt.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "validate/cuda/core/executable_graph.hpp"
+#include "validate/cuda/core/idle.hpp"
+#include "validate/cuda/replay/timings.hpp"
+#include "validate/cuda/replay/work.hpp"
+#include "validate/measure/clock.hpp"
+#include "validate/measure/signals.hpp"
+
+namespace foretrain::gpu {
+
+/// A range that Nsight Systems shows around the launches of a task.
+class NamedRange {
+ public:
+  explicit NamedRange(const std::string& name) { nvtxRangePushA(name.c_str()); }
+  ~NamedRange() { nvtxRangePop(); }
+  NamedRange(const NamedRange&) = delete;
+  NamedRange& operator=(const NamedRange&) = delete;
+};
+
+/// What one step with events between its tasks found.
+struct Moments {
+  std::map<int, std::pair<double, double>> tasks;                     ///< start and end
+  std::map<int, double> host;                                         ///< the host thread's time for it
+  std::map<std::pair<int, std::size_t>, std::vector<double>> pieces;  ///< by block and place in it
+};
+
+/// Around a piece of work.
+struct PieceEvents {
+  int device = 0;
+  std::size_t from = 0, to = 0;
+};
+
+class Replayer final : public replay::Backend {
+ public:
+  /// What is timed: the step, with events between its tasks, or between the pieces of their work as well.
+  enum class Detail { step, tasks, work };
+  using Operation = replay::Operation;
+
+  explicit Replayer(const replay::Graph& graph)
+      : graph_(graph), plan_(replay::plan_issue(graph)), streams_(graph, plan_), work_(graph, streams_) {
+    for (const Operation& operation : plan_.operations) {
+      if (operation.kind == Operation::Kind::graph) capture(operation);
+    }
+    if (graph.capture) capture_step();
+  }
+
+  /// Seconds from the first moment to the last one, on the device's clock.
+  double step(Detail detail) {
+    throw_if_interrupted();
+    detail_ = detail;
+    for (auto& [device, line] : lines_) line.restart();
+    task_events_.clear();
+    piece_events_.clear();
+    host_.clear();
+    dispatch_ = -1;
+    const OnDevice first(0);
+    zero_.record(streams_.origin().get());
+    zero_.synchronize();
+    const double zero = now();  // the device's moment zero_, but for the time that it takes to see it
+    gate();
+    start_.record(streams_.origin().get());
+    const double begin = now();
+    host_zero_ = zero;
+    if (detail == Detail::step && whole_) {
+      whole_->launch(streams_.origin().get());
+    } else {
+      streams_.fork();
+      if (detail != Detail::step) record_starts();
+      replay::issue(plan_, *this);
+      streams_.join();
+    }
+    end_.record(streams_.origin().get());
+    host_time_ = now() - begin;
+    work_.wait();
+    end_.synchronize();
+    GPU_CHECK(cudaGetLastError());
+    start_offset_ = elapsed(zero_, start_);
+    work_.end_step();
+    ++turn_;
+    return elapsed(start_, end_);
+  }
+
+  /// Of the last step.
+  [[nodiscard]] double host_time() const { return host_time_; }
+  [[nodiscard]] Moments moments() const {
+    Moments moments;
+    for (const auto& [task, events] : task_events_) {
+      const EventLine& line = lines_.at(device_of(task));
+      const Event& start = start_of(device_of(task));
+      moments.tasks[task] = {line.between(start, events.first), line.between(start, events.second)};
+    }
+    for (const auto& [task, times] : host_) {
+      moments.host[task] = times.second - times.first;
+      const auto resource = static_cast<std::size_t>(graph_.tasks[static_cast<std::size_t>(task)].resource);
+      if (!graph_.resources[resource].on_host()) continue;
+      moments.tasks[task] = {times.first - host_zero_ - start_offset_, times.second - host_zero_ - start_offset_};
+    }
+    for (const auto& [piece, events] : piece_events_) {
+      for (const PieceEvents& pair : events) {
+        moments.pieces[piece].push_back(lines_.at(pair.device).between(pair.from, pair.to));
+      }
+    }
+    return moments;
+  }
+
+  [[nodiscard]] bool has_pieces() const {
+    return std::any_of(graph_.blocks.begin(), graph_.blocks.end(),
+                       [](const replay::Block& block) { return block.work.size() > 1; });
+  }
+  [[nodiscard]] const ReplayWork& work() const { return work_; }
+  [[nodiscard]] bool captured() const { return whole_ != nullptr; }
+  [[nodiscard]] bool keeps_pace() const {
+    return std::any_of(graph_.resources.begin(), graph_.resources.end(), [](const replay::Resource& resource) {
+      return resource.kind == replay::Resource::Kind::framework;
+    });
+  }
+
+  // As replay::issue() asks.
+  void stream_waits(int stream, int event) override {
+    for (const ReplayStreams::Lane& lane : streams_.lanes(stream)) {
+      const OnDevice here(lane.device);
+      for (const ReplayStreams::Lane& other : streams_.lanes(streams_.stream_of(event))) {
+        // Replicas do not wait for each other: what they exchange makes them.
+        if (graph_.replicated && other.device != lane.device) continue;
+        GPU_CHECK(cudaStreamWaitEvent(lane.stream->get(), other.events[static_cast<std::size_t>(event)]->get(), 0));
+      }
+    }
+  }
+  void record(int event, int stream) override {
+    for (const ReplayStreams::Lane& lane : streams_.lanes(stream)) {
+      const OnDevice here(lane.device);
+      lane.events[static_cast<std::size_t>(event)]->record(lane.stream->get());
+    }
+  }
+  void host_waits(int event) override {
+    for (const ReplayStreams::Lane& lane : streams_.lanes(streams_.stream_of(event))) {
+      lane.events[static_cast<std::size_t>(event)]->synchronize();
+    }
+  }
+  void run(int task, int stream) override {
+    const NamedRange range(block_of(task).name);
+    const double begin = detail_ == Detail::step ? 0.0 : now();
+    if (stream < 0) {
+      for (std::size_t i = 0; i < block_of(task).work.size(); ++i) work_.do_on_host(task, i);
+      keep_pace(task);
+    } else {
+      put(task, stream);
+    }
+    note_host(task, begin);
+  }
+  void run_graph(int first, int count, int stream) override {
+    const NamedRange range(block_of(first).name);
+    const double begin = detail_ == Detail::step ? 0.0 : now();
+    const ReplayStreams::Lane& lane = streams_.lanes(stream).front();
+    const OnDevice here(lane.device);
+    const bool timed = detail_ != Detail::step;
+    const std::size_t from = timed ? lines_[lane.device].record(lane.stream->get()) : 0;
+    graphs_.at(key_of(first, count))->launch(lane.stream->get());
+    if (timed && count == 1) task_events_[first] = {from, lines_[lane.device].record(lane.stream->get())};
+    note_host(first, begin);
+  }
+
+ private:
+  /// A framework's dispatch takes its time; what it hands over follows.
+  void keep_pace(int task) {
+    const auto* dispatch = std::get_if<HostWork>(&block_of(task).work.front());
+    if (!by_framework(task) || dispatch == nullptr) return;
+    work_.pace().begin(dispatch->duration.value(), dispatch->kernels);
+  }
+  [[nodiscard]] bool by_framework(int task) const {
+    const auto resource = static_cast<std::size_t>(graph_.tasks[static_cast<std::size_t>(task)].resource);
+    return graph_.resources[resource].kind == replay::Resource::Kind::framework;
+  }
+
+  /// The host thread's time for a task; a dispatch lasts until all that it hands over has been launched.
+  void note_host(int task, double begin) {
+    if (detail_ == Detail::step) return;
+    const double end = now();
+    host_[task] = {begin, end};
+    const std::vector<Work>& work = block_of(task).work;
+    const auto* host = work.empty() ? nullptr : std::get_if<HostWork>(&work.front());
+    if (host != nullptr) {
+      dispatch_ = host->action == HostWork::Action::dispatch ? task : -1;
+      to_launch_ = host->graph || by_framework(task) ? 1 : host->kernels;
+    } else if (dispatch_ >= 0 && to_launch_ > 0) {
+      host_[dispatch_].second = end;
+      --to_launch_;
+    }
+  }
+
+  [[nodiscard]] const replay::Block& block_of(int task) const {
+    return graph_.blocks[static_cast<std::size_t>(graph_.tasks[static_cast<std::size_t>(task)].block)];
+  }
+  [[nodiscard]] int device_of(int task) const {
+    return streams_.lanes(graph_.tasks[static_cast<std::size_t>(task)].resource).front().device;
+  }
+  /// Events of different GPUs cannot be compared: each has a moment of its own that follows the beginning, by as much
+  /// as an event takes from one GPU to another.
+  void record_starts() {
+    for (const int stream : plan_.streams) {
+      const ReplayStreams::Lane& lane = streams_.lanes(stream).front();
+      if (lane.device == 0) continue;
+      const OnDevice here(lane.device);
+      std::unique_ptr<Event>& start = starts_[lane.device];
+      if (!start) start = std::make_unique<Event>();
+      start->record(lane.stream->get());
+    }
+  }
+  [[nodiscard]] const Event& start_of(int device) const { return device == 0 ? start_ : *starts_.at(device); }
+
+  /// Blocks in their order, and the stream: what is launched again is the same graph.
+  [[nodiscard]] std::vector<int> key_of(int first, int count) const {
+    std::vector<int> key = {graph_.tasks[static_cast<std::size_t>(first)].resource};
+    for (int i = 0; i < count; ++i) key.push_back(graph_.tasks[static_cast<std::size_t>(first + i)].block);
+    return key;
+  }
+
+  /// Launches what a task does, with events around it, or around each piece, where that is wanted. Of replicas the
+  /// first one is timed.
+  void put(int task, int stream) {
+    const ReplayStreams::Lane& lane = streams_.lanes(stream).front();
+    const std::size_t pieces = block_of(task).work.size();
+    const bool timed = detail_ != Detail::step && pieces > 0;
+    std::size_t from = 0, before = 0;
+    const auto moment = [&] {
+      const OnDevice here(lane.device);
+      return lines_[lane.device].record(lane.stream->get());
+    };
+    if (timed) from = before = moment();
+    for (std::size_t i = 0; i < pieces; ++i) {
+      work_.put(task, i, turn_);
+      if (!timed || detail_ != Detail::work || pieces == 1) continue;
+      const std::size_t after = moment();
+      piece_events_[{graph_.tasks[static_cast<std::size_t>(task)].block, i}].push_back({lane.device, before, after});
+      before = after;
+    }
+    if (timed) task_events_[task] = {from, moment()};
+  }
+
+  void capture(const Operation& operation) {
+    std::unique_ptr<ExecutableGraph>& graph = graphs_[key_of(operation.task, operation.count)];
+    if (graph) return;
+    const ReplayStreams::Lane& lane = streams_.lanes(operation.stream).front();
+    const OnDevice here(lane.device);
+    graph = std::make_unique<ExecutableGraph>(*lane.stream, [&] {
+      for (int i = 0; i < operation.count; ++i) put(operation.task + i, operation.stream);
+    });
+  }
+
+  void capture_step() {
+    const OnDevice first(0);
+    step(Detail::step);  // libraries make what they need before they are captured
+    whole_ = std::make_unique<ExecutableGraph>(streams_.origin(), [&] {
+      streams_.fork();
+      replay::issue(plan_, *this);
+      streams_.join();
+    });
+  }
+
+  /// Work without a launch is there when the device is: the device is kept busy until all of it has been handed
+  /// over, as far as its queues hold it.
+  void gate() {
+    const bool host = std::any_of(graph_.resources.begin(), graph_.resources.end(),
+                                  [](const replay::Resource& r) { return r.on_host(); });
+    if (host || whole_) return;
+    constexpr double per_call_s = 10e-6, longest_s = 20e-3;
+    const double seconds = std::min(longest_s, per_call_s * replay::calls_of(graph_, plan_));
+    const double cycles = seconds * 1e3 * device_attribute(cudaDevAttrClockRate, 0);
+    launch_spin(static_cast<std::int64_t>(cycles), streams_.origin().get());
+  }
+
+  const replay::Graph& graph_;
+  replay::IssuePlan plan_;
+  ReplayStreams streams_;
+  ReplayWork work_;
+  std::map<std::vector<int>, std::unique_ptr<ExecutableGraph>> graphs_;
+  std::unique_ptr<ExecutableGraph> whole_;
+  Event zero_, start_, end_;
+  std::map<int, EventLine> lines_;                ///< by device
+  std::map<int, std::unique_ptr<Event>> starts_;  ///< of devices but the first
+  Detail detail_ = Detail::step;
+  int turn_ = 0;
+  int dispatch_ = -1, to_launch_ = 0;  ///< the dispatch at work, and what it still hands over
+  double host_zero_ = 0.0, start_offset_ = 0.0, host_time_ = 0.0;
+  std::map<int, std::pair<std::size_t, std::size_t>> task_events_;
+  std::map<std::pair<int, std::size_t>, std::vector<PieceEvents>> piece_events_;
+  std::map<int, std::pair<double, double>> host_;
+};
+
+}  // namespace foretrain::gpu
