@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "model/cost/power.hpp"
 #include "model/job/calibrated_uncertainty.hpp"
@@ -126,25 +127,27 @@ void adopt(const StageTrial& trial, const std::string& source, GpuCalibration& r
   add_block(result, trial.fit.covariance_names, trial.fit.covariance);
 }
 
-/// Where no measured step of a mode, as it is priced, waits for its host, what the host takes for a launch is raised
-/// until one does: a search finds no way from where nothing depends on it.
-void raise_dispatch(const std::vector<PredictedPoint>& points, ExecutionMode mode, NotedNumber& dispatch,
+/// Steps that wait for their host nowhere, as they are priced, tell nothing of what it takes for a launch, and a search
+/// finds no way from there: it begins at the multiple of the known value that is least off from the steps of this mode.
+void place_dispatch(const std::vector<PredictedPoint>& points, ExecutionMode mode, NotedNumber& dispatch,
                     const Calibration& calibration) {
-  constexpr double more = 1.2, waits = 1.002;  // of its time, for that much more dispatch
-  const auto responds = [&](const PredictedPoint& point) {
-    if (point.kind != "step" || point.held_out || point.scenario.plan.execution != mode) return false;
-    const Seconds before = predicted_time(point, calibration);
-    const double here = dispatch;
-    dispatch = here * more;
-    const bool longer = predicted_time(point, calibration) > before * waits;
-    dispatch = here;
-    return longer;
-  };
-  for (int i = 0; i < 20 && std::ranges::none_of(points, responds); ++i) dispatch = dispatch * more;
+  const double known = dispatch;
+  double best = known, least = std::numeric_limits<double>::infinity();
+  for (const double multiple : {1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0}) {
+    dispatch = known * multiple;
+    double loss = 0.0;
+    for (const PredictedPoint& point : points) {
+      if (point.kind != "step" || point.held_out || point.scenario.plan.execution != mode) continue;
+      loss += robust_loss(std::log(predicted_time(point, calibration) / point.measured));
+    }
+    if (loss < least) best = dispatch;
+    least = std::min(least, loss);
+  }
+  dispatch = best;
 }
 
 /// Where the stage's search begins: at what is known so far, but for energies at which power would limit nothing, and
-/// dispatch that no step would wait for.
+/// dispatch.
 Calibration start_of(const FitStage& stage, const std::vector<PredictedPoint>& points, const Gpu& gpu,
                      const Calibration& known) {
   Calibration start = known;
@@ -152,9 +155,9 @@ Calibration start_of(const FitStage& stage, const std::vector<PredictedPoint>& p
     return std::ranges::any_of(stage.constants, [&](const std::string& name) { return name.starts_with(prefix); });
   };
   if (fits("power.")) raise_energies(points, gpu, start);
-  if (fits("host.dispatch_us")) raise_dispatch(points, ExecutionMode::eager, start.host.dispatch_us, start);
+  if (fits("host.dispatch_us")) place_dispatch(points, ExecutionMode::eager, start.host.dispatch_us, start);
   if (fits("host.compiled_dispatch_us")) {
-    raise_dispatch(points, ExecutionMode::compiled, start.host.compiled_dispatch_us, start);
+    place_dispatch(points, ExecutionMode::compiled, start.host.compiled_dispatch_us, start);
   }
   return start;
 }
