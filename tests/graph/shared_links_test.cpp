@@ -15,7 +15,12 @@ Execution two_groups(Seconds latency, Seconds moving, Seconds later) {
   TaskGraph::Builder builder;
   const LoweredCollective flows{"test", {{latency, {{0, 1, Bytes(1.0)}}, 1}}};
   const auto block = [&](int number) {
-    const LinkShare links{0, number, latency, latency + moving * 2.0, {{1 - number, moving}}};
+    const LinkShare links{.among = 0,
+                          .number = number,
+                          .shares = true,
+                          .latency = latency,
+                          .together = latency + moving * 2.0,
+                          .meetings = {{1 - number, moving}}};
     return builder.add_block({"collective", Category::communication, latency + moving, flows, {}, nullptr, {}, links});
   };
   const auto stream = [&] { return builder.add_resource({"stream", Resource::Kind::communication_stream}); };
