@@ -305,7 +305,7 @@ Violation renumbered_nodes_change_nothing(const Settings& settings) {
 
 /// The same wires, however they are described; only a tree's messages take the way over NVLink that NCCL would choose.
 Violation one_leaf_is_one_switch(const Settings& settings) {
-  constexpr double over_nvlink = 3e-3;
+  constexpr double over_nvlink = 0.01;
   return no_difference(
       settings, "one switch -> a tree of one leaf",
       [](Settings& changed) {
