@@ -274,7 +274,7 @@ bool Library::has_parallel_trees() const {
 }
 
 std::vector<Flow> forwarded_over_rails(std::vector<Flow> flows, const Topology& topology) {
-  if (topology.nccl() < forwarding_since || topology.fabric_is_one_switch()) return flows;
+  if (topology.nccl() < forwarding_since) return flows;
   const auto over_nvlink = [&](EndpointId from, EndpointId to) {
     const std::vector<LinkId> links = topology.route(from, to).links;
     return std::ranges::all_of(links, [&](LinkId link) { return is_nvlink(topology.link_kind(link)); });

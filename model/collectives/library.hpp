@@ -131,7 +131,7 @@ CollectiveConstants library_constants(const Topology& topology, const Calibratio
 
 /// NCCL 2.12 and later: a message between nodes leaves through a GPU of the sender's node that sits on the receiver's
 /// rail, reached over NVLink (PXN; NCCL_P2P_PXN_LEVEL, src/graph/paths.cc), so that it need not change rails in the
-/// fabric. Behind one switch nothing depends on that, and messages stay as they are.
+/// fabric, of which the library knows nothing.
 std::vector<Flow> forwarded_over_rails(std::vector<Flow> flows, const Topology& topology);
 
 }  // namespace foretrain

@@ -303,9 +303,9 @@ Violation renumbered_nodes_change_nothing(const Settings& settings) {
   });
 }
 
-/// The same wires, however they are described; only a tree's messages take the way over NVLink that NCCL would choose.
+/// The same wires, however they are described.
 Violation one_leaf_is_one_switch(const Settings& settings) {
-  constexpr double over_nvlink = 0.01;
+  constexpr double rounding = 1e-3;
   return no_difference(
       settings, "one switch -> a tree of one leaf",
       [](Settings& changed) {
@@ -315,7 +315,7 @@ Violation one_leaf_is_one_switch(const Settings& settings) {
         changed["cluster.network.fabric"] = fmt::format("{{ kind: fat_tree, nodes_per_leaf: {} }}", nodes);
         return true;
       },
-      over_nvlink);
+      rounding);
 }
 
 /// All-reduces alone: NCCL has no other trees, and gathers and scatters in the network's switches only where each GPU
