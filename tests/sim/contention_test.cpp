@@ -112,11 +112,11 @@ TEST_CASE("blocked groups stay inside their machines, strided groups leave them"
 }
 
 TEST_CASE("steps of more different flows than can be told apart are refused, with the remedy") {
-  // 256 experts' tokens over 32 nodes: each of 8 x 32 pairs of ranks meets others at other times.
+  // 256 experts' tokens over 64 nodes: each of 8 x 64 pairs of ranks meets others at other times.
   const Scenario scenario = load_scenario_text(R"(
-cluster: { node: dgx-h100, nodes: 32 }
-workload: { train: { model: deepseek-v3, global_batch: 1024, micro_batch: 1, precision: fp8, recompute: full } }
-plan: { data: 32, pipeline: 8, expert: 32, zero: 1, expert_dispatch: all_to_all }
+cluster: { node: dgx-h100, nodes: 64 }
+workload: { train: { model: deepseek-v3, global_batch: 2048, micro_batch: 1, precision: fp8, recompute: full } }
+plan: { data: 64, pipeline: 8, expert: 64, zero: 1, expert_dispatch: all_to_all }
 )",
                                                "experts.yaml");
   CHECK_THROWS_WITH(predict(scenario, Fidelity::steps), Catch::Contains("--fidelity flows"));
