@@ -7,7 +7,7 @@
 namespace foretrain {
 
 namespace {
-constexpr std::size_t every_point = FitStage{}.most_points;
+const std::size_t every_point = FitStage{}.most_points;
 }
 
 std::string family_of(const PredictedPoint& point) {
