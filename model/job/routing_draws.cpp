@@ -35,6 +35,13 @@ RoutingSpread spread_of(const RoutingDraws& draws, const Fabric& fabric, const R
           Seconds(quantile(times, 0.99))};
 }
 
+/// A block whose flows meet nothing of their own transfer.
+void move_over(Block& block, const Topology& planned, const Topology& drawn,
+               std::span<const BackgroundFlow> background) {
+  const Seconds before = uncontended_time(*block.flows, planned, background);
+  if (before > Seconds(0.0)) block.uncontended *= uncontended_time(*block.flows, drawn, background) / before;
+}
+
 /// Parts of one transfer, whose routes may now meet others than before. What made a block longer than its flows stays.
 void move_over(const std::vector<Block*>& blocks, const Topology& planned, const Topology& drawn,
                std::span<const BackgroundFlow> background) {
@@ -64,11 +71,17 @@ Execution run_uncontended(const TaskGraph& graph, const Topology& planned, const
     if (!block.flows || !(block.uncontended > Seconds(0.0))) continue;
     if (block.links.transfer >= 0) {
       divided[block.links.transfer].push_back(&block);
-    } else if (const Seconds before = uncontended_time(*block.flows, planned, background); before > Seconds(0.0)) {
-      block.uncontended *= uncontended_time(*block.flows, drawn, background) / before;
+    } else {
+      move_over(block, planned, drawn, background);
     }
   }
-  for (const auto& [transfer, parts] : divided) move_over(parts, planned, drawn, background);
+  for (const auto& [transfer, parts] : divided) {
+    if (parts.size() > 1) {
+      move_over(parts, planned, drawn, background);
+    } else {  // the others move nothing
+      move_over(*parts.front(), planned, drawn, background);
+    }
+  }
   return run(graph.with_blocks(std::move(blocks)));
 }
 

@@ -225,3 +225,27 @@ plan: { expert: 16, zero: 1 }
     CHECK(estimate >= flows * 0.85);
   }
 }
+
+TEST_CASE("A transfer of which one part alone moves takes what that part takes over the drawn routes") {
+  const Scenario scenario = scenario_of(pairs, {"cluster.network.fabric.routing=hash"});
+  const Topology planned(scenario.cluster);
+  LoweredCollective::Phase phase;
+  for (int gpu = 0; gpu < 8; ++gpu) phase.flows.push_back({gpu, gpu + 8, Bytes(1e9)});
+  const LoweredCollective moving{"pairs", {phase}};
+  TaskGraph::Builder builder;
+  const auto add = [&](Seconds alone, const LoweredCollective& flows, int number) {
+    LinkShare links;
+    links.transfer = links.among = 0;
+    links.number = number;
+    const BlockId block = builder.add_block({"part", Category::communication, alone, flows, {}, nullptr, {}, links});
+    builder.add_task({block, builder.add_resource({"stream", Resource::Kind::communication_stream})});
+  };
+  add(uncontended_time(moving, planned), moving, 0);
+  add(Seconds(0.0), {"nothing", {}}, 1);
+  const TaskGraph graph = std::move(builder).build();
+  for (int draw = 0; draw < 5; ++draw) {
+    const Topology drawn(scenario.cluster, draw);
+    CHECK(run_uncontended(graph, planned, drawn, {}).makespan.value() ==
+          Approx(uncontended_time(moving, drawn).value()).epsilon(1e-9));
+  }
+}

@@ -8,8 +8,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <random>
 #include <system_error>
+
+#include "validate/cuda/collective/hmac.hpp"
 
 namespace foretrain::gpu {
 
@@ -35,12 +36,11 @@ int free_port() {
 
 /// Sixteen bytes in hexadecimal digits.
 std::string fresh_token() {
-  std::random_device random;
   std::string token;
-  for (int i = 0; i < 4; ++i) {
-    char word[16];
-    std::snprintf(word, sizeof(word), "%08x", static_cast<unsigned>(random()));
-    token += word;
+  for (const char byte : random_bytes(16)) {
+    char digits[3];
+    std::snprintf(digits, sizeof(digits), "%02x", static_cast<unsigned char>(byte));
+    token += digits;
   }
   return token;
 }

@@ -262,10 +262,11 @@ RawMeasurements read_measurements(const std::vector<std::filesystem::path>& fold
   for (const std::filesystem::path& folder : folders) {
     require_folder(folder);
     Machine machine = read_machine(folder / "machine.json");
-    if (raw.machine.gpus.empty())
+    if (raw.machine.gpus.empty()) {
       raw.machine = std::move(machine);
-    else
+    } else {
       require_same(raw.machine, machine, folder / "machine.json");
+    }
     const std::vector<std::filesystem::path> files = files_of(folder);
     if (files.empty() && folders.size() == 1) {
       throw ScenarioError({folder.string(), 0, 0}, "", "no records",

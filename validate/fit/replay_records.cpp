@@ -40,8 +40,9 @@ Record whole_record(const json& document, const std::string& graph) {
   record.suite = replay_suite;
   record.name = graph;
   record.status = document.at("status") == "skipped" ? RecordStatus::skipped : RecordStatus::failed;
-  for (const json& note : document.at("notes"))
+  for (const json& note : document.at("notes")) {
     record.note += (record.note.empty() ? "" : "; ") + note.get<std::string>();
+  }
   return record;
 }
 
@@ -60,8 +61,8 @@ std::vector<RawPoint> replay_records(std::string_view text, const std::string& f
     if (document.at("status") != "measured") return {{whole_record(document, graph), where}};
     const std::optional<DeviceState> state = replay_state(document);
     for (const json& work : document.at("work")) {
-      if (!work.contains("kind") || work.at("measured_s").get<double>() <= 0.0)
-        continue;  // no kernel, or one of no work
+      const bool is_kernel = work.contains("kind");
+      if (!is_kernel || work.at("measured_s").get<double>() <= 0.0) continue;  // or one of no work
       points.push_back({kernel_record(work, graph), where});
       points.back().record.state = state;
     }

@@ -43,8 +43,9 @@ YamlNode entry_or_changes(const YamlNode& table, const Field& field, std::string
 std::optional<double> percentage(const Field& field, std::string_view expected) {
   const NumberAndUnit parts = field.parse([](const std::string& text) { return split_number_and_unit(text); });
   if (parts.unit != "%") return std::nullopt;
-  if (!(parts.number > 0.0 && parts.number <= 100.0))
+  if (!(parts.number > 0.0 && parts.number <= 100.0)) {
     field.fail(fmt::format("{} %", parts.number), std::string(expected));
+  }
   return parts.number / 100.0;
 }
 
