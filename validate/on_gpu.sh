@@ -5,7 +5,7 @@
 #   steps    PyTorch's training steps, on one GPU
 #   replay   the graphs of validate/cuda/graphs with real kernels
 #   measure  kernels, memory, copies, launches
-#   multi    several GPUs: NCCL, copies between GPUs, compute beside it, how much the GPUs differ; PyTorch's steps on them
+#   multi    several GPUs: NCCL, copies between GPUs, compute beside it, how much the GPUs differ
 # A part that is named ends after N minutes (10) and is packed into one file, DIR-PART.tar, whole or not; run again, it
 # goes on where it was. Needs CUDA 12 or newer, CMake 3.25 and a C++20 compiler; no network, no other library. cuDNN, NCCL
 # and PyTorch are used where they are. Leaves one folder of JSON, which foretrain reads anywhere: any part of it will do.
@@ -55,7 +55,7 @@ pack_part() {
     replay) pack replay 'replay-*.json' ;;
     measure) pack measure launch.jsonl memory.jsonl copy.jsonl gemm.jsonl convolution.jsonl attention.jsonl \
       streaming.jsonl ;;
-    multi) pack multi peer.jsonl collective.jsonl devices.jsonl overlap.jsonl steps.jsonl cases_pytorch.csv ;;
+    multi) pack multi peer.jsonl collective.jsonl devices.jsonl overlap.jsonl ;;
   esac
 }
 part="" deadline=""

@@ -160,8 +160,9 @@ Combinations::Combinations(std::string base, const std::vector<std::string>& ove
   }
   for (const std::string& text : overrides) {
     common_.push_back(parse_override(text));
-    if (!keys.insert(to_lower(common_.back().key)).second)
+    if (!keys.insert(to_lower(common_.back().key)).second) {
       throw UsageError("--set: " + common_.back().key + " is given twice");
+    }
   }
   for (const Variation& variation : variations) {
     std::vector<Choice>& choices = choices_.emplace_back();
