@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 
 
 PERCEPTRONS = {"mlp-d2l": (512, 256, 128, 2),  # Dive into Deep Learning, Compilers and Interpreters
@@ -149,11 +150,14 @@ def build_transformer(shape, bert):
     return model
 
 
-def build_llama(shape, sequence):
-    """Llama 3.2 1B: norms by root mean squares, rotary positions, 8 heads of keys and values, gated feed-forward, tied
-    embeddings. `shape` as build_transformer()'s."""
-    layers, hidden, heads, vocabulary, _ = shape
-    kv_heads, wide, head = 8, 4 * hidden, hidden // heads
+def build_llama(shape, sequence, recompute=False):
+    """Llama: norms by root mean squares, rotary positions, 8 heads of keys and values, gated feed-forward.
+
+    `shape`: layers, hidden, heads, vocabulary, width of the feed-forward, whether embeddings are tied. `recompute`:
+    blocks keep their input alone and run again in the backward pass.
+    """
+    layers, hidden, heads, vocabulary, wide, tied = shape
+    kv_heads, head = 8, hidden // heads
 
     class Norm(nn.Module):
         def __init__(self):
@@ -201,12 +205,16 @@ def build_llama(shape, sequence):
             angles = torch.outer(torch.arange(sequence).float(), turns).repeat(1, 2)
             self.register_buffer("cosine", angles.cos(), persistent=False)
             self.register_buffer("sine", angles.sin(), persistent=False)
+            self.head = self.tokens if tied else nn.Linear(hidden, vocabulary, bias=False)
 
         def forward(self, tokens, targets):
             x = self.tokens(tokens)
             for block in self.blocks:
-                x = block(x, self.cosine, self.sine)
-            logits = functional.linear(self.norm(x), self.tokens.weight)
+                if recompute:
+                    x = checkpoint(block, x, self.cosine, self.sine, use_reentrant=False)
+                else:
+                    x = block(x, self.cosine, self.sine)
+            logits = functional.linear(self.norm(x), self.head.weight)
             return functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
     model = Llama()

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """One training step in plain PyTorch, timed: what train_steps.py starts for each of its cases.
 
-    python3 validate/pytorch/one_step.py CASE --seconds S [--kernels FILE] [--trace FILE]
+    python3 validate/pytorch/one_step.py CASE --seconds S [--kernels FILE] [--trace FILE] [--wait]
 
-CASE is JSON: model, batch, sequence, precision, execution. Prints one line of JSON: the seconds of steps ("values"), what
+CASE is JSON: model, batch, sequence, precision, execution, and perhaps layers and recompute. With --wait it goes on from
+loading PyTorch when it reads a line. Prints one line of JSON: the seconds of steps ("values"), what
 the GPU said meanwhile ("state"), and "figures": seconds that the host takes to hand a step over and the device to do its
 kernels, how many these are, joules of a step, and bytes.
 """
@@ -14,25 +15,37 @@ import json
 import os
 import statistics
 import subprocess
+import sys
 import time
 
 import models
-from train_steps import HALF, TRANSFORMERS
+from train_steps import HALF, LLAMAS, TRANSFORMERS
+
+MOST_LAYERS_AS_ONE = 12  # of which torch.compile makes one program; beyond, one for a block, used by all of them
 
 
 def loss_function(case, torch):
     """A model on the GPU with its optimizer, and a function that gives the loss of its batch."""
     device = torch.device("cuda")
     graphed = case["execution"] == "cuda_graph"
-    if case["model"] in TRANSFORMERS:
-        shape = TRANSFORMERS[case["model"]]
-        if case["model"].startswith("llama"):
-            model = models.build_llama(shape, case["sequence"]).to(device)
-        else:
-            model = models.build_transformer(shape, bert=case["model"].startswith("bert")).to(device)
+    name = case["model"]
+    if name in TRANSFORMERS or name in LLAMAS:
+        shape = LLAMAS.get(name) or TRANSFORMERS[name]
+        shape = (case.get("layers", shape[0]),) + shape[1:]
+        with device:  # weights are drawn where they stay
+            if name in LLAMAS:
+                model = models.build_llama(shape, case["sequence"], "recompute" in case)
+            else:
+                model = models.build_transformer(shape, bert=name.startswith("bert"))
         tokens, targets = (torch.randint(0, shape[3], (case["batch"], case["sequence"]), device=device)
                            for _ in range(2))
-        call = torch.compile(model) if case["execution"] == "compiled" else model
+        call = model
+        if case["execution"] == "compiled":
+            if shape[0] > MOST_LAYERS_AS_ONE:
+                for block in model.blocks:
+                    block.compile()
+            else:
+                call = torch.compile(model)
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True, capturable=graphed)
         return model, optimizer, lambda: call(tokens, targets)
     model = models.build_network(case["model"]).to(device)
@@ -87,16 +100,20 @@ def captured(step, torch):
     return replay
 
 
-def time_steps(step, torch, seconds):
-    """Seconds per step, each value over a batch of steps between two events, after warming up."""
+def warm_up(step, torch):
+    """Compiles what is to be compiled and fills caches; returns the seconds of a step."""
     for _ in range(5):
-        loss = step()
+        step()
     torch.cuda.synchronize()
     start = time.monotonic()
     for _ in range(3):
         step()
     torch.cuda.synchronize()
-    once = (time.monotonic() - start) / 3
+    return (time.monotonic() - start) / 3
+
+
+def time_steps(step, torch, once, seconds):
+    """Seconds per step, each value over a batch of steps between two events; `once`: those of a step, roughly."""
     count = max(1, min(50, int(0.1 / once)))
     values, end = [], time.monotonic() + seconds
     while len(values) < 10 or (time.monotonic() < end and len(values) < 100):
@@ -169,24 +186,53 @@ def state_of(lines):
     return state
 
 
-def kernels_of(step, torch, trace):
-    """The kernels of a step by name, with how often and how long they ran: [name, count, seconds], the longest first."""
+def kernels_of(step, torch, steps, trace):
+    """The kernels of a step: [name, count, seconds, operator, shapes], the longest first. `operator` is PyTorch's that
+    launched it, and `shapes` those of its operands; both are empty within a CUDA graph. `steps`: how many are looked
+    at."""
     from torch.profiler import ProfilerActivity, profile
-    steps = 3
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=bool(trace)) as profiler:
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True) as profiler:
         for _ in range(steps):
             step()
         torch.cuda.synchronize()
     if trace:
         profiler.export_chrome_trace(trace)
-    kernels = collections.defaultdict(lambda: [0, 0.0])
+    kernels, launched = collections.defaultdict(lambda: [0, 0.0]), collections.defaultdict(lambda: [0, 0.0])
     for event in profiler.events():
-        if event.device_type != torch.autograd.DeviceType.CUDA:
-            continue
-        kernels[event.name][0] += 1
-        kernels[event.name][1] += event.time_range.elapsed_us() * 1e-6
-    rows = [[name, count / steps, seconds / steps] for name, (count, seconds) in kernels.items()]
+        if event.device_type == torch.autograd.DeviceType.CUDA and not is_annotation(event):
+            add_kernel(kernels[event.name], event.time_range.elapsed_us())
+        if not event.kernels or is_annotation(event) or event.name == "Command Buffer Full":
+            continue  # the last is a wait of the profiler's own
+        launcher = event
+        while launcher.name.startswith("cu") and launcher.cpu_parent:  # a call of CUDA itself
+            launcher = launcher.cpu_parent
+        for kernel in event.kernels:
+            add_kernel(launched[kernel.name, launcher.name, str(launcher.input_shapes)], kernel.duration)
+    for (name, *_), (count, seconds) in launched.items():  # what is left was launched by no operator
+        kernels[name][0] -= count
+        kernels[name][1] -= seconds
+    rows = [[*key, count / steps, seconds / steps] for key, (count, seconds) in launched.items()]
+    rows += [[name, "", "", count / steps, seconds / steps] for name, (count, seconds) in kernels.items() if count > 0]
+    rows = [[name, count, seconds, operator, shapes] for name, operator, shapes, count, seconds in rows]
     return sorted(rows, key=lambda row: -row[2])
+
+
+def is_annotation(event):
+    """A span of kernels that the program named, which is none itself."""
+    return event.is_user_annotation if hasattr(event, "is_user_annotation") else "#" in event.name
+
+
+def attention_of(kernels):
+    """Whose fused attention ran, by the names of its kernels; None: nobody's."""
+    for word, library in (("cudnn", "cudnn"), ("flash_", "flash_2"), ("fmha", "memory_efficient")):
+        if any(word in row[0] and ("sdpa" in row[0] or word != "cudnn") for row in kernels):
+            return library
+    return None
+
+
+def add_kernel(entry, microseconds):
+    entry[0] += 1
+    entry[1] += microseconds * 1e-6
 
 
 def memory_figures(step, torch):
@@ -203,9 +249,14 @@ def memory_figures(step, torch):
 
 def run_case(case, options):
     import torch
+    if case["execution"] == "compiled":
+        import torch._inductor.compile_fx  # noqa: F401  what torch.compile would load then
+    if options.wait:
+        sys.stdin.readline()
     step = prepare_step(case, torch)
+    once = warm_up(step, torch)
     with StateSampler() as sampler:
-        values = time_steps(step, torch, options.seconds)
+        values = time_steps(step, torch, once, options.seconds)
     figures = memory_figures(step, torch)
     figures["host_s"] = host_seconds(step, torch)
     result = dict(values=values, figures=figures)
@@ -214,11 +265,12 @@ def run_case(case, options):
         if "power_w" in result["state"]:
             figures["energy_j"] = result["state"]["power_w"] * statistics.median(values)
     if options.kernels:
-        kernels = kernels_of(step, torch, options.trace)
+        kernels = kernels_of(step, torch, 1 if once > 0.01 else 3, options.trace)
         with open(options.kernels, "w") as out:
             json.dump(dict(kind="kernels of a step", kernels=kernels), out, indent=0)
         figures["kernels"] = sum(row[1] for row in kernels)
         figures["device_s"] = sum(row[2] for row in kernels)
+        result["attention"] = attention_of(kernels)
     return result
 
 
@@ -228,6 +280,7 @@ def main():
     parser.add_argument("--seconds", type=float, required=True)
     parser.add_argument("--kernels")
     parser.add_argument("--trace")
+    parser.add_argument("--wait", action="store_true")
     options = parser.parse_args()
     print(json.dumps(run_case(options.case, options)))
 

@@ -25,27 +25,30 @@ import sys
 import time
 import zlib
 
-CASE_TIMEOUT_S, QUICK_CASE_TIMEOUT_S = 600, 80  # torch.compile of the largest model takes minutes
+CASE_TIMEOUT_S, QUICK_CASE_TIMEOUT_S = 300, 80  # torch.compile of the largest model takes minutes
 QUICK_BUDGET_S = 105  # with --quick no case is begun after so long
 COLUMNS = ["case", "group", "cluster.node", "cluster.nodes", "cluster.gpus_per_node", "workload.train.model",
-           "workload.train.model.sequence", "workload.train.global_batch", "workload.train.micro_batch",
-           "workload.train.precision", "workload.train.optimizer", "workload.train.master_weights",
-           "workload.train.kernels", "workload.train.attention", "plan.execution", "plan.sync.gradient_precision",
+           "workload.train.model.layers", "workload.train.model.sequence", "workload.train.global_batch",
+           "workload.train.micro_batch", "workload.train.precision", "workload.train.optimizer",
+           "workload.train.master_weights", "workload.train.kernels", "workload.train.attention",
+           "workload.train.native_attention", "workload.train.recompute", "plan.execution", "plan.sync.gradient_precision",
            "measured.step_time", "measured.memory_per_gpu", "source"]
 
 
 def designed_cases(quick, half="bf16"):
-    """Each case as a dict: model, batch, sequence (None for images), precision, execution. `half` is the short format
-    that the GPU trains in: before Ampere there is no bf16."""
+    """Each case as a dict: model, batch, sequence (None for images), precision, execution; layers where it has fewer than
+    its model, recompute where that is full. `half` is the short format that the GPU trains in: before Ampere there is no
+    bf16. What says most comes first, since a run may be shorter."""
     cases = []
 
-    def add(model, batches, precisions, modes, sequences=(None,)):
+    def add(model, batches, precisions, modes, sequences=(None,), **more):
         for batch in batches:
             for sequence in sequences:
                 for precision in precisions:
                     for mode in modes:
-                        cases.append(dict(model=model, batch=batch, sequence=sequence, precision=precision,
-                                          execution=mode))
+                        case = dict(model=model, batch=batch, sequence=sequence, precision=precision, execution=mode, **more)
+                        if case not in cases:
+                            cases.append(case)
 
     both, every = ("eager", "compiled"), ("eager", "compiled", "cuda_graph")
     if quick:
@@ -55,35 +58,62 @@ def designed_cases(quick, half="bf16"):
         add("bert-base", (16,), (half,), ("eager",), (128,))
         add("gpt2", (8,), (half,), both, (1024,))
         return cases
-    add("lenet", (1, 16, 256, 2048), ("fp32",), every)
-    add("resnet-18-d2l", (64, 256, 1024), ("fp32", "tf32"), ("eager",))
-    add("resnet-18-d2l", (256,), (half,), both)
-    add("resnet-50", (1, 32, 128, 256), ("tf32", half), ("eager",))
-    add("resnet-50", (128,), ("fp32",), ("eager",))
-    add("resnet-50", (128,), (half,), ("compiled",))
-    add("bert-base", (8, 32), ("fp32", half), ("eager",), (128, 512))
+    add("gpt2", (16,), (half,), both, (1024,))
+    add("llama3.2-1b", (2,), (half,), both, (2048,))
+    add("resnet-50", (128,), (half,), ("eager",))
+    add("llama3-8b", (1,), (half,), both, (4096,), layers=16)
+    add("llama3-70b", (1,), (half,), both, (4096,), layers=4)
+    add("llama3-8b", (1,), (half,), ("eager",), (8192,), layers=16, recompute="full")
+    add("bert-base", (32,), (half,), ("eager",), (512,))
+    add("gpt3-1.3b", (4,), (half,), ("eager",), (2048,))
+    add("gpt2-large", (4,), (half,), ("eager",), (1024,))
+    add("resnet-50", (256,), (half,), ("eager",))
+    add("gpt2", (1,), (half,), ("eager", "cuda_graph"), (1024,))
+    add("lenet", (256,), ("fp32",), every)
+    add("bert-base", (32,), ("fp32", "tf32", half), ("eager",), (128,))
+    add("resnet-50", (128,), ("tf32", "fp32"), ("eager",))
+    add("llama3.2-3b", (2,), (half,), ("eager",), (4096,))
+    add("gpt2", (4,), (half,), ("eager", "cuda_graph"), (512,))
+    add("resnet-18-d2l", (256,), ("fp32", half), ("eager",))
+    add("gpt2-medium", (8,), (half,), ("eager",), (1024,))
+    add("llama3.2-1b", (8,), (half,), ("eager",), (2048,))
+    add("gpt3-1.3b", (8,), (half,), ("eager",), (2048,))
+    add("gpt2", (16,), ("fp32", "tf32"), ("eager",), (512,))
     add("bert-base", (32,), (half,), ("compiled",), (512,))
-    add("gpt2", (1, 4, 16), (half,), every, (512, 1024))
-    add("llama3.2-1b", (1, 2), (half,), both, (2048,))
-    add("gpt2-medium", (4, 8), (half,), both, (1024,))
-    add("gpt2-large", (2, 4), (half,), both, (1024,))
-    add("gpt3-1.3b", (1, 4), (half,), both, (2048,))
+    add("gpt2-medium", (8,), (half,), ("compiled",), (1024,))
+    add("resnet-50", (32,), (half,), ("eager",))
+    add("llama3-70b", (2,), (half,), ("eager",), (2048,), layers=4, recompute="full")
+    add("lenet", (1, 2048), ("fp32",), every)
+    add("gpt2", (1,), (half,), ("compiled",), (1024,))
+    add("llama3.2-1b", (1,), (half,), ("eager",), (2048,))
+    add("resnet-50", (1,), ("tf32", half), ("eager",))
+    add("resnet-50", (128,), (half,), ("compiled",))
+    add("resnet-18-d2l", (64, 1024), ("fp32", "tf32"), ("eager",))
+    add("gpt2-large", (8,), (half,), both, (1024,))
+    add("gpt3-1.3b", (4,), (half,), ("compiled",), (2048,))
     return cases
 
 
 def name_of(case):
+    layers = f"-l{case['layers']}" if "layers" in case else ""
     length = f"-s{case['sequence']}" if case["sequence"] else ""
-    return f"{case['model']}-b{case['batch']}{length}-{case['precision']}-{case['execution']}"
+    recompute = "-recompute" if "recompute" in case else ""
+    return f"{case['model']}{layers}-b{case['batch']}{length}-{case['precision']}-{case['execution']}{recompute}"
 
 
 HALF = {"bf16": "bfloat16", "fp16": "float16"}  # by torch's names
+LLAMAS = {  # layers, hidden, heads, vocabulary, width of the feed-forward, whether embeddings are tied; 8 heads of keys
+    "llama3.2-1b": (16, 2048, 32, 128256, 8192, True),
+    "llama3.2-3b": (28, 3072, 24, 128256, 8192, True),
+    "llama3-8b": (32, 4096, 32, 128256, 14336, False),
+    "llama3-70b": (80, 8192, 64, 128256, 28672, False),
+}
 TRANSFORMERS = {  # layers, hidden, heads, vocabulary, longest sequence; scenarios/models says where from
     "bert-base": (12, 768, 12, 30522, 512),
     "gpt2": (12, 768, 12, 50257, 1024),
     "gpt2-medium": (24, 1024, 16, 50257, 1024),
     "gpt2-large": (36, 1280, 20, 50257, 1024),
     "gpt3-1.3b": (24, 2048, 16, 51200, 2048),
-    "llama3.2-1b": (16, 2048, 32, 128256, 8192),  # 8 heads of keys and values, 8192 wide between (models.py)
 }
 
 
@@ -116,11 +146,12 @@ def append_line(path, line):
 
 def cells_of(case):
     """The case as keys of a scenario."""
-    transformer = case["model"] in TRANSFORMERS
+    transformer = case["model"] in TRANSFORMERS or case["model"] in LLAMAS
     half = case["precision"] in HALF
     flash = case["precision"] == "bf16"  # PyTorch's flash attention begins with Ampere, as bf16 does
     cells = {
         "cluster.gpus_per_node": 1, "workload.train.model": case["model"],
+        "workload.train.model.layers": case.get("layers", ""), "workload.train.recompute": case.get("recompute", ""),
         "workload.train.model.sequence": case["sequence"] or "", "workload.train.global_batch": case["batch"],
         "workload.train.micro_batch": case["batch"], "workload.train.precision": case["precision"],
         "workload.train.optimizer": "adamw" if transformer else "momentum",
@@ -140,8 +171,13 @@ def held_out(name):
 def record_of(case, result):
     """What one_step.py measured, as a record of a suite (validate/measure/record.hpp)."""
     parameters = {key: format(value, ".9g") for key, value in result.pop("figures").items() if value is not None}
+    scenario = cells_of(case)
+    attention = result.pop("attention", None)
+    if attention:  # PyTorch's choice
+        scenario["workload.train.attention"] = "memory_efficient" if attention == "memory_efficient" else "flash"
+        scenario["workload.train.native_attention"] = "true" if attention == "cudnn" else "false"
     parameters["held_out"] = "true" if held_out(name_of(case)) else "false"
-    return dict(suite="steps", name=name_of(case), status="measured", case=case, scenario=cells_of(case),
+    return dict(suite="steps", name=name_of(case), status="measured", case=case, scenario=scenario,
                 parameters=parameters, device=0, unit="s", **result)
 
 
@@ -164,23 +200,38 @@ def write_table(path, records, node):
     os.replace(partial, path)
 
 
-def measure(case, folder, trace, seconds, timeout):
-    """The record of one case, measured in a child process."""
-    name = name_of(case)
-    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "one_step.py")
-    command = [sys.executable, program, json.dumps(case), "--seconds", str(seconds), "--kernels",
-               str(folder / f"kernels-{name}.json")]
-    if trace:
-        command += ["--trace", str(folder / f"trace-{name}.json.gz")]
-    failed = dict(suite="steps", name=name, status="failed", case=case, scenario=cells_of(case), parameters={})
-    try:
-        child = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
-    except subprocess.TimeoutExpired:
-        return dict(failed, note=f"not done after {timeout} s")
-    if child.returncode != 0:
-        lines = child.stderr.strip().splitlines() or [f"ended with status {child.returncode}"]
-        return dict(failed, note=lines[-1][:500])
-    return record_of(case, json.loads(child.stdout.splitlines()[-1]))
+class Child:
+    """A process that measures one case: it loads PyTorch at once, and waits to be told to go on, so that loading takes
+    no time of the GPU's."""
+
+    def __init__(self, case, folder, trace, seconds):
+        self.case, self.name = case, name_of(case)
+        program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "one_step.py")
+        command = [sys.executable, program, json.dumps(case), "--seconds", str(seconds), "--kernels",
+                   str(folder / f"kernels-{self.name}.json"), "--wait"]
+        if trace:
+            command += ["--trace", str(folder / f"trace-{self.name}.json.gz")]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        text=True)
+
+    def measure(self, timeout):
+        """The case's record."""
+        failed = dict(suite="steps", name=self.name, status="failed", case=self.case, scenario=cells_of(self.case),
+                      parameters={})
+        try:
+            output, errors = self.process.communicate("go\n", timeout=timeout)
+        except subprocess.TimeoutExpired:
+            self.end()
+            return dict(failed, note=f"not done after {timeout} s")
+        if self.process.returncode != 0:
+            lines = errors.strip().splitlines() or [f"ended with status {self.process.returncode}"]
+            named = [line for line in lines if "Error" in line]
+            return dict(failed, note=(named or lines)[-1][:500])
+        return record_of(self.case, json.loads(output.splitlines()[-1]))
+
+    def end(self):
+        self.process.kill()
+        self.process.communicate()
 
 
 def environment():
@@ -214,6 +265,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="six cases, three minutes at most")
     parser.add_argument("--only", default="", help="models, comma-separated")
     parser.add_argument("--node", default="", help="cluster.node of the table of cases (a catalogue name or a file)")
+    parser.add_argument("--seconds", type=float, default=2.0, help="for which a case's steps are timed, ten at least (2)")
     parser.add_argument("--trace", action="store_true", help="also leave a Kineto trace of each case")
     parser.add_argument("--table", action="store_true",
                         help="only write the table of what the folder holds; needs no PyTorch")
@@ -236,24 +288,32 @@ def main():
     if options.table:
         return finish(options, known, [])
     options.output.mkdir(parents=True, exist_ok=True)
-    failed = []
     timeout = QUICK_CASE_TIMEOUT_S if options.quick else CASE_TIMEOUT_S
+    left = [case for case in cases if known.get(name_of(case), {}).get("status") != "measured"]
     end = time.monotonic() + QUICK_BUDGET_S if options.quick else float("inf")
-    for index, case in enumerate(cases):
-        name = name_of(case)
-        if known.get(name, {}).get("status") == "measured":
-            continue
-        if time.monotonic() > end:
-            failed.append(name)
-            print(f"  {name}: its time was up: run again for what is left", file=sys.stderr)
-            continue
-        print(f"[{index + 1}/{len(cases)}] {name}", file=sys.stderr, flush=True)
-        known[name] = measure(case, options.output, options.trace, 1.0 if options.quick else 3.0, timeout)
-        known[name].update(about)
-        append_line(journal, json.dumps(known[name]))
-        if known[name]["status"] == "failed":
-            failed.append(name)
-            print(f"  failed: {known[name]['note']}", file=sys.stderr)
+    failed = []
+    next_child = None
+    try:
+        for index, case in enumerate(left):
+            name = name_of(case)
+            if time.monotonic() > end:
+                failed.append(name)
+                print(f"  {name}: its time was up: run again for what is left", file=sys.stderr)
+                continue
+            child = next_child or Child(case, options.output, options.trace, options.seconds)
+            more = index + 1 < len(left)
+            next_child = Child(left[index + 1], options.output, options.trace, options.seconds) if more else None
+            began = time.monotonic()
+            known[name] = child.measure(timeout)
+            known[name].update(about)
+            append_line(journal, json.dumps(known[name]))
+            print(f"[{index + 1}/{len(left)}] {name}: {time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
+            if known[name]["status"] == "failed":
+                failed.append(name)
+                print(f"  failed: {known[name]['note']}", file=sys.stderr)
+    finally:
+        if next_child:
+            next_child.end()
     return finish(options, known, failed)
 
 

@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""Measures the operators of a table of cases with PyTorch's kernels on this GPU: matrix products and attention.
+
+    python3 validate/pytorch/operators.py TABLE.csv -o DIR [--node h200-x1] [--minutes N]
+
+TABLE has the columns of `foretrain validate --cases`: workload.operator.kind and its keys. Of each row two are written to
+DIR/cases_operators.csv: a burst (workload.operator.clock: boost), which is three warm-ups and six replays of a CUDA graph
+after a pause, and what the board keeps up (sustained), the second half of 0.4 s. Operands are normal random
+numbers; there are enough of them that each launch finds its own in memory, not in the L2. A product in fp8 is measured
+without the cast of A and, if the row does not say workload.operator.cast, again with it. Rows already there are kept, so that a run
+that was stopped goes on; rows that cannot be measured are named.
+
+Exit status: 0 all measured, 1 some were not, 2 no PyTorch or no GPU, or bad usage.
+"""
+
+import argparse
+import csv
+import os
+import pathlib
+import statistics
+import sys
+import time
+
+KEY = "workload.operator."
+SUSTAINED_S, LEAST_S = 0.4, 50e-6  # shorter operators than the second seldom draw the power that a board has
+MOST_SKIPPED = 8  # errors of the device, each of which needs a new process
+FORMATS = {"fp32": "float32", "tf32": "float32", "fp16": "float16", "bf16": "bfloat16", "fp8": "float8_e4m3fn"}
+
+
+class Unmeasured(Exception):
+    pass
+
+
+def number(row, key, default=None):
+    text = row.get(KEY + key) or default
+    if text is None:
+        raise Unmeasured(f"{KEY}{key} is missing")
+    return int(text)
+
+
+def flag(row, key):
+    return row.get(KEY + key) == "true"
+
+
+def copies_of(size, torch):
+    """Sets of operands of `size` bytes that together are twice the L2, 24 at most."""
+    l2 = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 64 << 20)
+    return max(2, min(24, -(-2 * l2 // size)))
+
+
+def product(row, torch):
+    """Functions that each launch the product once, with operands of their own."""
+    if flag(row, "transpose_a"):
+        raise Unmeasured("transpose_a")
+    m, n, k = (number(row, key) for key in "mnk")
+    precision = row[KEY + "precision"]
+    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+    half = torch.bfloat16
+    kind = half if precision == "fp8" else getattr(torch, FORMATS[precision])
+    count = copies_of((m * k + n * k + m * n) * (1 if precision == "fp8" else kind.itemsize), torch)
+    a = [torch.randn(m, k, device="cuda", dtype=kind) for _ in range(count)]
+    b = [torch.randn(n, k, device="cuda", dtype=kind) for _ in range(count)]
+    if precision != "fp8":
+        return [lambda x=x, w=w: torch.nn.functional.linear(x, w) for x, w in zip(a, b)]
+    one = torch.ones((), device="cuda")
+    b8 = [w.to(torch.float8_e4m3fn) for w in b]
+    if flag(row, "cast"):
+        return [lambda x=x, w=w: torch._scaled_mm((x * one).to(torch.float8_e4m3fn), w.t(), one, one, out_dtype=half)
+                for x, w in zip(a, b8)]
+    a8 = [x.to(torch.float8_e4m3fn) for x in a]
+    return [lambda x=x, w=w: torch._scaled_mm(x, w.t(), one, one, out_dtype=half) for x, w in zip(a8, b8)]
+
+
+def attention(row, torch):
+    """As product(): fused attention, by the library that workload.operator.attention names (flash: FlashAttention-2;
+    flash_3, which PyTorch does not have, cuDNN's, the same algorithm)."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    backends = {"flash": SDPBackend.FLASH_ATTENTION, "flash_2": SDPBackend.FLASH_ATTENTION,
+                "flash_3": SDPBackend.CUDNN_ATTENTION, "memory_efficient": SDPBackend.EFFICIENT_ATTENTION,
+                "standard": SDPBackend.MATH}
+    batch, heads, sequence, dim = (number(row, key) for key in ("batch", "heads", "sequence", "head_dim"))
+    kv_heads = number(row, "kv_heads", heads)
+    kind = getattr(torch, FORMATS[row[KEY + "precision"]])
+    causal, backward = flag(row, "causal"), flag(row, "backward")
+
+    def one_set():
+        q, k, v = (torch.randn(batch, h, sequence, dim, device="cuda", dtype=kind, requires_grad=backward)
+                   for h in (heads, kv_heads, kv_heads))
+
+        def forward():
+            with sdpa_kernel(backends[row.get(KEY + "attention") or "flash"]):
+                return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal,
+                                                                        enable_gqa=kv_heads != heads)
+
+        if not backward:
+            return forward
+        y = forward()
+        dy = torch.randn_like(y)
+        return lambda: torch.autograd.grad(y, (q, k, v), dy, retain_graph=True)
+
+    size = batch * sequence * dim * (heads + kv_heads) * 2 * kind.itemsize
+    return [one_set() for _ in range(min(4, copies_of(size, torch)))]
+
+
+KINDS = {"matmul": product, "attention": attention}
+
+
+def recorded(launches, torch):
+    """All of them as one CUDA graph, on the current stream: that on which gradients were made."""
+    for launch in launches:
+        launch()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=torch.cuda.current_stream()):
+        for launch in launches:
+            launch()
+    return graph
+
+
+def seconds_of(graph, replays, torch):
+    first, last = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    first.record()
+    for _ in range(replays):
+        graph.replay()
+    last.record()
+    last.synchronize()
+    return first.elapsed_time(last) * 1e-3 / replays
+
+
+def times_of(row, torch):
+    """Seconds of one launch, in a burst and sustained (None where it is too short to matter)."""
+    with torch.cuda.stream(torch.cuda.Stream()):
+        launches = KINDS[row[KEY + "kind"]](row, torch)
+        graph = recorded(launches, torch)
+    time.sleep(0.02)
+    for _ in range(3):
+        graph.replay()
+    burst = seconds_of(graph, 6, torch)
+    if burst / len(launches) < LEAST_S:
+        return burst / len(launches), None
+    per_batch = max(1, round(0.02 / burst))
+    values, end = [], time.monotonic() + SUSTAINED_S
+    while time.monotonic() < end or len(values) < 4:
+        values.append(seconds_of(graph, per_batch, torch))
+    return burst / len(launches), statistics.median(values[len(values) // 2:]) / len(launches)
+
+
+def variants(row):
+    """The row itself; a product in fp8 without and with the cast of its input, where the row does not say."""
+    if row.get(KEY + "kind") == "matmul" and row.get(KEY + "precision") == "fp8" and not row.get(KEY + "cast"):
+        return [dict(row, case=row["case"] + suffix, **{KEY + "cast": cast})
+                for suffix, cast in (("", "false"), ("-cast", "true"))]
+    return [row]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", type=pathlib.Path)
+    parser.add_argument("-o", "--output", type=pathlib.Path, required=True, help="folder for the results")
+    parser.add_argument("--node", default="this-machine.yaml", help="cluster.node of the results")
+    parser.add_argument("--minutes", type=float, default=10, help="after which no further row is begun (10)")
+    parser.add_argument("--skip", action="append", default=[], help="a case that is left out")
+    options = parser.parse_args()
+    try:
+        import torch
+    except ImportError:
+        parser.error("no PyTorch for this Python; install it")
+    if not torch.cuda.is_available():
+        parser.error("PyTorch sees no GPU; see nvidia-smi and torch.version.cuda")
+    with open(options.table, newline="") as table:
+        rows = [variant for row in csv.DictReader(table) for variant in variants(row)]
+    options.output.mkdir(parents=True, exist_ok=True)
+    path = options.output / "cases_operators.csv"
+    columns = [key for key in rows[0] if key not in ("measured.time", "source")]
+    for key in (KEY + "cast", KEY + "clock", KEY + "launch"):
+        columns += [] if key in columns else [key]
+    columns += ["measured.time", "source"]
+    known = {}
+    if path.exists():
+        with open(path, newline="") as table:
+            known = {row["case"]: row for row in csv.DictReader(table) if row.get("source")}
+    source = "PyTorch {}, CUDA {}, {}, {}".format(torch.__version__, torch.version.cuda, torch.cuda.get_device_name(),
+                                                  time.strftime("%Y-%m-%d"))
+    failed, end = 0, time.monotonic() + 60 * options.minutes
+    for row in rows:
+        if row["case"] + "-boost" in known:
+            continue
+        if row["case"] in options.skip:
+            failed += 1
+            continue
+        if time.monotonic() > end:
+            failed += 1
+            continue
+        try:
+            burst, sustained = times_of(row, torch)
+        except (Unmeasured, KeyError, ValueError, RuntimeError) as error:
+            failed += 1
+            print(f"{row['case']}: {str(error).splitlines()[0][:200]}", file=sys.stderr)
+            if isinstance(error, RuntimeError) and not isinstance(error, torch.cuda.OutOfMemoryError):
+                # A graph that was not recorded leaves PyTorch's generator behind, and other errors the device: start anew.
+                write(path, columns, known)
+                left = f"{(end - time.monotonic()) / 60:.3f}"
+                words = [sys.executable, *sys.argv, "--skip", row["case"], "--minutes", left]
+                if len(options.skip) < MOST_SKIPPED:
+                    os.execv(sys.executable, words)
+            continue
+        finally:
+            torch.cuda.empty_cache()
+        for clock, seconds in (("boost", burst), ("sustained", sustained)):
+            if seconds is not None:
+                name = f"{row['case']}-{clock}"
+                known[name] = dict(row, case=name, **{"cluster.node": options.node, "cluster.gpus_per_node": "1",
+                                                      KEY + "clock": clock, KEY + "launch": "graph",
+                                                      "measured.time": f"{seconds * 1e6:.3f} us", "source": source})
+        if len(known) % 20 == 0:
+            write(path, columns, known)
+    write(path, columns, known)
+    print(f"{len(known)} rows in {path}; {failed} not measured", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def write(path, columns, known):
+    partial = path.with_name(path.name + ".partial")
+    with open(partial, "w", newline="") as out:
+        writer = csv.DictWriter(out, columns, extrasaction="ignore", restval="", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(known.values())
+    os.replace(partial, path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
