@@ -51,7 +51,7 @@ pack() {
 }
 pack_part() {
   case $1 in
-    steps) pack steps steps.jsonl cases_pytorch.csv 'kernels-*.json' 'trace-*.json.gz' ;;
+    steps) pack steps steps.jsonl cases_pytorch.csv 'kernels-*.json' ;;
     replay) pack replay 'replay-*.json' ;;
     measure) pack measure launch.jsonl memory.jsonl copy.jsonl gemm.jsonl convolution.jsonl attention.jsonl \
       streaming.jsonl ;;
@@ -175,7 +175,7 @@ do_part() {
         return
       fi
       build_program
-      run "PyTorch's training steps" python3 validate/pytorch/train_steps.py ${quick:---trace} -o "$output" ;;
+      run "PyTorch's training steps" python3 validate/pytorch/train_steps.py $quick -o "$output" ;;
     replay)
       build_program
       run "replays of training steps and small graphs" "$gpu" replay validate/cuda/graphs/*.graph $quick -o "$output" ;;

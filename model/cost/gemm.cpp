@@ -31,6 +31,10 @@ constexpr Bytes longest_load(16.0);
 // Pieces below four bytes cannot be copied beside the multiplication (PTX ISA, cp.async): they pass through registers.
 constexpr Bytes shortest_copy(4.0);
 
+// Schedulers of Volta and later start one instruction a clock, those before two (CUDA C++ Programming Guide,
+// multiprocessor of each compute capability). Four of 16 lanes each make 64; more than half as many again are 128.
+constexpr double single_issue_since = 7.0, lanes_of_two_clocks = 96.0;
+
 // From Hopper on, kernels stay on their multiprocessor and write one tile while they compute the next (CUTLASS 3,
 // persistent warp-specialised kernels).
 constexpr double persistent_kernels_since = 9.0;
@@ -140,11 +144,34 @@ Seconds memory_time(const Gemm& gemm, const Gpu& gpu, const Calibration& calibra
   return (read + gemm.result) / (gpu.memory_bandwidth * calibration.streaming.bandwidth_efficiency);
 }
 
+// Operands whose rows do not begin at multiples of 16 bytes cannot be fetched by Hopper's copy engine, from whose
+// shared memory alone its wide instructions read (PTX ISA, tensor maps: strides in units of 16 bytes). Libraries then
+// take the kernels of earlier generations: Ampere's for pieces of 4 bytes and more, below that Turing's (their names
+// say so: cutlass_80_tensorop_s16816gemm, cutlass_75_tensorop_s1688gemm_align1), which multiply 1,024 and 512 pairs of
+// 2-byte operands a clock and multiprocessor (architecture whitepapers).
+FlopsPerSecond tensor_rate(Precision precision, Bytes load, const Gpu& gpu) {
+  const FlopsPerSecond rate = gpu.matrix_rate(precision);
+  if (load >= longest_load || gpu.boost_clock.value() == 0.0) return rate;
+  const double pairs = load < shortest_copy ? 512.0 : 1024.0;
+  const double operations = 2.0 * pairs * (bytes_per_element(Precision::fp16) / bytes_per_element(precision));
+  return std::min(rate, FlopsPerSecond(operations * gpu.sms * gpu.boost_clock.value()));
+}
+
+// A scheduler starts one instruction a clock (Volta and later). Where it has 32 lanes, loads and addresses take turns
+// with multiplications; where it has 16, a multiplication lasts two clocks and leaves room for them.
+FlopsPerSecond vector_rate(Precision precision, const Gpu& gpu, const MatmulConstants& c) {
+  const double lanes = gpu.boost_clock.value() > 0.0
+                           ? gpu.matrix_rate(Precision::fp32).value() / (2.0 * gpu.sms * gpu.boost_clock.value())
+                           : 0.0;
+  const bool all_slots = gpu.compute_capability >= single_issue_since && lanes > lanes_of_two_clocks;
+  return gpu.matrix_rate(precision) * (c.vector_efficiency * (all_slots ? c.issue_share : 1.0));
+}
+
 Problem state(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) {
   const MatmulConstants& c = calibration.matmul;
   const bool tensor = uses_tensor_cores(gpu, gemm.precision);
-  const FlopsPerSecond rate = gpu.matrix_rate(gemm.precision) * (tensor ? 1.0 : c.vector_efficiency);
   const Bytes load = gemm.load_width.value() > 0.0 ? gemm.load_width : longest_load;
+  const FlopsPerSecond rate = tensor ? tensor_rate(gemm.precision, load, gpu) : vector_rate(gemm.precision, gpu, c);
   Problem p{};
   p.batch = number(gemm.batch);
   p.m = number(gemm.m);

@@ -79,6 +79,7 @@ constexpr double paired_blocks = 2.0;
 // Of a multiprocessor (CUDA C++ Programming Guide, throughput of native arithmetic instructions, compute capability 7.0
 // to 9.0; shared memory: 32 banks of 32 bit).
 constexpr double shared_bytes_per_clock = 128.0;
+constexpr double integer_lanes = 64.0;
 // Blackwell Ultra has twice the special function units (NVIDIA, "Making Softmax More Efficient with NVIDIA Blackwell
 // Ultra", 2026).
 constexpr double ultra_since = 10.3;
@@ -118,7 +119,8 @@ Seconds time_per_score(const Attention& work, Precision precision, AttentionKind
   const Seconds cache = atomics ? added / gpu.l2_bandwidth : Seconds(0.0);
 
   const Seconds softmax = Seconds(1.0 / (exponentials_per_clock(gpu) * clocks)) +
-                          Flops(2.0 * c.softmax_instructions) / gpu.matrix_rate(Precision::fp32);
+                          Flops(2.0 * c.softmax_instructions) / gpu.matrix_rate(Precision::fp32) +
+                          Seconds((work.dropout ? c.dropout_instructions : 0.0) / (integer_lanes * clocks));
   const Seconds beside = overlapped({multiply, shared, cache}, c.exposed_share);
   const Seconds total = loop == InnerLoop::tensor_memory ? std::max(beside, softmax)
                         : loop == InnerLoop::narrow_warps

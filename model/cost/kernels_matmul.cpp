@@ -6,6 +6,7 @@
 #include "model/cost/gemm.hpp"
 #include "model/cost/kernels.hpp"
 #include "model/cost/measured_matmul.hpp"
+#include "model/cost/power.hpp"
 
 namespace foretrain {
 namespace {
@@ -48,6 +49,10 @@ KernelTime product_time(const Matmul& work, Precision precision, bool of_engine,
     const auto [a_rows, a_length] = work.transpose_a ? std::pair(work.k, work.m) : std::pair(work.m, work.k);
     const auto [b_rows, b_length] = work.transpose_b ? std::pair(work.n, work.k) : std::pair(work.k, work.n);
     gemm.load_width = std::min(aligned_load(a_rows, a_length, element), aligned_load(b_rows, b_length, element));
+    // Libraries have one alignment for all operands of a kernel, the result among them (cublasLt heuristics on an H200
+    // take cutlass_75_..._align1 for results of 50,257 columns); kernels for CUDA cores load and store single numbers.
+    const Bytes stored = aligned_load(work.m, work.n, bytes_per_element(result_precision(precision)));
+    if (uses_tensor_cores(gpu, precision)) gemm.load_width = std::min(gemm.load_width, stored);
   }
   const GemmTime time = gemm_time(gemm, gpu, calibration);
   const double factor = calibration.measured_matmuls.empty() ? 1.0 : measured_factor(work, precision, calibration);

@@ -12,6 +12,22 @@ namespace {
 // read later: nothing is left from twice the L2's size on.
 Bytes kept(Bytes read, Bytes l2) { return std::clamp(2.0 * l2 - read, Bytes(0.0), read); }
 
+double relative_efficiency(StreamingKind kind, const StreamingConstants& constants) {
+  switch (kind) {
+    case StreamingKind::gather:
+      return constants.gather_efficiency;
+    case StreamingKind::optimizer:
+      return constants.optimizer_efficiency;
+    default:
+      return 1.0;
+  }
+}
+
+// Little's law: each number waits for the memory's latency, and so many are on their way.
+Seconds one_at_a_time(double numbers, const Gpu& gpu, const StreamingConstants& constants) {
+  return gpu.memory_latency * (numbers / (constants.singles_in_flight * gpu.sms));
+}
+
 }  // namespace
 
 double thread_blocks(const Streaming& work) { return std::ceil(std::max(work.read, work.written) / block_bytes); }
@@ -21,15 +37,15 @@ double thread_blocks(const Streaming& work) { return std::ceil(std::max(work.rea
 KernelTime kernel_time(const Streaming& work, Precision /*precision*/, int kernels, const Gpu& gpu,
                        const Calibration& calibration) {
   const StreamingConstants& constants = calibration.streaming;
-  const double efficiency =
-      constants.bandwidth_efficiency * (work.kind == StreamingKind::gather ? constants.gather_efficiency : 1.0);
+  const double efficiency = constants.bandwidth_efficiency * relative_efficiency(work.kind, constants);
   const Bytes total = work.read + work.written;
   const bool warm = work.kind == StreamingKind::elementwise || work.kind == StreamingKind::reduction;
   const Bytes cached = warm ? kept(work.read, gpu.l2_cache) : Bytes(0);
   const BytesPerSecond memory = gpu.memory_bandwidth * efficiency;
   const BytesPerSecond cache = std::max(gpu.l2_bandwidth * efficiency, memory);
   const Seconds traffic = (total - cached) / memory + cached / cache;
-  const Seconds arithmetic = work.flops / gpu.matrix_rate(Precision::fp32);
+  const Seconds arithmetic =
+      std::max(work.flops / gpu.matrix_rate(Precision::fp32), one_at_a_time(work.singles, gpu, constants));
   const Seconds fixed = Seconds(constants.kernel_us * 1e-6) * number(kernels);
   const Seconds body = std::max(traffic, arithmetic);
   const Bound bound = fixed > body ? Bound::latency : traffic >= arithmetic ? Bound::memory : Bound::compute;

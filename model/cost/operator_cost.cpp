@@ -27,6 +27,7 @@ OperatorCost operator_cost(const Operator& op, const Gpu& gpu, const Calibration
     Streaming extra = *streaming;
     extra.read = std::max(Bytes(0), extra.read - extra.written);
     extra.written = Bytes(0);
+    extra.singles = 0.0;
     const KernelTime time = kernel_time(extra, op.precision, 0, gpu, calibration);
     return {time.device, flops(op), extra.read, time.bound, 0};
   }

@@ -18,6 +18,7 @@ PricedOperator part_of(const Operator& op, int parts, Seconds predicted) {
     streaming->read /= n;
     streaming->written /= n;
     streaming->flops /= n;
+    streaming->singles /= n;
   }
   kernel.op.kernels = 1;
   return kernel;
@@ -35,6 +36,7 @@ void fuse(std::vector<PricedOperator>& kernels, const Operator& op, Seconds pred
     Streaming inputs = streaming;
     inputs.read = extra;
     inputs.written = Bytes(0.0);
+    inputs.singles = 0.0;
     kernels.push_back({{op.name, inputs, op.precision, 1}, 1, predicted});
     return;
   }

@@ -39,7 +39,7 @@ struct Attention {
   /// An inference engine's attention over a prompt: a kernel of its own before it splits the projection's result,
   /// rotates it and writes keys and values to a cache.
   bool cached = false;
-  bool dropout = false;        ///< standard attention: probabilities are dropped by kernels of their own
+  bool dropout = false;        ///< probabilities are dropped, by kernels of their own in standard attention
   bool fused_softmax = false;  ///< standard attention: scaling, mask and softmax are one kernel (Megatron's)
   std::int64_t window = 0;     ///< keys that a query sees on either side, itself included; 0: no window
   double density = 1.0;        ///< share of the score blocks that a block-sparse mask keeps

@@ -46,6 +46,7 @@ class BlockBuilder {
         weights_(weights),
         activations_(storage_precision(options.precision)),
         element_(bytes_per_element(activations_)),
+        stream_(plain() && options.casts_weights ? bytes_per_element(Precision::fp32) : element_),
         batch_(options.pass ? options.pass->batch : options.micro_batch),
         sequence_(options.pass ? options.pass->length : tokens_of_sample(config)),
         tokens_((options.pass ? options.pass->tokens : options.micro_batch * sequence_) / options.context) {}
@@ -57,17 +58,22 @@ class BlockBuilder {
   }
 
   /// y[m,n] = x[m,k] · w: forward; its backward is a data gradient and, unless w is frozen, a weight gradient.
-  /// `grouped`: of experts.
+  /// `grouped`: of experts; `compiled`: by the compiler of its trainer, if there is one.
   void linear(Layer& layer, const std::string& name, std::int64_t m, std::int64_t n, std::int64_t k,
-              Precision precision, std::int64_t batch = 1, bool grouped = false) const {
+              Precision precision, std::int64_t batch = 1, bool grouped = false, bool compiled = true) const {
     const Bytes weights = options_.casts_weights ? number(batch) * number(n) * number(k) * element_ : Bytes(0.0);
     const auto cast = [&](const char* what, double read, double written) {
-      const Streaming work{StreamingKind::elementwise, read * weights, written * weights, Flops(0.0), false};
+      Streaming work{StreamingKind::elementwise, read * weights, written * weights, Flops(0.0), false};
+      if (written > read && !options_.compiled) work.singles = weights / element_;
       return Operator{name + what, work, activations_, 1};
     };
     const double wide = bytes_per_element(Precision::fp32) / element_;
+    // Libraries of fused kernels pad what is odd, a vocabulary above all (Megatron-LM, --make-vocab-size-divisible-by),
+    // and so does a compiler (PyTorch, torch/_inductor/config.py: shape_padding).
+    const bool padded = !plain() || (options_.compiled && compiled);
     const auto product = [&](const std::string& what, Matmul work) {
       work.grouped = grouped;
+      work.padded = padded;
       return Operator{name + what, work, precision, 1};
     };
     if (options_.casts_weights) layer.forward.push_back(cast(" weight cast", wide, 1.0));
@@ -115,13 +121,17 @@ class BlockBuilder {
                                                 activations_, backward_kernels));
   }
 
-  void norm(Layer& layer, const std::string& name) const {
+  /// `products`: linear layers that read its result.
+  void norm(Layer& layer, const std::string& name, int products = 0) const {
     Marker added(layer);
     if (plain()) {
       const bool rms = config_.family == TransformerFamily::llama;
-      append_streams(layer, name, rms ? plain_rms_norm(element_) : plain_layer_norm(element_),
-                     norm_tokens() * number(config_.hidden), activations_);
+      const double elements = norm_tokens() * number(config_.hidden);
+      append_streams(layer, name, rms ? plain_rms_norm(stream_) : plain_layer_norm(stream_), elements, options_);
       added.mark(OperatorRole::norm);
+      if (stream_ > element_ && products > 0) {
+        append_streams(layer, name, plain_input_casts(element_, products), elements, options_);
+      }
     } else {
       norm_over(layer, name, norm_tokens() * number(config_.hidden));
     }
@@ -137,7 +147,7 @@ class BlockBuilder {
   /// A bias added by a kernel of its own; its gradient sums over tokens.
   void separate_bias(Layer& layer, const std::string& name, double elements) const {
     if (!plain() || !config_.biases) return;
-    append_streams(layer, name, plain_bias(element_), elements, activations_);
+    append_streams(layer, name, plain_bias(element_), elements, options_);
     if (!weights_) layer.backward.pop_back();
   }
 
@@ -150,7 +160,11 @@ class BlockBuilder {
       Marker added(layer);
       if (mask > 0.0) stream(layer, name + " dropout", StreamingKind::elementwise, elements, 1, 1 + mask, 1 + mask, 1);
       added.mark(OperatorRole::dropout);
-      stream(layer, name, StreamingKind::elementwise, elements, 2, 1, 2, 1);
+      if (stream_ > element_) {
+        append_streams(layer, name, plain_wide_residual(element_), elements, options_);
+      } else {
+        stream(layer, name, StreamingKind::elementwise, elements, 2, 1, 2, 1);
+      }
     } else {
       stream(layer, name, StreamingKind::elementwise, elements, 2, 1 + mask, 1 + mask, 1);
     }
@@ -229,6 +243,7 @@ class BlockBuilder {
   bool weights_;           // are trained
   Precision activations_;  // everything but the blocks' linear layers computes in it
   Bytes element_;
+  Bytes stream_;  // of what passes by the branches: under autocast fp32, as embeddings are and norms ask for
   std::int64_t batch_, sequence_;
   std::int64_t tokens_;
 };

@@ -14,6 +14,14 @@ constexpr Bytes label_size(8.0);          // int64, as PyTorch demands of class 
 constexpr Bytes pooling_index_size(8.0);  // int64, as PyTorch's max_pool2d returns
 constexpr Bytes mask_size(1.0);           // one byte per element, PyTorch's bool
 
+// Numbers that PyTorch's kernels take one at a time (Streaming::singles), for each of a layer's input: batch norm in
+// fp32 (cuDNN) and in 2 bytes (PyTorch's own), max pooling. Measured on an H200, ResNet-50 and ResNet-18, the 20
+// longest kernels of each (validate/measurements/2026-11-26-h200).
+struct Singles {
+  double forward, backward;
+};
+constexpr Singles batch_norm_fp32{1.6, 2.6}, batch_norm_short{1.5, 1.1}, max_pool_singles{1.3, 2.9};
+
 Operator streaming(std::string name, const PassSettings& settings, Streaming work, int kernels = 1) {
   return {std::move(name), work, settings.activation_precision(), kernels};
 }
@@ -131,17 +139,21 @@ PrimitiveOperators linear(const NetworkLayer& layer, const FeatureMap& input, bo
 PrimitiveOperators batch_norm(const FeatureMap& shape, const PassSettings& settings) {
   const Bytes size = settings.activation_bytes(shape);
   const Bytes per_channel = 2.0 * number(shape.channels) * fp32_size;
+  const Singles singles =
+      bytes_per_element(settings.activation_precision()) == fp32_size ? batch_norm_fp32 : batch_norm_short;
+  const double numbers = number(settings.batch) * shape.elements();
   PrimitiveOperators result;
   result.parameters = 2.0 * number(shape.channels);
   result.keeps_input = true;
   result.kept = per_channel;
-  result.forward.push_back(streaming("batch norm", settings,
-                                     {StreamingKind::reduction, 2.0 * size + 2.0 * per_channel,
-                                      size + 2.0 * per_channel, per_element(5, shape, settings), false},
-                                     2));
+  result.forward.push_back(
+      streaming("batch norm", settings,
+                {StreamingKind::reduction, 2.0 * size + 2.0 * per_channel, size + 2.0 * per_channel,
+                 per_element(5, shape, settings), false, singles.forward * numbers},
+                2));
   result.backward.push_back(streaming("batch norm gradient", settings,
                                       {StreamingKind::reduction, 4.0 * size + 2.0 * per_channel, size + per_channel,
-                                       per_element(9, shape, settings), false}));
+                                       per_element(9, shape, settings), false, singles.backward * numbers}));
   return result;
 }
 
@@ -168,16 +180,19 @@ PrimitiveOperators max_pool(const NetworkLayer& layer, const FeatureMap& input, 
   const Bytes out = settings.activation_bytes(output);
   const Bytes indices = number(settings.batch) * output.elements() * pooling_index_size;
   const Flops work = per_element(number(layer.kernel_h) * number(layer.kernel_w), output, settings);
+  const double numbers = number(settings.batch) * input.elements();
   PrimitiveOperators result;
-  result.forward.push_back(
-      in_role(OperatorRole::max_pooling,
-              streaming("max pool", settings, {StreamingKind::reduction, in, out + indices, work, false})));
+  result.forward.push_back(in_role(
+      OperatorRole::max_pooling,
+      streaming("max pool", settings,
+                {StreamingKind::reduction, in, out + indices, work, false, max_pool_singles.forward * numbers})));
   if (input_gradient) {
     result.keeps_input = true;
     result.kept = indices;
-    result.backward.push_back(
-        in_role(OperatorRole::max_pooling,
-                streaming("max pool gradient", settings, {StreamingKind::reduction, out + indices, in, work, false})));
+    result.backward.push_back(in_role(
+        OperatorRole::max_pooling,
+        streaming("max pool gradient", settings,
+                  {StreamingKind::reduction, out + indices, in, work, false, max_pool_singles.backward * numbers})));
   }
   return result;
 }

@@ -86,6 +86,7 @@ struct Streaming {
   Bytes written;
   Flops flops;
   bool fusible = false;  ///< a compiler may merge it into its producer: the intermediate is then never written
+  double singles = 0.0;  ///< numbers that a framework's kernel takes singly, each a short load or store of its own
 
   [[nodiscard]] Flops operations() const { return flops; }
   [[nodiscard]] Bytes traffic(Bytes /*element*/) const { return read + written; }

@@ -10,6 +10,17 @@ using Kind = StreamingKind;
 StreamBytes cast_up(double e) { return {"cast to fp32", Kind::elementwise, e, wide, wide, e}; }
 StreamBytes cast_down(double e) { return {"cast from fp32", Kind::elementwise, wide, e, e, wide}; }
 
+// Of fp32 numbers, step by step as autograd runs it: the weight's product gives dx̂ and reads both factors for its own
+// gradient, which is summed up over tokens; so does the scale's, over rows. The square's gradient is 2 · x¹ · d, three
+// kernels, behind the mean's, which is written out; its part is added to dx. Broadcast factors are taken one at a time.
+std::vector<StreamBytes> wide_rms_norm() {
+  constexpr double w = wide;
+  return {{"square", Kind::elementwise, w, w, 6.0 * w, 4.0 * w, true, 4},
+          {"mean", Kind::reduction, w, 0.0, 0.0, w, false},
+          {"scaling", Kind::elementwise, w, w, 4.0 * w, 2.0 * w, true, 3, OperatorRole::any, 1.0, 1.0},
+          {"weight", Kind::elementwise, w, w, 4.0 * w, 2.0 * w, true, 3, OperatorRole::any, 1.0, 1.0}};
+}
+
 /// Rotation of queries and keys as complex fp32 numbers, which no compiler fuses ("Torchinductor does not support code
 /// generation for complex operators": PyTorch, torch/_inductor/lowering.py).
 std::vector<StreamBytes> plain_rotary_embedding(Bytes element) {
@@ -23,17 +34,24 @@ std::vector<StreamBytes> plain_rotary_embedding(Bytes element) {
 }  // namespace
 
 void append_streams(Layer& layer, const std::string& of, const std::vector<StreamBytes>& streams, double elements,
-                    Precision precision) {
-  const auto kernel = [&](const StreamBytes& s, double read, double written, const char* suffix, int kernels) {
-    const Streaming work{s.kind, Bytes(read * elements), Bytes(written * elements), Flops(elements), s.fusible};
-    return in_role(s.role, {of + " " + s.name + suffix, work, precision, kernels});
+                    const BuildOptions& options) {
+  const auto kernel = [&](const StreamBytes& s, double read, double written, double singles, const char* suffix,
+                          int kernels) {
+    const Streaming work{s.kind,
+                         Bytes(read * elements),
+                         Bytes(written * elements),
+                         Flops(elements),
+                         s.fusible,
+                         options.compiled ? 0.0 : singles * elements};
+    return in_role(s.role, {of + " " + s.name + suffix, work, storage_precision(options.precision), kernels});
   };
   for (const StreamBytes& s : streams) {
     if (s.forward_read + s.forward_written > 0.0) {
-      layer.forward.push_back(kernel(s, s.forward_read, s.forward_written, "", 1));
+      layer.forward.push_back(kernel(s, s.forward_read, s.forward_written, s.forward_singles, "", 1));
     }
     if (s.backward_read + s.backward_written > 0.0) {
-      layer.backward.push_back(kernel(s, s.backward_read, s.backward_written, " backward", s.backward_kernels));
+      layer.backward.push_back(
+          kernel(s, s.backward_read, s.backward_written, s.backward_singles, " backward", s.backward_kernels));
     }
   }
 }
@@ -52,10 +70,32 @@ std::vector<StreamBytes> plain_layer_norm(Bytes element) {
   return {cast_up(e), norm, cast_down(e)};
 }
 
+// Autocast keeps the casts of parameters alone (ATen/autocast_mode.cpp, cached_cast: leaves that require gradients).
+std::vector<StreamBytes> plain_input_casts(Bytes element, int products) {
+  const double e = element.value(), count = products;
+  std::vector<StreamBytes> kernels = {
+      {"input cast", Kind::elementwise, wide, e, e, wide, true, 1, OperatorRole::any, 0.0, 1.0}};
+  for (int i = 1; i < products; ++i) kernels.push_back(kernels.front());
+  if (products > 1) {
+    kernels.push_back({"gradient sum", Kind::elementwise, 0.0, 0.0, 2.0 * wide * (count - 1.0), wide * (count - 1.0),
+                       true, products - 1});
+  }
+  return kernels;
+}
+
+// A sum takes the wider of its operands' types. Backward: the branch's gradient is narrowed, and what comes along the
+// branch is added to what passes by it.
+std::vector<StreamBytes> plain_wide_residual(Bytes element) {
+  const double e = element.value();
+  return {{"sum", Kind::elementwise, wide + e, wide, wide, e, true, 1, OperatorRole::any, 1.0, 0.0},
+          {"gradient sum", Kind::elementwise, 0.0, 0.0, 2.0 * wide, wide}};
+}
+
 // x · rsqrt(mean(x²) + ε) · weight. Backward: the weight's product reads dy, x̂ and the weight's share again for its
 // own gradient; the scale's reads dy and x for the row sums and writes dx; the square's adds its part to dx.
 std::vector<StreamBytes> plain_rms_norm(Bytes element) {
   const double e = element.value();
+  if (e == wide) return wide_rms_norm();
   return {cast_up(e),
           {"square", Kind::elementwise, wide, wide, 2.0 * wide, wide},
           {"mean", Kind::reduction, wide, 0.0, 0.0, wide, false},
@@ -92,19 +132,18 @@ std::vector<StreamBytes> plain_table_gradient(bool shared) {
 
 void append_plain_copies(Layer& layer, const TransformerConfig& config, const BuildOptions& options, double queries,
                          double keys) {
-  const Precision precision = storage_precision(options.precision);
-  const double e = bytes_per_element(precision).value();
+  const double e = bytes_per_element(storage_precision(options.precision)).value();
   if (options.attention == AttentionKind::standard) {
     const double all = 2.0 * (queries + keys);  // queries, keys, values, and the result
-    append_streams(layer, "head", {{"transposes", Kind::elementwise, e, e, e, e}}, all, precision);
+    append_streams(layer, "head", {{"transposes", Kind::elementwise, e, e, e, e}}, all, options);
   }
   if (keys < queries) {  // keys and values, each written as often as queries share them
     const double read = e * keys / queries;
     append_streams(layer, "key-value", {{"repetition", Kind::elementwise, read, e, e, read, true, 2}}, 2.0 * queries,
-                   precision);
+                   options);
   }
   if (config.family == TransformerFamily::llama) {
-    append_streams(layer, "rotary embedding", plain_rotary_embedding(Bytes(e)), queries + keys, precision);
+    append_streams(layer, "rotary embedding", plain_rotary_embedding(Bytes(e)), queries + keys, options);
   }
 }
 

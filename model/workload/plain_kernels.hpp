@@ -19,21 +19,28 @@ struct StreamBytes {
   bool fusible = true;
   int backward_kernels = 1;
   OperatorRole role = OperatorRole::any;
+  /// Numbers of an element that the passes take one at a time (Streaming::singles).
+  double forward_singles = 0.0, backward_singles = 0.0;
 };
 
 /// Adds the kernels over `elements` numbers to both passes of a layer, named "`of` name". Those without traffic in a
-/// pass are not launched there.
+/// pass are not launched there. Compilers write all of them with long loads.
 void append_streams(Layer& layer, const std::string& of, const std::vector<StreamBytes>& streams, double elements,
-                    Precision precision);
+                    const BuildOptions& options);
 
 /// `element`: size of an activation. Each returns its kernels in forward order, per element of its input.
 
 /// A bias added by a kernel of its own; its gradient is a sum over tokens.
 std::vector<StreamBytes> plain_bias(Bytes element);
-/// Layer norm in fp32, as autocast demands.
+/// Layer norm in fp32, as autocast demands; of fp32 numbers without casts.
 std::vector<StreamBytes> plain_layer_norm(Bytes element);
 /// Root-mean-square norm written as powers, mean and products in fp32.
 std::vector<StreamBytes> plain_rms_norm(Bytes element);
+/// What autocast launches where `products` linear layers read fp32 numbers, each of which casts its input anew, and sums
+/// up what they give back.
+std::vector<StreamBytes> plain_input_casts(Bytes element, int products);
+/// A branch's result, `element` long, added to a stream of fp32 numbers.
+std::vector<StreamBytes> plain_wide_residual(Bytes element);
 /// SiLU, then the product with the second half; per element of one half.
 std::vector<StreamBytes> plain_gated_activation(Bytes element);
 /// What standard attention launches over the scores beside softmax and dropout of the activations' width: scaling, the

@@ -99,7 +99,8 @@ void BlockBuilder::attention_half(Layer& layer) const {
   // Latent attention's products over the scores are head_dim + rope_head_dim and v_head_dim long.
   const std::int64_t head_dim = c.latent() ? (c.head_dim + c.rope_head_dim + c.v_head_dim) / 2 : c.head_dim;
   const std::int64_t q_width = c.heads * head_dim / t, kv_width = kv_heads * head_dim;
-  norm(layer, "attention norm");
+  const bool one_product = c.latent() || c.family == TransformerFamily::gpt || options_.code.joined_projections;
+  norm(layer, "attention norm", c.latent() ? 2 : one_product ? 1 : 3);
   attention_projections(layer, q_width, kv_width);
   const auto queries = number(tokens_) * number(q_width), keys = number(tokens_) * number(kv_width);
   if (c.qk_norm) norm_over(layer, "query-key norm", queries + keys);
@@ -159,7 +160,7 @@ void BlockBuilder::attention_kernels(Layer& layer, Attention core) const {
   const int kernels = options_.attention == AttentionKind::standard ? 4 : 1;
   if (plain() && core.kind == AttentionKind::standard) {
     const auto pairs = number(core.batch) * number(core.heads) * number(core.query_length) * number(core.key_length);
-    append_streams(layer, "scores", plain_scores(element_), pairs, activations_);
+    append_streams(layer, "scores", plain_scores(element_), pairs, options_);
   }
   layer.forward.push_back({"attention", core, activations_, kernels});
   layer.recomputation[Recompute::selective].again.push_back(layer.forward.back());
@@ -199,7 +200,7 @@ void BlockBuilder::latent_projections(Layer& layer) const {
 }
 
 void BlockBuilder::ffn_half(Layer& layer) const {
-  norm(layer, "ffn norm");
+  norm(layer, "ffn norm", config_.gated_ffn && !options_.code.joined_projections ? 2 : 1);
   ffn_products(layer, "ffn", tokens_, config_.ffn_hidden / options_.tensor, 1, false);
   if (config_.post_norms) norm(layer, "ffn output norm");
   residual(layer, "ffn residual");
@@ -222,7 +223,7 @@ void BlockBuilder::ffn_products(Layer& layer, const std::string& name, std::int6
   separate_bias(layer, name + " bias", activated);
   Marker added(layer);
   if (c.gated_ffn && plain()) {
-    append_streams(layer, "activation", plain_gated_activation(element_), activated, activations_);
+    append_streams(layer, "activation", plain_gated_activation(element_), activated, options_);
   } else if (c.gated_ffn) {
     stream(layer, "gated activation", StreamingKind::elementwise, activated, 2, 1, 3, 2);
   } else {
@@ -278,7 +279,8 @@ Layer BlockBuilder::embedding() const {
            activations_);
   } else {
     // Forward gathers a row a token and adds positions; backward scatters the gradients back.
-    stream(layer, "embedding", StreamingKind::gather, width, has_learned_positions(c.family) ? 2 : 1, 1, 1, 2, 2);
+    stream(layer, "embedding", StreamingKind::gather, width * (stream_ / element_),
+           has_learned_positions(c.family) ? 2 : 1, 1, 1, 2, 2);
     if (options_.tensor > 1) {
       layer.forward_collectives.push_back(
           {CollectiveOperation::all_reduce, LayerCollective::Group::tensor, element_ * width, 1, false});
@@ -287,9 +289,13 @@ Layer BlockBuilder::embedding() const {
   if (plain() && c.family == TransformerFamily::bert) norm(layer, "embedding norm");
   if (plain() && c.vocabulary > 0) {
     const auto numbers = number(c.vocabulary) * number(c.hidden) / t;
-    append_streams(layer, "embedding table", plain_table_gradient(c.tied_embeddings), numbers, activations_);
+    append_streams(layer, "embedding table", plain_table_gradient(c.tied_embeddings), numbers, options_);
   }
-  if (has_dropout(c.family)) residual(layer, "embedding dropout");
+  if (has_dropout(c.family) && stream_ == element_) residual(layer, "embedding dropout");
+  if (has_dropout(c.family) && stream_ > element_) {
+    const double wide = stream_ / element_, both = wide + 1.0 / element_.value();
+    stream(layer, "embedding dropout", StreamingKind::elementwise, width, wide, both, both, wide);
+  }
   std::reverse(layer.backward.begin(), layer.backward.end());
   layer.parameters = transformer_counts(c).embedding / t;
   layer.matrices = embedding_matrices(c, options_.tensor);
@@ -303,7 +309,7 @@ Layer BlockBuilder::head() const {
   layer.name = "head";
   layer.recomputable = false;
   const std::int64_t t = options_.tensor;
-  norm(layer, "final norm");
+  norm(layer, "final norm", 1);
   std::int64_t rows = tokens_;
   std::int64_t outputs = c.vocabulary;
   if (c.family == TransformerFamily::vit) {
@@ -315,7 +321,8 @@ Layer BlockBuilder::head() const {
     linear(layer, "pooler", options_.micro_batch, c.hidden, c.hidden, activations_);
   }
   const std::int64_t columns = (outputs + t - 1) / t;
-  linear(layer, "logits", rows, columns, c.hidden, activations_);
+  // What is compiled block by block leaves the loss to the framework, and its logits with it.
+  linear(layer, "logits", rows, columns, c.hidden, activations_, 1, false, options_.fused_loss);
   // Fused, it reads logits twice (each row's maximum and sum in one pass, then the gradient, which takes their place)
   // and the backward pass scales that (Transformer Engine, common/triton/cross_entropy.py; Liger,
   // ops/cross_entropy.py). Else cross-entropy in fp32, one kernel a step as trainers run it eagerly: logits are widened

@@ -1,5 +1,6 @@
 #include <filesystem>
 
+#include "model/base/files.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/golden.hpp"

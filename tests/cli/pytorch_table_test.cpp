@@ -71,7 +71,7 @@ TEST_CASE("Before Ampere every step in half precision is one of fp16") {
                           "'); print('\\n'.join(m['name_of'](c) for c in m['designed_cases'](False, 'fp16')))";
   const FilterResult names = run_filter({"python3", "-c", ask}, "");
   CHECK(names.status == 0);
-  CHECK_THAT(names.output, Catch::Contains("gpt2-b4-s512-fp16-compiled") && !Catch::Contains("bf16"));
+  CHECK_THAT(names.output, Catch::Contains("gpt2-b16-s1024-fp16-compiled") && !Catch::Contains("bf16"));
   CHECK(lines_of(names.output).size() == lines_of(run_script({"--list"}).output).size());
 }
 
@@ -130,9 +130,35 @@ TEST_CASE("What nvidia-smi says of a GPU while steps ran becomes the record's st
                           "0x0000000000000024', '1700, [N/A], 0x0000000000000000', '17'])), one_step.state_of([]))";
   const FilterResult state = run_filter({"python3", "-B", "-c", ask}, "");
   INFO(state.errors);
-  CHECK(state.output ==
-        R"({"sm_mhz": 1700.0, "throttle": ["power", "thermal"], "power_w": 675.0} None)"
-        "\n");
+  CHECK(state.output == R"({"sm_mhz": 1700.0, "throttle": ["power", "thermal"], "power_w": 675.0} None)"
+                        "\n");
+}
+
+TEST_CASE("operators.py names what it lacks, and how it is used") {
+  if (no_python()) return;
+  const std::string program = std::filesystem::path(script).parent_path() / "operators.py";
+  const FilterResult help = run_filter({"python3", "-B", program, "--help"}, "");
+  CHECK(help.status == 0);
+  CHECK_THAT(help.output, Catch::Contains("--minutes") && Catch::Contains("workload.operator.clock"));
+  const FilterResult none = run_filter({"python3", "-B", program, "no-such-table.csv", "-o", "/nonexistent"}, "");
+  CHECK(none.status == 2);
+  CHECK_THAT(none.errors, Catch::Contains("no-such-table.csv: no such file"));
+}
+
+TEST_CASE("Whose attention ran is what the step's scenario says") {
+  if (no_python()) return;
+  const std::string folder = std::filesystem::path(script).parent_path().string();
+  const std::string ask =
+      "import sys, types; sys.path.insert(0, '" + folder +
+      "'); sys.modules['models'] = types.ModuleType('models'); import one_step, train_steps; "
+      "names = ['cudnn_generated_fort_native_sdpa_sm90_flash_fprop', 'void pytorch_flash::flash_fwd_kernel', "
+      "'fmha_cutlassF_f32', 'cudnn::bn_fw_tr']; print([one_step.attention_of([[n]]) for n in names]); "
+      "c = dict(model='gpt2', batch=1, sequence=512, precision='bf16', execution='eager'); "
+      "r = train_steps.record_of(c, dict(values=[1.0], figures={}, attention='cudnn'))['scenario']; "
+      "print(r['workload.train.attention'], r['workload.train.native_attention'])";
+  const FilterResult said = run_filter({"python3", "-B", "-c", ask}, "");
+  INFO(said.errors);
+  CHECK(said.output == "['cudnn', 'flash_2', 'memory_efficient', None]\nflash true\n");
 }
 
 TEST_CASE("Without a measured case, with an unknown model or without PyTorch the script says so") {

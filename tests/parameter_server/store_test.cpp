@@ -262,8 +262,8 @@ TEST_CASE("a server on a GPU adds up what all pushed and updates, in one kernel 
     const ParameterStore::KeyGroup& group = *std::ranges::max_element(
         built.store.groups, {}, [](const ParameterStore::KeyGroup& g) { return g.parameters.front(); });
     const double kernel = kernels.kernel_us * 1e-6;
-    return (group.update.front().value() - kernel) * gpu.memory_bandwidth.value() * kernels.bandwidth_efficiency /
-           group.parameters.front();
+    return (group.update.front().value() - kernel) * gpu.memory_bandwidth.value() * kernels.bandwidth_efficiency *
+           kernels.optimizer_efficiency / group.parameters.front();
   };
   CHECK(bytes("synchronous") == Approx(60.0).epsilon(0.01));
   CHECK(bytes("asynchronous") == Approx(12.0).epsilon(0.01));

@@ -91,9 +91,13 @@ bool meets(const Scenario& scenario) {
   return !scenario.background.empty() || !flows_are_apart(scenario) || !transfers_are_apart(scenario);
 }
 
-bool is_bounded(const Settings& settings) {
+/// Workers that settle into one of several cycles for good, by little things: bounded ones, and asynchronous ones whose
+/// messages overtake each other.
+bool has_regimes(const Settings& settings) {
   const auto consistency = settings.find("plan.sync.consistency");
-  return consistency != settings.end() && consistency->second.starts_with("bounded");
+  if (consistency == settings.end()) return false;
+  return consistency->second.starts_with("bounded") ||
+         (consistency->second == "asynchronous" && settings.contains("plan.sync.priority"));
 }
 
 int node_of(const BackgroundFlow::Place& place, const Cluster& cluster) {
@@ -124,8 +128,8 @@ Seconds time_with_steady_others(const Settings& settings, const Scenario& steady
                   [&] { return steady.background.empty() ? time_of(settings, fidelity) : time_of(steady, fidelity); });
 }
 
-/// Before and after a change that may be impossible. Where traffic meets, so much is allowed. Simulated bounded workers
-/// fall into one of several regimes for good, by little things (simulator-honesty.md): of these, estimates alone.
+/// Before and after a change that may be impossible. Where traffic meets, so much is allowed. Of simulated workers that
+/// fall into one of several regimes (simulator-honesty.md), estimates alone.
 template <typename Change>
 Violation not_slower(const Settings& settings, const char* what, const Change& change, double of_flows = out_of_step,
                      double of_estimate = out_of_step) {
@@ -134,7 +138,7 @@ Violation not_slower(const Settings& settings, const char* what, const Change& c
   if (!change(after)) return std::nullopt;
   for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
     const double slack = fidelity == Fidelity::flows ? of_flows : of_estimate;
-    if (is_bounded(settings) && fidelity == Fidelity::flows && slack < regimes) continue;
+    if (has_regimes(settings) && fidelity == Fidelity::flows && slack < regimes) continue;
     const Seconds first = time_with_steady_others(settings, before, fidelity);
     const Seconds then = time_of(after, fidelity);
     if (is_above(then, first, alone) && (is_above(then, first, slack) || !(meets(before) || meets(after)))) {
@@ -257,7 +261,7 @@ Violation less_background_is_not_slower(const Settings& settings) {
 }
 
 Violation slower_workers_are_not_faster(const Settings& settings) {
-  const double slack = is_bounded(settings) ? regimes : out_of_step;
+  const double slack = has_regimes(settings) ? regimes : out_of_step;
   const Violation slower = not_slower(
       settings, "slow workers half as slow",
       [](Scenario& scenario) {

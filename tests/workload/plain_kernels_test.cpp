@@ -78,6 +78,21 @@ TEST_CASE("plain norms pass through fp32") {
   CHECK(forward_bytes(plain_rms_norm(Bytes(2.0))) == 36.0);
 }
 
+TEST_CASE("under autocast what passes by the branches stays fp32, and each product casts its input") {
+  // A norm of fp32 numbers reads and writes 4; three products read 4 and write 2 each; a branch's result of 2 is added.
+  CHECK(forward_bytes(plain_rms_norm(Bytes(4.0))) == 28.0);
+  CHECK(forward_bytes(plain_input_casts(Bytes(2.0), 3)) == 18.0);
+  CHECK(plain_input_casts(Bytes(2.0), 1).size() == 1);  // nothing to sum up
+  CHECK(forward_bytes(plain_wide_residual(Bytes(2.0))) == 10.0);
+  const auto casts = [](const std::vector<Operator>& ops) {
+    return std::count_if(ops.begin(), ops.end(), [](const Operator& op) { return op.name.ends_with("input cast"); });
+  };
+  // Queries, keys and values apart and both halves of the gate; GPT-2 joins the former and has no gate.
+  CHECK(casts(built(TransformerFamily::llama, KernelSet::plain).layers[1].layer.forward) == 5);
+  CHECK(casts(built(TransformerFamily::gpt, KernelSet::plain).layers[1].layer.forward) == 2);
+  CHECK(casts(built(TransformerFamily::gpt, KernelSet::plain, Precision::fp32).layers[1].layer.forward) == 0);
+}
+
 TEST_CASE("plain standard attention scales, masks and widens the scores") {
   // fp32: scaling and mask, 8 bytes each. 2 bytes: 4 each, casts 6 + 6, and a softmax 4 bytes wider than counted: 24.
   CHECK(forward_bytes(plain_scores(Bytes(4.0))) == 16.0);

@@ -32,7 +32,8 @@ struct MeasuredKinds {
 };
 /// The table of stages. `gpu` says whose energies products can tell.
 std::vector<FitStage> fit_stages(const Gpu& gpu, const MeasuredKinds& measured);
-/// operator_family, "kernel in steps" of replays, or the point's kind where it is no operator.
+/// operator_family, "kernel in steps" of replays, "kernel of a framework" where foretrain-gpu's own kernels stand for
+/// those of frameworks, or the point's kind where it is no operator.
 std::string family_of(const PredictedPoint& point);
 /// A product that ran for seconds.
 bool is_sustained(const PredictedPoint& point);

@@ -77,7 +77,7 @@ StageTrial try_stage(const std::vector<Observation>& points, const std::vector<O
   trial.judged = static_cast<int>(judged.size());
   trial.published = mean_error(judged, &Judged::published);
   trial.fitted = mean_error(judged, &Judged::fitted);
-  trial.adopted = !judged.empty() && is_better(judged);
+  trial.adopted = !judged.empty() && trial.fitted < trial.published && is_better(judged);
   return trial;
 }
 

@@ -19,9 +19,7 @@ import sys
 import time
 
 import models
-from train_steps import HALF, LLAMAS, TRANSFORMERS
-
-MOST_LAYERS_AS_ONE = 12  # of which torch.compile makes one program; beyond, one for a block, used by all of them
+from train_steps import HALF, LLAMAS, TRANSFORMERS, compiled_as_one
 
 
 def loss_function(case, torch):
@@ -41,11 +39,11 @@ def loss_function(case, torch):
                            for _ in range(2))
         call = model
         if case["execution"] == "compiled":
-            if shape[0] > MOST_LAYERS_AS_ONE:
+            if compiled_as_one(case):
+                call = torch.compile(model)
+            else:
                 for block in model.blocks:
                     block.compile()
-            else:
-                call = torch.compile(model)
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True, capturable=graphed)
         return model, optimizer, lambda: call(tokens, targets)
     model = models.build_network(case["model"]).to(device)
@@ -97,6 +95,7 @@ def captured(step, torch):
         graph.replay()
         return loss
 
+    replay.step = step  # holds the weights and the batch, in whose memory the graph works
     return replay
 
 

@@ -5,10 +5,10 @@
 
 TABLE has the columns of `foretrain validate --cases`: workload.operator.kind and its keys. Of each row two are written to
 DIR/cases_operators.csv: a burst (workload.operator.clock: boost), which is three warm-ups and six replays of a CUDA graph
-after a pause, and what the board keeps up (sustained), the second half of 0.4 s. Operands are normal random
-numbers; there are enough of them that each launch finds its own in memory, not in the L2. A product in fp8 is measured
-without the cast of A and, if the row does not say workload.operator.cast, again with it. Rows already there are kept, so that a run
-that was stopped goes on; rows that cannot be measured are named.
+after a pause, and what the board keeps up (sustained), the second half of 0.4 s. Operands are normal random numbers;
+there are enough of them that each launch finds its own in memory, not in the L2. A product in fp8 is measured without
+the cast of A and, if the row does not say workload.operator.cast, again with it. Rows already there are kept, so that a
+run that was stopped goes on; rows that cannot be measured are named.
 
 Exit status: 0 all measured, 1 some were not, 2 no PyTorch or no GPU, or bad usage.
 """
@@ -161,6 +161,8 @@ def main():
     parser.add_argument("--minutes", type=float, default=10, help="after which no further row is begun (10)")
     parser.add_argument("--skip", action="append", default=[], help="a case that is left out")
     options = parser.parse_args()
+    if not options.table.is_file():
+        parser.error(f"{options.table}: no such file")
     try:
         import torch
     except ImportError:

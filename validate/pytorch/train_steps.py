@@ -31,7 +31,7 @@ COLUMNS = ["case", "group", "cluster.node", "cluster.nodes", "cluster.gpus_per_n
            "workload.train.model.layers", "workload.train.model.sequence", "workload.train.global_batch",
            "workload.train.micro_batch", "workload.train.precision", "workload.train.optimizer",
            "workload.train.master_weights", "workload.train.kernels", "workload.train.attention",
-           "workload.train.native_attention", "workload.train.recompute", "plan.execution", "plan.sync.gradient_precision",
+           "workload.train.native_attention", "workload.train.loss", "workload.train.recompute", "plan.execution", "plan.sync.gradient_precision",
            "measured.step_time", "measured.memory_per_gpu", "source"]
 
 
@@ -101,6 +101,8 @@ def name_of(case):
     return f"{case['model']}{layers}-b{case['batch']}{length}-{case['precision']}-{case['execution']}{recompute}"
 
 
+MOST_LAYERS_AS_ONE = 12  # of which torch.compile makes one program in reasonable time
+
 HALF = {"bf16": "bfloat16", "fp16": "float16"}  # by torch's names
 LLAMAS = {  # layers, hidden, heads, vocabulary, width of the feed-forward, whether embeddings are tied; 8 heads of keys
     "llama3.2-1b": (16, 2048, 32, 128256, 8192, True),
@@ -144,6 +146,16 @@ def append_line(path, line):
         out.write(line.encode() + b"\n")
 
 
+def layers_of(case):
+    """Of a transformer."""
+    return case.get("layers") or (LLAMAS.get(case["model"]) or TRANSFORMERS[case["model"]])[0]
+
+
+def compiled_as_one(case):
+    """Whether torch.compile makes one program of model and loss; of many layers it makes one for each block."""
+    return case["execution"] == "compiled" and layers_of(case) <= MOST_LAYERS_AS_ONE
+
+
 def cells_of(case):
     """The case as keys of a scenario."""
     transformer = case["model"] in TRANSFORMERS or case["model"] in LLAMAS
@@ -157,6 +169,7 @@ def cells_of(case):
         "workload.train.optimizer": "adamw" if transformer else "momentum",
         "workload.train.master_weights": "true" if half else "",
         "workload.train.kernels": "plain" if transformer else "",
+        "workload.train.loss": "fused" if transformer and compiled_as_one(case) else "",
         "workload.train.attention": ("flash" if flash else "memory_efficient") if transformer else "",
         "plan.execution": case["execution"], "plan.sync.gradient_precision": "fp32" if half else "",
     }

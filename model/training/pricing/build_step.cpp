@@ -287,7 +287,10 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
     }
   }
   step.slowest_replica = waiting_for_slowest(step, plan, model);
-  step.once_per_step = Seconds(scenario.calibration.host.step_us * 1e-6);
+  // A recorded step has its loop's kernels within; what else a loop does runs beside it.
+  if (plan.execution != ExecutionMode::cuda_graph) {
+    step.once_per_step = Seconds(scenario.calibration.host.step_us * 1e-6);
+  }
 
   if (train.loader) add_loader(step, *train.loader, scenario, train, topology);
   step.model_flops_per_gpu = model.training_flops_per_sample() * (static_cast<double>(train.global_batch) / gpus);
