@@ -43,7 +43,7 @@ struct Product {
 };
 
 // host.dispatch_us, launch_latency_us and synchronize_us of the published calibration.
-constexpr double dispatch = 7.0, latency = 4.0, back = 5.0;
+constexpr double dispatch = 7.0, latency = 2.6, back = 3.3;
 
 ModelCallResult call(const std::string& scenario, const std::string& execution, int batch) {
   const Result one = result(scenario, Fidelity::estimate,
@@ -153,7 +153,7 @@ TEST_CASE("R1: the MLP's kernels, launches and intermediate results in the three
   CHECK(compiled.device < eager.device);
   const ModelCallResult graph = call("execution-mlp", "cuda_graph", 1);
   CHECK(graph.kernels == 5);
-  CHECK(graph.host.value() == Approx(15e-6));
+  CHECK(graph.host.value() == Approx(2.5e-6));
 }
 
 TEST_CASE("R1: many calls take the front end's time or the device's, whichever is longer") {
