@@ -66,6 +66,19 @@ TEST_CASE("Points that a suite held out judge, where there are five of them") {
   CHECK_THAT(verdict(contradicted), Catch::Contains("6 points left out no better"));
 }
 
+TEST_CASE("Most points left out better and their mean error worse: not kept") {
+  // Eight points a third too fast as published and right as fitted; one, twelve times as long as measured instead of
+  // eight.
+  std::vector<Observation> held_out = points_of(6.0, 0.0, 8, 2);
+  const std::vector<Observation> outlier = points_of(0.02, 0.0, 1, 3);
+  held_out.push_back(outlier.front());
+  const StageTrial trial = trial_of(points_of(6.0, 0.0, 12, 1), held_out);
+  CHECK(trial.fitted > trial.published);
+  CHECK_FALSE(trial.adopted);
+  held_out.pop_back();
+  CHECK(trial_of(points_of(6.0, 0.0, 12, 1), held_out).adopted);
+}
+
 TEST_CASE("One point judges nothing") {
   const StageTrial one = trial_of(points_of(6.0, 0.0, 1, 1));
   CHECK_FALSE(one.adopted);
