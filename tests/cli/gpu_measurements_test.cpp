@@ -1,6 +1,5 @@
 // What was measured on GPUs of our own stays predicted as well as it is.
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 

@@ -223,8 +223,8 @@ def is_annotation(event):
 
 def attention_of(kernels):
     """Whose fused attention ran, by the names of its kernels; None: nobody's."""
-    for word, library in (("cudnn", "cudnn"), ("flash_", "flash_2"), ("fmha", "memory_efficient")):
-        if any(word in row[0] and ("sdpa" in row[0] or word != "cudnn") for row in kernels):
+    for word, library in (("sdpa", "cudnn"), ("flash_", "flash_2"), ("fmha", "memory_efficient")):
+        if any(word in row[0] for row in kernels):
             return library
     return None
 

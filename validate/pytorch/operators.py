@@ -21,6 +21,8 @@ import statistics
 import sys
 import time
 
+from train_steps import write_table
+
 KEY = "workload.operator."
 SUSTAINED_S, LEAST_S = 0.4, 50e-6  # shorter operators than the second seldom draw the power that a board has
 MOST_SKIPPED = 8  # errors of the device, each of which needs a new process
@@ -183,14 +185,15 @@ def main():
             known = {row["case"]: row for row in csv.DictReader(table) if row.get("source")}
     source = "PyTorch {}, CUDA {}, {}, {}".format(torch.__version__, torch.version.cuda, torch.cuda.get_device_name(),
                                                   time.strftime("%Y-%m-%d"))
+
+    def keep():
+        write_table(path, columns, ({key: row.get(key, "") for key in columns} for row in known.values()))
+
     failed, end = 0, time.monotonic() + 60 * options.minutes
     for row in rows:
         if row["case"] + "-boost" in known:
             continue
-        if row["case"] in options.skip:
-            failed += 1
-            continue
-        if time.monotonic() > end:
+        if row["case"] in options.skip or time.monotonic() > end:
             failed += 1
             continue
         try:
@@ -200,7 +203,7 @@ def main():
             print(f"{row['case']}: {str(error).splitlines()[0][:200]}", file=sys.stderr)
             if isinstance(error, RuntimeError) and not isinstance(error, torch.cuda.OutOfMemoryError):
                 # A graph that was not recorded leaves PyTorch's generator behind, and other errors the device: start anew.
-                write(path, columns, known)
+                keep()
                 left = f"{(end - time.monotonic()) / 60:.3f}"
                 words = [sys.executable, *sys.argv, "--skip", row["case"], "--minutes", left]
                 if len(options.skip) < MOST_SKIPPED:
@@ -215,19 +218,10 @@ def main():
                                                       KEY + "clock": clock, KEY + "launch": "graph",
                                                       "measured.time": f"{seconds * 1e6:.3f} us", "source": source})
         if len(known) % 20 == 0:
-            write(path, columns, known)
-    write(path, columns, known)
+            keep()
+    keep()
     print(f"{len(known)} rows in {path}; {failed} not measured", file=sys.stderr)
     return 1 if failed else 0
-
-
-def write(path, columns, known):
-    partial = path.with_name(path.name + ".partial")
-    with open(partial, "w", newline="") as out:
-        writer = csv.DictWriter(out, columns, extrasaction="ignore", restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(known.values())
-    os.replace(partial, path)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,8 @@ COLUMNS = ["case", "group", "cluster.node", "cluster.nodes", "cluster.gpus_per_n
            "workload.train.model.layers", "workload.train.model.sequence", "workload.train.global_batch",
            "workload.train.micro_batch", "workload.train.precision", "workload.train.optimizer",
            "workload.train.master_weights", "workload.train.kernels", "workload.train.attention",
-           "workload.train.native_attention", "workload.train.loss", "workload.train.recompute", "plan.execution", "plan.sync.gradient_precision",
+           "workload.train.native_attention", "workload.train.loss", "workload.train.recompute", "plan.execution",
+           "plan.sync.gradient_precision",
            "measured.step_time", "measured.memory_per_gpu", "source"]
 
 
@@ -204,12 +205,13 @@ def row_of(record, node):
     }
 
 
-def write_table(path, records, node):
+def write_table(path, columns, rows):
+    """A table of cases, whole or not at all."""
     partial = path.with_name(path.name + ".partial")
     with open(partial, "w", newline="") as out:
-        writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+        writer = csv.DictWriter(out, columns, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(row_of(record, node) for record in records)
+        writer.writerows(rows)
     os.replace(partial, path)
 
 
@@ -267,7 +269,8 @@ def finish(options, known, failed):
         print("no case was measured", file=sys.stderr)
         return 1
     table = options.output / "cases_pytorch.csv"
-    write_table(table, measured, options.node or "this-machine.yaml")
+    node = options.node or "this-machine.yaml"
+    write_table(table, COLUMNS, (row_of(record, node) for record in measured))
     print(f"{len(measured)} cases in {table}; {len(failed)} not measured", file=sys.stderr)
     return 1 if failed else 0
 
