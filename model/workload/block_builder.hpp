@@ -194,6 +194,12 @@ class BlockBuilder {
     layer.backward_collectives.push_back({all_gather, group, gathered, halves, true});
   }
 
+  /// One product makes queries, keys and values; GPT-2's code joins them whatever others do.
+  [[nodiscard]] bool joins_queries() const {
+    return options_.code.joined_projections || config_.family == TransformerFamily::gpt;
+  }
+  /// The feed-forward layer has a gate, which is a product of its own.
+  [[nodiscard]] bool has_own_gate() const { return config_.gated_ffn && !options_.code.joined_projections; }
   [[nodiscard]] bool plain() const { return options_.code.kernels == KernelSet::plain; }
 
   // The layers themselves, in transformer.cpp.

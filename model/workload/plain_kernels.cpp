@@ -1,5 +1,7 @@
 #include "model/workload/plain_kernels.hpp"
 
+#include "model/base/number.hpp"
+
 namespace foretrain {
 
 namespace {
@@ -73,9 +75,8 @@ std::vector<StreamBytes> plain_layer_norm(Bytes element) {
 // Autocast keeps the casts of parameters alone (ATen/autocast_mode.cpp, cached_cast: leaves that require gradients).
 std::vector<StreamBytes> plain_input_casts(Bytes element, int products) {
   const double e = element.value(), count = products;
-  std::vector<StreamBytes> kernels = {
-      {"input cast", Kind::elementwise, wide, e, e, wide, true, 1, OperatorRole::any, 0.0, 1.0}};
-  for (int i = 1; i < products; ++i) kernels.push_back(kernels.front());
+  const StreamBytes cast{"input cast", Kind::elementwise, wide, e, e, wide, true, 1, OperatorRole::any, 0.0, 1.0};
+  std::vector<StreamBytes> kernels(at_index(products), cast);
   if (products > 1) {
     kernels.push_back({"gradient sum", Kind::elementwise, 0.0, 0.0, 2.0 * wide * (count - 1.0), wide * (count - 1.0),
                        true, products - 1});

@@ -99,8 +99,7 @@ void BlockBuilder::attention_half(Layer& layer) const {
   // Latent attention's products over the scores are head_dim + rope_head_dim and v_head_dim long.
   const std::int64_t head_dim = c.latent() ? (c.head_dim + c.rope_head_dim + c.v_head_dim) / 2 : c.head_dim;
   const std::int64_t q_width = c.heads * head_dim / t, kv_width = kv_heads * head_dim;
-  const bool one_product = c.latent() || c.family == TransformerFamily::gpt || options_.code.joined_projections;
-  norm(layer, "attention norm", c.latent() ? 2 : one_product ? 1 : 3);
+  norm(layer, "attention norm", c.latent() ? 2 : joins_queries() ? 1 : 3);
   attention_projections(layer, q_width, kv_width);
   const auto queries = number(tokens_) * number(q_width), keys = number(tokens_) * number(kv_width);
   if (c.qk_norm) norm_over(layer, "query-key norm", queries + keys);
@@ -121,7 +120,7 @@ void BlockBuilder::attention_projections(Layer& layer, std::int64_t q_width, std
   const auto& c = config_;
   if (c.latent()) {
     latent_projections(layer);
-  } else if (!options_.code.joined_projections && c.family != TransformerFamily::gpt) {  // GPT-2's code joins them
+  } else if (!joins_queries()) {
     const auto project = [&](OperatorRole role, const char* name, std::int64_t width, bool cast_input) {
       block_linear(layer, name, tokens_, width, c.hidden, cast_input);
       layer.forward.back().role = role;
@@ -200,7 +199,7 @@ void BlockBuilder::latent_projections(Layer& layer) const {
 }
 
 void BlockBuilder::ffn_half(Layer& layer) const {
-  norm(layer, "ffn norm", config_.gated_ffn && !options_.code.joined_projections ? 2 : 1);
+  norm(layer, "ffn norm", has_own_gate() ? 2 : 1);
   ffn_products(layer, "ffn", tokens_, config_.ffn_hidden / options_.tensor, 1, false);
   if (config_.post_norms) norm(layer, "ffn output norm");
   residual(layer, "ffn residual");
@@ -210,7 +209,7 @@ void BlockBuilder::ffn_products(Layer& layer, const std::string& name, std::int6
                                 std::int64_t batch, bool experts) const {
   const auto& c = config_;
   const bool cast_input = experts || plain();
-  if (c.gated_ffn && !options_.code.joined_projections) {
+  if (has_own_gate()) {
     block_linear(layer, name + " gate", rows, width, c.hidden, cast_input, batch, experts);
     layer.forward.back().role = OperatorRole::gate;
     block_linear(layer, name + " up", rows, width, c.hidden, false, batch, experts);
@@ -291,8 +290,9 @@ Layer BlockBuilder::embedding() const {
     const auto numbers = number(c.vocabulary) * number(c.hidden) / t;
     append_streams(layer, "embedding table", plain_table_gradient(c.tied_embeddings), numbers, options_);
   }
-  if (has_dropout(c.family) && stream_ == element_) residual(layer, "embedding dropout");
-  if (has_dropout(c.family) && stream_ > element_) {
+  if (has_dropout(c.family) && stream_ == element_) {
+    residual(layer, "embedding dropout");
+  } else if (has_dropout(c.family)) {
     const double wide = stream_ / element_, both = wide + 1.0 / element_.value();
     stream(layer, "embedding dropout", StreamingKind::elementwise, width, wide, both, both, wide);
   }
