@@ -82,8 +82,9 @@ scaling-plot: configure
 	@tests/benchmark/plot_training_scaling $(FORETRAIN) reports/gallery/training-scaling.svg
 
 # PyTorch's training steps between hosts made of this machine, beside their predictions; as root, needs python3-torch.
+# PART: training or parallel.
 measure-hosts: build
-	@FORETRAIN=$(FORETRAIN) validate/pytorch/measure_hosts.sh
+	@FORETRAIN=$(FORETRAIN) validate/pytorch/measure_hosts.sh $(or $(PART),training)
 
 # Which of the mistakes of tests/mutants.txt tests see; goes on where a run was ended.
 mutants:

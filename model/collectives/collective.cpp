@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "model/base/error.hpp"
@@ -15,6 +16,7 @@
 #include "model/collectives/collective.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/collectives/exchange.hpp"
+#include "model/collectives/gloo.hpp"
 #include "model/collectives/library_losses.hpp"
 #include "model/collectives/network_effects.hpp"
 #include "model/collectives/placement.hpp"
@@ -268,6 +270,20 @@ LoweredCollective lower_fastest(const CollectiveCall& call, const Topology& topo
   return best;
 }
 
+LoweredCollective lower_by_schedule(const CollectiveCall& call, const Topology& topology,
+                                    const Calibration& calibration) {
+  return call.algorithm == SyncAlgorithm::automatic ? lower_fastest(call, topology, calibration)
+                                                    : lower_named(call, topology, calibration);
+}
+
+LoweredCollective lower_by_gloo(const CollectiveCall& call, const Topology& topology, const Calibration& calibration) {
+  LoweredCollective lowered = call.operation == CollectiveOperation::broadcast
+                                  ? broadcast_by_gloo(call, topology)
+                                  : lower_by_schedule(call, topology, calibration);
+  add_gloo_costs(lowered, call, topology);
+  return lowered;
+}
+
 /// Whether every group does what the first one does, and has its nodes for itself.
 bool repeat_on_own_nodes(const RankGroups& groups, const Topology& topology) {
   if (groups.size() < 2 || groups.families().size() > 1) return false;
@@ -304,8 +320,9 @@ LoweredCollective lower(const CollectiveCall& call, const Topology& topology, co
       return lowered;
     }
   }
-  LoweredCollective lowered = call.algorithm == SyncAlgorithm::automatic ? lower_fastest(call, topology, calibration)
-                                                                         : lower_named(call, topology, calibration);
+  const std::optional<CollectiveCall> by_gloo = call_of_gloo(call, topology);
+  LoweredCollective lowered =
+      by_gloo ? lower_by_gloo(*by_gloo, topology, calibration) : lower_by_schedule(call, topology, calibration);
   share_links(lowered, call.operation, topology);
   return lowered;
 }

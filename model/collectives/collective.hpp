@@ -34,6 +34,7 @@ struct CollectiveCall {
   ServerPlacement placement = ServerPlacement::cpu;
   std::vector<int> levels = {};  ///< hierarchical: as in Sync
   TokenRouting tokens = {};      ///< all_to_all by `automatic`
+  bool by_messages = false;      ///< passed on round a ring by the trainer itself (ring attention)
 };
 
 /// Bytes that move between two ends at the same time. On a link that is full, flows get rates in proportion to their

@@ -10,6 +10,7 @@ namespace foretrain {
 /// `memory_bandwidth` what they move beyond it.
 struct Processor {
   double share = 1.0;               ///< of the core's time that the rank gets; the rest it stands still
+  double spread = 0.0;              ///< standard deviation of such cores' speeds at a moment, over the mean
   Seconds dispatch;                 ///< of one operator, in and out of the framework; the thread does nothing else then
   FlopsPerSecond product_rate;      ///< matrix products in fp32
   FlopsPerSecond convolution_rate;  ///< forward, in fp32
@@ -24,7 +25,8 @@ struct Processor {
   BytesPerSecond conversion_rate;      ///< fp32 to two bytes, divided there by the number of ranks
   BytesPerSecond fresh_rate;           ///< results for which the C library asks the system every time
   BytesPerSecond transfer_rate;        ///< what the core sends or receives through TCP when it does nothing else
-  Seconds all_reduce;                  ///< what Gloo's takes beside its bytes
+  Seconds message;                     ///< of the core's time for each message that Gloo sends or receives
+  Seconds all_reduce;                  ///< what one of Gloo's collectives takes beside its bytes and messages
   BytesPerSecond sum_rate;             ///< of what it sends: received, added up and copied while no card is busy
   BytesPerSecond narrow_sum_rate;      ///< the same of numbers of two bytes
   Bytes process;                       ///< memory of the framework's process without tensors

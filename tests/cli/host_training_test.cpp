@@ -83,6 +83,72 @@ TEST_CASE("What was measured on hosts becomes a table that validate takes") {
             .status == 2);
 }
 
+TEST_CASE("A model is divided over hosts in more than 200 ways, each with a name of its own that becomes a scenario") {
+  if (no_interpreter()) return;
+  const FilterResult all = run_host_steps({"--parallel", "--list"});
+  REQUIRE(all.status == 0);
+  std::istringstream in(all.output);
+  std::vector<std::string> names;
+  for (std::string line; std::getline(in, line);) names.push_back(line);
+  CHECK(names.size() >= 300);
+  std::sort(names.begin(), names.end());
+  CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
+
+  const TemporaryFolder folder;
+  const std::string of_two = R"("thread_s": 0.1, "share": 1.0, "workers": 2, )";
+  const auto run = [](const std::string& name, const std::string& kind, const std::string& rest) {
+    return R"({"name": ")" + name + R"(", "kind": ")" + kind +
+           R"(", "model": "llama-tall", "batch": 2, "rate": 1000, "values": [0.2], "median_s": 0.25, )"
+           R"("spread": 0.01, "cores_busy": 0.5, "others": 0.0, )" +
+           rest + "}";
+  };
+  write_file(
+      folder.file("runs.json"),
+      R"({"kind": "host training", "machine": {"torch": "2.6", "processor": "a processor", "cores": 2, )"
+      R"("kernel": "6", "date": "2026-01-01"}, "runs": [)" +
+          run("one", "tensor", of_two + R"("tensor": 2, "sequence": true, "checkpoint": true)") + "," +
+          run("two", "pipeline",
+              of_two + R"("pipeline": 2, "interleave": 2, "schedule": "zero_bubble", "micro_batches": 4)") +
+          "," +
+          run("three", "sharded",
+              R"("thread_s": 0.1, "share": 0.5, "workers": 4, "data": 4, "sharding": "hybrid", "shard": 2, "uplink": 200)") +
+          "," + run("four", "optimizer", of_two + R"("data": 2, "sharding": "optimizer", "slow": 300)") + "," +
+          run("five", "context", of_two + R"("context": 2, "slow_core": 2)") + "," +
+          run("six", "pipeline",
+              R"("thread_s": 0.1, "share": 0.5, "workers": 4, "data": 2, "pipeline": 2, "schedule": "1f1b", )"
+              R"("micro_batches": 4, "stage_layers": [5, 3], "background": [0, 3])") +
+          "]}");
+  const std::string table = folder.file("cases.csv");
+  REQUIRE(run_host_steps({"-o", folder.file("runs.json"), "--table", table, "--table-only"}).status == 0);
+  CHECK_THAT(read_text_file(table), Catch::Contains("150.0000 ms"));  // of 250, the thread worked 100
+  const FilterResult validated = run_program({"validate", "--cases", table, "--json"});
+  INFO(validated.errors);
+  CHECK(validated.status == 0);
+  CHECK_THAT(validated.output, Catch::Contains("hosts-six") && Catch::Contains(R"("failed": [])"));
+}
+
+TEST_CASE("Tensor ranks and exchanged experts run between hosts, and take about as long as predicted") {
+  if (no_interpreter()) return;
+  const std::string ask = "/usr/bin/python3 -c 'import torch, sys; sys.exit(torch.__version__ < \"2.5\")' 2>/dev/null";
+  if (std::system(ask.c_str()) != 0) {
+    WARN("no model is divided over hosts here: that needs PyTorch 2.5 or newer (Debian 13: python3-torch)");
+    return;
+  }
+  const TemporaryFolder folder;
+  const std::string table = folder.file("cases.csv");
+  const FilterResult measured =
+      run_host_steps({"--parallel", "-o", folder.file("runs.json"), "--only",
+                      "llama-tall-b2-tensor2-1000,moe-b4-data2-expert2-1000", "--table", table, "--minutes", "0.5"});
+  if (measured.status == 2) {
+    WARN("no steps on hosts are measured: " << measured.errors);
+    return;
+  }
+  const FilterResult validated =
+      run_program({"validate", "--cases", table, "--bar", "hosts-tensor=60", "--bar", "hosts-experts=60"});
+  INFO(validated.output);
+  CHECK(validated.status == 0);
+}
+
 TEST_CASE("An all-reduce on processors takes its own time and that of its sums beside its bytes") {
   const auto step_of = [](const std::vector<std::string>& figures) {
     std::vector<std::string> command = {"predict", "data-parallel-hosts", "--json"};
@@ -97,10 +163,10 @@ TEST_CASE("An all-reduce on processors takes its own time and that of its sums b
   const double usual = step_of({"all_reduce=1 ms", "sum_rate=1 GB/s"});
   CHECK(step_of({"all_reduce=3 ms", "sum_rate=1 GB/s"}) - usual == Approx(2e-3));
   CHECK(step_of({"all_reduce=1 ms", "sum_rate=0.5 GB/s"}) - usual == Approx(0.516e-3).epsilon(0.02));
-  // Half a core sums at half the rate.
+  // Half a core is not held up: it waits for the card for most of the time.
   CHECK(step_of({"all_reduce=1 ms", "sum_rate=0.5 GB/s", "share=0.5"}) -
             step_of({"all_reduce=1 ms", "sum_rate=1 GB/s", "share=0.5"}) ==
-        Approx(1.033e-3).epsilon(0.02));
+        Approx(0.516e-3).epsilon(0.02));
 }
 
 TEST_CASE("Runs on hosts that cannot be are refused") {

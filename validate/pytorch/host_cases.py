@@ -1,6 +1,5 @@
-"""What host_steps.py measures, and its results as a table of cases for `foretrain validate`."""
+"""What host_steps.py measures of data parallel training and servers, and its rows of a table for `foretrain validate`."""
 
-import csv
 import math
 import statistics
 
@@ -27,11 +26,14 @@ NETWORKS = {"resnet-18": "resnet-18-d2l"}  # as models.py calls them, where that
 SHAPES = {"mlp-d2l": (512,), "mlp-wide": (784,), "lenet": (1, 28, 28), "resnet-18": (1, 28, 28), "mlp-deep": (256,),
           "resnet-50": (3, 224, 224)}
 CLASSES = {"mlp-d2l": 2, "resnet-50": 1000}
+RATE = 1e-4  # of learning: small, the loss stays finite
 EARLIER = [model for model in MODELS if model not in LATER_MODELS]
 NINTH = 0.22  # of a core: nine hosts on two cores
 # What a case is unless it says otherwise, and what measurements leave out.
 USUAL = dict(servers=0, beside=False, bound=None, accumulate=1, checkpoint=False, hook=None, slow=None, slow_core=None,
-             background=None, timeline=False)
+             background=None, timeline=False, uplink=None, tensor=1, sequence=False, context=1, data=1, pipeline=1,
+             schedule=None, interleave=1, micro_batches=1, stage_layers=None, sharding=None, shard=0, expert=1, skew=1.0,
+             operation="all_reduce")
 
 
 def case_of(kind, model, workers, share, hosts, rate, larger=1, **rest):
@@ -190,6 +192,11 @@ def way_of(case):
     return ", ".join(words)
 
 
+def faults_of(case):
+    return [f"{{ node: 0, link: \"{link}\", bandwidth: {case['slow']} Mbit/s }}"
+            for link in ("nic0>fabric", "fabric>nic0") if case["slow"]]
+
+
 def scenario_cells(run, reference):
     """The case's cells of a table for `foretrain validate`."""
     case = dict(USUAL, **run)
@@ -205,8 +212,7 @@ def scenario_cells(run, reference):
         cells["cluster.node.gpu.processor.share"] = min(share, 1.0)
     cells["replay.model"], cells["replay.way"] = case["model"], way_of(case)
     cells["replay.core"] = case["share"]
-    faults = [f"{{ node: 0, link: \"{link}\", bandwidth: {case['slow']} Mbit/s }}"
-              for link in ("nic0>fabric", "fabric>nic0") if case["slow"]]
+    faults = faults_of(case)
     if case["slow_core"] and served:
         cells["plan.sync.slow_workers"] = f"{{ count: 1, factor: {case['slow_core']} }}"
     elif case["slow_core"]:
@@ -233,49 +239,3 @@ def scenario_cells(run, reference):
     if case["background"]:
         cells["background"] = "[{{ from: node{}, to: node{} }}]".format(*case["background"])
     return cells
-
-
-COLUMNS = ["case", "group", "anchor", "base", "cluster.nodes", "cluster.network.nic_bandwidth", "cluster.node.gpu.processor.share",
-           "cluster.faults", "workload.train.model", "workload.train.micro_batch", "workload.train.global_batch",
-           "workload.train.recompute", "plan.data", "plan.sync.algorithm", "plan.sync.servers", "plan.sync.split",
-           "plan.sync.placement", "plan.sync.consistency", "plan.sync.barrier", "plan.sync.slow_workers",
-           "plan.sync.compression", "background", "measured.step_time", "measured.memory_per_gpu", "replay.model",
-           "replay.way", "replay.core", "replay.exposed",
-           "replay.staleness", "replay.faults", "replay.spread", "replay.cores_busy", "replay.others", "source"]
-
-
-def simplest_first(run):
-    """The order of a table: its first step of a model, one process on a whole core and the usual batch, is what the
-    model's other steps are anchored by (`foretrain validate --anchor 1`)."""
-    kinds = ("alone", "ring") + SERVED
-    return (kinds.index(run["kind"]), -run["share"], run["model"], run["batch"] != MODELS[run["model"]][1],
-            run.get("accumulate", 1), run["workers"], run["rate"], run["name"])
-
-
-def write_table(path, measured):
-    """Steps, and after them the peaks of memory, one for each way to train that holds something else."""
-    reference, peaks = measured["machine"].get("operators_ms"), {}
-    where = measured["machine"]
-    source = (f"validate/pytorch/host_steps.py, PyTorch {where['torch']}, {where['processor']} with {where['cores']} "
-              f"cores, Linux {where['kernel']}, {where['date']}")
-    with open(path, "w", newline="") as out:
-        table = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-        table.writeheader()
-        for run in sorted((run for run in measured["runs"] if run["kind"] != "sum"), key=simplest_first):
-            cells = {"anchor": run["model"], "measured.step_time": f"{run['median_s'] * 1e3:.4f} ms", "replay.spread": f"{run['spread']:.3f}",
-                     "replay.cores_busy": run["cores_busy"], "replay.others": run["others"], "source": source}
-            if "exposed_s" in run:
-                cells["replay.exposed"] = f"{run['exposed_s'] * 1e3:.4f} ms"
-            if "staleness_mean" in run:
-                cells["replay.staleness"] = f"{run['staleness_mean']:.3f}"
-            if "faults" in run:
-                cells["replay.faults"] = run["faults"]
-            cells.update(scenario_cells(run, reference))
-            table.writerow(cells)
-            held = (run["model"], run["batch"], run["kind"], run["workers"], cells["replay.way"])
-            if "peak_bytes" in run and held not in peaks:
-                peaks[held] = {key: value for key, value in cells.items()
-                               if not key.startswith(("anchor", "measured", "replay"))}
-                peaks[held].update({"case": cells["case"] + "-memory", "group": "hosts-memory",
-                                    "measured.memory_per_gpu": f"{run['peak_bytes']} B"})
-        table.writerows(peaks.values())

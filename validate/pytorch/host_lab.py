@@ -94,7 +94,9 @@ class Lab:
 
     def make(self, hosts):
         run(["ip", "netns", "add", self.switch])
-        run(["ip", "-n", self.switch, "-batch", "-"], "link add br0 type bridge\nlink set br0 up\n")
+        run(["ip", "-n", self.switch, "-batch", "-"], "link add up0 type veth peer name up1\n" +
+            "".join(f"link add br{i} type bridge\nlink set br{i} up\nlink set up{i} master br{i}\nlink set up{i} up\n"
+                    for i in range(2)))
         for host in range(hosts):
             name = self.new_name()
             run(["ip", "netns", "add", name])
@@ -115,6 +117,9 @@ class Lab:
                 run(["ip", "netns", "exec", where, "sh", "-c",
                      f"echo {1 << self.core(host):x} >/sys/class/net/{device}/queues/rx-0/rps_cpus"])
             self.groups.append(self.make_group(name))
+        for end in range(2):
+            run(["ip", "netns", "exec", self.switch, "sh", "-c",
+                 f"echo {1 << self.core(end):x} >/sys/class/net/up{end}/queues/rx-0/rps_cpus"])
 
     @staticmethod
     def core(host):
@@ -131,15 +136,22 @@ class Lab:
             (group / "cpu.weight").write_text("10000")
         return group
 
-    def shape(self, rates):
-        """`rates`: for each host (out, in) in Mbit/s."""
+    def shape(self, rates, uplink=None):
+        """`rates`: for each host (out, in) in Mbit/s; `uplink`: of what then joins the two halves of the hosts."""
+        for host in range(len(rates)):
+            bridge = 1 if uplink and host >= len(rates) // 2 else 0
+            run(["ip", "-n", self.switch, "link", "set", f"port{host}", "master", f"br{bridge}"])
+        for end in range(2) if uplink else ():
+            run(["tc", "-n", self.switch, "qdisc", "replace", "dev", f"up{end}", "root", "tbf", "rate",
+                 f"{uplink * 1e6:.0f}bit", "burst", str(segments(uplink) * (PAYLOAD + HEADER)), "limit", str(QUEUE)])
         for host, (out, into) in enumerate(rates):
             for rate, where, device in ((into, self.switch, f"port{host}"), (out, self.names[host], "eth0")):
                 burst = segments(rate) * (PAYLOAD + HEADER)
                 run(["tc", "-n", where, "qdisc", "replace", "dev", device, "root", "tbf", "rate",
                      f"{rate * 1e6:.0f}bit", "burst", str(burst), "limit", str(QUEUE)])
             # A packet that is larger than the receiving card's bucket would be cut there at great cost.
-            largest = min(segments(rate) for rate in [out] + [r[1] for r in rates]) * PAYLOAD + HEADER
+            narrowest = [out] + [r[1] for r in rates] + ([uplink] if uplink else [])
+            largest = min(map(segments, narrowest)) * PAYLOAD + HEADER
             run(["ip", "-n", self.names[host], "link", "set", "dev", "eth0", "gso_max_size", str(largest)])
             run(["ip", "netns", "exec", self.names[host], "sh", "-c",
                  f"echo {3 * largest} >/proc/sys/net/ipv4/tcp_limit_output_bytes"])

@@ -62,7 +62,8 @@ class Points:
     def add(self, name, figure, work, calls, dispatches=1, traffic=0.0):
         values = sampled(calls)
         self.all.append(dict(name=name, figure=figure, work=work, traffic=traffic, dispatches=dispatches,
-                             median_s=statistics.median(values), lowest_s=min(values), repetitions=len(values)))
+                             mean_s=statistics.mean(values), median_s=statistics.median(values), lowest_s=min(values),
+                             repetitions=len(values)))
 
     def both(self, name, figures, works, forward, shape, parameters=(), dispatches=(1, 1)):
         """An operator forward, and its gradient alone; `forward` takes a tensor of the shape."""
@@ -204,9 +205,12 @@ def add_loops(points):
 
 
 def add_probes(points):
-    """Those by which host_process.py tells how fast a core is beside a run."""
-    for name, call in host_process.probe_calls().items():
-        points.add(PROBE + name, "probe", 0.0, [call])
+    """Those by which host_process.py tells how fast a core is beside a run, as it measures them."""
+    probes = [host_process.probe() for _ in range(15)]
+    for name in probes[0]:
+        values = [probe[name] * 1e-3 for probe in probes]
+        points.all.append(dict(name=PROBE + name, figure="probe", work=0.0, traffic=0.0, dispatches=1,
+                               median_s=statistics.median(values), lowest_s=min(values), repetitions=len(values)))
 
 
 def add_fresh(points):
@@ -223,15 +227,20 @@ def add_fresh(points):
                                repetitions=len(after)))
 
 
+def seconds(point):
+    """The mean: what a neighbour takes now and then is a part of every step, and none of a median."""
+    return point.get("mean_s", point["median_s"])
+
+
 def fitted(points):
     """The figures, in seconds, operations and bytes a second; and how far the operators lie from them."""
-    figures = {"dispatch": statistics.median(p["median_s"] / p["dispatches"] for p in points
+    figures = {"dispatch": statistics.median(seconds(p) / p["dispatches"] for p in points
                                              if p["figure"] == "dispatch")}
 
     def rest(point, reorder):
         """Time without dispatch and reordering; where that is all, a tenth stands for the rest."""
         other = figures["dispatch"] * point["dispatches"] + point["traffic"] / reorder
-        return max(point["median_s"] - other, 0.1 * point["median_s"])
+        return max(seconds(point) - other, 0.1 * seconds(point))
 
     def rate(figure, reorder=math.inf):
         return statistics.median(p["work"] / rest(p, reorder) for p in points if p["figure"] == figure)
@@ -244,7 +253,7 @@ def fitted(points):
 
     def misfit(reorder):
         rates = {name: rate(name, reorder) for name in ("convolution_rate", "convolution_gradient_rate")}
-        return sum(abs(math.log(p["median_s"] / (figures["dispatch"] + p["work"] / rates[p["figure"]] +
+        return sum(abs(math.log(seconds(p) / (figures["dispatch"] + p["work"] / rates[p["figure"]] +
                                                  p["traffic"] / reorder))) for p in convolutions)
 
     figures["reorder_rate"] = min((1e9 * 1.1**i for i in range(50)), key=misfit)
@@ -262,7 +271,7 @@ def misfits(points, figures):
         work = p["work"] / figures[p["figure"]] if p["work"] else 0.0
         reordered = p["traffic"] / figures["reorder_rate"]
         predicted = figures["dispatch"] * p["dispatches"] + work + reordered
-        table.setdefault(p["figure"], []).append(abs(math.log(p["median_s"] / predicted)))
+        table.setdefault(p["figure"], []).append(abs(math.log(seconds(p) / predicted)))
     return {figure: (len(errors), statistics.median(errors)) for figure, errors in table.items()}
 
 

@@ -17,11 +17,11 @@ import time
 import models
 import torch
 import torch.distributed as dist
-from host_cases import CLASSES, MODELS, NETWORKS, SHAPES
+from host_cases import CLASSES, MODELS, NETWORKS, RATE, SHAPES
+from host_parallel_cases import PARALLEL
 
-LEAST, MOST, BUDGET_S = 4, 60, 1.2
+LEAST, MOST, BUDGET_S = 3, 60, 1.2
 SHORTEST_S = 0.05  # of a value: several of the scheduler's periods
-RATE = 1e-4  # of learning: small, the loss stays finite
 
 
 def prepare(case):
@@ -213,12 +213,14 @@ def used():
 
 
 def train(case, step, exposed, count, together):
-    before = used()
+    before, thread = used(), time.thread_time()
     if exposed:
         exposed.total, exposed.steps = 0.0, 0
     values = timed(step, count, together)
     user, system, faults = ((b - a) / (count * together) for a, b in zip(before, used()))
-    result = dict(values=values, user_s=round(user, 6), system_s=round(system, 6), faults=round(faults))
+    thread = (time.thread_time() - thread) / (count * together)
+    result = dict(values=values, user_s=round(user, 6), system_s=round(system, 6), thread_s=round(thread, 6),
+                  faults=round(faults))
     if exposed and (case["workers"] > 1 or case["servers"]):
         result["exposed_s"] = round(exposed.total / exposed.steps, 6)
     return result
@@ -233,11 +235,21 @@ def timeline(step):
     return [(e.name, e.thread, e.time_range.start - first, e.time_range.end - e.time_range.start) for e in events]
 
 
-def sum_step(case):
-    """An all-reduce alone, of as many bytes as the case says."""
+def sum_step(case, rank):
+    """A collective alone, of as many bytes as the case says; of messages there and back."""
     halves = case["hook"] == "fp16"
     numbers = torch.randn(case["batch"] // (2 if halves else 4)).to(torch.float16 if halves else torch.float32)
-    return lambda: dist.all_reduce(numbers)
+    part = torch.empty(len(numbers) // case["workers"])
+
+    def there_and_back():
+        for sends in (rank == 0, rank == 1):
+            dist.send(numbers, 1 - rank) if sends else dist.recv(numbers, 1 - rank)
+
+    return {"all_reduce": lambda: dist.all_reduce(numbers),
+            "all_gather": lambda: dist.all_gather_into_tensor(numbers, part),
+            "reduce_scatter": lambda: dist.reduce_scatter_tensor(part, numbers),
+            "all_to_all": lambda: dist.all_to_all_single(torch.empty_like(numbers), numbers),
+            "broadcast": lambda: dist.broadcast(numbers, 0), "send": there_and_back}[case["operation"]]
 
 
 def run_case(case, rank, libraries):
@@ -248,12 +260,16 @@ def run_case(case, rank, libraries):
     if members > 1:
         dist.init_process_group("gloo", init_method=f"tcp://{os.environ['MASTER_ADDR']}:{case['port']}", rank=rank,
                                 world_size=members)
-    serves, warm_up, result = rank >= case["workers"], 3, {}
+    serves, warm_up, result = rank >= case["workers"], 2 if case["kind"] in PARALLEL else 3, {}
     exposed = None
     if case["kind"] == "sum":
-        step = sum_step(case)
+        step = sum_step(case, rank)
     else:
-        model, loss_of = prepare(case)
+        if case["kind"] in PARALLEL:
+            import host_parallel
+            step = host_parallel.prepare(case, rank)
+        else:
+            model, loss_of = prepare(case)
         if members > 1:
             dist.barrier()
         if not serves:
@@ -267,7 +283,7 @@ def run_case(case, rank, libraries):
                                   flat.split(shares(case, flat.numel()))[server].clone())
         serve(warm_up)
     else:
-        if case["kind"] != "sum":
+        if case["kind"] != "sum" and case["kind"] not in PARALLEL:
             exposed = Exposed(model)
             step = (worker_step if case["servers"] else ring_step)(case, model, loss_of, exposed)
         once = timed(step, warm_up)[-1]

@@ -18,10 +18,12 @@ keeps them all, and what it holds already is not measured again. Exit status: 0 
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
 import platform
+import signal
 import statistics
 import subprocess
 import sys
@@ -29,7 +31,9 @@ import threading
 import time
 
 import host_lab
-from host_cases import USUAL, designed_cases, write_table
+from host_cases import USUAL, designed_cases
+from host_parallel_cases import parallel_cases
+from host_table import write_table
 
 TIMEOUT_S = 150
 DISTURBED = 0.03  # share of the cores that others may take
@@ -58,10 +62,10 @@ class Hosts:
         self.lab.shape([(1000, 1000)] * count)
         for rank in range(count + beside):
             environment = dict(os.environ, RANK=str(rank), MASTER_ADDR=host_lab.address(0), GLOO_SOCKET_IFNAME="eth0",
-                               OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", **host_lab.MEMORY)
+                               USE_LIBUV="0", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", **host_lab.MEMORY)
             self.processes.append(
                 self.lab.start(rank % count, [sys.executable, str(PROCESS)], env=environment, stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True))
         self.versions = self.answers()
 
     def answers(self):
@@ -81,7 +85,7 @@ class Hosts:
     def set_up(self, case):
         """Rates of the cards, shares of the cores, and others' traffic."""
         rates = [case["slow"] if host == 0 and case["slow"] else case["rate"] for host in range(self.count)]
-        self.lab.shape([(rate, rate) for rate in rates])
+        self.lab.shape([(rate, rate) for rate in rates], case["uplink"])
         slow = case["workers"] - 1 if case["slow_core"] else None
         self.lab.hold([self.share / case["slow_core"] if host == slow else self.share for host in range(self.count)])
         if case["background"]:
@@ -128,8 +132,10 @@ class Hosts:
         self.traffic = []
 
     def kill(self):
+        """Each with the case that it runs, which holds its pipes."""
         for process in self.processes:
-            process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
     def close(self):
         self.end_traffic()
@@ -246,13 +252,16 @@ def main():
     parser.add_argument("--operators", type=pathlib.Path, help="what host_operators.py measured before: the core that "
                         "shares of a core are of")
     parser.add_argument("--table", type=pathlib.Path, help="write them as a table of cases, too")
+    parser.add_argument("--parallel", action="store_true", help="the cases that divide a model (PyTorch 2.6), not those "
+                        "of data parallel training")
     parser.add_argument("--only", default="", help="cases whose names contain one of these words, with commas")
     parser.add_argument("--minutes", type=float, default=45, help="no case is begun after so long (default: 45)")
     parser.add_argument("--list", action="store_true", help="print the names of all cases and end")
     parser.add_argument("--table-only", action="store_true", help="measure nothing")
     options = parser.parse_args()
     words = [word for word in options.only.split(",") if word]
-    cases = [case for case in designed_cases() if not words or any(word in case["name"] for word in words)]
+    designed = parallel_cases() if options.parallel else designed_cases()
+    cases = [case for case in designed if not words or any(word in case["name"] for word in words)]
     if not cases:
         parser.error(f"no case is called anything like {options.only}")
     if options.list:

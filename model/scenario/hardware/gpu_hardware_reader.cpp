@@ -37,6 +37,12 @@ Processor read_processor(const Field& field, FigureLog& log) {
     if (processor.share > 1.0) share->fail("more than the whole core", "a share above 0, up to 1");
     log.add(*share);
   }
+  if (const auto spread = keys.find("spread")) {
+    constexpr double most = 0.2;  // of step.device_spread
+    processor.spread = spread->number(Zero::allowed);
+    if (processor.spread > most) spread->fail("cores that differ so much are of several kinds", "0 to 0.2");
+    log.add(*spread);
+  }
   processor.dispatch = figure<Seconds>(keys, "dispatch", log);
   processor.product_rate = figure<FlopsPerSecond>(keys, "product_rate", log);
   processor.convolution_rate = figure<FlopsPerSecond>(keys, "convolution_rate", log);
@@ -50,6 +56,7 @@ Processor read_processor(const Field& field, FigureLog& log) {
   processor.conversion_rate = figure<BytesPerSecond>(keys, "conversion_rate", log);
   processor.fresh_rate = figure<BytesPerSecond>(keys, "fresh_rate", log);
   processor.transfer_rate = figure<BytesPerSecond>(keys, "transfer_rate", log);
+  if (keys.has("message")) processor.message = figure<Seconds>(keys, "message", log);
   processor.all_reduce = figure<Seconds>(keys, "all_reduce", log);
   processor.sum_rate = figure<BytesPerSecond>(keys, "sum_rate", log);
   processor.narrow_sum_rate = figure<BytesPerSecond>(keys, "narrow_sum_rate", log);

@@ -213,7 +213,7 @@ void adapt_to_processor(Calibration& calibration, const Cluster& cluster) {
       {"host.graph_launch_us", 0.0},
       {"host.step_us", 0.0},
       {"step.kernel_stretch", 1.0},
-      {"step.device_spread", 0.0},
+      {"step.device_spread", processor.spread},
       {"collective.overlap_slowdown", sending},
       {"memory.communicator_mib", 0.0},
       {"memory.context_mib", processor.process.value() / Bytes(1.0_MiB).value()},

@@ -49,6 +49,7 @@ constexpr Key rates_keys[] = {
 
 constexpr Key processor_keys[] = {
     {"share", number, "1", "Share of the core's time that the rank gets."},
+    {"spread", number, "0", "By how much such cores differ in speed at a moment: standard deviation over mean."},
     {"dispatch", quantity("us"), "needed", "Into one operator of the framework and out of it."},
     {"product_rate", quantity("GFLOP/s"), "needed", "Matrix products in fp32."},
     {"convolution_rate", quantity("GFLOP/s"), "needed", "Convolutions in fp32, forward."},
@@ -62,8 +63,9 @@ constexpr Key processor_keys[] = {
     {"conversion_rate", quantity("GB/s"), "needed", "From fp32 to two bytes, divided by the number of ranks."},
     {"fresh_rate", quantity("GB/s"), "needed", "Results whose memory the system is asked for every time."},
     {"transfer_rate", quantity("GB/s"), "needed", "What the core sends or receives through TCP."},
-    {"all_reduce", quantity("us"), "needed", "What Gloo's all-reduce takes beside its bytes."},
-    {"sum_rate", quantity("GB/s"), "needed", "What an all-reduce receives, adds up and copies."},
+    {"message", quantity("us"), "0 us", "Of the core's time, for each message that Gloo sends or receives."},
+    {"all_reduce", quantity("us"), "needed", "What one of Gloo's collectives takes beside its bytes and messages."},
+    {"sum_rate", quantity("GB/s"), "needed", "What a collective receives, adds up and copies."},
     {"narrow_sum_rate", quantity("GB/s"), "needed", "The same of numbers of two bytes."},
     {"process", quantity("MB"), "needed", "Memory of the framework's process without tensors."},
 };

@@ -2,7 +2,7 @@
 
 namespace foretrain {
 
-std::vector<ShardedUnit::Pass> sharded_order(const std::vector<ShardedUnit>& units, bool backward) {
+std::vector<ShardedUnit::Pass> sharded_order(const std::vector<ShardedUnit>& units, bool backward, bool overlap) {
   const int n = static_cast<int>(units.size());
   std::vector<ShardedUnit::Pass> order;
   std::vector<int> gathered(static_cast<std::size_t>(n), -1);
@@ -22,9 +22,9 @@ std::vector<ShardedUnit::Pass> sharded_order(const std::vector<ShardedUnit>& uni
     order.push_back(std::move(pass));
   };
 
-  add_gather(0);
+  if (overlap) add_gather(0);
   for (int position = 0; position < n; ++position) {
-    add_gather(position + 1);
+    add_gather(overlap ? position + 1 : position);
     ShardedUnit::Pass pass{ShardedUnit::Pass::Kind::compute, unit_at(position), {}};
     if (gathered[static_cast<std::size_t>(position)] >= 0)
       pass.after.push_back(gathered[static_cast<std::size_t>(position)]);
@@ -38,6 +38,8 @@ std::vector<ShardedUnit::Pass> sharded_order(const std::vector<ShardedUnit>& uni
     if (unit_of(position).scatter >= 0) add(ShardedUnit::Pass::Kind::scatter);
     if (unit_of(position).reduce >= 0) add(ShardedUnit::Pass::Kind::reduce);
   }
+  if (overlap) return order;
+  for (std::size_t i = 1; i < order.size(); ++i) order[i].after = {static_cast<int>(i) - 1};
   return order;
 }
 

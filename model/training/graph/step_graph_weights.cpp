@@ -12,8 +12,9 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_sharded(int stage, const Pipelin
   std::vector<PerLane> tasks;
   AfterPerLane ends(lanes);
   PerLane worked(lanes, -1);  // on the unit before; what runs beside the work is on streams that do not know of it
-  for (const ShardedUnit::Pass& part : sharded_order(chunk_of(stage, pass.chunk).units, pass.backward())) {
-    const ShardedUnit& unit = chunk_of(stage, pass.chunk).units[at_index(part.unit)];
+  const std::vector<ShardedUnit>& units = chunk_of(stage, pass.chunk).units;
+  for (const ShardedUnit::Pass& part : sharded_order(units, pass.backward(), step_.overlap)) {
+    const ShardedUnit& unit = units[at_index(part.unit)];
     AfterPerLane needs = after;
     for (std::size_t i = 0; i < lanes; ++i) {
       for (const int before : part.after) needs[i].push_back(tasks[at_index(before)][i]);

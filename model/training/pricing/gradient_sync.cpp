@@ -44,10 +44,10 @@ void append_tensors(const PricedLayer& priced, std::vector<Item>& items) {
   }
 }
 
-/// What a processor does for an all-reduce while no card is busy; `narrow`: numbers of two bytes.
-Seconds summing_time(const Processor& processor, Bytes size, int ranks, bool narrow) {
-  const Bytes sent = size * (2.0 * (ranks - 1) / ranks);
-  return processor.all_reduce + sent / (narrow ? processor.narrow_sum_rate : processor.sum_rate) / processor.share;
+/// What a processor takes longer for an all-reduce of numbers of two bytes.
+Seconds narrow_sums(const Processor& processor, Bytes size, int ranks) {
+  const Bytes sent = size * bus_bandwidth_factor(CollectiveOperation::all_reduce, ranks);
+  return (sent / processor.narrow_sum_rate - sent / processor.sum_rate) / processor.share;
 }
 
 }  // namespace
@@ -250,9 +250,8 @@ void GradientSync::synchronise(const Place& place, const Holders& holders, const
   }
   if (const auto& processor = scenario_.cluster.node.gpu.processor) {
     for (const CompressedMessage& message : work.messages) {
-      bucket.after +=
-          summing_time(*processor, message.size, holders.replicas, message.size < gradient_ * gradients.elements) *
-          collectives / place.speed;
+      if (!(message.size < gradient_ * gradients.elements)) continue;
+      bucket.after += narrow_sums(*processor, message.size, holders.replicas) * collectives / place.speed;
     }
   }
   // Under ZeRO each rank restores the part that it owns.
@@ -360,8 +359,10 @@ ShardedUnit GradientSync::sharded_unit(const Place& place, const PricedLayer& pr
     for (const int transfer : transfers) beside.add(transfer);
     kernels += beside.cost(kernels);
   };
-  slow_down(unit.forward.time.compute, {unit.gather});
-  slow_down(unit.backward.time.compute, {unit.gather_backward, unit.scatter, unit.reduce});
+  if (scenario_.plan.sync.overlap) {
+    slow_down(unit.forward.time.compute, {unit.gather});
+    slow_down(unit.backward.time.compute, {unit.gather_backward, unit.scatter, unit.reduce});
+  }
   unit.backward.time.compute += casts;
   return unit;
 }

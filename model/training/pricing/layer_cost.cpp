@@ -15,7 +15,7 @@ namespace foretrain {
 
 namespace {
 
-constexpr double hiding_share = 0.5;  // of a layer's kernels: those that do not depend on a collective beside them
+constexpr double hiding_share = 0.5;  // of a layer's kernels: those that do not depend on a tensor rank's gather
 
 /// Dispatch runs ahead of the device over a whole pass: what counts is which of the two takes longer in sum.
 Segment joined(Seconds kernels, Seconds dispatch, Seconds collectives) {
@@ -219,6 +219,13 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
                                           TransferTable& transfers) const {
   using enum CollectiveOperation;
   const OverlappedProducts overlapped = chunks_products() ? overlapped_products(pass, backward) : OverlappedProducts{};
+  // A ring's next keys and values travel while those before are attended to.
+  const auto attention_share = [&] {
+    std::vector<Operator> attention;
+    std::ranges::copy_if(pass, std::back_inserter(attention),
+                         [](const Operator& op) { return std::holds_alternative<Attention>(op.work); });
+    return kernels(attention) / kernels(pass) * (1.0 - 1.0 / scenario_.plan.context);
+  };
   const auto hidden_by = [&](const std::vector<Operator>& products, bool whole) {
     return whole ? kernels(products) : chunked_kernels(products) * (1.0 - 1.0 / scenario_.plan.tensor);
   };
@@ -230,6 +237,8 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
     CollectiveCall call;
     call.operation = collective.operation;
     call.size = collective.size;
+    call.by_messages = collective.group == LayerCollective::Group::context;
+    if (collective.overlappable) calls.hiding = call.by_messages ? attention_share() : hiding_share;
     if (of_tokens) call.tokens = {plan.expert_dispatch, collective.copies, collective.imbalance};
     calls.hidden_by_others = calls.hidden_by_others || hidden;
     const int transfer =
@@ -262,7 +271,7 @@ LayerCalls LayerPricer::calls(const Layer& layer, int stage, TransferTable& tran
 double LayerCalls::Calls::share_beside() const {
   double free = 1.0;
   for (const Behind& call : behind) free -= call.share;
-  return hidden_by_others ? free : std::min(hiding_share, free);
+  return hidden_by_others ? free : std::min(hiding, free);
 }
 
 LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double speed, int lane,

@@ -46,7 +46,8 @@ struct LayerCalls {
     std::vector<Behind> behind;  ///< one after the other, each beside its product
     /// Of those `beside`, exchanges of tokens: another pass's kernels hide these, taken to be as long as this one's.
     bool hidden_by_others = false;
-    /// Share of the pass's kernels that hide those `beside`.
+    double hiding = 0.0;  ///< else, share of the pass's kernels that hide them
+    /// What is left of that share beside those `behind` products.
     [[nodiscard]] double share_beside() const;
   };
   Calls forward, recompute, backward;

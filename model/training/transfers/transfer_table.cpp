@@ -11,6 +11,7 @@
 #include "model/base/number.hpp"
 #include "model/collectives/channels.hpp"
 #include "model/collectives/contention.hpp"
+#include "model/collectives/gloo.hpp"
 #include "model/collectives/library.hpp"
 #include "model/training/transfers/transfer_times.hpp"
 
@@ -222,7 +223,8 @@ LoweredCollective TransferTable::message_of(const Key& key, const CollectiveCall
   for (const std::vector<int>& pair : pairs.groups) {
     phase.flows.push_back({pair[key.back ? 1 : 0], pair[key.back ? 0 : 1], key.size});
     const Flow& flow = phase.flows.back();
-    phase.latency = std::max(phase.latency, topology_.latency(flow.source, flow.destination));
+    phase.latency =
+        std::max(phase.latency, topology_.latency(flow.source, flow.destination) + gloo_message(flow, topology_));
   }
   phase.latency += key.overhead;
   phase.flows = forwarded_over_rails(std::move(phase.flows), topology_);
