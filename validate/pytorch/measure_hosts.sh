@@ -3,8 +3,8 @@
 #   validate/pytorch/measure_hosts.sh [training|parallel]
 # training: data parallel and servers, with the PyTorch that is here (1.13 and newer). parallel: a transformer divided in
 # every way, with Debian 13's PyTorch 2.6 (debian13.sh). Takes at most MINUTES (20) and some two more; called again, it
-# goes on where it was. Leaves every repetition in validate/measurements/DAY-host-operators.json and
-# DAY-host-PART.json (and some steps' timelines), the medians in scenarios/cases/cases_host_PART.csv, pictures in
+# goes on where it was. Leaves every repetition in validate/measurements/DAY-host-operators.json (of PART=parallel:
+# DAY-host-parallel-operators.json) and DAY-host-PART.json (and timelines), the medians in cases_host_PART.csv, pictures in
 # reports/gallery, and prints the figures of the processor that follow from the operators
 # (scenarios/hardware/gpus/host-core*.yaml holds those of ours) and how far predictions are off. PYTHON names the
 # interpreter that has PyTorch, FORETRAIN the program. The machine should have nothing else to do.
@@ -17,14 +17,14 @@ day=${DAY:-$(date -u +%F)}
 kept=validate/measurements/$day-host
 table=scenarios/cases/cases_host_$part.csv
 case $part in
-training) within="" designs="" ;;
-parallel) within=validate/pytorch/debian13.sh designs=--parallel ;;
+training) within="" designs="" operators=$kept-operators.json ;;
+parallel) within=validate/pytorch/debian13.sh designs=--parallel operators=$kept-parallel-operators.json ;;
 *) echo "$0: $part is neither training nor parallel" >&2; exit 2 ;;
 esac
 mkdir -p validate/measurements
-$within "$python" validate/pytorch/host_operators.py -o "$kept-operators.json"
+$within "$python" validate/pytorch/host_operators.py -o "$operators"
 status=0
-$within "$python" validate/pytorch/host_steps.py $designs -o "$kept-$part.json" --operators "$kept-operators.json" \
+$within "$python" validate/pytorch/host_steps.py $designs -o "$kept-$part.json" --operators "$operators" \
   --table "$table" --minutes "${MINUTES:-20}" || status=$?
 [ $status -le 1 ] || exit $status
 "$foretrain" validate --cases "$table" -o "reports/gallery/host-$part.svg"
@@ -32,5 +32,5 @@ $within "$python" validate/pytorch/host_steps.py $designs -o "$kept-$part.json" 
 if [ $part = training ]; then
   FORETRAIN=$foretrain validate/pytorch/plot_hosts.sh || echo "too little was measured for all pictures" >&2
 fi
-echo "left: $kept-operators.json $kept-$part.json $table"
+echo "left: $operators $kept-$part.json $table"
 exit $status
