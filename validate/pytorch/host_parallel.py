@@ -51,33 +51,27 @@ class Mesh:
         return mine
 
 
-class Sum(torch.autograd.Function):
-    """The sum over tensor ranks; its gradient is every rank's own."""
+class Exchange(torch.autograd.Function):
+    """One of the functions below between tensor ranks, and another one for its gradient."""
 
     @staticmethod
-    def forward(ctx, x, group):
-        x = x.clone()
-        dist.all_reduce(x, group=group)
-        return x
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return gradient, None
-
-
-class Copy(torch.autograd.Function):
-    """The same on all tensor ranks; gradients are summed."""
-
-    @staticmethod
-    def forward(ctx, x, group):
-        ctx.group = group
-        return x
+    def forward(ctx, x, group, there, back):
+        ctx.group, ctx.back = group, back
+        return there(x, group)
 
     @staticmethod
     def backward(ctx, gradient):
-        gradient = gradient.clone()
-        dist.all_reduce(gradient, group=ctx.group)
-        return gradient, None
+        return ctx.back(gradient, ctx.group), None, None, None
+
+
+def same(x, group):
+    return x
+
+
+def summed(x, group):
+    x = x.clone()
+    dist.all_reduce(x, group=group)
+    return x
 
 
 def gathered(x, group):
@@ -93,26 +87,8 @@ def scattered(x, group):
     return part
 
 
-class Gather(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, group):
-        ctx.group = group
-        return gathered(x, group)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return scattered(gradient, ctx.group), None
-
-
-class Scatter(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, group):
-        ctx.group = group
-        return scattered(x, group)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return gathered(gradient, ctx.group), None
+def own_part(x, group):
+    return x.chunk(dist.get_world_size(group))[dist.get_rank(group)]
 
 
 class AllToAll(torch.autograd.Function):
@@ -156,12 +132,18 @@ class ParallelLoss(torch.autograd.Function):
         return softmax * (gradient / len(own)), None, None, None
 
 
+def scores_of(q, k, diagonal):
+    """`diagonal`: keys and queries are of the same positions, so that some keys are later than some queries."""
+    scores = (q @ k.transpose(-2, -1)) * (1.0 / q.shape[-1]**0.5)
+    if diagonal:
+        later = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).triu(1)
+        scores = scores.masked_fill(later, float("-inf"))
+    return scores
+
+
 def attend(q, k, v, dropout):
     """Standard causal attention."""
-    scores = (q @ k.transpose(-2, -1)) * (1.0 / q.shape[-1]**0.5)
-    later = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).triu(1)
-    scores = scores.masked_fill(later, float("-inf"))
-    return functional.dropout(torch.softmax(scores, -1), dropout) @ v
+    return functional.dropout(torch.softmax(scores_of(q, k, True), -1), dropout) @ v
 
 
 class Pass:
@@ -194,21 +176,13 @@ class RingAttention(torch.autograd.Function):
             kv = on_its_way.wait() if on_its_way else None
 
     @staticmethod
-    def scores(q, k, diagonal):
-        scores = (q @ k.transpose(-2, -1)) * (1.0 / q.shape[-1]**0.5)
-        if diagonal:
-            later = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).triu(1)
-            scores = scores.masked_fill(later, float("-inf"))
-        return scores
-
-    @staticmethod
     def forward(ctx, q, kv, mesh, dropout):
         result, sums = torch.zeros_like(q), None
         ctx.masks = []
         for block, diagonal in RingAttention.blocks(q, kv, mesh):
             if block is None:
                 continue
-            scores = RingAttention.scores(q, block[0], diagonal)
+            scores = scores_of(q, block[0], diagonal)
             own = torch.logsumexp(scores, -1, keepdim=True)
             both = own if sums is None else torch.logaddexp(sums, own)
             weights = torch.exp(scores - both)
@@ -234,7 +208,7 @@ class RingAttention(torch.autograd.Function):
             own = torch.zeros_like(kv)
             if block is not None:
                 k, v = block
-                weights, mask = torch.exp(RingAttention.scores(q, k, diagonal) - sums), next(masks)
+                weights, mask = torch.exp(scores_of(q, k, diagonal) - sums), next(masks)
                 own[1] = (weights if mask is None else weights * mask).transpose(-2, -1) @ gradient
                 of_weights = gradient @ v.transpose(-2, -1)
                 if mask is not None:
@@ -334,12 +308,14 @@ class Divided:
     def enter(self, x):
         if self.group is None:
             return x
-        return (Gather if self.sequence else Copy).apply(x, self.group)
+        there, back = (gathered, scattered) if self.sequence else (same, summed)
+        return Exchange.apply(x, self.group, there, back)
 
     def leave(self, x):
         if self.group is None:
             return x
-        return (Scatter if self.sequence else Sum).apply(x, self.group)
+        there, back = (scattered, gathered) if self.sequence else (summed, same)
+        return Exchange.apply(x, self.group, there, back)
 
 
 class Block(nn.Module):
@@ -410,29 +386,15 @@ class Embedding(nn.Module):
         else:
             first = self.words * self.mesh.at["tensor"]
             own = (tokens >= first) & (tokens < first + self.words)
-            x = Sum.apply(self.tokens(torch.where(own, tokens - first, 0)) * own[..., None], group)
+            x = Exchange.apply(self.tokens(torch.where(own, tokens - first, 0)) * own[..., None], group, summed, same)
         length = tokens.shape[1]
         if self.positions is not None:
             first = length * self.mesh.at["context"]
             x = functional.dropout(x + self.positions(torch.arange(first, first + length)), 0.1)
         x = x.transpose(0, 1)
         if self.sequence:  # gradients of all parts come together in the sum above
-            here = self.mesh.at["tensor"]
-            x = Part.apply(x, here, group)
+            x = Exchange.apply(x, group, own_part, gathered)
         return x.contiguous()
-
-
-class Part(torch.autograd.Function):
-    """A rank's own part of a sequence that all have; gradients of all parts are gathered."""
-
-    @staticmethod
-    def forward(ctx, x, here, group):
-        ctx.group = group
-        return x.chunk(dist.get_world_size(group))[here]
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return gathered(gradient, ctx.group), None, None
 
 
 class Head(nn.Module):

@@ -20,7 +20,7 @@ import torch.distributed as dist
 from host_cases import CLASSES, MODELS, NETWORKS, RATE, SHAPES
 from host_parallel_cases import PARALLEL
 
-LEAST, MOST, BUDGET_S = 3, 60, 1.2
+LEAST, MOST, BUDGET_S = 4, 60, 1.2
 SHORTEST_S = 0.05  # of a value: several of the scheduler's periods
 
 
@@ -260,7 +260,7 @@ def run_case(case, rank, libraries):
     if members > 1:
         dist.init_process_group("gloo", init_method=f"tcp://{os.environ['MASTER_ADDR']}:{case['port']}", rank=rank,
                                 world_size=members)
-    serves, warm_up, result = rank >= case["workers"], 2 if case["kind"] in PARALLEL else 3, {}
+    serves, warm_up, result = rank >= case["workers"], 3, {}
     exposed = None
     if case["kind"] == "sum":
         step = sum_step(case, rank)
