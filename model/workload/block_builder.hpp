@@ -172,8 +172,9 @@ class BlockBuilder {
 
   /// What moves between tensor-parallel ranks around the two halves of a block: an all-reduce each, or with sequence
   /// parallelism an all-gather before and a reduce-scatter after (arXiv 2205.05198, section 4.2.2). In the backward
-  /// pass the gathered input is fetched again for the weight gradient; that one runs beside the data gradient. Narrow
-  /// gathers cast to fp8 before (Transformer Engine, module/layernorm_linear.py, gather of ln_out; module/base.py,
+  /// pass an input that was not kept is gathered again for a weight gradient, beside the product of the data gradient
+  /// (Megatron-Core, tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication; Transformer Engine,
+  /// module/layernorm_linear.py). Narrow gathers cast to fp8 before (the same, gather of ln_out; module/base.py,
   /// grad_output_preprocess); sums stay in the activations' format.
   void tensor_collectives(Layer& layer, int halves) const {
     if (options_.tensor == 1) return;
@@ -181,17 +182,18 @@ class BlockBuilder {
     constexpr auto group = LayerCollective::Group::tensor;
     const Bytes size = element_ * (number(tokens_) * number(config_.hidden));
     if (!options_.sequence_parallel) {
-      layer.forward_collectives.push_back({all_reduce, group, size, halves, false});
-      layer.backward_collectives.push_back({all_reduce, group, size, halves, false});
+      layer.forward_collectives.push_back({all_reduce, group, size, halves});
+      layer.backward_collectives.push_back({all_reduce, group, size, halves});
       return;
     }
     const bool narrow = options_.precision == Precision::fp8 && options_.code.narrow_gathers;
     const Bytes gathered = narrow ? size * (bytes_per_element(options_.precision) / element_) : size;
-    layer.forward_collectives.push_back({all_gather, group, gathered, halves, false});
-    layer.forward_collectives.push_back({reduce_scatter, group, size, halves, false});
-    layer.backward_collectives.push_back({all_gather, group, gathered, halves, false});
-    layer.backward_collectives.push_back({reduce_scatter, group, size, halves, false});
-    layer.backward_collectives.push_back({all_gather, group, gathered, halves, true});
+    layer.forward_collectives.push_back({all_gather, group, gathered, halves});
+    layer.forward_collectives.push_back({reduce_scatter, group, size, halves});
+    layer.backward_collectives.push_back({all_gather, group, gathered, halves});
+    layer.backward_collectives.push_back({reduce_scatter, group, size, halves});
+    const bool again = weights_ && !options_.code.keep_gathered;
+    if (again) layer.backward_collectives.push_back({all_gather, group, gathered, halves, again});
   }
 
   /// One product makes queries, keys and values; GPT-2's code joins them whatever others do.

@@ -15,15 +15,15 @@
 namespace foretrain {
 
 /// A collective inside a layer that all ranks of a tensor-, context- or expert-parallel group take part in, between
-/// kernels that depend on it (nothing overlaps it unless `overlappable`).
+/// kernels that depend on it. Those of a context group's ring run beside attention.
 struct LayerCollective {
   enum class Group { tensor, context, expert };
   CollectiveOperation operation = CollectiveOperation::all_reduce;
   Group group = Group::tensor;
   Bytes size;  ///< nccl-tests' "size": the whole buffer (for all-gather and reduce-scatter: the gathered one)
   int count = 1;
-  bool overlappable = false;
-  int copies = 1;          ///< of each token in it, for as many experts
+  bool again = false;  ///< gathers for a product's weight gradient what the forward pass gathered, beside its data's
+  int copies = 1;      ///< of each token in it, for as many experts
   double imbalance = 1.0;  ///< of tokens: what the hottest rank receives over the mean
   bool operator==(const LayerCollective&) const = default;
 };

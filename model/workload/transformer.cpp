@@ -171,9 +171,9 @@ void BlockBuilder::attention_kernels(Layer& layer, Attention core) const {
   const Bytes keys_values = element_ * number(2 * batch_ * sequence_ * (core.kv_heads * core.head_dim));
   using enum CollectiveOperation;
   constexpr auto group = LayerCollective::Group::context;
-  layer.forward_collectives.push_back({all_gather, group, keys_values, 1, true});
-  layer.backward_collectives.push_back({all_gather, group, keys_values, 1, true});
-  layer.backward_collectives.push_back({reduce_scatter, group, keys_values, 1, true});
+  layer.forward_collectives.push_back({all_gather, group, keys_values});
+  layer.backward_collectives.push_back({all_gather, group, keys_values});
+  layer.backward_collectives.push_back({reduce_scatter, group, keys_values});
 }
 
 // The way down is not divided over tensor ranks (Megatron-Core, multi_latent_attention.py): all need the latent
@@ -281,8 +281,14 @@ Layer BlockBuilder::embedding() const {
     stream(layer, "embedding", StreamingKind::gather, width * (stream_ / element_),
            has_learned_positions(c.family) ? 2 : 1, 1, 1, 2, 2);
     if (options_.tensor > 1) {
-      layer.forward_collectives.push_back(
-          {CollectiveOperation::all_reduce, LayerCollective::Group::tensor, element_ * width, 1, false});
+      // A rank has the rows of some words. Under sequence parallelism each rank then needs those of its own tokens
+      // alone; where positions are added, Megatron-Core adds them to all (embeddings/language_model_embedding.py,
+      // reduce_scatter_embeddings).
+      using enum CollectiveOperation;
+      const bool scattered = options_.sequence_parallel && !has_learned_positions(c.family);
+      constexpr auto group = LayerCollective::Group::tensor;
+      layer.forward_collectives.push_back({scattered ? reduce_scatter : all_reduce, group, element_ * width});
+      if (options_.sequence_parallel) layer.backward_collectives.push_back({all_gather, group, element_ * width});
     }
   }
   if (plain() && c.family == TransformerFamily::bert) norm(layer, "embedding norm");
@@ -344,13 +350,13 @@ Layer BlockBuilder::head() const {
     using enum CollectiveOperation;
     constexpr auto group = LayerCollective::Group::tensor;
     if (options_.sequence_parallel) {
-      layer.forward_collectives.push_back({all_gather, group, size, 1, false});
-      layer.backward_collectives.push_back({reduce_scatter, group, size, 1, false});
+      layer.forward_collectives.push_back({all_gather, group, size});
+      layer.backward_collectives.push_back({reduce_scatter, group, size});
     } else {
-      layer.backward_collectives.push_back({all_reduce, group, size, 1, false});
+      layer.backward_collectives.push_back({all_reduce, group, size});
     }
     // row maximum, sum of exponentials and target logit of each token
-    layer.forward_collectives.push_back({all_reduce, group, Bytes(4.0 * number(rows)), 3, false});
+    layer.forward_collectives.push_back({all_reduce, group, Bytes(4.0 * number(rows)), 3});
   }
   std::reverse(layer.backward.begin(), layer.backward.end());
   layer.parameters = transformer_counts(c).head / number(t);

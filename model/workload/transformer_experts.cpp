@@ -41,7 +41,7 @@ void BlockBuilder::exchange_tokens(Layer& layer, double routed, double gathered)
   using enum CollectiveOperation;
   using Group = LayerCollective::Group;
   const auto both = [&](CollectiveOperation operation, Group group, double elements, int count) {
-    LayerCollective call{operation, group, element_ * elements, count, false};
+    LayerCollective call{operation, group, element_ * elements, count};
     if (operation == all_to_all) {
       call.copies = static_cast<int>(config_.experts_per_token);
       // With a capacity every expert's part is as full as it may be; else the hottest one's is.

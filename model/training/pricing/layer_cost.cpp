@@ -15,8 +15,6 @@ namespace foretrain {
 
 namespace {
 
-constexpr double hiding_share = 0.5;  // of a layer's kernels: those that do not depend on a tensor rank's gather
-
 /// Dispatch runs ahead of the device over a whole pass: what counts is which of the two takes longer in sum.
 Segment joined(Seconds kernels, Seconds dispatch, Seconds collectives) {
   const Seconds device = kernels + collectives;
@@ -213,45 +211,60 @@ void LayerPricer::add_chunks(const std::vector<Operator>& pass, bool backward, P
   }
 }
 
+/// The products that each of these collectives is hidden by, in their order; none: it lies between kernels.
+std::vector<std::vector<Operator>> LayerPricer::hiding_products(const LayerCollective& collective,
+                                                                const OverlappedProducts& overlapped,
+                                                                const std::vector<Operator>& pass) const {
+  using enum CollectiveOperation;
+  if (collective.group != LayerCollective::Group::tensor) return {};
+  if (collective.again) {
+    if (!overlapped.scatters.empty()) return overlapped.scatters;
+    // One half of a block: the data gradient of the product that it begins with comes last.
+    const auto last = std::find_if(pass.rbegin(), pass.rend(), is_data_product);
+    return last == pass.rend() ? std::vector<std::vector<Operator>>{} : std::vector<std::vector<Operator>>{{*last}};
+  }
+  if (!chunks_products()) return {};
+  if (collective.operation == all_gather) return overlapped.gathers;
+  return collective.operation == reduce_scatter ? overlapped.scatters : std::vector<std::vector<Operator>>{};
+}
+
 /// `of_pass`: its kernels.
 LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& collectives,
                                           const std::vector<Operator>& pass, bool backward, Seconds of_pass, int stage,
                                           TransferTable& transfers) const {
-  using enum CollectiveOperation;
-  const OverlappedProducts overlapped = chunks_products() ? overlapped_products(pass, backward) : OverlappedProducts{};
+  const Plan& plan = scenario_.plan;
+  const OverlappedProducts overlapped =
+      plan.sequence_parallel ? overlapped_products(pass, backward) : OverlappedProducts{};
   // A ring's next keys and values travel while those before are attended to.
   const auto attention_share = [&] {
     std::vector<Operator> attention;
     std::ranges::copy_if(pass, std::back_inserter(attention),
                          [](const Operator& op) { return std::holds_alternative<Attention>(op.work); });
-    return kernels(attention) / kernels(pass) * (1.0 - 1.0 / scenario_.plan.context);
-  };
-  const auto hidden_by = [&](const std::vector<Operator>& products, bool whole) {
-    return whole ? kernels(products) : chunked_kernels(products) * (1.0 - 1.0 / scenario_.plan.tensor);
+    return kernels(attention) / kernels(pass) * (1.0 - 1.0 / plan.context);
   };
   LayerCalls::Calls calls;
-  const Plan& plan = scenario_.plan;
   for (const LayerCollective& collective : collectives) {
+    const bool of_ring = collective.group == LayerCollective::Group::context;
     const bool of_tokens = collective.group == LayerCollective::Group::expert;
     const bool hidden = of_tokens && hides_exchanges(plan);
     CollectiveCall call;
     call.operation = collective.operation;
     call.size = collective.size;
-    call.by_messages = collective.group == LayerCollective::Group::context;
-    if (collective.overlappable) calls.hiding = call.by_messages ? attention_share() : hiding_share;
+    call.by_messages = of_ring;
+    if (of_ring) calls.hiding = attention_share();
     if (of_tokens) call.tokens = {plan.expert_dispatch, collective.copies, collective.imbalance};
     calls.hidden_by_others = calls.hidden_by_others || hidden;
     const int transfer =
         transfers.collective(stage, group_of(collective.group), std::move(call), 1.0, inside_layers, nullptr);
-    const auto& products = collective.operation == all_gather ? overlapped.gathers : overlapped.scatters;
-    const bool behind = collective.group == LayerCollective::Group::tensor && !collective.overlappable &&
-                        (collective.operation == all_gather || collective.operation == reduce_scatter);
-    const bool whole = backward && collective.operation == reduce_scatter;
+    const std::vector<std::vector<Operator>> products = hiding_products(collective, overlapped, pass);
+    const bool whole = backward && (collective.again || collective.operation == CollectiveOperation::reduce_scatter);
     for (int i = 0; i < collective.count; ++i) {
-      if (behind && at_index(i) < products.size()) {
-        calls.behind.push_back({transfer, hidden_by(products[at_index(i)], whole) / of_pass});
+      if (at_index(i) < products.size()) {
+        const std::vector<Operator>& own = products[at_index(i)];
+        const Seconds hiding = whole ? kernels(own) : chunked_kernels(own) * (1.0 - 1.0 / plan.tensor);
+        calls.behind.push_back({transfer, hiding / of_pass});
       } else {
-        (collective.overlappable || hidden ? calls.beside : calls.between).push_back(transfer);
+        (of_ring || hidden ? calls.beside : calls.between).push_back(transfer);
       }
     }
   }
@@ -259,7 +272,7 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
 }
 
 LayerCalls LayerPricer::calls(const Layer& layer, int stage, TransferTable& transfers) const {
-  const LayerCost cost = chunks_products() ? price(layer) : LayerCost{};
+  const LayerCost cost = scenario_.plan.sequence_parallel ? price(layer) : LayerCost{};
   LayerCalls calls{
       pass_calls(layer.forward_collectives, layer.forward, false, cost.forward.kernels, stage, transfers),
       {},

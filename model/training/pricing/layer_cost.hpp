@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model/training/pricing/counted_pass.hpp"
+#include "model/training/pricing/tensor_overlap.hpp"
 #include "model/training/step/step.hpp"
 #include "model/training/transfers/transfer_table.hpp"
 
@@ -35,7 +36,7 @@ struct LayerCost {
 
 /// The collectives inside a layer, as indices into Step::transfers.
 struct LayerCalls {
-  /// A collective in chunks behind a product.
+  /// A collective of tensor ranks behind a product.
   struct Behind {
     int transfer = -1;
     double share = 0.0;  ///< of the pass's kernels, that hide it
@@ -98,6 +99,9 @@ class LayerPricer {
   /// Products done in as many chunks as there are tensor ranks.
   [[nodiscard]] Seconds chunked_kernels(const std::vector<Operator>& products) const;
   void add_chunks(const std::vector<Operator>& pass, bool backward, PassCost& cost) const;
+  [[nodiscard]] std::vector<std::vector<Operator>> hiding_products(const LayerCollective& collective,
+                                                                   const OverlappedProducts& overlapped,
+                                                                   const std::vector<Operator>& pass) const;
   [[nodiscard]] LayerCalls::Calls pass_calls(const std::vector<LayerCollective>& collectives,
                                              const std::vector<Operator>& pass, bool backward, Seconds of_pass,
                                              int stage, TransferTable& transfers) const;

@@ -11,21 +11,19 @@ namespace {
 
 using Products = std::vector<Operator>;
 
-bool is_boundary_product(const Operator& op) {
-  return std::holds_alternative<Matmul>(op.work) && !is_weight_gradient(op);
-}
-
 bool of_experts(const Operator& op) { return std::get<Matmul>(op.work).batch > 1; }
 
 }  // namespace
+
+bool is_data_product(const Operator& op) { return std::holds_alternative<Matmul>(op.work) && !is_weight_gradient(op); }
 
 OverlappedProducts overlapped_products(const std::vector<Operator>& pass, bool backward) {
   const auto attention =
       std::ranges::find_if(pass, [](const Operator& op) { return std::holds_alternative<Attention>(op.work); });
   if (attention == pass.end()) return {};
   Products before, after;
-  std::copy_if(pass.begin(), attention, std::back_inserter(before), is_boundary_product);
-  std::copy_if(attention, pass.end(), std::back_inserter(after), is_boundary_product);
+  std::copy_if(pass.begin(), attention, std::back_inserter(before), is_data_product);
+  std::copy_if(attention, pass.end(), std::back_inserter(after), is_data_product);
   // On the other side of attention: its output, the products into the feed-forward half, and the one out of it.
   Products& others = backward ? before : after;
   const Products& projections = backward ? after : before;
