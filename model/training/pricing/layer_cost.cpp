@@ -9,6 +9,7 @@
 #include "model/cost/launches.hpp"
 #include "model/cost/power.hpp"
 #include "model/parallelism/host_dispatch.hpp"
+#include "model/parallelism/weight_gradients.hpp"
 #include "model/training/pricing/tensor_overlap.hpp"
 
 namespace foretrain {
@@ -214,7 +215,8 @@ void LayerPricer::add_chunks(const std::vector<Operator>& pass, bool backward, P
 /// The products that each of these collectives is hidden by, in their order; none: it lies between kernels.
 std::vector<std::vector<Operator>> LayerPricer::hiding_products(const LayerCollective& collective,
                                                                 const OverlappedProducts& overlapped,
-                                                                const std::vector<Operator>& pass) const {
+                                                                const std::vector<Operator>& pass,
+                                                                bool backward) const {
   using enum CollectiveOperation;
   if (collective.group != LayerCollective::Group::tensor) return {};
   if (collective.again) {
@@ -225,7 +227,10 @@ std::vector<std::vector<Operator>> LayerPricer::hiding_products(const LayerColle
   }
   if (!chunks_products()) return {};
   if (collective.operation == all_gather) return overlapped.gathers;
-  return collective.operation == reduce_scatter ? overlapped.scatters : std::vector<std::vector<Operator>>{};
+  // Backward, weights' gradients hide it, if these are not put off.
+  const bool hides =
+      collective.operation == reduce_scatter && (!backward || std::ranges::any_of(pass, is_weight_gradient));
+  return hides ? overlapped.scatters : std::vector<std::vector<Operator>>{};
 }
 
 /// `of_pass`: its kernels.
@@ -256,7 +261,7 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
     calls.hidden_by_others = calls.hidden_by_others || hidden;
     const int transfer =
         transfers.collective(stage, group_of(collective.group), std::move(call), 1.0, inside_layers, nullptr);
-    const std::vector<std::vector<Operator>> products = hiding_products(collective, overlapped, pass);
+    const std::vector<std::vector<Operator>> products = hiding_products(collective, overlapped, pass, backward);
     const bool whole = backward && (collective.again || collective.operation == CollectiveOperation::reduce_scatter);
     for (int i = 0; i < collective.count; ++i) {
       if (at_index(i) < products.size()) {

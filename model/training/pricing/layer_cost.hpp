@@ -101,7 +101,8 @@ class LayerPricer {
   void add_chunks(const std::vector<Operator>& pass, bool backward, PassCost& cost) const;
   [[nodiscard]] std::vector<std::vector<Operator>> hiding_products(const LayerCollective& collective,
                                                                    const OverlappedProducts& overlapped,
-                                                                   const std::vector<Operator>& pass) const;
+                                                                   const std::vector<Operator>& pass,
+                                                                   bool backward) const;
   [[nodiscard]] LayerCalls::Calls pass_calls(const std::vector<LayerCollective>& collectives,
                                              const std::vector<Operator>& pass, bool backward, Seconds of_pass,
                                              int stage, TransferTable& transfers) const;
