@@ -1,9 +1,12 @@
 // A chart with its table beside it, and both as CSV.
-import { choice, download, element, newId, table, tabs } from "./dom.js";
+import { choice, download, element, newId, number, table, tabs } from "./dom.js";
 import { init } from "./echarts.js";
 import { colours, ink, onTheme, setPrinting } from "./theme.js";
 
 const panels = new Set();
+
+/** "1 reason", "2 reasons" */
+export const counted = (count, what) => `${number(count)} ${what}${count === 1 ? "" : "s"}`;
 
 /** What every chart has in common, beneath what its own option says. */
 function dressed(option, phone) {

@@ -1,6 +1,6 @@
 // Predictions beside measurements.
 import { choice, element, formatOf, number, percent, table } from "../dom.js";
-import { chartPanel, section } from "../panel.js";
+import { chartPanel, counted, section } from "../panel.js";
 
 const symbols = ["circle", "rect", "triangle", "diamond", "pin", "arrow"];
 
@@ -125,7 +125,7 @@ const failedList = (report) =>
     ? element(
         "details",
         {},
-        element("summary", {}, `${report.failed.length} cases have no prediction`),
+        element("summary", {}, `${counted(report.failed.length, "case")} without a prediction`),
         table(
           "Cases without a prediction",
           ["case", "why"],

@@ -1,6 +1,6 @@
 // The same training on fewer and more GPUs, and parameter servers against rings.
 import { choice, dollars, element, number, percent, seconds } from "../dom.js";
-import { chartPanel, quantities, section } from "../panel.js";
+import { chartPanel, counted, quantities, section } from "../panel.js";
 
 const symbols = ["circle", "rect", "triangle", "diamond"];
 const kinds = ["solid", "dashed", "dotted", [8, 3, 2, 3]];
@@ -18,7 +18,9 @@ function curvesPanel(scaling) {
     note:
       `${scaling.kept}: the work of a GPU stays the same, so an ideal network keeps the time as it is. ` +
       (scaling.fidelity === "estimate" ? "These are estimates, as if no two transfers met. " : "") +
-      (scaling.not_predicted.length ? `${scaling.not_predicted.length} reasons for missing points stand beneath.` : ""),
+      (scaling.not_predicted.length
+        ? `Beneath: ${counted(scaling.not_predicted.length, "reason")} for missing points.`
+        : ""),
     controls: [
       quantities("Show", all, (chosen) => {
         shown = chosen;

@@ -1,6 +1,6 @@
 // What a sweep predicted: a heat map over two keys (a line over one), what else varied held or at its best.
 import { choice, element, formatOf, number, table, tick, words } from "../dom.js";
-import { chartPanel, section } from "../panel.js";
+import { chartPanel, counted, section } from "../panel.js";
 import { mapPanel } from "./scaling.js";
 
 /** A key's distinct values in order, and which of them each row has. */
@@ -224,7 +224,7 @@ function failures(errors) {
   return element(
     "details",
     {},
-    element("summary", {}, `${number(all)} points have no prediction`),
+    element("summary", {}, `${counted(all, "point")} without a prediction`),
     table(
       "Why points have no prediction",
       ["points", "why"],
