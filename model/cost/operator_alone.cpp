@@ -37,12 +37,6 @@ Gpu with_rotating_operands(const Operator& op, Gpu gpu, const Calibration& calib
   return gpu;
 }
 
-/// Mean of exp(-t / settling) over the executions that count, each of which takes `once`.
-double share_before_settling(Seconds once, Seconds settling) {
-  const double first = warm_up * (once / settling), last = first + counted * (once / settling);
-  return last > first ? (std::exp(-first) - std::exp(-last)) / (last - first) : 1.0;
-}
-
 std::vector<OperatorCost> burst_costs(const std::vector<Operator>& ops, const Gpu& gpu,
                                       const Calibration& calibration) {
   const Gpu settled = with_rotating_operands(ops.back(), gpu, calibration);
@@ -50,13 +44,10 @@ std::vector<OperatorCost> burst_costs(const std::vector<Operator>& ops, const Gp
   boosted.board_power_watts *= calibration.power.burst_power;
   std::vector<OperatorCost> costs = costs_on(settled, ops, calibration);
   const Seconds slow = total(costs), fast = total(costs_on(boosted, ops, calibration));
-  const Seconds settling(calibration.power.settle_ms * 1e-3);
-  Seconds once = slow;
-  for (int round = 0; round < 3; ++round) {
-    const double early = share_before_settling(once, settling);
-    once = 1.0 / (early / fast + (1.0 - early) / slow);
-  }
-  for (OperatorCost& cost : costs) cost.device *= once / slow;
+  // Executions that count and come before the board's power is held to its limit.
+  const double early = std::clamp(calibration.power.settle_ms * 1e-3 / fast.value() - warm_up, 0.0, counted);
+  const Seconds mean = (early * fast + (counted - early) * slow) / counted;
+  for (OperatorCost& cost : costs) cost.device *= mean / slow;
   return costs;
 }
 
