@@ -190,8 +190,7 @@ void add_goodput(const Scenario& scenario, const Lifetime& life, std::optional<I
 void add_bill(const Scenario& scenario, Result& result) {
   const Cluster& cluster = scenario.cluster;
   TrainResult& train = *result.train();
-  const bool asked = cluster.failures || cluster.energy || !cluster.price_constants.empty();
-  if (!train.time_to_train || !asked) return;
+  if (!train.time_to_train) return;
   // Both are spreads about a middle on a logarithmic scale, and independent.
   double shorter = std::log(train.step_time / result.uncertainty_low);
   double longer = std::log(result.uncertainty_high / train.step_time);

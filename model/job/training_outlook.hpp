@@ -32,7 +32,7 @@ IntervalSearch search_interval(const Scenario& scenario, const Lifetime& life);
 void add_goodput(const Scenario& scenario, const Lifetime& life, std::optional<IntervalSearch> intervals,
                  Result& result);
 
-/// Fills TrainResult::bill, where there are failures, electricity, or a price of the catalogue.
+/// Fills TrainResult::bill, where the training's length is stated.
 ///
 /// A GPU draws its board's power while kernels run, and the static share of it (calibration, power.static_share) all
 /// the time; the rest of the machines draws the same all the time; a data centre adds its PUE.

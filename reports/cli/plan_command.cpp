@@ -17,9 +17,10 @@
 #include "reports/cli/command.hpp"
 #include "reports/cli/effects.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/cli/plan_aim.hpp"
 #include "reports/cli/plan_draws.hpp"
+#include "reports/cli/plan_hardware.hpp"
 #include "reports/cli/told.hpp"
-#include "reports/cli/vary.hpp"
 #include "reports/cli/workers.hpp"
 #include "sim/simulate.hpp"
 #include "validate/measure/signals.hpp"
@@ -30,99 +31,17 @@ namespace {
 
 struct PlanOptions {
   std::string file;
-  std::vector<std::string> overrides, fixed, networks;
-  std::string calibration, nodes, node, within, output;
-  PlanGoal goal = PlanGoal::time;
+  std::vector<std::string> overrides, fixed;
+  HardwareChoice hardware;
+  PlanAim aim;
+  std::string calibration, output;
   Fidelity fidelity = Fidelity::flows;
   bool json = false;
   std::size_t top = 200;
   int jobs = 1;
 };
 
-/// One kind of hardware, and the values by which it differs from the scenario's.
-struct Hardware {
-  std::vector<std::string> machines;   ///< overrides that say which these are
-  std::vector<std::string> overrides;  ///< these, and how many of their GPUs train
-  std::string label;
-  int all_gpus = 0;  ///< of a machine that may train
-};
-
-/// "dgx-h100@2.5" → the node and what one of its GPUs costs an hour.
-std::vector<std::string> node_overrides(const std::string& node) {
-  const std::size_t at = node.find('@');
-  std::vector<std::string> overrides = {"cluster.node=" + node.substr(0, at)};
-  if (at != std::string::npos) overrides.push_back(fmt::format("cluster.price={} USD/GPU/hour", node.substr(at + 1)));
-  return overrides;
-}
-
-/// All combinations of nodes, their number and networks; one without anything where nothing varies.
-std::vector<Hardware> hardware_of(const PlanOptions& options) {
-  std::vector<Variation> variations;
-  if (!options.node.empty()) variations.push_back(parse_variation("cluster.node=" + options.node));
-  if (!options.nodes.empty()) {
-    const bool stepped = options.nodes.find_first_of("x+,") != std::string::npos;
-    const bool range = options.nodes.find("..") != std::string::npos;
-    variations.push_back(parse_variation("cluster.nodes=" + options.nodes + (range && !stepped ? "x2" : "")));
-  }
-  for (const std::string& text : options.networks) variations.push_back(parse_variation("cluster.network." + text));
-  std::vector<Hardware> all(1);
-  for (const Variation& variation : variations) {
-    std::vector<Hardware> longer;
-    for (const Hardware& so_far : all) {
-      for (const std::string& value : variation.values) {
-        Hardware next = so_far;
-        const std::string change = fmt::format("{}={}", variation.key, value);
-        const auto changes = variation.key == "cluster.node" ? node_overrides(value) : std::vector{change};
-        next.machines.insert(next.machines.end(), changes.begin(), changes.end());
-        const std::string word = variation.key == "cluster.nodes" ? value + " nodes" : value;
-        next.label += (next.label.empty() ? "" : ", ") + word;
-        longer.push_back(std::move(next));
-      }
-    }
-    all = std::move(longer);
-  }
-  return all;
-}
-
 bool is_gpus_per_node(std::string_view key) { return key == "gpus_per_node" || key == "cluster.gpus_per_node"; }
-
-/// All boards of the machines: idle ones are powered, too, and none is known to take less.
-double watts_of(const Cluster& cluster) {
-  return cluster.node.gpu.board_power_watts * cluster.node.gpus * cluster.nodes;
-}
-double usd_per_second(const Cluster& cluster) {
-  return cluster.usd_per_gpu_hour.value_or(0.0) * cluster.gpus() / 3600.0;
-}
-
-PlanObjective objective_of(const PlanOptions& options, const Scenario& scenario) {
-  PlanObjective objective{options.goal};
-  const Cluster& cluster = scenario.cluster;
-  if (options.goal == PlanGoal::cost) {
-    if (!cluster.usd_per_gpu_hour) {
-      throw UsageError("--objective cost: no price; state cluster.price: 2.5 USD/GPU/hour, or --node NAME@2.5");
-    }
-    objective.per_second = usd_per_second(cluster);
-  }
-  if (options.goal == PlanGoal::energy) {
-    if (!(watts_of(cluster) > 0.0)) {
-      throw UsageError(fmt::format("--objective energy: no board power is known of {}", cluster.node.gpu.name));
-    }
-    objective.per_second = watts_of(cluster);
-  }
-  if (!options.within.empty()) {
-    const auto& train = std::get<TrainWorkload>(scenario.workload);
-    if (!train.training_samples) {
-      throw UsageError("--within: how long is the training? State workload.train.samples, such as 1 trillion tokens");
-    }
-    try {
-      objective.limit =
-          parse_quantity<Seconds>(options.within) * (static_cast<double>(train.global_batch) / *train.training_samples);
-    } catch (const UnitError& error) {
-      throw UsageError(fmt::format("--within {}: {}; {}", options.within, error.got(), error.expected()));
-    }
-  }
-  return objective;
-}
 
 RankedPlan::Machines machines_of(const Cluster& cluster) {
   RankedPlan::Machines machines{cluster.node.name, cluster.gpus(), {}, network_limits(cluster, Topology(cluster))};
@@ -139,10 +58,17 @@ std::vector<std::string> all_overrides(const PlanOptions& options, const std::ve
   return overrides;
 }
 
+/// Of plans of one training: what is searched, and where.
+struct Searched {
+  std::vector<Hardware> hardware;
+  std::vector<PlanSpace> spaces;
+  std::vector<PlanObjective> objectives;
+};
+
 /// Each candidate predicted, in the order given; those whose prediction fails are left out and told.
-std::vector<RankedPlan> ranked(const std::vector<PlanCandidate>& candidates, const std::vector<PlanSpace>& spaces,
-                               const std::vector<Hardware>& hardware, const std::vector<PlanObjective>& objectives,
+std::vector<RankedPlan> ranked(const std::vector<PlanCandidate>& candidates, const Searched& searched,
                                const PlanOptions& options) {
+  const auto& [hardware, spaces, objectives] = searched;
   // Neighbours are predicted by the same worker: plans of one layout have most in common.
   std::vector<std::size_t> order(candidates.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -166,6 +92,8 @@ std::vector<RankedPlan> ranked(const std::vector<PlanCandidate>& candidates, con
     RankedPlan plan;
     plan.point = candidates[i].point;
     plan.hardware = hardware[space].label;
+    plan.machines = machines[space];
+    plan.machines.name = hardware[space].name;
     plan.overrides = all_overrides(options, hardware[space].overrides);
     const std::vector<std::string> own = spaces[space].overrides(plan.point);
     plan.overrides.insert(plan.overrides.end(), own.begin(), own.end());
@@ -174,44 +102,18 @@ std::vector<RankedPlan> ranked(const std::vector<PlanCandidate>& candidates, con
     const TrainResult& train = plan.train();
     plan.value = objectives[space].value(train.step_time, train.memory.total());
     const Scenario& example = spaces[space].example();
-    if (example.learned && options.goal != PlanGoal::memory) {
+    if (example.learned && options.aim.goal != PlanGoal::memory) {
       plan.chance_of_shortage = chance_of_shortage(train.memory.total() / train.memory.capacity,
                                                    spread_of_shortfall(example.learned->memory_shortfall));
     }
     const Cluster& cluster = example.cluster;
-    plan.machines = machines[space];
+    plan.excess = excess(train, options.aim.limits);
     plan.usd = usd_per_second(cluster) * train.step_time.value();
     plan.joules = watts_of(cluster) * train.step_time.value();
     plans.push_back(std::move(plan));
   }
   return plans;
 }
-
-/// The same machines, with all their GPUs or fewer.
-std::vector<Hardware> uses_of(const Hardware& hardware, const PlanOptions& options) {
-  std::vector<MachineUse> uses =
-      machine_uses(scenario_document(options.file, all_overrides(options, hardware.machines)));
-  if (std::ranges::any_of(options.fixed, is_gpus_per_node)) uses.resize(1);
-  std::vector<Hardware> all;
-  for (const MachineUse& use : uses) {
-    Hardware& one = all.emplace_back(hardware);
-    one.all_gpus = uses.front().used;
-    one.overrides = hardware.machines;
-    one.overrides.insert(one.overrides.end(), use.overrides.begin(), use.overrides.end());
-    if (uses.size() == 1) continue;
-    one.label +=
-        fmt::format("{}{} GPUs of each", one.label.empty() ? "" : ", ",
-                    use.used == use.of ? fmt::format("all {}", use.of) : fmt::format("{} of {}", use.used, use.of));
-  }
-  return all;
-}
-
-/// Of plans of one training: what is searched, and where.
-struct Searched {
-  std::vector<Hardware> hardware;
-  std::vector<PlanSpace> spaces;
-  std::vector<PlanObjective> objectives;
-};
 
 /// Hardware on which no plan is possible is told, unless there is none else.
 Searched spaces_of(const PlanOptions& options) {
@@ -231,11 +133,13 @@ Searched spaces_of(const PlanOptions& options) {
     const YamlNode document = scenario_document(options.file, all_overrides(options, one.overrides));
     all.spaces.emplace_back(document, options.file, chosen);
     all.hardware.push_back(one);
-    all.objectives.push_back(objective_of(options, all.spaces.back().example()));
+    all.objectives.push_back(objective_of(options.aim, all.spaces.back().example()));
   };
-  for (const Hardware& machines : hardware_of(options)) {
+  const bool all_alone = std::ranges::any_of(options.fixed, is_gpus_per_node);
+  for (const Hardware& machines : hardware_of(options.hardware)) {
     attempt(machines, [&] {
-      for (const Hardware& one : uses_of(machines, options)) attempt(one, [&] { add(one); });
+      const std::vector<std::string> overrides = all_overrides(options, machines.machines);
+      for (const Hardware& one : uses_of(machines, options.file, overrides, all_alone)) attempt(one, [&] { add(one); });
     });
   }
   if (all.spaces.empty()) throw *why;
@@ -245,7 +149,7 @@ Searched spaces_of(const PlanOptions& options) {
 /// Whether the best plan's machines would train more samples a second with a batch that their GPUs divide.
 std::optional<BetterBatch> better_batch(const RankedPlan& best, const Searched& searched, const PlanOptions& options,
                                         const RunTasks& run_tasks) {
-  if (options.goal == PlanGoal::memory) return std::nullopt;
+  if (options.aim.goal == PlanGoal::memory) return std::nullopt;
   const auto found = std::ranges::find(searched.hardware, best.hardware, &Hardware::label);
   const Scenario& example = searched.spaces[at_index(found - searched.hardware.begin())].example();
   BetterBatch better;
@@ -260,7 +164,7 @@ std::optional<BetterBatch> better_batch(const RankedPlan& best, const Searched& 
     constexpr double worth_telling = 1.01;
     const std::vector<PlanSpace> spaces = {
         PlanSpace(scenario_document(options.file, overrides), options.file, plan_dimensions(options.fixed))};
-    PlanObjective objective = objective_of(options, spaces.front().example());
+    PlanObjective objective = objective_of(options.aim, spaces.front().example());
     const Seconds as_fast =
         best.estimate * (static_cast<double>(better.batch) / static_cast<double>(better.instead_of));
     objective.limit = std::min(objective.limit, as_fast / worth_telling);
@@ -274,22 +178,71 @@ std::optional<BetterBatch> better_batch(const RankedPlan& best, const Searched& 
   }
 }
 
+/// The same without limits; by how far they are exceeded, if that is asked.
+Searched without_limits(Searched searched, bool by_excess) {
+  for (PlanObjective& objective : searched.objectives) {
+    if (by_excess) objective = {PlanGoal::time, 1.0 / objective.limit.value()};
+    objective.limit = Seconds::infinity();
+  }
+  return searched;
+}
+
+/// On one kind of machines alone.
+Searched only_on(const std::string& name, const Searched& searched) {
+  Searched only;
+  for (std::size_t i = 0; i < searched.spaces.size(); ++i) {
+    if (searched.hardware[i].name != name) continue;
+    only.hardware.push_back(searched.hardware[i]);
+    only.spaces.push_back(searched.spaces[i]);
+    only.objectives.push_back(searched.objectives[i]);
+  }
+  return only;
+}
+
+/// The best plan on each kind of machines, by a search of its own where none is among those ranked; nothing where one
+/// kind alone was asked for.
+std::vector<RankedPlan> best_on_each(const PlanReport& report, const Searched& searched, const PlanOptions& options,
+                                     const RunTasks& run_tasks) {
+  std::vector<std::string> names;
+  for (const Hardware& one : searched.hardware) {
+    if (names.empty() || names.back() != one.name) names.push_back(one.name);
+  }
+  std::vector<RankedPlan> all;
+  for (std::size_t i = 0; names.size() > 1 && i < names.size(); ++i) {
+    const auto on_it = [&](const RankedPlan& plan) { return plan.machines.name == names[i]; };
+    const auto known = std::ranges::find_if(report.ranked, on_it);
+    if (known != report.ranked.end()) {
+      all.push_back(*known);
+      continue;
+    }
+    const Searched only = without_limits(only_on(names[i], searched), false);
+    const PlanSearch search = search_plans(only.spaces, only.objectives, 1, run_tasks);
+    for (RankedPlan& plan : ranked(search.best, only, options)) all.push_back(std::move(plan));
+  }
+  return all;
+}
+
 PlanReport searched(const PlanOptions& options) {
-  const Searched space = spaces_of(options);
-  const auto& [hardware, spaces, objectives] = space;
+  Searched space = spaces_of(options);
   catch_signals();
   PlanReport report;
-  report.scenario = spaces.front().example().name;
-  report.goal = options.goal;
+  report.scenario = space.spaces.front().example().name;
+  report.goal = options.aim.goal;
   report.file = options.file;
+  report.limits = options.aim.limits;
   double seconds = 0.0;
   const RunTasks run_tasks = tasks_shared_out(options.jobs);
-  {
+  const auto search_space = [&] {
     Progress progress(0, "plans");
-    report.search = search_plans(spaces, objectives, options.top, run_tasks, [&](const PlanSearch& search) {
+    report.search = search_plans(space.spaces, space.objectives, options.top, run_tasks, [&](const PlanSearch& search) {
       progress.advance_to(static_cast<std::size_t>(search.counts.plans), static_cast<std::size_t>(search.plans));
     });
     seconds = progress.elapsed_seconds();
+  };
+  search_space();
+  if (report.search.best.empty() && report.search.complete && options.aim.limits.any()) {
+    space = without_limits(std::move(space), true);
+    search_space();
   }
   const PlanSearch& search = report.search;
   warn(fmt::format("{} plans settled in {:.1f} s, {:.0f} a second", search.counts.plans, seconds,
@@ -297,10 +250,11 @@ PlanReport searched(const PlanOptions& options) {
   if (search.counts.exceeded > 0) {
     warn(fmt::format("{} estimates are below their bounds: the best plan is not proven", search.counts.exceeded));
   }
-  report.ranked = ranked(search.best, spaces, hardware, objectives, options);
-  report.misses = ranked(search.misses, spaces, hardware, objectives, options);
+  report.ranked = ranked(search.best, space, options);
+  report.misses = ranked(search.misses, space, options);
   if (!report.ranked.empty() && search.complete) draw_plans(report, run_tasks);
   finish(report);
+  if (search.complete) compare_machines(report, best_on_each(report, space, options, run_tasks));
   if (search.complete && !report.ranked.empty()) {
     report.better_batch = better_batch(report.ranked.front(), space, options, run_tasks);
   }
@@ -351,21 +305,43 @@ void add_plan(CLI::App& app, ExitStatus& status) {
     const std::optional<PlanGoal> goal = value_of<PlanGoal>(word);
     if (!goal)
       throw CLI::ValidationError("--objective", "there is no " + word + "; write time, cost, energy or memory");
-    options->goal = *goal;
+    options->aim.goal = *goal;
   };
   command->add_option_function<std::string>("--objective", choose, "what the best plan has least of (default: time)")
       ->type_name("time|cost|energy|memory");
-  command->add_option("--within", options->within, "only plans that train the scenario's samples in this time")
+  const auto limit = [](const char* option, auto parse) {
+    return [option, parse](const std::string& text) {
+      try {
+        parse(text);
+      } catch (const UnitError& error) {
+        throw CLI::ValidationError(fmt::format("{} {}", option, text),
+                                   fmt::format("{}; {}", error.got(), error.expected()));
+      }
+    };
+  };
+  command
+      ->add_option_function<std::string>(
+          "--within",
+          limit("--within", [options](const auto& t) { options->aim.limits.time = parse_quantity<Seconds>(t); }),
+          "only plans that train the scenario's samples in this time")
       ->type_name("TIME");
+  command
+      ->add_option_function<std::string>(
+          "--budget", limit("--budget", [options](const auto& t) { options->aim.limits.usd = parse_usd(t); }),
+          "and for this money: '3 M USD'")
+      ->type_name("MONEY");
   command->add_option("--fix", options->fixed, "keys that keep the scenario's value: tensor, micro_batch, …")
       ->type_name("KEY")
       ->delimiter(',');
   command
-      ->add_option("--nodes", options->nodes, "numbers of nodes to compare: 8,16 or 8..64, each twice the one before")
+      ->add_option("--nodes", options->hardware.nodes,
+                   "numbers of nodes to compare: 8,16 or 8..64, each twice the one before")
       ->type_name("A..B");
-  command->add_option("--node", options->node, "nodes to compare, each with its price in USD/GPU/hour if need be")
+  command
+      ->add_option("--node", options->hardware.node, "nodes to compare, each with its price in USD/GPU/hour if need be")
       ->type_name("NAME[@USD],…");
-  command->add_option("--network", options->networks, "networks to compare: nic_bandwidth=200 Gbit/s,400 Gbit/s")
+  command
+      ->add_option("--network", options->hardware.networks, "networks to compare: nic_bandwidth=200 Gbit/s,400 Gbit/s")
       ->type_name("KEY=VALUES");
   command->add_option("--top", options->top, "how many plans are ranked by simulation (default: 200)")
       ->type_name("N")

@@ -206,7 +206,9 @@ const std::vector<std::pair<std::string, Words>>& shown_columns() {
       {"predicted.bus_bandwidth_bytes_per_second", [](double v) { return format_bandwidth(BytesPerSecond(v)); }},
       {"predicted.memory_per_gpu_bytes", [](double v) { return format_bytes(Bytes(v)); }},
       {"predicted.fits", [](double v) { return std::string(v != 0.0 ? "yes" : "no"); }},
-      {"predicted.cost_usd", [](double v) { return format_count(v); }}};
+      {"predicted.time_to_train_s", [](double v) { return format_seconds(Seconds(v)); }},
+      {"predicted.cost_usd", [](double v) { return format_count(v); }},
+      {"predicted.goodput", [](double v) { return format_percent(v); }}};
   return columns;
 }
 
@@ -219,6 +221,7 @@ std::string title_of(const std::string& column) {
                                                             {"predicted.bus_bandwidth_bytes_per_second", "bus"},
                                                             {"predicted.memory_per_gpu_bytes", "memory"},
                                                             {"predicted.fits", "fits"},
+                                                            {"predicted.time_to_train_s", "training"},
                                                             {"predicted.cost_usd", "cost, USD"}};
   const auto found = titles.find(column);
   return found == titles.end() ? last_word(column) : found->second;

@@ -12,6 +12,7 @@
 #include "model/base/format.hpp"
 #include "reports/print/names.hpp"
 #include "reports/print/table.hpp"
+#include "reports/result/goodput_report.hpp"
 #include "reports/result/json.hpp"
 
 namespace foretrain {
@@ -48,11 +49,9 @@ std::vector<Line> lines() {
   all.push_back(of_training("goodput", [](const TrainResult& t) {
     return t.goodput ? format_percent(t.goodput->simulated.shares.useful) : std::string();
   }));
-  all.push_back(of_training("time to train", [](const TrainResult& t) {
-    return t.time_to_train ? format_seconds(*t.time_to_train) : std::string();
-  }));
-  all.push_back(of_training(
-      "cost, USD", [](const TrainResult& t) { return t.cost_usd ? format_count(*t.cost_usd) : std::string(); }));
+  all.push_back(of_training("time to train",
+                            [](const TrainResult& t) { return t.time_to_train ? length_text(t) : std::string(); }));
+  all.push_back(of_training("cost", [](const TrainResult& t) { return t.cost_usd ? cost_text(t) : std::string(); }));
   return all;
 }
 

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <functional>
+#include <optional>
+#include <string_view>
 
 #include "model/base/units.hpp"
 #include "reports/print/names.hpp"
@@ -42,15 +44,37 @@ const std::vector<Column>& train_columns() {
   return columns;
 }
 
+/// What is known of the whole training, where its length, its price or failures are stated.
+struct OutlookColumn {
+  std::string_view name;
+  std::optional<double> (*of)(const TrainResult&);
+};
+
+std::optional<double> in_seconds(const std::optional<Seconds>& time) {
+  return time ? std::optional(time->value()) : std::nullopt;
+}
+
+constexpr std::array<OutlookColumn, 6> outlook_columns = {
+    {{"time_to_train_s", [](const TrainResult& t) { return in_seconds(t.time_to_train); }},
+     {"time_to_train_low_s", [](const TrainResult& t) { return t.bill ? in_seconds(t.bill->shortest) : std::nullopt; }},
+     {"time_to_train_high_s", [](const TrainResult& t) { return t.bill ? in_seconds(t.bill->longest) : std::nullopt; }},
+     {"cost_low_usd", [](const TrainResult& t) { return t.bill ? t.bill->usd_low : std::nullopt; }},
+     {"cost_high_usd", [](const TrainResult& t) { return t.bill ? t.bill->usd_high : std::nullopt; }},
+     {"goodput", [](const TrainResult& t) {
+        return t.goodput ? std::optional(t.goodput->simulated.shares.useful) : std::nullopt;
+      }}}};
+
 }  // namespace
 
 const std::vector<std::string>& predicted_columns() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
     for (const Column& column : train_columns()) all.push_back("predicted." + column.name);
-    for (const char* other : {"time_s", "bus_bandwidth_bytes_per_second", "cost_usd", "error"}) {
+    for (const char* other : {"time_s", "bus_bandwidth_bytes_per_second", "cost_usd", "low_s", "high_s"}) {
       all.push_back(std::string("predicted.") + other);
     }
+    for (const OutlookColumn& column : outlook_columns) all.push_back("predicted." + std::string(column.name));
+    all.emplace_back("predicted.error");
     return all;
   }();
   return names;
@@ -68,6 +92,13 @@ std::vector<std::string> predicted_cells(const Result& result) {
   cells.push_back(train != nullptr ? "" : cell(result.time()));
   cells.push_back(result.collective() ? cell(result.collective()->bus_bandwidth.value()) : "");
   cells.push_back(train != nullptr && train->cost_usd ? cell(*train->cost_usd) : "");
+  const bool has_range = result.uncertainty_high > result.uncertainty_low;
+  cells.push_back(has_range ? cell(result.uncertainty_low) : "");
+  cells.push_back(has_range ? cell(result.uncertainty_high) : "");
+  for (const OutlookColumn& column : outlook_columns) {
+    const std::optional<double> value = train != nullptr ? column.of(*train) : std::nullopt;
+    cells.push_back(value ? cell(*value) : "");
+  }
   cells.emplace_back();
   return cells;
 }

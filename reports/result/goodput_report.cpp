@@ -75,18 +75,26 @@ std::string goodput_section(const TrainResult& train) {
   return text + fmt::format("{:{}}{}\n", "", page_indent, wrap(lasts, page_width() - page_indent, page_indent));
 }
 
+std::string length_text(const TrainResult& train) {
+  const std::string mean = format_seconds(*train.time_to_train);
+  if (!train.bill) return mean;
+  return fmt::format("{} (likely {} to {})", mean, format_seconds(train.bill->shortest),
+                     format_seconds(train.bill->longest));
+}
+
+std::string cost_text(const TrainResult& train) {
+  const std::string mean = format_count(*train.cost_usd) + " USD";
+  if (!train.bill || !train.bill->usd_low) return mean;
+  return fmt::format("{} (likely {} to {})", mean, format_count(*train.bill->usd_low),
+                     format_count(*train.bill->usd_high));
+}
+
 std::string bill_section(const TrainResult& train) {
-  if (!train.bill) return "";
+  if (!train.bill || !train.bill->kwh) return "";
   const TrainResult::Bill& bill = *train.bill;
   TextTable table("ll");
-  table.add_row({"likely", fmt::format("{} to {}", format_seconds(bill.shortest), format_seconds(bill.longest))});
-  if (bill.usd_low) {
-    table.add_row({"", fmt::format("{} to {} USD", format_count(*bill.usd_low), format_count(*bill.usd_high))});
-  }
-  if (bill.kwh) {
-    table.add_row(
-        {"electricity", fmt::format("{:.0f} kW on average · {} kWh", *bill.watts * 1e-3, format_count(*bill.kwh))});
-  }
+  table.add_row(
+      {"electricity", fmt::format("{:.0f} kW on average · {} kWh", *bill.watts * 1e-3, format_count(*bill.kwh))});
   if (bill.kg_co2) table.add_row({"CO2", fmt::format("{} t", format_count(*bill.kg_co2 * 1e-3))});
   return "\nThe whole training\n" + table.text(page_indent);
 }

@@ -122,9 +122,8 @@ std::string headline(const Result& result, const TrainResult& train) {
   text += line("Achieved", fmt::format("{} per GPU · MFU {}", format_rate(train.model_flops_per_second_per_gpu),
                                        format_percent(train.mfu)));
   if (train.time_to_train) {
-    std::string length = format_seconds(*train.time_to_train);
-    if (train.cost_usd) length += fmt::format(" · {} USD", format_count(*train.cost_usd));
-    text += line("Training", length);
+    text += line("Training", length_text(train));
+    if (train.cost_usd) text += line("Cost", cost_text(train));
   }
   if (!train.bottleneck.empty()) text += line("Bottleneck", train.bottleneck);
   return text;

@@ -163,8 +163,11 @@ void finish(PlanReport& report) {
   const auto fits = [](const RankedPlan& plan) { return plan.train().memory.fits(); };
   std::stable_sort(report.ranked.begin(), report.ranked.end(), [&](const RankedPlan& a, const RankedPlan& b) {
     if (fits(a) != fits(b)) return fits(a);
-    return std::tuple(!a.odds, a.ranked_as, a.machines.cards, a.result.warnings.size()) <
-           std::tuple(!b.odds, b.ranked_as, b.machines.cards, b.result.warnings.size());
+    const auto key = [](const RankedPlan& plan) {
+      const double beyond = plan.excess > 1.0 ? plan.excess : 0.0;
+      return std::tuple(beyond, !plan.odds, plan.ranked_as, plan.machines.cards, plan.result.warnings.size());
+    };
+    return key(a) < key(b);
   });
   if (report.ranked.empty()) return;
   report.is_simpler = report.ranked.front().odds && prefer_simple(report.ranked);
@@ -179,6 +182,20 @@ void finish(PlanReport& report) {
   // What would not be better either is no news.
   std::erase_if(report.misses, [&](const RankedPlan& plan) { return !(plan.value < best.value) || fits(plan); });
   for (RankedPlan& plan : report.misses) plan.why = reason(plan, best, report.goal);
+}
+
+void compare_machines(PlanReport& report, std::vector<RankedPlan> best_on_each) {
+  // A training's time and price, or a step's.
+  const auto time = [](const RankedPlan& p) { return p.train().time_to_train.value_or(p.train().step_time); };
+  const auto usd = [](const RankedPlan& p) { return p.train().cost_usd.value_or(p.usd); };
+  std::ranges::stable_sort(best_on_each, {}, [&](const RankedPlan& plan) { return std::pair(usd(plan), time(plan)); });
+  for (RankedPlan& plan : best_on_each) {
+    plan.in_front = std::ranges::none_of(best_on_each, [&](const RankedPlan& other) {
+      const bool no_worse = time(other) <= time(plan) && usd(other) <= usd(plan);
+      return no_worse && (time(other) < time(plan) || usd(other) < usd(plan));
+    });
+  }
+  report.machines = std::move(best_on_each);
 }
 
 }  // namespace foretrain

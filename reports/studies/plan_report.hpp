@@ -10,6 +10,7 @@
 #include "model/memory/shortage.hpp"
 #include "model/planning/plan_search.hpp"
 #include "model/result.hpp"
+#include "reports/studies/plan_limits.hpp"
 #include "reports/studies/plan_odds.hpp"
 
 namespace foretrain {
@@ -22,16 +23,18 @@ struct RankedPlan {
     int gpus = 0;
     BytesPerSecond cards;             ///< of all network cards together
     std::vector<std::string> limits;  ///< what keeps these from their line rate (network_limits.hpp)
+    std::string name = {};            ///< "32 nodes" where several are compared, else empty
   };
 
   PlanPoint point;
   Machines machines;
-  std::string hardware;                ///< "32 x dgx-h100" where several are compared, else empty
+  std::string hardware;                ///< `machines`, and how many of their GPUs train
   std::vector<std::string> overrides;  ///< "KEY=VALUE", of the user, hardware and plan
   Result result;
   Seconds estimate;                ///< of the step over an uncontended network, by which plans were searched
   double value = 0.0;              ///< of the objective
   double usd = 0.0, joules = 0.0;  ///< of a step; 0 where there is no price
+  double excess = 0.0;             ///< over the limits (plan_limits.hpp)
   std::optional<PlanOdds> odds;    ///< of those that have a chance
   /// That it needs more memory than there is, where the stack's runs say how far memory is off.
   double chance_of_shortage = 0.0;
@@ -74,6 +77,10 @@ struct PlanReport {
   std::string file;                ///< as the user named it
   std::vector<RankedPlan> ranked;  ///< the best first
   std::vector<RankedPlan> misses;  ///< promising plans that do not fit
+  PlanLimits limits = {};
+  /// The best on each kind of machines, where several are compared: the cheapest first, or the fastest without a price.
+  /// In front are those which none beats in both time and cost.
+  std::vector<RankedPlan> machines = {};
   /// What plans were drawn over, the greatest first; none where plans were not drawn, as where memory is the goal.
   std::vector<Unknown> unknowns = {};
   double curse = 1.0;       ///< SearchOdds::curse
@@ -85,9 +92,11 @@ struct PlanReport {
 void set_odds(PlanReport& report, const std::vector<std::vector<Effect>>& effects);
 
 /// Sorts the ranked plans by what is expected of them, the simplest first of those that are as good as the best, finds
-/// the front and says why plans lose. Where a plan takes as long on slower cards, to the digits that are printed, the
-/// slower ones come first.
+/// the front and says why plans lose. Plans that exceed the limits come last, the nearest of these first. Where a plan
+/// takes as long on slower cards, to the digits that are printed, the slower ones come first.
 void finish(PlanReport& report);
+
+void compare_machines(PlanReport& report, std::vector<RankedPlan> best_on_each);
 
 std::string to_text(const PlanReport& report);
 std::string to_json(const PlanReport& report);

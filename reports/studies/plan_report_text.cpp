@@ -11,6 +11,7 @@
 #include "reports/print/names.hpp"
 #include "reports/print/table.hpp"
 #include "reports/result/csv.hpp"
+#include "reports/result/goodput_report.hpp"
 #include "reports/result/json.hpp"
 #include "reports/studies/plan_report.hpp"
 
@@ -44,11 +45,22 @@ std::string space_text(const PlanSearch& search) {
   return text;
 }
 
-std::string money_text(const RankedPlan& plan) {
-  std::string text;
-  if (plan.train().cost_usd) text += fmt::format(" · {:.0f} USD to train", *plan.train().cost_usd);
-  if (plan.train().time_to_train) text += fmt::format(" · {}", format_seconds(*plan.train().time_to_train));
-  return text;
+/// "29.7 days (likely …) · 1.46 M USD (likely …)", or a step's where the training's length is not stated.
+std::string outlook_text(const RankedPlan& plan) {
+  const TrainResult& train = plan.train();
+  if (train.time_to_train) return length_text(train) + (train.cost_usd ? " · " + cost_text(train) : "");
+  return "step " + format_seconds(train.step_time) + (plan.usd > 0.0 ? fmt::format(" · {:.3f} USD", plan.usd) : "");
+}
+
+/// Whether the limits hold: how likely, or by how much not.
+std::string limits_text(const RankedPlan& plan, const PlanLimits& limits) {
+  if (!limits.any()) return "";
+  const std::string chance =
+      fmt::format("chance of staying within {:.0f} %", 100.0 * chance_within(plan.train(), limits));
+  if (plan.excess <= 1.0) return chance;
+  const std::string by = plan.excess < 2.0 ? fmt::format("{} too much", format_percent(plan.excess - 1.0))
+                                           : fmt::format("{:.1f} times as much", plan.excess);
+  return by + "; " + chance;
 }
 
 std::string memory_text(const RankedPlan& plan) {
@@ -58,9 +70,14 @@ std::string memory_text(const RankedPlan& plan) {
 
 std::string best_text(const PlanReport& report) {
   const RankedPlan& best = report.ranked.front();
-  std::string text = fmt::format("\nBest plan\n  {}\n  step {} · MFU {} · {}{}\n\n", name_of(best),
-                                 format_seconds(best.train().step_time), format_percent(best.train().mfu),
-                                 memory_text(best), money_text(best));
+  std::string text = best.excess > 1.0
+                         ? fmt::format("\nNo plan trains within {}; the nearest\n", describe(report.limits))
+                         : "\nBest plan\n";
+  text += fmt::format("  {}\n  step {} · MFU {} · {}\n", name_of(best), format_seconds(best.train().step_time),
+                      format_percent(best.train().mfu), memory_text(best));
+  if (best.train().time_to_train) text += fmt::format("  {}\n", outlook_text(best));
+  if (report.limits.any()) text += fmt::format("  {}: {}\n", describe(report.limits), limits_text(best, report.limits));
+  text += "\n";
   text += fmt::format("  foretrain predict {}", shell_word(report.file));
   for (const std::string& change : best.overrides) text += fmt::format(" \\\n    --set {}", shell_quoted(change));
   for (const std::string& limit : best.machines.limits) text += fmt::format("\n  {}", limit);
@@ -143,7 +160,20 @@ std::string runners_up_text(const PlanReport& report) {
                      text);
 }
 
+/// The best plan on each kind of machines.
+std::string machines_text(const PlanReport& report) {
+  std::string text = "\nBest plan on each, the cheapest first (* none beats it in both time and cost)\n";
+  for (const RankedPlan& plan : report.machines) {
+    const std::string limits = limits_text(plan, report.limits);
+    text += fmt::format("  {} {}: {}\n      {}\n", plan.in_front ? "*" : " ", plan.machines.name, outlook_text(plan),
+                        plan.hardware == plan.machines.name ? describe(plan.point) : name_of(plan));
+    if (!limits.empty()) text += fmt::format("      {}\n", limits);
+  }
+  return text;
+}
+
 std::string front_text(const PlanReport& report) {
+  if (!report.machines.empty()) return machines_text(report);
   TextTable table("rrrl", {"step", "USD a step", "memory", "no plan of those ranked beats it in all three"});
   std::size_t rows = 0;
   for (const RankedPlan& plan : report.ranked) {
@@ -165,7 +195,7 @@ std::string misses_text(const PlanReport& report) {
   return text;
 }
 
-nlohmann::ordered_json plan_json(const RankedPlan& plan) {
+nlohmann::ordered_json plan_json(const RankedPlan& plan, const PlanLimits& limits) {
   nlohmann::ordered_json json;
   if (!plan.hardware.empty()) json["hardware"] = plan.hardware;
   json["plan"] = describe(plan.point);
@@ -177,6 +207,16 @@ nlohmann::ordered_json plan_json(const RankedPlan& plan) {
   json["joules_per_step"] = plan.joules;
   if (plan.train().time_to_train) json["time_to_train_s"] = plan.train().time_to_train->value();
   if (plan.train().cost_usd) json["cost"] = *plan.train().cost_usd;
+  if (const auto& bill = plan.train().bill) {
+    json["time_to_train_low_s"] = bill->shortest.value();
+    json["time_to_train_high_s"] = bill->longest.value();
+    if (bill->usd_low) json["cost_low"] = *bill->usd_low;
+    if (bill->usd_high) json["cost_high"] = *bill->usd_high;
+  }
+  if (limits.any()) {
+    json["over_limits"] = plan.excess - 1.0;
+    json["chance_within"] = chance_within(plan.train(), limits);
+  }
   json["memory_per_gpu_bytes"] = footprint_json(plan.train().memory, false);
   for (const BreakdownPart& part : breakdown_parts) {
     json["breakdown_s"][std::string(part.key)] = (plan.train().breakdown.*part.time).value();
@@ -233,10 +273,15 @@ std::string to_json(const PlanReport& report) {
       json["unknowns"].push_back({{"what", one.name}, {"spread", one.spread}, {"moves_best", one.moves}});
     }
   }
-  json["plans"] = nlohmann::ordered_json::array();
-  for (const RankedPlan& plan : report.ranked) json["plans"].push_back(plan_json(plan));
-  json["do_not_fit"] = nlohmann::ordered_json::array();
-  for (const RankedPlan& plan : report.misses) json["do_not_fit"].push_back(plan_json(plan));
+  if (report.limits.time) json["limits"]["time_s"] = report.limits.time->value();
+  if (report.limits.usd) json["limits"]["usd"] = *report.limits.usd;
+  const auto add = [&](const char* name, const std::vector<RankedPlan>& plans) {
+    json[name] = nlohmann::ordered_json::array();
+    for (const RankedPlan& plan : plans) json[name].push_back(plan_json(plan, report.limits));
+  };
+  if (!report.machines.empty()) add("machines", report.machines);
+  add("plans", report.ranked);
+  add("do_not_fit", report.misses);
   return json.dump(2) + "\n";
 }
 

@@ -67,8 +67,34 @@ TEST_CASE("Hardware is searched too: the cheapest training within a time") {
                    "--within", "10 days", "--nodes", "1..2", "--node", "dgx-a100-80gb@1.5,dgx-h100@3"});
   INFO(result.errors);
   REQUIRE(result.status == 0);
-  CHECK_THAT(result.output, Catch::Contains("USD to train"));
-  CHECK_THAT(result.output, Catch::Contains("dgx-"));
+  CHECK_THAT(result.output, Catch::Contains("Best plan on each, the cheapest first"));
+  for (const char* machines :
+       {"dgx-a100-80gb@1.5, 1 node:", "dgx-a100-80gb@1.5, 2 nodes:", "dgx-h100@3, 1 node:", "dgx-h100@3, 2 nodes:"}) {
+    CHECK_THAT(result.output, Catch::Contains(machines));
+  }
+}
+
+TEST_CASE("A budget and a date: the plan within both, or the nearest and by how much it exceeds them") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("small.yaml", small_training);
+  const auto plan = [&](const std::string& budget, const std::string& within) {
+    const FilterResult result =
+        run_program({"plan", file, "--fix", "context,offload,bucket,tensor,pipeline", "--top", "5", "--fidelity",
+                     "estimate", "--nodes", "1,4", "--budget", budget, "--within", within, "--json"});
+    INFO(result.errors);
+    REQUIRE(result.status == 0);
+    return nlohmann::json::parse(result.output);
+  };
+  // One machine takes some 13 minutes and 3.5 USD, four some 5 minutes and 5.2 USD.
+  const auto roomy = plan("1k USD", "10 days"), cheap = plan("4 USD", "10 days"), none = plan("1 USD", "1 min");
+  CHECK(roomy["plans"][0]["over_limits"] < 0.0);
+  CHECK(roomy["plans"][0]["chance_within"] > 0.999);
+  CHECK(cheap["plans"][0]["cost"] <= 4.0);
+  CHECK(cheap["plans"][0]["time_to_train_s"] > roomy["plans"][0]["time_to_train_s"]);
+  CHECK(cheap["machines"].size() == 2);
+  CHECK(none["plans"][0]["over_limits"] > 1.0);
+  for (const auto& other : none["plans"]) CHECK(other["over_limits"] >= none["plans"][0]["over_limits"]);
+  CHECK(none["limits"]["usd"] == 1.0);
 }
 
 TEST_CASE("auto in a scenario asks the same search") {
@@ -107,7 +133,8 @@ TEST_CASE("The page on planning says what the program does") {
   const std::string help = words_of(run_program({"plan", "--help"}).output);
   CHECK_THAT(page, Catch::Contains("The 200 best by that estimate"));
   CHECK_THAT(help, Catch::Contains("(default: 200)"));
-  for (const char* option : {"--fix", "--objective", "--within", "--nodes", "--node", "--network", "--json", "-o"}) {
+  for (const char* option :
+       {"--fix", "--objective", "--within", "--budget", "--nodes", "--node", "--network", "--json", "-o"}) {
     CHECK_THAT(page, Catch::Contains(option));
     CHECK_THAT(help, Catch::Contains(option));
   }
@@ -133,6 +160,8 @@ TEST_CASE("What a plan cannot be searched for is told") {
   refused({"plan", file, "--fix", "tensr"}, "plans differ in gpus_per_node, tensor");
   refused({"plan", file, "--objective", "fame"}, "write time, cost, energy or memory");
   refused({"plan", file, "--within", "10"}, "--within 10");
+  refused({"plan", file, "--budget", "3 M"}, "no amount in USD");
+  refused({"plan", file, "--budget", "3 M USD", "--set", "cluster.price=0 USD/GPU/hour"}, "--budget: no price");
   refused({"plan", file, "--objective", "cost", "--node", "dgx-z"}, "dgx-z");
 }
 

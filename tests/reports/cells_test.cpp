@@ -35,6 +35,8 @@ Result all_different() {
   train.bottleneck = "what bounds it";
   train.time_to_train = Seconds(16.0);
   result.train()->cost_usd = 17.0;
+  result.train()->bill = TrainResult::Bill{Seconds(22.0), Seconds(23.0), 24.0, 25.0, 26.0, 27.0, 28.0};
+  result.train()->goodput.emplace(TrainResult::Goodput{}).simulated.shares.useful = 0.75;
   result.uncertainty_low = Seconds(18.0);
   result.uncertainty_high = Seconds(19.0);
   return result;
@@ -66,6 +68,14 @@ TEST_CASE("Every column of a training step holds its own value") {
                                                        {"predicted.time_s", ""},
                                                        {"predicted.bus_bandwidth_bytes_per_second", ""},
                                                        {"predicted.cost_usd", "17"},
+                                                       {"predicted.low_s", "18"},
+                                                       {"predicted.high_s", "19"},
+                                                       {"predicted.time_to_train_s", "16"},
+                                                       {"predicted.time_to_train_low_s", "22"},
+                                                       {"predicted.time_to_train_high_s", "23"},
+                                                       {"predicted.cost_low_usd", "24"},
+                                                       {"predicted.cost_high_usd", "25"},
+                                                       {"predicted.goodput", "0.75"},
                                                        {"predicted.error", ""}};
   CHECK(cells_of(all_different()) == expected);
   Result full = all_different();

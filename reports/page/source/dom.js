@@ -82,7 +82,7 @@ export const byteRate = (value) =>
 export const dollars = (value) =>
   value === null || value === undefined
     ? "–"
-    : `${value >= 100 ? Math.round(value).toLocaleString("en") : number(value)} USD`;
+    : `${value >= 1e6 ? count(value) : value >= 100 ? Math.round(value).toLocaleString("en") : number(value)} USD`;
 
 /** How a column of this name is written: its unit is the end of its name. */
 export function formatOf(name) {

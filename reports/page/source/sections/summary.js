@@ -59,8 +59,13 @@ function cards(scenario) {
     );
   }
   if (scenario.gpus > 1) made.push(card("GPUs", number(scenario.gpus)));
-  if (result.time_to_train_s) made.push(card("Training", seconds(result.time_to_train_s)));
-  if (result.cost !== null && result.cost !== undefined) made.push(card("Cost", dollars(result.cost)));
+  const likely = (range, format) => (range ? `likely ${format(range.low)} to ${format(range.high)}` : null);
+  if (result.time_to_train_s) {
+    made.push(card("Training", seconds(result.time_to_train_s), likely(result.training?.time_to_train_s, seconds)));
+  }
+  if (result.cost !== null && result.cost !== undefined) {
+    made.push(card("Cost", dollars(result.cost), likely(result.training?.cost, dollars)));
+  }
   if (result.bus_bandwidth)
     made.push(card("Bus bandwidth", `${number(result.bus_bandwidth / 1e9)} GB/s`, result.chosen_algorithm));
   if (result.bound) made.push(card("Bound by", result.bound));
