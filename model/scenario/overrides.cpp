@@ -9,6 +9,7 @@
 #include "model/base/session.hpp"
 #include "model/base/text.hpp"
 #include "model/base/utf8.hpp"
+#include "model/scenario/server_keys.hpp"
 
 namespace foretrain {
 
@@ -74,6 +75,13 @@ YamlNode* element_with_id(YamlNode& list, std::string_view id) {
   return nullptr;
 }
 
+/// Leaves out what the file says of parameter servers where an override chooses an algorithm that has none.
+void leave_out_servers(YamlNode& synchronisation, const Override& algorithm, const std::string& file) {
+  if (algorithm.where.file == file || !has_no_servers(trim(algorithm.value))) return;
+  std::erase_if(synchronisation.entries,
+                [&](const YamlEntry& entry) { return entry.value.where.file == file && is_server_key(entry.key); });
+}
+
 }  // namespace
 
 Override parse_override(const std::string& text) {
@@ -87,7 +95,7 @@ Override parse_override(const std::string& text) {
 }
 
 void apply_override(YamlNode& document, const Override& change) {
-  YamlNode* node = &document;
+  YamlNode *node = &document, *mapping = nullptr;
   const std::vector<std::string> keys = split(change.key, '.');
   if (keys.size() > deepest_nesting) {
     throw ScenarioError(change.where, change.key, fmt::format("a key of {} parts", keys.size()),
@@ -109,9 +117,12 @@ void apply_override(YamlNode& document, const Override& change) {
     }
     YamlEntry* entry = node->find(key);
     if (entry == nullptr) entry = &node->entries.emplace_back(YamlEntry{key, change.where, YamlNode{}});
+    mapping = node;
     node = &entry->value;
   }
   *node = parse_value(change);
+  const bool synchronises = change.key == "plan.sync.algorithm" || change.key == "workload.collective.algorithm";
+  if (synchronises) leave_out_servers(*mapping, change, document.where.file);
 }
 
 YamlNode merged(const YamlNode& base, const YamlNode& changes) {

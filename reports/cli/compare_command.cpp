@@ -1,6 +1,11 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+
 #include "model/base/error.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/cli/vary.hpp"
 #include "reports/explain/comparison.hpp"
 #include "sim/simulate.hpp"
 
@@ -8,17 +13,46 @@ namespace foretrain {
 
 namespace {
 
+constexpr int most = 16;
+
 struct CompareOptions {
-  std::vector<std::string> files, overrides;
+  std::vector<std::string> files, variations, overrides;
   Fidelity fidelity = Fidelity::flows;
   int jobs = 1;
   bool json = false;
 };
 
+/// A row for each file and combination; one of several combinations is named after what tells it from the others.
+std::vector<Case> rows_of(const CompareOptions& options) {
+  std::vector<Variation> variations;
+  for (const std::string& text : options.variations) variations.push_back(parse_variation(text));
+  std::vector<Case> rows;
+  for (const std::string& file : options.files) {
+    const Combinations all(file, options.overrides, variations);
+    for (const std::size_t number : all.distinct()) {
+      rows.push_back(all.at(number));
+      rows.back().name = all.words(number);
+    }
+  }
+  if (rows.size() < 2 || rows.size() > most) {
+    throw UsageError(fmt::format("compare: {} to compare; name 2 to {} of them, or one FILE and --vary KEY=V1,V2",
+                                 rows.size(), most));
+  }
+  return rows;
+}
+
+Result predict_whole(const Case& row, const CompareOptions& options) {
+  const std::string file = std::filesystem::path(row.base).stem().string();
+  Scenario scenario = planned_scenario(document_of(row), file, options.fidelity);
+  const bool several = options.files.size() > 1;
+  if (!row.name.empty()) scenario.name = several ? scenario.name + ", " + row.name : row.name;
+  return predict(scenario, options.fidelity);
+}
+
 ExitStatus run(const CompareOptions& options) {
-  const std::vector<Outcome> outcomes = predict_with_progress(options.files.size(), options.jobs, [&](std::size_t i) {
-    return predict(planned_file(options.files[i], options.overrides, options.fidelity), options.fidelity);
-  });
+  const std::vector<Case> rows = rows_of(options);
+  const std::vector<Outcome> outcomes =
+      predict_with_progress(rows.size(), options.jobs, [&](std::size_t i) { return predict_whole(rows[i], options); });
   std::vector<Result> results;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     if (outcomes[i].result) {
@@ -40,7 +74,10 @@ void add_compare(CLI::App& app, ExitStatus& status) {
   CLI::App* command = app.add_subcommand("compare", "two or more scenarios side by side, and why they differ");
   command->add_option("FILE", options->files, "scenario files, or names; the first is what others are compared with")
       ->required()
-      ->expected(2, 16);
+      ->expected(1, most);
+  add_variations(*command, options->variations,
+                 "compare one scenario with itself for each combination of values, as in `foretrain sweep`: "
+                 "'plan.sync=ring,servers(8)'");
   add_fidelity(*command, options->fidelity);
   add_overrides(*command, options->overrides);
   add_jobs(*command, options->jobs);

@@ -4,16 +4,10 @@
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/figure/plot_breakdown.hpp"
-#include "reports/print/names.hpp"
 
 namespace foretrain {
 
 namespace {
-
-/// What tells a combination from the others: of a single varied key its value, of several the keys as well.
-std::string combination_name(const Case& row, const std::vector<Variation>& variations) {
-  return variations.size() == 1 ? spoken(row.overrides.back().value) : row.name;
-}
 
 /// One case per file and combination, named after what tells it from the others.
 std::vector<Case> breakdown_cases(const PlotOptions& options) {
@@ -21,8 +15,10 @@ std::vector<Case> breakdown_cases(const PlotOptions& options) {
   std::vector<Case> cases;
   for (const std::string& file : options.files) {
     const std::string title = load_scenario(file, options.overrides).name;
-    for (Case& row : combinations(file, options.overrides, variations)) {
-      const std::string combination = combination_name(row, variations);
+    const Combinations all(file, options.overrides, variations);
+    for (const std::size_t number : all.distinct()) {
+      Case row = all.at(number);
+      const std::string combination = all.words(number);
       const bool one_file = options.files.size() == 1 && !combination.empty();
       row.name = one_file ? combination : fmt::format("{}{}{}", title, combination.empty() ? "" : ", ", combination);
       cases.push_back(std::move(row));

@@ -9,6 +9,7 @@
 #include "model/base/files.hpp"
 #include "model/base/words.hpp"
 #include "model/scenario/catalogue.hpp"
+#include "reports/cli/case_tables.hpp"
 #include "reports/cli/sweep_fingerprint.hpp"
 #include "reports/cli/vary.hpp"
 
@@ -19,23 +20,22 @@ namespace {
 SweepRows rows_of_variations(const SweepInput& input) {
   std::vector<Variation> variations;
   SweepRows rows;
-  for (const std::string& text : input.variations) {
-    variations.push_back(parse_variation(text));
-    const std::vector<std::string> keys = variations.back().keys();
-    rows.varied.insert(rows.varied.end(), keys.begin(), keys.end());
-  }
+  for (const std::string& text : input.variations) variations.push_back(parse_variation(text));
   // A file that is none would fail in every row; it is refused before anything is written.
   const YamlNode name = yaml_scalar(input.file, {input.file, 0, 0});
   cached_yaml_file(catalogue_file(CatalogueSection::run, Field(name, "FILE")).string());
   const auto all = std::make_shared<const Combinations>(input.file, input.overrides, variations);
+  rows.varied = all->varied();
   rows.header = {"case", "base"};
-  for (const Override& change : all->at(0).overrides) rows.header.push_back(change.key);
-  rows.count = all->size();
-  rows.case_of = [all](std::size_t row) { return all->at(row); };
-  rows.cells_of = [all](std::size_t row) {
-    const Case made = all->at(row);
+  const std::vector<std::string> columns = all->columns();
+  rows.header.insert(rows.header.end(), columns.begin(), columns.end());
+  const std::vector<std::size_t> numbers = all->distinct();
+  rows.count = numbers.size();
+  rows.case_of = [all, numbers](std::size_t row) { return all->at(numbers[row]); };
+  rows.cells_of = [all, numbers, columns](std::size_t row) {
+    const Case made = all->at(numbers[row]);
     std::vector<std::string> cells = {made.name, made.base};
-    for (const Override& change : made.overrides) cells.push_back(change.value);
+    for (const std::string& column : columns) cells.push_back(cell_of(made, column));
     return cells;
   };
   return rows;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -12,6 +13,10 @@
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
+#include "model/scenario/keys/key_tree.hpp"
+#include "model/scenario/server_keys.hpp"
+#include "reports/cli/sync_choice.hpp"
+#include "reports/print/names.hpp"
 
 namespace foretrain {
 
@@ -40,9 +45,9 @@ std::vector<std::string> split_values(const std::string& text, char separator = 
       if (c == quote) quote = '\0';
     } else if (c == '"' || c == '\'') {
       quote = c;
-    } else if (c == '[' || c == '{') {
+    } else if (c == '[' || c == '{' || c == '(') {
       ++depth;
-    } else if (c == ']' || c == '}') {
+    } else if (c == ']' || c == '}' || c == ')') {
       --depth;
     }
     values.back() += c;
@@ -103,6 +108,18 @@ bool is_column_of_tables(const std::string& key) {
   constexpr std::array<std::string_view, 10> columns = {"case", "base",    "group",    "anchor",    "source",
                                                         "row",  "outcome", "measured", "predicted", "replay"};
   return std::ranges::find(columns, first) != columns.end();
+}
+
+/// What pictures call a key's value: numbers and flags by the key's title as well, other words by themselves.
+std::string value_words(const std::string& key, const std::string& value) {
+  if (sync_choice(key, value)) return sync_words(value);
+  const bool bare = value == "true" || value == "false" || value.find_first_of("0123456789") == 0;
+  return bare ? fmt::format("{}: {}", keys::title_of(key), value) : spoken(value);
+}
+
+/// One after the other, each once.
+void add_new(std::vector<std::string>& names, const std::string& name) {
+  if (std::ranges::find(names, name) == names.end()) names.push_back(name);
 }
 
 }  // namespace
@@ -170,29 +187,103 @@ Combinations::Combinations(std::string base, const std::vector<std::string>& ove
     for (std::size_t place = 0; place < variation.values.size(); ++place) {
       Choice& choice = choices.emplace_back();
       const std::vector<std::string> values = variation.values_at(place);
-      for (std::size_t i = 0; i < names.size(); ++i) {
-        const std::string text = fmt::format("{}={}", names[i], values[i]);
-        choice.overrides.push_back({names[i], values[i], {"--vary " + text, 0, 0}});
-        choice.name += (i > 0 ? " " : "") + text;
+      for (std::size_t i = 0; i < names.size(); ++i) choice.push_back(part_of(names[i], values[i]));
+    }
+  }
+  for (const std::vector<Choice>& choices : choices_) {
+    for (const Choice& choice : choices) {
+      for (const Part& part : choice) {
+        for (const Override& change : part.overrides) add_new(varied_, change.key);
+        if (part.added_machines > 0) add_new(varied_, "cluster.nodes");
       }
     }
   }
+}
+
+Combinations::Part Combinations::part_of(const std::string& key, const std::string& value) {
+  Part part{key, value, {}};
+  const SourcePosition where{fmt::format("--vary {}={}", key, value), 0, 0};
+  const std::optional<SyncChoice> choice = sync_choice(key, value);
+  if (!choice) {
+    part.overrides.push_back({key, value, where});
+    return part;
+  }
+  for (const auto& [set, text] : choice->settings) part.overrides.push_back({set, text, where});
+  part.added_machines = choice->added_machines;
+  return part;
+}
+
+bool Combinations::counts(const Part& part, const Case& row) {
+  return std::ranges::any_of(part.overrides, [&](const Override& change) {
+    return std::ranges::find(row.overrides, change.key, &Override::key) != row.overrides.end();
+  });
+}
+
+std::vector<const Combinations::Part*> Combinations::parts_of(std::size_t number, std::size_t first) const {
+  std::vector<const Part*> parts;
+  std::size_t left = count_;
+  for (std::size_t i = 0; i < choices_.size(); ++i) {
+    left /= choices_[i].size();
+    const Choice& choice = choices_[i][number / left];
+    number %= left;
+    if (i < first) continue;
+    for (const Part& part : choice) parts.push_back(&part);
+  }
+  return parts;
 }
 
 Case Combinations::at(std::size_t number) const {
   Case row;
   row.base = base_;
   row.overrides = common_;
-  std::size_t left = count_;
-  for (const std::vector<Choice>& choices : choices_) {
-    left /= choices.size();
-    const Choice& choice = choices[number / left];
-    number %= left;
-    row.overrides.insert(row.overrides.end(), choice.overrides.begin(), choice.overrides.end());
-    if (!row.name.empty()) row.name += ' ';
-    row.name += choice.name;
+  const std::vector<const Part*> parts = parts_of(number);
+  for (const Part* part : parts) {
+    row.overrides.insert(row.overrides.end(), part->overrides.begin(), part->overrides.end());
   }
+  leave_out_unused(row.overrides);
+  int added = 0;
+  for (const Part* part : parts) {
+    added += part->added_machines;
+    if (!counts(*part, row)) continue;
+    row.name += fmt::format("{}{}={}", row.name.empty() ? "" : " ", part->key, part->value);
+  }
+  if (added > 0) add_machines(row, added);
   return row;
+}
+
+std::vector<std::size_t> Combinations::distinct() const {
+  std::vector<std::size_t> numbers(count_);
+  std::iota(numbers.begin(), numbers.end(), std::size_t{0});
+  const bool all_count = std::ranges::none_of(
+      varied_, [](const std::string& key) { return is_server_key(key.substr(key.find_last_of('.') + 1)); });
+  if (all_count) return numbers;
+  std::set<std::string> names;
+  std::erase_if(numbers, [&](std::size_t number) { return !names.insert(at(number).name).second; });
+  return numbers;
+}
+
+std::string Combinations::words(std::size_t number, std::size_t first) const {
+  const Case row = at(number);
+  std::string text;
+  for (const Part* part : parts_of(number, first)) {
+    if (counts(*part, row)) text += (text.empty() ? "" : ", ") + value_words(part->key, part->value);
+  }
+  return text;
+}
+
+std::string Combinations::first_words(std::size_t number) const {
+  std::string text;
+  const std::size_t each = count_ / choices_.front().size();
+  for (const Part& part : choices_.front()[number / each])
+    text += (text.empty() ? "" : ", ") + value_words(part.key, part.value);
+  return text;
+}
+
+std::vector<std::string> Combinations::columns() const {
+  std::vector<std::string> columns;
+  for (const Override& change : common_) columns.push_back(change.key);
+  for (const std::string& key : varied_) add_new(columns, key);
+  return columns;
 }
 
 std::vector<Case> combinations(const std::string& base, const std::vector<std::string>& overrides,

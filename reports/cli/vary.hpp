@@ -18,29 +18,48 @@ struct Variation {
   [[nodiscard]] std::vector<std::string> values_at(std::size_t place) const;
 };
 
-/// Reads "KEY=V1,V2,…" (commas inside brackets, braces and quotes belong to a value), "KEY=A..B" (whole steps of one),
-/// "KEY=A..B+N" (steps of N) or "KEY=A..BxN" (each N times the one before). A and B may carry the same unit. Keys that
-/// change together have a colon between their values: "KEY,OTHER=V1:W1,V2:W2". Throws UsageError.
+/// Reads "KEY=V1,V2,…" (commas inside parentheses, brackets, braces and quotes belong to a value), "KEY=A..B" (whole
+/// steps of one), "KEY=A..B+N" (steps of N) or "KEY=A..BxN" (each N times the one before). A and B may carry the same
+/// unit. Keys that change together have a colon between their values: "KEY,OTHER=V1:W1,V2:W2". Throws UsageError.
 Variation parse_variation(const std::string& text);
 
 /// One case per combination, the last key changing fastest, each with `base` as its base and the other overrides
-/// ("KEY=VALUE") in force.
+/// ("KEY=VALUE") in force. A value may be a whole way of synchronising (sync_choice.hpp), and keys of parameter servers
+/// count beside algorithms that have them.
 class Combinations {
  public:
   /// Throws UsageError for more than a million, and for a key that is given twice.
   Combinations(std::string base, const std::vector<std::string>& overrides, const std::vector<Variation>& variations);
 
   [[nodiscard]] std::size_t size() const { return count_; }
+  /// Named after the keys and values that count.
   [[nodiscard]] Case at(std::size_t number) const;
+  /// The numbers of those that differ: others repeat an earlier one but for keys that do not count.
+  [[nodiscard]] std::vector<std::size_t> distinct() const;
+  /// In words, of the variations from `first` on or of the first alone: "ring, tensor-parallel GPUs: 4".
+  [[nodiscard]] std::string words(std::size_t number, std::size_t first = 0) const;
+  [[nodiscard]] std::string first_words(std::size_t number) const;
+  /// The keys that variations set, in order, and those of the common overrides before them.
+  [[nodiscard]] const std::vector<std::string>& varied() const { return varied_; }
+  [[nodiscard]] std::vector<std::string> columns() const;
 
  private:
-  /// What one value of a variation overrides, and what that adds to the row's name.
-  struct Choice {
+  /// What a key's value overrides.
+  struct Part {
+    std::string key, value;
     std::vector<Override> overrides;
-    std::string name;
+    int added_machines = 0;
   };
+  using Choice = std::vector<Part>;  ///< by key of the variation
+
+  static Part part_of(const std::string& key, const std::string& value);
+  /// Whether the row has what the part sets.
+  static bool counts(const Part& part, const Case& row);
+  [[nodiscard]] std::vector<const Part*> parts_of(std::size_t number, std::size_t first = 0) const;
+
   std::string base_;
   std::vector<Override> common_;
+  std::vector<std::string> varied_;
   std::vector<std::vector<Choice>> choices_;  ///< by variation and value
   std::size_t count_ = 1;
 };

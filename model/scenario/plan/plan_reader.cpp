@@ -11,6 +11,7 @@
 #include "model/base/words.hpp"
 #include "model/scenario/plan/bucket_reader.hpp"
 #include "model/scenario/plan/placement_reader.hpp"
+#include "model/scenario/server_keys.hpp"
 
 namespace foretrain {
 
@@ -135,8 +136,7 @@ void read_sync(const Field& field, Sync& sync) {
   read_error_feedback(keys, sync);
   sync.local_reduce = keys.flag_or("local_reduce", sync.algorithm == SyncAlgorithm::hierarchical_parameter_server);
   if (const auto slow = keys.find("slow_workers")) sync.slow_workers = read_slow_workers(*slow);
-  for (const std::string_view key : {"servers", "placement", "consistency", "assignment", "split", "priority",
-                                     "barrier", "local_reduce", "slow_workers"}) {
+  for (const std::string_view key : server_keys) {
     if (keys.has(key) && !has_servers(sync.algorithm)) {
       keys.fail(key, fmt::format("{} without a parameter server", key),
                 "algorithm: parameter_server, or leave the key out");
