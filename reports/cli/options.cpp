@@ -15,6 +15,7 @@
 #include "model/base/utf8.hpp"
 #include "model/planning/auto_plan.hpp"
 #include "reports/print/names.hpp"
+#include "reports/print/number.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {
@@ -138,7 +139,7 @@ void Progress::advance_to(std::size_t done, std::size_t total) {
   const double rate = static_cast<double>(done_) / elapsed_seconds();
   const double left = static_cast<double>(total_ - std::min(done_, total_)) / rate;
   const std::string text =
-      fmt::format("{} of {} {}, {:.3g} a second, {} left", done_, total_, what_, rate, format_seconds(Seconds(left)));
+      fmt::format("{} of {} {}, {} a second, {} left", done_, total_, what_, plain_number(rate), format_seconds(Seconds(left)));
   if (terminal) {
     line_.show(text);
   } else {

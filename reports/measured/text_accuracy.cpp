@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reports/measured/accuracy.hpp"
+#include "reports/print/number.hpp"
 #include "reports/print/table.hpp"
 #include "validate/learn/choices.hpp"
 
@@ -82,7 +83,7 @@ std::string failed_section(const AccuracyReport& report) {
 std::string case_table(const AccuracyReport& report) {
   TextTable table("lllrrr", {"case", "group", "quantity", "measured", "predicted", "error"});
   for (const Comparison& c : report.cases) {
-    table.add_row({c.name, c.group, c.quantity, fmt::format("{:.4g}", c.measured), fmt::format("{:.4g}", c.predicted),
+    table.add_row({c.name, c.group, c.quantity, plain_number(c.measured, 4), plain_number(c.predicted, 4),
                    signed_percent(c.error())});
   }
   return "\nEvery case, in seconds, bytes and per second\n\n" + table.text(page_indent);

@@ -10,6 +10,7 @@
 #include "model/cost/operator_cost.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/workload/build.hpp"
+#include "reports/print/number.hpp"
 #include "reports/print/table.hpp"
 
 namespace foretrain {
@@ -128,8 +129,8 @@ std::string to_text(const RooflineFigure& figure) {
     for (const RooflinePoint& point : panel.points) {
       const bool drawn = point.drawable();
       table.add_row({point.name, std::string(name(point.precision)), format_seconds(point.time),
-                     drawn ? fmt::format("{:.4g}", point.intensity().value()) : "-",
-                     drawn ? fmt::format("{:.4g}", point.rate().value() * 1e-12) : "-",
+                     drawn ? plain_number(point.intensity().value(), 4) : "-",
+                     drawn ? plain_number(point.rate().value() * 1e-12, 4) : "-",
                      drawn ? fmt::format("{:.0f} %", 100.0 * (point.rate() / panel.roof_over(point))) : "-",
                      point.bound});
     }

@@ -12,6 +12,7 @@
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/scenario/keys/key_tree.hpp"
+#include "reports/print/number.hpp"
 #include "reports/print/table.hpp"
 #include "reports/result/csv.hpp"
 
@@ -195,7 +196,7 @@ std::string shares_table(const MapFigure& figure, const MapBand& band) {
   for (const MapPanel& panel : figure.panels) {
     const Shares s = shares_of(panel, band);
     table.add_row({panel.label, std::to_string(s.faster), std::to_string(s.equal), std::to_string(s.slower),
-                   fmt::format("{:.3g} x", s.least), fmt::format("{:.3g} x", s.most)});
+                   plain_number(s.least) + " x", plain_number(s.most) + " x"});
   }
   return table.text(2);
 }

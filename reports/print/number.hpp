@@ -1,0 +1,14 @@
+// Numbers as people read them: never with an exponent where digits and commas do.
+#pragma once
+
+#include <string>
+
+namespace foretrain {
+
+/// So many significant digits: "7,720", "0.0123", "1.5"; an exponent below a ten-thousandth and from 10¹⁵ on.
+std::string plain_number(double value, int digits = 3);
+
+/// "7,720" for 7720: commas between the thousands of what begins as a whole number of four digits or more.
+std::string grouped(std::string number);
+
+}  // namespace foretrain
