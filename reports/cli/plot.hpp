@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,7 @@
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/vary.hpp"
-#include "reports/figure/figure.hpp"
+#include "reports/figure/time_curves.hpp"
 
 namespace foretrain {
 
@@ -20,6 +21,11 @@ struct PlotOptions {
   std::vector<std::string> variations;
   std::vector<std::string> overrides;
   std::string output;
+  std::string table;                 ///< what is drawn, as CSV; empty: not written
+  std::optional<std::string> title;  ///< instead of the picture's own
+  std::vector<std::string> labels;   ///< instead of the series' names
+  double width_cm = 0.0;             ///< in print; 0: a picture for screens
+  bool band = false;                 ///< with the predictions' ranges
   Fidelity fidelity = Fidelity::flows;
   int jobs = 1;
 
@@ -33,7 +39,8 @@ enum PlotTakes : unsigned {
   must_draw = 4,    ///< there is no text, so there must be an output
   takes_overrides = 8,
   takes_fidelity = 16,
-  takes_jobs = 32
+  takes_jobs = 32,
+  takes_band = 64  ///< its predictions have ranges
 };
 
 /// A subcommand as the help describes it.
@@ -48,19 +55,22 @@ struct PlotCommand {
 CLI::App* add_plot_command(CLI::App& plot, ExitStatus& status, const PlotCommand& command,
                            std::function<ExitStatus(const PlotOptions&)> run);
 
-/// Writes the picture where the command line says.
-ExitStatus draw(const PlotOptions& options, const Figure& figure);
+/// Writes the picture, and what is drawn, where the command line says.
+ExitStatus draw(const PlotOptions& options, Figure figure);
 
 /// The picture if one is wanted, then the text.
 template <typename Result>
 ExitStatus show(const PlotOptions& options, const Result& result, bool complete) {
-  if (!options.output.empty()) draw(options, to_figure(result));
+  if (!options.output.empty() || !options.table.empty()) draw(options, to_figure(result));
   print_page(to_text(result));
   return complete ? ExitStatus::success : ExitStatus::prediction_failed;
 }
 
 /// Predicts the rows by as many workers as the options say.
 std::vector<Outcome> predict_cases(const PlotOptions& options, const std::vector<Case>& cases);
+
+/// The range in which a predicted time lies; nothing in it where there is no prediction.
+TimeRange range_of(const Outcome& outcome);
 
 /// The values of every --vary.
 std::vector<Variation> variations_of(const PlotOptions& options);

@@ -156,6 +156,7 @@ ExitStatus run(const PlotOptions& shared, const BandwidthOptions& options) {
         auto& point = curve.points.emplace_back();
         if (one.result) {
           point = BandwidthPoint{size, one.result->collective()->time, one.result->collective()->bus_bandwidth};
+          if (shared.band) point->low = range_of(one).low, point->high = range_of(one).high;
         } else if (one.bad_input) {
           throw UsageError(one.error);
         } else {
@@ -174,12 +175,13 @@ ExitStatus run(const PlotOptions& shared, const BandwidthOptions& options) {
 
 void add_plot_bandwidth(CLI::App& plot, ExitStatus& status) {
   const auto options = std::make_shared<BandwidthOptions>();
-  CLI::App* command = add_plot_command(
-      plot, status,
-      {"bandwidth", "bus bandwidth and time of a collective by message size, for several algorithms", "FILE",
-       "scenarios with a collective: one panel each", many_inputs | takes_overrides | takes_fidelity | takes_jobs,
-       "one panel per combination of values, as in `foretrain sweep`"},
-      [options](const PlotOptions& shared) { return run(shared, *options); });
+  CLI::App* command =
+      add_plot_command(plot, status,
+                       {"bandwidth", "bus bandwidth and time of a collective by message size, for several algorithms",
+                        "FILE", "scenarios with a collective: one panel each",
+                        many_inputs | takes_overrides | takes_fidelity | takes_jobs | takes_band,
+                        "one panel per combination of values, as in `foretrain sweep`"},
+                       [options](const PlotOptions& shared) { return run(shared, *options); });
   command
       ->add_option("--algorithms", options->algorithms,
                    "values of workload.collective.algorithm (default: the scenario's own)")

@@ -61,7 +61,8 @@ CaseFigure predict_table(const PlotOptions& options, const CasePictureOptions& p
     try {
       const double x = split_number_and_unit(text).number;
       add_point(figure, cell_of(cases[i], picture.panel), curve_of(cases[i], picture.curve),
-                {x, text.substr(0, text.find(' ')), outcomes[i].result->time(), *measured_step(cases[i])});
+                {x, text.substr(0, text.find(' ')), outcomes[i].result->time(), *measured_step(cases[i]),
+                 options.band ? range_of(outcomes[i]) : TimeRange()});
     } catch (const UnitError& error) {
       throw UsageError(fmt::format("plot cases: {}: {}: {}", cases[i].name, picture.x, error.got()));
     }
@@ -76,7 +77,8 @@ CaseFigure predict_table(const PlotOptions& options, const CasePictureOptions& p
 void add_plot_cases(CLI::App& plot, ExitStatus& status) {
   const auto picture = std::make_shared<CasePictureOptions>();
   const PlotCommand command = {"cases", "a table of measured steps over one of its columns: lines through points",
-                               "CASES.csv", "a table with measured.step_time", must_draw | takes_fidelity | takes_jobs};
+                               "CASES.csv", "a table with measured.step_time",
+                               must_draw | takes_fidelity | takes_jobs | takes_band};
   CLI::App* const app = add_plot_command(plot, status, command, [picture](const PlotOptions& options) {
     return draw(options, to_figure(predict_table(options, *picture)));
   });

@@ -115,7 +115,11 @@ ScalingFigure predict_scaling(const PlotOptions& shared, const ScalingOptions& o
   });
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (outcomes[i].result) {
-      figure.panels[points[i].file].curves[points[i].algorithm].times[points[i].gpus] = outcomes[i].result->time();
+      TimeCurve& curve = figure.panels[points[i].file].curves[points[i].algorithm];
+      curve.times[points[i].gpus] = outcomes[i].result->time();
+      if (!shared.band) continue;
+      curve.ranges.resize(curve.times.size());
+      curve.ranges[points[i].gpus] = range_of(outcomes[i]);
     } else {
       tell(outcomes[i].error);
     }
@@ -138,11 +142,12 @@ ExitStatus run(const PlotOptions& shared, ScalingOptions options) {
 
 void add_plot_scaling(CLI::App& plot, ExitStatus& status) {
   const auto options = std::make_shared<ScalingOptions>();
-  CLI::App* command = add_plot_command(
-      plot, status,
-      {"scaling", "throughput and efficiency by number of GPUs, for each way of synchronising", "FILE",
-       "scenarios that train a model: one panel each", many_inputs | takes_overrides | takes_fidelity | takes_jobs},
-      [options](const PlotOptions& shared) { return run(shared, *options); });
+  CLI::App* command =
+      add_plot_command(plot, status,
+                       {"scaling", "throughput and efficiency by number of GPUs, for each way of synchronising", "FILE",
+                        "scenarios that train a model: one panel each",
+                        many_inputs | takes_overrides | takes_fidelity | takes_jobs | takes_band},
+                       [options](const PlotOptions& shared) { return run(shared, *options); });
   command->add_option("--gpus", options->gpus, "numbers of GPUs (default: 1,2,4,8,16)")
       ->delimiter(',')
       ->type_name("N,N,…")

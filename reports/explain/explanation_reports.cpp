@@ -209,6 +209,7 @@ Figure to_figure(const Explanation& e) {
   panel.title = e.result.scenario;
   panel.subtitle = fmt::format("{}: change of the time", format_seconds(e.result.time()));
   panel.width = 520;
+  panel.rows = true;
   Series faster{.name = "resource 10 % faster", .colour = area_palette[0]},
       slower{.name = "10 % slower", .colour = area_palette[1]};
   double row = 0.0, widest = 0.0;

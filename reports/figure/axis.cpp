@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "model/base/format.hpp"
+#include "reports/print/number.hpp"
 #include "reports/print/table.hpp"
 
 namespace foretrain {
@@ -64,7 +65,7 @@ std::string si_text(double value, std::string_view unit) {
   // Thousands without a unit are "K", as in texts.
   const std::array<std::string_view, 8> prefixes = {"n", "µ", "m", "", unit.empty() ? "K" : "k", "M", "G", "T"};
   constexpr int none = 3;
-  const bool bare = unit.empty() && value >= 1e-3 && value < 1e4;
+  const bool bare = unit.empty() && value >= 1e-3 && value < 1e6;
   int prefix = bare || value == 0.0 ? none : none + static_cast<int>(std::floor(std::log10(value) / 3.0 + 1e-9));
   if (unit == "s") prefix = std::min(prefix, none);  // nobody says kiloseconds
   prefix = std::clamp(prefix, 0, static_cast<int>(prefixes.size()) - 1);
@@ -115,19 +116,86 @@ void set_range(Axis& axis, const std::vector<double>& values, bool upward) {
       axis.high = high + room;
     }
   }
-  if (!axis.logarithmic || !axis.tics.empty()) return;
-  axis.tics = axis.binary ? binary_tics(axis.low, axis.high) : logarithmic_tics(axis.low, axis.high, axis.unit);
 }
 
+std::vector<Tic> linear_tics(double low, double high, int most) {
+  const double least = std::abs(high - low) / std::max(most, 1);
+  if (!(least > 0.0)) return {{low, grouped(fmt::format("{:.6g}", low))}};
+  const double power = std::pow(10.0, std::floor(std::log10(least)));
+  double step = 10.0 * power;
+  for (const double round : {1.0, 2.0, 5.0}) {
+    if (round * power >= least * (1.0 - 1e-9)) {
+      step = round * power;
+      break;
+    }
+  }
+  const int decimals = std::max(0, -static_cast<int>(std::floor(std::log10(step) + 1e-9)));
+  const double first = std::min(low, high), last = std::max(low, high);
+  std::vector<Tic> tics;
+  for (double number = std::ceil(first / step - 1e-9); number * step <= last + 1e-9 * step; number += 1.0) {
+    const double at = number == 0.0 ? 0.0 : number * step;
+    tics.push_back({at, grouped(fmt::format("{:.{}f}", at, decimals))});
+  }
+  return tics;
+}
+
+void choose_tics(Axis& axis, int pixels, bool across) {
+  if (axis.tics.empty() && axis.logarithmic) {
+    axis.tics = axis.binary ? binary_tics(axis.low, axis.high) : logarithmic_tics(axis.low, axis.high, axis.unit);
+  }
+  constexpr std::size_t fewest = 2;  // which say how far apart values are
+  if (axis.tics.empty() || (axis.logarithmic && !axis.binary && axis.tics.size() < fewest)) {
+    const int room = 3 * axis.font;  // of a label and what lies between two
+    axis.tics = linear_tics(axis.low, axis.high, std::clamp(pixels / room, 2, across ? 10 : 8));
+    for (Tic& tic : axis.tics) {
+      if (axis.logarithmic && !axis.unit.empty()) tic.label = si_text(tic.at, axis.unit);
+    }
+  }
+  for (Tic& tic : axis.tics) tic.label = grouped(tic.label);
+  if (across) drop_crowded(axis, pixels);
+}
+
+namespace {
+
+/// Half of what a tic's label takes along x, and what is free beside it. Powers of two count as equally wide.
+double half_of(const Axis& axis, const Tic& tic) {
+  return 0.5 * text_width(axis.binary ? "1.00 KiB" : tic.label, axis.font) + 0.25 * axis.font;
+}
+
+/// Whether tics are as far apart as the first two, at places that increase.
+bool evenly_apart(const std::vector<double>& places) {
+  for (std::size_t i = 2; i < places.size(); ++i) {
+    if (std::abs((places[i] - places[i - 1]) - (places[1] - places[0])) > 1.0) return false;
+  }
+  return places.size() > 2;
+}
+
+/// Leaves every second, third, … label, so that those which stay are evenly apart.
+void thin_out(Axis& axis, const std::vector<double>& places) {
+  double widest = 0.0;
+  for (const Tic& tic : axis.tics) widest = std::max(widest, half_of(axis, tic));
+  const auto stride = static_cast<std::size_t>(std::max(1.0, std::ceil(2.0 * widest / (places[1] - places[0]))));
+  for (std::size_t i = 0; i < axis.tics.size(); ++i) {
+    if (i % stride != 0) axis.tics[i].label.clear();
+  }
+}
+
+}  // namespace
+
 void drop_crowded(Axis& axis, int pixels) {
+  std::vector<double> places;
+  for (const Tic& tic : axis.tics) places.push_back(axis.place(tic.at) * pixels);
+  const auto last = std::find_if(axis.tics.rbegin(), axis.tics.rend(), [](const Tic& t) { return !t.label.empty(); });
+  if (last == axis.tics.rend()) return;
+  if (evenly_apart(places)) return thin_out(axis, places);
+  const double last_at = last->at, end = axis.place(last_at) * pixels - half_of(axis, *last);
   double free = -1e9;
   std::erase_if(axis.tics, [&](const Tic& tic) {
     if (tic.label.empty()) return false;
-    // Powers of two count as equally wide, so that those which stay are evenly apart.
-    const double half = 0.5 * text_width(axis.binary ? "1.00 KiB" : tic.label, axis.font);
-    const double at = axis.place(tic.at) * pixels;
-    if (at - half < free) return true;
-    free = at + half + 0.5 * axis.font;
+    const double at = axis.place(tic.at) * pixels, half = half_of(axis, tic);
+    const bool first = free < 0.0;
+    if (!first && (at - half < free || (tic.at != last_at && at + half > end))) return true;
+    free = std::max(0.0, at + half);
     return false;
   });
 }

@@ -56,11 +56,19 @@ std::vector<Tic> logarithmic_tics(double low, double high, std::string_view unit
 /// Powers of two as sizes in bytes ("64 KiB").
 std::vector<Tic> binary_tics(double low, double high);
 
+/// Round numbers, at most so many.
+std::vector<Tic> linear_tics(double low, double high, int most);
+
+/// The axis as it is drawn along so many pixels: with tics where it leaves them open, and without labels that would
+/// touch others.
+void choose_tics(Axis& axis, int pixels, bool across);
+
 /// Where the axis leaves them open, a range around the values and tics: linear ones that go `upward` start at zero, the
 /// rest has some room on both sides.
 void set_range(Axis& axis, const std::vector<double>& values, bool upward);
 
-/// Along x, leaves out the labels that would touch the one before them.
+/// Along x, leaves out the labels that would touch another: evenly where tics are evenly apart, else the first and the
+/// last stay.
 void drop_crowded(Axis& axis, int pixels);
 
 /// Width in pixels to set aside for a line of text in the pictures' sans serif font, of which only the viewer knows the

@@ -15,6 +15,10 @@ struct BandwidthPoint {
   Bytes size;
   Seconds time;
   BytesPerSecond bus_bandwidth;  ///< nccl-tests' convention
+  Seconds low = {}, high = {};   ///< the time's range; zero: not to be drawn
+
+  /// The same message in another time.
+  [[nodiscard]] BandwidthPoint in(Seconds other) const { return {size, other, bus_bandwidth * (time / other)}; }
 };
 
 struct BandwidthCurve {

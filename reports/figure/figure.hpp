@@ -30,6 +30,11 @@ struct Point {
   double size = 1.0;        ///< times that of the series' points
 };
 
+/// From below to above a point.
+struct Span {
+  double low = 0.0, high = 0.0;
+};
+
 /// In the units of the axes.
 struct Box {
   double left = 0.0, right = 0.0, low = 0.0, high = 0.0;
@@ -37,16 +42,20 @@ struct Box {
 
 /// Points joined by a line or not, or boxes, of one colour. A line without dots has its colour's dashes.
 struct Series {
-  std::string name = {};         ///< in the legend; empty: not there
-  std::string end = {};          ///< what stands right of the panel at the height of the last point
+  std::string name = {};         ///< in the legend, or at the line's end; empty: in neither
+  std::string told = {};         ///< what tables call it where it has no name
+  bool at_end = false;           ///< the name stands right of the panel at the height of the last point
+  std::string value = {};        ///< and this behind it
   std::string_view colour = {};  ///< empty: the palette's next one
   std::vector<Point> points = {};
-  double line = 0.0;  ///< width in pixels; 0: none
+  std::vector<Span> ranges = {};  ///< around each of the points, drawn as a band of the line's colour; none: no band
+  double line = 0.0;              ///< width in pixels; 0: none
   bool dashed = false;
   Dot dot = Dot::none;
   double dot_size = 0.5;
   std::vector<Box> boxes = {};
-  bool joined = false;  ///< each box touches the next: one area without seams
+  bool joined = false;    ///< each box touches the next: one area without seams
+  bool measured = false;  ///< as tables say
 };
 
 /// A line across the panel, such as a peak or a capacity.
@@ -69,6 +78,8 @@ struct Label {
   int right = 0, up = 0;  ///< pixels from there
   std::string_view colour = "#222222";
   int font = 12;
+  double room = 0.0;  ///< in the units of x: left out where that is too little; 0: never
+  bool free = false;  ///< moves to where it covers nothing; left out where there is no such place
 };
 
 /// Series are drawn in their order, levels over them, labels over both.
@@ -79,6 +90,7 @@ struct Panel {
   std::vector<Series> series = {};
   std::vector<Level> levels = {};
   std::vector<Label> labels = {};
+  bool rows = false;           ///< of bars: its height does not follow its width
   bool frame = false;          ///< a thin line around the panel, instead of the two axes alone
   std::string_view edge = {};  ///< colour of the boxes' edges; empty: none
 };
@@ -91,7 +103,11 @@ struct Figure {
   std::vector<Panel> panels = {};
   std::size_t columns = 100;  ///< panels in a row
   Legend legend = Legend::above;
+  double width_cm = 0.0;  ///< in print, with letters and lines of print; 0: as wide as its panels, for screens
 };
+
+/// In print a pixel is 0.6 point: the smallest font of pictures, of 10 pixels, is of 6 points.
+inline constexpr double print_pixels_per_inch = 120.0;
 
 /// The figure as a file of this format; the same figure gives the same bytes. Throws as run_gnuplot does, and
 /// UsageError for a panel, or a figure, in which there is nothing.

@@ -66,7 +66,7 @@ Figure to_figure(const AttentionFigure& attention) {
       {.at = attention.capacity.value() * 1e-9, .name = "the GPU has " + format_bytes(attention.capacity)});
   for (const AttentionCurve& curve : attention.curves) {
     Series line = to_series(curve, lengths, Seconds(1e-3));
-    line.end = spoken(curve.name);
+    line.value.clear();
     time.series.push_back(line);
     for (std::size_t i = 0; i < lengths.size(); ++i) line.points[i].y = curve.memory[i].value() * 1e-9;
     memory.series.push_back(std::move(line));

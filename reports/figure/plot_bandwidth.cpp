@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "model/base/format.hpp"
@@ -39,6 +40,10 @@ void add_series(Panel& plot, const BandwidthPanel& panel, double (*value)(const 
     for (const auto& point : panel.curves[i].points) {
       curve.points.push_back(point ? Point{point->size.value(), value(*point)}
                                    : Point{0.0, std::numeric_limits<double>::quiet_NaN()});
+      if (!point || !(point->high > Seconds(0))) continue;
+      const double one = value(point->in(point->low)), other = value(point->in(point->high));
+      curve.ranges.resize(curve.points.size());
+      curve.ranges.back() = {std::min(one, other), std::max(one, other)};
     }
   }
 }

@@ -14,8 +14,6 @@ namespace {
 
 // Bars are drawn in time while the longest is at most this many times the shortest.
 constexpr double widest_comparable_ratio = 12.0;
-// A segment narrower than this share of the plot has no room for its percentage.
-constexpr double narrowest_labelled = 0.06;
 
 /// Of what is written in a part's piece of a bar; in the order of area_palette.
 constexpr std::array<std::string_view, breakdown_parts.size()> text_colours = {"#ffffff", "#ffffff", "#000000",
@@ -50,11 +48,11 @@ void add_bar(Panel& panel, std::vector<Series>& parts, const BreakdownBar& bar, 
     before += time;
     if (!(time > Seconds(0))) continue;
     parts[i].boxes.push_back({from, to, row - 0.34, row + 0.34});
-    if ((to - from) / scale.longest < narrowest_labelled) continue;
     panel.labels.push_back({.text = fmt::format("{:.0f} %", time / b.total() * 100.0),
                             .x = (from + to) / 2.0,
                             .y = row,
-                            .colour = text_colours.at(i)});
+                            .colour = text_colours.at(i),
+                            .room = to - from});
   }
   panel.labels.push_back({.text = format_seconds(b.total()) + (bar.remark.empty() ? "" : " · " + bar.remark),
                           .x = scale.place(b.total(), b),
@@ -65,13 +63,24 @@ void add_bar(Panel& panel, std::vector<Series>& parts, const BreakdownBar& bar, 
   panel.y.tics.push_back({row, bar.label});
 }
 
+/// What all labels begin with, up to a comma: it is told once, as the title.
+std::string common_beginning(const std::vector<BreakdownBar>& bars) {
+  std::string common = bars.front().label;
+  for (const BreakdownBar& bar : bars) {
+    const auto differs = std::ranges::mismatch(common, bar.label).in1;
+    common.erase(differs, common.end());
+  }
+  const std::size_t comma = common.rfind(", ");
+  return bars.size() < 2 || comma == std::string::npos ? "" : common.substr(0, comma + 2);
+}
+
 }  // namespace
 
 Figure to_figure(const std::vector<BreakdownBar>& bars) {
   if (bars.empty()) return {};
   const Scale scale = scale_of(bars);
   const auto count = static_cast<double>(bars.size());
-  Panel panel{.width = 640, .height = 46 * static_cast<int>(bars.size()), .edge = "#ffffff"};
+  Panel panel{.width = 640, .height = 46 * static_cast<int>(bars.size()), .rows = true, .edge = "#ffffff"};
   panel.x = {.name = scale.shares ? "share of the step (%)" : fmt::format("time of one step ({})", scale.unit.name),
              .high = scale.longest,
              .grid = true};
@@ -80,7 +89,13 @@ Figure to_figure(const std::vector<BreakdownBar>& bars) {
   for (std::size_t i = 0; i < breakdown_parts.size(); ++i) {
     parts.push_back({.name = std::string(breakdown_parts.at(i).name), .colour = area_palette.at(i)});
   }
-  for (std::size_t i = 0; i < bars.size(); ++i) add_bar(panel, parts, bars[i], scale, count - static_cast<double>(i));
+  const std::string common = common_beginning(bars);
+  if (!common.empty()) panel.title = common.substr(0, common.size() - 2);
+  for (std::size_t i = 0; i < bars.size(); ++i) {
+    BreakdownBar bar = bars[i];
+    bar.label.erase(0, common.size());
+    add_bar(panel, parts, bar, scale, count - static_cast<double>(i));
+  }
   for (Series& part : parts) {
     if (!part.boxes.empty()) panel.series.push_back(std::move(part));
   }

@@ -21,39 +21,70 @@ Named& named(std::vector<Named>& all, const std::string& name, std::string Named
   return all.back();
 }
 
-Panel drawn(const CasePanel& cases, const std::string& axis) {
-  Seconds longest;
-  std::map<double, std::string> tics;
+/// What all panels have in common, so that they can be compared: their times, and the colour of each name.
+struct Common {
   double shortest = 0.0;
-  for (const CaseCurve& curve : cases.curves) {
-    for (const CasePoint& point : curve.points) {
-      longest = std::max({longest, point.predicted, point.measured});
-      const double least = std::min(point.predicted, point.measured).value();
-      shortest = shortest > 0.0 ? std::min(shortest, least) : least;
-      tics[point.x] = point.label;
+  Seconds longest;
+  std::vector<std::string> names;
+};
+
+Common common_to(const std::vector<CasePanel>& panels) {
+  Common common;
+  for (const CasePanel& panel : panels) {
+    for (const CaseCurve& curve : panel.curves) {
+      if (std::ranges::find(common.names, curve.name) == common.names.end()) common.names.push_back(curve.name);
+      for (const CasePoint& point : curve.points) {
+        common.longest = std::max({common.longest, point.predicted, point.measured});
+        const double least = std::min(point.predicted, point.measured).value();
+        common.shortest = common.shortest > 0.0 ? std::min(common.shortest, least) : least;
+      }
     }
   }
-  const TimeUnit unit = time_unit(longest);
-  Panel panel{.title = cases.title, .subtitle = "lines: predicted; points: measured", .width = 300, .height = 270};
-  panel.x = {
-      .name = axis,
-  };
+  return common;
+}
+
+/// In seconds where all panels' times span decades: their tics have units of their own.
+Axis time_axis(const Common& common) {
+  Axis axis{.name = "time of one step", .grid = true};
+  axis.logarithmic = spans_decades(common.shortest, common.longest.value());
+  if (!axis.logarithmic) {
+    axis.name += fmt::format(" ({})", time_unit(common.longest).name);
+    return axis;
+  }
+  axis.unit = "s";
+  return axis;
+}
+
+Axis value_axis(const CasePanel& cases, const std::string& name) {
+  std::map<double, std::string> tics;
+  for (const CaseCurve& curve : cases.curves) {
+    for (const CasePoint& point : curve.points) tics[point.x] = point.label;
+  }
+  Axis axis{.name = name};
   std::vector<double> values;
   for (const auto& [at, label] : tics) {
     values.push_back(at);
-    panel.x.tics.push_back({at, label});
+    axis.tics.push_back({at, label});
   }
-  panel.x.logarithmic = grow_by_factors(values);
-  panel.y = {.name = fmt::format("time of one step ({})", unit.name), .grid = true};
-  panel.y.logarithmic = spans_decades(shortest, longest.value());
-  for (std::size_t i = 0; i < cases.curves.size(); ++i) {
-    const CaseCurve& curve = cases.curves[i];
-    const std::string_view colour = palette[i % palette.size()];
-    Series predicted{.end = spoken(curve.name), .colour = colour, .line = 2.0};
-    Series measured{.colour = colour, .dot = Dot::own, .dot_size = 0.8};
+  axis.logarithmic = grow_by_factors(values);
+  return axis;
+}
+
+Panel drawn(const CasePanel& cases, const Common& common, const std::string& axis) {
+  Panel panel{.title = cases.title, .subtitle = "lines: predicted; points: measured", .width = 310, .height = 260};
+  panel.x = value_axis(cases, axis);
+  panel.y = time_axis(common);
+  const Seconds unit = panel.y.logarithmic ? Seconds(1.0) : time_unit(common.longest).size;
+  for (const CaseCurve& curve : cases.curves) {
+    const auto place = static_cast<std::size_t>(std::ranges::find(common.names, curve.name) - common.names.begin());
+    const std::string_view colour = palette[place % palette.size()];
+    Series predicted{.name = spoken(curve.name), .colour = colour, .line = 2.0};
+    Series measured{.told = predicted.name, .colour = colour, .dot = Dot::own, .dot_size = 0.8, .measured = true};
     for (const CasePoint& point : curve.points) {
-      predicted.points.push_back({point.x, point.predicted / unit.size});
-      measured.points.push_back({point.x, point.measured / unit.size});
+      predicted.points.push_back({point.x, point.predicted / unit});
+      measured.points.push_back({point.x, point.measured / unit});
+      if (!(point.range.high > Seconds(0))) continue;
+      predicted.ranges.push_back({point.range.low / unit, point.range.high / unit});
     }
     panel.series.push_back(std::move(predicted));
     panel.series.push_back(std::move(measured));
@@ -70,12 +101,14 @@ void add_point(CaseFigure& figure, const std::string& panel, const std::string& 
 }
 
 Figure to_figure(const CaseFigure& cases) {
-  Figure figure;
-  figure.columns = 3;
-  for (CasePanel panel : cases.panels) {
+  std::vector<CasePanel> panels = cases.panels;
+  for (CasePanel& panel : panels) {
     std::erase_if(panel.curves, [](const CaseCurve& curve) { return curve.points.size() < 2; });
-    if (!panel.curves.empty()) figure.panels.push_back(drawn(panel, cases.axis));
   }
+  std::erase_if(panels, [](const CasePanel& panel) { return panel.curves.empty(); });
+  Figure figure{.columns = 2, .legend = Legend::shared};
+  const Common common = common_to(panels);
+  for (const CasePanel& panel : panels) figure.panels.push_back(drawn(panel, common, cases.axis));
   return figure;
 }
 

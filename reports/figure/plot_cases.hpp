@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "model/base/quantity.hpp"
-#include "reports/figure/figure.hpp"
+#include "reports/figure/time_curves.hpp"
 
 namespace foretrain {
 
@@ -13,6 +13,7 @@ struct CasePoint {
   double x = 0.0;
   std::string label;  ///< of x
   Seconds predicted, measured;
+  TimeRange range = {};  ///< of the prediction, to be drawn as a band; not where it ends at zero
 };
 
 struct CaseCurve {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "model/base/format.hpp"
+#include "reports/print/number.hpp"
 #include "reports/print/table.hpp"
 
 namespace foretrain {
@@ -43,8 +44,10 @@ Panel panel_of(const Result& result) {
     const auto every = static_cast<double>(choice.every);
     panel.series.push_back(
         {.colour = "#333333", .points = {{every, choice.goodput * 100.0}}, .dot = Dot::ring, .dot_size = 1.4});
-    panel.labels.push_back(
-        {.text = fmt::format("{}: {}", whose, choice.every), .x = every, .y = choice.goodput * 100.0, .up = up});
+    panel.labels.push_back({.text = fmt::format("{}: {}", whose, grouped(std::to_string(choice.every))),
+                            .x = every,
+                            .y = choice.goodput * 100.0,
+                            .up = up});
   };
   mark("best", search.best, -22);
   if (search.daly && search.daly->every != search.best.every) mark("Daly", *search.daly, -38);

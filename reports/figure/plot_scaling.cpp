@@ -43,17 +43,21 @@ double ideal_of_a_gpu(const ScalingPanel& scaling, const std::vector<int>& gpus)
 /// A curve's values on each number of GPUs, the last of them beside its name at its end.
 template <typename Value, typename Format>
 Series curve_of(const TimeCurve& curve, const std::vector<int>& gpus, Value value, Format format) {
-  Series series{.line = 2.5, .dot = Dot::own, .dot_size = 0.6};
+  Series series{.name = curve.name, .at_end = true, .line = 2.5, .dot = Dot::own, .dot_size = 0.6};
   for (std::size_t i = 0; i < gpus.size(); ++i) {
     const auto& time = curve.times[i];
     series.points.push_back({static_cast<double>(gpus[i]), time ? value(i, *time) : NAN});
-    if (time) series.end = fmt::format("{}  {}", curve.name, format(value(i, *time)));
+    if (time) series.value = format(value(i, *time));
+    if (curve.ranges.empty()) continue;
+    const TimeRange& range = curve.ranges[i];  // the longest step has the lowest throughput
+    series.ranges.push_back(time ? Span{value(i, range.high), value(i, range.low)} : Span{});
   }
   return series;
 }
 
 Series ideal_line(std::vector<Point> points) {
-  return {.end = "ideal", .colour = "#6c6c6c", .points = std::move(points), .line = 1.5, .dashed = true};
+  return {
+      .name = "ideal", .at_end = true, .colour = "#6c6c6c", .points = std::move(points), .line = 1.5, .dashed = true};
 }
 
 Panel throughput_panel(const ScalingPanel& scaling, const std::vector<int>& gpus) {
@@ -64,8 +68,8 @@ Panel throughput_panel(const ScalingPanel& scaling, const std::vector<int>& gpus
   const double ideal = ideal_of_a_gpu(scaling, gpus);
   std::vector<Point> points;
   for (const int n : gpus) points.push_back({static_cast<double>(n), ideal * n});
-  panel.series.push_back(ideal_line(std::move(points)));
   for (const TimeCurve& curve : scaling.curves) panel.series.push_back(curve_of(curve, gpus, rate, format_count));
+  panel.series.push_back(ideal_line(std::move(points)));
   return panel;
 }
 
@@ -77,11 +81,11 @@ Panel efficiency_panel(const ScalingPanel& scaling, const std::vector<int>& gpus
   Panel panel{.width = 380, .height = 190};
   panel.x = gpu_axis(gpus);
   panel.y = {.name = "share of the ideal (%)", .high = 108.0, .grid = true};
-  panel.series.push_back(
-      ideal_line({{static_cast<double>(gpus.front()), 100.0}, {static_cast<double>(gpus.back()), 100.0}}));
   for (const TimeCurve& curve : scaling.curves) {
     panel.series.push_back(curve_of(curve, gpus, percent, [](double share) { return fmt::format("{:.0f} %", share); }));
   }
+  panel.series.push_back(
+      ideal_line({{static_cast<double>(gpus.front()), 100.0}, {static_cast<double>(gpus.back()), 100.0}}));
   return panel;
 }
 

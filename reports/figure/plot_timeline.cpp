@@ -94,6 +94,7 @@ Figure to_figure(const TimelineFigure& timeline) {
   Panel panel{.title = timeline.title,
               .width = plot_width,
               .height = row_height * static_cast<int>(rows.size()),
+              .rows = true,
               .edge = "#ffffff"};
   panel.x = {.name = fmt::format("time ({})", unit.name),
              .low = timeline.from / unit.size,
@@ -112,12 +113,13 @@ Figure to_figure(const TimelineFigure& timeline) {
     const auto date = [&](double pixels) { return panel.x.low + (panel.x.high - panel.x.low) * pixels / plot_width; };
     const double row = row_place(bar.row);
     kinds[bar.category].boxes.push_back({date(bar.begin), date(bar.end), row - bar_share, row + bar_share});
-    if (bar.name.empty() || text_width(bar.name, label_font) + 6 > bar.end - bar.begin) continue;
+    if (bar.name.empty()) continue;
     panel.labels.push_back({.text = bar.name,
                             .x = date(0.5 * (bar.begin + bar.end)),
                             .y = row,
                             .colour = categories[bar.category].text_colour,
-                            .font = label_font});
+                            .font = label_font,
+                            .room = date(bar.end) - date(bar.begin)});
   }
   std::ranges::copy_if(kinds, std::back_inserter(panel.series), [](const Series& kind) { return !kind.boxes.empty(); });
   return {.panels = {std::move(panel)}};

@@ -28,19 +28,23 @@ TimeRange time_range(const std::vector<TimeCurve>& curves, std::size_t count) {
 }
 
 Series to_series(const TimeCurve& curve, const std::vector<double>& values, Seconds unit) {
-  Series series{.end = end_of(curve), .line = 2.5, .dot = Dot::own, .dot_size = 0.6};
+  Series series{.name = spoken(curve.name), .at_end = true, .value = last_time(curve)};
+  series.line = 2.5;
+  series.dot = Dot::own;
+  series.dot_size = 0.6;
   constexpr std::size_t most_dots = 40;
   if (values.size() > most_dots) series.dot = Dot::none;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto& time = curve.times[i];
     series.points.push_back({values[i], time ? *time / unit : std::numeric_limits<double>::quiet_NaN()});
+    if (!curve.ranges.empty()) series.ranges.push_back({curve.ranges[i].low / unit, curve.ranges[i].high / unit});
   }
   return series;
 }
 
-std::string end_of(const TimeCurve& curve) {
+std::string last_time(const TimeCurve& curve) {
   const auto last = std::find_if(curve.times.rbegin(), curve.times.rend(), [](const auto& t) { return t.has_value(); });
-  return last == curve.times.rend() ? "" : fmt::format("{}  {}", spoken(curve.name), format_seconds(**last));
+  return last == curve.times.rend() ? "" : format_seconds(**last);
 }
 
 std::vector<std::vector<std::string>> time_cells(const std::string& axis, const std::vector<std::string>& values,

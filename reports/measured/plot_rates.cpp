@@ -128,8 +128,9 @@ void add_rates(Panel& panel, RateKind kind, const RatePanel& rates,
   std::vector<Series> predicted;
   for (const auto& [name, series] : rates) {
     Series dots{.name = series_text(name, series), .colour = colours.at(name), .dot = Dot::own, .dot_size = 0.35};
-    Series line{.colour = dots.colour, .line = 1.4};
-    Series rings{.colour = dots.colour, .dot = Dot::ring, .dot_size = 0.55};
+    Series line{.told = dots.name, .colour = dots.colour, .line = 1.4};
+    Series rings{.told = dots.name, .colour = dots.colour, .dot = Dot::ring, .dot_size = 0.55};
+    dots.measured = true;
     dots.points = points_of(series, &RatePoint::measured, unit, [](const auto&) { return true; });
     line.points = points_of(series, &RatePoint::predicted, unit, curve);
     rings.points = points_of(series, &RatePoint::predicted, unit, std::not_fn(curve));

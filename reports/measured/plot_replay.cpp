@@ -72,7 +72,11 @@ Figure to_figure(const std::vector<ReplayPanel>& panels) {
       const ReplayCurve& curve = replayed.curves[i];
       const std::string_view colour = palette[i % palette.size()];
       Series predicted{.colour = colour, .line = 2.0}, measured{.colour = colour, .dot = Dot::own, .dot_size = 0.8};
-      predicted.end = fmt::format("{}  {}", curve.name, format_seconds(curve.points.back().measured));
+      predicted.name = curve.name;
+      predicted.at_end = true;
+      predicted.value = format_seconds(curve.points.back().measured);
+      measured.told = curve.name;
+      measured.measured = true;
       for (const ReplayPoint& point : curve.points) {
         predicted.points.push_back({static_cast<double>(point.workers), point.predicted / unit.size});
         measured.points.push_back({static_cast<double>(point.workers), point.measured / unit.size});

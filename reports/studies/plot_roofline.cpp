@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/base/error.hpp"
+#include "reports/print/number.hpp"
 #include "reports/studies/roofline.hpp"
 
 namespace foretrain {
@@ -56,66 +57,21 @@ std::vector<Series> roofs_of(const RooflinePanel& panel, const Axis& x) {
   std::vector<Series> lines = {{.points = {{x.low, x.low * slope}, {highest / slope, highest}}}};
   for (const Roof& roof : panel.roofs) {
     const double rate = roof.rate.value() / tera;
-    lines.push_back(
-        {.end = fmt::format("{}: {:.4g} TFLOP/s", roof.name, rate), .points = {{rate / slope, rate}, {x.high, rate}}});
+    lines.push_back({.name = roof.name,
+                     .at_end = true,
+                     .value = plain_number(rate, 4) + " TFLOP/s",
+                     .points = {{rate / slope, rate}, {x.high, rate}}});
   }
   for (Series& line : lines) line.colour = "#6c6c6c", line.line = 1.6;
   return lines;
 }
 
-/// Pixels from the plot's lower left corner.
-bool meet(const Box& a, const Box& b) {
-  return a.left < b.right && b.left < a.right && a.low < b.high && b.low < a.high;
-}
-
-/// The lines as small boxes along them.
-std::vector<Box> line_boxes(const std::vector<Series>& lines, const Axis& x, const Axis& y) {
-  constexpr double half = 3.0;
-  std::vector<Box> boxes;
-  for (const Series& line : lines) {
-    const Point &from = line.points.front(), &to = line.points.back();
-    const double left = x.place(from.x) * plot_width, right = x.place(to.x) * plot_width;
-    const double low = y.place(from.y) * plot_height, high = y.place(to.y) * plot_height;
-    for (double at = left; at < right; at += half) {
-      const double up = low + (high - low) * (at - left) / (right - left);
-      boxes.push_back({at - half, at + half, up - half, up + half});
-    }
-  }
-  return boxes;
-}
-
-/// The names of the longest points, where they cover neither dots nor lines nor each other: beside, above or below.
-std::vector<Label> point_labels(const std::vector<RooflinePoint>& points, const std::vector<Series>& roofs,
-                                const Axis& x, const Axis& y) {
-  constexpr int font = 11;
-  std::vector<Box> taken;
-  for (const RooflinePoint& point : points) {
-    const auto [intensity, rate, size] = place_of(point);
-    const double across = x.place(intensity) * plot_width, up = y.place(rate) * plot_height;
-    taken.push_back({across - 5, across + 5, up - 5, up + 5});
-  }
-  const std::size_t dots = taken.size();
-  std::ranges::copy(line_boxes(roofs, x, y), std::back_inserter(taken));
+/// The names of the longest points, where there is room for them.
+std::vector<Label> point_labels(const std::vector<RooflinePoint>& points) {
   std::vector<Label> labels;
-  for (std::size_t i = 0; i < dots && labels.size() < most_names; ++i) {
+  for (std::size_t i = 0; i < std::min(points.size(), most_names); ++i) {
     const Point at = place_of(points[i]);
-    const Box& dot = taken[i];
-    const int width = text_width(points[i].name, font);
-    for (const auto& [pin, right, up] :
-         {std::tuple(Pin::left, 9, 0), std::tuple(Pin::right, -9, 0), std::tuple(Pin::middle, 0, 13),
-          std::tuple(Pin::middle, 0, -13), std::tuple(Pin::left, 12, -8), std::tuple(Pin::right, -12, 8),
-          std::tuple(Pin::left, 14, -16), std::tuple(Pin::right, -14, 16), std::tuple(Pin::middle, 0, 22),
-          std::tuple(Pin::middle, 0, -22)}) {
-      const double shares[] = {0.0, 0.5, 1.0};  // of the text, left of its place
-      const double left = dot.left + 5 + right - shares[static_cast<std::size_t>(pin)] * width;
-      const Box box{left, left + width, dot.low + up - 1, dot.high + up + 1};
-      const bool outside = box.left < 0.0 || box.right > plot_width;
-      if (outside || std::ranges::any_of(taken, [&](const Box& other) { return meet(box, other); })) continue;
-      taken.push_back(box);
-      labels.push_back(
-          {.text = points[i].name, .x = at.x, .y = at.y, .pin = pin, .right = right, .up = up, .font = font});
-      break;
-    }
+    labels.push_back({.text = points[i].name, .x = at.x, .y = at.y, .font = 11, .free = true});
   }
   return labels;
 }
@@ -129,14 +85,14 @@ Figure to_figure(const RooflineFigure& roofline) {
     const std::vector<RooflinePoint> points = drawn_points(gpu);
     if (points.empty()) throw UsageError("plot roofline: " + gpu.gpu + ": no operator with arithmetic to draw");
     Panel panel{.title = gpu.gpu,
-                .subtitle = fmt::format("slope: {:.4g} GB/s of device memory; a point's size is its share of the time",
-                                        gpu.bandwidth.value() * 1e-9),
+                .subtitle = fmt::format("slope: {} GB/s of device memory; a point's size is its share of the time",
+                                        plain_number(gpu.bandwidth.value() * 1e-9, 4)),
                 .width = plot_width,
                 .height = plot_height};
     panel.x = intensity_axis(gpu, points);
     panel.y = rate_axis(gpu, points);
     panel.series = roofs_of(gpu, panel.x);
-    panel.labels = point_labels(points, panel.series, panel.x, panel.y);
+    panel.labels = point_labels(points);
     for (int p = 0; p < precision_count; ++p) {
       Series dots{.name = std::string(name(static_cast<Precision>(p))), .dot = Dot::own, .dot_size = 1.0};
       for (const RooflinePoint& point : points) {

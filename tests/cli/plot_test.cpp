@@ -111,12 +111,13 @@ TEST_CASE("A second key of a sweep makes a curve for each of its values") {
   CHECK_THAT(result.output, Catch::Contains("powersgd(2) is shortest at"));
 }
 
-TEST_CASE("A sweep needs numbers for its axis, and points that can be predicted") {
+TEST_CASE("A sweep needs names or numbers of one unit for its axis, and points that can be predicted") {
   const TemporaryFolder folder;
   const std::string file = folder.file("small.yaml", small_step);
   const auto sweep = [&](const std::string& vary) { return run_program({"plot", "sweep", file, "--vary", vary}); };
-  CHECK_THAT(sweep("plan.sync.algorithm=ring,tree").errors, Catch::Contains("needs numbers"));
-  CHECK(sweep("plan.sync.algorithm=ring,tree").status == 2);
+  CHECK(sweep("plan.sync.algorithm=ring,tree").status == 0);
+  CHECK(sweep("plan.sync.algorithm=ring,ring").status == 2);
+  CHECK_THAT(sweep("plan.sync.bucket=1 MB,1 s").errors, Catch::Contains("numbers of one unit"));
   CHECK(sweep("plan.sync.bucket=1 MB,1 s").status == 2);
   CHECK(sweep("plan.sync.bucket=1 MB,0.001 GB").status == 2);
   CHECK(sweep("workload.train.micro_batch=7,8").status == 1);

@@ -65,18 +65,48 @@ TEST_CASE("A range that is left open has room around its values, from zero on wh
   set_range(decades, {0.0, 10.0, 1000.0}, true);  // what has no logarithm is left out
   CHECK(decades.low == Approx(10.0 / 1.4));
   CHECK(decades.high == Approx(1400.0));
+  choose_tics(decades, 400, false);
   CHECK(decades.tics.size() == 7);  // 10, 20, 50, …, 1000
   set_range(given, {0.0, 100.0}, true);
   CHECK(given.high == 2.0);
 }
 
-TEST_CASE("Labels that would touch the one before them are left out") {
+TEST_CASE("Labels that would touch another are left out, but the first and the last stay") {
   // 100 pixels for 0 to 10. "1000" in 13 pixels is 31 wide: 16 to each side of its tic, and half a letter free.
   Axis axis{.low = 0.0, .high = 10.0, .tics = {{1.0, "1000"}, {2.0, "1000"}, {5.0, "1000"}, {6.0, ""}, {9.0, "1000"}}};
   drop_crowded(axis, 100);
   std::vector<double> kept;
   for (const Tic& tic : axis.tics) kept.push_back(tic.at);
   CHECK(kept == std::vector<double>{1.0, 5.0, 6.0, 9.0});
+}
+
+TEST_CASE("Of labels that are evenly apart every second stays, or every third") {
+  // Tics 20 pixels apart, labels of 31 and half a letter: every second.
+  Axis axis{.low = 0.0, .high = 6.0};
+  for (int i = 0; i <= 6; ++i) axis.tics.push_back({static_cast<double>(i), "1000"});
+  drop_crowded(axis, 120);
+  std::string shown;
+  for (const Tic& tic : axis.tics) shown += tic.label.empty() ? '-' : 'x';
+  CHECK(shown == "x-x-x-x");
+}
+
+TEST_CASE("Tics of a linear axis are round numbers with commas between thousands") {
+  const auto labels = [](const std::vector<Tic>& tics) {
+    std::string all;
+    for (const Tic& tic : tics) all += tic.label + " ";
+    return all;
+  };
+  CHECK(labels(linear_tics(0.0, 3.2, 7)) == "0.0 0.5 1.0 1.5 2.0 2.5 3.0 ");
+  CHECK(labels(linear_tics(1900.0, 12500.0, 5)) == "5,000 10,000 ");
+  CHECK(labels(linear_tics(-10.0, 10.0, 4)) == "-10 -5 0 5 10 ");
+  CHECK(labels(linear_tics(2.0, 2.0, 4)) == "2 ");
+}
+
+TEST_CASE("A logarithmic axis within a decade has tics of a linear one") {
+  Axis axis{.logarithmic = true, .low = 250e6, .high = 900e6, .unit = "B"};
+  choose_tics(axis, 300, false);
+  CHECK(axis.tics.size() > 2);
+  CHECK(axis.tics.front().label == "300 MB");
 }
 
 TEST_CASE("Axes take the largest unit that makes the largest time at least one") {

@@ -35,7 +35,7 @@ TEST_CASE("Attention's table has times, memory and where an algorithm begins to 
 TEST_CASE("Attention's picture has two panels, the same bytes each time") {
   const std::string svg = to_svg(to_figure(figure()));
   for (const char* label : {"Attention, forward and backward", "time (ms)", "memory (GB)", "flash 2", "standard",
-                            "sequence length", "the GPU has 40.0 GB", ">1024<"}) {
+                            "sequence length", "the GPU has 40.0 GB", ">1,024<"}) {
     CHECK_THAT(svg, Catch::Contains(label));
   }
   CHECK(svg == to_svg(to_figure(figure())));

@@ -15,7 +15,8 @@ TEST_CASE("Measured cases become lines through points, in the order of the axis"
   CHECK(panel.title == "lenet");
   // The server's one point is no curve. Of the ring, a line of predictions, then the points, in milliseconds.
   REQUIRE(panel.series.size() == 2);
-  CHECK(panel.series[0].end == "ring");
+  CHECK(panel.series[0].name == "ring");
+  CHECK(figure.legend == Legend::shared);
   REQUIRE(panel.series[0].points.size() == 2);
   CHECK(panel.series[0].points[0].x == 100.0);
   CHECK(panel.series[0].points[0].y == Approx(200.0));

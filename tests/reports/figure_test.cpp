@@ -1,0 +1,148 @@
+// What every picture has in common: print sizes, bands, names of series, and tables of what is drawn.
+#include "model/base/error.hpp"
+#include "reports/figure/bandwidth.hpp"
+#include "reports/figure/figure_table.hpp"
+#include "reports/figure/plot_breakdown.hpp"
+#include "reports/figure/plot_cases.hpp"
+#include "reports/figure/plot_scaling.hpp"
+#include "reports/figure/plot_sweep.hpp"
+#include "reports/print/number.hpp"
+#include "tests/catch.hpp"
+#include "tests/reports/picture_texts.hpp"
+#include "tests/reports/sample_results.hpp"
+
+namespace foretrain::test {
+
+namespace {
+
+ScalingFigure two_models() {
+  const std::vector<TimeCurve> curves = {{"ring", {Seconds(0.2), Seconds(0.21), Seconds(0.22)}},
+                                         {"parameter server", {Seconds(0.2), Seconds(0.3), Seconds(0.4)}}};
+  return {
+      {1, 8, 64},
+      {{"ResNet-50 on machines with eight cards", "64 images per GPU, fp32", curves, "images", {64.0, 512.0, 4096.0}},
+       {"GPT-2 XL (1.5 B)", "8 sequences per GPU, bf16", curves, "sequences", {8.0, 64.0, 512.0}}}};
+}
+
+Figure bars() {
+  return to_figure(std::vector<BreakdownBar>{
+      {"GPT-3, data parallel with the largest buckets", large_step().train()->breakdown, "34.9 samples/s"},
+      {"GPT-3, one card", step_that_does_not_fit().train()->breakdown}});
+}
+
+Figure cases() {
+  CaseFigure cases{"network speed (Mbit/s)", {}};
+  for (const char* panel : {"lenet", "gpt-small", "mlp-wide"}) {
+    for (const char* curve : {"ring, 2 workers", "server on every worker, 4 workers"}) {
+      for (const double speed : {100.0, 500.0, 1000.0, 2000.0, 5000.0, 10000.0}) {
+        add_point(cases, panel, curve, {speed, std::to_string(int(speed)), Seconds(3.0 / speed), Seconds(3.1 / speed)});
+      }
+    }
+  }
+  return to_figure(cases);
+}
+
+SweepFigure names() {
+  return {"ResNet-50",
+          "plan.sync",
+          {"ring", "8 dedicated servers, added"},
+          {},
+          {{"step", {Seconds(0.3), Seconds(0.2)}}},
+          1,
+          {{"time (ms)", {{"step", {300.0, 200.0}, {{250.0, 350.0}, {150.0, 250.0}}}}},
+           {"memory of a GPU (GB)", {{"step", {7720.0, 12.5}}}}}};
+}
+
+/// The same as wide as this in print.
+Figure printed(Figure figure, double width_cm) {
+  figure.width_cm = width_cm;
+  return figure;
+}
+
+}  // namespace
+
+TEST_CASE("No text of a picture is cut off, covers another or is too small, on screens and in print") {
+  for (const Figure& figure : {to_figure(two_models()), bars(), cases(), to_figure(names())}) {
+    for (const double width : {0.0, 8.5, 17.5}) {
+      INFO(width);
+      CHECK(illegible(to_svg(printed(figure, width))) == "");
+    }
+  }
+}
+
+TEST_CASE("A picture for print is as wide as is asked for, its letters of six points and more") {
+  // 8.5 cm are 8.5 / 2.54 · 120 = 402 pixels of 0.6 points; ten of them are six points.
+  const std::string svg = to_svg(printed(to_figure(two_models()), 8.5));
+  CHECK_THAT(svg, Catch::Contains(R"(width="8.500cm")"));
+  CHECK(texts_of(svg).width == 402.0);
+  CHECK_THROWS_AS(to_svg(printed(bars(), 2.0)), UsageError);
+}
+
+TEST_CASE("Print has names in a legend where lines would have no room beside them") {
+  const std::string narrow = to_svg(printed(to_figure(two_models()), 8.5));
+  CHECK_THAT(narrow, Catch::Contains(">ring<") && !Catch::Contains("ring  "));
+  const SweepFigure sweep = {
+      "ResNet-50", "plan.data", {"1", "8"}, {1.0, 8.0}, {{"step", {Seconds(0.2), Seconds(0.3)}}}, 1};
+  CHECK_THAT(to_svg(printed(to_figure(sweep), 14.0)), Catch::Contains("step  300 ms"));
+}
+
+TEST_CASE("Series are named anew in their order, the rest as before") {
+  Figure figure = to_figure(two_models());
+  name_series(figure, {"all-reduce"});
+  CHECK_THAT(to_svg(figure), Catch::Contains("all-reduce  ") && Catch::Contains("parameter server  "));
+  CHECK_THROWS_AS(name_series(figure, {"a", "b", "c", "d"}), UsageError);
+}
+
+TEST_CASE("What is drawn is a table of plain numbers with their units in its header") {
+  // 64 images in 0.2 s are 320 a second.
+  const std::string table = to_csv(to_figure(two_models()));
+  CHECK_THAT(table, Catch::StartsWith("panel,series,GPUs,images a second"));
+  CHECK_THAT(table, Catch::Contains("ResNet-50 on machines with eight cards,ring,1,320"));
+  const std::string parts = to_csv(bars());
+  CHECK_THAT(parts, Catch::StartsWith("panel,series,bar,"));
+  CHECK_THAT(parts, Catch::Contains("GPT-3,compute,one card,0,"));
+  CHECK_THAT(to_csv(cases()), Catch::Contains("lenet,\"ring, 2 workers, measured\",100,0.031"));
+}
+
+TEST_CASE("A band is a column for each of its sides, and an area of the line's colour") {
+  SweepFigure sweep = {"ResNet-50", "plan.data", {"1", "8"}, {1.0, 8.0}, {}, 1};
+  sweep.curves = {{"step", {Seconds(0.2), Seconds(0.3)}, {{Seconds(0.1), Seconds(0.3)}, {Seconds(0.2), Seconds(0.4)}}}};
+  const Figure figure = to_figure(sweep);
+  CHECK_THAT(to_csv(figure), Catch::Contains("time (ms), low\",\"time (ms), high\"") &&
+                                 Catch::Contains(",1,200,100,300") && Catch::Contains(",8,300,200,400"));
+  CHECK_THAT(to_svg(figure), Catch::Contains("fill-opacity"));
+}
+
+TEST_CASE("Names along an axis are bars, and two quantities two panels") {
+  const Figure figure = to_figure(names());
+  REQUIRE(figure.panels.size() == 2);
+  CHECK(figure.title == "ResNet-50");
+  const std::string svg = to_svg(figure);
+  for (const char* text : {">ring<", ">8 dedicated servers, added<", "time (ms)", "memory of a GPU (GB)", ">7,720<"}) {
+    INFO(text);
+    CHECK_THAT(svg, Catch::Contains(text));
+  }
+  CHECK_THAT(to_text(names()), Catch::Contains("memory of a GPU (GB)") && Catch::Contains("7,720"));
+}
+
+TEST_CASE("Labels that begin alike have their beginning as the title") {
+  const Figure figure = bars();
+  CHECK(figure.panels.front().title == "GPT-3");
+  CHECK(figure.panels.front().y.tics.back().label == "one card");
+}
+
+TEST_CASE("Numbers are written with commas, not with exponents") {
+  CHECK(plain_number(7723.4) == "7,720");
+  CHECK(plain_number(-7723.4) == "-7,720");
+  CHECK(plain_number(1234567.0, 4) == "1,235,000");
+  CHECK(plain_number(0.01234) == "0.0123");
+  CHECK(plain_number(1.5) == "1.5");
+  CHECK(plain_number(1e-7) == "1e-07");
+  CHECK(plain_number(2e20) == "2e+20");
+  CHECK(grouped("16384") == "16,384");
+  CHECK(grouped("1000000 B") == "1,000,000 B");
+  CHECK(grouped("999") == "999");
+  CHECK(grouped("2024-01") == "2024-01");
+}
+
+}  // namespace foretrain::test
