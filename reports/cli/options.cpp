@@ -138,8 +138,8 @@ void Progress::advance_to(std::size_t done, std::size_t total) {
   told_ = now;
   const double rate = static_cast<double>(done_) / elapsed_seconds();
   const double left = static_cast<double>(total_ - std::min(done_, total_)) / rate;
-  const std::string text =
-      fmt::format("{} of {} {}, {} a second, {} left", done_, total_, what_, plain_number(rate), format_seconds(Seconds(left)));
+  const std::string text = fmt::format("{} of {} {}, {} a second, {} left", done_, total_, what_, plain_number(rate),
+                                       format_seconds(Seconds(left)));
   if (terminal) {
     line_.show(text);
   } else {

@@ -38,8 +38,8 @@ std::vector<double> numbers_of(const Variation& axis) {
       numbers.push_back(unit.empty() ? parse_number(value) : parse_in_unit(value, unit));
     }
   } catch (const UnitError& error) {
-    throw UsageError(fmt::format("plot sweep: --vary {}: {}; the axis needs names, or numbers of one unit", axis.key,
-                                 error.got()));
+    throw UsageError(
+        fmt::format("plot sweep: --vary {}: {}; the axis needs names, or numbers of one unit", axis.key, error.got()));
   }
   return numbers;
 }
