@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 #include <system_error>
 
 #include "model/base/own_file.hpp"
 #include "model/base/seen_files.hpp"
+#include "model/base/session.hpp"
 #include "model/base/text.hpp"
+#include "model/base/utf8.hpp"
 
 namespace foretrain {
 
@@ -121,9 +124,49 @@ std::vector<CatalogueEntry> list(CatalogueSection section) {
   return entries;
 }
 
+/// The files of a section, without those of parts that lie beside the nodes.
+std::vector<std::string> names_in(CatalogueSection section) {
+  std::vector<std::string> names;
+  for (const fs::path& file : yaml_files(folder(section))) names.push_back(file.stem().string());
+  for (const char* table :
+       {"links", "cards", "processors", "storage", "architectures", "failures", "prices", "energy"}) {
+    std::erase(names, table);
+  }
+  return names;
+}
+
+/// What people remember of a name: llama370b of Llama-3-70B.
+std::string core_of(std::string_view name) {
+  std::string core = to_lower(name);
+  std::erase_if(core, [](char c) { return c == '-' || c == '_' || c == ' '; });
+  return core;
+}
+
+/// The one name that is spelt a little otherwise.
+std::optional<std::string> only_spelling(std::string_view name, const std::vector<std::string>& known) {
+  const auto same = [core = core_of(name)](const std::string& other) { return core_of(other) == core; };
+  const auto found = std::ranges::find_if(known, same);
+  if (found == known.end() || std::any_of(found + 1, known.end(), same)) return std::nullopt;
+  return *found;
+}
+
 bool is_path(std::string_view text) {
   return text.find('/') != std::string_view::npos || text.ends_with(".yaml") || text.ends_with(".yml") ||
          text.ends_with(".json");
+}
+
+/// What a session reads besides the catalogue.
+struct Trust {
+  bool catalogue_alone = false;
+};
+
+/// Refuses without looking: a stranger does not learn which files there are.
+void require_trusted(const Field& path) {
+  const Trust* trust = session().part_if_there<Trust>();
+  if (trust == nullptr || !trust->catalogue_alone) return;
+  if (path.where().file.starts_with((data_directory() / "").string())) return;
+  path.fail(fmt::format("a file, \"{}\"", shortened(path.text(), 100)),
+            "a name of the catalogue, or what the file says in its place; files are not read for others");
 }
 
 std::optional<fs::path> existing_path(const Field& field) {
@@ -182,6 +225,16 @@ std::vector<std::string> catalogue_names(const std::vector<CatalogueEntry>& entr
   return names;
 }
 
+std::vector<std::string> near_names(std::string_view name, const std::vector<std::string>& known) {
+  const std::string core = core_of(name);
+  std::vector<std::string> near;
+  std::ranges::copy_if(known, std::back_inserter(near), [&](const std::string& other) {
+    return !core.empty() && core_of(other).find(core) != std::string::npos;
+  });
+  if (const auto nearest = nearest_word(name, known); near.empty() && nearest) near.push_back(*nearest);
+  return near;
+}
+
 fs::path catalogue_file(CatalogueSection section, const Field& name) {
   if (is_path(name.text())) return referenced_file(name);
   fs::path file = folder(section) / (name.text() + ".yaml");
@@ -192,23 +245,18 @@ fs::path catalogue_file(CatalogueSection section, const Field& name) {
   }
   file.replace_filename(named_by_alias(section, name.text()) + ".yaml");
   if (look_at(file.string()).is_regular()) return file;
-  std::vector<std::string> known;
-  for (const fs::path& other : yaml_files(folder(section))) known.push_back(other.stem().string());
-  for (const char* table :
-       {"links", "cards", "processors", "storage", "architectures", "failures", "prices", "energy"}) {
-    std::erase(known, table);
-  }
-  std::vector<std::string> similar;
-  for (const std::string& other : known) {
-    if (other.find(to_lower(name.text())) != std::string::npos) similar.push_back(other);
-  }
-  if (const auto nearest = nearest_word(name.text(), known); similar.empty() && nearest) similar.push_back(*nearest);
+  const std::vector<std::string> known = names_in(section);
+  if (const auto same = only_spelling(name.text(), known)) return file.replace_filename(*same + ".yaml");
+  const std::vector<std::string> near = near_names(name.text(), known);
   name.fail(fmt::format("unknown {} \"{}\"", row(section).what, name.text()),
-            similar.empty() ? fmt::format("a path to a file, or one of {}", or_list(known, 40))
-                            : fmt::format("did you mean {}?", or_list(similar)));
+            near.empty() ? fmt::format("a path to a file, or one of {}", or_list(known, 40))
+                         : fmt::format("did you mean {}?", or_list(near)));
 }
 
+void refuse_paths() { session().part<Trust>().catalogue_alone = true; }
+
 fs::path referenced_file(const Field& path) {
+  require_trusted(path);
   if (const std::optional<fs::path> file = existing_path(path)) return *file;
   path.fail(fmt::format("no file \"{}\"", path.text()), "the path of a file, relative to this one");
 }

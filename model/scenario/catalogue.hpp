@@ -36,10 +36,18 @@ enum class CatalogueSection { node, gpu, model, run, calibration, fabric, traine
 
 /// The file that a name or path stands for: NAME.yaml in the section's folder, or a path (a text with "/" or ending in
 /// ".yaml" or ".json"), relative to the file that mentions it or else to the working directory. Runs are found by their
-/// former names as well (scenarios/topics.yaml). Throws ScenarioError at the field, with the nearest known name.
+/// former names as well (scenarios/topics.yaml); letter case, hyphens, underscores and blanks make no other name, where
+/// one alone is meant. Throws ScenarioError at the field, with near names.
 std::filesystem::path catalogue_file(CatalogueSection section, const Field& name);
+
+/// Those that were probably meant: all that hold the name, or else the nearest one.
+std::vector<std::string> near_names(std::string_view name, const std::vector<std::string>& known);
 
 /// A path written in a file, relative to that file or else to the working directory. Throws ScenarioError at the field.
 std::filesystem::path referenced_file(const Field& path);
+
+/// From now on scenarios of this session, which strangers write, name the catalogue alone: a path that is not written in
+/// one of its own files is refused, whether there is such a file or not.
+void refuse_paths();
 
 }  // namespace foretrain

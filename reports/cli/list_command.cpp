@@ -110,9 +110,10 @@ std::string shown_hardware(const std::string& name) {
   const YamlNode written = name_node(name);
   const auto found = hardware_file(written);
   if (!found) {
-    const auto nearest = nearest_word(name, catalogue_names(list_hardware()));
-    throw UsageError(fmt::format("unknown hardware \"{}\"; {}", name,
-                                 nearest ? fmt::format("did you mean {}?", *nearest) : "`foretrain hardware list`"));
+    const std::vector<std::string> near = near_names(name, catalogue_names(list_hardware()));
+    throw UsageError(
+        fmt::format("unknown hardware \"{}\"; {}", name,
+                    near.empty() ? "`foretrain hardware list`" : fmt::format("did you mean {}?", or_list(near))));
   }
   const auto& [section, file] = *found;
   if (section == CatalogueSection::node) return with_file(node_figures(read_node(Field(written, ""))), file);

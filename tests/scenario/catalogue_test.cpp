@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "model/base/session.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
@@ -72,6 +73,49 @@ TEST_CASE("A name finds its file, a path is relative to the file that mentions i
   CHECK(file("own.yaml") == folder.path() / "mine" / "own.yaml");
   CHECK_THROWS_WITH(file("bxo"), Catch::Contains(":3:9: cluster.node: unknown node \"bxo\"; did you mean box?"));
   CHECK_THROWS_WITH(file("gone.yaml"), Catch::Contains("no file \"gone.yaml\""));
+}
+
+TEST_CASE("Letter case, hyphens and underscores make no other name, and parts of names are near ones") {
+  const TemporaryFolder folder;
+  for (const char* name : {"llama3-70b", "llama3-8b", "big-box-72", "a-b", "ab"}) {
+    folder.write(std::string("models/") + name + ".yaml", "family: gpt\n");
+  }
+  const ScenariosAt chosen(folder.path());
+  const auto found = [](const std::string& text) {
+    const YamlNode name = yaml_scalar(text, {"mine.yaml", 1, 8});
+    return catalogue_file(CatalogueSection::model, Field(name, "model")).stem().string();
+  };
+  CHECK(found("Llama-3-70B") == "llama3-70b");
+  CHECK(found("llama_3_8b") == "llama3-8b");
+  CHECK(found("a-b") == "a-b");
+  // Both a-b and ab could be meant by a_b.
+  CHECK_THROWS_WITH(found("a_b"), Catch::Contains("did you mean a-b or ab?"));
+  CHECK_THROWS_WITH(found("BOX72"), Catch::Contains("did you mean big-box-72?"));
+  CHECK_THROWS_WITH(found("LLAMA"), Catch::Contains("did you mean llama3-70b or llama3-8b?"));
+}
+
+TEST_CASE("A session of strangers reads the catalogue alone, and does not tell which files there are") {
+  const TemporaryFolder folder;
+  folder.write("scenarios/models/known.yaml", "{ preset: ./other.yaml }\n");
+  folder.write("scenarios/models/other.yaml", "family: gpt\n");
+  folder.write("there.yaml", "family: gpt\n");
+  const ScenariosAt chosen(folder.path() / "scenarios");
+  Session session;
+  const SessionScope strangers(session);
+  refuse_paths();
+  const auto file = [](const std::string& text, const std::string& written_in) {
+    const YamlNode name = yaml_scalar(text, {written_in, 1, 8});
+    return catalogue_file(CatalogueSection::model, Field(name, "model"));
+  };
+  CHECK(file("known", "mine.yaml") == folder.path() / "scenarios/models/known.yaml");
+  // A file of the catalogue may name others of its folder; a stranger may not, be they there or not.
+  CHECK(file("./other.yaml", (folder.path() / "scenarios/models/known.yaml").string()).filename() == "other.yaml");
+  for (const std::string& name :
+       {(folder.path() / "there.yaml").string(), (folder.path() / "gone.yaml").string(),
+        (folder.path() / "scenarios/models/known.yaml").string(), std::string("/dev/stdin")}) {
+    CHECK_THROWS_WITH(file(name, "mine.yaml"), Catch::Contains("mine.yaml:1:8: model: a file, \"" + name) &&
+                                                   Catch::Contains("a name of the catalogue"));
+  }
 }
 
 TEST_CASE("Runs are found by topic and by their former names, and listed with the topic's number") {
