@@ -71,7 +71,7 @@ struct PlainUnit {
   std::string_view symbol;
   Unit unit;
 };
-constexpr std::array<PlainUnit, 15> plain_units = {{{"ns", {Dimension::time, 1e-9}},
+constexpr std::array<PlainUnit, 19> plain_units = {{{"ns", {Dimension::time, 1e-9}},
                                                     {"us", {Dimension::time, 1e-6}},
                                                     {"µs", {Dimension::time, 1e-6}},
                                                     {"ms", {Dimension::time, 1e-3}},
@@ -80,6 +80,10 @@ constexpr std::array<PlainUnit, 15> plain_units = {{{"ns", {Dimension::time, 1e-
                                                     {"h", {Dimension::time, 3600.0}},
                                                     {"day", {Dimension::time, 86400.0}},
                                                     {"days", {Dimension::time, 86400.0}},
+                                                    {"d", {Dimension::time, 86400.0}},
+                                                    {"week", {Dimension::time, 604800.0}},
+                                                    {"weeks", {Dimension::time, 604800.0}},
+                                                    {"w", {Dimension::time, 604800.0}},
                                                     {"W", {Dimension::power, 1.0}},
                                                     {"kW", {Dimension::power, 1e3}},
                                                     {"USD/GPU/hour", {Dimension::price, 1.0}},

@@ -26,6 +26,8 @@ ScenarioError complaint_about(const YamlEntry& entry, const std::string& path, K
   std::string expected;
   if (const auto ours = keys::our_name(entry.key)) {
     expected = fmt::format("foretrain calls it {}", *ours);
+  } else if (entry.key == "true") {
+    expected = "\"on\", in quotes: programs that read YAML 1.1, PyYAML for one, take a bare on for true";
   } else if (const auto nearest = nearest_word(entry.key, words)) {
     expected = fmt::format("did you mean {}?", *nearest);
   } else {

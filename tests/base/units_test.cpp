@@ -43,6 +43,9 @@ TEST_CASE("Times, frequencies, work, rates, power and price") {
   CHECK(parse_quantity<Seconds>("5 µs").value() == Approx(5e-6));
   CHECK(parse_quantity<Seconds>("3566.500 ms").value() == Approx(3.5665));
   CHECK(parse_quantity<Seconds>("2 h").value() == 7200.0);
+  CHECK(parse_quantity<Seconds>("36h").value() == 129'600.0);
+  CHECK(parse_quantity<Seconds>("45d").value() == parse_quantity<Seconds>("45 days").value());
+  CHECK(parse_quantity<Seconds>("2w").value() == parse_quantity<Seconds>("14 days").value());
   CHECK(parse_quantity<Hertz>("1410 MHz").value() == 1.41e9);
   CHECK(parse_quantity<Flops>("4 GFLOP").value() == 4e9);
   CHECK(parse_quantity<FlopsPerSecond>("312 TFLOP/s").value() == 312e12);

@@ -69,6 +69,9 @@ TEST_CASE("Help tells of a key by its path, its last word, and what others call 
   CHECK_THAT(foreign.output,
              Catch::StartsWith("foretrain calls gradient_accumulation_steps workload.train.global_batch:"));
   CHECK_THAT(foreign.output, Catch::Contains("Samples of a step"));
+  const FilterResult alone = run_program({"help"});
+  REQUIRE(alone.status == 0);
+  CHECK_THAT(alone.output, Catch::Contains("foretrain help plan.tensor") && Catch::Contains("\n  workload "));
   const FilterResult slip = run_program({"help", "tensr"});
   CHECK(slip.status == 2);
   CHECK_THAT(slip.errors, Catch::Contains("no key tensr; did you mean tensor?"));

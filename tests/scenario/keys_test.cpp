@@ -295,6 +295,27 @@ TEST_CASE("All unknown keys of a file are told at once, each with what was meant
   }
 }
 
+TEST_CASE("A bare `on` that PyYAML has read and written again is told as what it was") {
+  const auto told = [](const std::string& workload) {
+    try {
+      load_scenario_text("cluster: { node: dgx-h100 }\nworkload: " + workload + "\n", "dumped.yaml");
+    } catch (const ScenarioError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string task =
+      "{ tasks: [ { id: a, KEY: gpu0, run: { matmul: { m: 64, n: 64, k: 64, precision: bf16 } } } ] }";
+  const auto with_key = [&](const std::string& key) { return std::string(task).replace(task.find("KEY"), 3, key); };
+  CHECK(told(with_key("on")).empty());
+  CHECK(told(with_key("\"on\"")).empty());
+  CHECK_THAT(told(with_key("true")),
+             Catch::StartsWith("dumped.yaml:2:31: workload.tasks[0].true: unknown key; \"on\", in quotes: ") &&
+                 Catch::Contains("PyYAML"));
+  const std::string sum = "{ operator: { kind: sum, true: cpu, size: 1 MB, precision: fp32 } }";
+  CHECK_THAT(told(sum), Catch::Contains("workload.operator.true: unknown key; \"on\", in quotes: "));
+}
+
 TEST_CASE("An error of another kind brings the unknown keys along") {
   try {
     load_scenario_text(
