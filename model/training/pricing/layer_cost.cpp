@@ -397,9 +397,18 @@ Stretch paired(const PassWork& forward, const PassWork& backward) {
 
 void fit_pieces(Stretch& stretch) {
   if (stretch.pieces.empty()) return;
-  Seconds sum;
-  for (const Piece& piece : stretch.pieces) sum += piece.work;
-  for (Piece& piece : stretch.pieces) piece.work *= sum > Seconds(0.0) ? stretch.time.compute / sum : 0.0;
+  Seconds all, alone;
+  for (const Piece& piece : stretch.pieces) {
+    all += piece.work;
+    if (!piece.beside) alone += piece.work;
+  }
+  const Seconds longer = stretch.time.compute - all;
+  const bool some_alone = alone > std::max(1e-6 * all, -longer);
+  const Seconds stretched = some_alone ? alone : all;
+  const double factor = stretched > Seconds(0.0) ? 1.0 + longer / stretched : 0.0;
+  for (Piece& piece : stretch.pieces) {
+    if (!piece.beside || !some_alone) piece.work *= factor;
+  }
   stretch.pieces.push_back({stretch.time.host + stretch.time.copies, {}, false});
 }
 

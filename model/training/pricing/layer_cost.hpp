@@ -127,8 +127,9 @@ struct PassWork {
 };
 /// A forward and a backward pass that run together.
 Stretch paired(const PassWork& forward, const PassWork& backward);
-/// Scales the pieces' work so that it adds up to that of the stretch; what its dispatch and its copies take longer
-/// comes at the end.
+/// Scales the work of pieces that nothing is beside so that all adds up to the stretch's: those that hide a collective
+/// hide as much of it as its price says. Where all hide something, all are scaled. What the stretch's dispatch and its
+/// copies take longer comes at the end.
 void fit_pieces(Stretch& stretch);
 
 }  // namespace foretrain
