@@ -204,11 +204,11 @@ class Server : public HttpServer, private httplib::Server {
   }
 
   std::optional<int> bind() override {
-    if (service_.port == 0) {
-      const int port = bind_to_any_port(service_.host);
-      return port > 0 ? std::optional(port) : std::nullopt;
-    }
-    return bind_to_port(service_.host, service_.port) ? std::optional(service_.port) : std::nullopt;
+    const bool any = service_.port == 0;
+    const int port = any ? bind_to_any_port(service_.host) : service_.port;
+    if (port <= 0 || (!any && !bind_to_port(service_.host, port))) return std::nullopt;
+    ::listen(svr_sock_, SOMAXCONN);  // the library lets five wait: the next would try again after a second
+    return port;
   }
   bool run() override { return listen_after_bind(); }
   void stop() override { httplib::Server::stop(); }
