@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "model/base/format.hpp"
+#include "model/base/text.hpp"
 #include "model/base/units.hpp"
 
 namespace foretrain {
@@ -30,18 +31,13 @@ constexpr std::array<Multiple, 9> multiples = {{{"", 1.0},
                                                 {"B", 1e9},
                                                 {"billion", 1e9}}};
 
-std::string_view trimmed(std::string_view text) {
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
-
 }  // namespace
 
 double parse_usd(std::string_view text) {
   constexpr std::string_view currency = "USD", expected = "an amount of money such as 3 M USD or 250000 USD";
-  std::string_view amount = trimmed(text);
+  std::string_view amount = trim(text);
   if (!amount.ends_with(currency)) throw UnitError("no amount in USD", std::string(expected));
-  amount = trimmed(amount.substr(0, amount.size() - currency.size()));
+  amount = trim(amount.substr(0, amount.size() - currency.size()));
   const auto [number, unit] = split_number_and_unit(amount);
   const auto* const multiple = std::ranges::find(multiples, unit, &Multiple::word);
   if (multiple == multiples.end()) throw UnitError(fmt::format("{} is no multiple", unit), std::string(expected));

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <map>
 #include <tuple>
 
@@ -96,11 +98,21 @@ void compare_cards(std::vector<RankedPlan>& plans) {
   }
 }
 
-bool dominates(const RankedPlan& a, const RankedPlan& b) {
-  const auto [time, other_time] = std::pair(a.train().step_time, b.train().step_time);
-  const auto [memory, other_memory] = std::pair(a.train().memory.total(), b.train().memory.total());
-  const bool no_worse = time <= other_time && memory <= other_memory && a.usd <= b.usd;
-  return no_worse && (time < other_time || memory < other_memory || a.usd < b.usd);
+/// Whether `a` is no worse in any figure than `b`, and better in one. Less is better.
+template <std::size_t Figures>
+bool dominates(const std::array<double, Figures>& a, const std::array<double, Figures>& b) {
+  return a != b && std::ranges::equal(a, b, std::ranges::less_equal());
+}
+
+/// What plans are held against each other by.
+std::array<double, 3> figures_of(const RankedPlan& plan) {
+  return {plan.train().step_time.value(), plan.train().memory.total().value(), plan.usd};
+}
+
+/// Of the whole training where its length is stated, else of a step: what it costs, and how long it takes.
+std::array<double, 2> usd_and_time(const RankedPlan& plan) {
+  const TrainResult& train = plan.train();
+  return {train.cost_usd.value_or(plan.usd), train.time_to_train.value_or(train.step_time).value()};
 }
 
 /// Ways of dividing the training, of saving memory and of synchronising that a plan uses beyond data parallelism.
@@ -176,7 +188,7 @@ void finish(PlanReport& report) {
     if (&plan != &best) plan.why = reason(plan, best, report.goal);
     plan.in_front =
         fits(plan) && !plan.needless_cards && std::ranges::none_of(report.ranked, [&](const RankedPlan& other) {
-          return fits(other) && !other.needless_cards && dominates(other, plan);
+          return fits(other) && !other.needless_cards && dominates(figures_of(other), figures_of(plan));
         });
   }
   // What would not be better either is no news.
@@ -185,15 +197,10 @@ void finish(PlanReport& report) {
 }
 
 void compare_machines(PlanReport& report, std::vector<RankedPlan> best_on_each) {
-  // A training's time and price, or a step's.
-  const auto time = [](const RankedPlan& p) { return p.train().time_to_train.value_or(p.train().step_time); };
-  const auto usd = [](const RankedPlan& p) { return p.train().cost_usd.value_or(p.usd); };
-  std::ranges::stable_sort(best_on_each, {}, [&](const RankedPlan& plan) { return std::pair(usd(plan), time(plan)); });
+  std::ranges::stable_sort(best_on_each, {}, usd_and_time);
   for (RankedPlan& plan : best_on_each) {
-    plan.in_front = std::ranges::none_of(best_on_each, [&](const RankedPlan& other) {
-      const bool no_worse = time(other) <= time(plan) && usd(other) <= usd(plan);
-      return no_worse && (time(other) < time(plan) || usd(other) < usd(plan));
-    });
+    plan.in_front = std::ranges::none_of(
+        best_on_each, [&](const RankedPlan& other) { return dominates(usd_and_time(other), usd_and_time(plan)); });
   }
   report.machines = std::move(best_on_each);
 }

@@ -9,6 +9,7 @@
 #include "model/base/format.hpp"
 #include "model/base/text.hpp"
 #include "reports/print/names.hpp"
+#include "reports/print/number.hpp"
 #include "reports/print/table.hpp"
 #include "reports/result/csv.hpp"
 #include "reports/result/goodput_report.hpp"
@@ -21,11 +22,7 @@ namespace {
 
 constexpr std::size_t most_runners_up = 10, most_in_front = 12;
 
-std::string count_text(std::int64_t number) {
-  std::string text = std::to_string(number);
-  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3) text.insert(at_index(at), ",");
-  return text;
-}
+std::string count_text(std::int64_t number) { return grouped(std::to_string(number)); }
 
 std::string name_of(const RankedPlan& plan) {
   return (plan.hardware.empty() ? "" : plan.hardware + ": ") + describe(plan.point);
