@@ -277,7 +277,9 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
 }
 
 LayerCalls LayerPricer::calls(const Layer& layer, int stage, TransferTable& transfers) const {
-  const LayerCost cost = scenario_.plan.sequence_parallel ? price(layer) : LayerCost{};
+  const bool hides_behind_products =
+      chunks_products() || std::ranges::any_of(layer.backward_collectives, &LayerCollective::again);
+  const LayerCost cost = hides_behind_products ? price(layer) : LayerCost{};
   LayerCalls calls{
       pass_calls(layer.forward_collectives, layer.forward, false, cost.forward.kernels, stage, transfers),
       {},
