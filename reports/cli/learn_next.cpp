@@ -240,7 +240,7 @@ Study study_of(const NextOptions& options) {
   return study;
 }
 
-std::string machines_of(const Cluster& cluster) {
+std::string machines_text(const Cluster& cluster) {
   return fmt::format("{} machine{}", cluster.nodes, cluster.nodes == 1 ? "" : "s");
 }
 
@@ -269,7 +269,7 @@ std::string to_text(const Study& study, const NextOptions& options) {
     const PossibleRun& run = study.runs[next.run];
     text +=
         fmt::format("\n  {}. {} on {}: step {}, {:.3g} GPU-hours; leaves {:.2g} %\n    {}\n", ++number, candidate.name,
-                    machines_of(candidate.scenario.cluster), format_seconds(Seconds(run.plan.value)), run.gpu_hours,
+                    machines_text(candidate.scenario.cluster), format_seconds(Seconds(run.plan.value)), run.gpu_hours,
                     100.0 * next.regret, command_of(options, candidate));
   }
   text += fmt::format(

@@ -16,7 +16,7 @@ namespace foretrain {
 
 namespace {
 
-constexpr std::int64_t most_rows = 100'000'000, most_shards = 1'000'000;
+constexpr std::int64_t most_stored = 100'000'000, most_shards = 1'000'000;
 constexpr int first_cell = 2;  ///< behind the row's number and how it went
 
 std::string shown(const std::string& file) { return file.empty() ? "a temporary database" : file; }
@@ -163,7 +163,7 @@ bool SweepStore::read_identity() {
   const auto count = [&](int column, std::int64_t least, std::int64_t most) {
     return static_cast<std::size_t>(std::clamp<std::int64_t>(read.integer(column), least, most));
   };
-  identity_.rows = count(1, 0, most_rows);
+  identity_.rows = count(1, 0, most_stored);
   identity_.shard = {count(2, 1, most_shards), count(3, 1, most_shards)};
   return true;
 }
@@ -175,7 +175,7 @@ void SweepStore::read_rows() {
   while (rows.step()) {
     const std::int64_t number = rows.integer(0);
     const auto kind = value_of<Reply::Kind>(rows.text(1));
-    if (kind && number >= 0 && number < most_rows) note(static_cast<std::size_t>(number), *kind);
+    if (kind && number >= 0 && number < most_stored) note(static_cast<std::size_t>(number), *kind);
   }
 }
 
