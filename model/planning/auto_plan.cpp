@@ -1,8 +1,11 @@
 #include "model/planning/auto_plan.hpp"
 
+#include <fmt/format.h>
+
 #include <optional>
 #include <utility>
 
+#include "model/planning/least_machines.hpp"
 #include "model/planning/plan_search.hpp"
 
 namespace foretrain {
@@ -35,8 +38,10 @@ std::optional<Chosen> choose(const YamlNode& document, const std::string& name, 
   spaces.emplace_back(document, name, dimensions);
   const PlanSearch search = search_plans(spaces, {PlanObjective{}}, finalists);
   if (search.best.empty()) {
+    const auto least = least_machines(document, dimensions, spaces.front().example().cluster);
     throw ScenarioError(document.where, "plan", "no plan fits the GPUs' memory",
-                        "auto for more keys, more nodes or a smaller model");
+                        fmt::format("auto for more keys, {} or a smaller model",
+                                    least ? fmt::format("nodes: {}", least->nodes) : "more nodes"));
   }
   Chosen chosen{std::move(spaces.front()), search.best.front().point};
   Seconds least = Seconds::infinity();

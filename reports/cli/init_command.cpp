@@ -1,16 +1,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
+#include "model/base/format.hpp"
 #include "model/base/text.hpp"
+#include "model/planning/least_machines.hpp"
 #include "model/planning/plan_search.hpp"
+#include "model/planning/usual_batch.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/keys/key_tree.hpp"
 #include "model/scenario/load/load.hpp"
+#include "model/scenario/model/model_reader.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/print/table.hpp"
 
 namespace foretrain {
 
@@ -28,30 +34,29 @@ std::string commented(int indent, const keys::Mapping& mapping, std::string_view
   return fmt::format("{:<42}  # {}\n", line, keys::key_of(mapping, key).meaning);
 }
 
-struct Machines {
-  int nodes = 1;
-  int used_of_each = 0;  ///< 0: all
-  std::int64_t gpus = 0;
+/// The machine that is asked for, as its file says.
+struct MachineKind {
+  int gpus = 1;
   bool has_network = false;
 };
 
-/// Those that hold so many GPUs, or as many as are wanted.
-Machines machines_for(const InitOptions& options) {
+MachineKind kind_of_machine(const InitOptions& options) {
   const YamlNode name = yaml_scalar(options.node, {"--node", 0, 0});
   const YamlNode& node = cached_yaml_file(catalogue_file(CatalogueSection::node, Field(name, "")).string());
-  const YamlNode* stated = node.at("gpus");
-  const int each = stated == nullptr ? 1 : static_cast<int>(Field(*stated, "gpus").integer());
-  Machines machines{std::max(options.nodes, 1), 0, options.gpus, node.find("network") != nullptr};
-  if (options.gpus == 0) {
-    machines.gpus = std::int64_t{1} * machines.nodes * each;
-  } else if (options.gpus < each) {
-    machines.used_of_each = options.gpus;
-  } else if (options.gpus % each == 0) {
-    machines.nodes = options.gpus / each;
-  } else {
-    throw UsageError(fmt::format("--gpus {}: {} has {} GPUs; write {} or {}", options.gpus, options.node, each,
-                                 options.gpus / each * each, (options.gpus / each + 1) * each));
+  const YamlNode* gpus = node.at("gpus");
+  return {gpus == nullptr ? 1 : static_cast<int>(Field(*gpus, "gpus").integer()), node.find("network") != nullptr};
+}
+
+/// Those that hold so many GPUs, or as many as are wanted; one where nothing is said.
+MachineCount machines_for(const InitOptions& options, const MachineKind& kind) {
+  MachineCount machines{std::max(options.nodes, 1), kind.gpus, true};
+  if (options.gpus == 0) return machines;
+  if (options.gpus < kind.gpus) return {1, options.gpus, false};
+  if (options.gpus % kind.gpus != 0) {
+    throw UsageError(fmt::format("--gpus {}: {} has {} GPUs; write {} or {}", options.gpus, options.node, kind.gpus,
+                                 options.gpus / kind.gpus * kind.gpus, (options.gpus / kind.gpus + 1) * kind.gpus));
   }
+  machines.nodes = options.gpus / kind.gpus;
   return machines;
 }
 
@@ -65,17 +70,38 @@ std::pair<std::string, std::string> cards_of(const std::string& network) {
   return {std::string(trim(network.substr(0, times))), std::string(trim(network.substr(times + 1)))};
 }
 
-std::string cluster_lines(const InitOptions& options, const Machines& machines) {
+std::string cluster_lines(const InitOptions& options, const MachineKind& kind, const MachineCount& machines) {
   std::string text = "cluster:\n" + commented(2, keys::cluster, "node", options.node) +
                      commented(2, keys::cluster, "nodes", std::to_string(machines.nodes));
-  if (machines.used_of_each > 0) {
-    text += commented(2, keys::cluster, "gpus_per_node", std::to_string(machines.used_of_each));
+  if (!machines.all_gpus) {
+    text += commented(2, keys::cluster, "gpus_per_node", std::to_string(machines.gpus_per_node));
   }
   if (options.network.empty()) return text;
   const auto [cards, bandwidth] = cards_of(options.network);
   return text + "  network:\n" + commented(4, keys::network, "nics_per_node", cards) +
          commented(4, keys::network, "nic_bandwidth", bandwidth) +
-         (machines.has_network ? "" : commented(4, keys::network, "latency", "5 us"));
+         (kind.has_network ? "" : commented(4, keys::network, "latency", "5 us"));
+}
+
+std::string model_text(const InitOptions& options) {
+  return options.sequence == 0 ? options.model
+                               : fmt::format("{{ preset: {}, sequence: {} }}", options.model, options.sequence);
+}
+
+/// `global_batch`, above it how many tokens these are and where the number comes from.
+std::string batch_lines(const InitOptions& options, const MachineCount& machines) {
+  const YamlNode train = parse_yaml("model: " + model_text(options), "--model");
+  const Field model(*train.at("model"), "model");
+  UsualBatch batch{options.batch, ""};
+  if (options.batch == 0) batch = usual_batch(model, machines.gpus());
+  const double tokens = tokens_of_samples(read_model(model));
+  std::string told = tokens > 0.0
+                         ? fmt::format("{} tokens a step", format_count(tokens * static_cast<double>(batch.samples)))
+                         : fmt::format("{} samples a step", batch.samples);
+  if (!batch.why.empty()) told += "; " + batch.why;
+  std::string text;
+  for (const std::string& line : split(wrap(told, 112, 0), '\n')) text += fmt::format("    # {}\n", line);
+  return text + commented(4, keys::train, "global_batch", std::to_string(batch.samples));
 }
 
 /// Values of the plan and of the training, as a search found them: "plan.tensor=8", …
@@ -92,13 +118,11 @@ std::string found_lines(const FoundValues& found, const keys::Mapping& mapping, 
   return text;
 }
 
-std::string scenario_text(const InitOptions& options, const std::string& cluster, std::int64_t batch,
+/// The file without its title.
+std::string scenario_text(const InitOptions& options, const MachineKind& kind, const MachineCount& machines,
                           const FoundValues& found) {
-  const std::string model = options.sequence == 0
-                                ? options.model
-                                : fmt::format("{{ preset: {}, sequence: {} }}", options.model, options.sequence);
-  std::string text = cluster + "workload:\n  train:\n" + commented(4, keys::train, "model", model) +
-                     commented(4, keys::train, "global_batch", std::to_string(batch)) +
+  std::string text = cluster_lines(options, kind, machines) + "workload:\n  train:\n" +
+                     commented(4, keys::train, "model", model_text(options)) + batch_lines(options, machines) +
                      commented(4, keys::train, "precision", options.precision);
   if (!options.tokens.empty()) text += commented(4, keys::train, "samples", options.tokens);
   text += found_lines(found, keys::train, "workload.train.", 4);
@@ -106,34 +130,67 @@ std::string scenario_text(const InitOptions& options, const std::string& cluster
   return plan.empty() ? text : text + "plan:\n" + plan;
 }
 
-/// The fastest plan by estimate that fits.
-FoundValues best_plan(const std::string& text) {
+PlanDimensions searched_dimensions(const InitOptions& options) {
   using enum PlanDimension;
   PlanDimensions chosen;
   for (const PlanDimension dimension :
        {tensor, context, pipeline, data, micro_batch, recompute, sequence_parallel, zero}) {
     chosen.set(dimension);
   }
+  const YamlNode name = yaml_scalar(options.model, {"--model", 0, 0});
+  const ModelConfig model = read_model(Field(name, ""));
+  const auto* transformer = std::get_if<TransformerConfig>(&model.shape);
+  chosen.set(expert, transformer != nullptr && transformer->experts > 1);
+  return chosen;
+}
+
+/// The fastest plan by estimate that fits; nothing where none does.
+std::optional<FoundValues> best_plan(const InitOptions& options, const std::string& text) {
   std::vector<PlanSpace> spaces;
-  spaces.emplace_back(parse_yaml(text, "foretrain init"), "init", chosen);
+  spaces.emplace_back(parse_yaml(text, "foretrain init"), "init", searched_dimensions(options));
   const PlanSearch search = search_plans(spaces, {PlanObjective{}}, 1);
-  if (search.best.empty()) {
-    throw UsageError("no plan fits the GPUs' memory; more GPUs, a larger batch, a smaller model, or `foretrain plan`");
-  }
+  if (search.best.empty()) return std::nullopt;
   return spaces.front().overrides(search.best.front().point);
 }
 
+std::optional<MachineCount> least_machines(const InitOptions& options, const MachineKind& kind, bool parts) {
+  const auto on = [&](const MachineCount& machines) -> std::optional<YamlNode> {
+    return parse_yaml(scenario_text(options, kind, machines, {}), "foretrain init");
+  };
+  return foretrain::least_machines(on, searched_dimensions(options), {1, kind.gpus, true}, parts);
+}
+
+std::string describe(const InitOptions& options, const MachineCount& machines) {
+  return machines.all_gpus ? fmt::format("{} x {}", machines.nodes, options.node)
+                           : fmt::format("{} of the GPUs of {}", machines.gpus_per_node, options.node);
+}
+
+[[noreturn]] void refuse(const InitOptions& options, const MachineKind& kind, const MachineCount& machines) {
+  const std::optional<MachineCount> least = least_machines(options, kind, true);
+  const std::string enough = !least ? "more GPUs, a larger batch, a smaller model, or `foretrain plan`"
+                                    : fmt::format("the least that one fits on is {}, {} GPUs: --gpus {}",
+                                                  describe(options, *least), least->gpus(), least->gpus());
+  throw UsageError(
+      fmt::format("no plan of {} fits the memory of {}; {}", options.model, describe(options, machines), enough));
+}
+
 std::string initial_scenario(const InitOptions& options) {
-  const Machines machines = machines_for(options);
-  const std::string cluster = cluster_lines(options, machines);
-  const std::int64_t batch = options.batch > 0 ? options.batch : 8 * machines.gpus;
-  const FoundValues plan = best_plan(scenario_text(options, cluster, batch, {}));
-  const std::string title = fmt::format("{} on {} x {}", options.model, machines.nodes, options.node);
+  const MachineKind kind = kind_of_machine(options);
+  MachineCount machines = machines_for(options, kind);
+  const bool stated = options.gpus > 0 || options.nodes > 0;
+  if (!stated) machines = least_machines(options, kind, false).value_or(machines);
+  const std::optional<FoundValues> plan = best_plan(options, scenario_text(options, kind, machines, {}));
+  if (!plan) refuse(options, kind, machines);
+  const std::string title = fmt::format("{} on {}", options.model, describe(options, machines));
+  const std::string least =
+      stated || machines.nodes == 1
+          ? ""
+          : fmt::format("# {} machines are the least whose memory some plan fits.\n", machines.nodes);
   return fmt::format(
              "# {}: the fastest plan by estimate. Predict it with `foretrain predict FILE`; `foretrain help KEY`\n"
-             "# tells of a key, `foretrain keys` lists all, `foretrain plan FILE` compares plans.\n",
-             title) +
-         commented(0, keys::scenario, "name", title) + scenario_text(options, cluster, batch, plan);
+             "# tells of a key, `foretrain keys` lists all, `foretrain plan FILE` compares plans.\n{}",
+             title, least) +
+         commented(0, keys::scenario, "name", title) + scenario_text(options, kind, machines, *plan);
 }
 
 }  // namespace
@@ -146,11 +203,16 @@ void add_init(CLI::App& app, ExitStatus&) {
   command->add_option("--model", options->model, "what is trained: a name from `foretrain models list`")->required();
   command->add_option("--node", options->node, "the machines (default: dgx-h100): `foretrain hardware list`");
   CLI::Option* gpus = command->add_option("--gpus", options->gpus, "GPUs in all")->type_name("N")->check(positive);
-  command->add_option("--nodes", options->nodes, "machines")->type_name("N")->check(positive)->excludes(gpus);
+  command->add_option("--nodes", options->nodes, "machines (default: the least that hold the model)")
+      ->type_name("N")
+      ->check(positive)
+      ->excludes(gpus);
   command
       ->add_option("--network", options->network, "cards of a machine x bandwidth of one, where not the machine's own")
       ->type_name("\"8 x 400 Gbit/s\"");
-  command->add_option("--batch", options->batch, "samples of a step (default: 8 a GPU)")
+  command
+      ->add_option("--batch", options->batch,
+                   "samples of a step (default: as the model was trained, or models like it)")
       ->type_name("N")
       ->check(positive);
   command->add_option("--sequence", options->sequence, "tokens of a sample (default: the model's)")

@@ -13,6 +13,7 @@
 #include "model/base/units.hpp"
 #include "model/hardware/network_limits.hpp"
 #include "model/hardware/topology.hpp"
+#include "model/planning/least_machines.hpp"
 #include "model/planning/machine_use.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/effects.hpp"
@@ -249,6 +250,10 @@ PlanReport searched(const PlanOptions& options) {
                    static_cast<double>(search.counts.plans) / seconds));
   if (search.counts.exceeded > 0) {
     warn(fmt::format("{} estimates are below their bounds: the best plan is not proven", search.counts.exceeded));
+  }
+  if (search.best.empty() && search.complete) {
+    const PlanSpace& first = space.spaces.front();
+    report.least = least_machines(first.document(), first.chosen(), first.example().cluster);
   }
   report.ranked = ranked(search.best, space, options);
   report.misses = ranked(search.misses, space, options);

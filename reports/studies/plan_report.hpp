@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/memory/shortage.hpp"
+#include "model/planning/least_machines.hpp"
 #include "model/planning/plan_search.hpp"
 #include "model/result.hpp"
 #include "reports/studies/plan_limits.hpp"
@@ -86,6 +87,7 @@ struct PlanReport {
   double curse = 1.0;       ///< SearchOdds::curse
   bool is_simpler = false;  ///< the first one is, than others of which hardly less is expected
   std::optional<BetterBatch> better_batch = std::nullopt;
+  std::optional<MachineCount> least = std::nullopt;  ///< where no plan fits: on how many machines one would
 };
 
 /// Draws the plans (plan_odds.hpp); `effects` of each of them.

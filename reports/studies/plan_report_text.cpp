@@ -192,6 +192,13 @@ std::string misses_text(const PlanReport& report) {
   return text;
 }
 
+/// On how many machines one would.
+std::string least_text(const PlanReport& report) {
+  if (!report.least) return "";
+  return fmt::format("; the least on which one does are {} such machines, {} GPUs", report.least->nodes,
+                     report.least->gpus());
+}
+
 nlohmann::ordered_json plan_json(const RankedPlan& plan, const PlanLimits& limits) {
   nlohmann::ordered_json json;
   if (!plan.hardware.empty()) json["hardware"] = plan.hardware;
@@ -239,7 +246,7 @@ std::string to_text(const PlanReport& report) {
   std::string text = fmt::format("Plans for {}  [{}]\n\n{}", report.scenario,
                                  report.ranked.empty() ? "nothing ranked" : name(report.ranked.front().result.fidelity),
                                  space_text(report.search));
-  if (report.ranked.empty()) return text + "\n  No plan fits.\n";
+  if (report.ranked.empty()) return text + fmt::format("\n  No plan fits{}.\n", least_text(report));
   return text + best_text(report) + odds_text(report) + better_batch_text(report) + runners_up_text(report) +
          front_text(report) + misses_text(report);
 }
@@ -257,6 +264,7 @@ std::string to_json(const PlanReport& report) {
                    {"do_not_fit", search.counts.unfit},
                    {"impossible", search.counts.impossible},
                    {"complete", search.complete}};
+  if (report.least) json["least_nodes"] = report.least->nodes;
   if (const auto& better = report.better_batch) {
     json["better_batch"] = {{"global_batch", better->batch},
                             {"instead_of", better->instead_of},

@@ -30,6 +30,42 @@ TEST_CASE("A first scenario is written with the program's help alone") {
   CHECK(text_of(file) == text);
 }
 
+TEST_CASE("A first scenario says where its batch comes from, and how many tokens it is") {
+  // GPT-2's 512 sequences of 1,024 are 524 K tokens, on one GPU as on eight.
+  const FilterResult one = run_program({"init", "--model", "gpt2", "--gpus", "1"});
+  REQUIRE(one.status == 0);
+  CHECK_THAT(one.output, Catch::Contains("    # 524 K tokens a step; its makers: 512 sequences, Radford et al. 2019"));
+  CHECK_THAT(one.output, Catch::Contains("    global_batch: 512 "));
+  // What the user says needs no reason: 64 x 1,024.
+  const FilterResult stated = run_program({"init", "--model", "gpt2", "--gpus", "1", "--batch", "64"});
+  CHECK_THAT(stated.output, Catch::Contains("    # 65.5 K tokens a step\n    global_batch: 64 "));
+}
+
+TEST_CASE("A model begins on the least machines that hold it, and what is too few is told") {
+  // Llama 3 70B, 70.6 billion parameters of 14 bytes (bf16, its gradients, fp32 states) and more, are 988 GB: more than
+  // one machine of 640 GB holds. Two hold them with what a sample needs.
+  const FilterResult none = run_program({"init", "--model", "llama3-70b"});
+  INFO(none.output << none.errors);
+  REQUIRE(none.status == 0);
+  CHECK_THAT(none.output, Catch::Contains("# 2 machines are the least whose memory some plan fits."));
+  CHECK_THAT(none.output, Catch::Contains("  nodes: 2 "));
+  const FilterResult few = run_program({"init", "--model", "llama3-70b", "--gpus", "4"});
+  CHECK(few.status == 2);
+  CHECK(few.output.empty());
+  CHECK_THAT(few.errors,
+             Catch::Contains("no plan of llama3-70b fits the memory of 4 of the GPUs of dgx-h100; the least "
+                             "that one fits on is 2 x dgx-h100, 16 GPUs: --gpus 16"));
+  // The planner says the same of a scenario.
+  const TemporaryFolder folder;
+  const FilterResult plan =
+      run_program({"plan", folder.file("few.yaml", R"(cluster: { node: dgx-h100, nodes: 1 }
+workload: { train: { model: llama3-70b, global_batch: 384, precision: bf16 } }
+)"),
+                   "--fix", "algorithm,bucket,overlap,order,schedule,interleave,offload,servers"});
+  INFO(plan.output << plan.errors);
+  CHECK_THAT(plan.output, Catch::Contains("No plan fits; the least on which one does are 2 such machines, 16 GPUs."));
+}
+
 TEST_CASE("A scenario in the words of others is mended by what the program answers") {
   const TemporaryFolder folder;
   const FilterResult first = run_program({"predict", folder.file("mine.yaml", R"(cluster: { node: h100, num_nodes: 8 }

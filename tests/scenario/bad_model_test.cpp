@@ -50,6 +50,8 @@ TEST_CASE("Bad kinds of attention and of layers") {
       {"q_lora_rank: ^64", "q_lora_rank", "latent attention without its keys", "kv_lora_rank"},
       {"qk_norm: ^1", "qk_norm", "neither true nor false", "true"},
       {"mtp_layers: ^-1", "mtp_layers", "out of range", "from 0"},
+      {"published_batch: ^512", "published_batch", "not a length of training", "50000 samples"},
+      {"published_batch: ^0 tokens", "published_batch", "no sensible length", "tokens"},
       {"mamba_heads: ^16", "mamba_heads", "no layer is a Mamba-2 layer", "layer_pattern"},
       {"layer_pattern: ^M-M, mamba_heads: 16", "layer_pattern", "3 letters for 4 layers", "each layer"},
       {"layer_pattern: ^M-MX, mamba_heads: 16", "layer_pattern", "called \"X\"", "M (Mamba-2)"},

@@ -206,6 +206,7 @@ TEST_CASE("Every key that is described is read") {
                                        "cluster.network.fabric.switch_latency",
                                        "workload.train.model.name",
                                        "workload.train.model.family",
+                                       "workload.train.model.published_batch",
                                        "workload.train.data.images.distribution",
                                        "workload.operator.batch",
                                        "plan.trainer"};

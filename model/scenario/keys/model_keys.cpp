@@ -12,7 +12,9 @@ constexpr Key model_keys[] = {
     {"kind", text, "", "What a file describes: model."},
     {"name", text, "the family", "What results call the model."},
     {"description", text, "", "A line about the model for people who list models."},
-    {"sources", by_name(mapping(source)), "", "Where the figures come from."},
+    {"sources", by_name(mapping(source)), "", "Where the figures come from: default, or by key."},
+    {"published_batch", text, "",
+     "What a step of its published training took: 4 M tokens, 512 sequences. `foretrain init` begins with it."},
     {"family", words(family_words), "needed", "What sort of model it is, and what holds for keys that are left out."},
 };
 constexpr Variant model_variants[] = {{"gpt bert mpt llama vit", &transformer},

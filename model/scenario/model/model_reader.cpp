@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/base/text.hpp"
 #include "model/base/words.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
@@ -32,7 +33,24 @@ std::string scalar_of(const YamlNode& node, std::string_view key) {
   return entry != nullptr ? entry->value.scalar : std::string();
 }
 
+std::optional<PublishedBatch> published_batch(const YamlNode& document, const std::string& path) {
+  const YamlEntry* entry = document.find("published_batch");
+  if (entry == nullptr) return std::nullopt;
+  const Field field(entry->value, join_path(path, "published_batch"));
+  PublishedBatch batch{
+      field.parse([](const std::string& text) { return parse_training_length(text); }), field.text(), {}};
+  for (const char* source : {"sources.published_batch.text", "sources.default.text"}) {
+    const YamlNode* text = document.at(source);
+    if (text != nullptr && batch.source.empty()) batch.source = trim(text->scalar);
+  }
+  return batch;
+}
+
 }  // namespace
+
+std::optional<PublishedBatch> read_published_batch(const Field& written) {
+  return published_batch(resolve_model(written), written.path());
+}
 
 ModelConfig read_model(const Field& written) {
   const YamlNode document = resolve_model(written);
@@ -43,6 +61,7 @@ ModelConfig read_model(const Field& written) {
                  "family: gpt, bert, mpt, llama, vit, mlp, cnn or vision_language; or preset: NAME");
   }
   const Family family = Field(family_entry->value, join_path(field.path(), "family")).choice<Family>();
+  static_cast<void>(published_batch(document, field.path()));  // complains of what is none
   ModelConfig model;
   model.name = scalar_of(document, "name");
   if (model.name.empty()) model.name = family_entry->value.scalar;

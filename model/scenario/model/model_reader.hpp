@@ -2,6 +2,10 @@
 // (model/workload), whose shapes are possible.
 #pragma once
 
+#include <optional>
+#include <string>
+
+#include "model/base/units.hpp"
 #include "model/scenario/yaml_reader.hpp"
 #include "model/workload/model_config.hpp"
 
@@ -11,6 +15,15 @@ namespace foretrain {
 /// `{ family: …, … }`. Defaults of the families are applied (transformer_model_reader.cpp lists them). Throws
 /// ScenarioError for unknown or missing keys and impossible shapes.
 ModelConfig read_model(const Field& field);
+
+/// What a step of a model's published training took: `batch`, and the entry of `sources` that says so.
+struct PublishedBatch {
+  TrainingLength length;
+  std::string written;  ///< as the file has it: "4 M tokens"
+  std::string source;   ///< empty: not stated
+};
+/// Of a model written in one of the ways of read_model(); nothing where it states none.
+std::optional<PublishedBatch> read_published_batch(const Field& field);
 
 /// The keys of families gpt, bert, mpt, llama and vit.
 TransformerConfig read_transformer(const Field& field, TransformerFamily family);
