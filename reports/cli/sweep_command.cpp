@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "model/base/utf8.hpp"
 #include "reports/cli/anchors.hpp"
 #include "reports/cli/command.hpp"
+#include "reports/cli/job_array.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/sweep_fingerprint.hpp"
 #include "reports/cli/sweep_merge.hpp"
@@ -30,58 +30,11 @@ namespace foretrain {
 
 namespace {
 
-// A sweep as a job array for the batch system Slurm.
-
-/// The arguments without an option and its value.
-std::vector<std::string> without(const std::vector<std::string>& arguments, const std::string& option) {
-  std::vector<std::string> kept;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] == option) {
-      ++i;  // its value
-    } else if (!arguments[i].starts_with(option + "=")) {
-      kept.push_back(arguments[i]);
-    }
-  }
-  return kept;
-}
-
-/// The command line of this process.
-std::vector<std::string> own_arguments() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::vector<std::string> arguments;
-  for (std::string argument; std::getline(file, argument, '\0');) arguments.push_back(argument);
-  return arguments;
-}
-
-/// A script for sbatch that runs this command in `shards` tasks; `arguments` are those of the command line, program
-/// name first.
-std::string slurm_script(const std::vector<std::string>& arguments, std::size_t shards, const std::string& output) {
-  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
-  require_plain_name(program);  // a line end would leave the comment below
-  require_plain_name(output);
-  const std::vector<std::string> kept = without(without(arguments, "--slurm"), "--jobs");
-  std::string command = shell_quoted(program);
-  for (std::size_t i = 1; i < kept.size(); ++i) command += " " + shell_quoted(kept[i]);
-  return fmt::format(
-      R"(#!/bin/sh
-#SBATCH --job-name=foretrain
-#SBATCH --array=1-{0}
-# sbatch SCRIPT runs {0} tasks; more processors for each: sbatch --cpus-per-task=16 SCRIPT. Run again, it goes on where
-# it stopped. Once all tasks are done, this makes the table:
-#   {1} sweep merge {2}
-cd {3} || exit
-exec {4} \
-  --shard "$SLURM_ARRAY_TASK_ID/{0}" --jobs "${{SLURM_CPUS_PER_TASK:-1}}"
-)",
-      shards, shell_quoted(program), shell_quoted(output), shell_quoted(std::filesystem::current_path().string()),
-      command);
-}
-
 struct SweepOptions {
   SweepInput input;
   std::string output;
   std::string shard;
-  std::size_t slurm = 0;  ///< tasks of a job array; 0: the sweep is run here
+  std::optional<JobArray> array;  ///< which runs the sweep instead of this process
   Selection selection;
   Fidelity fidelity = Fidelity::flows;
   int jobs = 1;
@@ -120,7 +73,7 @@ void check(const SweepOptions& options) {
   if (!folder.empty() && !fs::is_directory(folder)) {
     throw UsageError(options.output + ": there is no such folder; make it, or choose another place with -o");
   }
-  if (options.output.empty() && (options.slurm > 0 || !options.shard.empty())) {
+  if (options.output.empty() && (options.array || !options.shard.empty())) {
     throw UsageError("sweep: shards need a place for their rows; name the table with -o");
   }
 }
@@ -215,8 +168,8 @@ ExitStatus run(const SweepOptions& options) {
   check(options);
   const Shard shard = options.shard.empty() ? Shard() : parse_shard(options.shard);
   const SweepRows rows = sweep_rows(options.input);
-  if (options.slurm > 0) {
-    print(slurm_script(own_arguments(), options.slurm, options.output));
+  if (options.array) {
+    print(job_array_script(*options.array, options.output));
     return ExitStatus::success;
   }
   const std::string file = store_file(options, shard);
@@ -271,9 +224,16 @@ void add_sweep(CLI::App& app, ExitStatus& status) {
                    "only every N-th row, beginning with the I-th, into OUT.I-of-N.sqlite: one job of an array")
       ->type_name("I/N");
   command
-      ->add_option("--slurm", options->slurm, "print a script that runs the sweep as an array of N jobs, for `sbatch`")
+      ->add_option_function<std::size_t>(
+          "--slurm", [options](std::size_t jobs) { options->array = slurm_array(jobs); },
+          "print a script that runs the sweep as an array of N jobs, for `sbatch`")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000).description(""));
+  command
+      ->add_option_function<std::string>(
+          "--job-array", [options](const std::string& text) { options->array = parse_job_array(text); },
+          "the same for another batch system: " + batch_system_names() + ", such as pbs:100")
+      ->type_name("SYSTEM:N");
   add_selection(*command, options->selection);
   command
       ->add_option("--anchor", options->input.anchor,

@@ -17,6 +17,8 @@ namespace foretrain {
 
 namespace {
 
+constexpr std::size_t most_combinations = 10'000'000;  // in shards, or a night
+
 SweepRows rows_of_variations(const SweepInput& input) {
   std::vector<Variation> variations;
   SweepRows rows;
@@ -24,16 +26,16 @@ SweepRows rows_of_variations(const SweepInput& input) {
   // A file that is none would fail in every row; it is refused before anything is written.
   const YamlNode name = yaml_scalar(input.file, {input.file, 0, 0});
   cached_yaml_file(catalogue_file(CatalogueSection::run, Field(name, "FILE")).string());
-  const auto all = std::make_shared<const Combinations>(input.file, input.overrides, variations);
+  const auto all = std::make_shared<const Combinations>(input.file, input.overrides, variations, most_combinations);
   rows.varied = all->varied();
   rows.header = {"case", "base"};
   const std::vector<std::string> columns = all->columns();
   rows.header.insert(rows.header.end(), columns.begin(), columns.end());
-  const std::vector<std::size_t> numbers = all->distinct();
-  rows.count = numbers.size();
-  rows.case_of = [all, numbers](std::size_t row) { return all->at(numbers[row]); };
+  const auto numbers = std::make_shared<const std::vector<std::size_t>>(all->distinct());
+  rows.count = numbers->size();
+  rows.case_of = [all, numbers](std::size_t row) { return all->at((*numbers)[row]); };
   rows.cells_of = [all, numbers, columns](std::size_t row) {
-    const Case made = all->at(numbers[row]);
+    const Case made = all->at((*numbers)[row]);
     std::vector<std::string> cells = {made.name, made.base};
     for (const std::string& column : columns) cells.push_back(cell_of(made, column));
     return cells;
@@ -65,6 +67,28 @@ SweepRows rows_of_table(const SweepInput& input) {
   rows.case_of = [cases](std::size_t row) { return (*cases)[row]; };
   rows.cells_of = [cells](std::size_t row) { return (*cells)[row]; };
   return rows;
+}
+
+/// What all combinations are made of: ten million of them are as soon known as ten.
+void add_variations(const SweepInput& input, Fingerprint& fingerprint) {
+  fingerprint.add_value(input.file, "");
+  for (const std::string& text : input.variations) {
+    const Variation variation = parse_variation(text);
+    fingerprint.add(variation.key);
+    for (std::size_t i = 0; i < variation.values.size(); ++i) {
+      for (const std::string& value : variation.values_at(i)) fingerprint.add_value(value, "");
+    }
+  }
+}
+
+void add_rows(const SweepRows& rows, const SweepInput& input, Fingerprint& fingerprint) {
+  const std::string folder = std::filesystem::path(input.table).parent_path().string();
+  for (std::size_t row = 0; row < rows.count; ++row) {
+    const std::vector<std::string> cells = rows.cells_of(row);
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      rows.header[i] == "case" ? fingerprint.add(cells[i]) : fingerprint.add_value(cells[i], folder);
+    }
+  }
 }
 
 }  // namespace
@@ -109,13 +133,7 @@ std::uint64_t fingerprint_of(const SweepRows& rows, const SweepInput& input, Fid
     fingerprint.add_value(text.substr(text.find('=') + 1), "");
   }
   for (const std::string& column : rows.header) fingerprint.add(column);
-  const std::string folder = std::filesystem::path(input.table).parent_path().string();
-  for (std::size_t row = 0; row < rows.count; ++row) {
-    const std::vector<std::string> cells = rows.cells_of(row);
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      rows.header[i] == "case" ? fingerprint.add(cells[i]) : fingerprint.add_value(cells[i], folder);
-    }
-  }
+  input.table.empty() ? add_variations(input, fingerprint) : add_rows(rows, input, fingerprint);
   return fingerprint.value();
 }
 

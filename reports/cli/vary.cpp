@@ -23,7 +23,6 @@ namespace foretrain {
 namespace {
 
 constexpr std::size_t most_values = 100'000;
-constexpr std::size_t most_combinations = 1'000'000;
 
 [[noreturn]] void fail(const std::string& text, const std::string& why) {
   throw UsageError(fmt::format(
@@ -160,14 +159,12 @@ Variation parse_variation(const std::string& text) {
 }
 
 Combinations::Combinations(std::string base, const std::vector<std::string>& overrides,
-                           const std::vector<Variation>& variations)
+                           const std::vector<Variation>& variations, std::size_t most)
     : base_(std::move(base)) {
   std::set<std::string> keys;
   for (const Variation& variation : variations) {
     count_ *= variation.values.size();
-    if (count_ > most_combinations) {
-      throw UsageError(fmt::format("--vary: more than {} combinations", most_combinations));
-    }
+    if (count_ > most) throw UsageError(fmt::format("--vary: more than {} combinations", most));
   }
   for (const Variation& variation : variations) {
     for (const std::string& key : variation.keys()) {

@@ -28,8 +28,9 @@ Variation parse_variation(const std::string& text);
 /// count beside algorithms that have them.
 class Combinations {
  public:
-  /// Throws UsageError for more than a million, and for a key that is given twice.
-  Combinations(std::string base, const std::vector<std::string>& overrides, const std::vector<Variation>& variations);
+  /// Throws UsageError for more than `most`, and for a key that is given twice.
+  Combinations(std::string base, const std::vector<std::string>& overrides, const std::vector<Variation>& variations,
+               std::size_t most = 1'000'000);
 
   [[nodiscard]] std::size_t size() const { return count_; }
   /// Named after the keys and values that count.
