@@ -24,10 +24,11 @@ namespace {
 struct LearnOptions {
   std::string table, output, base;
   int jobs = 1;
+  bool json = false;
   NextOptions next;
 };
 
-struct Run {
+struct UsableRun {
   Case row;
   Scenario scenario;
 };
@@ -55,7 +56,8 @@ void check_against(std::map<std::string, Case>& earlier, const Case& row) {
                       "one of the two");
 }
 
-RunResidual residual_of(const Run& run, const std::vector<StackParameter>& parameters, const StackSetting& setting) {
+RunResidual residual_of(const UsableRun& run, const std::vector<StackParameter>& parameters,
+                        const StackSetting& setting) {
   const Result result = predict(of_stack(run.scenario, parameters, setting), Fidelity::estimate);
   RunResidual residual;
   if (const TrainResult* train = result.train()) residual.filled = train->memory.total() / train->memory.capacity;
@@ -66,10 +68,10 @@ RunResidual residual_of(const Run& run, const std::vector<StackParameter>& param
   return residual;
 }
 
-/// Runs that can be predicted; of the others, why not. Workers begin with what this process knows: it predicts each
-/// once.
-std::vector<Run> runs_of(const LearnOptions& options) {
-  std::vector<Run> runs;
+/// Runs that can be predicted; of the others, why not, also in `failed`. Workers begin with what this process knows: it
+/// predicts each once.
+std::vector<UsableRun> runs_of(const LearnOptions& options, std::vector<std::pair<std::string, std::string>>& failed) {
+  std::vector<UsableRun> runs;
   std::map<std::string, Case> earlier;
   for (Case& row : read_cases(options.table)) {
     const std::string name = row.name;
@@ -82,7 +84,7 @@ std::vector<Run> runs_of(const LearnOptions& options) {
         throw ScenarioError(row.where, "workload", "no training", "steps of trainings");
       }
       check_against(earlier, row);
-      Run run{std::move(row), std::move(scenario)};
+      UsableRun run{std::move(row), std::move(scenario)};
       try {
         residual_of(run, {}, {});
       } catch (const ImpossiblePlan& error) {
@@ -93,6 +95,7 @@ std::vector<Run> runs_of(const LearnOptions& options) {
       runs.push_back(std::move(run));
     } catch (const ScenarioError& error) {
       warn(fmt::format("{} is left out: {}", name, error.what()));
+      failed.emplace_back(name, error.what());
     }
   }
   return runs;
@@ -111,13 +114,13 @@ std::string task_of(const Case& row) {
 }
 
 ExitStatus run(const LearnOptions& options) {
-  const std::vector<Run> runs = runs_of(options);
+  LearnedFrom from{std::filesystem::path(options.table).filename().string(), options.base, {}, {}};
+  const std::vector<UsableRun> runs = runs_of(options, from.failed);
   std::set<int> sizes;
   RunsAtHand at_hand;
   std::vector<LearnedRun> learned;
   std::map<std::string, int> tasks;
-  LearnedFrom from{std::filesystem::path(options.table).filename().string(), options.base, {}, {}};
-  for (const Run& one : runs) {
+  for (const UsableRun& one : runs) {
     from.names.push_back(one.row.name);
     from.nodes.push_back(one.scenario.cluster.nodes);
     sizes.insert(one.scenario.cluster.nodes);
@@ -131,8 +134,10 @@ ExitStatus run(const LearnOptions& options) {
   }
   constexpr std::size_t fewest = 5;
   if (runs.size() < fewest) {
+    const std::string why =
+        from.failed.empty() ? "" : fmt::format("; {} is left out: {}", from.failed[0].first, from.failed[0].second);
     throw UsageError(
-        fmt::format("{}: {} runs of trainings; at least {} are needed", options.table, runs.size(), fewest));
+        fmt::format("{}: {} runs of trainings; at least {} are needed{}", options.table, runs.size(), fewest, why));
   }
   if (from.base.empty()) from.base = runs.front().scenario.trainer;
   at_hand.nodes.assign(sizes.begin(), sizes.end());
@@ -154,8 +159,8 @@ ExitStatus run(const LearnOptions& options) {
     return residuals;
   };
   const LearnedStack stack = learn_stack(parameters, learned, predict);
-  write_file(options.output, stack_file(stack, from));
-  print_page(to_text(stack, from));
+  if (!options.output.empty()) write_file(options.output, stack_file(stack, from));
+  options.json ? print(to_json(stack, from)) : print_page(to_text(stack, from));
   return ExitStatus::success;
 }
 
@@ -187,7 +192,6 @@ void add_next(CLI::App& command, CLI::Option& output, NextOptions& options) {
   command.add_option("--set", options.overrides, "replace a value of the scenario: cluster.nodes=2, …")
       ->type_name("KEY=VALUE")
       ->needs(next);
-  command.add_flag("--json", options.json, "JSON for programs")->needs(next);
 }
 
 }  // namespace
@@ -209,15 +213,17 @@ void add_learn(CLI::App& app, ExitStatus& status) {
       ->add_option("--base", options->base, "whose habits hold for what runs say nothing of (default: each run's own)")
       ->type_name("TRAINER");
   add_next(*command, *output, options->next);
+  command->add_flag("--json", options->json, "JSON for programs, the stack in it; -o may be missing then");
   add_jobs(*command, options->jobs);
   command->callback([options, &status] {
-    if (options->next.stack.empty() && options->output.empty()) throw CLI::RequiredError("--output");
+    if (options->next.stack.empty() && options->output.empty() && !options->json) throw CLI::RequiredError("--output");
     if (options->next.stack.empty()) {
       status = run(*options);
       return;
     }
     options->next.input = options->table;
     options->next.jobs = options->jobs;
+    options->next.json = options->json;
     status = run_next(options->next);
   });
 }

@@ -188,5 +188,6 @@ PYBIND11_MODULE(_foretrain, module) {
   module.def("sweep", sweep_file, py::arg("file"), py::arg("table"), py::arg("variations"), py::arg("overrides"),
              py::arg("fidelity"), py::arg("jobs"));
   module.def("command", command, py::arg("arguments"));
+  module.def("stack_override", stack_override, py::arg("stack"));
   module.def("catalogue", catalogue, py::arg("section"));
 }

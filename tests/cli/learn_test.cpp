@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
+#include "tests/golden.hpp"
 
 namespace foretrain::test {
 
@@ -48,6 +50,30 @@ TEST_CASE("learn writes a stack, names rows that it cannot use, and other comman
   CHECK(run_program({"validate", "--cases", good, "--stack", stack, "--fidelity", "estimate"}).status == 0);
 }
 
+TEST_CASE("learn --json says of every run how far off it is, what was left out and why, and holds the stack's file") {
+  const TemporaryFolder folder;
+  const std::string stack = folder.file("stack.yaml");
+  const std::string table = folder.file("runs.csv", runs(8) + "bad,dgx-a100-80gb,1,gpt-2000,64,1,5000\n");
+  const FilterResult learned = run_program({"learn", table, "--json", "-o", stack});
+  REQUIRE(learned.status == 0);
+  const nlohmann::json json = nlohmann::json::parse(learned.output);
+  CHECK(json["stack"] == text_of(stack));
+  CHECK(run_program({"learn", table, "--json"}).output == learned.output);  // -o is not needed
+  REQUIRE(json["cases"].size() == 8);
+  CHECK(json["failed"].size() == 1);
+  CHECK_THAT(json["failed"][0]["why"].get<std::string>(), Catch::Contains("runs.csv:10:"));
+  // The mean of what the runs are off, whatever the direction, is the mean that the summary states.
+  const auto mean = [&](const char* key) {
+    double sum = 0.0;
+    for (const auto& one : json["cases"]) sum += std::abs(one[key].get<double>());
+    return sum / 8.0;
+  };
+  CHECK(mean("error_assumed") == Approx(json["errors"]["assumed"]["mean"].get<double>()));
+  CHECK(mean("error") == Approx(json["errors"]["fitted"]["mean"].get<double>()));
+  CHECK(mean("error_left_out") == Approx(json["errors"]["left_out"]["mean"].get<double>()));
+  for (const auto& one : json["parameters"]) CHECK(one["low"] <= one["high"]);
+}
+
 TEST_CASE("learn wants five runs, a base that there is, and an output") {
   const TemporaryFolder folder;
   const std::string few = folder.file("few.csv", runs(4));
@@ -58,7 +84,8 @@ TEST_CASE("learn wants five runs, a base that there is, and an output") {
   const std::string enough = folder.file("runs.csv", runs(6));
   const FilterResult unknown = run_program({"learn", enough, "--base", "nobody", "-o", folder.file("s.yaml")});
   CHECK(unknown.status == 2);
-  CHECK_THAT(unknown.errors, Catch::Contains("nobody"));
+  CHECK_THAT(unknown.errors,
+             Catch::Contains("at least 5 are needed; run-0 is left out: ") && Catch::Contains("nobody"));
 }
 
 TEST_CASE("plan counts that memory may not do, as far as a stack's runs say that it is predicted too low") {

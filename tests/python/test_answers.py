@@ -52,6 +52,33 @@ def test_explanations_plans_and_validations_are_the_programs(small, program_json
     assert accuracy.overall.n == 2
 
 
+def test_comparisons_memory_and_timelines_are_the_programs(program, program_json, tmp_path):
+    ways = foretrain.compare("servers-one-server", vary={"plan.sync": ["ring", "servers(8)"]})
+    assert ways.to_dict() == program_json("compare", "servers-one-server", "--vary", "plan.sync=ring,servers(8)")
+    two = foretrain.compare("sync-ring-4", "sync-through-cpu", fidelity="estimate")
+    assert two.to_dict() == program_json("compare", "sync-ring-4", "sync-through-cpu", "--fidelity", "estimate")
+    changed = foretrain.memory("fit-zero-2", set={"plan.zero": 1})
+    assert changed.to_dict() == program_json("memory", "fit-zero-2", "--set", "plan.zero=1")
+    trace = tmp_path / "trace.json"
+    program("timeline", "sync-ring-4", "-o", str(trace))
+    timeline = foretrain.timeline("sync-ring-4")
+    assert timeline.to_json() == trace.read_text()
+    timeline.save(tmp_path / "own.json")
+    assert (tmp_path / "own.json").read_text() == trace.read_text()
+
+
+def test_a_report_is_the_programs_page(program, tmp_path):
+    answer, cases = tmp_path / "result.json", tmp_path / "cases.csv"
+    answer.write_text(foretrain.predict("sync-through-cpu").to_json())
+    cases.write_text(CASES)
+    own, page = tmp_path / "own.html", tmp_path / "page.html"
+    foretrain.report("sync-ring-4", foretrain.predict("sync-through-cpu"), cases, output=own, title="Rings & CPUs")
+    program("report", "sync-ring-4", str(answer), str(cases), "-o", str(page), "--title", "Rings & CPUs")
+    assert own.read_bytes() == page.read_bytes()
+    with pytest.raises(foretrain.UsageError, match="name it .html"):
+        foretrain.report("sync-ring-4", output=tmp_path / "page.pdf")
+
+
 def test_other_commands_are_run_as_they_are(program):
     assert foretrain.command("memory", "fit-zero-2") == program("memory", "fit-zero-2")
     assert program("--version").strip() == foretrain.__version__

@@ -1,5 +1,8 @@
 """Sweeps and plans as data frames, and pictures of results."""
 
+import subprocess
+import sys
+
 import foretrain
 import pytest
 
@@ -37,6 +40,9 @@ def test_texts_with_separators_stay_one_value():
     sync = {"algorithm": "ring", "bucket": "50 MB"}
     frame = foretrain.sweep("gpt2-xl-dgx-a100", {"plan.sync": [sync]}, fidelity="estimate")
     assert frame["predicted.error"].tolist() == [""]
+    ways = foretrain.sweep("servers-one-server", {"plan.sync": ["ring", "servers(8,dedicated,added)"]}, fidelity="estimate")
+    assert ways["predicted.error"].tolist() == ["", ""]
+    assert ways["plan.sync.placement"].tolist() == ["", "dedicated"]
 
 
 def test_a_table_of_cases_is_swept(tmp_path):
@@ -50,6 +56,40 @@ def test_plans_are_a_frame():
     frame = foretrain.plan("gpt2-xl-dgx-a100", top=3).to_frame()
     assert len(frame) == 3
     assert frame["step_time_s"].is_monotonic_increasing
+
+
+def test_every_answer_of_several_rows_is_a_frame(small):
+    compared = foretrain.compare("sync-ring-4", "sync-through-cpu").to_frame()
+    assert list(compared["scenario"]) == [one.scenario for one in foretrain.compare("sync-ring-4", "sync-through-cpu").results]
+    # 15 ms beside 85 ms of the same sum.
+    assert compared["speedup"].tolist() == pytest.approx([1, compared["time_s"][0] / compared["time_s"][1]])
+    moments = foretrain.memory(small).to_frame()
+    assert moments["bytes.total"].max() == foretrain.memory(small).peak.bytes.total
+    tasks = foretrain.timeline("sync-ring-4").to_frame()
+    assert (tasks["start_s"] + tasks["duration_s"]).max() == pytest.approx(foretrain.predict("sync-ring-4").time_s, rel=1e-3)
+    shares = foretrain.explain(small, "estimate").to_frame()
+    assert {"resource", "share"} <= set(shares.columns)
+
+
+def test_without_pandas_or_matplotlib_predictions_work_and_the_rest_says_what_is_missing():
+    script = """
+import sys
+sys.modules["pandas"] = sys.modules["matplotlib"] = None
+import foretrain
+result = foretrain.predict("gpt2-xl-dgx-a100")
+memory = foretrain.memory("fit-zero-2")
+for ask in (memory.to_frame, result.plot_breakdown, lambda: foretrain.sweep("sync-ring-4", {})):
+    try:
+        ask()
+    except foretrain.MissingPackageError as error:
+        print(error.name, error)
+"""
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert said == [
+        "pandas data frames need pandas, which is not installed; install it with `pip install pandas`",
+        "matplotlib pictures need matplotlib, which is not installed; install it with `pip install matplotlib`",
+        "pandas sweeps need pandas, which is not installed; install it with `pip install pandas`",
+    ]
 
 
 def test_pictures_have_units(small):

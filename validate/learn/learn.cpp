@@ -193,8 +193,10 @@ LearnedStack Learner::learn() {
   const auto errors = [&](const std::vector<RunResidual>& left) {
     return learned_errors(of_counted, left, memory_spread);
   };
+  const std::vector<RunResidual> fitted = residuals_at(lines_.at);
+  for (std::size_t i = 0; i < counted.size(); ++i) stack.cases.push_back({counted[i], before[i], fitted[i], unseen[i]});
   stack.assumed = errors(before);
-  stack.fitted = errors(residuals_at(lines_.at));
+  stack.fitted = errors(fitted);
   stack.left_out = errors(unseen);
   if (std::set<int>(nodes.begin(), nodes.end()).size() > 1) stack.scaled = errors(left_out(nodes));
 

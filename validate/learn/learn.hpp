@@ -51,8 +51,15 @@ struct LearnedErrors {
   std::optional<double> memory = std::nullopt, pairs = std::nullopt, regret = std::nullopt;
 };
 
+/// What is left of a run with nothing learned, under the stack, and predicted from the other fifths.
+struct LearnedCase {
+  std::size_t run = 0;
+  RunResidual assumed, fitted, left_out;
+};
+
 struct LearnedStack {
   std::vector<LearnedParameter> parameters;
+  std::vector<LearnedCase> cases;        ///< every run of which something is measured
   LearnedErrors assumed;                 ///< with nothing learned
   LearnedErrors fitted;                  ///< of the runs that it was learned from
   LearnedErrors left_out;                ///< each fifth predicted from the others

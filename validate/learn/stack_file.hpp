@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "validate/learn/learn.hpp"
@@ -14,11 +15,16 @@ struct LearnedFrom {
   std::string base;                ///< a trainer's name or file
   std::vector<std::string> names;  ///< of the runs
   std::vector<int> nodes;          ///< of each
+  /// Rows that could not be used, and why.
+  std::vector<std::pair<std::string, std::string>> failed = {};
 };
 
 /// The trainer's file: habits of the base with what was learned in their place; constants; the cluster's figures; from
 /// what it was learned. Throws ScenarioError where there is no such base.
 std::string stack_file(const LearnedStack& stack, const LearnedFrom& from);
+
+/// The same for programs: numbers in base units, errors as shares, every run's, and the trainer's file as `stack`.
+std::string to_json(const LearnedStack& stack, const LearnedFrom& from);
 
 /// What was learned, how sure each number is, and how far predictions are off, before and after.
 std::string to_text(const LearnedStack& stack, const LearnedFrom& from);

@@ -8,34 +8,46 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+import pathlib
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from foretrain import _foretrain
 from foretrain._foretrain import __version__
-from foretrain.errors import ForetrainError, PredictionError, ScenarioError, UsageError
-from foretrain.results import Accuracy, Answer, Explanation, PlanReport, Result, Values
-from foretrain.inputs import Scenario, as_file, options_of, overrides_of, variations_of
+from foretrain.errors import ForetrainError, MissingPackageError, PredictionError, ScenarioError, UsageError
+from foretrain.inputs import GivenStack, Scenario, as_file, as_input, as_named_file, as_stack, options_of, overrides_of, variations_of
+from foretrain.needed import needed
+from foretrain.results import (
+    Accuracy, Answer, Comparison, Explanation, Memory, NextRuns, PlanReport, Result, Stack, Timeline, Values,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     import pandas
 
 __all__ = [
-    "Accuracy", "Answer", "Explanation", "Fidelity", "ForetrainError", "PlanReport", "PredictionError", "Result", "Scenario",
-    "ScenarioError", "UsageError", "Values", "__version__", "catalogue", "command", "explain", "plan", "predict", "sweep",
-    "validate",
+    "Accuracy", "Answer", "Comparison", "Explanation", "Fidelity", "ForetrainError", "GivenStack", "Memory",
+    "MissingPackageError", "NextRuns", "PlanReport", "PredictionError", "Result", "Scenario", "ScenarioError", "Stack",
+    "Timeline", "UsageError", "Values", "__version__", "catalogue", "command", "compare", "explain", "learn", "memory",
+    "next_runs", "plan", "predict", "report", "sweep", "timeline", "validate",
 ]  # fmt: skip
 
 #: Without contention; simulated; simulated, every step of every collective.
 Fidelity = Literal["estimate", "flows", "steps"]
 
+#: Values in place of the scenario's own, by their dotted keys: ``{"plan.tensor": 4}``.
+Changes = Mapping[str, Any]
 
-def predict(scenario: Scenario, fidelity: Fidelity = "flows", set: Mapping[str, Any] | None = None) -> Result:
+
+def predict(
+    scenario: Scenario, fidelity: Fidelity = "flows", set: Changes | None = None, stack: GivenStack | None = None
+) -> Result:
     """How long a scenario takes: a file, a name of the catalogue, YAML text or a mapping. ``set`` replaces values by their
-    dotted keys: ``{"plan.tensor": 4}``."""
-    with as_file(scenario) as file:
-        return Result(*_foretrain.predict(file, overrides_of(set), fidelity))
+    dotted keys: ``{"plan.tensor": 4}``. ``stack`` is what ``learn`` said, or its file."""
+    with as_file(scenario) as file, as_stack(stack) as given:
+        answer, shown = _foretrain.predict(file, [*overrides_of(set), *given.overrides], fidelity)
+        return Result(given.named(answer), given.named(shown))
 
 
 def sweep(
@@ -44,19 +56,19 @@ def sweep(
     *,
     cases: str | os.PathLike[str] | None = None,
     fidelity: Fidelity = "flows",
-    set: Mapping[str, Any] | None = None,
+    set: Changes | None = None,
+    stack: GivenStack | None = None,
     jobs: int | None = None,
 ) -> pandas.DataFrame:
     """Every combination of values as a row, or each row of the table ``cases``. ``vary`` is ``{"cluster.nodes": [1, 2, 4]}``
     or ``{"cluster.nodes": "1..64x2"}``; keys that change together are a tuple, and their values are, too. Columns are those
     of ``foretrain sweep``: their unit is in their name; ``predicted.error`` says why a row has no prediction."""
-    import pandas
-
-    with as_file("" if scenario is None else scenario) as file:
-        header, kinds, rows = _foretrain.sweep(
-            file, "" if cases is None else os.fspath(cases), variations_of(vary), overrides_of(set), fidelity, jobs or 0
-        )
-    frame = pandas.DataFrame(rows, columns=header)
+    pandas = needed("pandas", "sweeps")
+    with as_file("" if scenario is None else scenario) as file, as_stack(stack) as given:
+        overrides = [*overrides_of(set), *given.overrides]
+        table = "" if cases is None else os.fspath(cases)
+        header, kinds, rows = _foretrain.sweep(file, table, variations_of(vary), overrides, fidelity, jobs or 0)
+        frame = pandas.DataFrame([[given.named(cell) for cell in row] for row in rows], columns=header)
     for column, kind in zip(header, kinds):
         if kind == "number":
             frame[column] = pandas.to_numeric(frame[column])
@@ -70,23 +82,97 @@ def sweep(
 
 
 def plan(
-    scenario: Scenario, fidelity: Fidelity = "flows", set: Mapping[str, Any] | None = None, **options: Any
+    scenario: Scenario,
+    fidelity: Fidelity = "flows",
+    set: Changes | None = None,
+    stack: GivenStack | None = None,
+    **options: Any,
 ) -> PlanReport:
     """The best of all parallel plans that fit. Further options are those of ``foretrain plan``: ``objective="cost"``,
     ``top=10``, ``fix=["tensor"]``, ``nodes="8..64"``."""
-    return PlanReport(_told("plan", scenario, fidelity, set, options))
+    return PlanReport(_told("plan", [scenario], stack, {**options, "fidelity": fidelity, "set": overrides_of(set)}))
 
 
-def explain(scenario: Scenario, fidelity: Fidelity = "flows", set: Mapping[str, Any] | None = None) -> Explanation:
+def explain(
+    scenario: Scenario,
+    fidelity: Fidelity = "flows",
+    set: Changes | None = None,
+    stack: GivenStack | None = None,
+    **options: Any,
+) -> Explanation:
     """What bounds a scenario, what each resource is worth, and what would help."""
-    return Explanation(_told("explain", scenario, fidelity, set, {}))
+    return Explanation(_told("explain", [scenario], stack, {**options, "fidelity": fidelity, "set": overrides_of(set)}))
 
 
-def validate(cases: str | os.PathLike[str], fidelity: Fidelity = "flows", anchor: int | None = None) -> Accuracy:
+def compare(
+    *scenarios: Scenario,
+    vary: Mapping[Any, Any] | None = None,
+    fidelity: Fidelity = "flows",
+    set: Changes | None = None,
+    stack: GivenStack | None = None,
+    jobs: int | None = None,
+) -> Comparison:
+    """Two or more scenarios side by side, the others beside the first; or one with itself for each combination of the
+    values of ``vary``, as ``sweep`` takes them."""
+    options = {"vary": variations_of(vary), "fidelity": fidelity, "set": overrides_of(set), "jobs": jobs}
+    return Comparison(_told("compare", scenarios, stack, options))
+
+
+def memory(scenario: Scenario, set: Changes | None = None, stack: GivenStack | None = None) -> Memory:
+    """What fills a GPU's memory, moment by moment of the step."""
+    return Memory(_told("memory", [scenario], stack, {"set": overrides_of(set)}))
+
+
+def timeline(
+    scenario: Scenario, fidelity: Fidelity = "flows", set: Changes | None = None, stack: GivenStack | None = None
+) -> Timeline:
+    """What runs where and when in a step."""
+    options = {"fidelity": fidelity, "set": overrides_of(set)}
+    with as_named_file("", "trace.json") as trace:
+        _told("timeline", [scenario], stack, {**options, "output": trace}, json=False)
+        return Timeline(pathlib.Path(trace).read_text(encoding="utf-8"))
+
+
+def report(
+    *inputs: Scenario | Answer,
+    output: str | os.PathLike[str],
+    fidelity: Fidelity = "flows",
+    set: Changes | None = None,
+    stack: GivenStack | None = None,
+    **options: Any,
+) -> None:
+    """Writes one HTML page of scenarios, of tables (files of sweeps and of measured cases), and of what ``predict``,
+    ``explain``, ``memory``, ``plan`` and ``validate`` said. Further options are those of ``foretrain report``:
+    ``title="Today and tomorrow"``, ``plan=True``, ``gpus=[8, 64]``."""
+    options = {**options, "output": output, "fidelity": fidelity, "set": overrides_of(set)}
+    _told("report", inputs, stack, options, json=False)
+
+
+def learn(runs: str | os.PathLike[str], base: str | os.PathLike[str] | None = None, *, jobs: int | None = None) -> Stack:
+    """The traits of the software and the cluster that made the measured steps of the table ``runs``, as a stack to predict
+    with. ``base`` is the trainer whose habits hold for what the runs say nothing of; otherwise each run's own."""
+    return Stack(_told("learn", [runs], None, {"base": base, "jobs": jobs}))
+
+
+def next_runs(
+    stack: GivenStack, scenario: Scenario, set: Changes | None = None, *, jobs: int | None = None, **options: Any
+) -> NextRuns:
+    """Which runs to measure before a plan is chosen for the scenario (or among the rows of a table, a file ``.csv``). Further
+    options are those of ``foretrain learn --next``: ``budget="64 GPU-hours"``, ``nodes=4``, ``runs=3``, ``fix=["tensor"]``."""
+    options = {**options, "set": overrides_of(set), "jobs": jobs}
+    return NextRuns(_told("learn", [scenario], stack, options, stack_option="next"))
+
+
+def validate(
+    cases: str | os.PathLike[str],
+    fidelity: Fidelity = "flows",
+    anchor: int | None = None,
+    stack: GivenStack | None = None,
+    **options: Any,
+) -> Accuracy:
     """Predictions beside the measured columns of a table of cases. With ``anchor=1`` one run of each kind says how fast the
-    own software is."""
-    arguments = options_of({"cases": cases, "fidelity": fidelity, "anchor": anchor, "json": True})
-    return Accuracy(_json_of(["validate", *arguments]))
+    own software is. Further options are those of ``foretrain validate``: ``pairs=["plan.sync"]``."""
+    return Accuracy(_told("validate", [], stack, {**options, "cases": cases, "fidelity": fidelity, "anchor": anchor}))
 
 
 def command(*arguments: str) -> str:
@@ -102,15 +188,21 @@ def catalogue(section: Literal["scenarios", "hardware", "models", "trainers"]) -
     return dict(_foretrain.catalogue(section))
 
 
-def _told(name: str, scenario: Scenario, fidelity: str, set: Mapping[str, Any] | None, options: Mapping[str, Any]) -> str:
-    """What a command about a scenario says as JSON."""
-    with as_file(scenario) as file:
-        return _json_of([name, file, *options_of({**options, "fidelity": fidelity, "set": overrides_of(set), "json": True})])
-
-
-def _json_of(arguments: list[str]) -> str:
-    """Commands say with their status, too, that no plan fits or a bar is missed; their answer counts."""
-    _, output, messages = _foretrain.command(arguments)
-    if not output:
-        raise PredictionError(messages.strip())
-    return output
+def _told(
+    name: str,
+    inputs: Iterable[Scenario | Answer],
+    stack: GivenStack | None,
+    options: Mapping[str, Any],
+    *,
+    stack_option: str = "stack",
+    json: bool = True,
+) -> str:
+    """What a command says of its inputs, as JSON where it has that. Commands say with their status, too, that no plan fits or
+    a bar is missed; their answer counts."""
+    with contextlib.ExitStack() as files, as_stack(stack) as given:
+        words = [files.enter_context(as_input(one)) for one in inputs]
+        arguments = options_of({**options, stack_option: given.file, "json": json})
+        status, output, messages = _foretrain.command([name, *words, *arguments])
+        if not output and (json or status != 0):
+            raise PredictionError(given.named(messages.strip()))
+        return given.named(output)

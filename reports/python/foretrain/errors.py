@@ -34,3 +34,7 @@ class UsageError(ForetrainError, ValueError):
 
 class PredictionError(ForetrainError, RuntimeError):
     """A possible scenario that could not be predicted."""
+
+
+class MissingPackageError(ForetrainError, ImportError):
+    """What was asked for needs a package, ``name``, that is not installed: pandas or matplotlib."""

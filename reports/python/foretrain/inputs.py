@@ -5,36 +5,83 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Union
 
+from foretrain import _foretrain
 from foretrain.errors import ScenarioError
+from foretrain.results import Answer, Stack
 
 #: A file or a name of the catalogue; YAML text (of several lines, or in braces); or the same as a mapping.
 Scenario = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 
+#: What ``learn`` returned, or its file.
+GivenStack = Union[Stack, str, "os.PathLike[str]"]
 
-def is_text(scenario: Scenario) -> bool:
-    return isinstance(scenario, str) and ("\n" in scenario or scenario.lstrip().startswith("{"))
+
+def is_text(given: object) -> bool:
+    return isinstance(given, str) and ("\n" in given or given.lstrip().startswith("{"))
 
 
 @contextlib.contextmanager
-def as_file(scenario: Scenario) -> Iterator[str]:
-    """The scenario as a file that exists as long as it is needed. Errors call it ``<scenario>``."""
-    if not isinstance(scenario, Mapping) and not is_text(scenario):
-        yield os.fspath(scenario)
+def as_file(given: Scenario, name: str = "scenario") -> Iterator[str]:
+    """A scenario, or a stack, as a file that exists as long as it is needed. Errors call it ``<scenario>``."""
+    if not isinstance(given, Mapping) and not is_text(given):
+        yield os.fspath(given)
         return
     # JSON is YAML.
-    text = json.dumps(scenario, indent=2, ensure_ascii=False) if isinstance(scenario, Mapping) else scenario
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "scenario.yaml")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(str(text))
+    text = json.dumps(given, indent=2, ensure_ascii=False) if isinstance(given, Mapping) else given
+    with as_named_file(str(text), f"{name}.yaml") as path:
         try:
             yield path
         except ScenarioError as error:
-            raise error.renamed(path, "<scenario>") from None
+            raise error.renamed(path, f"<{name}>") from None
+
+
+@contextlib.contextmanager
+def as_named_file(text: str, name: str) -> Iterator[str]:
+    """The text in a file of that name, in a folder of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        yield path
+
+
+@contextlib.contextmanager
+def as_input(given: Scenario | Answer) -> Iterator[str]:
+    """What a command takes: a scenario, a table, or an earlier answer, as a file."""
+    if isinstance(given, Answer):
+        with as_named_file(given.to_json(), f"{type(given).__name__.lower()}.json") as path:
+            yield path
+    else:
+        with as_file(given) as path:
+            yield path
+
+
+class NamedStack:
+    """A learned stack as a file; none where ``file`` is None. One that is no file of the user's is called ``<stack>``."""
+
+    def __init__(self, file: str | None, is_users: bool) -> None:
+        self.file = file
+        self.overrides = [] if file is None else [_foretrain.stack_override(file)]
+        self._is_users = is_users
+
+    def named(self, text: str) -> str:
+        return text if self.file is None or self._is_users else text.replace(self.file, "<stack>")
+
+
+@contextlib.contextmanager
+def as_stack(stack: GivenStack | None) -> Iterator[NamedStack]:
+    """A stack for as long as it is needed."""
+    if stack is None:
+        yield NamedStack(None, True)
+        return
+    given = stack.text if isinstance(stack, Stack) else stack
+    with as_file(given, "stack") as path:
+        yield NamedStack(path, not is_text(given))
 
 
 def value_text(value: Any) -> str:
@@ -48,9 +95,10 @@ def overrides_of(changes: Mapping[str, Any] | None) -> list[str]:
 
 
 def _one_of_many(value: Any) -> str:
-    """A value among others: in quotes where it holds what separates them."""
+    """A value among others: in quotes where it holds what separates them, other than in ``servers(8,dedicated)``."""
     text = value_text(value)
-    return json.dumps(text, ensure_ascii=False) if isinstance(value, str) and any(c in text for c in ",:") else text
+    outside = re.sub(r"\([^()]*\)", "", text)
+    return json.dumps(text, ensure_ascii=False) if isinstance(value, str) and any(c in outside for c in ",:") else text
 
 
 def variations_of(vary: Mapping[Any, Any] | None) -> list[str]:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import pathlib
 from typing import TYPE_CHECKING, Any
+
+from foretrain.needed import needed
 
 if TYPE_CHECKING:
     import pandas
@@ -87,6 +91,10 @@ class Result(Answer):
 class Explanation(Answer):
     """What bounds a scenario, what each resource is worth, and what would help."""
 
+    def to_frame(self) -> pandas.DataFrame:
+        """A row a resource: what it is worth."""
+        return _frame(self.to_dict()["sensitivities"])
+
     def plot_sensitivities(self, ax: Axes | None = None) -> Axes:
         """The share of the time that goes with each resource."""
         shares = {one.resource: 100.0 * one.share for one in self.sensitivities}
@@ -98,9 +106,89 @@ class PlanReport(Answer):
 
     def to_frame(self) -> pandas.DataFrame:
         """A row a plan; units in the columns' names."""
-        import pandas
+        return _frame(self.to_dict()["plans"], without="set")
 
-        return pandas.json_normalize([{k: v for k, v in plan.items() if k != "set"} for plan in self.to_dict()["plans"]])
+
+class Comparison(Answer):
+    """Scenarios beside the first one: ``results``, and of the others ``speedups``."""
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A row a scenario: the numbers of its result, and its ``speedup`` over the first."""
+        frame = _frame([_without_lists(result) for result in self.to_dict()["results"]])
+        frame["speedup"] = [1.0, *(speedup["factor"] for speedup in self.to_dict()["speedups"])]
+        return frame
+
+
+class Memory(Answer):
+    """A GPU's memory over the step: its peak and what makes it, the largest micro-batch, remedies."""
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A row a moment of the step."""
+        return _frame(self.to_dict()["timeline"])
+
+
+class Timeline(Answer):
+    """What runs where and when: a trace, which Perfetto and Chrome show."""
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A row a task, in seconds."""
+        names: dict[Any, str] = {}
+        tasks = []
+        for event in self.to_dict()["traceEvents"]:
+            place = event["pid"], event["tid"]
+            if event["ph"] == "M" and event["name"] in ("process_name", "thread_name"):
+                names[event["name"], place] = event["args"]["name"]
+            elif event["ph"] == "X":
+                tasks.append((place, event))
+        return _frame(
+            [
+                {
+                    "process": names.get(("process_name", place), ""),
+                    "thread": names.get(("thread_name", place), ""),
+                    "task": event["name"],
+                    "category": event["cat"],
+                    "start_s": event["ts"] / 1e6,
+                    "duration_s": event["dur"] / 1e6,
+                    **event["args"],
+                }
+                for place, event in tasks
+            ]
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the trace, a file for Perfetto."""
+        pathlib.Path(path).write_text(self.to_json(), encoding="utf-8")
+
+
+class Stack(Answer):
+    """What measured steps say of the software and the cluster that made them: ``parameters``, each with what it likely lies
+    between, ``errors`` of steps with nothing learned (``assumed``), of these (``fitted``), and of runs left out
+    (``left_out``: each fifth; ``other_scales``: each number of machines). ``stack=`` of other functions takes it."""
+
+    @property
+    def text(self) -> str:
+        """The file that ``plan.trainer`` and ``--stack`` take, YAML."""
+        text: str = self._values["stack"]
+        return text
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes that file."""
+        pathlib.Path(path).write_text(self.text, encoding="utf-8")
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A row a run: predicted / measured - 1 with nothing learned, with the stack, and with what the others say."""
+        return _frame(self.to_dict()["cases"])
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class NextRuns(Answer):
+    """The runs to measure before a plan is chosen, and what is then left to lose."""
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A row a run."""
+        return _frame(self.to_dict()["runs"])
 
 
 class Accuracy(Answer):
@@ -108,14 +196,21 @@ class Accuracy(Answer):
 
     def to_frame(self) -> pandas.DataFrame:
         """A row a measurement."""
-        import pandas
+        return _frame(self.to_dict()["cases"], without="causes")
 
-        return pandas.DataFrame(self.to_dict()["cases"])
+
+def _without_lists(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if not isinstance(value, list)}
+
+
+def _frame(rows: list[dict[str, Any]], without: str = "") -> pandas.DataFrame:
+    """A row each, mappings in them as columns ``outer.inner``."""
+    pandas = needed("pandas", "data frames")
+    return pandas.json_normalize([{key: value for key, value in row.items() if key != without} for row in rows])
 
 
 def _bars(parts: dict[str, float], unit: str, title: str, ax: Axes | None) -> Axes:
-    import matplotlib.pyplot as plt
-
+    plt = needed("matplotlib.pyplot", "pictures")
     if ax is None:
         _, ax = plt.subplots(figsize=(7, 0.45 * len(parts) + 1.2), layout="constrained")
     bars = ax.barh(list(parts), list(parts.values()))
