@@ -85,6 +85,11 @@ Statement& Statement::bind_null(int place) {
   return *this;
 }
 
+Statement& Statement::bind(int place, const Statement& row, int column) {
+  check(sqlite3_bind_value(statement_.get(), place + 1, sqlite3_column_value(row.statement_.get(), column)));
+  return *this;
+}
+
 bool Statement::step() {
   const int code = sqlite3_step(statement_.get());
   check(code);

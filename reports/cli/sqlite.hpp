@@ -34,6 +34,8 @@ class Statement {
   Statement& bind(int place, double number);
   Statement& bind(int place, std::int64_t number);
   Statement& bind_null(int place);
+  /// The value that a query's row has in a column, of whatever kind.
+  Statement& bind(int place, const Statement& row, int column);
   /// Goes on to the next row of a query; false when there is none. A command is carried out.
   bool step();
   /// Carries out a command, which may then be bound and run again.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <functional>
+#include <queue>
 #include <utility>
 
 #include "model/base/error.hpp"
@@ -87,6 +89,40 @@ std::size_t count_rows(Database& database) {
   return count.step() ? static_cast<std::size_t>(count.integer(0)) : 0;
 }
 
+/// "?, ?, ?".
+std::string places(std::size_t count) {
+  std::string text = "?";
+  for (std::size_t i = 1; i < count; ++i) text += ", ?";
+  return text;
+}
+
+/// Which row is the next, and of which part.
+using Place = std::pair<std::int64_t, std::size_t>;
+
+/// The rows of another store, one after the other.
+class Part {
+ public:
+  explicit Part(const std::string& file)
+      : file_(file), database_(open_alone(file)), rows_(database_.prepare("SELECT * FROM rows ORDER BY \"row\"")) {}
+  bool step() {
+    try {
+      return rows_.step();
+    } catch (const DatabaseError& error) {
+      refuse_file(file_, error);
+    }
+  }
+  [[nodiscard]] std::int64_t row() const { return rows_.integer(0); }
+  void add_to(Statement& insert) const {
+    for (int i = 0; i < rows_.columns(); ++i) insert.bind(i, rows_, i);
+    insert.run();
+  }
+
+ private:
+  std::string file_;
+  Database database_;
+  Statement rows_;
+};
+
 /// Hours of work are not lost by a slip.
 [[noreturn]] void refuse_other(const std::string& file, std::size_t rows) {
   throw UsageError(
@@ -110,10 +146,7 @@ SweepStore::SweepStore(const std::string& file, const SweepIdentity& identity, c
     } else {
       create(inputs);
     }
-    const std::size_t cells = columns_.size();
-    std::string places = "?, ?";
-    for (std::size_t i = 0; i < cells; ++i) places += ", ?";
-    insert_ = database_.prepare("INSERT INTO rows VALUES (" + places + ")");
+    insert_ = database_.prepare("INSERT INTO rows VALUES (" + places(first_cell + columns_.size()) + ")");
   } catch (const DatabaseError& error) {
     refuse_file(file, error);
   }
@@ -212,22 +245,46 @@ void SweepStore::add(std::size_t row, const std::vector<std::string>& inputs, co
 }
 
 void SweepStore::add_all(const std::vector<std::string>& files) {
+  constexpr std::size_t most_open = 100;
   for (const std::string& file : files) {
-    {
-      const SweepStore other(file);
-      if (other.identity_.fingerprint != identity_.fingerprint || other.columns_ != columns_) {
-        throw UsageError(file + ": this is a part of another sweep; merge parts of one");
-      }
+    const SweepStore other(file);
+    if (other.identity_.fingerprint != identity_.fingerprint || other.columns_ != columns_) {
+      throw UsageError(file + ": this is a part of another sweep; merge parts of one");
     }
-    try {
-      database_.prepare("ATTACH ? AS part").bind(0, std::string_view(file)).run();
-      database_.run("INSERT OR IGNORE INTO main.rows SELECT * FROM part.rows; DETACH part");
-    } catch (const DatabaseError& error) {
-      refuse_file(file, error);
-    }
+  }
+  for (std::size_t first = 0; first < files.size(); first += most_open) {
+    add_together(std::span(files).subspan(first, std::min(most_open, files.size() - first)));
   }
   columns_.clear();
   read_rows();
+}
+
+/// In the order of rows: part after part, each would touch every page of the database that the parts before it made.
+void SweepStore::add_together(std::span<const std::string> files) {
+  try {
+    std::vector<Part> parts;
+    parts.reserve(files.size());
+    std::priority_queue<Place, std::vector<Place>, std::greater<>> next;
+    const auto go_on = [&](std::size_t i) {
+      if (parts[i].step()) next.emplace(parts[i].row(), i);
+    };
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      parts.emplace_back(files[i]);
+      go_on(i);
+    }
+    Statement insert =
+        database_.prepare("INSERT OR IGNORE INTO rows VALUES (" + places(first_cell + columns_.size()) + ")");
+    database_.run("BEGIN");
+    while (!next.empty()) {
+      const std::size_t i = next.top().second;
+      next.pop();
+      parts[i].add_to(insert);
+      go_on(i);
+    }
+    database_.run("COMMIT");
+  } catch (const DatabaseError& error) {
+    refuse(error);
+  }
 }
 
 void SweepStore::commit() {

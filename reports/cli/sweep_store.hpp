@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,7 +47,7 @@ class SweepStore {
   [[nodiscard]] std::size_t rows() const;
   /// Adds a row that is not there. Throws UsageError when it cannot be written.
   void add(std::size_t row, const std::vector<std::string>& inputs, const Reply& reply);
-  /// Adds every row of other stores of the same sweep.
+  /// Adds every row of other stores of the same sweep; of a row that several have, the first one's.
   void add_all(const std::vector<std::string>& files);
   /// Everything that was added is on its way to the disk.
   void commit();
@@ -58,6 +59,7 @@ class SweepStore {
   void create(const std::vector<std::string>& inputs);
   bool read_identity();
   void read_rows();
+  void add_together(std::span<const std::string> files);
   void note(std::size_t row, Reply::Kind kind);
 
   std::string file_;

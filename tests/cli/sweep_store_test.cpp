@@ -77,6 +77,33 @@ TEST_CASE("An interrupted sweep goes on where it stopped, and tries again what w
   CHECK(written.find("a,1") < written.find("c,"));
 }
 
+TEST_CASE(
+    "More parts than are open at a time become one store, in the order of their rows; of two alike the first counts") {
+  constexpr std::size_t shards = 130, rows = 3 * shards;
+  const TemporaryFolder folder;
+  std::vector<std::string> parts;
+  for (std::size_t shard = 1; shard <= shards; ++shard) {
+    parts.push_back(folder.file(std::to_string(shard) + ".sqlite"));
+    SweepStore store(parts.back(), {1, rows, {shard, shards}}, two_columns);
+    for (std::size_t row = shard - 1; row < rows; row += shards)
+      store.add(row, {std::to_string(row), "8"}, answer("1"));
+    // Each has the first row, too, under another name.
+    if (shard > 1) store.add(0, {"again", "8"}, answer("2"));
+    store.commit();
+  }
+  SweepStore all("", {1, rows, {}}, two_columns);
+  all.add_all(parts);
+  CHECK(all.rows() == rows);
+  write_table(all, {}, folder.file("out.csv"));
+  std::ifstream file(folder.file("out.csv"));
+  std::string line;
+  std::getline(file, line);  // the header
+  for (std::size_t row = 0; row < rows; ++row) {
+    std::getline(file, line);
+    if (line.substr(0, line.find(',')) != std::to_string(row)) FAIL(row << " is " << line);
+  }
+}
+
 TEST_CASE("A database belongs to one sweep, and to one process at a time") {
   const TemporaryFolder folder;
   const std::string path = folder.file("out.csv.partial");
