@@ -34,6 +34,9 @@ def test_a_mapping_is_swept_and_rows_that_cannot_be_say_why(small):
     assert list(frame["workload.train.global_batch"]) == [64, 127]
     assert frame["predicted.step_time_s"].notna().tolist() == [True, False]
     assert "127" in frame["predicted.error"][1]
+    # The file that it was for as long as the sweep took has no name that anybody knows.
+    assert frame["base"].tolist() == ["<scenario>"] * 2
+    assert frame["predicted.error"][1].startswith(("<scenario>:", "--vary"))
 
 
 def test_texts_with_separators_stay_one_value():

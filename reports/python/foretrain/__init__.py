@@ -8,16 +8,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pathlib
+import tempfile
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from foretrain import _foretrain
 from foretrain._foretrain import __version__
 from foretrain.errors import ForetrainError, MissingPackageError, PredictionError, ScenarioError, UsageError
-from foretrain.inputs import GivenStack, Scenario, as_file, as_input, as_named_file, as_stack, options_of, overrides_of, variations_of
+from foretrain.inputs import GivenFiles, GivenStack, Scenario, options_of, overrides_of, variations_of
 from foretrain.needed import needed
 from foretrain.results import (
     Accuracy, Answer, Comparison, Explanation, Memory, NextRuns, PlanReport, Result, Stack, Timeline, Values,
@@ -45,9 +45,9 @@ def predict(
 ) -> Result:
     """How long a scenario takes: a file, a name of the catalogue, YAML text or a mapping. ``set`` replaces values by their
     dotted keys: ``{"plan.tensor": 4}``. ``stack`` is what ``learn`` said, or its file."""
-    with as_file(scenario) as file, as_stack(stack) as given:
-        answer, shown = _foretrain.predict(file, [*overrides_of(set), *given.overrides], fidelity)
-        return Result(given.named(answer), given.named(shown))
+    with GivenFiles() as files:
+        answer, shown = _foretrain.predict(files.file(scenario), files.overrides(set, stack), fidelity)
+    return Result(files.named(answer), files.named(shown))
 
 
 def sweep(
@@ -64,11 +64,12 @@ def sweep(
     or ``{"cluster.nodes": "1..64x2"}``; keys that change together are a tuple, and their values are, too. Columns are those
     of ``foretrain sweep``: their unit is in their name; ``predicted.error`` says why a row has no prediction."""
     pandas = needed("pandas", "sweeps")
-    with as_file("" if scenario is None else scenario) as file, as_stack(stack) as given:
-        overrides = [*overrides_of(set), *given.overrides]
+    with GivenFiles() as files:
+        file = files.file("" if scenario is None else scenario)
         table = "" if cases is None else os.fspath(cases)
+        overrides = files.overrides(set, stack)
         header, kinds, rows = _foretrain.sweep(file, table, variations_of(vary), overrides, fidelity, jobs or 0)
-        frame = pandas.DataFrame([[given.named(cell) for cell in row] for row in rows], columns=header)
+    frame = pandas.DataFrame([[files.named(cell) for cell in row] for row in rows], columns=header)
     for column, kind in zip(header, kinds):
         if kind == "number":
             frame[column] = pandas.to_numeric(frame[column])
@@ -127,10 +128,12 @@ def timeline(
     scenario: Scenario, fidelity: Fidelity = "flows", set: Changes | None = None, stack: GivenStack | None = None
 ) -> Timeline:
     """What runs where and when in a step."""
-    options = {"fidelity": fidelity, "set": overrides_of(set)}
-    with as_named_file("", "trace.json") as trace:
-        _told("timeline", [scenario], stack, {**options, "output": trace}, json=False)
-        return Timeline(pathlib.Path(trace).read_text(encoding="utf-8"))
+    with tempfile.TemporaryDirectory() as folder:
+        trace = pathlib.Path(folder) / "trace.json"
+        options = {"fidelity": fidelity, "set": overrides_of(set), "output": trace}
+        _told("timeline", [scenario], stack, options, json=False)
+        answer = trace.read_text(encoding="utf-8")
+    return Timeline(answer)
 
 
 def report(
@@ -199,10 +202,10 @@ def _told(
 ) -> str:
     """What a command says of its inputs, as JSON where it has that. Commands say with their status, too, that no plan fits or
     a bar is missed; their answer counts."""
-    with contextlib.ExitStack() as files, as_stack(stack) as given:
-        words = [files.enter_context(as_input(one)) for one in inputs]
-        arguments = options_of({**options, stack_option: given.file, "json": json})
+    with GivenFiles() as files:
+        words = [files.file(one) for one in inputs]
+        arguments = options_of({**options, stack_option: files.stack(stack), "json": json})
         status, output, messages = _foretrain.command([name, *words, *arguments])
         if not output and (json or status != 0):
-            raise PredictionError(given.named(messages.strip()))
-        return given.named(output)
+            raise PredictionError(messages.strip())
+    return files.named(output)

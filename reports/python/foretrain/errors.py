@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 
 class ForetrainError(Exception):
     """Whatever foretrain refuses or cannot do."""
@@ -22,9 +24,9 @@ class ScenarioError(ForetrainError, ValueError):
         self.file, self.key, self.problem, self.remedy = file, key, problem, remedy
         self.line, self.column = line or None, column or None
 
-    def renamed(self, path: str, name: str) -> ScenarioError:
-        """The same error, with a file's name in place of its path."""
-        text, file = str(self).replace(path, name), self.file.replace(path, name)
+    def renamed(self, named: Callable[[str], str]) -> ScenarioError:
+        """The same error, files called as ``named`` calls them in texts."""
+        text, file = named(str(self)), named(self.file)
         return ScenarioError(text, file, self.line or 0, self.column or 0, self.key, self.problem, self.remedy)
 
 

@@ -7,11 +7,11 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Union
 
 from foretrain import _foretrain
-from foretrain.errors import ScenarioError
+from foretrain.errors import PredictionError, ScenarioError, UsageError
 from foretrain.results import Answer, Stack
 
 #: A file or a name of the catalogue; YAML text (of several lines, or in braces); or the same as a mapping.
@@ -25,63 +25,58 @@ def is_text(given: object) -> bool:
     return isinstance(given, str) and ("\n" in given or given.lstrip().startswith("{"))
 
 
-@contextlib.contextmanager
-def as_file(given: Scenario, name: str = "scenario") -> Iterator[str]:
-    """A scenario, or a stack, as a file that exists as long as it is needed. Errors call it ``<scenario>``."""
-    if not isinstance(given, Mapping) and not is_text(given):
-        yield os.fspath(given)
-        return
-    # JSON is YAML.
-    text = json.dumps(given, indent=2, ensure_ascii=False) if isinstance(given, Mapping) else given
-    with as_named_file(str(text), f"{name}.yaml") as path:
-        try:
-            yield path
-        except ScenarioError as error:
-            raise error.renamed(path, f"<{name}>") from None
+class GivenFiles:
+    """What a call was given, as files for as long as it takes. Those that are no files of the caller's are called
+    ``<scenario>`` and ``<stack>`` by errors, and by what went through ``named``."""
 
+    def __init__(self) -> None:
+        self._files = contextlib.ExitStack()
+        self._names: dict[str, str] = {}
 
-@contextlib.contextmanager
-def as_named_file(text: str, name: str) -> Iterator[str]:
-    """The text in a file of that name, in a folder of its own."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, name)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        yield path
+    def __enter__(self) -> GivenFiles:
+        return self
 
-
-@contextlib.contextmanager
-def as_input(given: Scenario | Answer) -> Iterator[str]:
-    """What a command takes: a scenario, a table, or an earlier answer, as a file."""
-    if isinstance(given, Answer):
-        with as_named_file(given.to_json(), f"{type(given).__name__.lower()}.json") as path:
-            yield path
-    else:
-        with as_file(given) as path:
-            yield path
-
-
-class NamedStack:
-    """A learned stack as a file; none where ``file`` is None. One that is no file of the user's is called ``<stack>``."""
-
-    def __init__(self, file: str | None, is_users: bool) -> None:
-        self.file = file
-        self.overrides = [] if file is None else [_foretrain.stack_override(file)]
-        self._is_users = is_users
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._files.close()
+        if not self._names:
+            return
+        if isinstance(error, ScenarioError):
+            raise error.renamed(self.named) from None
+        if isinstance(error, (PredictionError, UsageError)):
+            raise type(error)(self.named(str(error))) from None
 
     def named(self, text: str) -> str:
-        return text if self.file is None or self._is_users else text.replace(self.file, "<stack>")
+        for path, name in self._names.items():
+            text = text.replace(path, name)
+        return text
 
+    def text_file(self, text: str, name: str) -> str:
+        """The text in a file of that name, in a folder of its own."""
+        path = os.path.join(self._files.enter_context(tempfile.TemporaryDirectory()), name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
 
-@contextlib.contextmanager
-def as_stack(stack: GivenStack | None) -> Iterator[NamedStack]:
-    """A stack for as long as it is needed."""
-    if stack is None:
-        yield NamedStack(None, True)
-        return
-    given = stack.text if isinstance(stack, Stack) else stack
-    with as_file(given, "stack") as path:
-        yield NamedStack(path, not is_text(given))
+    def file(self, given: Scenario | Answer, name: str = "scenario") -> str:
+        """A scenario, a table, a stack, or an earlier answer."""
+        if isinstance(given, Answer):
+            return self.text_file(given.to_json(), f"{type(given).__name__.lower()}.json")
+        if not isinstance(given, Mapping) and not is_text(given):
+            return os.fspath(given)
+        # JSON is YAML.
+        text = json.dumps(given, indent=2, ensure_ascii=False) if isinstance(given, Mapping) else str(given)
+        path = self.text_file(text, f"{name}.yaml")
+        self._names[path] = f"<{name}>"
+        return path
+
+    def stack(self, stack: GivenStack | None) -> str | None:
+        """A learned stack; nothing where there is none."""
+        return None if stack is None else self.file(stack.text if isinstance(stack, Stack) else stack, "stack")
+
+    def overrides(self, changes: Mapping[str, Any] | None, stack: GivenStack | None) -> list[str]:
+        """Those of ``set=`` and ``stack=``, as of ``--set`` and ``--stack``."""
+        file = self.stack(stack)
+        return overrides_of(changes) + ([] if file is None else [_foretrain.stack_override(file)])
 
 
 def value_text(value: Any) -> str:
