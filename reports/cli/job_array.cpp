@@ -52,7 +52,7 @@ constexpr std::array<BatchSystem, 4> batch_systems = {{
      "PBS_ARRAY_INDEX", 1, "NCPUS", "qsub SCRIPT", "more processors for each: qsub -l select=1:ncpus=16 SCRIPT.", 2},
     {"lsf",
      R"(#!/bin/sh
-#BSUB -J foretrain[1-{0}]
+#BSUB -J "foretrain[1-{0}]"
 #BSUB -o foretrain.%J.%I.out
 )",
      "LSB_JOBINDEX", 1, "LSB_DJOB_NUMPROC", "bsub < SCRIPT",
@@ -88,9 +88,9 @@ spec:
             - |
 )",
      "JOB_COMPLETION_INDEX", 0, "PROCESSORS", "kubectl replace --force -f FILE",
-     "Yours to say: the image, which has foretrain; the claim to a volume with this folder, which many may write to; "
-     "more "
-     "processors for each.",
+     "yours to say are the image, which has foretrain, the claim to a volume with this folder, which many may write "
+     "to, and "
+     "more processors for each.",
      1, true},
 }};
 

@@ -128,7 +128,7 @@ TEST_CASE("--slurm N is the array of Slurm; other arrays name a batch system and
   const Sweep sweep;
   CHECK(sweep.run("out.csv", {"--slurm", "3"}).output == sweep.run("out.csv", {"--job-array=slurm:3"}).output);
   CHECK_THAT(sweep.run("out.csv", {"--job-array", "pbs:3"}).output, Catch::Contains("\n#PBS -J 1-3\n"));
-  CHECK_THAT(sweep.run("out.csv", {"--job-array", "lsf:3"}).output, Catch::Contains("\n#BSUB -J foretrain[1-3]\n"));
+  CHECK_THAT(sweep.run("out.csv", {"--job-array", "lsf:3"}).output, Catch::Contains("\n#BSUB -J \"foretrain[1-3]\"\n"));
   const std::vector<std::pair<std::string, std::string>> wrong = {
       {"pbs", "write pbs:N, N jobs of that batch system, from 2"},
       {"pbs:1", "write pbs:N, N jobs of that batch system, from 2"},
