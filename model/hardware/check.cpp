@@ -101,12 +101,20 @@ class Checker {
       graph.add_wire(link.a, link.b, {0, BytesPerSecond(1), Seconds(0), false});
       graph.add_wire(link.b, link.a, {0, BytesPerSecond(1), Seconds(0), false});
     }
-    const auto paths = graph.paths_from(0, WiringGraph::Through::anything);
-    std::string lost;
-    for (std::size_t i = 0; i < paths.size(); ++i) {
-      if (!paths[i]) lost += (lost.empty() ? "" : ", ") + node_.vertices[i].name;
+    const auto socket = std::ranges::find(node_.vertices, VertexKind::cpu, &NodeVertex::kind);
+    // An NVSwitch leads from GPU to GPU, and not on to processors.
+    for (const int from : {0, static_cast<int>(socket - node_.vertices.begin())}) {
+      const auto paths = graph.paths_from(from, WiringGraph::Through::anything);
+      std::string lost;
+      for (std::size_t i = 0; i < paths.size(); ++i) {
+        const VertexKind kind = node_.vertices[i].kind;
+        const bool any = from == 0 || kind == VertexKind::gpu || kind == VertexKind::cpu;
+        if (any && !paths[i]) lost += (lost.empty() ? "" : ", ") + node_.vertices[i].name;
+      }
+      if (lost.empty()) continue;
+      report("wiring", fmt::format("no link leads from {} to {}", vertex_name(from), lost));
+      return;
     }
-    if (!lost.empty()) report("wiring", fmt::format("no link leads from {} to {}", vertex_name(0), lost));
   }
 
   void check_figures() {

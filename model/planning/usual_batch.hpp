@@ -22,7 +22,8 @@ struct UsualBatch {
   std::string why;           ///< where it comes from: "its makers: 4 M tokens, …"
 };
 
-/// The published batch of the model (key `published_batch`), in tokens where it has some, so that longer samples are fewer. Else:
+/// The published batch of the model (key `published_batch`), in tokens where it has some, so that longer samples are
+/// fewer. Else:
 /// - language models: that of the GPT-3 model nearest in size, 0.5 M to 3.2 M tokens (Brown et al. 2020, arXiv
 ///   2005.14165, table 2.1), which followed the gradient's noise scale (McCandlish et al. 2018, arXiv 1812.06162);
 /// - images by transformers: 4,096 (Dosovitskiy et al. 2020, arXiv 2010.11929, table 3);

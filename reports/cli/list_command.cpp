@@ -18,8 +18,10 @@
 #include "model/workload/build.hpp"
 #include "model/workload/transformer_parameters.hpp"
 #include "reports/cli/command.hpp"
+#include "reports/cli/hardware_init.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/print/table.hpp"
+#include "reports/print/wiring_text.hpp"
 
 namespace foretrain {
 
@@ -28,9 +30,12 @@ namespace {
 // What a name of the catalogue stands for: its figures, then its file as it is written, comments included.
 
 /// Figures above the file that they were read from.
-std::string with_file(const TextTable& figures, const std::filesystem::path& file) {
+std::string with_file(const std::string& figures, const std::filesystem::path& file) {
   const std::string text = read_text_file(file);
-  return fmt::format("{}\n# {}\n{}{}", figures.text(0), file.string(), text, text.ends_with('\n') ? "" : "\n");
+  return fmt::format("{}\n# {}\n{}{}", figures, file.string(), text, text.ends_with('\n') ? "" : "\n");
+}
+std::string with_file(const TextTable& figures, const std::filesystem::path& file) {
+  return with_file(figures.text(0), file);
 }
 
 YamlNode name_node(const std::string& name) { return yaml_scalar(name, {"", 0, 0}); }
@@ -66,7 +71,8 @@ TextTable gpu_figures(const Gpu& gpu) {
   return table;
 }
 
-TextTable node_figures(const Node& node) {
+/// With its wiring.
+std::string node_figures(const Node& node) {
   TextTable table("ll");
   table.add_row({"machine", fmt::format("{}: {}", node.name, node.description)});
   table.add_row({"GPUs", fmt::format("{} x {}, {} each", node.gpus, node.gpu.name, format_bytes(node.gpu.memory))});
@@ -78,7 +84,7 @@ TextTable node_figures(const Node& node) {
                                                              : fmt::format("{} x {:.4g} Gbit/s", network.nics_per_node,
                                                                            network.nic_bandwidth.value() * 8e-9)});
   if (node.storage.exists()) table.add_row({"storage", node.storage.name});
-  return table;
+  return table.text(0) + "\n" + wiring_text(node, network, 0);
 }
 
 /// The file of the first section that has the name.
@@ -147,10 +153,11 @@ struct ListRow {
   const char* help;
   std::vector<CatalogueEntry> (*entries)();
   std::string (*shown)(const std::string& name);
+  void (*add_more)(CLI::App& command) = nullptr;
 };
 constexpr std::array<ListRow, 4> lists = {
     {{"scenarios", "the scenarios that come with foretrain", list_scenarios, shown_scenario},
-     {"hardware", "the machines and GPUs that it knows", list_hardware, shown_hardware},
+     {"hardware", "the machines and GPUs that it knows", list_hardware, shown_hardware, add_hardware_init},
      {"models", "the models that it knows", list_models, shown_model},
      {"trainers", "the trainers whose habits it knows", list_trainers, shown_trainer}}};
 
@@ -171,6 +178,7 @@ void add_list(CLI::App& app, ExitStatus&) {
     CLI::App* show = command->add_subcommand("show", "what a name stands for: figures, and the file with its comments");
     show->add_option("NAME", *name, "a name from `list`, a short one, or a file")->required();
     show->callback([&row, name] { print(row.shown(*name)); });
+    if (row.add_more != nullptr) row.add_more(*command);
   }
 }
 

@@ -131,6 +131,7 @@ std::string panel_script(const Canvas& canvas, const Placed& placed, std::size_t
                         1.0 - static_cast<double>(placed.y + panel.height) / canvas.height);
   script += panel.frame ? "set border 15 linecolor rgb '#bbbbbb'\n" : "set border 3 linecolor rgb '#4d4d4d'\n";
   script += "unset grid\n" + axis_script('x', panel.x) + axis_script('y', panel.y);
+  if (panel.bare) script += "unset border\nunset xtics\nunset ytics\n";
   // From the plot area upwards: legend, subtitle, title.
   int y = placed.y - figure_gap / 2;
   if (canvas.legend == Legend::above) {

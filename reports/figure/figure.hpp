@@ -92,6 +92,7 @@ struct Panel {
   std::vector<Label> labels = {};
   bool rows = false;           ///< of bars: its height does not follow its width
   bool frame = false;          ///< a thin line around the panel, instead of the two axes alone
+  bool bare = false;           ///< neither axes nor a frame
   std::string_view edge = {};  ///< colour of the boxes' edges; empty: none
 };
 

@@ -32,6 +32,15 @@ std::string scalar_text(const YamlNode& node) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+/// Comments stay on their line, and are text whatever a binary file calls things.
+std::string one_line(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+  return printable(text);
+}
+
+}  // namespace
+
 std::string flow_text(const YamlNode& node) {
   std::vector<std::string> parts;
   for (const YamlNode& item : node.items) parts.push_back(flow_text(item));
@@ -46,12 +55,7 @@ std::string flow_text(const YamlNode& node) {
   }
 }
 
-/// Comments stay on their line, and are text whatever a binary file calls things.
-std::string one_line(std::string text) {
-  std::ranges::replace_if(
-      text, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
-  return printable(text);
-}
+namespace {
 
 class Writer {
  public:

@@ -63,6 +63,9 @@ YamlNode yaml_nodes(const std::vector<std::pair<std::string, YamlNode>>& entries
 YamlNode yaml_entries(const std::vector<std::pair<std::string, std::string>>& entries,
                       const SourcePosition& where = {});
 
+/// The value on one line, as YAML reads it back.
+std::string flow_text(const YamlNode& node);
+
 /// Line and column of a byte.
 SourcePosition position_in(std::string_view text, std::size_t offset, const std::string& file);
 

@@ -23,13 +23,13 @@ constexpr PciRow pci_rows[] = {
 
 const YamlNode& catalogue_document(const CatalogueEntry& entry) { return cached_yaml_file(entry.file.string()); }
 
+}  // namespace
+
 std::string text_at(const YamlNode& document, std::string_view key) {
   const YamlNode* node = document.at(key);
   return node != nullptr && node->is_scalar() ? node->scalar : std::string();
 }
 
-/// The machine of the catalogue that has most in common: GPU, their number, network cards, sockets. Of equals a
-/// vendor's own rather than a cloud's.
 const YamlNode& nearest_node(const ToldNode& told, const std::string& gpu) {
   const YamlNode* best = nullptr;
   int most = -1;
@@ -54,6 +54,23 @@ const YamlNode& nearest_node(const ToldNode& told, const std::string& gpu) {
   return *best;
 }
 
+ToldLink socket_link(const YamlNode& nearest) {
+  const YamlNode* wiring = nearest.at("wiring");
+  for (const YamlNode& link : wiring != nullptr ? wiring->items : std::vector<YamlNode>()) {
+    const YamlNode* ends = link.at("between");
+    if (ends == nullptr || ends->items.size() != 2 || ends->items[0].scalar != "cpu0" ||
+        ends->items[1].scalar != "cpu1") {
+      continue;
+    }
+    const std::string count = text_at(link, "count");
+    return {"", "", text_at(link, "link"), count.empty() ? 1 : std::stoi(count), {}, ""};
+  }
+  const bool amd = text_at(nearest, "cpu.name").find("AMD") != std::string::npos;
+  return {"", "", amd ? "xgmi" : "upi", 2, {}, ""};
+}
+
+namespace {
+
 /// gpu0, gpu1, … with the same link to the same part are one entry: gpu0..gpu7.
 std::vector<ToldLink> in_ranges(const std::vector<ToldLink>& links) {
   std::vector<ToldLink> ranges;
@@ -72,22 +89,6 @@ std::vector<ToldLink> in_ranges(const std::vector<ToldLink>& links) {
     last = number.value_or(-1);
   }
   return ranges;
-}
-
-/// How sockets of the nearest machine are joined.
-ToldLink socket_link(const YamlNode& nearest) {
-  const YamlNode* wiring = nearest.at("wiring");
-  for (const YamlNode& link : wiring != nullptr ? wiring->items : std::vector<YamlNode>()) {
-    const YamlNode* ends = link.at("between");
-    if (ends == nullptr || ends->items.size() != 2 || ends->items[0].scalar != "cpu0" ||
-        ends->items[1].scalar != "cpu1") {
-      continue;
-    }
-    const std::string count = text_at(link, "count");
-    return {"", "", text_at(link, "link"), count.empty() ? 1 : std::stoi(count), {}, ""};
-  }
-  const bool amd = text_at(nearest, "cpu.name").find("AMD") != std::string::npos;
-  return {"", "", amd ? "xgmi" : "upi", 2, {}, ""};
 }
 
 /// NVLinks as another machine of as many GPUs has them.

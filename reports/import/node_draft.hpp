@@ -39,6 +39,14 @@ std::optional<std::string> gpu_of_pci_device(std::string_view device);
 /// Nothing where there is none.
 std::optional<std::string> gpu_of_capability(int sm, bool nvlink);
 
+/// The machine of the catalogue that has most in common: GPU, their number, network cards, sockets. Of equals a
+/// vendor's own rather than a cloud's.
+const YamlNode& nearest_node(const ToldNode& told, const std::string& gpu);
+/// How sockets of a machine are joined: the kind of link and its count; of one socket, as those of its maker are.
+ToldLink socket_link(const YamlNode& machine);
+/// The text of a key of a file; empty where it has none.
+std::string text_at(const YamlNode& document, std::string_view key);
+
 /// "nvlink4": what links GPUs of a compute capability; "pcie5-x16": what they are plugged into.
 std::string nvlink_of(int sm);
 std::string slot_of(int sm);

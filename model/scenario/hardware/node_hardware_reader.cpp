@@ -15,6 +15,7 @@
 #include "model/scenario/hardware/network_reader.hpp"
 #include "model/scenario/hardware/price_reader.hpp"
 #include "model/scenario/hardware/storage_reader.hpp"
+#include "model/scenario/hardware/wiring_checks.hpp"
 #include "model/scenario/hardware/wiring_reader.hpp"
 
 namespace foretrain {
@@ -55,8 +56,9 @@ Node read_node_document(const YamlNode& document, const Field& written) {
   result.peer_to_peer = node.flag_or("peer_to_peer", true);
   if (const auto nccl = node.find("nccl")) result.nccl = read_nccl(*nccl);
   const std::optional<Field> link_types = node.find("link_types");
-  read_wiring(node["wiring"], link_types, result, log);
+  const std::vector<Field> links = read_wiring(node["wiring"], link_types, result, log);
   if (const auto nics = node.find("nics")) read_nic_attachment(*nics, link_types, result, log);
+  check_wiring(result, links);
   if (const auto network = node.find("network")) result.network = read_network(*network, {}, log);
   if (const auto storage = node.find("storage")) result.storage = read_storage(*storage, log);
   result.constants = std::move(log).take();

@@ -55,6 +55,11 @@ LinkType find_link_type(const Field& name, const std::optional<Field>& own, Figu
     const Field file(cached_yaml_file(catalogue), "");
     if (auto type = search(file.mapping(keys::links_file)["links"])) return *type;
   }
+  if (name.text().starts_with("pcie")) {
+    std::erase_if(known, [](const std::string& one) { return !one.starts_with("pcie"); });
+    name.fail(fmt::format("unknown link type \"{}\"", name.text()),
+              fmt::format("one of {}, or an entry in link_types", or_list(known, 40)));
+  }
   const std::optional<std::string> nearest = nearest_word(name.text(), known);
   name.fail(fmt::format("unknown link type \"{}\"", name.text()),
             nearest ? fmt::format("did you mean {}?", *nearest)
@@ -116,7 +121,8 @@ std::vector<std::string> expand_range(const Field& field) {
   return names;
 }
 
-void read_link(const Field& field, const std::optional<Field>& own, Node& node, FigureLog& log) {
+void read_link(const Field& field, const std::optional<Field>& own, Node& node, FigureLog& log,
+               std::vector<Field>& entries) {
   const MappingReader link = field.mapping(keys::link);
   const std::vector<Field> ends = link["between"].list();
   if (ends.size() != 2) link.fail("between", fmt::format("{} ends", ends.size()), "two ends: [gpu0, plx0]");
@@ -135,15 +141,28 @@ void read_link(const Field& field, const std::optional<Field>& own, Node& node, 
     const int b = vertex_index(right[i], ends[1], node);
     if (a == b) link.fail("between", fmt::format("{} is linked to itself", left[i]), "two different parts");
     node.links.push_back({a, b, type, count});
+    entries.push_back(field);
+  }
+}
+
+/// Complains of what is wrong in kinds of links that no link is of.
+void read_unused_types(const Field& types, const Node& node) {
+  for (const YamlEntry& entry : types.node().entries) {
+    if (std::ranges::find(node.link_types, entry.key, &LinkType::name) != node.link_types.end()) continue;
+    FigureLog unused("unused", types);
+    static_cast<void>(read_link_type(entry.key, Field(entry.value, join_path(types.path(), entry.key)), unused));
   }
 }
 
 }  // namespace
 
-void read_wiring(const Field& wiring, const std::optional<Field>& own, Node& node, FigureLog& log) {
+std::vector<Field> read_wiring(const Field& wiring, const std::optional<Field>& own, Node& node, FigureLog& log) {
   for (int i = 0; i < node.gpus; ++i) node.vertices.push_back({fmt::format("gpu{}", i), VertexKind::gpu});
   for (int i = 0; i < node.cpu.sockets; ++i) node.vertices.push_back({fmt::format("cpu{}", i), VertexKind::cpu});
-  for (const Field& link : wiring.list()) read_link(link, own, node, log);
+  std::vector<Field> entries;
+  for (const Field& link : wiring.list()) read_link(link, own, node, log, entries);
+  if (own) read_unused_types(*own, node);
+  return entries;
 }
 
 void read_nic_attachment(const Field& nics, const std::optional<Field>& own, Node& node, FigureLog& log) {
@@ -153,6 +172,10 @@ void read_nic_attachment(const Field& nics, const std::optional<Field>& own, Nod
       const std::size_t known = node.vertices.size();
       node.nic_attachment.push_back(vertex_index(name, place, node));
       if (node.vertices.size() > known) place.fail(fmt::format("{} is in no link", name), "a part of the wiring");
+      const VertexKind kind = node.vertices[static_cast<std::size_t>(node.nic_attachment.back())].kind;
+      if (kind != VertexKind::cpu && kind != VertexKind::pcie_switch) {
+        place.fail(fmt::format("a network card hangs on {}", name), "a PCIe switch or a processor: plx0, cpu0");
+      }
     }
   }
   if (node.nic_attachment.empty()) attachment.fail("attached_to", "no part", "the parts that network cards hang on");

@@ -1,0 +1,22 @@
+// A node's wiring for terminals: the tree below its sockets, then the links beside it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/hardware/wiring_tree.hpp"
+
+namespace foretrain {
+
+/// "2 x nvlink3, 46.0 GB/s": payload of all of them together in one direction; empty where nothing is stated.
+std::string describe(const Wires& wires);
+
+/// "gpu0, gpu1", "gpu0 … gpu7", "gpu0, gpu1, gpu4".
+std::string join_names(const std::vector<std::string>& names);
+
+/// A line a part, or for parts without children that hang side by side in the same way; sockets that are like the one
+/// before are told in one line where there are more than four. Ends in a newline, each line begins with `indent`
+/// blanks.
+std::string wiring_text(const Node& node, const Network& network, int indent);
+
+}  // namespace foretrain

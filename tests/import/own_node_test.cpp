@@ -1,0 +1,78 @@
+#include "reports/import/own_node.hpp"
+
+#include "model/base/error.hpp"
+#include "model/scenario/catalogue.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
+#include "tests/catch.hpp"
+
+namespace foretrain::test {
+
+namespace {
+
+/// Without what says where figures come from, which names files.
+Node as_built(Node node) {
+  node.constants.clear();
+  node.gpu.constants.clear();
+  return node;
+}
+
+Node read_text(const std::string& text) { return as_built(read_node(Field(parse_yaml(text, "own.yaml"), ""))); }
+
+Node of_catalogue(const std::string& name) {
+  const YamlNode written = yaml_scalar(name, {"", 0, 0});
+  return as_built(read_node(Field(written, "")));
+}
+
+}  // namespace
+
+TEST_CASE("Every machine of the catalogue comes back as a commented file that describes the same") {
+  for (const std::string& name : catalogue_names(list_hardware(), "node")) {
+    INFO(name);
+    const std::string text = own_node({.like = name});
+    // Two nodes that are equal in all but where their figures come from are predicted alike.
+    CHECK(read_text(text) == of_catalogue(name));
+    CHECK_THAT(text, Catch::Contains("# How many GPUs the machine has."));
+    CHECK_THAT(text, Catch::Contains("#   cpu0"));
+  }
+}
+
+TEST_CASE("A machine of a few choices is wired as they say, and loads at once") {
+  const Node node = read_text(own_node({.name = "mine",
+                                        .gpu = "h100-sxm-80gb",
+                                        .nic_bandwidth = "200 Gbit/s",
+                                        .gpus = 8,
+                                        .switches = 2,
+                                        .nics = 4,
+                                        .links = GpuLinks::nvswitch}));
+  CHECK(node.name == "mine");
+  CHECK(node.network.nics_per_node == 4);
+  CHECK(node.network.nic_bandwidth.value() == Approx(25e9));
+  // Eight GPUs to the NVSwitch and to their switch, two switches to two sockets, these to each other.
+  CHECK(node.links.size() == 8 + 8 + 2 + 1);
+  CHECK(node.nic_attachment.size() == 2);
+  // 18 links of an H100, as its machines in the catalogue have.
+  CHECK(node.links.front().count == 18);
+}
+
+TEST_CASE("Without switches GPUs hang on processors, without cards there is no network") {
+  const Node node = read_text(own_node({.gpu = "rtx-4090", .gpus = 6, .sockets = 2, .switches = 0, .nics = 0}));
+  CHECK(node.gpus == 6);
+  CHECK(node.network.nics_per_node == 0);
+  CHECK(node.links.size() == 6 + 1);
+  // rtx4090-x4 has one processor of 32 cores: two of them have 64.
+  CHECK(node.cpu.sockets == 2);
+  CHECK(node.cpu.cores == 64);
+}
+
+TEST_CASE("GPUs that are joined each to each share their links evenly, or it is said why they cannot") {
+  // Twelve links of an A100: to three others four each.
+  const Node four = read_text(own_node({.gpu = "a100-sxm-80gb", .gpus = 4, .links = GpuLinks::nvlink_mesh}));
+  CHECK(four.links.front().count == 4);
+  CHECK_THROWS_WITH(own_node({.gpu = "a100-sxm-80gb", .gpus = 16, .links = GpuLinks::nvlink_mesh}),
+                    Catch::Contains("12 links of a GPU do not reach 15 others; at most 13 GPUs, or nvswitch"));
+  CHECK_THROWS_WITH(own_node({.gpu = "rtx-4090", .links = GpuLinks::nvswitch}),
+                    Catch::Contains("no machine of the catalogue joins rtx-4090 by NVLink"));
+  CHECK_THROWS_WITH(own_node({.like = "dgx-h1000"}), Catch::Contains("dgx-h100"));
+}
+
+}  // namespace foretrain::test

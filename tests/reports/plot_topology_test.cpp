@@ -1,0 +1,111 @@
+#include "reports/figure/plot_topology.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/scenario/catalogue.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
+#include "model/scenario/load/load.hpp"
+#include "tests/catch.hpp"
+
+namespace foretrain::test {
+
+namespace {
+
+Node node_of(const std::string& name) {
+  const YamlNode written = yaml_scalar(name, {"", 0, 0});
+  return read_node(Field(written, ""));
+}
+
+/// No label lies over another or outside of the panel.
+void check_labels(const Panel& panel) {
+  constexpr double line = 12.0;
+  for (std::size_t i = 0; i < panel.labels.size(); ++i) {
+    const Label& a = panel.labels[i];
+    const double half = text_width(a.text, a.font) / 2.0;
+    INFO(a.text << " at " << a.x);
+    if (a.pin == Pin::middle) {
+      CHECK(a.x - half >= -1.0);
+      CHECK(a.x + half <= panel.width + 1.0);
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      const Label& b = panel.labels[j];
+      if (a.pin != Pin::middle || b.pin != Pin::middle || std::abs(a.y - b.y) >= line) continue;
+      INFO("beside " << b.text);
+      CHECK(std::abs(a.x - b.x) >= half + text_width(b.text, b.font) / 2.0);
+    }
+  }
+}
+
+std::size_t boxes_of(const Panel& panel) {
+  std::size_t boxes = 0;
+  for (const Series& series : panel.series) boxes += series.boxes.size();
+  return boxes;
+}
+
+const Series* series_of(const Panel& panel, const std::string& name) {
+  for (const Series& series : panel.series) {
+    if (series.name == name) return &series;
+  }
+  return nullptr;
+}
+
+constexpr int column = 346, page = 760;  // pixels: a column of 8.5 cm without its margins, and a screen's
+
+}  // namespace
+
+TEST_CASE("Machines of the catalogue are drawn without labels that collide, in a column and across a page") {
+  for (const std::string& name : catalogue_names(list_hardware(), "node")) {
+    INFO(name);
+    const Node node = node_of(name);
+    for (const int width : {column, page}) {
+      INFO(width);
+      const Panel panel = node_panel(node, node.network, width);
+      CHECK(panel.width == width);
+      check_labels(panel);
+    }
+  }
+}
+
+TEST_CASE("A machine's picture has a box for each part and a line in the legend for each kind of link") {
+  // DGX A100: two sockets, four switches, eight GPUs, eight cards, one NVSwitch.
+  const Node a100 = node_of("dgx-a100-80gb");
+  const Panel panel = node_panel(a100, a100.network, page);
+  CHECK(boxes_of(panel) == 2 + 4 + 8 + 8 + 1);
+  CHECK(series_of(panel, "pcie4-x16, 26.0 GB/s") != nullptr);
+  CHECK(series_of(panel, "12 x nvlink3, 276 GB/s") != nullptr);
+  CHECK(series_of(panel, "3 x xgmi, 86.4 GB/s") != nullptr);
+  // In a column, boxes have room for their numbers alone: the legend says what they are.
+  CHECK(series_of(panel, "GPU") == nullptr);
+  CHECK(series_of(node_panel(a100, a100.network, column), "GPU") != nullptr);
+}
+
+TEST_CASE("Of parts that are alike as many are drawn as have room") {
+  // 36 sockets of two GPUs and two cards: three are drawn, with the NVSwitch.
+  const Node rack = node_of("gb200-nvl72");
+  const Panel panel = node_panel(rack, rack.network, column);
+  CHECK(boxes_of(panel) == 3 * (1 + 2 + 2) + 1);
+  const auto has = [&](const std::string& text) {
+    return std::any_of(panel.labels.begin(), panel.labels.end(),
+                       [&](const Label& label) { return label.text == text; });
+  };
+  CHECK(has("cpu0"));
+  CHECK(has("cpu35"));
+  CHECK(has("…"));
+}
+
+TEST_CASE("A cluster's picture tells its levels with their counts") {
+  const YamlNode document = parse_yaml(
+      "cluster: { node: dgx-a100-80gb, nodes: 12, network: { fabric: { kind: fat_tree, nodes_per_leaf: 4, "
+      "oversubscription: 2 } } }\nworkload: { collective: { operation: all_reduce, size: 1 MB } }\n",
+      "test.yaml");
+  const Cluster cluster = read_scenario(document, "test").cluster;
+  check_labels(fabric_panel(cluster, column));
+  // Twelve machines of eight cards, four of them on a leaf: three leaves; 32 cards below a leaf, half as many uplinks.
+  const std::string text = fabric_text(cluster);
+  CHECK_THAT(text, Catch::Contains("16 spines; leaf to spines: 16 x 200 Gbit/s"));
+  CHECK_THAT(text, Catch::Contains("3 leaves, 4 machines on each; card to leaf: 200 Gbit/s"));
+  CHECK_THAT(text, Catch::Contains("12 x dgx-a100-80gb, 8 cards of 200 Gbit/s each"));
+}
+
+}  // namespace foretrain::test
