@@ -1,0 +1,42 @@
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+#include "tests/golden.hpp"
+
+namespace foretrain::test {
+
+TEST_CASE("A machine of one's own is written, drawn, planned for and predicted") {
+  const TemporaryFolder folder;
+  const std::string node = folder.file("node.yaml");
+  const FilterResult init = run_program({"hardware", "init", "mine", "--gpu", "l40s", "--gpus", "4", "--switches", "2",
+                                         "--nics", "2", "--nic-bandwidth", "100 Gbit/s", "-o", node});
+  INFO(init.errors);
+  REQUIRE(init.status == 0);
+  CHECK_THAT(text_of(node), Catch::Contains("nic_bandwidth: 100 Gbit/s "));
+  CHECK_THAT(text_of(node), Catch::Contains("# The line rate of one network card, in one direction."));
+  // Two GPUs and a card on each of two switches.
+  const FilterResult drawn = run_program({"plot", "topology", node, "-o", folder.file("node.svg")});
+  INFO(drawn.errors);
+  REQUIRE(drawn.status == 0);
+  CHECK_THAT(drawn.output, Catch::Contains("  cpu0\n  └─ plx0           pcie4-x16, 26.0 GB/s\n     ├─ gpu0, gpu1  "));
+  CHECK_THAT(text_of(folder.file("node.svg")), Catch::Contains("gpu3") && Catch::Contains("pcie4-x16, 26.0 GB/s"));
+  const std::string scenario = folder.file("first.yaml");
+  REQUIRE(run_program({"init", "--model", "gpt2", "--node", node, "-o", scenario}).status == 0);
+  CHECK(run_program({"predict", scenario, "--fidelity", "estimate"}).status == 0);
+  // It overwrites nothing, and says what is missing.
+  CHECK(run_program({"hardware", "init", "--gpu", "l40s", "-o", node}).status == 2);
+  CHECK_THAT(run_program({"hardware", "init"}).errors, Catch::Contains("--like NAME"));
+  CHECK_THAT(run_program({"hardware", "init", "--gpu", "l40s", "--links", "ring"}).errors,
+             Catch::Contains("write nvswitch, nvlink-mesh or pcie"));
+}
+
+TEST_CASE("A name of the catalogue shows the tree of its machine, and a scenario the fabric between machines") {
+  CHECK_THAT(run_program({"hardware", "show", "dgx-h100"}).output,
+             Catch::Contains("gpu0 … gpu7 – nvswitch  18 x nvlink4, 378 GB/s"));
+  const FilterResult cluster = run_program({"plot", "topology", "network-rail-optimised-fat-tree"});
+  REQUIRE(cluster.status == 0);
+  // Eight machines on a leaf, a leaf for each of eight cards; eight cards below a leaf and a quarter of them upwards.
+  CHECK_THAT(cluster.output, Catch::Contains("8 leaves, one a rail, 8 machines on each; card to leaf: 200 Gbit/s"));
+  CHECK_THAT(cluster.output, Catch::Contains("2 spines; leaf to spines: 2 x 200 Gbit/s"));
+}
+
+}  // namespace foretrain::test
