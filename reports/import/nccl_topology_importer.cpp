@@ -234,6 +234,21 @@ class TopologyReader {
       told_.gpu_direct = card.direct;
     }
     if (slower > 0) notes_.push_back(fmt::format("{} slower network cards are left out", slower));
+    while (drop_empty_switch()) {
+    }
+  }
+
+  /// One on which nothing hangs that is kept.
+  bool drop_empty_switch() {
+    for (auto link = told_.links.begin(); link != told_.links.end(); ++link) {
+      const std::string& name = link->a;
+      const auto hangs = [&](const ToldLink& other) { return other.b == name; };
+      if (!name.starts_with("plx") || std::ranges::any_of(told_.links, hangs)) continue;
+      if (std::ranges::find(told_.card_places, name) != told_.card_places.end()) continue;
+      told_.links.erase(link);
+      return true;
+    }
+    return false;
   }
 
   /// "16.0 GT/s PCIe" over 16 lanes: pcie4-x16. Virtual machines hide it; then the GPU's own is assumed.

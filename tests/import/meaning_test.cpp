@@ -176,6 +176,32 @@ TEST_CASE("NCCL's topology becomes the same wiring") {
   CHECK(links_of(imported_node("nccl-topology", "nccl_topology_v100.xml"), "gpu1") == 5);
 }
 
+TEST_CASE("A switch on which nothing hangs but cards that are left out is left out, too") {
+  // Two GPUs and a card of 400 Gbit/s on one switch; on another, below a third, a card of 10 Gbit/s for the machine
+  // itself.
+  const std::string slot = R"( link_speed="32.0 GT/s PCIe" link_width="16")";
+  const auto gpu = [&](int number) {
+    return fmt::format(
+        R"(<pci busid="0000:0{0}:00.0" class="0x030200" device="0x2330"{1}><gpu dev="{0}" sm="90"/></pci>)", number,
+        slot);
+  };
+  const auto card = [&](const char* bus, int speed) {
+    return fmt::format(R"(<pci busid="{}" class="0x020700"{}><nic><net name="mlx5" speed="{}"/></nic></pci>)", bus,
+                       slot, speed);
+  };
+  const std::string text = R"(<system version="1"><cpu numaid="0"><pci busid="0000:10:00.0" class="0x060400")" + slot +
+                           ">" + gpu(0) + gpu(1) + card("0000:11:00.0", 400'000) +
+                           R"(</pci><pci busid="0000:20:00.0" class="0x060400")" + slot +
+                           R"(><pci busid="0000:21:00.0" class="0x060400")" + slot + ">" +
+                           card("0000:22:00.0", 10'000) + "</pci></pci></cpu></system>";
+  const YamlNode document =
+      parse_yaml(import_with("nccl-topology", {.file = "two.xml", .text = text, .overrides = {}, .scenario = {}}),
+                 "imported.yaml");
+  const Node node = read_node(Field(document, ""));
+  CHECK(node.network.nics_per_node == 1);
+  CHECK(node.links.size() == 3);  // both GPUs and their switch
+}
+
 TEST_CASE("a topology that a cloud gives NCCL has places alone, by classes of PCI devices") {
   const Node node = imported_node("nccl-topology", "nccl_topology_cloud.xml");
   CHECK(node.gpu.name == "h100-sxm-80gb");  // assumed by its slot of PCIe 5

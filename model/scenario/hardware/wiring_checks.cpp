@@ -137,16 +137,12 @@ class WiringCheck {
     return vertex;
   }
 
-  void check_lanes(std::size_t link) {
-    for (const NodeVertex* end : {&end_a(link), &end_b(link)}) {
-      if (end->kind != VertexKind::cpu) continue;
-      int& lanes = lanes_[end->name];
-      lanes += lanes_of(type(link)) * node_.links[link].count;
-      if (lanes <= most_lanes) continue;
-      fail(link, node_.links[link].count > 1 ? "count" : "between",
-           fmt::format("{} would have {} lanes of PCIe", end->name, lanes),
-           fmt::format("at most {}, as processors have", most_lanes));
-    }
+  /// Of one link alone: what virtual machines say of their sockets is no sum of lanes.
+  void check_lanes(std::size_t link) const {
+    const int lanes = lanes_of(type(link)) * node_.links[link].count;
+    if (lanes <= most_lanes) return;
+    fail(link, "count", fmt::format("{} lanes of PCIe between {} and {}", lanes, end_a(link).name, end_b(link).name),
+         fmt::format("at most {}, as processors have", most_lanes));
   }
 
   /// A switch with one link, and no network card.
@@ -173,7 +169,6 @@ class WiringCheck {
   std::vector<int> joined_;
   std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> entries_;
   std::map<std::string, std::string> parents_;
-  std::map<std::string, int> lanes_;
 };
 
 }  // namespace
