@@ -107,6 +107,7 @@ struct TrainResult {
   double mfu = 0.0;
   Breakdown breakdown;
   std::map<std::string, CommunicationTime> communication;      ///< by collective, e.g. "data-parallel all-reduce"
+  std::map<std::string, InsideTraffic> inside_layers;          ///< "collectives inside layers" by what they are
   std::optional<CommunicationRatio> communication_to_compute;  ///< where there are replicas to synchronise
   MemoryFootprint memory;
   std::optional<TokenUse> token_use;
@@ -120,8 +121,10 @@ struct TrainResult {
   std::optional<ParameterServerResult> parameter_server;
   std::optional<SharedFabric> shared_fabric;  ///< where there are other jobs
   double parameters = 0.0;                    ///< of the whole model, trained or not
-  std::string trainer;                        ///< its name, or what is assumed in its place
-  std::vector<Trait> traits;                  ///< of that trainer, as this training has them
+  double active_parameters = 0.0;             ///< of these, those that a token meets
+  Bytes bytes_per_parameter = {};  ///< weights, gradients and states of a trained one, divided among no ranks
+  std::string trainer;             ///< its name, or what is assumed in its place
+  std::vector<Trait> traits;       ///< of that trainer, as this training has them
 };
 
 struct CollectiveResult {

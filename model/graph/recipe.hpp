@@ -17,6 +17,10 @@ namespace foretrain {
 /// Whether blocks keep what they do. Predictions need their durations alone.
 enum class Recipes : bool { none = false, kept = true };
 
+/// Whether collectives inside layers are tasks of their own wherever they may be, or only where they may meet other
+/// traffic. The step takes as long; whoever adds up what moved sees them.
+enum class InsideLayers : bool { merged = false, seen = true };
+
 /// An operator on the device, launched `count` times, and what one of these was predicted to take. It becomes a
 /// KernelWork where a graph is exported, in the words of scenarios.
 struct PricedOperator {

@@ -86,6 +86,7 @@ struct Block {
   std::shared_ptr<const Recipe> recipe = nullptr;  ///< what it does, where that was asked for
   Inside inside = {};                              ///< parts of `uncontended`, and what they hide
   LinkShare links = {};                            ///< with blocks beside it; of those with flows, in an estimate
+  const char* kind = nullptr;                      ///< of several of one name: what this moves
 };
 
 struct Task {

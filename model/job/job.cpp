@@ -24,11 +24,11 @@ namespace foretrain {
 
 namespace {
 
-std::unique_ptr<Job> job_of_kind(const Scenario& scenario, Fidelity fidelity, Recipes recipes) {
+std::unique_ptr<Job> job_of_kind(const Scenario& scenario, Fidelity fidelity, Recipes recipes, InsideLayers inside) {
   const Workload& workload = scenario.workload;
   if (std::holds_alternative<TrainWorkload>(workload)) {
     const bool servers = uses_store(scenario) && recipes == Recipes::none;
-    return servers ? make_server_job(scenario, fidelity) : make_train_job(scenario, fidelity, recipes);
+    return servers ? make_server_job(scenario, fidelity) : make_train_job(scenario, fidelity, recipes, inside);
   }
   if (std::holds_alternative<CollectiveWorkload>(workload)) return make_collective_job(scenario, fidelity, recipes);
   if (std::holds_alternative<LoaderWorkload>(workload)) return make_loader_job(scenario, fidelity);
@@ -66,9 +66,9 @@ Result Job::named_result() const {
   return result;
 }
 
-std::unique_ptr<Job> make_job(const Scenario& scenario, Fidelity fidelity, Recipes recipes) {
+std::unique_ptr<Job> make_job(const Scenario& scenario, Fidelity fidelity, Recipes recipes, InsideLayers inside) {
   try {
-    return job_of_kind(scenario, fidelity, recipes);
+    return job_of_kind(scenario, fidelity, recipes, inside);
   } catch (const ImpossiblePlan& error) {
     std::vector<std::string> keys{error.key()};
     // Where the hardware or a schedule cannot do it, the scenario's synchronisation asked for it.

@@ -45,7 +45,8 @@ class Job {
 /// Builds and costs the scenario's work, which must outlive the job, for executors of one fidelity. With Recipes::kept
 /// blocks know what they do, for replays: gradients that go through parameter servers are then one exchange per bucket.
 /// Throws ScenarioError or UsageError.
-std::unique_ptr<Job> make_job(const Scenario& scenario, Fidelity fidelity, Recipes recipes = Recipes::none);
+std::unique_ptr<Job> make_job(const Scenario& scenario, Fidelity fidelity, Recipes recipes = Recipes::none,
+                              InsideLayers inside = InsideLayers::merged);
 
 /// How much a result says.
 enum class Detail {

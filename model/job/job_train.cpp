@@ -93,10 +93,10 @@ void warn_of_mfu(Result& result, const Scenario& scenario, const Model& model) {
 
 class TrainJob final : public Job {
  public:
-  TrainJob(const Scenario& scenario, Fidelity fidelity, Recipes recipes)
+  TrainJob(const Scenario& scenario, Fidelity fidelity, Recipes recipes, InsideLayers inside)
       : Job(scenario, fidelity),
         model_(build_model(train().model, build_options(train(), scenario.plan))),
-        step_(build_step(scenario, train(), model_, topology_, recipes)),
+        step_(build_step(scenario, train(), model_, topology_, recipes, inside)),
         replica_kinds_(divide(scenario)),
         graph_(step_graph(step_)) {}
 
@@ -118,6 +118,7 @@ class TrainJob final : public Job {
     Result result = named_result();
     fill_training(result, scenario_, topology_, model_, step_, step_time(step_, times, loader), breakdown,
                   communication_of(step_, graph_, execution, breakdown));
+    result.train()->inside_layers = traffic_inside_layers(step_);
     if (!steps.empty()) set_spread(steps, *result.train());
     if (train().checkpoint) add_checkpoints(*train().checkpoint, alone, execute, result);
     if (scenario_.plan.split) add_split(execute, times, *result.train());
@@ -234,6 +235,8 @@ void fill_training(Result& result, const Scenario& scenario, const Topology& top
                                         batch->images, step.slowest_replica};
   }
   r.parameters = model.parameters;
+  r.active_parameters = model.parameters - model.idle_parameters;
+  r.bytes_per_parameter = bytes_per_parameter(plan, workload);
   r.memory = memory_footprint(scenario, workload, model);
   r.bottleneck = bottleneck_of(r.breakdown);
   if (plan.execution != ExecutionMode::eager) {
@@ -251,8 +254,8 @@ void fill_training(Result& result, const Scenario& scenario, const Topology& top
   for (std::string& sentence : unheeded_keys(scenario)) result.warnings.push_back(std::move(sentence));
 }
 
-std::unique_ptr<Job> make_train_job(const Scenario& scenario, Fidelity fidelity, Recipes recipes) {
-  return std::make_unique<TrainJob>(scenario, fidelity, recipes);
+std::unique_ptr<Job> make_train_job(const Scenario& scenario, Fidelity fidelity, Recipes recipes, InsideLayers inside) {
+  return std::make_unique<TrainJob>(scenario, fidelity, recipes, inside);
 }
 
 }  // namespace foretrain

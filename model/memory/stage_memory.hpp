@@ -15,6 +15,8 @@ namespace foretrain {
 /// fp32 states that an optimizer keeps for each parameter: none, a momentum, or Adam's two moments. With 8-bit states
 /// one byte each and an fp32 scale for each block of 2,048 (arXiv 2110.02861).
 Bytes optimizer_state(Optimizer optimizer);
+/// Weight, gradient, master copy and states of one trained parameter, on a GPU that shares them with no other.
+Bytes bytes_per_parameter(const Plan& plan, const TrainWorkload& train);
 
 class StageMemory {
  public:

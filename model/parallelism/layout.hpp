@@ -49,6 +49,10 @@ constexpr bool is_inside_layers(GroupKind kind) {
 }
 
 /// Whose collectives move gradients or weights.
+constexpr bool is_of_experts(GroupKind kind) {
+  return kind == GroupKind::expert || kind == GroupKind::expert_gradients || kind == GroupKind::expert_shards ||
+         kind == GroupKind::expert_copies;
+}
 constexpr bool is_of_parameters(GroupKind kind) { return !is_inside_layers(kind) && kind != GroupKind::neighbours; }
 
 /// Which GPU does what. Ranks are numbered over the dimensions of plan.order, the fastest first: by default

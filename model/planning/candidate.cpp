@@ -177,7 +177,7 @@ bool Candidate::states_fit() {
 /// Nothing where more than the step's graph says how long it takes.
 std::optional<Step> Candidate::step(Symmetry symmetry) {
   if (train().loader || scenario_.cluster.jitter || uses_store(scenario_)) return std::nullopt;
-  return build_step(scenario_, train(), model(), space_.topology(), Recipes::none, symmetry);
+  return build_step(scenario_, train(), model(), space_.topology(), Recipes::none, InsideLayers::merged, symmetry);
 }
 
 std::optional<Seconds> Candidate::estimate(const std::function<bool(Seconds bound)>& hopeless) {

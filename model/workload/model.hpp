@@ -25,6 +25,7 @@ struct LayerCollective {
   bool again = false;  ///< gathers for a product's weight gradient what the forward pass gathered, beside its data's
   int copies = 1;      ///< of each token in it, for as many experts
   double imbalance = 1.0;  ///< of tokens: what the hottest rank receives over the mean
+  bool combines = false;   ///< brings back what experts made of the tokens
   bool operator==(const LayerCollective&) const = default;
 };
 
@@ -81,6 +82,7 @@ struct Model {
   std::string name;
   std::vector<LayerGroup> layers;
   double parameters = 0.0;  ///< of the whole model (not per rank), trained or not, as published counts are stated
+  double idle_parameters = 0.0;  ///< of these, of experts that a token is not sent to
   Flops forward_flops_per_sample;  ///< of the mathematics, whole model, one sample
   double tokens_per_sample = 0.0;  ///< sequence length; 0 where the unit is the image
   Bytes input_bytes_per_sample;    ///< copied from host to device for each sample

@@ -371,6 +371,7 @@ Model build_transformer(const TransformerConfig& config, const std::string& name
   model.name = name;
   model.layers = layers_of_tower(config, options, tower);
   model.parameters = transformer_parameters(config) - (tower.headless ? transformer_counts(config).head : 0.0);
+  model.idle_parameters = idle_parameters(config);
 
   Flops forward;
   for (const LayerGroup& group : model.layers) {

@@ -40,8 +40,9 @@ void BlockBuilder::move_tokens(Layer& layer, const std::string& name, double ele
 void BlockBuilder::exchange_tokens(Layer& layer, double routed, double gathered) const {
   using enum CollectiveOperation;
   using Group = LayerCollective::Group;
-  const auto both = [&](CollectiveOperation operation, Group group, double elements, int count) {
-    LayerCollective call{operation, group, element_ * elements, count};
+  const auto both = [&](CollectiveOperation operation, Group group, double elements, bool combines = false) {
+    LayerCollective call{operation, group, element_ * elements};
+    call.combines = combines;
     if (operation == all_to_all) {
       call.copies = static_cast<int>(config_.experts_per_token);
       // With a capacity every expert's part is as full as it may be; else the hottest one's is.
@@ -54,13 +55,15 @@ void BlockBuilder::exchange_tokens(Layer& layer, double routed, double gathered)
     layer.forward_collectives.push_back(call);
     layer.backward_collectives.push_back(call);
   };
-  if (options_.expert > 1 || options_.folded_experts) both(all_to_all, Group::expert, routed, 2);
+  if (options_.expert > 1 || options_.folded_experts) {
+    for (const bool combines : {false, true}) both(all_to_all, Group::expert, routed, combines);
+  }
   if (options_.tensor == 1 || options_.folded_experts) return;
   if (options_.sequence_parallel) {
-    both(all_gather, Group::tensor, gathered, 1);
-    both(reduce_scatter, Group::tensor, gathered, 1);
+    both(all_gather, Group::tensor, gathered);
+    both(reduce_scatter, Group::tensor, gathered);
   } else {
-    both(all_reduce, Group::tensor, number(tokens_) * number(config_.hidden), 1);
+    both(all_reduce, Group::tensor, number(tokens_) * number(config_.hidden));
   }
 }
 

@@ -89,7 +89,7 @@ TransformerCounts transformer_counts(const TransformerConfig& c, LayerKind kind)
   return n;
 }
 
-double transformer_parameters(const TransformerConfig& config) {
+double transformer_parameters(const TransformerConfig& config, double of_experts) {
   const TransformerCounts ends = transformer_counts(config);
   double sum = ends.embedding + ends.head;
   for (const LayerKind kind :
@@ -98,10 +98,17 @@ double transformer_parameters(const TransformerConfig& config) {
     for (std::int64_t i = 0; i < config.layers; ++i) layers += config.kind_of(i) == kind ? 1 : 0;
     const std::int64_t dense = kind == LayerKind::block ? config.dense_layers : 0;
     const TransformerCounts n = transformer_counts(config, kind);
-    sum += number(layers) * (n.attention + n.norms) + number(layers - dense) * (n.ffn + n.experts + n.mamba);
+    sum +=
+        number(layers) * (n.attention + n.norms) + number(layers - dense) * (n.ffn + of_experts * n.experts + n.mamba);
     if (dense > 0) sum += number(dense) * transformer_counts(config.without_experts()).ffn;
   }
   return sum;
+}
+
+double idle_parameters(const TransformerConfig& config) {
+  if (config.experts <= config.experts_per_token) return 0.0;
+  const double met = number(config.experts_per_token) / number(config.experts);
+  return transformer_parameters(config) - transformer_parameters(config, met);
 }
 
 std::vector<WeightMatrix> embedding_matrices(const TransformerConfig& c, std::int64_t tensor) {

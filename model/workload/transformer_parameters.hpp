@@ -19,8 +19,11 @@ struct TransformerCounts {
 };
 TransformerCounts transformer_counts(const TransformerConfig& config, LayerKind kind = LayerKind::block);
 
-/// Trainable numbers of the whole model, as published counts are stated: without what predicts further tokens.
-double transformer_parameters(const TransformerConfig& config);
+/// Trainable numbers of the whole model, as published counts are stated: without what predicts further tokens; of the
+/// experts this share.
+double transformer_parameters(const TransformerConfig& config, double of_experts = 1.0);
+/// Those that a token does not meet: of experts that it is not sent to.
+double idle_parameters(const TransformerConfig& config);
 
 /// Shapes to the parameters that transformer_counts() adds up at both ends, each divided over `tensor` ranks.
 std::vector<WeightMatrix> embedding_matrices(const TransformerConfig& config, std::int64_t tensor);

@@ -158,6 +158,7 @@ Model Assembly::build() const {
   Model model;
   model.name = name_;
   model.parameters = transformer_parameters(language_);
+  model.idle_parameters = idle_parameters(language_);
   std::optional<std::size_t> projector;
   if (whole_ != nullptr) {
     model.parameters += mean.vision.parameters + projector_parameters(*whole_);

@@ -2,6 +2,8 @@
 
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/told.hpp"
+#include "reports/explain/link_use.hpp"
+#include "reports/explain/part_loss.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {
@@ -23,17 +25,46 @@ std::vector<Answer> answers_of(std::vector<WhatIf> questions, const PlotOptions&
   return answers;
 }
 
+Reload reload_with(const PlotOptions& options) {
+  return [&options](const std::vector<std::string>& further) {
+    std::vector<std::string> overrides = options.overrides;
+    overrides.insert(overrides.end(), further.begin(), further.end());
+    return load_scenario(options.file(), overrides);
+  };
+}
+
+void tell_losses(const PlotOptions& options, std::optional<Fidelity> wanted, bool json) {
+  const Scenario scenario = load_scenario(options.file(), options.overrides);
+  if (!std::holds_alternative<TrainWorkload>(scenario.workload)) {
+    throw UsageError("--failures tells of trainings: this scenario trains nothing");
+  }
+  if (!scenario.cluster.groups.empty()) throw UsageError("--failures tells of clusters whose machines are alike");
+  const Fidelity fidelity = wanted ? *wanted : what_if_fidelity(scenario, options.fidelity);
+  const Result whole = predict(scenario, fidelity, Detail::numbers);
+  std::vector<PartLoss> losses = part_losses(scenario, reload_with(options));
+  std::vector<WhatIf> questions;
+  for (const PartLoss& loss : losses) questions.push_back(loss.what_if);
+  std::vector<Answer> answers = answers_of(std::move(questions), options, fidelity);
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    losses[i].what_if = std::move(answers[i].what_if);
+    losses[i].result = std::move(answers[i].result);
+  }
+  json ? print(to_json(whole, losses) + "\n") : print_page(to_text(whole, losses));
+}
+
+void tell_links(const PlotOptions& options, bool json) {
+  const LinkUses uses = link_uses(load_scenario(options.file(), options.overrides), options.fidelity);
+  json ? print(to_json(uses) + "\n") : print_page(to_text(uses));
+  if (!options.output.empty()) draw(options, to_figure(uses));
+}
+
 }  // namespace
 
 Explanation explanation_of(const PlotOptions& options, std::optional<Fidelity> wanted) {
   const Scenario scenario = load_scenario(options.file(), options.overrides);
   const Fidelity what_ifs = wanted ? *wanted : what_if_fidelity(scenario, options.fidelity);
   Result result = predict(scenario, options.fidelity, Detail::timeline);
-  std::vector<WhatIf> changes = remedies(scenario, [&](const std::vector<std::string>& further) {
-    std::vector<std::string> overrides = options.overrides;
-    overrides.insert(overrides.end(), further.begin(), further.end());
-    return load_scenario(options.file(), overrides);
-  });
+  std::vector<WhatIf> changes = remedies(scenario, reload_with(options));
   std::optional<Result> unchanged;
   if (what_ifs != options.fidelity) unchanged = predict(scenario, what_ifs, Detail::numbers);
   Explanation explanation =
@@ -49,7 +80,8 @@ Explanation explanation_of(const PlotOptions& options, std::optional<Fidelity> w
 
 void add_explain(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<PlotOptions>();
-  const auto json = std::make_shared<bool>(false);
+  const auto json = std::make_shared<bool>(false), links = std::make_shared<bool>(false);
+  const auto failures = std::make_shared<bool>(false);
   const auto what_ifs = std::make_shared<std::optional<Fidelity>>();
   CLI::App* command =
       app.add_subcommand("explain", "what bounds a scenario, what each resource is worth, and what would help");
@@ -62,14 +94,20 @@ void add_explain(CLI::App& app, ExitStatus& status) {
                        "estimates where a simulation has more than 10 million flows)");
   add_overrides(*command, options->overrides);
   add_jobs(*command, options->jobs);
-  add_picture(*command, "-o,--output", options->output, "draw the sensitivities as a tornado");
+  add_picture(*command, "-o,--output", options->output,
+              "draw the sensitivities as a tornado, or the links over the time");
+  command->add_flag("--links", *links, "how busy each link is, when and with what, and which ranks wait for which");
   command->add_flag("--json", *json, "for programs");
-  command->callback([options, json, what_ifs, &status] {
+  command->add_flag("--failures", *failures,
+                    "what a slow GPU, a card, a machine, a switch that fails costs until it is repaired");
+  command->callback([options, json, links, failures, what_ifs, &status] {
     options->overrides = planned_overrides(options->file(), options->overrides, options->fidelity);
+    status = ExitStatus::success;
+    if (*failures) return tell_losses(*options, *what_ifs, *json);
+    if (*links) return tell_links(*options, *json);
     const Explanation explanation = explanation_of(*options, *what_ifs);
     *json ? print(to_json(explanation) + "\n") : print_page(to_text(explanation));
     if (!options->output.empty()) draw(*options, to_figure(explanation));
-    status = ExitStatus::success;
   });
 }
 

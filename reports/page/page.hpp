@@ -11,7 +11,7 @@
 #include "reports/explain/explanation.hpp"
 #include "reports/figure/plot_scaling.hpp"
 #include "reports/measured/accuracy.hpp"
-#include "reports/page/link_use.hpp"
+#include "reports/explain/link_use.hpp"
 #include "reports/studies/memory_report.hpp"
 #include "reports/studies/plan_report.hpp"
 #include "reports/studies/roofline.hpp"

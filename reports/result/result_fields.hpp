@@ -87,6 +87,13 @@ void fields(auto& v, Is<CommunicationTime> auto& time) {
   v("total", time.total);
   v("exposed", time.exposed);
   v.if_any("algorithm", time.algorithm);
+  v.when(time.sent > Bytes(0.0), "sent_bytes", time.sent);
+}
+
+void fields(auto& v, Is<InsideTraffic> auto& traffic) {
+  v("count", traffic.count);
+  v("sent_bytes", traffic.sent);
+  v("alone_s", traffic.alone);
 }
 
 void fields(auto& v, Is<TrainResult::Buckets> auto& buckets) {
@@ -241,6 +248,7 @@ void fields(auto& v, Is<TrainResult> auto& train) {
   v("mfu", train.mfu);
   v("breakdown_s", train.breakdown);
   v("communication_s", train.communication);
+  v.if_any("inside_layers", train.inside_layers);
   v.if_any("gradient_buckets", train.buckets);
   v.if_any("communication_to_compute", train.communication_to_compute);
   v.if_any("sample_tokens", train.token_use);
@@ -346,6 +354,8 @@ void fields(auto& v, Is<Result> auto& result) {
   v("warnings", result.warnings);
   v.template of_kind<TrainResult>(result.work, [&](auto& train) {
     v.added("parameters", Whole{train.parameters});
+    v.added("active_parameters", Whole{train.active_parameters});
+    v.added("bytes_per_parameter", train.bytes_per_parameter);
     v.added("trainer", train.trainer);
     v.added("traits", train.traits);
   });

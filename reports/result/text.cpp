@@ -160,15 +160,19 @@ std::string bucket_line(const TrainResult& train) {
 
 std::string communication_section(const TrainResult& train, bool verbose) {
   if (train.communication.empty()) return "";
-  TextTable table("lrrrl");
+  TextTable table("lrrrrl");
   const bool told =
       std::ranges::any_of(train.communication, [](const auto& row) { return !row.second.algorithm.empty(); });
-  table.add_row({"", "total", "hidden", "exposed", told ? "by" : ""});
+  table.add_row({"", "total", "hidden", "exposed", "a GPU sends", told ? "by" : ""});
   for (const auto& [collective, time] : train.communication) {
     const Seconds hidden = time.total - time.exposed;  // less than a billionth is rounding
     table.add_row({collective, format_seconds(time.total),
                    format_seconds(hidden > 1e-9 * time.total ? hidden : Seconds(0.0)), format_seconds(time.exposed),
-                   time.algorithm});
+                   time.sent > Bytes(0.0) ? format_bytes(time.sent) : "", time.algorithm});
+    if (collective != inside_layers || train.inside_layers.size() < 2) continue;
+    for (const auto& [name, traffic] : train.inside_layers) {
+      table.add_row({"  " + name, format_seconds(traffic.alone), "", "", format_bytes(traffic.sent)});
+    }
   }
   return heading("Communication") + table.text(page_indent) + bucket_line(train) +
          (train.communication_to_compute ? ratio_lines(*train.communication_to_compute, verbose) : "");
@@ -209,6 +213,17 @@ std::string server_section(const TrainResult& train) {
          table.text(page_indent);
 }
 
+/// "671 B parameters, 37.6 B of them for each token, of 18 bytes: weight, gradient and states, unshared".
+std::string parameters_line(const TrainResult& train) {
+  std::string text = format_count(train.parameters) + " parameters";
+  if (train.active_parameters < train.parameters) {
+    text += fmt::format(", {} of them for each token,", format_count(train.active_parameters));
+  }
+  const Bytes each = train.bytes_per_parameter;
+  if (each > Bytes(0.0)) text += fmt::format(" of {:.3g} bytes: weight, gradient and states, unshared", each.value());
+  return fmt::format("{:{}}{}\n", "", page_indent, wrap(text, page_width() - page_indent, page_indent));
+}
+
 std::string memory_section(const TrainResult& train) {
   const MemoryFootprint& m = train.memory;
   if (!(m.capacity > Bytes(0))) return "";
@@ -218,7 +233,7 @@ std::string memory_section(const TrainResult& train) {
   }
   return heading(fmt::format("Memory of the fullest GPU: {}, {} of {}", m.fits() ? "fits" : "DOES NOT FIT",
                              format_bytes(m.total()), format_bytes(m.capacity))) +
-         table.text(page_indent);
+         table.text(page_indent) + parameters_line(train);
 }
 
 /// `value` with four significant digits and its unit.

@@ -235,15 +235,28 @@ def browsers(server):
         check(f"{headers}", status == expected, said)
 
 
+# Forty draws of routes over which 768 GPUs train.
+LONG = """name: long
+cluster:
+  node: dgx-h100
+  nodes: 96
+  faults: [ { node: 0, card: 0, failed: true } ]
+  network:
+    { nics_per_node: 8, nic_bandwidth: 400 Gbit/s, latency: 5 us,
+      fabric: { kind: fat_tree, nodes_per_leaf: 8, rails: true, uplinks: 4, routing: hash } }
+workload:
+  train: { model: llama3-70b, global_batch: 1536, micro_batch: 1, precision: bf16 }
+plan: { tensor: 8, pipeline: 4, zero: 1, interleave: 2 }
+"""
+
+
 def slow_and_long(program):
     """A prediction that takes too long is given up, also while others wait; a slow client does not keep them."""
     server = Server(program, "--limit", "500 ms", "--jobs", "1")
     slow = socket.create_connection(("127.0.0.1", server.port))
     slow.sendall(b"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nname: ")
-    long = json.dumps({"scenario": "deepseek-v3-2048-h800", "fidelity": "steps",
-                       "set": ["plan.data=auto", "plan.tensor=auto"]})
     with concurrent.futures.ThreadPoolExecutor() as threads:
-        answers = [threads.submit(server.complaint, "POST", "/predict", long) for _ in range(2)]
+        answers = [threads.submit(server.complaint, "POST", "/predict", LONG) for _ in range(2)]
         for status, said in (answer.result() for answer in answers):
             check("too long", status == 503 and said["remedy"], (status, said))
     crashed = server.processes()[-1]

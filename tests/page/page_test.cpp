@@ -5,7 +5,6 @@
 
 #include "model/base/error.hpp"
 #include "model/scenario/load/load.hpp"
-#include "reports/page/link_use.hpp"
 #include "reports/page/slices.hpp"
 #include "reports/result/json.hpp"
 #include "sim/simulate.hpp"
@@ -186,65 +185,6 @@ TEST_CASE("Slices are joined where there are too many, with the gaps between the
     tasks += slice.tasks;
   }
   CHECK(tasks == 1000);
-}
-
-TEST_CASE("A ring keeps the links that it uses busy, and no others") {
-  // 160 MB on 4 GPUs: every link of the ring carries 2 · 3/4 · 160 MB = 240 MB, which takes all of the time.
-  const Scenario scenario = load_scenario("sync-ring-4");
-  const LinkUses uses = link_uses(scenario, Fidelity::flows);
-  double most = 0.0;
-  bool idle = false;
-  for (const LinkUse& use : uses.links) {
-    most = std::max(most, use.most);
-    idle = idle || use.most == 0.0;
-    if (use.most > 0.0) CHECK(use.busiest.value() == Approx(240e6));
-  }
-  CHECK(most == Approx(1.0).epsilon(0.01));
-  CHECK(idle);
-}
-
-TEST_CASE("Links of one name are told as one, with the mean of all machines and the busiest") {
-  // A broadcast from one of four machines: every card sends but the last one's; a ring: all do alike.
-  const auto uses = [](const char* operation) {
-    const std::string text = std::string("cluster: { node: p3.16xlarge, nodes: 4, gpus_per_node: 1 }\n") +
-                             "workload: { collective: { operation: " + operation +
-                             ", size: 160 MB, algorithm: ring } }\n";
-    return link_uses(load_scenario_text(text, "four.yaml"), Fidelity::flows).links;
-  };
-  const auto of_cards = [](const std::vector<LinkUse>& links) {
-    const auto busiest = std::ranges::max_element(links, {}, [](const LinkUse& use) { return use.most; });
-    REQUIRE(busiest->links == 4);
-    return *busiest;
-  };
-  const LinkUse ring = of_cards(uses("all_reduce")), chain = of_cards(uses("broadcast"));
-  CHECK(ring.most > 0.5);
-  CHECK(ring.mean == Approx(ring.most));
-  CHECK(chain.most > 0.5);
-  CHECK(chain.mean == Approx(0.75 * chain.most));
-}
-
-TEST_CASE("Collectives inside layers count, though passes hold them") {
-  // Tensor parallelism alone: nothing but layers' collectives crosses NVLink. Of each of 4 layers, 2 all-reduces in the
-  // forward and 2 in the backward pass, of 1 × 1024 × 4096 numbers of 2 bytes: 16 · 8.4 MB; a ring of 8 sends 2 · 7/8
-  // of that over the GPU's link at least, whatever the embedding and the loss add.
-  const Scenario scenario = load_scenario_text(R"(
-cluster: { node: dgx-a100-80gb }
-workload:
-  train:
-    model: { family: gpt, layers: 4, hidden: 4096, heads: 32, vocabulary: 51200, sequence: 1024 }
-    global_batch: 1
-    micro_batch: 1
-    precision: bf16
-plan: { tensor: 8 }
-)",
-                                               "tensor.yaml");
-  Bytes nvlink;
-  for (const LinkUse& use : link_uses(scenario, Fidelity::flows).links) {
-    if (use.from == "gpu0") nvlink = std::max(nvlink, use.busiest);
-  }
-  const double least = 16.0 * 1024.0 * 4096.0 * 2.0 * 2.0 * 7.0 / 8.0;
-  CHECK(nvlink.value() > 0.9 * least);
-  CHECK(nvlink.value() < 2.0 * least);
 }
 
 }  // namespace foretrain::test

@@ -28,7 +28,7 @@ Seconds simulated_step(const Scenario& scenario, Symmetry symmetry, Fidelity fid
   const auto& train = std::get<TrainWorkload>(scenario.workload);
   const Topology topology(scenario.cluster);
   const Model model = build_model(train.model, build_options(train, scenario.plan));
-  const Step step = build_step(scenario, train, model, topology, Recipes::none, symmetry);
+  const Step step = build_step(scenario, train, model, topology, Recipes::none, InsideLayers::merged, symmetry);
   const StepGraph graph = step_graph(step);
   return (fidelity == Fidelity::estimate
               ? run(graph.graph)

@@ -7,6 +7,7 @@
 
 #include "model/scenario/model/model_reader.hpp"
 #include "model/workload/network.hpp"
+#include "model/workload/transformer_parameters.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;
@@ -122,4 +123,26 @@ TEST_CASE("Every model file is read, and is called what its file is called") {
   }
   // Eleven networks and 23 transformers at the least.
   CHECK(files >= 34);
+}
+
+TEST_CASE("A token meets as many parameters of mixtures as their makers say") {
+  // DeepSeek-V3 (arXiv 2412.19437, abstract): 671 B, 37 B active. Mixtral (arXiv 2401.04088, section 1): 47 B, 13 B.
+  // Qwen3-235B-A22B and Qwen3-30B-A3B by name (arXiv 2505.09388, table 2); gpt-oss-120b: 116.8 B, 5.1 B (its model
+  // card, table 1).
+  struct Published {
+    const char* name;
+    double parameters, active;
+  };
+  for (const auto& [name, parameters, active] : {Published{"deepseek-v3", 671e9, 37e9},
+                                                 {"mixtral-8x7b", 47e9, 13e9},
+                                                 {"qwen3-235b-a22b", 235e9, 22e9},
+                                                 {"qwen3-30b-a3b", 30.5e9, 3.3e9},
+                                                 {"gpt-oss-120b", 116.8e9, 5.1e9}}) {
+    CAPTURE(name);
+    const auto shape = std::get<TransformerConfig>(preset(name).shape);
+    CHECK(transformer_parameters(shape) == Approx(parameters).epsilon(0.02));
+    // Whether both ends are counted differs.
+    CHECK(transformer_parameters(shape) - idle_parameters(shape) == Approx(active).epsilon(0.12));
+  }
+  CHECK(idle_parameters(std::get<TransformerConfig>(preset("llama3-8b").shape)) == 0.0);
 }

@@ -149,7 +149,8 @@ StepPlan plan_step(const Scenario& scenario) {
   const Model model = build_model(train.model, build_options(train, scenario.plan));
   const Topology topology(scenario.cluster);
   // Every rank a lane of its own: each is a process.
-  const Step step = build_step(scenario, train, model, topology, Recipes::none, Symmetry::ignored);
+  const Step step =
+      build_step(scenario, train, model, topology, Recipes::none, InsideLayers::merged, Symmetry::ignored);
   if (has_servers(scenario.plan.sync.algorithm)) {
     return plan_exchange(scenario, build_store(scenario, train, model, topology, step));
   }

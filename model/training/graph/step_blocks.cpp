@@ -51,6 +51,7 @@ StepBlocks::StepBlocks(const Step& step) {
       parts.push_back(add(transfer.name.c_str(), part.uncontended, Category::communication, transfer.recipe));
       blocks.back().flows = part.lowered;
       blocks.back().links = part.links;
+      blocks.back().kind = transfer.inside;
     }
   }
   pass_done = add("pass done", Seconds(0.0), Category::compute);

@@ -233,6 +233,7 @@ std::map<std::string, CommunicationTime> communication_of(const Step& step, cons
     if (row == nullptr) row = &*table.try_emplace(transfer.name).first;
     moving.push_back({execution.start[at_index(task)], execution.finish[at_index(task)], row});
     row->second.total += moving.back().end - moving.back().start;
+    if (!is_inside_layers(transfer.kind)) row->second.sent += transfer.sent;
   }
   if (step.gradient_norm > Seconds(0.0)) {
     auto& row = *table.try_emplace("gradient norm").first;
@@ -276,7 +277,31 @@ std::map<std::string, CommunicationTime> communication_of(const Step& step, cons
   add_merged(inside_layers, merged.exposed, merged.hidden);
   add_merged(copies_of_offloading, merged.exposed_copies, merged.hidden_copies);
   add_algorithms(step, lane, table);
+  for (const auto& [name, traffic] : traffic_inside_layers(step)) {
+    if (const auto row = table.find(inside_layers); row != table.end()) row->second.sent += traffic.sent;
+  }
   return table;
+}
+
+std::map<std::string, InsideTraffic> traffic_inside_layers(const Step& step) {
+  const std::size_t lane = busiest_lane(step);
+  const std::vector<PipelinePass> order = step.order_of(step.lanes[lane].stage);
+  std::map<std::string, InsideTraffic> traffic;
+  for (std::size_t k = 0; k < step.lanes[lane].chunks.size(); ++k) {
+    const auto its_own = [&](const PipelinePass& pass) { return !pass.backward() && at_index(pass.chunk) == k; };
+    const auto micro_batches = number(std::ranges::count_if(order, its_own) - step.lanes[lane].skipped);
+    for (const auto& [name, index, count] : step.lanes[lane].chunks[k].inside) {
+      const Step::Transfer& transfer = step.transfers[at_index(index)];
+      const auto own = std::ranges::find_if(transfer.parts, [&](const Step::Transfer::Part& part) {
+        return std::ranges::binary_search(part.lanes, static_cast<int>(lane));
+      });
+      InsideTraffic& of_kind = traffic[std::string(name)];
+      of_kind.count += count * micro_batches;
+      of_kind.sent += transfer.sent * (count * micro_batches);
+      if (own != transfer.parts.end()) of_kind.alone += own->longest() * (count * micro_batches);
+    }
+  }
+  return traffic;
 }
 
 }  // namespace foretrain

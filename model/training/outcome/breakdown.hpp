@@ -24,6 +24,14 @@ struct CommunicationTime {
   Seconds total;
   Seconds exposed;
   std::string algorithm = {};  ///< what carries it out: "ring/LL128", several with commas; empty: nothing of the kind
+  Bytes sent = {};             ///< by a GPU, as bus bandwidths count; 0: not known
+};
+
+/// One kind of collective inside layers, over a step.
+struct InsideTraffic {
+  double count = 0.0;
+  Bytes sent;     ///< by a GPU, as bus bandwidths count
+  Seconds alone;  ///< that all of them take while nothing else moves, hidden or not
 };
 
 /// The difference of two sums that should be equal, or a part of `whole`: zero where it is rounding (1e-9 of `whole`).
@@ -41,5 +49,8 @@ Breakdown breakdown_of(const Step& step, const StepGraph::Times& times, std::opt
 /// their own explains is waiting for other ranks. Algorithms are those of all transfers of the name.
 std::map<std::string, CommunicationTime> communication_of(const Step& step, const StepGraph& graph,
                                                           const Execution& execution, const Breakdown& breakdown);
+
+/// By what they are, on the ranks of the lane with the most work.
+std::map<std::string, InsideTraffic> traffic_inside_layers(const Step& step);
 
 }  // namespace foretrain

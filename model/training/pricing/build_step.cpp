@@ -51,12 +51,13 @@ Seconds exchanges_alone(const Step& step, const Step::Lane& lane, const Plan& pl
 class LaneBuilder {
  public:
   LaneBuilder(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
-              Step& step, Recipes recipes)
+              Step& step, Recipes recipes, InsideLayers inside)
       : scenario_(scenario),
         plan_(scenario.plan),
         train_(train),
         topology_(topology),
         step_(step),
+        inside_(inside),
         transfers_(scenario, topology, step.transfers) {
     if (scenario.cluster.groups.empty()) kinds_.emplace_back(scenario, model, *this, recipes);
     for (std::size_t group = 0; group < scenario.cluster.groups.size(); ++group) {
@@ -74,7 +75,8 @@ class LaneBuilder {
     step_.activations.clear();
     step_.activation_gradients.clear();
     for (const RankClasses::Lane& lane : classes.lanes) {
-      const Step::Lane::Cut cut = cuts[static_cast<std::size_t>(lane.stage)];
+      Step::Lane::Cut cut = cuts[static_cast<std::size_t>(lane.stage)];
+      if (inside_ == InsideLayers::seen) cut = Step::Lane::Cut::all;
       add({lane.stage, static_cast<int>(step_.lanes.size()), lane.speed, cut != Step::Lane::Cut::none}, lane);
       step_.lanes.back().cut = cut;
     }
@@ -167,6 +169,7 @@ class LaneBuilder {
   const TrainWorkload& train_;
   const Topology& topology_;
   Step& step_;
+  InsideLayers inside_;
   TransferTable transfers_;
   std::deque<Scenario> alike_;
   std::deque<Kind> kinds_;  ///< by group of the cluster's nodes
@@ -266,7 +269,7 @@ void build_lanes(const Scenario& scenario, const Topology& topology, Symmetry sy
 }  // namespace
 
 Step build_step(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
-                Recipes recipes, Symmetry symmetry) {
+                Recipes recipes, InsideLayers inside, Symmetry symmetry) {
   const Plan& plan = scenario.plan;
   Step step;
   step.schedule = plan.schedule;
@@ -276,7 +279,7 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
   step.overlap = plan.sync.overlap;
   step.gather_overlap = plan.sync.gather_overlap && (plan.zero == 1 || plan.zero == 2);
   step.every_micro_batch = synchronises_every_micro_batch(plan);
-  build_lanes(scenario, topology, symmetry, LaneBuilder(scenario, train, model, topology, step, recipes));
+  build_lanes(scenario, topology, symmetry, LaneBuilder(scenario, train, model, topology, step, recipes, inside));
 
   const bool clips = train.optimizer != Optimizer::sgd && train.optimizer != Optimizer::momentum;
   const auto gpus = static_cast<int>(plan_gpus(plan, scenario.cluster));

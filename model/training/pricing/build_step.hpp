@@ -15,6 +15,7 @@ namespace foretrain {
 /// passes, their synchronisation and the optimizer of plans that are data parallel alone; offloading and ZeRO have
 /// none.
 Step build_step(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
-                Recipes recipes = Recipes::none, Symmetry symmetry = Symmetry::used);
+                Recipes recipes = Recipes::none, InsideLayers inside = InsideLayers::merged,
+                Symmetry symmetry = Symmetry::used);
 
 }  // namespace foretrain

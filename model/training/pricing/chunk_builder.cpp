@@ -123,6 +123,7 @@ std::vector<Step::Chunk> ChunkBuilder::chunks(const GradientSync::Place& place, 
   for (int number = 0; number < placement_.chunks(); ++number) {
     const Layers layers = layers_of(place, place.stage, number, PassKind::backward);
     Step::Chunk& chunk = chunks.emplace_back(passes_of(place, place.stage, number, layers, stage));
+    note_inside(layers, chunk);
     if (pricer_.keeps_recipes()) keep_recipes(layers, chunk);
     const PassKind kind = last[at_index(number)];
     if (plan_.zero == 3) {
@@ -244,6 +245,19 @@ PassWork ChunkBuilder::work_of(const GradientSync::Place& place, int stage, int 
   pass.collectives = beside.time();
   if (pass.collectives > Seconds(0.0)) pass.slowdown = beside.cost(pass.collectives) / pass.collectives;
   return pass;
+}
+
+void ChunkBuilder::note_inside(const Layers& layers, Step::Chunk& chunk) {
+  for (const PricedLayer& priced : layers) {
+    for (const LayerCalls::Calls* calls : {&priced.calls->forward, &priced.calls->recompute, &priced.calls->backward}) {
+      for (const auto& [name, transfer, count] : calls->all) {
+        const auto same = [&](const Step::InsideCall& call) { return call.name == name && call.transfer == transfer; };
+        auto known = std::ranges::find_if(chunk.inside, same);
+        if (known == chunk.inside.end()) known = chunk.inside.insert(known, {name, transfer, 0});
+        known->count += count * priced.count;
+      }
+    }
+  }
 }
 
 void ChunkBuilder::keep_recipes(const Layers& layers, Step::Chunk& chunk) const {

@@ -34,6 +34,18 @@ GroupKind group_of(LayerCollective::Group group) {
   return GroupKind::tensor;
 }
 
+/// What results call it.
+std::string_view name_of(const LayerCollective& collective) {
+  using enum CollectiveOperation;
+  using enum LayerCollective::Group;
+  if (collective.group == expert) return collective.combines ? "expert combine" : "expert dispatch";
+  const bool of_context = collective.group == context;
+  if (collective.operation == all_gather) return of_context ? "context-parallel gather" : "tensor-parallel gather";
+  if (collective.operation == reduce_scatter)
+    return of_context ? "context-parallel scatter" : "tensor-parallel scatter";
+  return of_context ? "context-parallel sum" : "tensor-parallel sum";
+}
+
 }  // namespace
 
 PassCost& PassCost::operator+=(const PassCost& other) {
@@ -261,6 +273,7 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
     calls.hidden_by_others = calls.hidden_by_others || hidden;
     const int transfer =
         transfers.collective(stage, group_of(collective.group), std::move(call), 1.0, inside_layers, nullptr);
+    calls.all.push_back({name_of(collective), transfer, collective.count});
     const std::vector<std::vector<Operator>> products = hiding_products(collective, overlapped, pass, backward);
     const bool whole = backward && (collective.again || collective.operation == CollectiveOperation::reduce_scatter);
     for (int i = 0; i < collective.count; ++i) {

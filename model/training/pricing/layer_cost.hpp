@@ -47,7 +47,8 @@ struct LayerCalls {
     std::vector<Behind> behind;  ///< one after the other, each beside its product
     /// Of those `beside`, exchanges of tokens: another pass's kernels hide these, taken to be as long as this one's.
     bool hidden_by_others = false;
-    double hiding = 0.0;  ///< else, share of the pass's kernels that hide them
+    double hiding = 0.0;                     ///< else, share of the pass's kernels that hide them
+    std::vector<Step::InsideCall> all = {};  ///< of the three lists, by what they are
     /// What is left of that share beside those `behind` products.
     [[nodiscard]] double share_beside() const;
   };

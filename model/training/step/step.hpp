@@ -127,6 +127,15 @@ struct Step {
     RecipePointer recipe = nullptr;
     double slowdown = 0.0;  ///< of kernels beside it, as a share of the time that both run
     GroupKind kind = GroupKind::gradients;
+    const char* inside = nullptr;  ///< of those inside layers, which have one name: what it is
+    Bytes sent = {};               ///< by each rank, as bus bandwidths count: of payload, by the best of algorithms
+  };
+
+  /// Of a kind of collective inside layers, so many times.
+  struct InsideCall {
+    std::string_view name;  ///< "expert dispatch"
+    int transfer = -1;
+    int count = 1;
   };
 
   /// The layers of one stage that belong to one model chunk; work is for one micro-batch.
@@ -138,6 +147,7 @@ struct Step {
     std::vector<GradientBucket> buckets;
     std::vector<ShardedUnit> units;     ///< only with ZeRO-3
     std::vector<WeightGather> gathers;  ///< in the order of its layers; only with ZeRO-1 and 2
+    std::vector<InsideCall> inside;     ///< of its passes there and back
     Seconds hidden_exchanges;           ///< by which both passes are shorter as others hide exchanges of tokens
 
     [[nodiscard]] const Segment& time(PassKind kind) const { return passes[kind].time; }

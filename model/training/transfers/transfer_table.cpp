@@ -67,6 +67,13 @@ void add_lanes(const std::vector<int>& more, std::vector<int>& lanes) {
   lanes = std::move(all);
 }
 
+/// Null for what is not inside layers.
+const char* name_inside_layers(GroupKind kind) {
+  if (kind == GroupKind::tensor) return "tensor-parallel collectives";
+  if (kind == GroupKind::context) return "context-parallel ring";
+  return kind == GroupKind::expert ? "exchange of tokens" : nullptr;
+}
+
 /// A collective for each of `parts`, with the flows of which part_of(flow) says that they are its own.
 template <typename PartOf>
 std::vector<LoweredCollective> separate(LoweredCollective lowered, std::size_t parts, const PartOf& part_of) {
@@ -154,10 +161,17 @@ int TransferTable::transfer(const Key& key, const CollectiveCall& call, std::str
   const int of = grouping(key.kind, key.stage);
   const Grouping& grouping = groupings_[at_index(of)];
   Step::Transfer& fresh = transfers_.emplace_back();
-  fresh.name = std::move(name);
+  const bool of_experts = is_of_experts(key.kind) && is_of_parameters(key.kind);
+  fresh.name = of_experts ? "expert " + name : std::move(name);
   fresh.recipe = std::move(recipe);
   fresh.slowdown = grouping.slowdown;
   fresh.kind = key.kind;
+  fresh.inside = name_inside_layers(key.kind);
+  if (!grouping.groups.empty()) {
+    const auto ranks = static_cast<int>(grouping.groups.front().size());
+    const bool is_message = key.kind == GroupKind::neighbours;
+    fresh.sent = key.size * (is_message ? 1.0 : bus_bandwidth_factor(call.operation, ranks));
+  }
   std::optional<std::uint64_t> pattern;
   if (shared_ == nullptr) {
     fresh.parts = parts_of(key, grouping, call, -1);

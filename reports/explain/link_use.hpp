@@ -1,0 +1,59 @@
+// How busy a scenario's links are, when, and with what: the bytes of all its transfers over what each link could have
+// carried meanwhile.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/graph/execution.hpp"
+#include "model/hardware/topology.hpp"
+#include "model/scenario/scenario.hpp"
+#include "reports/explain/waits.hpp"
+#include "reports/figure/figure.hpp"
+
+namespace foretrain {
+
+/// The links of one name on all nodes; those of a fabric whose names differ in numbers alone. What is said of the
+/// busiest is said of the first of those that carry most.
+struct LinkUse {
+  /// What one kind of transfer puts on the busiest of them.
+  struct User {
+    std::string name;  ///< as in the communication table: "gradient all-reduce"; of those inside layers their kind;
+                       ///< "background traffic"
+    Bytes bytes;
+  };
+
+  std::string name;                ///< "gpu0>nvswitch"
+  std::string from = {}, to = {};  ///< empty where the name has no two ends
+  LinkKind kind = LinkKind::pcie;
+  BytesPerSecond bandwidth;  ///< of the first of them
+  int links = 0;
+  LinkId busiest_link = -1;
+  Bytes busiest = {};               ///< what the busiest of them carries
+  double mean = 0.0;                ///< share of the time in which a link is busy, of all of them
+  double most = 0.0;                ///< of the busiest
+  Seconds in_use = {};              ///< moments in which a transfer crosses the busiest; the background is no transfer
+  std::vector<User> users = {};     ///< of the busiest, most bytes first
+  std::vector<double> slices = {};  ///< share of the busiest's bandwidth that is used, in equal parts of the time
+};
+
+struct LinkUses {
+  std::vector<NodeVertex> vertices;  ///< of a node
+  std::vector<LinkUse> links;        ///< in the order of a node's links, the fabric's behind them
+  int nodes = 1;
+  Seconds time;                  ///< that the transfers are held against
+  std::vector<Wait> waits = {};  ///< for other ranks, the longest first
+};
+
+/// Bytes are those of flows: with what protocols and small messages add, and what the library loses against large
+/// copies. Over its time a transfer is taken to move evenly. Other jobs on the fabric are not in it; background traffic
+/// is where its rate is stated. Where routes are drawn, over those of the draw in the middle.
+LinkUses link_uses(const Scenario& scenario, Fidelity fidelity);
+
+/// The busiest links, what uses them, and who waits for whom; ending in a line end.
+std::string to_text(const LinkUses& uses);
+std::string to_json(const LinkUses& uses);
+/// The busiest links over the time, darker the more of them is used.
+Figure to_figure(const LinkUses& uses);
+
+}  // namespace foretrain

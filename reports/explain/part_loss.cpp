@@ -1,0 +1,198 @@
+#include "reports/explain/part_loss.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "model/base/format.hpp"
+#include "reports/print/table.hpp"
+
+namespace foretrain {
+
+namespace {
+
+using Overrides = std::vector<std::string>;
+
+/// "cluster.faults=[{…}, …]", behind those that the scenario has.
+std::string with_faults(const Scenario& scenario, const std::vector<std::string>& more) {
+  std::vector<std::string> faults;
+  for (const Fault& fault : scenario.cluster.faults) {
+    std::string text = fault.node >= 0 ? fmt::format("{{ node: {}, ", fault.node) : "{ ";
+    if (fault.gpu >= 0) {
+      text += fmt::format("gpu: {}, speed: {:.17g} %", fault.gpu, 100.0 * fault.share);
+    } else {
+      text += fault.card >= 0 ? fmt::format("card: {}, ", fault.card) : fmt::format("link: {}, ", fault.link);
+      if (fault.failed) {
+        text += "failed: true";
+      } else if (is_finite(fault.bandwidth)) {
+        text += fmt::format("bandwidth: {:.17g} GB/s", fault.bandwidth.value() / 1e9);
+      } else {
+        text += fmt::format("bandwidth: {:.17g} %", 100.0 * fault.share);
+      }
+    }
+    faults.push_back(text + " }");
+  }
+  faults.insert(faults.end(), more.begin(), more.end());
+  return fmt::format("cluster.faults=[{}]", fmt::join(faults, ", "));
+}
+
+class Losses {
+ public:
+  explicit Losses(const Scenario& scenario)
+      : scenario_(scenario), cluster_(scenario.cluster), train_(std::get<TrainWorkload>(scenario.workload)) {}
+
+  std::vector<PartLoss> all() {
+    goes_on("a GPU at half its speed", {"{ node: 0, gpu: 0, speed: 50 % }"});
+    if (cluster_.nodes > 1) {
+      if (cluster_.network.nics_per_node > 1) goes_on("a network card", {"{ node: 0, card: 0, failed: true }"});
+      if (const auto* tree = std::get_if<FatTree>(&cluster_.network.fabric.shape)) add_switches(*tree);
+      restarts("a machine", 1);
+    }
+    return std::move(losses_);
+  }
+
+ private:
+  void goes_on(std::string name, const std::vector<std::string>& faults) {
+    losses_.push_back({{std::move(name), {with_faults(scenario_, faults)}, std::nullopt, {}}});
+  }
+
+  /// As many replicas as whole ones fit on the machines that are left.
+  void restarts(std::string name, int machines) {
+    const Plan& plan = scenario_.plan;
+    const int gpus_of_replica = plan.tensor * plan.context * plan.pipeline;
+    const int left = (cluster_.nodes - machines) * cluster_.gpus_per_node;
+    const int replicas = left / gpus_of_replica / plan.expert * plan.expert;
+    PartLoss loss{{std::move(name), {}, std::nullopt, {}}, machines};
+    if (replicas < 1) {
+      loss.what_if.why_not = fmt::format("no replica of {} GPUs is left", gpus_of_replica);
+    } else {
+      const int used = replicas * gpus_of_replica, each = cluster_.gpus_per_node;
+      const std::int64_t batch = train_.global_batch / plan.data * replicas;
+      loss.what_if.overrides = {fmt::format("cluster.nodes={}", (used + each - 1) / each),
+                                fmt::format("plan.data={}", replicas),
+                                fmt::format("workload.train.global_batch={}", batch)};
+    }
+    losses_.push_back(std::move(loss));
+  }
+
+  void add_switches(const FatTree& tree) {
+    const int leaves = (cluster_.nodes + tree.nodes_per_leaf - 1) / tree.nodes_per_leaf;
+    const int below = std::min(tree.nodes_per_leaf, cluster_.nodes);
+    if (leaves > 1) add_spine(tree, leaves);
+    if (!tree.rails) return restarts(fmt::format("a leaf switch, with {} machines", below), below);
+    std::vector<std::string> faults;
+    for (int node = 0; node < below; ++node)
+      faults.push_back(fmt::format("{{ node: {}, card: 0, failed: true }}", node));
+    goes_on(fmt::format("a leaf switch, with a card of {} machines", below), faults);
+  }
+
+  /// Each leaf has one uplink to each spine; where they carry all together, the others carry what it did.
+  void add_spine(const FatTree& tree, int leaves) {
+    const int spines = tree.uplinks_of(cluster_);
+    if (spines < 2 || tree.nodes_per_pod > 0) return;
+    const bool by_name = tree.draws(cluster_) || tree.routing == UplinkRouting::hash;
+    std::vector<std::string> faults;
+    for (int leaf = 0; leaf < leaves; ++leaf) {
+      for (int rail = 0; rail < (tree.rails ? cluster_.network.nics_per_node : 1); ++rail) {
+        const std::string name = tree.rails ? fmt::format("leaf{}.{}", leaf, rail) : fmt::format("leaf{}", leaf);
+        faults.push_back(
+            by_name ? fmt::format("{{ link: {}-spine0, failed: true }}", name)
+                    : fmt::format("{{ link: {}-spine, bandwidth: {:.17g} % }}", name, 100.0 * (spines - 1) / spines));
+      }
+    }
+    goes_on(fmt::format("a spine switch, one of {}", spines), faults);
+  }
+
+  const Scenario& scenario_;
+  const Cluster& cluster_;
+  const TrainWorkload& train_;
+  std::vector<PartLoss> losses_ = {};
+};
+
+double rate_of(const Result& result) { return result.train()->samples_per_second; }
+
+std::string restart_text(const Result& whole) {
+  const TrainResult& train = *whole.train();
+  std::string text =
+      "Where machines are lost, training restarts on those that are left, each replica with the samples that it had";
+  if (!train.goodput) {
+    return text +
+           "; with a spare machine it goes on as before. cluster.failures and train.checkpoint say how long a restart "
+           "takes.";
+  }
+  text += fmt::format(", after {}", format_seconds(train.goodput->recovery));
+  if (train.goodput->every > 0) {
+    const Seconds again = train.step_time * (0.5 * train.goodput->every) + train.goodput->unsafe;
+    text += fmt::format(" of noticing and restarting, and {} of steps to do again on average", format_seconds(again));
+  }
+  return text + "; with a spare machine it then goes on as before.";
+}
+
+}  // namespace
+
+std::vector<PartLoss> part_losses(const Scenario& scenario, const Reload& reload) {
+  if (!std::holds_alternative<TrainWorkload>(scenario.workload) || !scenario.cluster.groups.empty()) return {};
+  std::vector<PartLoss> losses = Losses(scenario).all();
+  for (PartLoss& loss : losses) {
+    if (!loss.what_if.why_not.empty()) continue;
+    try {
+      loss.what_if.scenario = reload(loss.what_if.overrides);
+    } catch (const std::exception& e) {
+      loss.what_if.why_not = e.what();
+    }
+  }
+  return losses;
+}
+
+std::string to_text(const Result& whole, const std::vector<PartLoss>& losses) {
+  if (losses.empty()) return "";
+  TextTable table("llrr", {"part", "training", "step", "samples/s"});
+  const TrainResult& before = *whole.train();
+  table.add_row({"none", "", format_seconds(before.step_time), format_count(before.samples_per_second)});
+  std::string impossible;
+  bool any_restarts = false;
+  for (const PartLoss& loss : losses) {
+    if (!loss.result) {
+      impossible += fmt::format("    {}: {}\n", loss.what_if.name, wrap(loss.what_if.why_not, page_width() - 6, 6));
+      continue;
+    }
+    any_restarts = any_restarts || loss.machines > 0;
+    table.add_row({loss.what_if.name, loss.machines > 0 ? "restarts" : "goes on",
+                   format_seconds(loss.result->train()->step_time) +
+                       (loss.result->train()->memory.fits() ? "" : ", does not fit"),
+                   signed_percent(rate_of(*loss.result) / rate_of(whole) - 1.0)});
+  }
+  std::string text = fmt::format("{}  [{}]: what a part that fails costs until it is repaired\n", whole.scenario,
+                                 name(whole.fidelity)) +
+                     table.text(2);
+  if (any_restarts) text += "  " + wrap(restart_text(whole), page_width() - 2, 2) + "\n";
+  if (!impossible.empty()) text += "  Training cannot go on without:\n" + impossible;
+  return text;
+}
+
+std::string to_json(const Result& whole, const std::vector<PartLoss>& losses) {
+  using Json = nlohmann::ordered_json;
+  Json json = {{"scenario", whole.scenario},
+               {"fidelity", name(whole.fidelity)},
+               {"step_time_s", whole.time().value()},
+               {"samples_per_second", rate_of(whole)},
+               {"parts", Json::array()}};
+  if (const auto& goodput = whole.train()->goodput) json["recovery_s"] = goodput->recovery.value();
+  for (const PartLoss& loss : losses) {
+    Json one = {{"part", loss.what_if.name}, {"machines", loss.machines}, {"set", loss.what_if.overrides}};
+    if (loss.result) {
+      one["step_time_s"] = loss.result->time().value();
+      one["samples_per_second"] = rate_of(*loss.result);
+      one["fits"] = loss.result->train()->memory.fits();
+    } else {
+      one["why_not"] = loss.what_if.why_not;
+    }
+    json["parts"].push_back(std::move(one));
+  }
+  return json.dump(2);
+}
+
+}  // namespace foretrain

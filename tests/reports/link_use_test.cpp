@@ -1,0 +1,184 @@
+// How busy links are, when and with what, and who waits for whom.
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "model/scenario/load/load.hpp"
+#include "reports/explain/link_use.hpp"
+#include "sim/simulate.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+const LinkUse& busiest(const LinkUses& uses) { return *std::ranges::max_element(uses.links, {}, &LinkUse::most); }
+
+LinkUses uses_of(const std::string& text, Fidelity fidelity = Fidelity::flows) {
+  return link_uses(load_scenario_text(text, "links.yaml"), fidelity);
+}
+
+}  // namespace
+
+TEST_CASE("A ring keeps the links that it uses busy, and no others") {
+  // 160 MB on 4 GPUs: every link of the ring carries 2 · 3/4 · 160 MB = 240 MB, which takes all of the time.
+  const Scenario scenario = load_scenario("sync-ring-4");
+  const LinkUses uses = link_uses(scenario, Fidelity::flows);
+  double most = 0.0;
+  bool idle = false;
+  for (const LinkUse& use : uses.links) {
+    most = std::max(most, use.most);
+    idle = idle || use.most == 0.0;
+    if (use.most > 0.0) CHECK(use.busiest.value() == Approx(240e6));
+  }
+  CHECK(most == Approx(1.0).epsilon(0.01));
+  CHECK(idle);
+}
+
+TEST_CASE("Links of one name are told as one, with the mean of all machines and the busiest") {
+  // A broadcast from one of four machines: every card sends but the last one's; a ring: all do alike.
+  const auto uses = [](const char* operation) {
+    const std::string text = std::string("cluster: { node: p3.16xlarge, nodes: 4, gpus_per_node: 1 }\n") +
+                             "workload: { collective: { operation: " + operation +
+                             ", size: 160 MB, algorithm: ring } }\n";
+    return link_uses(load_scenario_text(text, "four.yaml"), Fidelity::flows).links;
+  };
+  const auto of_cards = [](const std::vector<LinkUse>& links) {
+    const auto busiest = std::ranges::max_element(links, {}, [](const LinkUse& use) { return use.most; });
+    REQUIRE(busiest->links == 4);
+    return *busiest;
+  };
+  const LinkUse ring = of_cards(uses("all_reduce")), chain = of_cards(uses("broadcast"));
+  CHECK(ring.most > 0.5);
+  CHECK(ring.mean == Approx(ring.most));
+  CHECK(chain.most > 0.5);
+  CHECK(chain.mean == Approx(0.75 * chain.most));
+}
+
+TEST_CASE("Collectives inside layers count, though passes hold them") {
+  // Tensor parallelism alone: nothing but layers' collectives crosses NVLink. Of each of 4 layers, 2 all-reduces in the
+  // forward and 2 in the backward pass, of 1 × 1024 × 4096 numbers of 2 bytes: 16 · 8.4 MB; a ring of 8 sends 2 · 7/8
+  // of that over the GPU's link at least, whatever the embedding and the loss add.
+  const Scenario scenario = load_scenario_text(R"(
+cluster: { node: dgx-a100-80gb }
+workload:
+  train:
+    model: { family: gpt, layers: 4, hidden: 4096, heads: 32, vocabulary: 51200, sequence: 1024 }
+    global_batch: 1
+    micro_batch: 1
+    precision: bf16
+plan: { tensor: 8 }
+)",
+                                               "tensor.yaml");
+  Bytes nvlink;
+  for (const LinkUse& use : link_uses(scenario, Fidelity::flows).links) {
+    if (use.from == "gpu0") nvlink = std::max(nvlink, use.busiest);
+  }
+  const double least = 16.0 * 1024.0 * 4096.0 * 2.0 * 2.0 * 7.0 / 8.0;
+  CHECK(nvlink.value() > 0.9 * least);
+  CHECK(nvlink.value() < 2.0 * least);
+}
+
+TEST_CASE("What crosses a link in parts of the time adds up to what it carries") {
+  const LinkUses uses = link_uses(load_scenario("gpt2-xl-dgx-a100"), Fidelity::flows);
+  const LinkUse& card = busiest(uses);
+  REQUIRE(card.most > 0.1);
+  const double used =
+      std::accumulate(card.slices.begin(), card.slices.end(), 0.0) / static_cast<double>(card.slices.size());
+  CHECK(used == Approx(card.most));
+  Bytes by_users;
+  for (const LinkUse::User& user : card.users) by_users += user.bytes;
+  CHECK(by_users.value() == Approx(card.busiest.value()));
+  CHECK(card.users.front().name == "gradient all-reduce");
+  // Nothing moves faster than the link carries, and not while nothing crosses it.
+  CHECK(card.in_use / uses.time >= card.most);
+  CHECK(card.in_use < uses.time);
+}
+
+TEST_CASE("A step whose collectives inside layers are seen takes as long as one that has them in its passes") {
+  // Of tensor and context ranks, of pipelines, of experts, with gathers of weights and without.
+  for (const char* scenario : {"gpt3-175b-1024-a100", "traffic-chunked-products", "qwen3-235b-64-gb200",
+                               "schedule-zero-bubble", "deepseek-v3-2048-h100"}) {
+    CAPTURE(scenario);
+    const Scenario loaded = load_scenario(scenario);
+    const auto makespan = [&](InsideLayers inside) {
+      const auto job = make_job(loaded, Fidelity::estimate, Recipes::none, inside);
+      return executor_of(*job, Fidelity::estimate)(job->graph()).makespan.value();
+    };
+    CHECK(makespan(InsideLayers::seen) == Approx(makespan(InsideLayers::merged)).epsilon(2e-3));
+  }
+}
+
+TEST_CASE("Background traffic stands beside a link's transfers") {
+  const std::string text = R"(
+cluster: { node: pcie-switch-16gbps-x4 }
+workload: { collective: { operation: all_reduce, size: 160 MB, algorithm: ring } }
+background: [ { from: host of gpu0, to: gpu0, rate: 4 GB/s } ]
+)";
+  const LinkUses alone = uses_of(text.substr(0, text.find("background")));
+  const LinkUses beside = uses_of(text);
+  CHECK(busiest(alone).users.size() == 1);
+  const auto& users = busiest(beside).users;
+  const auto background = std::ranges::find(users, "background traffic", &LinkUse::User::name);
+  REQUIRE(background != users.end());
+  CHECK(background->bytes.value() == Approx(4e9 * beside.time.value()));
+}
+
+TEST_CASE("All wait for a slow GPU, which waits for none") {
+  // Four replicas of equal work, one at half its speed: the others wait as long as they compute.
+  const LinkUses uses = uses_of(R"(
+cluster: { node: dgx-a100-80gb, gpus_per_node: 4, faults: [ { node: 0, gpu: 1, speed: 50 % } ] }
+workload: { train: { model: resnet-50, global_batch: 256, micro_batch: 64, precision: fp32 } }
+)");
+  REQUIRE(!uses.waits.empty());
+  const Wait& longest = uses.waits.front();
+  CHECK(longest.late.find("rank 1") != std::string::npos);
+  CHECK(longest.waiting.find("rank 0") != std::string::npos);
+  CHECK(longest.time / uses.time > 0.4);
+  CHECK(longest.time / uses.time < 0.51);
+  for (const Wait& wait : uses.waits) {
+    if (wait.waiting == longest.late) CHECK(wait.time < 0.01 * uses.time);
+  }
+}
+
+TEST_CASE("Equal replicas wait for nobody") {
+  const LinkUses uses = uses_of(R"(
+cluster: { node: dgx-a100-80gb }
+workload: { train: { model: resnet-50, global_batch: 512, micro_batch: 64, precision: fp32 } }
+)");
+  CHECK(uses.waits.empty());
+}
+
+TEST_CASE(
+    "In a pipeline the first stage waits for gradients of the second, and the second for activations of the first") {
+  const LinkUses uses = uses_of(R"(
+cluster: { node: dgx-a100-80gb, gpus_per_node: 2 }
+workload:
+  train:
+    model: { family: gpt, layers: 16, hidden: 2048, heads: 16, vocabulary: 1000, sequence: 1024 }
+    global_batch: 4
+    micro_batch: 1
+    precision: bf16
+plan: { pipeline: 2 }
+)");
+  REQUIRE(uses.waits.size() == 2);
+  for (const Wait& wait : uses.waits) {
+    CHECK(wait.late != wait.waiting);
+    // The bubble of two stages with four micro-batches is a fifth of the step, and a stage has no more.
+    CHECK(wait.time / uses.time < 0.25);
+    CHECK(wait.time / uses.time > 0.08);
+  }
+}
+
+TEST_CASE("Links are told in words: names without numbers where all are alike, the busiest's where they are not") {
+  const std::string ring = to_text(uses_of(R"(
+cluster: { node: p3.16xlarge, nodes: 4, gpus_per_node: 1 }
+workload: { collective: { operation: all_reduce, size: 160 MB, algorithm: ring } }
+)"));
+  CHECK(ring.find("nic>fabric ×4") != std::string::npos);
+  CHECK(ring.find("collective") != std::string::npos);
+  const std::string idle =
+      to_text(uses_of("cluster: { node: h100-pcie-x1 }\nworkload: { operator: { kind: matmul, m: 8, n: 8, k: 8, "
+                      "precision: bf16 } }\n"));
+  CHECK(idle.find("nothing moves") != std::string::npos);
+}

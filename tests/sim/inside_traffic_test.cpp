@@ -1,0 +1,84 @@
+// What each kind of collective inside layers sends, and what the whole of them takes.
+#include <string>
+
+#include "model/scenario/load/load.hpp"
+#include "sim/simulate.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+Result predicted(const std::string& plan, const std::string& model, int batch = 8) {
+  return predict(load_scenario_text("cluster: { node: dgx-h100, nodes: 2 }\nworkload: { train: { model: " + model +
+                                        ", global_batch: " + std::to_string(batch) +
+                                        ", micro_batch: 1, precision: bf16 } }\nplan: { " + plan + " }\n",
+                                    "inside.yaml"),
+                 Fidelity::estimate, Detail::numbers);
+}
+
+constexpr const char* experts =
+    "{ family: llama, layers: 4, hidden: 2048, heads: 16, ffn_hidden: 1024, vocabulary: 32000, sequence: 2048, "
+    "experts: 16, experts_per_token: 2 }";
+
+}  // namespace
+
+TEST_CASE("Tensor ranks gather and scatter as often as the papers say, each seven eighths of the activations") {
+  // Korthikanti et al., section 4.2.2: two gathers and two scatters of a layer in each direction; what is not kept is
+  // gathered twice more for gradients of weights. One micro-batch each of two replicas, 8 samples: four of each.
+  const Result result =
+      predicted("tensor: 8, data: 2, sequence_parallel: true",
+                "{ family: llama, layers: 4, hidden: 4096, heads: 32, vocabulary: 32000, sequence: 2048 }");
+  const auto& kinds = result.train()->inside_layers;
+  const InsideTraffic& gathers = kinds.at("tensor-parallel gather");
+  const InsideTraffic& scatters = kinds.at("tensor-parallel scatter");
+  const double one = 7.0 / 8.0 * 2048 * 4096 * 2;  // bytes that a GPU sends for one
+  // Four layers with two of each kind a pass, the embedding's scatter and its gradients' gather, the head's likewise.
+  CHECK(scatters.count == 4 * (2 * 4 * 2 + 2));
+  CHECK(scatters.sent.value() == Approx(scatters.count * one));
+  CHECK(gathers.count >= scatters.count);
+  CHECK(gathers.sent.value() == Approx(gathers.count * one));
+  CHECK(result.train()->communication.at("collectives inside layers").sent >= gathers.sent + scatters.sent);
+}
+
+TEST_CASE("Experts' tokens go there and come back, twice a micro-batch") {
+  const Result result = predicted("data: 16, expert: 16", experts, 16);
+  const auto& kinds = result.train()->inside_layers;
+  const InsideTraffic& there = kinds.at("expert dispatch");
+  const InsideTraffic& back = kinds.at("expert combine");
+  CHECK(there.count == 4 * 2);  // four layers, forward and backward, one micro-batch
+  CHECK(back.count == there.count);
+  // Two copies of each of 2,048 tokens of 2,048 bf16 numbers, of which a sixteenth stays.
+  CHECK(there.sent.value() == Approx(8 * 15.0 / 16.0 * 2 * 2048 * 2048 * 2));
+  CHECK(back.sent.value() == Approx(there.sent.value()));
+  // All that is inside layers is these, one after the other.
+  CHECK((there.alone + back.alone).value() ==
+        Approx(result.train()->communication.at("collectives inside layers").total.value()).epsilon(1e-6));
+}
+
+TEST_CASE("Gradients of experts have a row of their own") {
+  // Eight ranks share the experts, so that two replicas of each sum their gradients; all sixteen sum the others'.
+  const Result result = predicted("data: 16, expert: 8", experts, 16);
+  const auto& rows = result.train()->communication;
+  CHECK(rows.contains("gradient all-reduce"));
+  CHECK(rows.contains("expert gradient all-reduce"));
+  CHECK(rows.at("expert gradient all-reduce").sent > Bytes(0.0));
+}
+
+TEST_CASE("Each way through a pipeline of two directions has half of the micro-batches") {
+  const std::string plan = "tensor: 2, pipeline: 4, data: 2, ";
+  const std::string model = "{ family: llama, layers: 8, hidden: 2048, heads: 16, vocabulary: 32000, sequence: 2048 }";
+  const auto count = [&](const char* schedule) {
+    return predicted(plan + schedule, model, 32).train()->inside_layers.at("tensor-parallel sum").count;
+  };
+  // A GPU has as many layers and micro-batches by either; which ends of the model it has differs.
+  CHECK(count("schedule: dualpipe") == Approx(count("schedule: 1f1b")).epsilon(0.3));
+}
+
+TEST_CASE("Gradients that all ranks sum are sent once and a bit: 2 (n - 1) / n of them") {
+  const Result result = predicted("data: 16", "gpt2", 16);
+  const double bytes = result.train()->parameters * 4.0;  // fp32, as the plain trainer sums them
+  const CommunicationTime& row = result.train()->communication.at("gradient all-reduce");
+  const double sent = row.sent.value() / (2.0 * 15.0 / 16.0 * bytes);
+  CHECK((sent == Approx(1.0).epsilon(0.01) || sent == Approx(0.5).epsilon(0.01)));
+}
