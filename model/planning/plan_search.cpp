@@ -10,7 +10,7 @@ namespace foretrain {
 
 namespace {
 
-constexpr std::size_t refined_at_once = 64, settled_at_once = 16, misses_told = 3;
+constexpr std::size_t outlined_at_once = 4096, refined_at_once = 64, settled_at_once = 16, misses_told = 3;
 
 struct LayoutTask {
   int space = 0;
@@ -24,8 +24,13 @@ struct LayoutTask {
 class Rounds {
  public:
   Rounds(const std::vector<PlanSpace>& spaces, const std::vector<PlanObjective>& objectives, std::size_t kept,
-         const RunTasks& run_tasks, PlanSearch& search)
-      : spaces_(spaces), objectives_(objectives), kept_(kept), run_tasks_(run_tasks), search_(search) {
+         const RunTasks& run_tasks, const std::function<void(const PlanSearch&)>& progress, PlanSearch& search)
+      : spaces_(spaces),
+        objectives_(objectives),
+        kept_(kept),
+        run_tasks_(run_tasks),
+        progress_(progress),
+        search_(search) {
     for (std::size_t space = 0; space < spaces.size(); ++space) {
       for (const PlanPoint& layout : spaces[space].layouts()) open_.push_back({static_cast<int>(space), &layout});
     }
@@ -37,8 +42,6 @@ class Rounds {
   bool next() {
     std::erase_if(open_, [](const LayoutTask& task) { return task.plans == 0; });
     std::ranges::stable_sort(open_, {}, &LayoutTask::bound);
-    known_.clear();
-    for (const PlanCandidate& candidate : search_.best) known_.push_back(candidate.value);
     if (!search_.complete || open_.empty()) return false;
     if (hopeless(open_.front())) {
       for (const LayoutTask& task : open_) search_.counts.plans += task.plans;
@@ -50,12 +53,32 @@ class Rounds {
     } else {
       refine();
     }
+    note_work();
+    progress_(search_);
     return true;
   }
 
  private:
   [[nodiscard]] bool hopeless(const LayoutTask& task) const {
     return known_.size() == kept_ && task.bound * (1.0 - 1e-9) > known_.back();
+  }
+
+  /// After a round: the bar, and what is left to do by it.
+  void note_work() {
+    known_.clear();
+    for (const PlanCandidate& candidate : search_.best) known_.push_back(candidate.value);
+    PlanSearch::Work& work = search_.work;
+    work.to_refine = 0;
+    double left = 0.0, settled = 0.0;
+    const auto below_bar = [this](double bound) { return std::max(1.0 - bound / known_.back(), 1e-6); };
+    for (const LayoutTask& task : open_) {
+      if (task.plans == 0 || hopeless(task)) continue;
+      if (!task.refined) ++work.to_refine;
+      if (task.refined && !known_.empty()) left += below_bar(task.bound);
+    }
+    if (known_.empty() || settled_bounds_.empty()) return;
+    for (const double bound : settled_bounds_) settled += below_bar(bound);
+    work.left_to_settle = left / settled;
   }
 
   /// False where there are none.
@@ -84,10 +107,18 @@ class Rounds {
   }
 
   void outline() {
-    std::vector<LayoutTask*> all;
-    for (LayoutTask& task : open_) all.push_back(&task);
+    for (std::size_t first = 0; first < open_.size() && search_.complete; first += outlined_at_once) {
+      std::vector<LayoutTask*> some;
+      for (std::size_t i = first; i < std::min(first + outlined_at_once, open_.size()); ++i) some.push_back(&open_[i]);
+      outline(some);
+      search_.work.outlined += some.size();
+      progress_(search_);
+    }
+  }
+
+  void outline(const std::vector<LayoutTask*>& some) {
     ask(
-        all,
+        some,
         [&](const LayoutTask& task, const PlanSpace& space, const PlanObjective& objective, Bytestream& bytes) {
           bytes.put(std::vector{layout_bound(space, *task.layout, objective)});
           bytes.put(std::vector{plans_in(space, *task.layout)});
@@ -118,6 +149,7 @@ class Rounds {
         [&](LayoutTask& task, Bytestream& bytes) {
           task.bound = std::max(task.bound, bytes.take<double>().front());
           task.refined = true;
+          ++search_.work.refined;
           merge(search_.best, bytes.take<PlanCandidate>(), task.space, kept_);
           merge(search_.misses, bytes.take<PlanCandidate>(), task.space, misses_told);
         });
@@ -142,7 +174,9 @@ class Rounds {
           search_.counts += bytes.take<PlanCounts>().front();
           merge(search_.best, bytes.take<PlanCandidate>(), task.space, kept_);
           merge(search_.misses, bytes.take<PlanCandidate>(), task.space, misses_told);
+          settled_bounds_.push_back(task.bound);
           search_.counts.plans += std::exchange(task.plans, 0);
+          ++search_.work.settled;
         });
   }
 
@@ -171,9 +205,11 @@ class Rounds {
   const std::vector<PlanObjective>& objectives_;
   std::size_t kept_;
   const RunTasks& run_tasks_;
+  const std::function<void(const PlanSearch&)>& progress_;
   PlanSearch& search_;
   std::vector<LayoutTask> open_;
   std::vector<double> known_;
+  std::vector<double> settled_bounds_;
   std::size_t settled_ = 1;  ///< layouts in the next round: the first one's plans are the bar for others
 };
 
@@ -190,9 +226,8 @@ PlanSearch search_plans(const std::vector<PlanSpace>& spaces, const std::vector<
                         std::size_t kept, const RunTasks& run_tasks,
                         const std::function<void(const PlanSearch&)>& progress) {
   PlanSearch search;
-  Rounds rounds(spaces, objectives, kept, run_tasks, search);
+  Rounds rounds(spaces, objectives, kept, run_tasks, progress, search);
   while (rounds.next()) {
-    if (progress) progress(search);
   }
   return search;
 }

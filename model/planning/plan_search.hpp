@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,16 +19,27 @@ using RunTasks =
 std::vector<std::string> run_tasks_here(std::size_t count, const std::function<std::string(std::size_t)>& task);
 
 struct PlanSearch {
+  /// Layouts: first all are outlined, then those that may hold one of the best plans refined, then settled.
+  struct Work {
+    std::size_t outlined = 0, refined = 0, settled = 0;
+    std::size_t to_refine = 0;
+    /// What is left to settle over what has been, each layout by how far its bound lies below the worst of the best
+    /// plans: the more, the more of its plans lie between. Nothing before one has been settled.
+    std::optional<double> left_to_settle;
+  };
+
   PlanCounts counts;       ///< plans that are settled
   std::int64_t plans = 0;  ///< in the whole space
   std::size_t layouts = 0;
+  Work work;
   bool complete = true;                     ///< else the user has interrupted the search
   std::vector<PlanCandidate> best, misses;  ///< the best first
 };
 
-/// `objectives`: one for each space. `progress`: told of what is settled after each round.
-PlanSearch search_plans(const std::vector<PlanSpace>& spaces, const std::vector<PlanObjective>& objectives,
-                        std::size_t kept, const RunTasks& run_tasks = run_tasks_here,
-                        const std::function<void(const PlanSearch&)>& progress = {});
+/// `objectives`: one for each space. `progress`: told of what is done after each round.
+PlanSearch search_plans(
+    const std::vector<PlanSpace>& spaces, const std::vector<PlanObjective>& objectives, std::size_t kept,
+    const RunTasks& run_tasks = run_tasks_here,
+    const std::function<void(const PlanSearch&)>& progress = [](const PlanSearch&) {});
 
 }  // namespace foretrain

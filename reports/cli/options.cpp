@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -128,7 +129,7 @@ double Progress::elapsed_seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
 }
 
-void Progress::advance_to(std::size_t done, std::size_t total) {
+void Progress::advance_to(std::size_t done, std::size_t total, std::optional<double> seconds_left) {
   done_ = done;
   total_ = total;
   const auto now = std::chrono::steady_clock::now();
@@ -137,9 +138,9 @@ void Progress::advance_to(std::size_t done, std::size_t total) {
   if (!terminal && done_ >= total_) return;
   told_ = now;
   const double rate = static_cast<double>(done_) / elapsed_seconds();
-  const double left = static_cast<double>(total_ - std::min(done_, total_)) / rate;
-  const std::string text = fmt::format("{} of {} {}, {} a second, {} left", done_, total_, what_, plain_number(rate),
-                                       format_seconds(Seconds(left)));
+  const double left = seconds_left.value_or(static_cast<double>(total_ - std::min(done_, total_)) / rate);
+  std::string text = fmt::format("{} of {} {}, {} a second", done_, total_, what_, plain_number(rate));
+  if (std::isfinite(left)) text += fmt::format(", {} left", format_seconds(Seconds(left)));
   if (terminal) {
     line_.show(text);
   } else {

@@ -21,6 +21,7 @@
 #include "reports/cli/plan_aim.hpp"
 #include "reports/cli/plan_draws.hpp"
 #include "reports/cli/plan_hardware.hpp"
+#include "reports/cli/search_progress.hpp"
 #include "reports/cli/told.hpp"
 #include "reports/cli/workers.hpp"
 #include "sim/simulate.hpp"
@@ -137,7 +138,10 @@ Searched spaces_of(const PlanOptions& options) {
     all.objectives.push_back(objective_of(options.aim, all.spaces.back().example()));
   };
   const bool all_alone = std::ranges::any_of(options.fixed, is_gpus_per_node);
-  for (const Hardware& machines : hardware_of(options.hardware)) {
+  const std::vector<Hardware> hardware = hardware_of(options.hardware);
+  Progress progress(hardware.size(), "kinds of machines");
+  for (const Hardware& machines : hardware) {
+    progress.advance();
     attempt(machines, [&] {
       const std::vector<std::string> overrides = all_overrides(options, machines.machines);
       for (const Hardware& one : uses_of(machines, options.file, overrides, all_alone)) attempt(one, [&] { add(one); });
@@ -234,10 +238,9 @@ PlanReport searched(const PlanOptions& options) {
   double seconds = 0.0;
   const RunTasks run_tasks = tasks_shared_out(options.jobs);
   const auto search_space = [&] {
-    Progress progress(0, "plans");
-    report.search = search_plans(space.spaces, space.objectives, options.top, run_tasks, [&](const PlanSearch& search) {
-      progress.advance_to(static_cast<std::size_t>(search.counts.plans), static_cast<std::size_t>(search.plans));
-    });
+    SearchProgress progress;
+    report.search = search_plans(space.spaces, space.objectives, options.top, run_tasks,
+                                 [&](const PlanSearch& search) { progress.tell(search); });
     seconds = progress.elapsed_seconds();
   };
   search_space();

@@ -248,7 +248,8 @@ TEST_CASE("A point's time is that of the scenario that its keys make") {
 }
 
 TEST_CASE("Plans that do not fit are none, and those that need least memory are found") {
-  // 7 billion parameters take 16 bytes each with Adam in fp32 beside bf16: 112 GB, which one GPU of 42.9 GB lacks, and two.
+  // 7 billion parameters take 16 bytes each with Adam in fp32 beside bf16: 112 GB, which one GPU of 42.9 GB lacks, and
+  // two.
   const YamlNode document = training("dgx-a100-40gb", 1, "llama2-7b", 8);
   using enum PlanDimension;
   std::vector<PlanSpace> spaces;
@@ -315,6 +316,27 @@ TEST_CASE("What cannot be searched is told") {
   document.erase("plan.stage_layers");
   apply_override(document, parse_override("workload.train.global_batch=7"));  // over eight replicas
   CHECK_THROWS_WITH(space(document), Catch::Contains("no plan divides 8 GPUs and a batch of 7"));
+}
+
+TEST_CASE("A search tells what is left to do, and in the end nothing is") {
+  std::vector<PlanSpace> spaces;
+  spaces.emplace_back(training("dgx-h100", 8, "llama2-7b", 512), "searched", PlanDimensions::all());
+  std::vector<PlanSearch::Work> told;
+  const PlanSearch search = search_plans(spaces, {PlanObjective{}}, 5, run_tasks_here,
+                                         [&](const PlanSearch& now) { told.push_back(now.work); });
+  REQUIRE(told.size() > 2);
+  CHECK(told.front().outlined == search.layouts);  // before anything is refined
+  CHECK(told.front().refined == 0);
+  CHECK(!told.front().left_to_settle);
+  for (std::size_t i = 1; i < told.size(); ++i) {
+    CHECK(told[i].refined + told[i].settled > told[i - 1].refined + told[i - 1].settled);
+    CHECK(told[i].settled <= told[i].refined);
+  }
+  CHECK(told.back().to_refine == 0);
+  REQUIRE(told.back().left_to_settle);
+  CHECK(*told.back().left_to_settle == 0.0);
+  // Most layouts are never looked into: bounds show that none of their plans is among the best.
+  CHECK(told.back().settled < search.layouts);
 }
 
 }  // namespace foretrain::test
