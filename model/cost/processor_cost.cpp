@@ -1,17 +1,19 @@
 // One thread does everything: it dispatches an operator, computes it, and goes on, so that the parts add up,
 //   time = (kernels · dispatch + work) ÷ share of the core
-// Products and convolutions: operations over the rate that the library's blocked kernels reach. OpenBLAS packs its
-// operands while it computes, which is in the rate; oneDNN reorders a convolution's tensors before and after (oneDNN
-// developer guide, "Understanding memory formats"; Debian's PyTorch keeps none of them in its layout), bytes over the
-// rate at which that goes, and its kernels compute whole vectors of channels. Convolutions of 1 x 1 with stride 1 are
-// products, image by image (PyTorch 1.13, aten/src/ATen/native/Convolution.cpp: select_conv_backend).
-// Loops: bytes over the slower of what memory carries (the last cache where all the operator's tensors fit there) and
-// what the loop itself does: PyTorch's pooling, random numbers and exponentials are slower than any memory.
-// Results of 32 MiB and more are pages that the system gives anew each time, and clears (mallopt(3),
-// M_MMAP_THRESHOLD): their bytes over the rate of that, beside the rest. A tensor counts, so that what an operator of
-// several kernels writes is divided among them; and the blocked result of a convolution, before it is reordered
-// (LeNet's first one on 512 images: 10,817 page faults a step are 512 x 32 x 26 x 26 numbers, 20 channels padded to
-// 32). Assumptions: fp32; what is smaller stays in the heap (M_TRIM_THRESHOLD is as large).
+// Products and convolutions: operations over the rate that the library's blocked kernels reach. OpenBLAS copies its
+// operands block by block into the order in which its kernel reads them (Goto and van de Geijn, Anatomy of
+// high-performance matrix multiplication, 2008), bytes of operands and result over the rate of that; oneDNN reorders a
+// convolution's tensors before and after (oneDNN developer guide, "Understanding memory formats"; Debian's PyTorch
+// keeps none of them in its layout), bytes over the rate at which that goes, and its kernels compute whole vectors of
+// channels. Convolutions of 1 x 1 with stride 1 are products, image by image (PyTorch 1.13,
+// aten/src/ATen/native/Convolution.cpp: select_conv_backend). Loops: bytes over the slower of what memory carries (the
+// last cache where all the operator's tensors fit there) and what the loop itself does: PyTorch's pooling, random
+// numbers and exponentials are slower than any memory. Results of 32 MiB and more are pages that the system gives anew
+// each time, and clears (mallopt(3), M_MMAP_THRESHOLD): their bytes over the rate of that, beside the rest. A tensor
+// counts, so that what an operator of several kernels writes is divided among them; and the blocked result of a
+// convolution, before it is reordered (LeNet's first one on 512 images: 10,817 page faults a step are 512 x 32 x 26 x
+// 26 numbers, 20 channels padded to 32). Assumptions: fp32; what is smaller stays in the heap (M_TRIM_THRESHOLD is as
+// large).
 #include "model/cost/processor_cost.hpp"
 
 #include <algorithm>
@@ -65,8 +67,13 @@ ProcessorWork work_time(const Operator& op, const Streaming& work, const Gpu& gp
   return {bytes / std::min(loop, memory), loop < memory ? Bound::compute : Bound::memory};
 }
 
+Seconds product_time(Flops operations, Bytes packed, const Processor& processor) {
+  return operations / processor.product_rate + packed / processor.packing_rate;
+}
+
 ProcessorWork work_time(const Operator& /*op*/, const Matmul& work, const Gpu& gpu) {
-  return {work.operations() / gpu.processor->product_rate, Bound::compute};
+  return {product_time(work.operations(), work.traffic(bytes_per_element(Precision::fp32)), *gpu.processor),
+          Bound::compute};
 }
 
 /// Channels are padded to whole vectors (oneDNN developer guide, "Understanding memory formats").
@@ -86,7 +93,9 @@ bool is_product(const Convolution& work) { return work.r == 1 && work.s == 1 && 
 
 ProcessorWork work_time(const Operator& op, const Convolution& work, const Gpu& gpu) {
   const Processor& processor = *gpu.processor;
-  if (is_product(work)) return {work.operations() / processor.product_rate, Bound::compute};
+  if (is_product(work)) {
+    return {product_time(work.operations(), work.traffic(bytes_per_element(op.precision)), processor), Bound::compute};
+  }
   const bool forward = work.pass == ConvolutionPass::forward;
   const FlopsPerSecond rate = forward ? processor.convolution_rate : processor.convolution_gradient_rate;
   const Seconds computed = work.operations() * padding(work) / rate;
@@ -101,7 +110,9 @@ ProcessorWork work_time(const Operator& /*op*/, const Attention& work, const Gpu
   const double scored = number(work.batch) * number(work.heads) * number(work.query_length) * number(work.key_length);
   const Bytes pass = scored * bytes_per_element(Precision::fp32);
   const double products = work.backward ? 4.0 : 2.0, passes = work.backward ? 3.0 : 2.0;
-  Seconds time = Flops(2.0 * products * scored * number(work.head_dim)) / processor.product_rate;
+  const double rows = number(work.batch) * number(work.heads) * (number(work.query_length) + number(work.key_length));
+  const Bytes packed = pass + rows * number(work.head_dim) * bytes_per_element(Precision::fp32);
+  Seconds time = product_time(Flops(2.0 * products * scored * number(work.head_dim)), packed * products, processor);
   time += pass * passes / processor.transcendental_rate;
   if (work.dropout) time += pass * passes / (work.backward ? memory_rate(pass, gpu) : processor.random_rate);
   return {time, Bound::compute};

@@ -9,11 +9,12 @@ namespace foretrain {
 /// last cache that the thread has, `l2_bandwidth` what plain loops move while their tensors lie there, and
 /// `memory_bandwidth` what they move beyond it.
 struct Processor {
-  double share = 1.0;               ///< of the core's time that the rank gets; the rest it stands still
-  double spread = 0.0;              ///< standard deviation of such cores' speeds at a moment, over the mean
-  Seconds dispatch;                 ///< of one operator, in and out of the framework; the thread does nothing else then
-  FlopsPerSecond product_rate;      ///< matrix products in fp32
-  FlopsPerSecond convolution_rate;  ///< forward, in fp32
+  double share = 1.0;           ///< of the core's time that the rank gets; the rest it stands still
+  double spread = 0.0;          ///< standard deviation of such cores' speeds at a moment, over the mean
+  Seconds dispatch;             ///< of one operator, in and out of the framework; the thread does nothing else then
+  FlopsPerSecond product_rate;  ///< matrix products in fp32, once their operands are packed
+  BytesPerSecond packing_rate = BytesPerSecond::infinity();  ///< operands of products and their results, on the way
+  FlopsPerSecond convolution_rate;                           ///< forward, in fp32
   FlopsPerSecond convolution_gradient_rate;
   BytesPerSecond reorder_rate;  ///< convolutions: tensors to the layout that the kernels want, and back
   // Bytes read and written by loops that are slower than memory, wherever their tensors lie.

@@ -105,7 +105,7 @@ Scenario computing_slower(Scenario scenario, double factor) {
     for (BytesPerSecond* rate :
          {&gpu.memory_bandwidth, &gpu.l2_bandwidth, &processor.reorder_rate, &processor.norm_rate,
           &processor.norm_gradient_rate, &processor.transcendental_rate, &processor.pooling_rate,
-          &processor.random_rate, &processor.conversion_rate, &processor.fresh_rate}) {
+          &processor.random_rate, &processor.conversion_rate, &processor.fresh_rate, &processor.packing_rate}) {
       *rate /= factor;
     }
     return scenario;

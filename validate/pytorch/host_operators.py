@@ -14,6 +14,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import statistics
 import sys
 import time
@@ -23,6 +24,7 @@ import host_lab
 LEAST, BUDGET_S = 7, 0.2  # repetitions of a point
 BEYOND_CACHES = 96 << 20  # bytes
 PROBE = "probe: "
+MOVERS = {"packing_rate": ("product_rate",), "reorder_rate": ("convolution_rate", "convolution_gradient_rate")}
 CONVOLUTIONS = [  # batch, channels, side, filters, kernel, stride: LeNet, ResNet-18 of 28 x 28 and 224 x 224, ResNet-50
     (64, 1, 28, 20, 3, 1), (256, 1, 28, 20, 3, 1), (64, 20, 13, 50, 5, 1), (256, 20, 13, 50, 5, 1),
     (8, 1, 28, 64, 3, 1), (8, 64, 28, 64, 3, 1), (32, 64, 28, 64, 3, 1), (8, 64, 28, 128, 3, 2), (8, 64, 28, 128, 1, 2),
@@ -105,12 +107,14 @@ def add_products(points):
         sets = copies(lambda: (torch.randn(m, k), torch.randn(n, k), torch.randn(m, n)), numbers)
         for suffix, product in (("", lambda x, w, y: x @ w.t()), (" data gradient", lambda x, w, y: y @ w),
                                 (" weight gradient", lambda x, w, y: y.t() @ x)):
-            points.add(shape + suffix, "product_rate", 2.0 * m * n * k, [lambda s=s: product(*s) for s in sets])
+            points.add(shape + suffix, "product_rate", 2.0 * m * n * k, [lambda s=s: product(*s) for s in sets],
+                       traffic=4.0 * numbers)
     for batch, length, dim in ((16, 128, 64), (32, 128, 64)):
         sets = copies(lambda: (torch.randn(batch, length, dim), torch.randn(batch, length, dim)),
                       batch * length * (2 * dim + length))
         points.add(f"{batch} products {length} x {length} x {dim}", "product_rate",
-                   2.0 * batch * length * length * dim, [lambda s=s: s[0] @ s[1].transpose(1, 2) for s in sets])
+                   2.0 * batch * length * length * dim, [lambda s=s: s[0] @ s[1].transpose(1, 2) for s in sets],
+                   traffic=4.0 * batch * length * (2 * dim + length))
 
 
 def process_bytes():
@@ -140,7 +144,7 @@ def add_convolutions(points):
         name = f"convolution {r} x {r}, {n} x {c} x {side} to {k}, stride {stride}"
         figures = ("convolution_rate", "convolution_gradient_rate")
         if is_product(r, stride):
-            figures, traffic = ("product_rate",) * 2, 0.0
+            figures = ("product_rate",) * 2
         else:
             work *= padded(k) * (padded(c) if c > 3 else 1.0)
         points.add(name, figures[0], work, [lambda s=s: forward(s[0], s[1], stride=stride, padding=pad) for s in sets],
@@ -232,33 +236,49 @@ def seconds(point):
     return point.get("mean_s", point["median_s"])
 
 
+def moved(point):
+    """Bytes of a product's or convolution's tensors; older files tell those of products by their shapes alone."""
+    shape = [int(number) for number in re.findall(r"\d+", point["name"])]
+    if point["traffic"] or point["figure"] != "product_rate":
+        return point["traffic"]
+    if point["name"].startswith("convolution"):
+        _, _, n, c, side, k, _ = shape
+        return 4.0 * (n * side * side * (c + k) + c * k)
+    if point["name"].startswith("product"):
+        m, n, k = shape
+        return 4.0 * (m * n + n * k + m * k)
+    batch, length, _, dim = shape
+    return 4.0 * batch * length * (2 * dim + length)
+
+
 def fitted(points):
     """The figures, in seconds, operations and bytes a second; and how far the operators lie from them."""
     figures = {"dispatch": statistics.median(seconds(p) / p["dispatches"] for p in points
                                              if p["figure"] == "dispatch")}
 
-    def rest(point, reorder):
-        """Time without dispatch and reordering; where that is all, a tenth stands for the rest."""
-        other = figures["dispatch"] * point["dispatches"] + point["traffic"] / reorder
+    def rest(point, mover):
+        """Time without dispatch and what moves tensors; where that is all, a tenth stands for the rest."""
+        other = figures["dispatch"] * point["dispatches"] + moved(point) / mover
         return max(seconds(point) - other, 0.1 * seconds(point))
 
-    def rate(figure, reorder=math.inf):
-        return statistics.median(p["work"] / rest(p, reorder) for p in points if p["figure"] == figure)
+    def rate(figure, mover=math.inf):
+        return statistics.median(p["work"] / rest(p, mover) for p in points if p["figure"] == figure)
 
-    for figure in ("product_rate", "norm_rate", "norm_gradient_rate", "transcendental_rate", "pooling_rate",
-                   "random_rate", "l2_bandwidth", "memory_bandwidth", "conversion_rate",
-                   "fresh_rate"):
+    for figure in ("norm_rate", "norm_gradient_rate", "transcendental_rate", "pooling_rate", "random_rate",
+                   "l2_bandwidth", "memory_bandwidth", "conversion_rate", "fresh_rate"):
         figures[figure] = rate(figure)
-    convolutions = [p for p in points if p["traffic"]]
+    # What computes, and what moves its tensors beside that, together.
+    for mover, names in MOVERS.items():
+        own = [p for p in points if p["figure"] in names]
 
-    def misfit(reorder):
-        rates = {name: rate(name, reorder) for name in ("convolution_rate", "convolution_gradient_rate")}
-        return sum(abs(math.log(seconds(p) / (figures["dispatch"] + p["work"] / rates[p["figure"]] +
-                                                 p["traffic"] / reorder))) for p in convolutions)
+        def misfit(speed):
+            rates = {name: rate(name, speed) for name in names}
+            return sum(abs(math.log(seconds(p) / (figures["dispatch"] * p["dispatches"] + moved(p) / speed +
+                                                     p["work"] / rates[p["figure"]]))) for p in own)
 
-    figures["reorder_rate"] = min((1e9 * 1.1**i for i in range(50)), key=misfit)
-    for name in ("convolution_rate", "convolution_gradient_rate"):
-        figures[name] = rate(name, figures["reorder_rate"])
+        figures[mover] = min((1e9 * 1.1**i for i in range(50)), key=misfit)
+        for name in names:
+            figures[name] = rate(name, figures[mover])
     return figures
 
 
@@ -269,8 +289,8 @@ def misfits(points, figures):
         if p["figure"] == "probe":
             continue
         work = p["work"] / figures[p["figure"]] if p["work"] else 0.0
-        reordered = p["traffic"] / figures["reorder_rate"]
-        predicted = figures["dispatch"] * p["dispatches"] + work + reordered
+        mover = next((figures[mover] for mover, names in MOVERS.items() if p["figure"] in names), math.inf)
+        predicted = figures["dispatch"] * p["dispatches"] + work + moved(p) / mover
         table.setdefault(p["figure"], []).append(abs(math.log(seconds(p) / predicted)))
     return {figure: (len(errors), statistics.median(errors)) for figure, errors in table.items()}
 
@@ -319,7 +339,8 @@ def main():
     errors = misfits(document["points"], figures)
     for figure, value in figures.items():
         count, error = errors.get(figure, (0, 0.0))
-        far = f"# {count} operators, half of them within {error:.0%}" if count else "# of all convolutions"
+        of_all = f"# of all {'products' if figure == 'packing_rate' else 'convolutions'}"
+        far = f"# {count} operators, half of them within {error:.0%}" if count else of_all
         print(f"{figure}: {figure_text(figure, value)}  {far}")
     return 0
 

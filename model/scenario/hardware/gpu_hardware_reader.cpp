@@ -45,6 +45,7 @@ Processor read_processor(const Field& field, FigureLog& log) {
   }
   processor.dispatch = figure<Seconds>(keys, "dispatch", log);
   processor.product_rate = figure<FlopsPerSecond>(keys, "product_rate", log);
+  if (keys.has("packing_rate")) processor.packing_rate = figure<BytesPerSecond>(keys, "packing_rate", log);
   processor.convolution_rate = figure<FlopsPerSecond>(keys, "convolution_rate", log);
   processor.convolution_gradient_rate = figure<FlopsPerSecond>(keys, "convolution_gradient_rate", log);
   processor.reorder_rate = figure<BytesPerSecond>(keys, "reorder_rate", log);
