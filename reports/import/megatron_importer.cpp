@@ -2,7 +2,7 @@
 // them.
 #include <fmt/format.h>
 
-
+#include "model/base/text.hpp"
 #include "reports/import/importer.hpp"
 #include "reports/import/input_text.hpp"
 #include "reports/import/shell_arguments.hpp"
