@@ -1,6 +1,7 @@
 #include "model/planning/least_machines.hpp"
 
 #include "model/memory/memory.hpp"
+#include "model/parallelism/layout.hpp"
 #include "model/workload/build.hpp"
 #include "tests/catch.hpp"
 
