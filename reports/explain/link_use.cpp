@@ -162,12 +162,15 @@ class Profiles {
 }  // namespace
 
 LinkUses link_uses(const Scenario& scenario, Fidelity fidelity) {
-  const std::unique_ptr<Job> job = make_job(scenario, fidelity, Recipes::none, InsideLayers::seen);
+  const bool uncut = scenario.plan.split.has_value();
+  const std::unique_ptr<Job> job =
+      make_job(scenario, fidelity, Recipes::none, uncut ? InsideLayers::merged : InsideLayers::seen);
   const ExecutorOn execute = executor_on(*job, fidelity);
   const Topology topology = job->topology().draws_routes() ? draw_routes(*job, execute).median : job->topology();
   const TaskGraph& graph = job->graph();
   const Execution execution = execute(graph, topology);
-  LinkUses uses{scenario.cluster.node.vertices, {}, topology.nodes(), execution.makespan, waits_of(graph, execution)};
+  LinkUses uses{scenario.cluster.node.vertices, {}, topology.nodes(), execution.makespan, uncut,
+                waits_of(graph, execution)};
   CarriedBytes carried(topology);
   const std::vector<int> counts = counts_of(graph);
   for (std::size_t block = 0; block < counts.size(); ++block) {

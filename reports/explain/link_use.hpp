@@ -41,8 +41,9 @@ struct LinkUses {
   std::vector<NodeVertex> vertices;  ///< of a node
   std::vector<LinkUse> links;        ///< in the order of a node's links, the fabric's behind them
   int nodes = 1;
-  Seconds time;                  ///< that the transfers are held against
-  std::vector<Wait> waits = {};  ///< for other ranks, the longest first
+  Seconds time;                        ///< that the transfers are held against
+  bool without_inside_layers = false;  ///< as passes of replicas with unequal numbers of them are not cut
+  std::vector<Wait> waits = {};        ///< for other ranks, the longest first
 };
 
 /// Bytes are those of flows: with what protocols and small messages add, and what the library loses against large

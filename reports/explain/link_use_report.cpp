@@ -113,7 +113,8 @@ std::string waits_text(const LinkUses& uses) {
 
 std::string to_text(const LinkUses& uses) {
   const std::vector<LinkUse> order = busiest_first(uses);
-  std::string text = fmt::format("Links over {}, the busiest first\n", format_seconds(uses.time));
+  std::string text = fmt::format("Links over {}, the busiest first{}\n", format_seconds(uses.time),
+                                 uses.without_inside_layers ? ", without collectives inside layers" : "");
   if (order.empty()) return text + "  nothing moves over any\n";
   TextTable table("lrrrrl", {"link", "bandwidth", "used", "in use", "meanwhile", "by"});
   for (std::size_t i = 0; i < std::min(order.size(), most_links); ++i) {

@@ -109,6 +109,14 @@ TEST_CASE("A step whose collectives inside layers are seen takes as long as one 
   }
 }
 
+TEST_CASE(
+    "Where replicas have unequal numbers of micro-batches, collectives inside layers are left out, and that is said") {
+  const LinkUses uses = link_uses(load_scenario("unequal-split-h100-a100"), Fidelity::estimate);
+  CHECK(uses.without_inside_layers);
+  CHECK(busiest(uses).most > 0.0);
+  CHECK(to_text(uses).find("without collectives inside layers") != std::string::npos);
+}
+
 TEST_CASE("Background traffic stands beside a link's transfers") {
   const std::string text = R"(
 cluster: { node: pcie-switch-16gbps-x4 }
