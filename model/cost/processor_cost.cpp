@@ -6,14 +6,16 @@
 // convolution's tensors before and after (oneDNN developer guide, "Understanding memory formats"; Debian's PyTorch
 // keeps none of them in its layout), bytes over the rate at which that goes, and its kernels compute whole vectors of
 // channels. Convolutions of 1 x 1 with stride 1 are products, image by image (PyTorch 1.13,
-// aten/src/ATen/native/Convolution.cpp: select_conv_backend). Loops: bytes over the slower of what memory carries (the
-// last cache where all the operator's tensors fit there) and what the loop itself does: PyTorch's pooling, random
-// numbers and exponentials are slower than any memory. Results of 32 MiB and more are pages that the system gives anew
-// each time, and clears (mallopt(3), M_MMAP_THRESHOLD): their bytes over the rate of that, beside the rest. A tensor
-// counts, so that what an operator of several kernels writes is divided among them; and the blocked result of a
-// convolution, before it is reordered (LeNet's first one on 512 images: 10,817 page faults a step are 512 x 32 x 26 x
-// 26 numbers, 20 channels padded to 32). Assumptions: fp32; what is smaller stays in the heap (M_TRIM_THRESHOLD is as
-// large).
+// aten/src/ATen/native/Convolution.cpp: select_conv_backend).
+//
+// Loops: bytes over the slower of what memory carries (the last cache where all the operator's tensors fit there) and
+// what the loop itself does: PyTorch's pooling, random numbers and exponentials are slower than any memory.
+//
+// Results of 32 MiB and more are pages that the system gives anew each time, and clears (mallopt(3),
+// M_MMAP_THRESHOLD): their bytes over the rate of that, beside the rest. A tensor counts, so that what an operator of
+// several kernels writes is divided among them; and the blocked result of a convolution, before it is reordered
+// (LeNet's first one on 512 images: 10,817 page faults a step are 512 x 32 x 26 x 26 numbers, 20 channels padded to
+// 32). Assumptions: fp32; what is smaller stays in the heap (M_TRIM_THRESHOLD is as large).
 #include "model/cost/processor_cost.hpp"
 
 #include <algorithm>

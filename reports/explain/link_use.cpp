@@ -60,9 +60,7 @@ void visit_background(const Scenario& scenario, const Topology& topology, Second
 std::string common_name(const std::string& name, bool several_nodes) {
   const std::size_t slash = name.find('/');
   if (!several_nodes || slash != std::string::npos) return name.substr(slash == std::string::npos ? 0 : slash + 1);
-  std::string words;
-  std::ranges::copy_if(name, std::back_inserter(words), [](unsigned char c) { return std::isdigit(c) == 0; });
-  return words;
+  return without_numbers(name);
 }
 
 /// Links by their common names, and which of each carries most.
@@ -160,6 +158,12 @@ class Profiles {
 };
 
 }  // namespace
+
+std::string without_numbers(const std::string& link) {
+  std::string words;
+  std::ranges::copy_if(link, std::back_inserter(words), [](unsigned char c) { return std::isdigit(c) == 0; });
+  return words;
+}
 
 LinkUses link_uses(const Scenario& scenario, Fidelity fidelity) {
   const bool uncut = scenario.plan.split.has_value();

@@ -51,6 +51,9 @@ struct LinkUses {
 /// is where its rate is stated. Where routes are drawn, over those of the draw in the middle.
 LinkUses link_uses(const Scenario& scenario, Fidelity fidelity);
 
+/// "gpu>nvswitch" of "gpu0>nvswitch": what links that differ in their numbers alone have in common.
+std::string without_numbers(const std::string& link);
+
 /// The busiest links, what uses them, and who waits for whom; ending in a line end.
 std::string to_text(const LinkUses& uses);
 std::string to_json(const LinkUses& uses);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -25,20 +24,13 @@ constexpr std::string_view columns_explained =
     "something else does.";
 constexpr std::size_t most_links = 14;  ///< groups of links that are told
 
-/// "gpu>nvswitch" of "gpu0>nvswitch".
-std::string words_of(const std::string& name) {
-  std::string words;
-  std::ranges::copy_if(name, std::back_inserter(words), [](unsigned char c) { return std::isdigit(c) == 0; });
-  return words;
-}
-
 /// Links whose names differ in numbers alone as one, told of the busiest; those that carry something, the busiest
 /// first.
 std::vector<LinkUse> busiest_first(const LinkUses& uses) {
   std::vector<LinkUse> order;
   std::map<std::string, std::size_t> place;
   for (const LinkUse& use : uses.links) {
-    const auto [known, is_new] = place.try_emplace(words_of(use.name), order.size());
+    const auto [known, is_new] = place.try_emplace(without_numbers(use.name), order.size());
     if (is_new) {
       order.push_back(use);
       continue;
@@ -71,7 +63,7 @@ std::string users_text(const LinkUse& use) {
 std::string name_of(const LinkUse& use) {
   if (use.links == 1) return use.name;
   const bool differ = use.most - use.mean > 0.02;
-  return fmt::format("{} {}{}", differ ? use.name : words_of(use.name), differ ? "of " : "×", use.links);
+  return fmt::format("{} {}{}", differ ? use.name : without_numbers(use.name), differ ? "of " : "×", use.links);
 }
 
 /// A scale of one colour, from what hardly anybody uses to what is full (ColorBrewer Blues).

@@ -14,8 +14,6 @@ namespace foretrain {
 
 namespace {
 
-using Overrides = std::vector<std::string>;
-
 /// "cluster.faults=[{…}, …]", behind those that the scenario has.
 std::string with_faults(const Scenario& scenario, const std::vector<std::string>& more) {
   std::vector<std::string> faults;
@@ -93,7 +91,7 @@ class Losses {
   void add_spine(const FatTree& tree, int leaves) {
     const int spines = tree.uplinks_of(cluster_);
     if (spines < 2 || tree.nodes_per_pod > 0) return;
-    const bool by_name = tree.draws(cluster_) || tree.routing == UplinkRouting::hash;
+    const bool by_name = tree.routing == UplinkRouting::hash;
     std::vector<std::string> faults;
     for (int leaf = 0; leaf < leaves; ++leaf) {
       for (int rail = 0; rail < (tree.rails ? cluster_.network.nics_per_node : 1); ++rail) {
