@@ -133,7 +133,7 @@ void BlockBuilder::attention_projections(Layer& layer, std::int64_t q_width, std
     layer.forward.back().role = OperatorRole::joined_qkv;
   }
   if (!c.latent()) layer.matrices.push_back({q_width + 2 * kv_width, c.hidden});
-  separate_bias(layer, "qkv bias", number(tokens_ * (q_width + 2 * kv_width)));
+  separate_bias(layer, "qkv bias", number(tokens_) * number(q_width + 2 * kv_width));
 }
 
 Attention BlockBuilder::attention_core(std::int64_t kv_heads, std::int64_t head_dim) const {
@@ -168,7 +168,7 @@ void BlockBuilder::attention_kernels(Layer& layer, Attention core) const {
   if (options_.context == 1) return;
   // Ring attention: every rank sees the keys and values of all others; a step's exchange runs beside the previous
   // step's products.
-  const Bytes keys_values = element_ * number(2 * batch_ * sequence_ * (core.kv_heads * core.head_dim));
+  const Bytes keys_values = element_ * 2.0 * number(batch_ * sequence_) * number(core.kv_heads * core.head_dim);
   using enum CollectiveOperation;
   constexpr auto group = LayerCollective::Group::context;
   layer.forward_collectives.push_back({all_gather, group, keys_values});

@@ -29,3 +29,21 @@ workload:
   CHECK(train.memory.activations > Bytes(20.0 * tokens * 1e8));
   CHECK(train.memory.total() > train.memory.activations);
 }
+
+TEST_CASE("Keys and values that go round between ranks of a context are counted at any size") {
+  const Scenario scenario = load_scenario_text(R"(
+cluster: { node: dgx-a100-80gb }
+workload:
+  train:
+    model: { family: gpt, layers: 2, hidden: 100000000, heads: 1, vocabulary: 100000, sequence: 1000 }
+    global_batch: 125000000
+    micro_batch: 125000000
+    precision: bf16
+    optimizer: adamw
+plan: { context: 8 }
+)",
+                                               "large_context.yaml");
+  const Result result = estimate(scenario);
+  // Seven eighths of the keys and values of all tokens, each 10⁸ numbers of 2 bytes, at 300 GB/s a GPU at most.
+  CHECK(result.time() > Seconds(2.0 * 2.0 * 125e6 * 1000.0 * 1e8 * 7.0 / 8.0 / 300e9));
+}
