@@ -9,7 +9,7 @@ PREFIX ?= /usr/local
 MINUTES ?= 1
 
 .PHONY: demo build test install package packages configure golden keys page page-test quotes docs gallery map scaling-plot \
-        measure-hosts mutants mutants-random fuzz format tidy clean
+        measure-hosts mutants-random fuzz format tidy clean
 
 demo: build
 	@FORETRAIN=$(FORETRAIN) .ci/demo
@@ -86,13 +86,9 @@ scaling-plot: configure
 measure-hosts: build
 	@FORETRAIN=$(FORETRAIN) validate/pytorch/measure_hosts.sh $(or $(PART),training)
 
-# Which of the mistakes of tests/mutants.txt tests see; goes on where a run was ended.
-mutants:
-	@.ci/mutants
-
-# COUNT mistakes that SEED draws from all sources: which ones tests see.
+# Which of COUNT mistakes that SEED (or several: 1,2,3) draws from all sources tests see.
 mutants-random:
-	@.ci/mutants --random $(or $(SEED),1) $(or $(COUNT),60)
+	@.ci/mutants $(or $(SEED),1) $(or $(COUNT),60)
 
 # libFuzzer over all that reads input from outside, MINUTES for each harness; needs clang-16.
 fuzz:

@@ -1,4 +1,4 @@
-"""Mistakes of one line, drawn by syntax: which, a seed says. Used by .ci/mutants --random."""
+"""Mistakes of one line, drawn by syntax: which, a seed says. Used by .ci/mutants."""
 
 import random
 import re

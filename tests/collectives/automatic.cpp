@@ -95,6 +95,16 @@ TEST_CASE("GPUs that form no NVLink ring are joined by a path") {
   REQUIRE(rings.size() == 1);
   CHECK(rings.front().chain);
   CHECK((rings.front().order.front() == 4 || rings.front().order.back() == 4));
+  // The sum goes up the path of double lanes, 50 GB/s, and comes back, twice a byte a hop: so it does in a tree.
+  CHECK(ring_bandwidth(topology, iota(5)) == Approx(bus_bandwidth_factor(CollectiveOperation::all_reduce, 5) * 25.0));
+  const CollectiveConstants constants = lossless();
+  TrafficBuilder ring(topology, constants), tree(topology, constants);
+  ring.add_ring(lay_out(iota(5), topology), CollectiveOperation::all_reduce);
+  tree.add_tree(lay_out(iota(5), topology));
+  const std::vector<Flow> of_ring = ring.flows(), of_tree = tree.flows();
+  REQUIRE(of_ring.size() == 8);
+  REQUIRE(of_tree.size() == 8);
+  for (std::size_t i = 0; i < of_ring.size(); ++i) CHECK(of_tree[i].bytes.value() == Approx(of_ring[i].bytes.value()));
 }
 
 TEST_CASE("a full mesh of equal links is used entirely") {

@@ -135,3 +135,15 @@ TEST_CASE("Files of other readers in the same folder are ignored") {
   folder.write("notes.jsonl", "{\"case\": \"resnet-50\", \"step_time\": 0.1}\n");
   CHECK(read_measurements(folder.path()).points.size() == 1);
 }
+
+TEST_CASE("A replay's kernel that was timed without being run is told") {
+  const TemporaryFolder folder;
+  folder.write("machine.json", synthetic::machine_json());
+  folder.write("replay-net.json",
+               R"({"kind":"foretrain gpu replay","name":"net","status":"measured","work":[{"block":"forward",)"
+               R"("name":"cast","work_number":0,"tasks":1,"kind":"traffic","count":0,"measured_s":1,)"
+               R"("fields":{"read":"4","written":"4","pattern":"elementwise","precision":"fp32"}}]})");
+  CHECK(complaint([&] {
+          (void)read_measurements(folder.path());
+        }).find("a kernel of net was measured without being run") != std::string::npos);
+}

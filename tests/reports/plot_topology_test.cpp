@@ -90,6 +90,7 @@ TEST_CASE("Of parts that are alike as many are drawn as have room") {
                        [&](const Label& label) { return label.text == text; });
   };
   CHECK(has("cpu0"));
+  CHECK(has("cpu1"));
   CHECK(has("cpu35"));
   CHECK(has("…"));
 }

@@ -204,6 +204,7 @@ TEST_CASE("A residual block adds its paths and their gradients; equal blocks sha
   const double tensor = 8 * 8 * 8 * 4;
   CHECK(traffic(blocks.layer.forward, "residual sum").read.value() == 2 * tensor);
   CHECK(traffic(blocks.layer.forward, "residual sum").written.value() == tensor);
+  CHECK(std::get<Streaming>(find(blocks.layer.forward, "residual sum").work).fusible);
   CHECK(blocks.layer.backward.back().name == "gradient sum");
   // Kept: both norms' inputs, both ReLUs' outputs (the first is the second convolution's input; the block's own input
   // is kept by the ReLU before it), statistics of 8 channels twice.

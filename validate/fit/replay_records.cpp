@@ -54,6 +54,7 @@ bool is_replay_file(const std::filesystem::path& file) {
 
 std::vector<RawPoint> replay_records(std::string_view text, const std::string& file) {
   const SourcePosition where{file, 1, 1};
+  const std::string remedy = "a file replay-NAME.json that foretrain-gpu replay wrote; delete it, or replay it again";
   try {
     const json document = json::parse(text);
     const std::string graph = document.at("name").get<std::string>();
@@ -63,13 +64,15 @@ std::vector<RawPoint> replay_records(std::string_view text, const std::string& f
     for (const json& work : document.at("work")) {
       const bool is_kernel = work.contains("kind");
       if (!is_kernel || work.at("measured_s").get<double>() <= 0.0) continue;  // or one of no work
+      if (work.at("count").get<int>() < 1) {
+        throw ScenarioError(where, "", fmt::format("a kernel of {} was measured without being run", graph), remedy);
+      }
       points.push_back({kernel_record(work, graph), where});
       points.back().record.state = state;
     }
     return points;
   } catch (const json::exception& error) {
-    throw ScenarioError(where, "", fmt::format("no replay of a task graph ({})", error.what()),
-                        "a file replay-NAME.json that foretrain-gpu replay wrote; delete it, or replay it again");
+    throw ScenarioError(where, "", fmt::format("no replay of a task graph ({})", error.what()), remedy);
   }
 }
 
