@@ -92,7 +92,7 @@ mutants-random:
 
 # libFuzzer over all that reads input from outside, MINUTES for each harness; needs clang-16.
 fuzz:
-	@MINUTES=$(MINUTES) .ci/fuzz
+	@SECONDS_EACH=$$((60 * $(MINUTES))) .ci/fuzz
 
 format:
 	@git ls-files --cached --others --exclude-standard '*.cpp' '*.hpp' | xargs clang-format -i

@@ -122,7 +122,7 @@ double expected_largest(int count) {
   const auto power = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(count)) - 1);
   if (power + 1 >= of_powers.size()) return of_powers.back();
   const double beyond = static_cast<double>(count) / static_cast<double>(1U << power) - 1.0;
-  return of_powers[power] + beyond * (of_powers[power + 1] - of_powers[power]);
+  return of_powers[power] + log_of_one_plus(beyond) / log_of_one_plus(1.0) * (of_powers[power + 1] - of_powers[power]);
 }
 
 }  // namespace foretrain

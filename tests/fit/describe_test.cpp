@@ -152,3 +152,27 @@ TEST_CASE("A compute capability between two of the table is priced as the older 
   CHECK(architecture_of(9.0).name == "hopper");
   CHECK(architecture_of(13.0).compute_capability == Approx(12.0));
 }
+
+TEST_CASE("Cards that nobody tells of are the fewest of a common rate that carry what rings reached") {
+  const Machine machine = read_machine_text(synthetic::machine_json(), "machine.json");
+  const auto network = [&](double gigabits) {
+    MeasuredFigures figures;
+    figures.network_bandwidth = BytesPerSecond(gigabits * 1e9 / 8.0);
+    const YamlNode document = parse_yaml(node_document(machine, figures), "described");
+    return read_node(Field(document, "")).network;
+  };
+  const auto check = [&](double gigabits, int cards, double rate) {
+    INFO(gigabits);
+    CHECK(network(gigabits).nics_per_node == cards);
+    CHECK(network(gigabits).nic_bandwidth.value() == Approx(rate * 1e9 / 8.0));
+  };
+  check(0.9, 1, 1.0);
+  check(9.3, 1, 10.0);
+  check(180.0, 1, 200.0);
+  check(770.0, 1, 800.0);
+  check(800.0, 1, 800.0);
+  check(1500.0, 2, 800.0);
+  check(1700.0, 4, 800.0);
+  check(3150.0, 4, 800.0);
+  check(1604.0, 4, 800.0);
+}

@@ -118,6 +118,7 @@ TEST_CASE("shell: quotes, continued lines, variables, defaults and arithmetic") 
   CHECK(value_of_last("run --flag \\\n --b $UNKNOWN") == "$UNKNOWN");
   CHECK(value_of_last("srun bash -c \"run --a 1 --b 9\"") == "9");
   CHECK(value_of_last("#SBATCH --nodes=4\n# --nodes 5") == "4");
+  CHECK(value_of_last("run --b 2\\") == "2\\");  // nothing follows that it could quote
   // A string of options is read where it is assigned, at the places of its words.
   const std::vector<ForeignSetting> settings = shell_arguments("ARGS=\"\n  --a 1 \\\n  --b 2\n\"\nrun $ARGS", "file");
   REQUIRE(settings.size() == 2);
@@ -244,6 +245,17 @@ TEST_CASE("tables of nccl-tests have two cases for each size") {
                           .front())
               .workload)
           .operation == CollectiveOperation::all_gather);
+}
+
+TEST_CASE("a table of nccl-tests that names no device is of the machine that one says") {
+  ImportInput input = input_of({"nccl-tests", "nccl_tests_all_reduce.txt"});
+  for (std::size_t at; (at = input.text.find("#  Rank")) != std::string::npos;) {
+    input.text.erase(at, input.text.find('\n', at) + 1 - at);
+  }
+  CHECK_THROWS_WITH(import_with("nccl-tests", input), Catch::Contains("no line names a device"));
+  input.overrides = {"cluster.node=dgx-h100", "workload.collective.operation=all_reduce"};
+  const std::string table = import_with("nccl-tests", input);
+  CHECK(scenario_of(read_cases_text(table, "table.csv").front()).cluster.gpus() == 8);
 }
 
 TEST_CASE("a collective that no program names is told by its reduction, its root and what the bus carries") {

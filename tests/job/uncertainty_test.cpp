@@ -215,3 +215,46 @@ TEST_CASE("a step's range is that of measured steps, else of the families that i
   walks["step"] = 0.03;
   CHECK(spread(walks) == Approx(0.03));
 }
+
+TEST_CASE("a fitted range is that of the answer's response to each constant, with what the fit says of both together") {
+  Scenario scenario = load_scenario_text(
+      "cluster: { node: dgx-a100-80gb, gpus_per_node: 1 }\n"
+      "workload: { operator: { kind: softmax, rows: 40000, columns: 1024, precision: bf16 } }\n",
+      "fitted.yaml");
+  const std::vector<std::string> names = {"streaming.bandwidth_efficiency", "streaming.kernel_us"};
+  const double errors[] = {0.02, 1.5}, spread = 0.05, correlation = -0.6;
+  const auto log_time_with = [&](std::size_t i, double by) {
+    Scenario other = scenario;
+    const ConstantRow* row = find_constant(names[i]);
+    REQUIRE(row != nullptr);
+    row->field(other.calibration) += by;
+    other.calibration.constants.clear();
+    other.cluster.node.constants.clear();
+    return std::log(estimate(other).time().value());
+  };
+  const auto standard_deviation = [&] {
+    Result result = estimate(scenario);
+    REQUIRE(set_calibrated_uncertainty(scenario, result));
+    return std::log(result.uncertainty_high / result.time()) / 1.6449;
+  };
+  const double covariance = correlation * errors[0] * errors[1];
+  scenario.calibration.fitted = FittedUncertainty{
+      names, {{errors[0] * errors[0], covariance}, {covariance, errors[1] * errors[1]}}, {{"streaming", spread}}};
+  const auto expected = [&](double first, double second) {
+    return std::sqrt(first * first + second * second + 2.0 * correlation * first * second + spread * spread);
+  };
+  const double here = log_time_with(0, 0.0);
+  const double first = log_time_with(0, errors[0]) - here, second = log_time_with(1, errors[1]) - here;
+  REQUIRE(first < 0.0);
+  REQUIRE(second > 0.0);
+  CHECK(standard_deviation() == Approx(expected(first, second)).epsilon(1e-6));
+
+  // An efficiency that one standard error would lift above its greatest value is lowered instead, as far as there is
+  // room, and its response is of so much.
+  const ConstantRow* efficiency = find_constant(names[0]);
+  double& value = efficiency->field(scenario.calibration);
+  value = efficiency->maximum;
+  const double at_most = log_time_with(0, 0.0);
+  CHECK(standard_deviation() ==
+        Approx(expected(at_most - log_time_with(0, -errors[0]), log_time_with(1, errors[1]) - at_most)).epsilon(1e-6));
+}

@@ -29,7 +29,7 @@ TEST_CASE("a model's call is told as text and survives JSON") {
   result.work.emplace<TasksResult>().time = Seconds(1.0);
   result.tasks()->finish["net"] = Seconds(1.0);
   result.tasks()->calls["net"] = compiled_call();
-  const std::string text = to_text(result, {});
+  const std::string text = to_text(result);
   CHECK_THAT(text, Catch::Contains("net: 33 operators in 11 kernels, 14 fused, 8 folded; 1.81 MB"));
   CHECK_THAT(text, Catch::Contains("compiled"));
   const ModelCallResult back = result_from_json(to_json(result)).tasks()->calls.at("net");
@@ -47,8 +47,8 @@ TEST_CASE("a model's call is told as text and survives JSON") {
 
 TEST_CASE("a compiled training step says what was fused") {
   Result result = test::large_step();
-  CHECK_THAT(to_text(result, {}), !Catch::Contains("fused"));
+  CHECK_THAT(to_text(result), !Catch::Contains("fused"));
   result.train()->execution = compiled_call();
-  CHECK_THAT(to_text(result, {}), Catch::Contains("Execution: compiled"));
+  CHECK_THAT(to_text(result), Catch::Contains("Execution: compiled"));
   CHECK(result_from_json(to_json(result)).train()->execution->fused == 14);
 }

@@ -6,7 +6,9 @@
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/load/load.hpp"
+#include "reports/print/wiring_text.hpp"
 #include "tests/catch.hpp"
+#include "tests/hardware/nodes.hpp"
 
 namespace foretrain::test {
 
@@ -95,13 +97,34 @@ TEST_CASE("Of parts that are alike as many are drawn as have room") {
   CHECK(has("…"));
 }
 
+TEST_CASE("Wires between all pairs are told in a line, others as they are") {
+  using namespace test_nodes;
+  Node mesh = bare_node("mesh", 4, 1);
+  mesh.link_types = {link_type("nvlink4", LinkKind::nvlink, 25.0_GBps, 1.0_us)};
+  for (int a = 0; a < 4; ++a) {
+    for (int b = a + 1; b < 4; ++b) mesh.links.push_back({a, b, 0, 6});
+  }
+  CHECK_THAT(wiring_text(mesh, mesh.network, 0), Catch::Contains("each pair of gpu0 … gpu3"));
+  mesh.links.pop_back();
+  CHECK_THAT(wiring_text(mesh, mesh.network, 0), !Catch::Contains("each pair"));
+}
+
 TEST_CASE("A cluster's picture tells its levels with their counts") {
   const YamlNode document = parse_yaml(
       "cluster: { node: dgx-a100-80gb, nodes: 12, network: { fabric: { kind: fat_tree, nodes_per_leaf: 4, "
       "oversubscription: 2 } } }\nworkload: { collective: { operation: all_reduce, size: 1 MB } }\n",
       "test.yaml");
   const Cluster cluster = read_scenario(document, "test").cluster;
-  check_labels(fabric_panel(cluster, column));
+  const Panel panel = fabric_panel(cluster, column);
+  check_labels(panel);
+  // Of the spines three are drawn: each has a line to each of three leaves, a leaf one to the machines below it. A line
+  // has two points, and one that ends it.
+  const Series *uplinks = series_of(panel, "leaf to spines: 16 x 200 Gbit/s"),
+               *cards = series_of(panel, "card to leaf: 200 Gbit/s");
+  REQUIRE(uplinks != nullptr);
+  REQUIRE(cards != nullptr);
+  CHECK(uplinks->points.size() == 3 * 3 * 3);
+  CHECK(cards->points.size() == 3 * 3);
   // Twelve machines of eight cards, four of them on a leaf: three leaves; 32 cards below a leaf, half as many uplinks.
   const std::string text = fabric_text(cluster);
   CHECK_THAT(text, Catch::Contains("16 spines; leaf to spines: 16 x 200 Gbit/s"));
