@@ -235,6 +235,15 @@ TEST_CASE("A schedule or a number of chunks that is fixed leaves the other free;
   const auto any_schedule = ways({interleave});
   REQUIRE(any_schedule.size() > 2);  // 1F1B, GPipe, zero bubble, DualPipe where the batch allows
   for (const PlanPoint& one : any_schedule) CHECK(one.interleave == 1);
+
+  // Two chunks without a schedule are interleaved; any number of them is 1F1B's, or that of another one that is chosen.
+  document = training("dgx-a100-80gb", 1, small_gpt, 16);
+  apply_override(document, parse_override("plan.interleave=2"));
+  apply_override(document, parse_override("plan.pipeline=2"));
+  const auto two_chunks = ways({schedule, interleave});
+  REQUIRE(two_chunks.size() == 1);
+  CHECK(two_chunks[0].schedule == PipelineSchedule::interleaved);
+  CHECK(two_chunks[0].interleave == 2);
 }
 
 TEST_CASE("A point's time is that of the scenario that its keys make") {
