@@ -10,6 +10,7 @@
 #include "model/scenario/load/cases.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
+#include "tests/collectives/library_of_today.hpp"
 #include "tests/collectives/ranks.hpp"
 #include "tests/hardware/nodes.hpp"
 
@@ -17,13 +18,6 @@ using namespace foretrain;
 using namespace foretrain::test_nodes;
 
 namespace {
-
-/// With the library of today.
-Cluster nccl_cluster(Node node, int nodes = 1) {
-  Cluster cluster = cluster_of(std::move(node), nodes);
-  cluster.nccl = NcclVersion{};
-  return cluster;
-}
 
 /// Every link reaches its full bandwidth: traffic can be worked out from bytes alone.
 CollectiveConstants lossless() {
@@ -45,27 +39,6 @@ double ring_bandwidth(const Topology& topology, const std::vector<int>& ranks) {
   builder.add_ring(lay_out(ranks, topology), CollectiveOperation::all_reduce);
   const int count = static_cast<int>(ranks.size());
   return 1e-9 * bus_bandwidth_factor(CollectiveOperation::all_reduce, count) / busiest(builder, topology).value();
-}
-
-CollectiveCall automatic_call(CollectiveOperation operation, Bytes size, std::vector<std::vector<int>> groups) {
-  CollectiveCall call;
-  call.operation = operation;
-  call.size = size;
-  call.groups = std::move(groups);
-  return call;
-}
-
-Node hopper_node() {
-  Node node = nvswitch_node();
-  node.gpu.compute_capability = 9.0;
-  node.gpu.memory_bandwidth = 3350.0_GBps;
-  node.link_types[0].in_network_reduction = true;
-  return node;
-}
-
-const Calibration& published() {
-  static const Calibration calibration = load_default_calibration();
-  return calibration;
 }
 
 const std::vector<CollectiveOperation> operations = {
@@ -105,6 +78,24 @@ TEST_CASE("GPUs that form no NVLink ring are joined by a path") {
   REQUIRE(of_ring.size() == 8);
   REQUIRE(of_tree.size() == 8);
   for (std::size_t i = 0; i < of_ring.size(); ++i) CHECK(of_tree[i].bytes.value() == Approx(of_ring[i].bytes.value()));
+}
+
+TEST_CASE("below switches of the network that reduce, a mesh's rings pass data between neighbours alone") {
+  const Topology topology(nccl_cluster(dgx1_node(), 2));
+  const CollectiveConstants constants = lossless();
+  TrafficBuilder builder(topology, constants);
+  builder.add_in_network_switches(lay_out(iota(16), topology), CollectiveOperation::all_reduce);
+  std::map<int, double> sent;
+  for (const Flow& flow : builder.flows()) {
+    if (topology.node_of(flow.source) != topology.node_of(flow.destination)) continue;
+    INFO(flow.source << " to " << flow.destination);
+    const std::vector<LinkId> links = topology.route(flow.source, flow.destination).links;
+    CHECK((links.size() == 1 && is_nvlink(topology.link_kind(links.front()))));
+    sent[flow.source] += flow.bytes.value();
+  }
+  // Reduced to a share of each rank and gathered again: 2 · 7/8 of the message.
+  REQUIRE(sent.size() == 16);
+  for (const auto& [gpu, bytes] : sent) CHECK(bytes == Approx(2.0 * 7.0 / 8.0));
 }
 
 TEST_CASE("a full mesh of equal links is used entirely") {

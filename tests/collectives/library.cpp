@@ -6,44 +6,13 @@
 #include "model/collectives/library.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "tests/catch.hpp"
+#include "tests/collectives/library_of_today.hpp"
 #include "tests/collectives/ranks.hpp"
 #include "tests/collectives/rows.hpp"
 #include "tests/hardware/nodes.hpp"
 
 using namespace foretrain;
 using namespace foretrain::test_nodes;
-
-namespace {
-
-/// With the library of today.
-Cluster nccl_cluster(Node node, int nodes = 1) {
-  Cluster cluster = cluster_of(std::move(node), nodes);
-  cluster.nccl = NcclVersion{};
-  return cluster;
-}
-
-CollectiveCall automatic_call(CollectiveOperation operation, Bytes size, std::vector<std::vector<int>> groups) {
-  CollectiveCall call;
-  call.operation = operation;
-  call.size = size;
-  call.groups = std::move(groups);
-  return call;
-}
-
-Node hopper_node() {
-  Node node = nvswitch_node();
-  node.gpu.compute_capability = 9.0;
-  node.gpu.memory_bandwidth = 3350.0_GBps;
-  node.link_types[0].in_network_reduction = true;
-  return node;
-}
-
-const Calibration& published() {
-  static const Calibration calibration = load_default_calibration();
-  return calibration;
-}
-
-}  // namespace
 
 TEST_CASE("auto is never slower than a named algorithm: all carry one set of losses") {
   Cluster sharp = nccl_cluster(hopper_node(), 4);

@@ -153,6 +153,15 @@ TEST_CASE("A compute capability between two of the table is priced as the older 
   CHECK(architecture_of(13.0).compute_capability == Approx(12.0));
 }
 
+TEST_CASE("A description says what its rates were worked out from") {
+  MeasuredGpu told;
+  told.name = "NVIDIA X100";
+  told.compute_capability = 8.0;
+  told.sms = 108;
+  told.clock = Hertz(1410e6);
+  CHECK_THAT(gpu_document(told, {}), Catch::Contains("108 multiprocessors at 1410 MHz"));
+}
+
 TEST_CASE("Cards that nobody tells of are the fewest of a common rate that carry what rings reached") {
   const Machine machine = read_machine_text(synthetic::machine_json(), "machine.json");
   const auto network = [&](double gigabits) {

@@ -228,6 +228,21 @@ TEST_CASE("nvidia-smi's matrix tells switches from direct links by their number"
   CHECK(imported_node("nvidia-smi", "nvidia_smi_one.txt").gpus == 1);
 }
 
+TEST_CASE("cards that share a socket with a GPU are for collectives; where none does, all are") {
+  const auto cards = [](const std::string& first, const std::string& second) {
+    const std::string matrix = fmt::format(
+        "\tGPU0\tGPU1\tmlx5_0\tmlx5_1\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tPIX\t{0}\t{1}\t0-31\t0\n"
+        "GPU1\tPIX\t X \t{0}\t{1}\t0-31\t0\nmlx5_0\t{0}\t{0}\t X \tSYS\nmlx5_1\t{1}\t{1}\tSYS\t X \n\n",
+        first, second);
+    const YamlNode document = parse_yaml(import_text("nvidia-smi", matrix), "imported.yaml");
+    return read_node(Field(document, "")).network.nics_per_node;
+  };
+  CHECK(cards("PIX", "PHB") == 2);
+  CHECK(cards("NODE", "SYS") == 1);
+  CHECK(cards("SYS", "NODE") == 1);
+  CHECK(cards("SYS", "SYS") == 2);
+}
+
 TEST_CASE("tables of nccl-tests have two cases for each size") {
   const std::string table = import_with("nccl-tests", input_of({"nccl-tests", "nccl_tests_all_reduce.txt"}));
   const std::vector<Case> cases = read_cases_text(table, "table.csv");

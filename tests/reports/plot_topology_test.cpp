@@ -45,6 +45,18 @@ std::size_t boxes_of(const Panel& panel) {
   return boxes;
 }
 
+/// No box lies over another.
+void check_boxes(const Panel& panel) {
+  std::vector<Box> all;
+  for (const Series& series : panel.series) all.insert(all.end(), series.boxes.begin(), series.boxes.end());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      const Box &a = all[i], &b = all[j];
+      CHECK((a.right <= b.left || b.right <= a.left || a.high <= b.low || b.high <= a.low));
+    }
+  }
+}
+
 const Series* series_of(const Panel& panel, const std::string& name) {
   for (const Series& series : panel.series) {
     if (series.name == name) return &series;
@@ -65,6 +77,7 @@ TEST_CASE("Machines of the catalogue are drawn without labels that collide, in a
       const Panel panel = node_panel(node, node.network, width);
       CHECK(panel.width == width);
       check_labels(panel);
+      check_boxes(panel);
     }
   }
 }
