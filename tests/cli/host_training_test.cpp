@@ -77,7 +77,7 @@ TEST_CASE("What was measured on hosts becomes a table that validate takes") {
                                           "--curve", "workload.train.micro_batch", "-o", picture});
   INFO(drawn.errors);
   CHECK(drawn.status == 0);
-  CHECK_THAT(read_text_file(picture), Catch::Contains("gpt-small") && Catch::Contains("micro_batch "));
+  CHECK_THAT(read_text_file(picture), Catch::Contains("gpt-small") && Catch::Contains("micro batch "));
   CHECK(run_program({"plot", "cases", table, "--x", "plan.data", "--panel", "replay.model", "--where",
                      "replay.way=none", "-o", picture})
             .status == 2);
