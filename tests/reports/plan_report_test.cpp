@@ -62,3 +62,23 @@ TEST_CASE("a plan that may be short of memory comes behind one that is not, and 
   finish(report);
   CHECK(report.ranked.front().hardware == "full");
 }
+
+TEST_CASE("the front has the plans that none beats in time, cost and memory together, and no others") {
+  const auto plan = [](const char* name, double milliseconds, double usd, double gigabytes) {
+    RankedPlan one = plan_on(name, 400.0_GBps, Seconds(milliseconds * 1e-3));
+    one.usd = usd;
+    one.result.train()->memory.weights = Bytes(gigabytes * 1e9);
+    one.result.train()->memory.capacity = Bytes(80e9);
+    return one;
+  };
+  PlanReport report;
+  report.ranked = {plan("fast", 100.0, 3.0, 60.0), plan("beaten", 110.0, 3.0, 70.0), plan("lean", 120.0, 3.0, 20.0),
+                   plan("cheap", 130.0, 1.0, 70.0)};
+  finish(report);
+  const std::string text = to_text(report);
+  const std::string front = text.substr(text.find("Pareto front"));
+  for (const char* name : {"fast", "lean", "cheap"}) {
+    CHECK_THAT(front.substr(0, front.find("\n\n")), Catch::Contains(std::string(name) + ":"));
+  }
+  CHECK_THAT(front.substr(0, front.find("\n\n")), !Catch::Contains("beaten:"));
+}
