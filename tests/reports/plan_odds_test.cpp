@@ -3,7 +3,11 @@
 #include "reports/studies/plan_odds.hpp"
 
 #include <cmath>
+#include <map>
+#include <string>
 
+#include "model/scenario/load/load.hpp"
+#include "reports/explain/what_if.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;
@@ -73,4 +77,17 @@ TEST_CASE("The least of many predictions that are off by themselves is too good"
   // Plans of the same parts are off together, and nothing is chosen among them.
   std::vector<UncertainPlan> alike(64, plan_of(1.0, {}));
   CHECK(std::log(odds_of(alike, 0.05).curse) / 0.05 == Approx(0.0).margin(0.05));
+}
+
+TEST_CASE("Of what is uncertain, runs of a cluster teach its kernels, its dispatch and its network's bandwidth") {
+  const Scenario scenario = load_scenario("gpt2-xl-dgx-a100");
+  std::map<std::string, bool> taught;
+  for (const UncertainResource& one : uncertain_resources(scenario, 0.1)) taught[one.name] = one.taught_by_runs;
+  CHECK(taught == std::map<std::string, bool>{{"arithmetic of the GPUs", true},
+                                              {"memory of the GPUs", true},
+                                              {"NVLink", false},
+                                              {"PCIe and sockets", false},
+                                              {"network bandwidth", true},
+                                              {"network latency", false},
+                                              {"dispatch on the host", true}});
 }
