@@ -89,6 +89,11 @@ TEST_CASE("weights in host memory cross the bus twice a pass") {
   CHECK(streamed.stage().chunks.front().passes[PassKind::forward].time.total().value() ==
         Approx(copy.value()).epsilon(0.05));
   CHECK(resident.passes() < streamed.passes());
+  // What sticks out and what is hidden are all that crosses, each way and back.
+  for (const PassKind kind : {PassKind::forward, PassKind::backward}) {
+    const Segment time = streamed.stage().chunks.front().passes[kind].time;
+    CHECK((time.copies + time.hidden_copies).value() == Approx(copy.value()).epsilon(0.05));
+  }
   // Recomputed kernels hide copies as the backward pass' own do: as long as the forward pass, but for its last product.
   const Built kept({"plan.offload=parameters", "workload.train.recompute=none"});
   const Seconds less = kept.stage().chunks.front().passes[PassKind::backward].time.copies -

@@ -222,6 +222,7 @@ TEST_CASE("Branches are joined along channels by a copy; their input gradients a
   const double joined = 13 * 8 * 8 * 4;
   CHECK(traffic(layer.forward, "concatenation").read.value() == joined);
   CHECK(traffic(layer.forward, "concatenation").written.value() == joined);
+  CHECK(traffic(layer.forward, "concatenation").fusible);
   // Three gradients are added in two kernels, each of which reads two tensors and writes one.
   const double tensor = 8 * 8 * 8 * 4;
   CHECK(find(layer.backward, "gradient sum").kernels == 2);
