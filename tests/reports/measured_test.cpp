@@ -34,6 +34,24 @@ TEST_CASE("A case is compared in the quantity that was measured") {
   CHECK(comparisons[0].error() == Approx(30.0 / 34.9 - 1.0));  // as a time
 }
 
+TEST_CASE("A range covers times between its ends, and rates between what these make of them") {
+  Result step = large_step();  // 44 s, 34.9 samples a second
+  step.uncertainty_low = Seconds(40.0);
+  step.uncertainty_high = Seconds(66.0);
+  const auto covers = [&](MeasuredQuantity quantity, double value) {
+    return compare(case_with(quantity, value), step).front().covered;
+  };
+  CHECK(covers(MeasuredQuantity::step_time, 41.0) == true);
+  CHECK(covers(MeasuredQuantity::step_time, 65.0) == true);
+  CHECK(covers(MeasuredQuantity::step_time, 39.0) == false);
+  CHECK(covers(MeasuredQuantity::step_time, 67.0) == false);
+  CHECK(covers(MeasuredQuantity::samples_per_second, 34.9 * 44.0 / 41.0) == true);
+  CHECK(covers(MeasuredQuantity::samples_per_second, 34.9 * 44.0 / 65.0) == true);
+  CHECK(covers(MeasuredQuantity::samples_per_second, 34.9 * 44.0 / 39.0) == false);
+  CHECK(covers(MeasuredQuantity::samples_per_second, 34.9 * 44.0 / 67.0) == false);
+  CHECK_FALSE(covers(MeasuredQuantity::memory_per_gpu, 66e9).has_value());
+}
+
 TEST_CASE("A case that measures nothing, or something else, cannot be compared") {
   CHECK_THROWS_AS(compare(Case{}, large_step()), UsageError);
   CHECK_THROWS_WITH(compare(case_with(MeasuredQuantity::bus_bandwidth, 1.0), large_step()),
