@@ -3,6 +3,8 @@
 import random
 import re
 
+from mutants_switched import blanked
+
 # A folder's test program; the longest that a file's name begins with counts.
 PARTS = {
     "model/base/": "base", "model/hardware/": "hardware", "model/workload/": "workload", "model/cost/": "cost",
@@ -51,11 +53,8 @@ def part_of(name):
 
 def code_of(line):
     """The line with its strings and comment as blanks, so that places stay."""
-    blanked = re.sub(r'"(?:[^"\\\\]|\\\\.)*"', lambda m: " " * len(m[0]), line)
-    comment = blanked.find("//")
-    if comment >= 0:
-        blanked = blanked[:comment]
-    return "" if re.match(r"\s*(#|template|static_assert|using|friend|\*)", blanked) else blanked
+    code = blanked(line)
+    return "" if re.match(r"\s*(#|template|static_assert|using|friend|\*)", code) else code
 
 
 def sites(kind, sources):
