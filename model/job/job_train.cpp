@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 
@@ -43,17 +42,6 @@ void set_spread(const std::vector<Seconds>& steps, TrainResult& train) {
   for (const Seconds step : steps) values.push_back((step + beside).value());
   train.spread = TrainResult::Spread{Seconds(quantile(values, 0.5)), Seconds(quantile(values, 0.9)),
                                      Seconds(quantile(values, 0.99))};
-}
-
-std::string bottleneck_of(const Breakdown& breakdown) {
-  const std::array<std::pair<const char*, Seconds>, 6> parts = {
-      {{"compute", breakdown.compute},
-       {"exposed communication", breakdown.exposed_communication},
-       {"pipeline bubble", breakdown.pipeline_bubble},
-       {"data loading", breakdown.data_stall},
-       {"host overhead", breakdown.host_overhead},
-       {"optimizer", breakdown.optimizer}}};
-  return std::ranges::max_element(parts, {}, &std::pair<const char*, Seconds>::second)->first;
 }
 
 void warn_of_loader(Result& result, const Scenario& scenario, const Step& step) {

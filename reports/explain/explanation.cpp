@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "model/base/format.hpp"
@@ -11,9 +12,23 @@ namespace foretrain {
 
 namespace {
 
-constexpr double idle_limit = 0.10, bubble_limit = 0.30, communication_limit = 0.30;
-constexpr double least_use =
-    0.35;  ///< of the products' peak while kernels run, below which shapes or formats are at fault
+/// Of the products' peak while kernels run, below which shapes or formats are at fault.
+constexpr double least_use = 0.35;
+
+struct Diagnosis {
+  const char *question, *bottleneck, *advice;
+};
+
+/// Of each of `idle_parts`.
+constexpr std::array<Diagnosis, idle_parts.size()> of_idle_parts = {
+    {{"waits for data", "the input pipeline",
+      "more workers, faster storage, work moved to the device, or decoded samples kept"},
+     {"waits for the host to launch kernels", "the host",
+      "fewer and larger kernels: larger micro-batches, compiled execution, CUDA graphs"},
+     {"idle in the pipeline's bubble", "the pipeline",
+      "more micro-batches, fewer stages, interleaving or a zero-bubble schedule"},
+     {"exposed communication", "communication",
+      "overlap, fewer bytes (precision, compression, accumulation), another algorithm or placement, faster links"}}};
 
 double share_of(const std::vector<Sensitivity>& sensitivities, const std::string& resource) {
   const auto found = std::ranges::find(sensitivities, resource, &Sensitivity::resource);
@@ -27,6 +42,19 @@ std::string largest_exposed(const TrainResult& train) {
   return fmt::format("{} ({})", largest->first, format_seconds(largest->second.exposed));
 }
 
+/// "over the network: gradient all-reduce (279 ms)": the links that are worth most, and what is exposed most.
+std::string where_exposed(const Explanation& e) {
+  const double network = share_of(e.sensitivities, "network bandwidth"), nvlink = share_of(e.sensitivities, "NVLink"),
+               pcie = share_of(e.sensitivities, "PCIe and sockets"),
+               latency = share_of(e.sensitivities, "network latency");
+  const double most = std::max({network, nvlink, pcie, latency});
+  const char* where = most == network   ? "over the network"
+                      : most == nvlink  ? "over NVLink"
+                      : most == latency ? "in the network's latency"
+                                        : "over PCIe";
+  return fmt::format("{}: {}", where, largest_exposed(*e.result.train()));
+}
+
 /// The decision tree: is the GPU idle, and why; if it is busy, with what.
 void diagnose(const Scenario& scenario, Explanation& e) {
   const TrainResult& train = *e.result.train();
@@ -35,33 +63,12 @@ void diagnose(const Scenario& scenario, Explanation& e) {
     e.path.push_back({std::move(question), share, limit});
     return e.path.back().yes();
   };
-  if (ask("waits for data", b.data_stall / train.step_time, idle_limit)) {
-    e.bottleneck = "the input pipeline";
-    e.advice = "more workers, faster storage, work moved to the device, or decoded samples kept";
-    return;
-  }
-  if (ask("waits for the host to launch kernels", b.host_overhead / train.step_time, idle_limit)) {
-    e.bottleneck = "the host";
-    e.advice = "fewer and larger kernels: larger micro-batches, compiled execution, CUDA graphs";
-    return;
-  }
-  if (ask("idle in the pipeline's bubble", b.pipeline_bubble / train.step_time, bubble_limit)) {
-    e.bottleneck = "the pipeline";
-    e.advice = "more micro-batches, fewer stages, interleaving or a zero-bubble schedule";
-    return;
-  }
-  if (ask("exposed communication", b.exposed_communication / train.step_time, communication_limit)) {
-    const double network = share_of(e.sensitivities, "network bandwidth"), nvlink = share_of(e.sensitivities, "NVLink"),
-                 pcie = share_of(e.sensitivities, "PCIe and sockets"),
-                 latency = share_of(e.sensitivities, "network latency");
-    const double most = std::max({network, nvlink, pcie, latency});
-    const char* where = most == network   ? "over the network"
-                        : most == nvlink  ? "over NVLink"
-                        : most == latency ? "in the network's latency"
-                                          : "over PCIe";
-    e.bottleneck = fmt::format("communication {}: {}", where, largest_exposed(train));
-    e.advice =
-        "overlap, fewer bytes (precision, compression, accumulation), another algorithm or placement, faster links";
+  for (size_t i = 0; i < idle_parts.size(); ++i) {
+    const auto& [question, bottleneck, advice] = of_idle_parts[i];
+    if (!ask(question, b.*idle_parts[i].time / train.step_time, idle_parts[i].limit)) continue;
+    e.bottleneck = bottleneck;
+    if (idle_parts[i].time == &Breakdown::exposed_communication) e.bottleneck += " " + where_exposed(e);
+    e.advice = advice;
     return;
   }
   const double memory = share_of(e.sensitivities, "memory of the GPUs");

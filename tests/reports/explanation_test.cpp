@@ -54,6 +54,23 @@ Breakdown parts(double compute, double communication, double bubble, double data
 
 }  // namespace
 
+TEST_CASE("what bounds a step is the first part above its limit, else the longer kind of work") {
+  const auto of = [](double compute, double communication, double bubble, double data, double host, double optimizer) {
+    Breakdown step = parts(compute, communication, bubble, data, host);
+    step.optimizer = Seconds(optimizer);
+    return std::string(bottleneck_of(step));
+  };
+  CHECK(of(0.64, 0.36, 0.0, 0.0, 0.0, 0.0) == "exposed communication");
+  CHECK(of(0.75, 0.25, 0.0, 0.0, 0.0, 0.0) == "compute");
+  CHECK(of(0.35, 0.32, 0.33, 0.0, 0.0, 0.0) == "pipeline bubble");
+  CHECK(of(0.5, 0.0, 0.37, 0.0, 0.13, 0.0) == "host overhead");
+  CHECK(of(0.5, 0.2, 0.0, 0.11, 0.19, 0.0) == "data loading");
+  CHECK(of(0.5, 0.0, 0.0, 0.125, 0.375, 0.0) == "data loading");
+  CHECK(of(0.3, 0.25, 0.0, 0.0, 0.05, 0.4) == "optimizer");
+  // A quarter of 4 s is less than the limit, of a share: what counts is not the second.
+  CHECK(std::string(bottleneck_of({Seconds(3.0), Seconds(1.0), {}, {}, {}, {}})) == "compute");
+}
+
 TEST_CASE("every branch of the decision tree has its bottleneck") {
   using Catch::Contains;
   CHECK(of_parts(parts(0.8, 0.05, 0.0, 0.15, 0.0)).bottleneck == "the input pipeline");

@@ -198,6 +198,14 @@ Seconds step_time(const Step& step, const StepGraph::Times& times, std::optional
   return own + std::max(beyond_rounding(loader.value_or(step.loader_interval) - own, own), Seconds(0.0));
 }
 
+const char* bottleneck_of(const Breakdown& breakdown) {
+  const Seconds step = breakdown.total();
+  for (const IdlePart& part : idle_parts) {
+    if (breakdown.*part.time > part.limit * step) return part.name;
+  }
+  return breakdown.optimizer > breakdown.compute ? "optimizer" : "compute";
+}
+
 Breakdown breakdown_of(const Step& step, const StepGraph::Times& times, std::optional<Seconds> loader) {
   const std::size_t s = busiest_lane(step);
   const Step::Lane& lane = step.lanes[s];

@@ -4,6 +4,7 @@
 // Invariants: the parts of a breakdown add up to the step; what is exposed is part of the total.
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,6 +20,23 @@ struct Breakdown {
     return compute + exposed_communication + pipeline_bubble + data_stall + host_overhead + optimizer;
   }
 };
+
+/// A part during which GPUs rest, and the share of the step above which it is what bounds the step.
+struct IdlePart {
+  const char* name;
+  Seconds Breakdown::*time;
+  double limit;
+};
+
+/// In the order of the decision tree (requirement R16): what starves GPUs comes before what they do.
+inline constexpr std::array<IdlePart, 4> idle_parts = {
+    {{"data loading", &Breakdown::data_stall, 0.10},
+     {"host overhead", &Breakdown::host_overhead, 0.10},
+     {"pipeline bubble", &Breakdown::pipeline_bubble, 0.30},
+     {"exposed communication", &Breakdown::exposed_communication, 0.30}}};
+
+/// The first of `idle_parts` above its limit; else "compute" or "optimizer", whichever is longer.
+const char* bottleneck_of(const Breakdown& breakdown);
 
 struct CommunicationTime {
   Seconds total;
