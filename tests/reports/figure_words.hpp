@@ -14,6 +14,14 @@ namespace foretrain::test {
 
 inline std::string quoted(const std::string& text) { return "<" + text + ">"; }
 
+/// In lines of at most 110 characters, broken between words.
+inline std::string folded(const std::string& line) {
+  constexpr std::size_t most = 110;
+  if (line.size() <= most) return line + "\n";
+  const std::size_t end = line.rfind(' ', most);
+  return line.substr(0, end) + "\n" + folded("     " + line.substr(end));
+}
+
 inline std::string axis_words(const Axis& axis) {
   std::string words = quoted(axis.name);
   if (axis.logarithmic) words += axis.binary ? " log2" : " log";
@@ -70,8 +78,8 @@ inline std::string panel_words(const Panel& panel) {
       fmt::format("panel {}, {}: {} x {}{}{}{}{}\n", quoted(panel.title), quoted(panel.subtitle), panel.width,
                   panel.height, panel.rows ? " rows" : "", panel.frame ? " frame" : "", panel.bare ? " bare" : "",
                   panel.edge.empty() ? "" : " edge " + std::string(panel.edge));
-  words += "  x " + axis_words(panel.x) + "\n  y " + axis_words(panel.y) + "\n";
-  for (const Series& series : panel.series) words += "  series " + series_words(series) + "\n";
+  words += folded("  x " + axis_words(panel.x)) + folded("  y " + axis_words(panel.y));
+  for (const Series& series : panel.series) words += folded("  series " + series_words(series));
   for (const Level& level : panel.levels) {
     words += fmt::format("  {} {} at {:.6g} {} {}{}\n", level.vertical ? "vertical" : "level", quoted(level.name),
                          level.at, level.colour, level.width, level.dashed ? " dashed" : "");
