@@ -1,0 +1,148 @@
+// Where everything of a picture stands, in pixels: a letter of size f takes 0.59 f, rounded up for each text.
+#include "reports/figure/layout.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "reports/figure/series_style.hpp"
+#include "tests/catch.hpp"
+#include "tests/reports/figure_words.hpp"
+
+namespace foretrain::test {
+
+namespace {
+
+/// Lines of texts behind each other with " / " between them.
+std::string in_one_line(std::string text) {
+  for (std::size_t at; (at = text.find('\n')) != std::string::npos;) text.replace(at, 1, " / ");
+  return text;
+}
+
+std::string layout_words(const Figure& figure) {
+  const Canvas canvas = lay_out(figure);
+  std::string words = fmt::format("\n{} x {} <{}>", canvas.width, canvas.height, in_one_line(canvas.title));
+  if (canvas.legend == Legend::shared)
+    words += fmt::format(" legend {},{} {} wide", canvas.legend_left, canvas.legend_top, canvas.legend_width);
+  for (const auto& [panel, x, y] : canvas.panels) {
+    words += fmt::format("\n{},{} {} x {} <{}>\n  <{}>", x, y, panel.width, panel.height, in_one_line(panel.title),
+                         in_one_line(panel.subtitle));
+    if (canvas.legend == Legend::shared) continue;
+    for (const Entry& entry : entries_of({&panel}, canvas.legend == Legend::above ? panel.width : 0))
+      words += fmt::format(" {}@{},{}", entry.series->name, entry.x, entry.line);
+  }
+  return words + "\n";
+}
+
+Series line(const std::string& name, std::vector<Point> points, bool at_end = false) {
+  Series series{.name = name, .at_end = at_end, .points = std::move(points), .line = 2.0};
+  return series;
+}
+
+Panel panel(const std::string& title, std::vector<Series> series, const std::string& subtitle = "") {
+  Panel one{.title = title, .subtitle = subtitle, .width = 300, .height = 200};
+  one.x = {.name = "across"};
+  one.y = {.name = "up", .high = 10.0};
+  one.series = std::move(series);
+  return one;
+}
+
+const std::vector<Point> rising = {{1.0, 2.0}, {2.0, 8.0}};
+
+}  // namespace
+
+TEST_CASE("A panel has room around it for its labels, names, title and legend") {
+  CHECK(layout_words({.panels = {panel("title", {line("one", rising), line("two", rising)}, "below it")}}) == R"()");
+  CHECK(layout_words({.panels = {panel("", {line("at its end", rising, true)})}}) == R"()");
+  CHECK(layout_words({.panels = {panel("", {line("a name that is longer than half of the panel", rising),
+                                            line("another name of the same length as that", rising)})}}) == R"()");
+  CHECK(layout_words({.panels = {panel("a title that reaches far beyond the panel, for so it is, to the right",
+                                       {line("", rising)},
+                                       "a subtitle that reaches beyond it, too, as far as this")}}) == R"()");
+  CHECK(layout_words({.panels = {panel("", {line("beside", rising)})}, .legend = Legend::beside}) == R"()");
+  Panel labelled = panel("", {line("", rising)});
+  labelled.labels = {{.text = "at the right end", .x = 2.0, .y = 5.0, .pin = Pin::left, .right = 8},
+                     {.text = "centred", .x = 2.0, .y = 5.0}};
+  labelled.x.name = labelled.y.name = "";
+  CHECK(layout_words({.panels = {labelled}}) == R"()");
+  labelled.y.tics = {{2.0, "a row with a long name"}, {8.0, "another"}};
+  labelled.x.tics = {{0.0, ""}};
+  CHECK(layout_words({.panels = {labelled}}) == R"()");
+  labelled.x.name = "an axis whose name is longer than all of the panel, and more than that by far";
+  labelled.y.name = "another axis whose name is longer than the panel is high";
+  CHECK(layout_words({.panels = {labelled}}) == R"()");
+}
+
+TEST_CASE("Panels of a row begin at one height, those of a column at one distance from the left") {
+  Figure figure{.title = "all of them", .panels = {}, .columns = 2};
+  figure.panels = {panel("first", {line("one", rising)}), panel("second", {line("one", rising)}, "subtitle"),
+                   panel("", {line("one", rising)}),
+                   panel("a title that reaches beyond its panel, so it does", {line("two", rising)})};
+  figure.panels[2].height = 100;
+  figure.panels[2].y.tics = {{5.0, "1,000,000,000"}};
+  figure.panels[1].width = 200;
+  CHECK(layout_words(figure) == R"()");
+  figure.legend = Legend::shared;
+  CHECK(layout_words(figure) == R"()");
+  figure.panels.resize(3);
+  figure.columns = 100;
+  figure.title = "";
+  CHECK(layout_words(figure) == R"()");
+}
+
+TEST_CASE("In print a picture is as wide as is asked for, its panels below each other where they have no room") {
+  Figure figure{.title = "all of them", .panels = {}, .columns = 2};
+  figure.panels = {panel("first of two panels", {line("one", rising, true)}, "with a subtitle that takes some room"),
+                   panel("second", {line("two", rising, true)})};
+  figure.width_cm = 17.5;  // 827 pixels
+  CHECK(layout_words(figure) == R"()");
+  figure.width_cm = 8.5;  // 402
+  CHECK(layout_words(figure) == R"()");
+  figure.panels.resize(1);
+  figure.panels[0].series.push_back(line("another, of the same colour", rising, true));
+  figure.panels[0].series[0].colour = figure.panels[0].series[1].colour = "#000000";
+  CHECK(layout_words(figure) == R"()");
+}
+
+TEST_CASE("Rows of bars in print are as high as the lines of their labels") {
+  Panel bars = panel("bars", {{.name = "one", .boxes = {{0.0, 3.0, 0.6, 1.4}, {0.0, 5.0, 1.6, 2.4}}}});
+  bars.rows = true;
+  bars.height = 40;
+  bars.y = {.low = 0.4,
+            .high = 2.6,
+            .tics = {{2.0, "a label that takes three lines in a narrow column, for it is long"}, {1.0, "short"}}};
+  bars.labels = {
+      {.text = "behind the bar stands a text of several words", .x = 3.0, .y = 1.0, .pin = Pin::left, .right = 8},
+      {.text = "60 %", .x = 1.5, .y = 1.0, .room = 3.0},
+      {.text = "left out", .x = 1.5, .y = 1.0, .room = 0.2}};
+  CHECK(layout_words({.panels = {bars}}) == R"()");
+  const Figure print{.panels = {bars}, .width_cm = 8.5};
+  CHECK(layout_words(print) == R"()");
+  const Canvas canvas = lay_out(print);
+  std::string texts;
+  for (const Label& label : canvas.panels[0].panel.labels) texts += in_one_line(label.text) + "\n";
+  for (const Tic& tic : canvas.panels[0].panel.y.tics) texts += in_one_line(tic.label) + "\n";
+  CHECK(texts == R"()");
+}
+
+TEST_CASE("What gnuplot draws of a series: data, and how") {
+  const auto script = [](Series series) {
+    series.colour = palette[1];
+    const SeriesScript one = series_script(series, "noborder", "$p");
+    std::string clauses = one.clauses;
+    for (std::size_t at; (at = clauses.find(", $")) != std::string::npos;) clauses.replace(at, 2, ",\n");
+    for (std::size_t at; (at = clauses.find(" with ")) != std::string::npos;) clauses.replace(at, 1, "\n  ");
+    return "\n" + one.data + clauses + "\n";
+  };
+  Series both = line("", {{1.0, 2.0}, {2.0, NAN}, {3.0, 4.0, 2.0}});
+  both.dot = Dot::own;
+  both.ranges = {{1.5, 2.5}, {}, {3.0, 5.0}};
+  CHECK(script(both) == R"()");
+  CHECK(script({.boxes = {{1.0, 2.0, 3.0, 4.0}}}) == R"()");
+  CHECK(script({.boxes = {{1.0, 2.0, 3.0, 4.0}}, .joined = true}) == R"()");
+  CHECK(script({.points = rising, .line = 1.0, .dashed = true}) == R"()");
+  CHECK(script({.points = rising, .dot = Dot::ring}) == R"()");
+  CHECK(script({.points = rising, .line = 1.0}) == R"()");
+}
+
+}  // namespace foretrain::test
