@@ -92,8 +92,7 @@ matmul 12 x 2)");
   CHECK(summarise_kineto(wrapped, "f").kernels.at(KernelKind::matmul).count == 1.0);
 }
 
-TEST_CASE("a trace that breaks off is refused where it does") {
-  CHECK_THROWS_WITH(summarise_kineto("[1,\n x]", "f"), Catch::Contains("f:2:2: this is no JSON"));
+TEST_CASE("what is no trace at all is refused at its beginning") {
   CHECK_THROWS_WITH(summarise_kineto("", "f"), Catch::Contains("f:1:1: this is no JSON"));
   CHECK_THROWS_WITH(summarise_kineto("x", "f"), Catch::Contains("f:1:1: this is no JSON"));
 }
