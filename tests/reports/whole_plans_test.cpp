@@ -53,7 +53,7 @@ TEST_CASE("The page of plans: the space, the best, why others lose, and the fron
   PlanReport report = plans();
   CHECK(to_text(report) == R"(Plans for small  [flows]
 
-  12,345 plans of 67 layouts: 1,000 estimated by their graphs, 20 do not fit, 
+  12,345 plans of 67 layouts: 1,000 estimated by their graphs, 20 do not fit,
   the rest too slow by a bound
 
 Best plan

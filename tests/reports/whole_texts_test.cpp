@@ -114,7 +114,7 @@ TEST_CASE("Servers are told beside a ring, with what sets their pace") {
   };
   CHECK(told() == R"(
 Parameter servers
-  1 parameter servers are slower than a ring: 320 samples/s against 640. Alone,
+  1 parameter server is slower than a ring: 320 samples/s against 640. Alone,
   computing would take 208 ms, the servers' busiest link 77.3 ms, adding up 13.4
   ms: the pace is set by the workers' computing. Without servers 25.0 ms of
   communication is exposed.
@@ -129,7 +129,7 @@ Parameter servers
   e.remedies.erase(e.remedies.begin());
   CHECK(told() == R"(
 Parameter servers
-  1 parameter servers are slower than a ring: 640 samples/s against 640. Alone,
+  1 parameter server is slower than a ring: 640 samples/s against 640. Alone,
   computing would take 208 ms, the servers' busiest link 77.3 ms, adding up 13.4
   ms: the pace is set by the workers' computing. Without servers 25.0 ms of
   communication is exposed.
@@ -238,7 +238,7 @@ Goodput with failures: 90.0 %
   saving             6.0 %  █▊
   steps done again   4.0 %  █▎
   one failure in 10.0 h, 4 in this training: GPUs 75.0 %, network 25.0 %
-  thirty days of steps lasts 16.7 min on average, P50 990 s · P90 18.3 min · P99
+  thirty days of steps last 16.7 min on average, P50 990 s · P90 18.3 min · P99
   20.0 min
 
 The whole training
