@@ -20,12 +20,17 @@ Settings settings_of(const std::vector<std::pair<std::string, std::string>>& all
 
 ImportInput named_input() { return {.file = "f", .text = "", .overrides = {}, .scenario = {}}; }
 
+/// A TrainingSize that is told by something.
+struct Size {
+  std::optional<std::int64_t> gpus = {}, gpus_per_node = {}, nodes = {};
+  std::int64_t replica = 1;
+};
+
 /// "4 x 8" where both are told, "(4) x 8" where nodes are assumed, and nothing behind the cross where all are used.
-std::string cluster_of(TrainingSize size) {
+std::string cluster_of(const Size& size) {
   const ImportInput input = named_input();
   Draft draft(input);
-  size.told_by = "told";
-  set_cluster(draft, size);
+  set_cluster(draft, {size.gpus, size.gpus_per_node, size.nodes, size.replica, {}, "told"});
   const std::string text = draft.text("");
   const bool assumed = text.find("nodes: " + draft.scalar("cluster.nodes") + "  # assumed") != std::string::npos;
   const std::string nodes = draft.scalar("cluster.nodes"), each = draft.scalar("cluster.gpus_per_node");
@@ -115,13 +120,13 @@ TEST_CASE("values become ours by their kind") {
   CHECK_FALSE(bytes_of_elements(setting("0")));
   CHECK(*true_or_false(setting("off")) == "false");
   CHECK(*true_or_false(setting("yes")) == "true");
-  CHECK(*where_true(setting("1"), {"text"}) == "text");
-  CHECK_FALSE(where_true(setting("no"), {"text"}));
+  CHECK(*where_true(setting("1"), {"text", "", ""}) == "text");
+  CHECK_FALSE(where_true(setting("no"), {"text", "", ""}));
   const ValueWords words{"same theirs=ours", "no such", "one of these"};
   CHECK(*in_our_words(setting("Theirs"), words) == "ours");
   CHECK(*in_our_words(setting("SAME"), words) == "same");
   CHECK_THROWS_WITH(in_our_words(setting("ours"), words), Catch::Contains("--key: no such \"ours\"; one of these"));
-  CHECK_THROWS_WITH(in_our_words(setting("x"), {"a"}), Catch::Contains("\"x\" is not modelled"));
+  CHECK_THROWS_WITH(in_our_words(setting("x"), {"a", "", ""}), Catch::Contains("\"x\" is not modelled"));
   CHECK(named(setting("")) == "--key");
   CHECK(named(setting("1")) == "--key 1");
   CHECK(named({"key", "", {}}) == "key: ");

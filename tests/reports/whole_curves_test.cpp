@@ -110,7 +110,10 @@ TEST_CASE("Goodput is drawn by interval, the best and Daly's marked") {
   result.scenario = "a long training";
   TrainResult& train = result.work.emplace<TrainResult>();
   train.step_time = Seconds(10.0);
-  train.goodput = TrainResult::Goodput{.mtbf = Seconds(20000.0), .recovery = Seconds(600.0), .blocked = Seconds(60.0)};
+  train.goodput.emplace();
+  train.goodput->mtbf = Seconds(20000.0);
+  train.goodput->recovery = Seconds(600.0);
+  train.goodput->blocked = Seconds(60.0);
   IntervalSearch search;
   search.best = {200, 0.87};
   search.daly = {150, 0.86};

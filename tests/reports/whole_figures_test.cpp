@@ -200,7 +200,11 @@ panel <GPT-2>, <>: 640 x 92 rows edge #ffffff
   label <10.0 ms> at (10, 1) left +8,+0 font 13
 )");
   // A bar twelve times as long as the shortest can still be compared; one of 100 ms beside 7 ms cannot.
-  const Breakdown one{Seconds(1.0)}, twelve{Seconds(12.0)}, briefer{Seconds(0.004), Seconds(0.003)};
+  Breakdown one, twelve, briefer;
+  one.compute = Seconds(1.0);
+  twelve.compute = Seconds(12.0);
+  briefer.compute = Seconds(0.004);
+  briefer.exposed_communication = Seconds(0.003);
   CHECK(to_figure(std::vector<BreakdownBar>{{"a", one}, {"b", twelve}}).panels[0].x.name == "time of one step (s)");
   CHECK(figure_words(to_figure(std::vector<BreakdownBar>{{"GPT-2, long", whole}, {"GPT-3", briefer}})) == R"(
 figure <>, columns 100, legend above

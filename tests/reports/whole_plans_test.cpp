@@ -15,8 +15,10 @@ Result predicted_step(double seconds, double gigabytes = 40.0) {
   train.step_time = Seconds(seconds);
   train.samples_per_second = 64.0 / seconds;
   train.mfu = 0.4;
-  train.breakdown = {Seconds(0.75 * seconds), Seconds(0.25 * seconds)};
-  train.memory = {.weights = Bytes(gigabytes * 1e9), .capacity = Bytes(80e9)};
+  train.breakdown.compute = Seconds(0.75 * seconds);
+  train.breakdown.exposed_communication = Seconds(0.25 * seconds);
+  train.memory.weights = Bytes(gigabytes * 1e9);
+  train.memory.capacity = Bytes(80e9);
   return result;
 }
 

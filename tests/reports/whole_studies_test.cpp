@@ -18,14 +18,20 @@ namespace foretrain::test {
 namespace {
 
 MemoryTimeline::Moment moment(MemoryTimeline::Phase phase, int micro_batch, double activations) {
-  MemoryTimeline::Moment one{.phase = phase, .micro_batch = micro_batch};
+  MemoryTimeline::Moment one;
+  one.phase = phase;
+  one.micro_batch = micro_batch;
   one.parts[MemoryPart::weights] = Bytes(10e9);
   one.parts[MemoryPart::activations] = Bytes(activations);
   return one;
 }
 
 HostMeasurement replayed(const char* group, const char* algorithm, int ranks, double predicted, double measured) {
-  HostMeasurement run{.group = group, .executor = "", .algorithm = algorithm, .ranks = ranks, .size = Bytes(4e6)};
+  HostMeasurement run;
+  run.group = group;
+  run.algorithm = algorithm;
+  run.ranks = ranks;
+  run.size = Bytes(4e6);
   run.rate = BytesPerSecond(62.5e6);
   run.samples = {measured};
   run.predicted = Seconds(predicted);
@@ -40,7 +46,9 @@ Comparison compared(const char* group, const char* quantity, double measured, do
 
 TEST_CASE("Memory is stacked over the step, from what stays to what passes, its peak and the capacity marked") {
   using Phase = MemoryTimeline::Phase;
-  MemoryReport report{.scenario = "a step", .gpu = "a100"};
+  MemoryReport report;
+  report.scenario = "a step";
+  report.gpu = "a100";
   report.timeline.moments = {moment(Phase::forward, 0, 1e9),  moment(Phase::loss, 0, 3e9),
                              moment(Phase::backward, 0, 2e9), moment(Phase::forward, 1, 1e9),
                              moment(Phase::backward, 1, 3e9), moment(Phase::optimizer, -1, 0.0)};
@@ -76,7 +84,9 @@ panel <a step>, <>: 700 x 380
 
 TEST_CASE("Passes are named as fully as they have room for") {
   using Phase = MemoryTimeline::Phase;
-  MemoryReport report{.scenario = "a step", .gpu = "a100"};
+  MemoryReport report;
+  report.scenario = "a step";
+  report.gpu = "a100";
   const auto tics_of = [&](int passes, int micro_batches) {
     report.timeline.moments.clear();
     for (int i = 0; i < passes; ++i)
@@ -124,7 +134,10 @@ TEST_CASE("A map is white within five per cent, blue with a dot where servers ar
   map.panel = {"ranks", "GPUs", {"8", "16"}};
   map.algorithms = {"ring"};
   const auto cell = [](double servers) {
-    return MapCell{.one = Seconds(servers), .ring = Seconds(1.0), .all_reduce = Seconds(1.0)};
+    MapCell one;
+    one.one = Seconds(servers);
+    one.ring = one.all_reduce = Seconds(1.0);
+    return one;
   };
   map.panels = {{"8", {cell(0.5), cell(0.95), cell(1.05), cell(1.06), cell(0.94), cell(0.94), cell(2.0), {}}},
                 {"16", {cell(100.0), cell(0.01), cell(1.2), cell(1.3), {}, {}, {}, {}}}};
@@ -255,7 +268,8 @@ panel <dgx>, <dots: measured; rings: predicted; mean error>: 330 x 260
   series <> told <fp32: 25.0 %, n = 1> #D55E00 line 1.4
   series <> told <fp32: 25.0 %, n = 1> #D55E00 dot ring 0.55 (1e+12, 8)
 )");
-  RateFigure messages{.kind = RateKind::collectives};
+  RateFigure messages;
+  messages.kind = RateKind::collectives;
   messages.panels[{"dgx", 2}] = {
       {"all_gather", {{"8", {{1e6, 2e9, 3e9}, {5e6, 4e9, 4e9}}}, {"16", {{2e6, 5e9, 4e9}}}}}};
   CHECK(figure_words(to_figure(messages)) == R"(
