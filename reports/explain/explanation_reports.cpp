@@ -138,13 +138,13 @@ std::string servers_text(const Explanation& e) {
                                              : "adding up on the servers";
   const bool faster = servers->samples_per_second > ring->samples_per_second;
   const std::string text = fmt::format(
-      "{} parameter servers are {} than {}: {} samples/s against {}. Alone, computing would take {}, the servers' "
+      "{} parameter server{} {} than {}: {} samples/s against {}. Alone, computing would take {}, the servers' "
       "busiest "
       "link {}, adding up {}: the pace is set by {}. Without servers {} of communication is exposed.",
-      of.servers, faster ? "faster" : "slower", ring == e.unchanged().train() ? "what the scenario does" : "a ring",
-      format_count(servers->samples_per_second), format_count(ring->samples_per_second),
-      format_seconds(of.compute_bound), format_seconds(of.link_bound), format_seconds(of.server_bound), by,
-      format_seconds(ring->breakdown.exposed_communication));
+      of.servers, of.servers == 1 ? " is" : "s are", faster ? "faster" : "slower",
+      ring == e.unchanged().train() ? "what the scenario does" : "a ring", format_count(servers->samples_per_second),
+      format_count(ring->samples_per_second), format_seconds(of.compute_bound), format_seconds(of.link_bound),
+      format_seconds(of.server_bound), by, format_seconds(ring->breakdown.exposed_communication));
   return "\nParameter servers\n  " + wrap(text, page_width() - 2, 2) + "\n";
 }
 

@@ -69,9 +69,10 @@ std::string goodput_section(const TrainResult& train) {
   std::string text = fmt::format("\nGoodput with failures: {}\n", format_percent(life.shares.useful));
   text += table.text(page_indent) + causes_line(goodput);
   if (goodput.intervals) text += interval_line(train);
-  const std::string lasts = fmt::format(
-      "{} lasts {} on average, P50 {} · P90 {} · P99 {}", train.time_to_train ? "training" : "thirty days of steps",
-      format_seconds(life.mean), format_seconds(life.p50), format_seconds(life.p90), format_seconds(life.p99));
+  const std::string lasts =
+      fmt::format("{} {} on average, P50 {} · P90 {} · P99 {}",
+                  train.time_to_train ? "training lasts" : "thirty days of steps last", format_seconds(life.mean),
+                  format_seconds(life.p50), format_seconds(life.p90), format_seconds(life.p99));
   return text + fmt::format("{:{}}{}\n", "", page_indent, wrap(lasts, page_width() - page_indent, page_indent));
 }
 

@@ -29,10 +29,10 @@ std::string name_of(const RankedPlan& plan) {
 }
 
 std::string space_text(const PlanSearch& search) {
-  std::string text = fmt::format("  {} plans of {} layouts: {} estimated by their graphs, {} do not fit, {}",
+  std::string text = fmt::format("  {} plans of {} layouts: {} estimated by their graphs, {} do not fit,{}",
                                  count_text(search.counts.plans), count_text(static_cast<std::int64_t>(search.layouts)),
                                  count_text(search.counts.estimated), count_text(search.counts.unfit),
-                                 search.counts.impossible > 0 ? count_text(search.counts.impossible) +
+                                 search.counts.impossible > 0 ? " " + count_text(search.counts.impossible) +
                                                                     " impossible,\n  the rest too slow by a bound\n"
                                                               : "\n  the rest too slow by a bound\n");
   if (!search.complete) {

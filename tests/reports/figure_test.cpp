@@ -1,4 +1,6 @@
 // What every picture has in common: print sizes, bands, names of series, and tables of what is drawn.
+#include <cmath>
+
 #include "model/base/error.hpp"
 #include "reports/figure/bandwidth.hpp"
 #include "reports/figure/figure_table.hpp"
@@ -143,6 +145,44 @@ TEST_CASE("Numbers are written with commas, not with exponents") {
   CHECK(grouped("1000000 B") == "1,000,000 B");
   CHECK(grouped("999") == "999");
   CHECK(grouped("2024-01") == "2024-01");
+}
+
+TEST_CASE("Files of all formats are as large as the picture, in dots, inches or pixels") {
+  // Screens have two dots a pixel, print five; its letters and lines are in inches as those of screens are in pixels.
+  std::string scripts = "\n";
+  for (const PictureFormat format : {PictureFormat::svg, PictureFormat::png, PictureFormat::pdf}) {
+    for (const double pixels_per_inch : {screen_pixels_per_inch, print_pixels_per_inch}) {
+      const std::string script = terminal_script(format, 360, 240, pixels_per_inch);
+      scripts += script.substr(0, script.find(" noenhanced")) + "\n";
+    }
+  }
+  CHECK(scripts == R"(
+set terminal svg size 360,240 dynamic
+set terminal svg size 360,240 dynamic
+set terminal pngcairo size 720,480 fontscale 1.5 linewidth 2 pointscale 2.6 dashlength 2
+set terminal pngcairo size 1800,1200 fontscale 3.75 linewidth 5 pointscale 6.5 dashlength 1
+set terminal pdfcairo size 3.7500in,2.5000in fontscale 0.5625 linewidth 1.7 pointscale 1
+set terminal pdfcairo size 3.0000in,2.0000in fontscale 0.45 linewidth 1.36 pointscale 0.8
+)");
+}
+
+TEST_CASE("Bars are rows with where they begin and how long they are, or the middle and the height of each") {
+  Panel rows{.title = "title", .rows = true};
+  rows.x.name = "time (ms)";
+  rows.y.tics = {{2.0, "upper"}, {1.0, "lower"}};
+  rows.series = {{.name = "one", .ranges = {{1.0, 4.0}}, .boxes = {{1.0, 3.0, 1.6, 2.4}, {2.0, 7.0, 0.6, 1.4}}},
+                 {.boxes = {{0.0, 1.0, 0.0, 1.0}}}};
+  Panel columns{};
+  columns.series = {{.name = "two", .boxes = {{1.0, 3.0, 2.0, 7.0}}},
+                    {.told = "dots", .points = {{1.0, NAN}, {2.0, 0.1 + 0.2}}, .measured = true}};
+  columns.y.binary = true;
+  CHECK("\n" + to_csv({.panels = {rows, columns}}) == R"(
+panel,series,bar,"time (ms), begin","time (ms), length","time (ms), low","time (ms), high",x,y (B)
+title,one,upper,1,2,1,4,,
+title,one,lower,2,5,,,,
+,two,,,,,,2,5
+,"dots, measured",,,,,,2,0.3
+)");
 }
 
 }  // namespace foretrain::test

@@ -1,0 +1,199 @@
+// Machines and switches as importers understand them, small ones as a whole.
+#include <fmt/format.h>
+
+#include "model/scenario/hardware/hardware_reader.hpp"
+#include "reports/import/own_node.hpp"
+#include "tests/catch.hpp"
+#include "tests/import/samples.hpp"
+
+using namespace foretrain;
+using namespace foretrain::test;
+
+namespace {
+
+/// Its GPU, sockets, links and cards, a line each.
+std::string wiring_of(const std::string& text) {
+  const Node node = read_node(Field(parse_yaml(text, "imported.yaml"), ""));
+  std::string words = fmt::format("\n{} x {}, {} sockets\n", node.gpus, node.gpu.name, node.cpu.sockets);
+  for (const NodeLink& link : node.links) {
+    words += fmt::format("{} - {}: {} x {}\n", node.vertices[at_index(link.a)].name,
+                         node.vertices[at_index(link.b)].name, link.count, node.link_types[at_index(link.type)].name);
+  }
+  for (const int place : node.nic_attachment) words += "card on " + node.vertices[at_index(place)].name + "\n";
+  return words;
+}
+
+std::string smi(const std::string& text) { return wiring_of(import_text("nvidia-smi", text)); }
+
+/// Nodes below leaves and pods, as the file says it.
+std::string fabric_of(const std::string& text) {
+  const std::string all = import_text("slurm", text);
+  std::string words;
+  for (const char* key : {"kind", "nodes_per_leaf", "nodes_per_pod"}) {
+    const std::size_t at = all.find("\n" + std::string(key) + ": ");
+    if (at != std::string::npos) words += all.substr(at + 1, all.find('\n', at + 1) - at - 1) + "\n";
+  }
+  return words;
+}
+
+}  // namespace
+
+TEST_CASE("a matrix of nvidia-smi becomes switches for what is one bridge apart, and sockets above them") {
+  CHECK(smi("\tGPU0\tGPU1\tNIC0\tNIC1\tCPU Affinity\tNUMA Affinity\n"
+            "GPU0\tX\tPHB\tPIX\tSYS\t0-3\t0\n"
+            "GPU1\tPHB\tX\tPHB\tSYS\t0-3\t0\n"
+            "NIC0\tPIX\tPHB\tX\tSYS\n"
+            "NIC1\tSYS\tSYS\tSYS\tX\n") == R"(
+2 x a100-pcie-80gb, 1 sockets
+plx0 - cpu0: 1 x pcie4-x16
+gpu0 - plx0: 1 x pcie4-x16
+gpu1 - cpu0: 1 x pcie4-x16
+card on plx0
+)");
+  // Two GPUs with four links to each other, on sockets of their own: NV4 says nothing of the PCIe tree.
+  CHECK(smi("\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\tX\tNV4\t0-3\t0\nGPU1\tNV4\tX\t4-7\t1\n") == R"(
+2 x a100-sxm-40gb, 2 sockets
+gpu0 - gpu1: 4 x nvlink3
+gpu0 - cpu0: 1 x pcie4-x16
+gpu1 - cpu1: 1 x pcie4-x16
+cpu0 - cpu1: 2 x upi
+)");
+  // Several bridges apart: a switch above those of one bridge.
+  CHECK(smi("\tGPU0\tGPU1\tGPU2\tCPU\nGPU0\tX\tPIX\tPXB\nGPU1\tPIX\tX\tPXB\nGPU2\tPXB\tPXB\tX\n") == R"(
+3 x a100-pcie-80gb, 1 sockets
+plx0 - cpu0: 1 x pcie4-x16
+plx1 - plx0: 1 x pcie4-x16
+gpu0 - plx1: 1 x pcie4-x16
+gpu1 - plx1: 1 x pcie4-x16
+gpu2 - plx0: 1 x pcie4-x16
+)");
+  CHECK(smi("\tGPU0\tGPU1\tGPU2\tCPU\nGPU0\tX\tNV12\tNV12\nGPU1\tNV12\tX\tNV12\nGPU2\tNV12\tNV12\tX\n") == R"(
+3 x a100-sxm-80gb, 3 sockets
+gpu0 - nvswitch: 12 x nvlink3
+gpu1 - nvswitch: 12 x nvlink3
+gpu2 - nvswitch: 12 x nvlink3
+gpu0 - cpu0: 1 x pcie4-x16
+gpu1 - cpu1: 1 x pcie4-x16
+gpu2 - cpu2: 1 x pcie4-x16
+cpu0 - cpu1: 2 x upi
+cpu0 - cpu2: 2 x upi
+cpu1 - cpu2: 2 x upi
+)");
+  CHECK(smi("\tGPU0\tGPU1\tGPU2\tCPU\nGPU0\tX\tNV6\tNV6\nGPU1\tNV6\tX\tSYS\nGPU2\tNV6\tSYS\tX\n") == R"(
+3 x a100-sxm-40gb, 3 sockets
+gpu0 - gpu1: 6 x nvlink3
+gpu0 - gpu2: 6 x nvlink3
+gpu0 - cpu0: 1 x pcie4-x16
+gpu1 - cpu1: 1 x pcie4-x16
+gpu2 - cpu2: 1 x pcie4-x16
+cpu0 - cpu1: 2 x upi
+cpu0 - cpu2: 2 x upi
+cpu1 - cpu2: 2 x upi
+)");
+  CHECK(smi("\x1b[4mGPU0\x1b[0m\tCPU Affinity\nGPU0\tX\t0-3\n") == R"(
+1 x a100-pcie-80gb, 1 sockets
+gpu0 - cpu0: 1 x pcie4-x16
+)");
+}
+
+TEST_CASE("lists of Slurm's hosts have ranges, zeros before numbers, and names behind brackets") {
+  CHECK(fabric_of("SwitchName=a Nodes=n[0-3,7],m,x[08-11]-ib\nSwitchName=b Nodes=k[1-10]\n") == R"(kind: fat_tree
+nodes_per_leaf: 10  # line 1: each of 2
+)");
+  CHECK(fabric_of("SwitchName=a Nodes=n[0-3]\nSwitchName=b Nodes=n[0-3]\n") == "kind: single_switch\n");
+  CHECK(fabric_of("SwitchName=a Nodes=a,b,a\nSwitchName=b Nodes=c,d\nSwitchName=t switches=a,b # Nodes=x\n") ==
+        R"(kind: fat_tree
+nodes_per_leaf: 2  # line 1: each of 2
+)");
+  CHECK(
+      fabric_of("SwitchName=s[0] Nodes=a\nSwitchName=b Nodes=c\nSwitchName=p Switches=b\nSwitchName=q Switches=b\n") ==
+      R"(kind: fat_tree
+nodes_per_leaf: 1  # line 1: each of 2
+)");
+  CHECK(fabric_of("SwitchName=a Nodes=n[1-19999]\nSwitchName=b Nodes=x\n") == R"(kind: fat_tree
+nodes_per_leaf: 19999  # line 1: the largest of 2; the smallest has 1
+)");
+  CHECK_THROWS_WITH(fabric_of("SwitchName=a Nodes=n[1-20000],m\n"), Catch::Contains("more than 20,000 hosts"));
+  CHECK_THROWS_WITH(fabric_of("SwitchName=a Nodes=n[1-20000]\nSwitchName=b Nodes=x\n"),
+                    Catch::Contains("more than 20,000 hosts"));
+  CHECK_THROWS_WITH(fabric_of("SwitchName=a Nodes=n[0-20001]\n"),
+                    Catch::Contains("\"n[0-20001]\" is no list of hosts"));
+  CHECK_THROWS_WITH(fabric_of("SwitchName=a Nodes=n[1-2\n"), Catch::Contains("is no list of hosts"));
+  CHECK_THROWS_WITH(fabric_of("SwitchName=a Nodes=x[2-1]-ib\n"), Catch::Contains("\"x[2-1]-ib\" is no list of hosts"));
+  CHECK_THROWS_WITH(fabric_of("SwitchName=a Nodes=\n"), Catch::Contains("a leaf switch without machines"));
+}
+
+TEST_CASE("a machine of one's own is wired evenly, whatever does not divide") {
+  CHECK(wiring_of(own_node(
+            {.gpu = "rtx-4090", .nic_bandwidth = "100 Gbit/s", .gpus = 5, .sockets = 2, .switches = 3, .nics = 2})) ==
+        R"(
+5 x rtx-4090, 2 sockets
+gpu0 - plx0: 1 x pcie4-x16
+gpu1 - plx1: 1 x pcie4-x16
+gpu2 - plx1: 1 x pcie4-x16
+gpu3 - plx2: 1 x pcie4-x16
+gpu4 - plx2: 1 x pcie4-x16
+plx0 - cpu0: 1 x pcie4-x16
+plx1 - cpu1: 1 x pcie4-x16
+plx2 - cpu1: 1 x pcie4-x16
+cpu0 - cpu1: 2 x xgmi
+card on plx0
+card on plx1
+)");
+  CHECK(wiring_of(own_node(
+            {.gpu = "rtx-4090", .nic_bandwidth = "100 Gbit/s", .gpus = 3, .sockets = 2, .switches = 0, .nics = 3})) ==
+        R"(
+3 x rtx-4090, 2 sockets
+gpu0 - cpu0: 1 x pcie4-x16
+gpu1 - cpu1: 1 x pcie4-x16
+gpu2 - cpu1: 1 x pcie4-x16
+cpu0 - cpu1: 2 x xgmi
+card on cpu0
+card on cpu1
+)");
+  CHECK(wiring_of(own_node({.gpu = "a100-sxm-80gb",
+                            .gpus = 3,
+                            .sockets = 1,
+                            .switches = 9,
+                            .nics = 0,
+                            .links = GpuLinks::nvlink_mesh})) == R"(
+3 x a100-sxm-80gb, 1 sockets
+gpu0 - gpu1: 6 x nvlink3
+gpu0 - gpu2: 6 x nvlink3
+gpu1 - gpu2: 6 x nvlink3
+gpu0 - plx0: 1 x pcie4-x16
+gpu1 - plx1: 1 x pcie4-x16
+gpu2 - plx2: 1 x pcie4-x16
+plx0 - cpu0: 1 x pcie4-x16
+plx1 - cpu0: 1 x pcie4-x16
+plx2 - cpu0: 1 x pcie4-x16
+)");
+  CHECK(wiring_of(own_node({.like = "dgx-h100", .gpus = 2})) == R"(
+2 x h100-sxm-80gb, 2 sockets
+gpu0 - nvswitch: 18 x nvlink4
+gpu1 - nvswitch: 18 x nvlink4
+gpu0 - plx0: 1 x pcie5-x16
+gpu1 - plx0: 1 x pcie5-x16
+plx0 - cpu1: 1 x pcie5-x16
+cpu0 - cpu1: 4 x upi2
+card on plx0
+)");
+  CHECK(wiring_of(own_node({.like = "dgx-h100", .gpus = 1, .nics = 1, .links = GpuLinks::nvswitch})) == R"(
+1 x h100-sxm-80gb, 2 sockets
+gpu0 - plx0: 1 x pcie5-x16
+plx0 - cpu1: 1 x pcie5-x16
+cpu0 - cpu1: 4 x upi2
+card on plx0
+)");
+  CHECK_THROWS_WITH(own_node({.gpu = "a100-sxm-80gb", .gpus = 14, .links = GpuLinks::nvlink_mesh}),
+                    Catch::Contains("at most 13 GPUs"));
+  CHECK_NOTHROW(own_node({.gpu = "a100-sxm-80gb", .gpus = 13, .links = GpuLinks::nvlink_mesh}));
+}
+
+TEST_CASE("the file of a machine of one's own says what is assumed, and as which machine") {
+  const std::string text = own_node({.like = "dgx-h100", .sockets = 4, .nics = 0});
+  CHECK_THAT(text, Catch::Contains("Assumed: as dgx-h100, by the number of sockets.") &&
+                       Catch::Contains("own machine: 8 x h100-sxm-80gb") &&
+                       Catch::Contains("Assumed: how sockets are joined in dgx-h100.") && !Catch::Contains("network:"));
+  CHECK_THAT(own_node({.like = "dgx-h100"}), !Catch::Contains("own machine") && !Catch::Contains("Assumed: as"));
+}

@@ -1,0 +1,287 @@
+// Where everything of a picture stands, in pixels: a letter of size f takes 0.59 f, rounded up for each text.
+#include "reports/figure/layout.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "reports/figure/series_style.hpp"
+#include "tests/catch.hpp"
+#include "tests/reports/figure_words.hpp"
+
+namespace foretrain::test {
+
+namespace {
+
+/// Lines of texts behind each other with " / " between them.
+std::string in_one_line(std::string text) {
+  for (std::size_t at; (at = text.find('\n')) != std::string::npos;) text.replace(at, 1, " / ");
+  return text;
+}
+
+std::string layout_words(const Figure& figure) {
+  const Canvas canvas = lay_out(figure);
+  std::string words = fmt::format("\n{} x {} <{}>", canvas.width, canvas.height, in_one_line(canvas.title));
+  if (canvas.legend == Legend::shared)
+    words += fmt::format(" legend {},{} {} wide", canvas.legend_left, canvas.legend_top, canvas.legend_width);
+  for (const auto& [panel, x, y] : canvas.panels) {
+    words += fmt::format("\n{},{} {} x {} <{}>\n  <{}>", x, y, panel.width, panel.height, in_one_line(panel.title),
+                         in_one_line(panel.subtitle));
+    if (canvas.legend == Legend::shared) continue;
+    for (const Entry& entry : entries_of({&panel}, canvas.legend == Legend::above ? panel.width : 0))
+      words += fmt::format(" {}@{},{}", entry.series->name, entry.x, entry.line);
+  }
+  return words + "\n";
+}
+
+Series line(const std::string& name, std::vector<Point> points, bool at_end = false) {
+  Series series{.name = name, .at_end = at_end, .points = std::move(points), .line = 2.0};
+  return series;
+}
+
+Panel panel(const std::string& title, std::vector<Series> series, const std::string& subtitle = "") {
+  Panel one{.title = title, .subtitle = subtitle, .width = 300, .height = 200};
+  one.x = {.name = "across"};
+  one.y = {.name = "up", .high = 10.0};
+  one.series = std::move(series);
+  return one;
+}
+
+const std::vector<Point> rising = {{1.0, 2.0}, {2.0, 8.0}};
+
+}  // namespace
+
+TEST_CASE("A panel has room around it for its labels, names, title and legend") {
+  CHECK(layout_words({.panels = {panel("title", {line("one", rising), line("two", rising)}, "below it")}}) == R"(
+408 x 337 <>
+80,75 300 x 200 <title>
+  <below it> one@0,0 two@70,0
+)");
+  CHECK(layout_words({.panels = {panel("", {line("at its end", rising, true)})}}) == R"(
+479 x 290 <>
+80,28 300 x 200 <>
+  <>
+)");
+  CHECK(layout_words({.panels = {panel("", {line("a name that is longer than half of the panel", rising),
+                                            line("another name of the same length as that", rising)})}}) == R"(
+440 x 326 <>
+80,64 300 x 200 <>
+  <> a name that is longer than half of the panel@0,0 another name of the same length as that@0,1
+)");
+  CHECK(layout_words(
+            {.panels = {panel("a title that reaches far beyond the panel, for so it is, to the right",
+                              {line("", rising)}, "a subtitle that reaches beyond it, too, as far as this")}}) == R"(
+705 x 319 <>
+80,57 300 x 200 <a title that reaches far beyond the panel, for so it is, to the right>
+  <a subtitle that reaches beyond it, too, as far as this>
+)");
+  CHECK(layout_words({.panels = {panel("", {line("beside", rising)})}, .legend = Legend::beside}) == R"(
+499 x 276 <>
+80,14 300 x 200 <>
+  <> beside@0,0
+)");
+  Panel labelled = panel("", {line("", rising)});
+  labelled.labels = {{.text = "at the right end", .x = 2.0, .y = 5.0, .pin = Pin::left, .right = 8},
+                     {.text = "centred", .x = 2.0, .y = 5.0}};
+  labelled.x.name = labelled.y.name = "";
+  CHECK(layout_words({.panels = {labelled}}) == R"(
+510 x 262 <>
+80,28 300 x 200 <>
+  <>
+)");
+  labelled.y.tics = {{2.0, "a row with a long name"}, {8.0, "another"}};
+  labelled.x.tics = {{0.0, ""}};
+  CHECK(layout_words({.panels = {labelled}}) == R"(
+627 x 242 <>
+197,28 300 x 200 <>
+  <>
+)");
+  labelled.x.name = "an axis whose name is longer than all of the panel, and more than that by far";
+  labelled.y.name = "another axis whose name is longer than the panel is high";
+  CHECK(layout_words({.panels = {labelled}}) == R"(
+747 x 377 <>
+288,115 300 x 200 <>
+  <>
+)");
+}
+
+TEST_CASE("Panels of a row begin at one height, those of a column at one distance from the left") {
+  Figure figure{.title = "all of them", .panels = {}, .columns = 2};
+  figure.panels = {panel("first", {line("one", rising)}), panel("second", {line("one", rising)}, "subtitle"),
+                   panel("", {line("one", rising)}),
+                   panel("a title that reaches beyond its panel, so it does", {line("two", rising)})};
+  figure.panels[2].height = 100;
+  figure.panels[2].y.tics = {{5.0, "1,000,000,000"}};
+  figure.panels[1].width = 200;
+  CHECK(layout_words(figure) == R"(
+1038 x 681 <all of them>
+182,100 300 x 200 <first>
+  <> one@0,0
+590,100 200 x 200 <second>
+  <subtitle> one@0,0
+182,419 300 x 100 <>
+  <> one@0,0
+590,419 300 x 200 <a title that reaches beyond its panel, so it does>
+  <> two@0,0
+)");
+  figure.legend = Legend::shared;
+  CHECK(layout_words(figure) == R"(
+1038 x 677 <all of them> legend 80,39 930 wide
+182,114 300 x 200 <first>
+  <>
+590,114 200 x 200 <second>
+  <subtitle>
+182,415 300 x 100 <>
+  <>
+590,415 300 x 200 <a title that reaches beyond its panel, so it does>
+  <>
+)");
+  figure.panels.resize(3);
+  figure.columns = 100;
+  figure.title = "";
+  CHECK(layout_words(figure) == R"(
+1226 x 351 <> legend 80,14 1118 wide
+80,89 300 x 200 <first>
+  <>
+488,89 200 x 200 <second>
+  <subtitle>
+898,89 300 x 100 <>
+  <>
+)");
+}
+
+TEST_CASE("In print a picture is as wide as is asked for, its panels below each other where they have no room") {
+  Figure figure{.title = "all of them", .panels = {}, .columns = 2};
+  figure.panels = {panel("first of two panels", {line("one", rising, true)}, "with a subtitle that takes some room"),
+                   panel("second", {line("two", rising, true)})};
+  figure.width_cm = 17.5;  // 827 pixels
+  CHECK(layout_words(figure) == R"(
+827 x 386 <all of them> legend 14,39 813 wide
+70,114 315 x 210 <first of two panels>
+  <with a subtitle that takes some room>
+483,114 315 x 210 <second>
+  <>
+)");
+  figure.width_cm = 8.5;  // 402
+  CHECK(layout_words(figure) == R"(
+402 x 621 <all of them>
+70,82 282 x 188 <first of two panels>
+  <with a subtitle that takes some room>
+70,371 282 x 188 <second>
+  <>
+)");
+  figure.panels.resize(1);
+  figure.panels[0].series.push_back(line("another, of the same colour", rising, true));
+  figure.panels[0].series[0].colour = figure.panels[0].series[1].colour = "#000000";
+  CHECK(layout_words(figure) == R"(
+402 x 244 <all of them>
+70,82 112 x 100 <first of two panels>
+  <with a subtitle that takes some room>
+)");
+}
+
+TEST_CASE("Rows of bars in print are as high as the lines of their labels") {
+  Panel bars = panel("bars", {{.name = "one", .boxes = {{0.0, 3.0, 0.6, 1.4}, {0.0, 5.0, 1.6, 2.4}}}});
+  bars.rows = true;
+  bars.height = 40;
+  bars.y = {.low = 0.4,
+            .high = 2.6,
+            .tics = {{2.0, "a label that takes three lines in a narrow column, for it is long"}, {1.0, "short"}}};
+  bars.labels = {
+      {.text = "behind the bar stands a text of several words", .x = 3.0, .y = 1.0, .pin = Pin::left, .right = 8},
+      {.text = "60 %", .x = 1.5, .y = 1.0, .room = 3.0},
+      {.text = "left out", .x = 1.5, .y = 1.0, .room = 0.2}};
+  CHECK(layout_words({.panels = {bars}}) == R"(
+1046 x 171 <>
+527,57 300 x 52 <bars>
+  <> one@0,0
+)");
+  const Figure print{.panels = {bars}, .width_cm = 8.5};
+  CHECK(layout_words(print) == R"(
+402 x 331 <>
+159,57 204 x 212 <bars>
+  <> one@0,0
+)");
+  const Canvas canvas = lay_out(print);
+  std::string texts;
+  for (const Label& label : canvas.panels[0].panel.labels) texts += in_one_line(label.text) + "\n";
+  for (const Tic& tic : canvas.panels[0].panel.y.tics) texts += in_one_line(tic.label) + "\n";
+  CHECK(texts == R"(behind the bar / stands a text / of several / words
+60 %
+a label that / takes three lines / in a narrow / column, for it is / long
+short
+)");
+}
+
+TEST_CASE("What gnuplot draws of a series: data, and how") {
+  const auto script = [](Series series) {
+    series.colour = palette[1];
+    const SeriesScript one = series_script(series, "noborder", "$p");
+    std::string clauses = one.clauses;
+    for (std::size_t at; (at = clauses.find(", $")) != std::string::npos;) clauses.replace(at, 2, ",\n");
+    for (std::size_t at; (at = clauses.find(" with ")) != std::string::npos;) clauses.replace(at, 6, "\nwith:");
+    return "\n" + one.data + clauses + "\n";
+  };
+  Series both = line("", {{1.0, 2.0}, {2.0, NAN}, {3.0, 4.0, 2.0}});
+  both.dot = Dot::own;
+  both.ranges = {{1.5, 2.5}, {}, {3.0, 5.0}};
+  CHECK(script(both) == R"(
+$p << END
+1 2 0.5
+
+3 4 1
+END
+$pr << END
+1 1.5 2.5
+
+3 3 5
+END
+$pr using 1:2:3
+with:filledcurves fillstyle transparent solid 0.16 noborder fillcolor rgb '#D55E00',
+$p using 1:2
+with:lines linewidth 2 linecolor rgb '#D55E00',
+$p using 1:2:3
+with:points pointtype 5 pointsize variable linewidth 1 linecolor rgb '#D55E00'
+)");
+  CHECK(script({.boxes = {{1.0, 2.0, 3.0, 4.0}}}) == R"(
+$p << END
+1 3 1 2 3 4
+END
+$p using 1:2:3:4:5:6
+with:boxxyerror linewidth 0.5 fillstyle solid 1 noborder fillcolor rgb '#D55E00'
+)");
+  CHECK(script({.boxes = {{1.0, 2.0, 3.0, 4.0}}, .joined = true}) == R"(
+$p << END
+1 3 4
+2 3 4
+END
+$p using 1:2:3
+with:filledcurves fillstyle solid 1 noborder fillcolor rgb '#D55E00'
+)");
+  CHECK(script({.points = rising, .line = 1.0, .dashed = true}) == R"(
+$p << END
+1 2 0.5
+2 8 0.5
+END
+$p using 1:2
+with:lines linewidth 1 linecolor rgb '#D55E00' dashtype (4,4)
+)");
+  CHECK(script({.points = rising, .dot = Dot::ring}) == R"(
+$p << END
+1 2 0.5
+2 8 0.5
+END
+$p using 1:2:3
+with:points pointtype 6 pointsize variable linewidth 2 linecolor rgb '#D55E00'
+)");
+  CHECK(script({.points = rising, .line = 1.0}) == R"(
+$p << END
+1 2 0.5
+2 8 0.5
+END
+$p using 1:2
+with:lines linewidth 1 linecolor rgb '#D55E00' dashtype (14,5)
+)");
+}
+
+}  // namespace foretrain::test

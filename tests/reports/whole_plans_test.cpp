@@ -1,0 +1,172 @@
+// The page of plans as a whole, from a report made by hand.
+#include "reports/studies/plan_report.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/reports/sample_results.hpp"
+
+namespace foretrain::test {
+
+namespace {
+
+Result predicted_step(double seconds, double gigabytes = 40.0) {
+  Result result;
+  result.scenario = "a step";
+  TrainResult& train = result.work.emplace<TrainResult>();
+  train.step_time = Seconds(seconds);
+  train.samples_per_second = 64.0 / seconds;
+  train.mfu = 0.4;
+  train.breakdown.compute = Seconds(0.75 * seconds);
+  train.breakdown.exposed_communication = Seconds(0.25 * seconds);
+  train.memory.weights = Bytes(gigabytes * 1e9);
+  train.memory.capacity = Bytes(80e9);
+  return result;
+}
+
+RankedPlan ranked(double seconds, int tensor, double usd) {
+  RankedPlan plan;
+  plan.point.tensor = tensor;
+  plan.overrides = {"plan.tensor=" + std::to_string(tensor)};
+  plan.result = predicted_step(seconds);
+  plan.estimate = Seconds(0.9 * seconds);
+  plan.value = seconds;
+  plan.usd = usd;
+  return plan;
+}
+
+PlanReport plans() {
+  PlanReport report;
+  report.scenario = "small";
+  report.file = "my plan.yaml";
+  report.search.plans = 12345;
+  report.search.counts.plans = 12345;
+  report.search.layouts = 67;
+  report.search.counts.estimated = 1000;
+  report.search.counts.unfit = 20;
+  report.search.complete = true;
+  report.ranked = {ranked(0.1, 1, 0.0), ranked(0.11, 2, 0.0)};
+  report.ranked[0].in_front = true;
+  report.ranked[1].why = "slower by 10 %";
+  return report;
+}
+
+}  // namespace
+
+TEST_CASE("The page of plans: the space, the best, why others lose, and the front") {
+  PlanReport report = plans();
+  CHECK(to_text(report) == R"(Plans for small  [flows]
+
+  12,345 plans of 67 layouts: 1,000 estimated by their graphs, 20 do not fit,
+  the rest too slow by a bound
+
+Best plan
+  micro-batch 1
+  step 100 ms · MFU 40.0 % · 40.0 GB of 80.0 GB
+
+  foretrain predict 'my plan.yaml' \
+    --set 'plan.tensor=1'
+
+Runners-up of other kinds among the best 2, and why they lose
+    2    110 ms  tensor 2, micro-batch 1
+       slower by 10 %
+
+Pareto front of time, cost and memory
+    step  USD a step   memory  no plan of those ranked beats it in all three
+  ──────────────────────────────────────────────────────────────────────────
+  100 ms           -  40.0 GB  micro-batch 1
+)");
+  // Everything that there may be: a price, limits, odds, machines, misses.
+  report.search.counts.impossible = 5;
+  report.search.counts.plans = 12000;
+  report.search.complete = false;
+  report.limits = {.time = Seconds(86400.0), .usd = 1000.0};
+  RankedPlan& best = report.ranked[0];
+  best.usd = 0.5;
+  best.excess = 1.25;
+  best.odds = PlanOdds{.expected = 0.104, .low = 0.095, .high = 0.12, .chance = 0.625, .regret = 0.015};
+  best.chance_of_shortage = 0.012;
+  best.machines.limits = {"a card is slower than its slot"};
+  best.result.train()->time_to_train = Seconds(90000.0);
+  best.result.train()->cost_usd = 1234.0;
+  report.ranked[1].excess = 2.0;
+  report.ranked[1].usd = 0.25;
+  report.ranked[1].in_front = true;
+  report.unknowns = {{"arithmetic", 0.05, 0.03}, {"network", 0.004, 0.0}};
+  report.curse = 1.01;
+  report.is_simpler = true;
+  report.better_batch = BetterBatch{60, 64, 8, Seconds(0.09), 1.12};
+  report.misses = {ranked(0.05, 1, 0.0)};
+  report.misses[0].why = "needs 90 GB of 80 GB";
+  CHECK(to_text(report) == R"(Plans for small  [flows]
+
+  12,000 plans of 67 layouts: 1,000 estimated by their graphs, 20 do not fit, 5 impossible,
+  the rest too slow by a bound
+  Interrupted: 345 plans were not looked at; the best may be among them
+
+No plan trains within 24.0 h and 1.00 K USD; the nearest
+  micro-batch 1
+  step 100 ms · MFU 40.0 % · 40.0 GB of 80.0 GB
+  25.0 h · 1.23 K USD
+  24.0 h and 1.00 K USD: 25.0 % too much; chance of staying within 100 %
+
+  foretrain predict 'my plan.yaml' \
+    --set 'plan.tensor=1'
+  a card is slower than its slot
+
+How sure
+  step 95.0 ms to 120 ms (P10 to P90), 104 ms on average; best in 62 % of the
+  draws, 1.5 % above the best of each
+  needs more memory than there is with a chance of 1 %, as errors of the stack's
+  runs say; a step then takes 4 times as long, which the ranking counts
+  the simplest of the plans of which no more than 0.5 % less is expected
+  the least of many predictions is 1.0 % too good on average: expect 101 ms
+  drawn, one standard deviation: arithmetic ±5 %; each plan by itself ±5 %
+  these move the step by: arithmetic ±3 %
+
+A batch of 64 instead of 60 would let all 8 GPUs of each node train:
+  step 90.0 ms, 12.0 % more samples a second, 1102 USD to train instead of 1234; by estimate
+
+Runners-up of other kinds among the best 2, and why they lose
+    2    110 ms  tensor 2, micro-batch 1
+       slower by 10 %
+
+Pareto front of time, cost and memory
+    step  USD a step   memory  no plan of those ranked beats it in all three
+  ──────────────────────────────────────────────────────────────────────────
+  100 ms       0.500  40.0 GB  micro-batch 1
+  110 ms       0.250  40.0 GB  tensor 2, micro-batch 1
+
+Would be better, but do not fit
+   50.0 ms  micro-batch 1
+            needs 90 GB of 80 GB
+)");
+  report.machines = {report.ranked[0], report.ranked[1]};
+  report.machines[0].machines.name = report.machines[0].hardware = "1 node";
+  report.machines[1].machines.name = "2 nodes";
+  report.machines[1].hardware = "2 nodes, 4 GPUs each";
+  report.machines[1].in_front = false;
+  const std::string text = to_text(report);
+  CHECK(text.substr(text.find("\nBest plan on each")) == R"(
+Best plan on each, the cheapest first (* none beats it in both time and cost)
+  * 1 node: 25.0 h · 1.23 K USD
+      micro-batch 1
+      25.0 % too much; chance of staying within 100 %
+    2 nodes: step 110 ms · 0.250 USD
+      2 nodes, 4 GPUs each: tensor 2, micro-batch 1
+      2.0 times as much; chance of staying within 100 %
+
+Would be better, but do not fit
+   50.0 ms  micro-batch 1
+            needs 90 GB of 80 GB
+)");
+  report.ranked.clear();
+  CHECK(to_text(report) == R"(Plans for small  [nothing ranked]
+
+  12,000 plans of 67 layouts: 1,000 estimated by their graphs, 20 do not fit, 5 impossible,
+  the rest too slow by a bound
+  Interrupted: 345 plans were not looked at; the best may be among them
+
+  No plan fits.
+)");
+}
+
+}  // namespace foretrain::test
