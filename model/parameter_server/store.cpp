@@ -106,8 +106,9 @@ class CallCost {
   bool remote_ = false;
 };
 
-/// Seconds that a server needs to apply one update to `parameters` of its keys. A GPU also adds up there what
-/// `pushes` workers sent; on a host that is part of receiving it.
+/// Seconds that a server needs to apply one update to `parameters` of its keys. A GPU also adds up there what its
+/// workers sent, in one pass over all (TensorFlow's AddN, MXNet's ElementwiseSum); on a host that is part of receiving
+/// it.
 class UpdateCost {
  public:
   UpdateCost(const Scenario& scenario, const TrainWorkload& train, const Topology& topology,
@@ -125,10 +126,10 @@ class UpdateCost {
       return (read_ + written_) * parameters / (topology_.summing_traffic_rate() / servers_at_[place]);
     }
     const bool sums = store_.consistency == Sync::Consistency::synchronous;
-    const Bytes pushed = store_.gradient * (sums ? parameters * store_.worker_count() : 0.0);
+    const Bytes sum = store_.gradient * (sums ? parameters : 0.0), pushed = sum * store_.worker_count();
     const Operator update{"update",
-                          Streaming{StreamingKind::optimizer, read_ * parameters + pushed * 2.0,
-                                    written_ * parameters + pushed, Flops(10.0 * parameters), false},
+                          Streaming{StreamingKind::optimizer, read_ * parameters + pushed, written_ * parameters + sum,
+                                    Flops(10.0 * parameters), false},
                           Precision::fp32, 1};
     return operator_cost(update, scenario_.cluster.node.gpu, scenario_.calibration).device;
   }
