@@ -63,7 +63,7 @@ void diagnose(const Scenario& scenario, Explanation& e) {
     e.path.push_back({std::move(question), share, limit});
     return e.path.back().yes();
   };
-  for (size_t i = 0; i < idle_parts.size(); ++i) {
+  for (std::size_t i = 0; i < idle_parts.size(); ++i) {
     const auto& [question, bottleneck, advice] = of_idle_parts[i];
     if (!ask(question, b.*idle_parts[i].time / train.step_time, idle_parts[i].limit)) continue;
     e.bottleneck = bottleneck;
