@@ -8,6 +8,7 @@
 #include "model/cost/loader.hpp"
 #include "model/hardware/storage.hpp"
 #include "model/parallelism/layout.hpp"
+#include "model/training/pricing/train_loader.hpp"
 
 namespace foretrain {
 
@@ -48,12 +49,7 @@ Place memory_at(const Scenario& scenario, int node, int gpu) {
 
 /// The bytes of the samples that a machine's processes read in a step.
 Bytes read_in_a_step(const Scenario& scenario, const TrainWorkload& train, const DataLoader& loader) {
-  const auto machines = static_cast<int>(nodes_of(scenario.plan, scenario.cluster).size());
-  const Plan& plan = scenario.plan;
-  LoaderUse use;
-  use.batch = static_cast<double>(train.global_batch) / (plan.single_process ? machines : plan.data);
-  use.processes = plan.single_process ? 1 : std::max(1, plan.data / machines);
-  use.machines = machines;
+  const LoaderUse use = loader_use(scenario, train);
   const LoaderPipeline pipeline = loader_pipeline(loader, use, scenario.cluster.node, scenario.calibration);
   return loader.dataset->sample * (use.batch * use.processes * (1.0 - pipeline.hit_share));
 }

@@ -1,7 +1,6 @@
 #include "model/training/pricing/layer_cost.hpp"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "model/base/number.hpp"
@@ -128,13 +127,11 @@ Seconds LayerPricer::around_launches(const Layer& layer) const {
 PassCost LayerPricer::cost_of(const std::vector<Operator>& ops, Seconds around_launch) const {
   const LaunchTotals totals =
       launch_totals(ops, scenario_.plan.execution, scenario_.plan.graphed_parts, gpu_, scenario_.calibration);
-  // One process that drives all GPUs of a node dispatches for each of them in turn (Python holds one lock).
-  const int drivers =
-      scenario_.plan.single_process ? std::min(scenario_.cluster.gpus_per_node, scenario_.plan.data) : 1;
   Seconds device = totals.device;
   if (train_.memory_stretch != 1.0) device += (train_.memory_stretch - 1.0) * memory_bound(ops);
   const Seconds host = totals.host + around_launch * number(totals.kernels);
-  return {device * stretch_, host * static_cast<double>(drivers)};
+  // A process dispatches for each of its GPUs in turn (Python holds one lock).
+  return {device * stretch_, host * gpus_of_process(scenario_.plan, scenario_.cluster)};
 }
 
 Seconds LayerPricer::memory_bound(const std::vector<Operator>& ops) const {
@@ -225,24 +222,19 @@ void LayerPricer::add_chunks(const std::vector<Operator>& pass, bool backward, P
 }
 
 /// The products that each of these collectives is hidden by, in their order; none: it lies between kernels.
-std::vector<std::vector<Operator>> LayerPricer::hiding_products(const LayerCollective& collective,
-                                                                const OverlappedProducts& overlapped,
-                                                                const std::vector<Operator>& pass,
-                                                                bool backward) const {
+std::span<const std::vector<Operator>> LayerPricer::hiding_products(const LayerCollective& collective,
+                                                                    const OverlappedProducts& overlapped,
+                                                                    const std::vector<Operator>& pass,
+                                                                    bool backward) const {
   using enum CollectiveOperation;
   if (collective.group != LayerCollective::Group::tensor) return {};
-  if (collective.again) {
-    if (!overlapped.scatters.empty()) return overlapped.scatters;
-    // One half of a block: the data gradient of the product that it begins with comes last.
-    const auto last = std::find_if(pass.rbegin(), pass.rend(), is_data_product);
-    return last == pass.rend() ? std::vector<std::vector<Operator>>{} : std::vector<std::vector<Operator>>{{*last}};
-  }
+  if (collective.again) return overlapped.again;
   if (!chunks_products()) return {};
   if (collective.operation == all_gather) return overlapped.gathers;
   // Backward, weights' gradients hide it, if these are not put off.
   const bool hides =
       collective.operation == reduce_scatter && (!backward || std::ranges::any_of(pass, is_weight_gradient));
-  return hides ? overlapped.scatters : std::vector<std::vector<Operator>>{};
+  return hides ? std::span(overlapped.scatters) : std::span<const std::vector<Operator>>();
 }
 
 /// `of_pass`: its kernels.
@@ -274,7 +266,7 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
     const int transfer =
         transfers.collective(stage, group_of(collective.group), std::move(call), 1.0, inside_layers, nullptr);
     calls.all.push_back({name_of(collective), transfer, collective.count});
-    const std::vector<std::vector<Operator>> products = hiding_products(collective, overlapped, pass, backward);
+    const std::span<const std::vector<Operator>> products = hiding_products(collective, overlapped, pass, backward);
     const bool whole = backward && (collective.again || collective.operation == CollectiveOperation::reduce_scatter);
     for (int i = 0; i < collective.count; ++i) {
       if (at_index(i) < products.size()) {
