@@ -305,8 +305,11 @@ TEST_CASE("NVIDIA's recipes hide the collectives of tensor ranks that divide the
   };
   CHECK(hides("workload.train.precision=bf16"));
   CHECK(hides("workload.train.precision=mxfp8"));
-  for (const std::string other : {"plan.sequence_parallel=false", "plan.tensor=1", "workload.train.precision=nvfp4",
-                                  "workload.train.lora={ rank: 16 }", "plan.tensor_overlap=false"}) {
+  CHECK(hides("plan={ trainer: nemo, tensor: 4, sequence_parallel: true, pipeline: 2 }"));
+  for (const std::string other :
+       {"plan.sequence_parallel=false", "plan.tensor=1", "workload.train.precision=nvfp4",
+        "workload.train.lora={ rank: 16 }", "plan.tensor_overlap=false",
+        "plan={ trainer: nemo, tensor: 4, sequence_parallel: true, pipeline: 2, schedule: zero_bubble }"}) {
     INFO(other);
     CHECK_FALSE(hides(other));
   }

@@ -182,6 +182,7 @@ constexpr Key condition_keys[] = {
     {"zero", one_or_list(whole), "all", "Levels of ZeRO."},
     {"servers", flag, "both", "Whether gradients go to parameter servers."},
     {"interleaved", flag, "both", "Whether a pipeline's stages have several chunks of layers each."},
+    {"split_backward", flag, "both", "Whether gradients of weights are put off (schedule: zero_bubble or dualpipe)."},
     {"precision", one_or_list(word<Precision>), "all", "Formats of the training's products."},
     {"adapters", flag, "both", "Whether adapters are trained (lora)."},
     {"kernels", word<KernelSet>, "both", "How kernels are cut (workload.train.kernels)."},

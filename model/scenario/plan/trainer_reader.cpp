@@ -198,6 +198,10 @@ bool holds(const Field& when, const YamlNode& document, const Trainee& trainee) 
   if (const auto interleaved = keys.find("interleaved")) {
     if (interleaved->flag() != (factor_at(document, "plan.interleave") > 1)) return false;
   }
+  if (const auto split = keys.find("split_backward")) {
+    const auto schedule = value_of<PipelineSchedule>(word_at(document, "plan.schedule", ""));
+    if (split->flag() != (schedule && splits_backward(*schedule))) return false;
+  }
   if (const auto adapters = keys.find("adapters")) {
     if (adapters->flag() != (document.at("workload.train.lora") != nullptr)) return false;
   }
