@@ -1,6 +1,7 @@
 #include "model/job/storage_traffic.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,9 @@
 namespace foretrain {
 
 namespace {
+
+/// Predicts a scenario, estimated or simulated.
+using Predict = std::function<Result(const Scenario&)>;
 
 using Place = BackgroundFlow::Place;
 
@@ -63,8 +67,9 @@ std::vector<BackgroundFlow> writes_of(const Scenario& scenario, const Checkpoint
   });
 }
 
-}  // namespace
-
+/// The scenario with what its loader reads from storage that is a network's as traffic beside training: on each machine
+/// its samples, less those in the page cache, over the time of a step, evenly through the cards of its GPUs. The server
+/// is taken to hang on the fabric where nobody else is in its way. Nothing where no sample comes over the cards.
 std::optional<Scenario> with_loader_traffic(const Scenario& scenario, const Predict& predict) {
   const TrainWorkload* train = training_on_several_nodes(scenario);
   if (train == nullptr || !train->loader || !train->loader->dataset || !scenario.jobs.empty()) return std::nullopt;
@@ -84,6 +89,8 @@ std::optional<Scenario> with_loader_traffic(const Scenario& scenario, const Pred
   return beside;
 }
 
+/// How much longer a step takes while a checkpoint is on its way over those cards: each machine's part at the rate at
+/// which it is written, to a server or into the next machine's memory. 1 where it takes another way, or training waits.
 double longer_beside_write(const Scenario& scenario, const Predict& predict) {
   const TrainWorkload* train = training_on_several_nodes(scenario);
   if (train == nullptr || !train->checkpoint || !scenario.jobs.empty()) return 1.0;
@@ -102,6 +109,8 @@ double longer_beside_write(const Scenario& scenario, const Predict& predict) {
   beside.background.insert(beside.background.end(), writes.begin(), writes.end());
   return std::max(1.0, predict(beside).time() / before.time());
 }
+
+}  // namespace
 
 Result beside_storage(const Scenario& scenario,
                       const std::function<Result(const Scenario& scenario, double longer)>& alone) {
