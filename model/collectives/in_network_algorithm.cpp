@@ -153,7 +153,12 @@ void cross_network(const SharedFabric& f, Up up, Down down, Stages& stages) {
   });
 }
 
-Schedule pipeline(const SharedFabric& f, const Stages& stages) {
+/// What `add` adds to the stages, each piece one behind the other.
+template <void (*add)(const SharedFabric&, Stages&)>
+Schedule pipelined(int ranks, const ScheduleShape& shape) {
+  const SharedFabric f = std::make_shared<const Fabric>(ranks, shape);
+  Stages stages;
+  add(f, stages);
   const int count = static_cast<int>(stages.size());
   const int pieces = f->pieces;
   const auto phase = [=](int index) {
@@ -172,12 +177,6 @@ Schedule pipeline(const SharedFabric& f, const Stages& stages) {
           .run_length = [=](int index) { return pipeline_run(count, pieces, index); },
           .switch_ports = std::move(ports)};
 }
-
-SharedFabric make_fabric(int ranks, const ScheduleShape& shape) { return std::make_shared<const Fabric>(ranks, shape); }
-
-}  // namespace
-
-namespace {
 
 bool all_reduce_in_switch(EndpointId source, EndpointId destination, const Topology& topology, bool network) {
   const Route route = topology.route(source, destination);
@@ -210,49 +209,29 @@ ScheduleShape in_network_shape(const CollectiveCall& call, const std::vector<int
 }  // namespace
 
 const Algorithm in_network_algorithm = {
-    .all_reduce =
-        [](int ranks, const ScheduleShape& shape) {
-          const SharedFabric f = make_fabric(ranks, shape);
-          Stages stages;
-          add_up_inside(f, stages);
-          cross_network(f, Up::sums, Down::share, stages);
-          gather_inside(f, stages);
-          return pipeline(f, stages);
-        },
-    .all_gather =
-        [](int ranks, const ScheduleShape& shape) {
-          const SharedFabric f = make_fabric(ranks, shape);
-          Stages stages;
-          cross_network(f, Up::own, Down::share, stages);
-          gather_inside(f, stages);
-          return pipeline(f, stages);
-        },
-    .reduce_scatter =
-        [](int ranks, const ScheduleShape& shape) {
-          const SharedFabric f = make_fabric(ranks, shape);
-          Stages stages;
-          add_up_inside(f, stages);
-          cross_network(f, Up::sums, Down::own, stages);
-          return pipeline(f, stages);
-        },
-    .broadcast =
-        [](int ranks, const ScheduleShape& shape) {
-          const SharedFabric f = make_fabric(ranks, shape);
-          Stages stages;
-          share_at_root(f, true, stages);
-          cross_network(f, Up::share_of_node_0, Down::share, stages);
-          gather_inside(f, stages);
-          return pipeline(f, stages);
-        },
-    .reduce =
-        [](int ranks, const ScheduleShape& shape) {
-          const SharedFabric f = make_fabric(ranks, shape);
-          Stages stages;
-          add_up_inside(f, stages);
-          cross_network(f, Up::sums, Down::share_to_node_0, stages);
-          share_at_root(f, false, stages);
-          return pipeline(f, stages);
-        },
+    .all_reduce = pipelined<[](const SharedFabric& f, Stages& stages) {
+      add_up_inside(f, stages);
+      cross_network(f, Up::sums, Down::share, stages);
+      gather_inside(f, stages);
+    }>,
+    .all_gather = pipelined<[](const SharedFabric& f, Stages& stages) {
+      cross_network(f, Up::own, Down::share, stages);
+      gather_inside(f, stages);
+    }>,
+    .reduce_scatter = pipelined<[](const SharedFabric& f, Stages& stages) {
+      add_up_inside(f, stages);
+      cross_network(f, Up::sums, Down::own, stages);
+    }>,
+    .broadcast = pipelined<[](const SharedFabric& f, Stages& stages) {
+      share_at_root(f, true, stages);
+      cross_network(f, Up::share_of_node_0, Down::share, stages);
+      gather_inside(f, stages);
+    }>,
+    .reduce = pipelined<[](const SharedFabric& f, Stages& stages) {
+      add_up_inside(f, stages);
+      cross_network(f, Up::sums, Down::share_to_node_0, stages);
+      share_at_root(f, false, stages);
+    }>,
     .shape = in_network_shape,
     .order = ring_order,
     .runs = Algorithm::Runs::switches,
