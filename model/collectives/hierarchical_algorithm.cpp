@@ -178,9 +178,20 @@ Schedule join(int ranks, int chunks, std::vector<Part> parts) {
       .ranks = ranks, .chunks = chunks, .phases = phases, .phase = phase, .run_length = run_length, .stretch = stretch};
 }
 
-}  // namespace
-
-namespace {
+/// Shares are added up from the lowest level upwards, or handed out from the top, or both. Who does one of these alone
+/// has parts of the message that are given.
+Schedule in_levels(int ranks, const ScheduleShape& shape, bool reduces, bool copies) {
+  const Levels levels = make_levels(ranks, shape);
+  const bool owned = !(reduces && copies);
+  std::vector<Part> parts;
+  for (std::size_t level = 0; reduces && level < levels.axes.size(); ++level) {
+    parts.push_back(ring_part(levels, level, Transfer::Kind::reduce, owned));
+  }
+  for (std::size_t level = levels.axes.size(); copies && level-- > 0;) {
+    parts.push_back(ring_part(levels, level, Transfer::Kind::copy, owned));
+  }
+  return join(ranks, ranks, std::move(parts));
+}
 
 /// Broadcast and reduce: a share of the message for each rank of a top-level group, in `pieces` chunks.
 Schedule rooted(int ranks, const ScheduleShape& shape, bool towards_root) {
@@ -218,10 +229,6 @@ Schedule rooted(int ranks, const ScheduleShape& shape, bool towards_root) {
   }
   return join(ranks, top.stride * pieces, std::move(parts));
 }
-
-}  // namespace
-
-namespace {
 
 std::vector<int> levels_of(const CollectiveCall& call, const std::vector<int>& group, const Topology& topology) {
   const int per_node = equal_ranks_per_node(call, group, topology);
@@ -282,36 +289,9 @@ std::vector<int> hierarchical_order(const CollectiveCall& call, const std::vecto
 }  // namespace
 
 const Algorithm hierarchical_algorithm = {
-    .all_reduce =
-        [](int ranks, const ScheduleShape& shape) {
-          const Levels levels = make_levels(ranks, shape);
-          std::vector<Part> parts;
-          for (std::size_t level = 0; level < levels.axes.size(); ++level) {
-            parts.push_back(ring_part(levels, level, Transfer::Kind::reduce, false));
-          }
-          for (std::size_t level = levels.axes.size(); level-- > 0;) {
-            parts.push_back(ring_part(levels, level, Transfer::Kind::copy, false));
-          }
-          return join(ranks, ranks, std::move(parts));
-        },
-    .all_gather =
-        [](int ranks, const ScheduleShape& shape) {
-          const Levels levels = make_levels(ranks, shape);
-          std::vector<Part> parts;
-          for (std::size_t level = levels.axes.size(); level-- > 0;) {
-            parts.push_back(ring_part(levels, level, Transfer::Kind::copy, true));
-          }
-          return join(ranks, ranks, std::move(parts));
-        },
-    .reduce_scatter =
-        [](int ranks, const ScheduleShape& shape) {
-          const Levels levels = make_levels(ranks, shape);
-          std::vector<Part> parts;
-          for (std::size_t level = 0; level < levels.axes.size(); ++level) {
-            parts.push_back(ring_part(levels, level, Transfer::Kind::reduce, true));
-          }
-          return join(ranks, ranks, std::move(parts));
-        },
+    .all_reduce = [](int ranks, const ScheduleShape& shape) { return in_levels(ranks, shape, true, true); },
+    .all_gather = [](int ranks, const ScheduleShape& shape) { return in_levels(ranks, shape, false, true); },
+    .reduce_scatter = [](int ranks, const ScheduleShape& shape) { return in_levels(ranks, shape, true, false); },
     .broadcast = [](int ranks, const ScheduleShape& shape) { return rooted(ranks, shape, false); },
     .reduce = [](int ranks, const ScheduleShape& shape) { return rooted(ranks, shape, true); },
     .all_to_all =

@@ -157,10 +157,6 @@ Schedule join(const SharedGroups& groups, std::vector<LeaderPart> parts) {
           .stretch = stretch};
 }
 
-}  // namespace
-
-namespace {
-
 ScheduleShape leader_shape(const CollectiveCall& /*call*/, const std::vector<int>& group, const Topology& topology) {
   ScheduleShape shape(1);
   for (const std::vector<int>& ranks : split_by_node(group, topology)) {
