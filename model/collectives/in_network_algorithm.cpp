@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "model/base/error.hpp"
+#include "model/base/number.hpp"
 #include "model/collectives/algorithm.hpp"
 #include "model/collectives/rings.hpp"
 
@@ -160,22 +161,15 @@ Schedule pipelined(int ranks, const ScheduleShape& shape) {
   Stages stages;
   add(f, stages);
   const int count = static_cast<int>(stages.size());
-  const int pieces = f->pieces;
-  const auto phase = [=](int index) {
+  const auto phase = [=, pieces = f->pieces](int index) {
     Phase transfers;
-    for (int stage = std::max(0, index - pieces + 1); stage < std::min(count, index + 1); ++stage) {
-      stages[static_cast<std::size_t>(stage)](index - stage, transfers);
-    }
+    visit_hops(count, pieces, index, [&](int stage, int piece) { stages[at_index(stage)](piece, transfers); });
     return transfers;
   };
-  std::vector<std::vector<int>> ports = f->ports();
-  return {.ranks = f->ranks,
-          .servers = static_cast<int>(ports.size()),
-          .chunks = f->ranks * pieces,
-          .phases = count > 0 ? pipeline_phases(count, pieces) : 0,
-          .phase = phase,
-          .run_length = [=](int index) { return pipeline_run(count, pieces, index); },
-          .switch_ports = std::move(ports)};
+  Schedule schedule = joined(ranks, ranks * f->pieces, {pipeline(count, f->pieces, phase)});
+  schedule.switch_ports = f->ports();
+  schedule.servers = static_cast<int>(schedule.switch_ports.size());
+  return schedule;
 }
 
 bool all_reduce_in_switch(EndpointId source, EndpointId destination, const Topology& topology, bool network) {
