@@ -19,21 +19,14 @@ constexpr int slices = 120;  ///< of the time
 /// Bytes by link, of those that carry any.
 using Carried = std::map<LinkId, Bytes>;
 
-void carry(EndpointId source, EndpointId destination, Bytes bytes, const Topology& topology, Carried& carried) {
-  std::vector<LinkId> route;
-  topology.append_route(source, destination, route);
-  for (const LinkId link : route) carried[link] += bytes;
-}
-
 /// By block: what one task of it puts on the links.
 std::vector<Carried> carried_by_blocks(const TaskGraph& graph, const Topology& topology) {
   std::vector<Carried> carried(graph.blocks().size());
   for (std::size_t block = 0; block < carried.size(); ++block) {
     if (!graph.blocks()[block].flows) continue;
     for (const LoweredCollective::Phase& phase : graph.blocks()[block].flows->phases) {
-      for (const Flow& flow : phase.flows) {
-        carry(flow.source, flow.destination, flow.bytes * phase.repeat, topology, carried[block]);
-      }
+      visit_links(phase.flows, topology,
+                  [&](const Flow& flow, LinkId link) { carried[block][link] += flow.bytes * phase.repeat; });
     }
   }
   return carried;
@@ -43,9 +36,8 @@ std::vector<Carried> carried_by_blocks(const TaskGraph& graph, const Topology& t
 Carried carried_by_background(const Scenario& scenario, const Topology& topology, Seconds time) {
   Carried carried;
   for (const BackgroundFlow::Route& route : background_routes(scenario.background, topology)) {
-    if (route.rate < BytesPerSecond::infinity()) {
-      carry(route.source, route.destination, route.rate * time, topology, carried);
-    }
+    if (!is_finite(route.rate)) continue;
+    for (const LinkId link : topology.route(route.source, route.destination).links) carried[link] += route.rate * time;
   }
   return carried;
 }
