@@ -88,36 +88,31 @@ void ring_inside(const SharedFabric& f, Transfer::Kind kind, Stages& stages) {
   }
 }
 
+/// Every rank's share, or its whole message, into its node's switch or out of it.
+Stage through_switch(const SharedFabric& f, bool share, bool into, Transfer::Kind kind) {
+  return [=](int piece, Phase& transfers) {
+    for_each_rank(*f, [&](int node, int place, int rank) {
+      const int hub = f->node_switch(node);
+      const Transfer range = share ? f->share(place, piece) : f->all(piece);
+      transfers.push_back(into ? send(range, rank, hub, kind) : send(range, hub, rank, kind));
+    });
+  };
+}
+
 /// Afterwards every rank has the sum over its node of the share of its place.
 void add_up_inside(const SharedFabric& f, Stages& stages) {
   if (f->locals == 1) return;
   if (!f->switched) return ring_inside(f, Transfer::Kind::reduce, stages);
-  stages.emplace_back([=](int piece, Phase& transfers) {
-    for_each_rank(*f, [&](int node, int, int rank) {
-      transfers.push_back(send(f->all(piece), rank, f->node_switch(node), Transfer::Kind::reduce));
-    });
-  });
-  stages.emplace_back([=](int piece, Phase& transfers) {
-    for_each_rank(*f, [&](int node, int place, int rank) {
-      transfers.push_back(send(f->share(place, piece), f->node_switch(node), rank, Transfer::Kind::copy));
-    });
-  });
+  stages.push_back(through_switch(f, false, true, Transfer::Kind::reduce));
+  stages.push_back(through_switch(f, true, false, Transfer::Kind::copy));
 }
 
 /// From the shares of the places to whole messages.
 void gather_inside(const SharedFabric& f, Stages& stages) {
   if (f->locals == 1) return;
   if (!f->switched) return ring_inside(f, Transfer::Kind::copy, stages);
-  stages.emplace_back([=](int piece, Phase& transfers) {
-    for_each_rank(*f, [&](int node, int place, int rank) {
-      transfers.push_back(send(f->share(place, piece), rank, f->node_switch(node), Transfer::Kind::copy));
-    });
-  });
-  stages.emplace_back([=](int piece, Phase& transfers) {
-    for_each_rank(*f, [&](int node, int, int rank) {
-      transfers.push_back(send(f->all(piece), f->node_switch(node), rank, Transfer::Kind::copy));
-    });
-  });
+  stages.push_back(through_switch(f, true, true, Transfer::Kind::copy));
+  stages.push_back(through_switch(f, false, false, Transfer::Kind::copy));
 }
 
 /// Rank 0's node hands shares from or to rank 0.
