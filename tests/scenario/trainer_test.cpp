@@ -315,6 +315,18 @@ TEST_CASE("NVIDIA's recipes hide the collectives of tensor ranks that divide the
   }
 }
 
+TEST_CASE("nanotron's ZeRO-2 is its ZeRO-1, whole gradients summed up once behind the backward pass") {
+  const Plan first = with("nanotron", {"plan.zero=1"}).plan;
+  for (const char* zero : {"2", "{ stage: 2, gradients: kept }"}) {
+    const Plan plan = with("nanotron", {std::string("plan.zero=") + zero}).plan;
+    CHECK_FALSE(divides_gradients(plan));
+    CHECK(plan.zero_by == first.zero_by);
+    CHECK(plan.sync.bucket == first.sync.bucket);
+    CHECK(plan.sync.overlap == first.sync.overlap);
+    CHECK(plan.sync.gather == first.sync.gather);
+  }
+}
+
 TEST_CASE("plan.zero as a mapping: who may say what, and why not") {
   const auto complaint = [](const std::string& zero, std::vector<std::string> more = {}) {
     more.push_back("plan.zero=" + zero);
