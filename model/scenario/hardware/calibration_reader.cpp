@@ -28,17 +28,6 @@ void check_names(const Field& constants) {
   }
 }
 
-/// The number of a constant in its row's unit, within its bounds.
-double read_constant_value(const Field& value, const ConstantRow& row) {
-  const double number = value.parse(
-      [&](const std::string& text) { return row.unit.empty() ? parse_number(text) : parse_in_unit(text, row.unit); });
-  if (number < row.minimum || number > row.maximum) {
-    value.fail(fmt::format("{} {} is outside of what is sensible", number, row.unit),
-               fmt::format("from {} to {} {}", row.minimum, row.maximum, row.unit));
-  }
-  return number;
-}
-
 Constant read_constant(const ConstantRow& row, const Field& stated, const keys::Mapping& each) {
   const MappingReader keys = stated.mapping(each);
   return {row.name, read_constant_value(keys["value"], row), row.unit, keys["kind"].choice<ConstantKind>(),
@@ -52,6 +41,16 @@ const ConstantRow& known_constant(const std::string& name, const SourcePosition&
   const auto nearest = nearest_constant(name);
   throw ScenarioError(where, path, "unknown constant",
                       nearest ? fmt::format("did you mean {}?", *nearest) : "a constant of the base calibration");
+}
+
+double read_constant_value(const Field& value, const ConstantRow& row) {
+  const double number = value.parse(
+      [&](const std::string& text) { return row.unit.empty() ? parse_number(text) : parse_in_unit(text, row.unit); });
+  if (number < row.minimum || number > row.maximum) {
+    value.fail(fmt::format("{} {} is outside of what is sensible", number, row.unit),
+               fmt::format("from {} to {} {}", row.minimum, row.maximum, row.unit));
+  }
+  return number;
 }
 
 std::vector<std::string> adopt_constants(const Field& constants, const keys::Mapping& each, Calibration& calibration) {
