@@ -12,10 +12,10 @@ namespace foretrain {
 
 namespace {
 
-constexpr std::array<std::string_view, 10> architectures = {"kepler", "pascal", "volta",     "turing", "ampere",
-                                                            "ada",    "hopper", "blackwell", "cdna3",  "host"};
-
-std::string read_architecture(const Field& field) { return std::string(architectures[field.word(architectures)]); }
+std::string read_architecture(const Field& field) {
+  const std::span<const std::string_view> known = key_of(keys::gpu, "architecture").value.forms().front().words;
+  return std::string(known[field.word(known)]);
+}
 
 /// `{ fp32: 19.5 TFLOP/s, … }`; formats that are not listed have no unit of their own.
 std::array<FlopsPerSecond, precision_count> read_rates(const Field& field, FigureLog& log) {
