@@ -49,7 +49,7 @@ async function scenarioPage() {
         title,
       );
     }
-    assert.match(await page.locator(".cards").first().innerText(), /771 ms/);
+    assert.match(await page.locator(".cards").first().innerText(), /770 ms/);
     await seeAll(page);
     const parts = await rowsOf(page, "Parts of a step");
     assert.equal(Number(parts[0].at(-1)), result.step_time_s);
