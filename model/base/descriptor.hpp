@@ -2,8 +2,12 @@
 #pragma once
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstddef>
+#include <string_view>
 #include <utility>
 
 #include "model/base/error.hpp"
@@ -30,6 +34,26 @@ class Descriptor {
  private:
   int number_ = -1;
 };
+
+/// Hands bytes over by `put`, as write() and send() do; false, with errno set, where not all of them went.
+template <typename Put>
+bool put_all(std::string_view bytes, const Put& put) {
+  while (!bytes.empty()) {
+    const ssize_t gone = put(bytes.data(), bytes.size());
+    if (gone < 0 && errno == EINTR) continue;
+    if (gone <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(gone));
+  }
+  return true;
+}
+inline bool write_all(int file, std::string_view bytes) {
+  return put_all(bytes, [file](const char* data, std::size_t size) { return ::write(file, data, size); });
+}
+/// Where the other side is gone it is false, too, without a signal.
+inline bool send_all(int socket, std::string_view bytes) {
+  return put_all(bytes,
+                 [socket](const char* data, std::size_t size) { return ::send(socket, data, size, MSG_NOSIGNAL); });
+}
 
 /// What is written to one end is read from the other. Programs that this one starts do not inherit the ends.
 struct Pipe {

@@ -70,17 +70,6 @@ struct StandardInput {
   std::optional<std::string> content;
 };
 
-/// False with errno set when not everything could be written.
-bool write_all(int fd, std::string_view content) {
-  while (!content.empty()) {
-    const ssize_t written = ::write(fd, content.data(), content.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return false;
-    content.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
-}
-
 bool write_pieces(int fd, const NextPiece& next) {
   for (std::string_view piece = next(); !piece.empty(); piece = next()) {
     if (!write_all(fd, piece)) return false;

@@ -307,6 +307,21 @@ double parse_metres(std::string_view text) { return parse(text, Dimension::lengt
 
 double parse_usd_per_gpu_hour(std::string_view text) { return parse(text, Dimension::price); }
 
+std::optional<double> multiple_of(std::string_view word) {
+  constexpr std::array<Prefix, 10> multiples = {{{"k", 1e3},
+                                                 {"K", 1e3},
+                                                 {"thousand", 1e3},
+                                                 {"M", 1e6},
+                                                 {"million", 1e6},
+                                                 {"G", 1e9},
+                                                 {"B", 1e9},
+                                                 {"billion", 1e9},
+                                                 {"T", 1e12},
+                                                 {"trillion", 1e12}}};
+  const auto* const known = std::ranges::find(multiples, word, &Prefix::symbol);
+  return known != multiples.end() ? std::optional(known->factor) : std::nullopt;
+}
+
 TrainingLength parse_training_length(std::string_view text) {
   const std::string grammar =
       "write for example \"300 billion tokens\", \"50000 samples\" or \"90 epochs of 1281167 images\"";
@@ -319,27 +334,13 @@ TrainingLength parse_training_length(std::string_view text) {
     parts = split_number_and_unit(text.substr(dataset));
     words = split_words(parts.unit);
   }
-  constexpr std::array<std::pair<std::string_view, double>, 8> scales = {{{"thousand", 1e3},
-                                                                          {"million", 1e6},
-                                                                          {"billion", 1e9},
-                                                                          {"trillion", 1e12},
-                                                                          {"K", 1e3},
-                                                                          {"M", 1e6},
-                                                                          {"B", 1e9},
-                                                                          {"T", 1e12}}};
-  if (words.size() == 2) {
-    for (const auto& [word, scale] : scales) {
-      if (words[0] == word) {
-        factor *= scale;
-        words.erase(words.begin());
-        break;
-      }
-    }
-  }
-  const bool scale_alone = words.size() == 1 && std::any_of(scales.begin(), scales.end(),
-                                                            [&](const auto& scale) { return scale.first == words[0]; });
-  if (words.size() != 1 || scale_alone)
+  const std::optional<double> multiple = words.empty() ? std::nullopt : multiple_of(words[0]);
+  if (words.size() == 2 && multiple) {
+    factor *= *multiple;
+    words.erase(words.begin());
+  } else if (words.size() != 1 || multiple) {
     throw UnitError(fmt::format("\"{}\" is not a length of training", trim(text)), grammar);
+  }
   TrainingLength length{parts.number * factor, TrainingLength::Unit::samples};
   if (words[0] == "tokens") {
     length.unit = TrainingLength::Unit::tokens;

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -69,6 +70,9 @@ struct UnitFamily {
 };
 /// The family of one of its units; of "%" and others that only some keys have, the unit alone.
 UnitFamily family_of(std::string_view unit);
+
+/// What "k", "million", "B" or "T" before what is counted multiplies; nothing for other words.
+std::optional<double> multiple_of(std::string_view word);
 
 /// A length of training: "300 billion tokens", "15T tokens", "1281167 images", "90 epochs of 1281167 images".
 struct TrainingLength {

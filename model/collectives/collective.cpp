@@ -178,12 +178,8 @@ std::vector<LoweredCollective::Phase> lower_phases(const std::vector<ScheduledGr
 void divide_lane(LoweredCollective::Phase& phase, const Topology& topology) {
   phase.flows = merge_by_ends(std::move(phase.flows));
   std::vector<double> weight(static_cast<std::size_t>(topology.links()));
+  visit_links(phase.flows, topology, [&](const Flow& flow, LinkId link) { weight[at_index(link)] += flow.weight; });
   std::vector<LinkId> crossed;
-  for (const Flow& flow : phase.flows) {
-    crossed.clear();
-    topology.append_route(flow.source, flow.destination, crossed);
-    for (const LinkId link : crossed) weight[at_index(link)] += flow.weight;
-  }
   for (Flow& flow : phase.flows) {
     crossed.clear();
     topology.append_route(flow.source, flow.destination, crossed);

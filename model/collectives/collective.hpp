@@ -72,6 +72,17 @@ struct Flow {
   }
 };
 
+/// Calls visit(flow, link) for each link that each of the flows crosses.
+template <typename Visit>
+void visit_links(const std::vector<Flow>& flows, const Topology& topology, const Visit& visit) {
+  std::vector<LinkId> route;
+  for (const Flow& flow : flows) {
+    route.clear();
+    topology.append_route(flow.source, flow.destination, route);
+    for (const LinkId link : route) visit(flow, link);
+  }
+}
+
 struct LoweredCollective {
   /// Flows that start together `latency` after the previous phase has finished; the whole is repeated `repeat` times.
   struct Phase {
@@ -88,6 +99,11 @@ struct LoweredCollective {
   /// What GPUs so many ranks further on do, where the topology repeats after these.
   [[nodiscard]] LoweredCollective shifted(int ranks) const;
 };
+/// The same in all its phases.
+template <typename Visit>
+void visit_links(const LoweredCollective& lowered, const Topology& topology, const Visit& visit) {
+  for (const LoweredCollective::Phase& phase : lowered.phases) visit_links(phase.flows, topology, visit);
+}
 
 /// Throws InternalError for a call without ranks, with groups of unequal size, with ranks that do not exist or stand
 /// twice, ImpossiblePlan for one that the table has no schedule for, and where the hardware cannot carry the algorithm

@@ -238,9 +238,7 @@ Schedule direct_all_to_all(int ranks, const ScheduleShape& /*shape*/) {
     }
     return transfers;
   };
-  return {.ranks = ranks, .chunks = ranks * ranks, .phases = ranks > 1 ? 1 : 0, .phase = phase, .run_length = [](int) {
-            return 1;
-          }};
+  return {.ranks = ranks, .chunks = ranks * ranks, .phases = ranks > 1 ? 1 : 0, .phase = phase};
 }
 
 Schedule direct_send_receive(int ranks, const ScheduleShape& /*shape*/) {
@@ -252,9 +250,7 @@ Schedule direct_send_receive(int ranks, const ScheduleShape& /*shape*/) {
     }
     return transfers;
   };
-  return {.ranks = ranks, .chunks = ranks, .phases = ranks > 1 ? 1 : 0, .phase = phase, .run_length = [](int) {
-            return 1;
-          }};
+  return {.ranks = ranks, .chunks = ranks, .phases = ranks > 1 ? 1 : 0, .phase = phase};
 }
 
 }  // namespace foretrain

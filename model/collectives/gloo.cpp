@@ -76,18 +76,29 @@ LoweredCollective broadcast_by_gloo(const CollectiveCall& call, const Topology& 
 void add_gloo_costs(LoweredCollective& lowered, const CollectiveCall& call, const Topology& topology) {
   const std::vector<int>& ranks = call.groups.front();
   if (ranks.size() < 2 || lowered.phases.empty()) return;
-  const Processor& processor = *processor_of(ranks.front(), topology);
   const Bytes sent = call.size * bus_bandwidth_factor(call.operation, static_cast<int>(ranks.size()));
-  Seconds busy = sent / processor.sum_rate;
-  if (!call.by_messages) busy += processor.all_reduce;
+  const auto sums = [&](const Processor& own) {
+    return sent / own.sum_rate + (call.by_messages ? Seconds(0.0) : own.all_reduce);
+  };
+  const auto busy = [&](const Processor& own) {
+    Seconds time = sums(own);
+    for (const LoweredCollective::Phase& phase : lowered.phases) time += own.message * (messages(call) * phase.repeat);
+    return time / own.share;
+  };
+  const Processor* slowest = processor_of(ranks.front(), topology);
+  for (const std::vector<int>& group : call.groups) {
+    for (const int rank : group) {
+      const Processor* own = processor_of(rank, topology);
+      if (busy(*own) > busy(*slowest)) slowest = own;
+    }
+  }
   LoweredCollective::Phase& first = lowered.phases.front();
-  first.latency += busy / number(first.repeat);
+  first.latency += sums(*slowest) / number(first.repeat);
   for (LoweredCollective::Phase& phase : lowered.phases) {
     for (Flow& flow : phase.flows) flow.bytes *= turns(call);
-    phase.latency += processor.message * messages(call);
-    busy += processor.message * (messages(call) * phase.repeat);
+    phase.latency += slowest->message * messages(call);
   }
-  const Seconds held_up = busy / processor.share - uncontended_time(lowered, topology);
+  const Seconds held_up = busy(*slowest) - uncontended_time(lowered, topology);
   first.latency += std::max(held_up, Seconds(0.0)) / number(first.repeat);
 }
 

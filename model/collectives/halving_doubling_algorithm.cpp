@@ -116,8 +116,7 @@ struct Steps {
     return {.ranks = core.ranks,
             .chunks = core.chunks(),
             .phases = static_cast<int>(phases.size()),
-            .phase = [all = phases](int index) { return all[static_cast<std::size_t>(index)](); },
-            .run_length = [](int) { return 1; }};
+            .phase = [all = phases](int index) { return all[static_cast<std::size_t>(index)](); }};
   }
 };
 

@@ -68,15 +68,6 @@ Levels make_levels(int ranks, const ScheduleShape& shape) {
   return levels;
 }
 
-/// Part of a schedule: `phases` phases, any of which can be asked for. Parts of one `run` move the same amounts.
-struct Part {
-  int phases = 0;
-  std::function<Phase(int)> phase;
-  int run = -1;  ///< -1: every phase is a run of its own
-  std::function<int(int)> run_length;
-  std::function<Schedule::Stretch(int)> stretch;
-};
-
 /// One hop along the rings of a level: every rank passes on the block of the place `lag` before its own.
 Phase hop(const Levels& levels, std::size_t level, int lag, Transfer::Kind kind, bool owned, int chunks_per_share) {
   const Axis& axis = levels.axes[level];
@@ -91,18 +82,17 @@ Phase hop(const Levels& levels, std::size_t level, int lag, Transfer::Kind kind,
   return transfers;
 }
 
-Part ring_part(const Levels& levels, std::size_t level, Transfer::Kind kind, bool owned, int chunks_per_share = 1) {
+SchedulePart ring_part(const Levels& levels, std::size_t level, Transfer::Kind kind, bool owned,
+                       int chunks_per_share = 1) {
   const int first_lag = kind == Transfer::Kind::reduce ? 1 : 0;
   return {levels.axes[level].size - 1,
           [=](int index) { return hop(levels, level, index + first_lag, kind, owned, chunks_per_share); },
-          static_cast<int>(level),
-          {},
-          {}};
+          static_cast<int>(level)};
 }
 
 /// Rank 0 and the ranks that have got something from it hand shares to their group of `level` (scatter), or take them
 /// back.
-Part share_part(const Levels& levels, std::size_t level, bool scatter, int chunks_per_share) {
+SchedulePart share_part(const Levels& levels, std::size_t level, bool scatter, int chunks_per_share) {
   const auto phase = [=](int) {
     const Axis& axis = levels.axes[level];
     Phase transfers;
@@ -116,71 +106,46 @@ Part share_part(const Levels& levels, std::size_t level, bool scatter, int chunk
     }
     return transfers;
   };
-  return {levels.axes[level].size > 1 ? 1 : 0, phase, -1, {}, {}};
+  return {levels.axes[level].size > 1 ? 1 : 0, phase};
 }
 
 /// Chains along the top level, one for each share.
-Part chain_part(const Levels& levels, bool towards_root, int pieces) {
+SchedulePart chain_part(const Levels& levels, bool towards_root, int pieces) {
   const std::size_t top = levels.axes.size() - 1;
   const Axis axis = levels.axes[top];
   const int hops = axis.size - 1;
-  const auto phase = [=](int index) {
+  return pipeline(hops, pieces, [=](int index) {
     Phase transfers;
-    for (int hop = std::max(0, index - pieces + 1); hop < std::min(hops, index + 1); ++hop) {
+    visit_hops(hops, pieces, index, [&](int hop, int piece) {
       for (int first = 0; first < axis.stride; ++first) {
         // A share's chunks are the pieces: as if its owners along the top level had `pieces` chunks together.
         Transfer range = levels.block(first, top, 0, false, 1);
-        range.first_chunk = range.first_chunk / axis.size * pieces + (index - hop);
+        range.first_chunk = range.first_chunk / axis.size * pieces + piece;
         range.chunks = 1;
         const int from = towards_root ? hops - hop : hop;
         const int to = towards_root ? from - 1 : from + 1;
         transfers.push_back(send(range, axis.rank_at(first, from), axis.rank_at(first, to),
                                  towards_root ? Transfer::Kind::reduce : Transfer::Kind::copy));
       }
-    }
+    });
     return transfers;
-  };
-  return {hops > 0 ? pipeline_phases(hops, pieces) : 0, phase, -1,
-          [=](int index) { return pipeline_run(hops, pieces, index); },
-          [=](int index) { return pipeline_stretch(hops, pieces, index); }};
+  });
 }
 
-Schedule join(int ranks, int chunks, std::vector<Part> parts) {
-  std::erase_if(parts, [](const Part& part) { return part.phases == 0; });
-  std::vector<int> begins;
-  int phases = 0;
-  for (const Part& part : parts) {
-    begins.push_back(phases);
-    phases += part.phases;
+/// Shares are added up from the lowest level upwards, or handed out from the top, or both. Who does one of these alone
+/// has parts of the message that are given.
+Schedule in_levels(int ranks, const ScheduleShape& shape, bool reduces, bool copies) {
+  const Levels levels = make_levels(ranks, shape);
+  const bool owned = !(reduces && copies);
+  std::vector<SchedulePart> parts;
+  for (std::size_t level = 0; reduces && level < levels.axes.size(); ++level) {
+    parts.push_back(ring_part(levels, level, Transfer::Kind::reduce, owned));
   }
-  const auto find = [begins](int index) {
-    return static_cast<std::size_t>(std::upper_bound(begins.begin(), begins.end(), index) - begins.begin() - 1);
-  };
-  const auto run_length = [=](int index) {
-    std::size_t at = find(index);
-    if (parts[at].run_length) return parts[at].run_length(index - begins[at]);
-    if (parts[at].run < 0) return 1;
-    int end = begins[at] + parts[at].phases;
-    while (++at < parts.size() && parts[at].run == parts[at - 1].run) end += parts[at].phases;
-    return end - index;
-  };
-  const auto stretch = [=](int index) -> Schedule::Stretch {
-    const std::size_t at = find(index);
-    if (!parts[at].stretch) return {run_length(index), index};
-    const Schedule::Stretch inside = parts[at].stretch(index - begins[at]);
-    return {inside.length, inside.representative + begins[at]};
-  };
-  const auto phase = [=](int index) {
-    const std::size_t at = find(index);
-    return parts[at].phase(index - begins[at]);
-  };
-  return {
-      .ranks = ranks, .chunks = chunks, .phases = phases, .phase = phase, .run_length = run_length, .stretch = stretch};
+  for (std::size_t level = levels.axes.size(); copies && level-- > 0;) {
+    parts.push_back(ring_part(levels, level, Transfer::Kind::copy, owned));
+  }
+  return joined(ranks, ranks, std::move(parts));
 }
-
-}  // namespace
-
-namespace {
 
 /// Broadcast and reduce: a share of the message for each rank of a top-level group, in `pieces` chunks.
 Schedule rooted(int ranks, const ScheduleShape& shape, bool towards_root) {
@@ -189,9 +154,9 @@ Schedule rooted(int ranks, const ScheduleShape& shape, bool towards_root) {
   const int pieces = std::max(4 * top.size, 1);
   // Inside the groups a share is one block of `pieces` chunks: levels as they would be in one group alone.
   Levels inside{top.stride, {all.axes.begin(), all.axes.end() - 1}};
-  std::vector<Part> parts;
+  std::vector<SchedulePart> parts;
   const auto everywhere = [&](std::size_t level, Transfer::Kind kind) {
-    Part part = ring_part(inside, level, kind, false, pieces);
+    SchedulePart part = ring_part(inside, level, kind, false, pieces);
     part.phase = [one = part.phase, top](int index) {
       const Phase pattern = one(index);
       Phase transfers;
@@ -216,12 +181,8 @@ Schedule rooted(int ranks, const ScheduleShape& shape, bool towards_root) {
     parts.push_back(chain_part(all, false, pieces));
     for (std::size_t level = count; level-- > 0;) parts.push_back(everywhere(level, Transfer::Kind::copy));
   }
-  return join(ranks, top.stride * pieces, std::move(parts));
+  return joined(ranks, top.stride * pieces, std::move(parts));
 }
-
-}  // namespace
-
-namespace {
 
 std::vector<int> levels_of(const CollectiveCall& call, const std::vector<int>& group, const Topology& topology) {
   const int per_node = equal_ranks_per_node(call, group, topology);
@@ -282,36 +243,9 @@ std::vector<int> hierarchical_order(const CollectiveCall& call, const std::vecto
 }  // namespace
 
 const Algorithm hierarchical_algorithm = {
-    .all_reduce =
-        [](int ranks, const ScheduleShape& shape) {
-          const Levels levels = make_levels(ranks, shape);
-          std::vector<Part> parts;
-          for (std::size_t level = 0; level < levels.axes.size(); ++level) {
-            parts.push_back(ring_part(levels, level, Transfer::Kind::reduce, false));
-          }
-          for (std::size_t level = levels.axes.size(); level-- > 0;) {
-            parts.push_back(ring_part(levels, level, Transfer::Kind::copy, false));
-          }
-          return join(ranks, ranks, std::move(parts));
-        },
-    .all_gather =
-        [](int ranks, const ScheduleShape& shape) {
-          const Levels levels = make_levels(ranks, shape);
-          std::vector<Part> parts;
-          for (std::size_t level = levels.axes.size(); level-- > 0;) {
-            parts.push_back(ring_part(levels, level, Transfer::Kind::copy, true));
-          }
-          return join(ranks, ranks, std::move(parts));
-        },
-    .reduce_scatter =
-        [](int ranks, const ScheduleShape& shape) {
-          const Levels levels = make_levels(ranks, shape);
-          std::vector<Part> parts;
-          for (std::size_t level = 0; level < levels.axes.size(); ++level) {
-            parts.push_back(ring_part(levels, level, Transfer::Kind::reduce, true));
-          }
-          return join(ranks, ranks, std::move(parts));
-        },
+    .all_reduce = [](int ranks, const ScheduleShape& shape) { return in_levels(ranks, shape, true, true); },
+    .all_gather = [](int ranks, const ScheduleShape& shape) { return in_levels(ranks, shape, false, true); },
+    .reduce_scatter = [](int ranks, const ScheduleShape& shape) { return in_levels(ranks, shape, true, false); },
     .broadcast = [](int ranks, const ScheduleShape& shape) { return rooted(ranks, shape, false); },
     .reduce = [](int ranks, const ScheduleShape& shape) { return rooted(ranks, shape, true); },
     .all_to_all =
@@ -345,9 +279,8 @@ const Algorithm hierarchical_algorithm = {
             }
             return transfers;
           };
-          std::vector<Part> parts = {{locals > 1 ? 1 : 0, inside, -1, {}, {}},
-                                     {groups > 1 ? 1 : 0, across, -1, {}, {}}};
-          return join(ranks, ranks * ranks, std::move(parts));
+          std::vector<SchedulePart> parts = {{locals > 1 ? 1 : 0, inside}, {groups > 1 ? 1 : 0, across}};
+          return joined(ranks, ranks * ranks, std::move(parts));
         },
     .shape = hierarchical_shape,
     .order = hierarchical_order,

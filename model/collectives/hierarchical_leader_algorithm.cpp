@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <numeric>
 
 #include "model/base/error.hpp"
 #include "model/collectives/algorithm.hpp"
@@ -56,12 +55,12 @@ Phase inside(const Groups& groups, int index, bool towards_leader) {
   for (int group = 0; group < groups.count(); ++group) {
     const int leader = groups.first[group];
     const int hops = groups.size(group) - 1;
-    for (int hop = std::max(0, index - pieces + 1); hop < std::min(hops, index + 1); ++hop) {
+    visit_hops(hops, pieces, index, [&](int hop, int piece) {
       const int from = towards_leader ? leader + hops - hop : leader + hop;
       const int to = towards_leader ? from - 1 : from + 1;
-      transfers.push_back({from, to, (index - hop) * groups.count(), groups.count(),
+      transfers.push_back({from, to, piece * groups.count(), groups.count(),
                            towards_leader ? Transfer::Kind::reduce : Transfer::Kind::copy});
-    }
+    });
   }
   return transfers;
 }
@@ -81,85 +80,38 @@ Phase ring_hop(const Groups& groups, int lag, Transfer::Kind kind) {
 Phase chain_hop(const Groups& groups, int index, bool towards_root) {
   Phase transfers;
   const int hops = groups.count() - 1;
-  for (int hop = std::max(0, index - groups.chunks() + 1); hop < std::min(hops, index + 1); ++hop) {
+  visit_hops(hops, groups.chunks(), index, [&](int hop, int piece) {
     const int from = towards_root ? hops - hop : hop;
     const int to = towards_root ? from - 1 : from + 1;
-    transfers.push_back({groups.first[from], groups.first[to], index - hop, 1,
-                         towards_root ? Transfer::Kind::reduce : Transfer::Kind::copy});
-  }
+    transfers.push_back(
+        {groups.first[from], groups.first[to], piece, 1, towards_root ? Transfer::Kind::reduce : Transfer::Kind::copy});
+  });
   return transfers;
 }
 
-struct LeaderPart {
-  int phases = 0;
-  std::function<Phase(int)> phase;
-  std::function<Schedule::Stretch(int)> stretch;
-};
-
-LeaderPart inside_part(const SharedGroups& groups, bool towards_leader) {
-  const int hops = groups->longest - 1;
-  const int pieces = groups->pieces();
+SchedulePart inside_part(const SharedGroups& groups, bool towards_leader) {
   // The longest chain is busy throughout; shorter ones too, until their last piece has passed.
-  return {hops > 0 ? pipeline_phases(hops, pieces) : 0,
-          [=](int index) { return inside(*groups, index, towards_leader); },
-          [=](int index) -> Schedule::Stretch {
-            return {pipeline_run(hops, pieces, index), index};
-          }};
+  return pipeline(groups->longest - 1, groups->pieces(),
+                  [=](int index) { return inside(*groups, index, towards_leader); });
 }
 
-LeaderPart ring_part(const SharedGroups& groups) {
+SchedulePart ring_part(const SharedGroups& groups) {
   const int hops = groups->count() - 1;
-  return {2 * hops,
-          [=](int index) {
-            return index < hops ? ring_hop(*groups, index + 1, Transfer::Kind::reduce)
-                                : ring_hop(*groups, index - hops, Transfer::Kind::copy);
-          },
-          [=](int index) -> Schedule::Stretch {
-            return {2 * hops - index, index};
-          }};
-}
-
-LeaderPart chain_part(const SharedGroups& groups, bool towards_root) {
-  const int hops = groups->count() - 1;
-  const int pieces = groups->chunks();
-  return {hops > 0 ? pipeline_phases(hops, pieces) : 0,
-          [=](int index) { return chain_hop(*groups, index, towards_root); },
-          [=](int index) { return pipeline_stretch(hops, pieces, index); }};
-}
-
-Schedule join(const SharedGroups& groups, std::vector<LeaderPart> parts) {
-  const int phases =
-      std::accumulate(parts.begin(), parts.end(), 0, [](int sum, const LeaderPart& part) { return sum + part.phases; });
-  const auto at = [parts = std::move(parts)](int index) {
-    int begin = 0;
-    auto part = parts.begin();
-    while (index >= begin + part->phases) begin += (part++)->phases;
-    return std::pair(*part, begin);
+  const auto phase = [=](int index) {
+    return index < hops ? ring_hop(*groups, index + 1, Transfer::Kind::reduce)
+                        : ring_hop(*groups, index - hops, Transfer::Kind::copy);
   };
-  const auto stretch = [at](int index) -> Schedule::Stretch {
-    const auto [part, begin] = at(index);
-    const Schedule::Stretch inside = part.stretch(index - begin);
-    return {inside.length, inside.representative + begin};
-  };
-  return {.ranks = groups->ranks,
-          .chunks = groups->chunks(),
-          .phases = phases,
-          .phase =
-              [at](int index) {
-                const auto [part, begin] = at(index);
-                return part.phase(index - begin);
-              },
-          .run_length =
-              [stretch](int index) {
-                const Schedule::Stretch found = stretch(index);
-                return found.representative == index ? found.length : 1;
-              },
-          .stretch = stretch};
+  return {2 * hops, phase, 0};
 }
 
-}  // namespace
+SchedulePart chain_part(const SharedGroups& groups, bool towards_root) {
+  return pipeline(groups->count() - 1, groups->chunks(),
+                  [=](int index) { return chain_hop(*groups, index, towards_root); });
+}
 
-namespace {
+Schedule join(const SharedGroups& groups, std::vector<SchedulePart> parts) {
+  return joined(groups->ranks, groups->chunks(), std::move(parts));
+}
 
 ScheduleShape leader_shape(const CollectiveCall& /*call*/, const std::vector<int>& group, const Topology& topology) {
   ScheduleShape shape(1);

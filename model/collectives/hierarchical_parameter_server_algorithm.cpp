@@ -50,10 +50,6 @@ struct Machines {
   }
 };
 
-}  // namespace
-
-namespace {
-
 ScheduleShape machine_shape(const CollectiveCall& call, const std::vector<int>& group, const Topology& topology) {
   ScheduleShape shape(call.servers);
   shape.ranks_per_node = equal_ranks_per_node(call, group, topology);

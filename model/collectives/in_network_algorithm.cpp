@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "model/base/error.hpp"
+#include "model/base/number.hpp"
 #include "model/collectives/algorithm.hpp"
 #include "model/collectives/rings.hpp"
 
@@ -87,36 +88,31 @@ void ring_inside(const SharedFabric& f, Transfer::Kind kind, Stages& stages) {
   }
 }
 
+/// Every rank's share, or its whole message, into its node's switch or out of it.
+Stage through_switch(const SharedFabric& f, bool share, bool into, Transfer::Kind kind) {
+  return [=](int piece, Phase& transfers) {
+    for_each_rank(*f, [&](int node, int place, int rank) {
+      const int hub = f->node_switch(node);
+      const Transfer range = share ? f->share(place, piece) : f->all(piece);
+      transfers.push_back(into ? send(range, rank, hub, kind) : send(range, hub, rank, kind));
+    });
+  };
+}
+
 /// Afterwards every rank has the sum over its node of the share of its place.
 void add_up_inside(const SharedFabric& f, Stages& stages) {
   if (f->locals == 1) return;
   if (!f->switched) return ring_inside(f, Transfer::Kind::reduce, stages);
-  stages.emplace_back([=](int piece, Phase& transfers) {
-    for_each_rank(*f, [&](int node, int, int rank) {
-      transfers.push_back(send(f->all(piece), rank, f->node_switch(node), Transfer::Kind::reduce));
-    });
-  });
-  stages.emplace_back([=](int piece, Phase& transfers) {
-    for_each_rank(*f, [&](int node, int place, int rank) {
-      transfers.push_back(send(f->share(place, piece), f->node_switch(node), rank, Transfer::Kind::copy));
-    });
-  });
+  stages.push_back(through_switch(f, false, true, Transfer::Kind::reduce));
+  stages.push_back(through_switch(f, true, false, Transfer::Kind::copy));
 }
 
 /// From the shares of the places to whole messages.
 void gather_inside(const SharedFabric& f, Stages& stages) {
   if (f->locals == 1) return;
   if (!f->switched) return ring_inside(f, Transfer::Kind::copy, stages);
-  stages.emplace_back([=](int piece, Phase& transfers) {
-    for_each_rank(*f, [&](int node, int place, int rank) {
-      transfers.push_back(send(f->share(place, piece), rank, f->node_switch(node), Transfer::Kind::copy));
-    });
-  });
-  stages.emplace_back([=](int piece, Phase& transfers) {
-    for_each_rank(*f, [&](int node, int, int rank) {
-      transfers.push_back(send(f->all(piece), f->node_switch(node), rank, Transfer::Kind::copy));
-    });
-  });
+  stages.push_back(through_switch(f, true, true, Transfer::Kind::copy));
+  stages.push_back(through_switch(f, false, false, Transfer::Kind::copy));
 }
 
 /// Rank 0's node hands shares from or to rank 0.
@@ -153,31 +149,23 @@ void cross_network(const SharedFabric& f, Up up, Down down, Stages& stages) {
   });
 }
 
-Schedule pipeline(const SharedFabric& f, const Stages& stages) {
+/// What `add` adds to the stages, each piece one behind the other.
+template <void (*add)(const SharedFabric&, Stages&)>
+Schedule pipelined(int ranks, const ScheduleShape& shape) {
+  const SharedFabric f = std::make_shared<const Fabric>(ranks, shape);
+  Stages stages;
+  add(f, stages);
   const int count = static_cast<int>(stages.size());
-  const int pieces = f->pieces;
-  const auto phase = [=](int index) {
+  const auto phase = [=, pieces = f->pieces](int index) {
     Phase transfers;
-    for (int stage = std::max(0, index - pieces + 1); stage < std::min(count, index + 1); ++stage) {
-      stages[static_cast<std::size_t>(stage)](index - stage, transfers);
-    }
+    visit_hops(count, pieces, index, [&](int stage, int piece) { stages[at_index(stage)](piece, transfers); });
     return transfers;
   };
-  std::vector<std::vector<int>> ports = f->ports();
-  return {.ranks = f->ranks,
-          .servers = static_cast<int>(ports.size()),
-          .chunks = f->ranks * pieces,
-          .phases = count > 0 ? pipeline_phases(count, pieces) : 0,
-          .phase = phase,
-          .run_length = [=](int index) { return pipeline_run(count, pieces, index); },
-          .switch_ports = std::move(ports)};
+  Schedule schedule = joined(ranks, ranks * f->pieces, {pipeline(count, f->pieces, phase)});
+  schedule.switch_ports = f->ports();
+  schedule.servers = static_cast<int>(schedule.switch_ports.size());
+  return schedule;
 }
-
-SharedFabric make_fabric(int ranks, const ScheduleShape& shape) { return std::make_shared<const Fabric>(ranks, shape); }
-
-}  // namespace
-
-namespace {
 
 bool all_reduce_in_switch(EndpointId source, EndpointId destination, const Topology& topology, bool network) {
   const Route route = topology.route(source, destination);
@@ -210,49 +198,29 @@ ScheduleShape in_network_shape(const CollectiveCall& call, const std::vector<int
 }  // namespace
 
 const Algorithm in_network_algorithm = {
-    .all_reduce =
-        [](int ranks, const ScheduleShape& shape) {
-          const SharedFabric f = make_fabric(ranks, shape);
-          Stages stages;
-          add_up_inside(f, stages);
-          cross_network(f, Up::sums, Down::share, stages);
-          gather_inside(f, stages);
-          return pipeline(f, stages);
-        },
-    .all_gather =
-        [](int ranks, const ScheduleShape& shape) {
-          const SharedFabric f = make_fabric(ranks, shape);
-          Stages stages;
-          cross_network(f, Up::own, Down::share, stages);
-          gather_inside(f, stages);
-          return pipeline(f, stages);
-        },
-    .reduce_scatter =
-        [](int ranks, const ScheduleShape& shape) {
-          const SharedFabric f = make_fabric(ranks, shape);
-          Stages stages;
-          add_up_inside(f, stages);
-          cross_network(f, Up::sums, Down::own, stages);
-          return pipeline(f, stages);
-        },
-    .broadcast =
-        [](int ranks, const ScheduleShape& shape) {
-          const SharedFabric f = make_fabric(ranks, shape);
-          Stages stages;
-          share_at_root(f, true, stages);
-          cross_network(f, Up::share_of_node_0, Down::share, stages);
-          gather_inside(f, stages);
-          return pipeline(f, stages);
-        },
-    .reduce =
-        [](int ranks, const ScheduleShape& shape) {
-          const SharedFabric f = make_fabric(ranks, shape);
-          Stages stages;
-          add_up_inside(f, stages);
-          cross_network(f, Up::sums, Down::share_to_node_0, stages);
-          share_at_root(f, false, stages);
-          return pipeline(f, stages);
-        },
+    .all_reduce = pipelined<[](const SharedFabric& f, Stages& stages) {
+      add_up_inside(f, stages);
+      cross_network(f, Up::sums, Down::share, stages);
+      gather_inside(f, stages);
+    }>,
+    .all_gather = pipelined<[](const SharedFabric& f, Stages& stages) {
+      cross_network(f, Up::own, Down::share, stages);
+      gather_inside(f, stages);
+    }>,
+    .reduce_scatter = pipelined<[](const SharedFabric& f, Stages& stages) {
+      add_up_inside(f, stages);
+      cross_network(f, Up::sums, Down::own, stages);
+    }>,
+    .broadcast = pipelined<[](const SharedFabric& f, Stages& stages) {
+      share_at_root(f, true, stages);
+      cross_network(f, Up::share_of_node_0, Down::share, stages);
+      gather_inside(f, stages);
+    }>,
+    .reduce = pipelined<[](const SharedFabric& f, Stages& stages) {
+      add_up_inside(f, stages);
+      cross_network(f, Up::sums, Down::share_to_node_0, stages);
+      share_at_root(f, false, stages);
+    }>,
     .shape = in_network_shape,
     .order = ring_order,
     .runs = Algorithm::Runs::switches,

@@ -49,8 +49,7 @@ struct LayoutsKey {
   }
 };
 
-}  // namespace
-
+/// The calibration's, or what loses nothing where the cluster has no library.
 CollectiveConstants library_constants(const Topology& topology, const Calibration& calibration) {
   if (!topology.nccl().none()) return calibration.collective;
   CollectiveConstants lossless;
@@ -59,6 +58,8 @@ CollectiveConstants library_constants(const Topology& topology, const Calibratio
   lossless.peer_channel_gbps = lossless.message_gbps = 1e6;
   return lossless;
 }
+
+}  // namespace
 
 Library::Library(const CollectiveCall& call, const Topology& topology, const Calibration& calibration)
     : call_(call), topology_(topology), constants_(library_constants(topology, calibration)) {

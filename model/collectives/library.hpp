@@ -126,9 +126,6 @@ class Library {
   std::vector<Seconds> hops_;  ///< latency from each node to the next, round the ring; empty for one node
 };
 
-/// The calibration's, or what loses nothing where the cluster has no library.
-CollectiveConstants library_constants(const Topology& topology, const Calibration& calibration);
-
 /// NCCL 2.12 and later: a message between nodes leaves through a GPU of the sender's node that sits on the receiver's
 /// rail, reached over NVLink (PXN; NCCL_P2P_PXN_LEVEL, src/graph/paths.cc), so that it need not change rails in the
 /// fabric, of which the library knows nothing.

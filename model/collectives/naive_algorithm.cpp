@@ -34,11 +34,7 @@ Phase everybody_to_everybody(int ranks, Transfer::Kind kind) {
 }
 
 Schedule make(int ranks, int chunks, int phases, std::function<Phase(int)> phase) {
-  return {.ranks = ranks,
-          .chunks = chunks,
-          .phases = ranks > 1 ? phases : 0,
-          .phase = std::move(phase),
-          .run_length = [](int) { return 1; }};
+  return {.ranks = ranks, .chunks = chunks, .phases = ranks > 1 ? phases : 0, .phase = std::move(phase)};
 }
 
 }  // namespace

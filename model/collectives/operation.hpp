@@ -20,6 +20,10 @@ constexpr std::string_view enumerator_word<SyncAlgorithm::automatic>() {
 /// Whether an algorithm has servers: Sync::servers, placement and consistency mean something.
 bool has_servers(SyncAlgorithm algorithm);
 
+/// How `groups` groups share ranks. blocked: consecutive ranks form a group; strided: rank r belongs to group r mod
+/// groups (data-parallel groups beside tensor-parallel ones).
+enum class RankGrouping { blocked, strided };
+
 enum class ServerPlacement { cpu, gpu, dedicated, colocated };
 
 /// How copies of tokens reach the ranks of their experts (key plan.expert_dispatch). all_to_all: each copy travels to

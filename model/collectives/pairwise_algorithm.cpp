@@ -52,7 +52,6 @@ Schedule make(int ranks, int chunks, const std::vector<What>& rounds) {
           .chunks = chunks,
           .phases = per_round * static_cast<int>(rounds.size()),
           .phase = [=](int index) { return exchange(ranks, index % per_round + 1, rounds[index / per_round]); },
-          .run_length = [](int) { return 1; },
           .stretch = stretch};
 }
 

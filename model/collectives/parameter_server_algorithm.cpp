@@ -22,10 +22,7 @@ const Algorithm parameter_server_algorithm = {
         }
         return transfers;
       };
-      return {
-          .ranks = ranks, .servers = servers, .chunks = servers, .phases = 2, .phase = phase, .run_length = [](int) {
-            return 1;
-          }};
+      return {.ranks = ranks, .servers = servers, .chunks = servers, .phases = 2, .phase = phase};
     },
     .shape = [](const CollectiveCall& call, const std::vector<int>&,
                 const Topology&) { return ScheduleShape(call.servers); },

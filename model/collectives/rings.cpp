@@ -10,8 +10,6 @@ namespace {
 
 /// Pieces per rank: filling the chain then costs at most a quarter of the time that the message itself takes.
 constexpr int pieces_per_rank = 4;
-/// Steps in which a long ramp is taken: each counts its largest phase, 1/64 of a ramp too much at most.
-constexpr int ramp_steps = 64;
 
 struct Rings {
   std::vector<ScheduleShape::Ring> rings;
@@ -71,19 +69,14 @@ Schedule over_chains(int ranks, std::vector<ScheduleShape::Ring> list, bool towa
     Phase transfers;
     for (std::size_t r = 0; r < rings->rings.size(); ++r) {
       const auto& [order, weight] = rings->rings[r];
-      for (int hop = std::max(0, index - pieces + 1); hop < std::min(hops, index + 1); ++hop) {
-        const int first_chunk = pieces * rings->first[r] + (index - hop) * weight;
+      visit_hops(hops, pieces, index, [&](int hop, int piece) {
+        const int first_chunk = pieces * rings->first[r] + piece * weight;
         transfers.push_back({order[hop], order[hop + 1], first_chunk, weight, kind});
-      }
+      });
     }
     return transfers;
   };
-  return {.ranks = ranks,
-          .chunks = pieces * rings->weight,
-          .phases = hops > 0 ? pipeline_phases(hops, pieces) : 0,
-          .phase = phase,
-          .run_length = [=](int index) { return pipeline_run(hops, pieces, index); },
-          .stretch = [=](int index) { return pipeline_stretch(hops, pieces, index); }};
+  return joined(ranks, pieces * rings->weight, {pipeline(hops, pieces, phase)});
 }
 
 }  // namespace
@@ -99,21 +92,6 @@ std::vector<int> natural_order(int ranks) {
   std::vector<int> order(static_cast<std::size_t>(ranks));
   std::iota(order.begin(), order.end(), 0);
   return order;
-}
-
-int pipeline_phases(int hops, int pieces) { return hops + pieces - 1; }
-
-int pipeline_run(int hops, int pieces, int phase) { return phase >= hops - 1 ? std::max(1, pieces - phase) : 1; }
-
-Schedule::Stretch pipeline_stretch(int hops, int pieces, int phase) {
-  const int run = pipeline_run(hops, pieces, phase);
-  const int step = (hops - 1) / ramp_steps;
-  const bool full = phase >= hops - 1 && phase < pieces;
-  if (full || step < 2 || pieces < hops) return {run, phase};
-  // While the chain fills, later phases move more; while it empties, earlier ones do.
-  const int end = phase < hops ? hops - 1 : pipeline_phases(hops, pieces);
-  const int length = std::min(step, end - phase);
-  return {length, phase < hops ? phase + length - 1 : phase};
 }
 
 Schedule rings_reduce_scatter(int ranks, std::vector<ScheduleShape::Ring> list) {

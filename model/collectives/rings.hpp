@@ -37,12 +37,4 @@ Transfer send(Transfer range, int source, int destination, Transfer::Kind kind);
 /// 0, 1, …, ranks - 1.
 std::vector<int> natural_order(int ranks);
 
-/// How the phases of a pipeline follow each other: `hops` places one after the other work on `pieces` pieces, hop h on
-/// piece k in phase h + k.
-int pipeline_phases(int hops, int pieces);
-/// All hops are busy from phase hops - 1 until the first hop has sent its last piece.
-int pipeline_run(int hops, int pieces, int phase);
-/// A ramp of more than 64 phases is taken in 64 steps.
-Schedule::Stretch pipeline_stretch(int hops, int pieces, int phase);
-
 }  // namespace foretrain

@@ -2,6 +2,7 @@
 // estimate adds it up, the simulator turns it into flows, a replay runs it.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -37,7 +38,7 @@ struct Schedule {
   std::function<Phase(int phase)> phase;
   /// How many phases from `phase` on move the same amounts between the same participants (≥ 1): a ring's 2(n-1) phases
   /// are one run for an estimate, which only adds up bytes.
-  std::function<int(int phase)> run_length;
+  std::function<int(int phase)> run_length = [](int) { return 1; };
   /// Where the phases are too many to be told apart (absent: they are not): phases from `phase` on that may be taken
   /// for `representative`, the one among them that moves most. Chains of thousands of ranks fill that way.
   struct Stretch {
@@ -48,6 +49,27 @@ struct Schedule {
   /// Where the servers are switches: the ranks at each one's ports. What passes through a switch loads those ports.
   std::vector<std::vector<int>> switch_ports = {};
 };
+
+/// Part of a schedule. Neighbouring parts of one `run` move the same amounts in all their phases.
+struct SchedulePart {
+  int phases = 0;
+  std::function<Phase(int phase)> phase;
+  int run = -1;  ///< -1: as `run_length` says, or every phase is a run of its own
+  std::function<int(int phase)> run_length = {};
+  std::function<Schedule::Stretch(int phase)> stretch = {};
+};
+/// One part after the other.
+Schedule joined(int ranks, int chunks, std::vector<SchedulePart> parts);
+
+/// `hops` places one after the other work on `pieces` pieces, hop h on piece k in phase h + k. All are busy from phase
+/// hops - 1 until the first one has sent its last piece; a ramp of more than 64 phases is taken in 64 steps.
+SchedulePart pipeline(int hops, int pieces, std::function<Phase(int phase)> phase);
+
+/// The hops of a pipeline that are busy in a phase, and the piece of each.
+template <typename Visit>
+void visit_hops(int hops, int pieces, int phase, const Visit& visit) {
+  for (int hop = std::max(0, phase - pieces + 1); hop < std::min(hops, phase + 1); ++hop) visit(hop, phase - hop);
+}
 
 /// What builders may need beside the number of ranks; each takes what concerns it. One number, `parts`, is enough for
 /// trying schedules out: servers, ranks per group, or rings.

@@ -24,7 +24,7 @@ Phase edges(int ranks, int level, bool upwards) {
 }
 
 Schedule make(int ranks, int phases, std::function<Phase(int)> phase) {
-  return {.ranks = ranks, .phases = phases, .phase = std::move(phase), .run_length = [](int) { return 1; }};
+  return {.ranks = ranks, .phases = phases, .phase = std::move(phase)};
 }
 
 }  // namespace

@@ -21,13 +21,13 @@ bool fusible(const Operator& op) {
   return streaming != nullptr && streaming->fusible;
 }
 
-}  // namespace
-
 bool is_graphed(LayerPart part, GraphedParts parts) {
   using enum GraphedParts;
   if (parts == attention_and_router) return part == LayerPart::attention || part == LayerPart::router;
   return (part == LayerPart::attention && parts == attention) || (part == LayerPart::router && parts == router);
 }
+
+}  // namespace
 
 Seconds host_dispatch_time(int kernels, ExecutionMode mode, const HostConstants& constants) {
   if (kernels <= 0) return Seconds(0);

@@ -19,7 +19,6 @@ enum class ExecutionMode { eager, compiled, cuda_graph };
 /// Parts of a layer that eager execution launches as one graph each (key plan.graphed_parts). Experts are none of them:
 /// how many tokens each has is known on the device alone.
 enum class GraphedParts { none, attention, router, attention_and_router };
-bool is_graphed(LayerPart part, GraphedParts parts);
 
 /// Time that the host thread is busy to launch `kernels` kernels: per kernel in eager and compiled execution, once for
 /// a whole CUDA graph. The device idles where this is longer than the kernels themselves.

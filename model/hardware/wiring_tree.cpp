@@ -43,12 +43,7 @@ class Grower {
   [[nodiscard]] bool joins_sockets(int part) const {
     if (kind(part) != VertexKind::pcie_switch) return false;
     if (std::ranges::find(node_.nic_attachment, part) != node_.nic_attachment.end()) return false;
-    std::set<int> ends;
-    for (const NodeLink& link : node_.links) {
-      if (link.a == part) ends.insert(link.b);
-      if (link.b == part) ends.insert(link.a);
-    }
-    return ends.size() > 1 && std::ranges::all_of(ends, [&](int end) { return kind(end) == VertexKind::cpu; });
+    return sockets_alone(node_, part) > 1;
   }
 
   /// Level by level from the roots, by links from a part that is reached to one that is not.
@@ -140,6 +135,16 @@ std::vector<int> WiringTree::leaves(int part) const {
     all.insert(all.end(), below.begin(), below.end());
   }
   return all;
+}
+
+std::size_t sockets_alone(const Node& node, int vertex) {
+  std::set<int> ends;
+  for (const NodeLink& link : node.links) {
+    if (link.a == vertex) ends.insert(link.b);
+    if (link.b == vertex) ends.insert(link.a);
+  }
+  const auto is_socket = [&](int end) { return node.vertices[at_index(end)].kind == VertexKind::cpu; };
+  return !is_socket(vertex) && std::ranges::all_of(ends, is_socket) ? ends.size() : 0;
 }
 
 WiringTree wiring_tree(const Node& node, const Network& network) { return Grower(node, network).grow(); }

@@ -1,6 +1,7 @@
 // A node's wiring as people draw it: what hangs below which socket, and what lies beside that tree.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,9 @@ struct WiringTree {
   /// Parts without children at or below one, in the order in which they are drawn.
   [[nodiscard]] std::vector<int> leaves(int part) const;
 };
+
+/// Sockets on which all links of a switch end; 0 where one ends elsewhere.
+std::size_t sockets_alone(const Node& node, int vertex);
 
 /// The tree of shortest ways from the sockets over PCIe, or what else joins processors and GPUs. `network`: the node's,
 /// or the cluster's overrides of it. `node` must have passed check_node().

@@ -63,11 +63,9 @@ std::map<std::string, Seconds> kernels_of(const Scenario& scenario, const TrainW
   std::map<std::string, Seconds> times;
   const Model model = build_model(train.model, build_options(train, scenario.plan));
   for (const LayerGroup& group : model.layers) {
-    for (const std::vector<Operator>* ops : {&group.layer.forward, &group.layer.backward}) {
-      for (const Operator& op : *ops) {
-        const Seconds time = operator_cost(op, scenario.cluster.node.gpu, scenario.calibration).device;
-        times[std::string(operator_family(op))] += time * number(group.repeat);
-      }
+    for (const Operator& op : group.layer.operators()) {
+      const Seconds time = operator_cost(op, scenario.cluster.node.gpu, scenario.calibration).device;
+      times[std::string(operator_family(op))] += time * number(group.repeat);
     }
   }
   return times;

@@ -1,6 +1,7 @@
 #include "model/job/storage_traffic.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -8,10 +9,14 @@
 #include "model/cost/loader.hpp"
 #include "model/hardware/storage.hpp"
 #include "model/parallelism/layout.hpp"
+#include "model/training/pricing/train_loader.hpp"
 
 namespace foretrain {
 
 namespace {
+
+/// Predicts a scenario, estimated or simulated.
+using Predict = std::function<Result(const Scenario&)>;
 
 using Place = BackgroundFlow::Place;
 
@@ -48,12 +53,7 @@ Place memory_at(const Scenario& scenario, int node, int gpu) {
 
 /// The bytes of the samples that a machine's processes read in a step.
 Bytes read_in_a_step(const Scenario& scenario, const TrainWorkload& train, const DataLoader& loader) {
-  const auto machines = static_cast<int>(nodes_of(scenario.plan, scenario.cluster).size());
-  const Plan& plan = scenario.plan;
-  LoaderUse use;
-  use.batch = static_cast<double>(train.global_batch) / (plan.single_process ? machines : plan.data);
-  use.processes = plan.single_process ? 1 : std::max(1, plan.data / machines);
-  use.machines = machines;
+  const LoaderUse use = loader_use(scenario, train);
   const LoaderPipeline pipeline = loader_pipeline(loader, use, scenario.cluster.node, scenario.calibration);
   return loader.dataset->sample * (use.batch * use.processes * (1.0 - pipeline.hit_share));
 }
@@ -67,8 +67,9 @@ std::vector<BackgroundFlow> writes_of(const Scenario& scenario, const Checkpoint
   });
 }
 
-}  // namespace
-
+/// The scenario with what its loader reads from storage that is a network's as traffic beside training: on each machine
+/// its samples, less those in the page cache, over the time of a step, evenly through the cards of its GPUs. The server
+/// is taken to hang on the fabric where nobody else is in its way. Nothing where no sample comes over the cards.
 std::optional<Scenario> with_loader_traffic(const Scenario& scenario, const Predict& predict) {
   const TrainWorkload* train = training_on_several_nodes(scenario);
   if (train == nullptr || !train->loader || !train->loader->dataset || !scenario.jobs.empty()) return std::nullopt;
@@ -88,6 +89,8 @@ std::optional<Scenario> with_loader_traffic(const Scenario& scenario, const Pred
   return beside;
 }
 
+/// How much longer a step takes while a checkpoint is on its way over those cards: each machine's part at the rate at
+/// which it is written, to a server or into the next machine's memory. 1 where it takes another way, or training waits.
 double longer_beside_write(const Scenario& scenario, const Predict& predict) {
   const TrainWorkload* train = training_on_several_nodes(scenario);
   if (train == nullptr || !train->checkpoint || !scenario.jobs.empty()) return 1.0;
@@ -106,6 +109,8 @@ double longer_beside_write(const Scenario& scenario, const Predict& predict) {
   beside.background.insert(beside.background.end(), writes.begin(), writes.end());
   return std::max(1.0, predict(beside).time() / before.time());
 }
+
+}  // namespace
 
 Result beside_storage(const Scenario& scenario,
                       const std::function<Result(const Scenario& scenario, double longer)>& alone) {

@@ -97,7 +97,7 @@ Bytes frozen_weight(const Layer& layer, const TrainWorkload& train) {
   const bool cast = std::ranges::any_of(layer.forward, [&](const Operator& op) {
     return std::holds_alternative<Matmul>(op.work) && op.precision == train.precision;
   });
-  const bool short_ones = train.code.kernels == KernelSet::fused && casts_operands(train.precision) && cast;
+  const bool short_ones = train.code.casts_in_modules(train.precision) && cast;
   return bytes_per_element(short_ones ? train.precision : storage_precision(train.precision));
 }
 

@@ -51,6 +51,10 @@ std::vector<int> gpus_of(const Plan& plan, const Cluster& cluster) {
   return gpus;
 }
 
+int gpus_of_process(const Plan& plan, const Cluster& cluster) {
+  return plan.single_process ? std::min(cluster.gpus_per_node, plan.data) : 1;
+}
+
 FlopsPerSecond peak_rate(const Plan& plan, const Cluster& cluster, Precision precision) {
   if (cluster.groups.empty()) return cluster.node.gpu.matrix_rate(precision);
   FlopsPerSecond sum;

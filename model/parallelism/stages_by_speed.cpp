@@ -14,9 +14,7 @@ namespace {
 
 Seconds kernels_time(const Layer& layer, const Gpu& gpu, const Calibration& calibration) {
   Seconds time;
-  for (const std::vector<Operator>* pass : {&layer.forward, &layer.backward}) {
-    for (const Operator& op : *pass) time += operator_cost(op, gpu, calibration).device;
-  }
+  for (const Operator& op : layer.operators()) time += operator_cost(op, gpu, calibration).device;
   return time;
 }
 

@@ -288,6 +288,18 @@ void add_local_collectives(const Scenario& scenario, const Topology& topology, P
   }
 }
 
+/// `each`: bytes of a parameter.
+std::vector<Flow> pulled_from(EndpointId place, const ParameterStore& store, int worker, int group, int server,
+                              Bytes each) {
+  const std::vector<int>& gpus = store.workers[at_index(worker)];
+  const double parameters = store.groups[at_index(group)].parameters[at_index(server)] / number(gpus.size());
+  std::vector<Flow> flows;
+  for (const int gpu : gpus) {
+    if (gpu != place) flows.push_back({place, gpu, each * parameters});
+  }
+  return flows;
+}
+
 }  // namespace
 
 Segment ParameterStore::compute() const {
@@ -328,23 +340,13 @@ ParameterStore ParameterStore::with_slow_workers_last() const {
 
 std::vector<Flow> ParameterStore::push(int worker, int group, int server) const {
   if (worker < pushed_before) return {};
-  const std::vector<int>& gpus = workers[at_index(worker)];
-  const double parameters = groups[at_index(group)].parameters[at_index(server)] / static_cast<double>(gpus.size());
-  std::vector<Flow> flows;
-  for (const int gpu : gpus) {
-    if (gpu != push_to[at_index(server)]) flows.push_back({gpu, push_to[at_index(server)], gradient * parameters});
-  }
+  std::vector<Flow> flows = pulled_from(push_to[at_index(server)], *this, worker, group, server, gradient);
+  for (Flow& flow : flows) std::swap(flow.source, flow.destination);
   return flows;
 }
 
 std::vector<Flow> ParameterStore::pull(int worker, int group, int server) const {
-  const std::vector<int>& gpus = workers[at_index(worker)];
-  const double parameters = groups[at_index(group)].parameters[at_index(server)] / static_cast<double>(gpus.size());
-  std::vector<Flow> flows;
-  for (const int gpu : gpus) {
-    if (gpu != pull_from[at_index(server)]) flows.push_back({pull_from[at_index(server)], gpu, weight * parameters});
-  }
-  return flows;
+  return pulled_from(pull_from[at_index(server)], *this, worker, group, server, weight);
 }
 
 bool uses_store(const Scenario& scenario) {

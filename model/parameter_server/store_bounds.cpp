@@ -57,13 +57,8 @@ ParameterStore::Bounds store_bounds(const ParameterStore& store, const Topology&
   ParameterStore::Bounds bounds;
   bounds.compute = store.compute().total() * step_factor(store) + store.host_between_steps;
   std::vector<Bytes> load(at_index(topology.links()));
-  std::vector<LinkId> links;
   const auto carry = [&](const std::vector<Flow>& flows) {
-    for (const Flow& flow : flows) {
-      links.clear();
-      topology.append_route(flow.source, flow.destination, links);
-      for (const LinkId link : links) load[at_index(link)] += flow.bytes;
-    }
+    visit_links(flows, topology, [&](const Flow& flow, LinkId link) { load[at_index(link)] += flow.bytes; });
   };
   const bool one_by_one = store.consistency != Sync::Consistency::synchronous;
   std::map<EndpointId, Seconds> updating;

@@ -24,7 +24,7 @@ Candidate::Candidate(const PlanSpace& space, const PlanPoint& layout)
 PlanPoint Candidate::as_read(PlanPoint point) {
   point.micro_batch = 1;
   point.recompute = Recompute::none;
-  point.schedule = PipelineSchedule::one_forward_one_backward;
+  if (!splits_backward(point.schedule)) point.schedule = PipelineSchedule::one_forward_one_backward;
   point.interleave = point.interleave > 1 ? 2 : 1;
   point.offload = -1;
   return point;

@@ -86,6 +86,7 @@ class LayoutFit {
   bool states_fit_ = false;
 };
 
+/// By accounts of memory alone, the most thrifty plans first.
 Fit fit_of(const PlanSpace& space) {
   Fit fit{.capacity = space.example().cluster.node.gpu.memory};
   // What divides the model most is most likely to fit.
@@ -123,8 +124,6 @@ std::int64_t least_gpus(const Fit& fit, const MachineCount& machines) {
 }
 
 }  // namespace
-
-bool some_plan_fits(const PlanSpace& space) { return fit_of(space).found; }
 
 std::optional<MachineCount> least_machines(const ScenarioOn& scenario_on, const PlanDimensions& chosen,
                                            const MachineCount& machine, bool parts) {

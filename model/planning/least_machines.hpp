@@ -16,10 +16,6 @@ struct MachineCount {
   [[nodiscard]] std::int64_t gpus() const { return std::int64_t{1} * nodes * gpus_per_node; }
 };
 
-/// Whether some plan of the space fits the memory of GPUs and hosts, as a search says (search_plans() finds none where
-/// there is none): by accounts of memory alone, the most thrifty plans first.
-bool some_plan_fits(const PlanSpace& space);
-
 /// A scenario on so many machines; nothing where it cannot be written for them.
 using ScenarioOn = std::function<std::optional<YamlNode>(const MachineCount&)>;
 

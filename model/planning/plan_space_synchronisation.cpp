@@ -2,27 +2,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "model/base/number.hpp"
 #include "model/base/words.hpp"
 #include "model/planning/plan_space.hpp"
 #include "model/scenario/overrides.hpp"
 #include "model/scenario/plan/trainer_reader.hpp"
+#include "model/scenario/server_keys.hpp"
 
 namespace foretrain {
 
 /// The synchronisation without the keys that only servers know, where it has any, as an override.
 std::string PlanSpace::sync_without_servers(const YamlNode& document) {
-  constexpr std::array<std::string_view, 9> of_servers = {"servers",    "placement",    "consistency",
-                                                          "assignment", "split",        "priority",
-                                                          "barrier",    "local_reduce", "slow_workers"};
   const YamlNode* sync = document.at("plan.sync");
   if (sync == nullptr) return "";
   std::string kept;
   bool any = false;
   for (const YamlEntry& entry : sync->entries) {
-    const bool left_out = std::ranges::find(of_servers, entry.key) != of_servers.end();
+    const bool left_out = is_server_key(entry.key);
     any = any || left_out;
     if (left_out || !entry.value.is_scalar() || entry.key == "algorithm") continue;
     kept += fmt::format("{}{}: {}", kept.empty() ? "" : ", ", entry.key, entry.value.scalar);

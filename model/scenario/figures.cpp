@@ -8,21 +8,6 @@
 
 namespace foretrain {
 
-namespace {
-
-/// True when "a.b" is reached by the keys of nested mappings.
-bool has_path(const YamlNode& node, std::string_view path) {
-  const YamlNode* at = &node;
-  for (const std::string& key : split(path, '.')) {
-    const YamlEntry* entry = at->find(key);
-    if (entry == nullptr) return false;
-    at = &entry->value;
-  }
-  return true;
-}
-
-}  // namespace
-
 Source read_source(const Field& field) {
   const MappingReader source = field.mapping(keys::source);
   Source result{source["kind"].choice<ConstantKind>(), source["text"].text()};
@@ -45,7 +30,7 @@ FigureLog::FigureLog(std::string name, const Field& owner) : name_(std::move(nam
   sources_file_ = list.where().file;
   for (const YamlEntry& entry : list.node().entries) {
     const Field field(entry.value, join_path(list.path(), entry.key));
-    if (entry.key != "default" && !has_path(owner.node(), entry.key)) {
+    if (entry.key != "default" && owner.node().at(entry.key) == nullptr) {
       throw ScenarioError(entry.where, field.path(), "no such figure in this file", "\"default\" or a key of the file");
     }
     sources_.emplace_back(entry.key, read_source(field));

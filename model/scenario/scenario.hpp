@@ -24,10 +24,6 @@
 
 namespace foretrain {
 
-/// How `groups` groups share ranks. blocked: consecutive ranks form a group; strided: rank r belongs to group r mod
-/// groups (data-parallel groups beside tensor-parallel ones).
-enum class RankGrouping { blocked, strided };
-
 /// Its algorithm, servers and placement are those of Plan::sync.
 struct CollectiveWorkload {
   CollectiveOperation operation = CollectiveOperation::all_reduce;

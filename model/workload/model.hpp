@@ -1,8 +1,11 @@
 // A model as a list of layers with concrete shapes, for one micro-batch on one tensor-parallel rank.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <ranges>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -65,6 +68,10 @@ struct Layer {
   [[nodiscard]] Bytes kept(Recompute recompute = Recompute::none) const {
     return recomputation[recompute == Recompute::full && !recomputable ? Recompute::none : recompute].kept;
   }
+  /// Those of both passes, one behind the other.
+  [[nodiscard]] auto operators() const {
+    return std::array{std::span(forward), std::span(backward)} | std::views::join;
+  }
   /// Operators that the backward pass runs again before its own.
   [[nodiscard]] const std::vector<Operator>& run_again(Recompute recompute) const {
     return recompute == Recompute::full && recomputable ? forward : recomputation[recompute].again;
@@ -81,7 +88,7 @@ struct LayerGroup {
 struct Model {
   std::string name;
   std::vector<LayerGroup> layers;
-  double parameters = 0.0;  ///< of the whole model (not per rank), trained or not, as published counts are stated
+  double parameters = 0.0;       ///< of the whole model (not per rank), trained or not, as published counts are stated
   double idle_parameters = 0.0;  ///< of these, of experts that a token is not sent to
   Flops forward_flops_per_sample;  ///< of the mathematics, whole model, one sample
   double tokens_per_sample = 0.0;  ///< sequence length; 0 where the unit is the image

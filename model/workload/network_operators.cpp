@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <utility>
 
 #include "model/base/number.hpp"
@@ -60,76 +61,63 @@ Operator bias_gradient(const FeatureMap& output, const PassSettings& settings) {
                     per_element(1, output, settings), false});
 }
 
+/// A layer with weights: what it does forward, for the gradient of its input, and for that of its weights.
+PrimitiveOperators with_weights(const std::string& name, const WeightMatrix& matrix, const NetworkLayer& layer,
+                                const FeatureMap& output, const std::array<OperatorWork, 3>& works, bool input_gradient,
+                                const PassSettings& settings) {
+  const auto product = [&](const OperatorWork& work, std::string_view suffix) {
+    return Operator{fmt::format("{}{}", name, suffix), work, settings.precision, 1};
+  };
+  PrimitiveOperators result;
+  result.parameters = matrix.elements() + (layer.bias ? number(matrix.rows) : 0.0);
+  result.matrices.push_back(matrix);
+  result.keeps_input = true;
+  append_weight_cast(result.forward, matrix.elements(), settings);
+  result.forward.push_back(product(works[0], ""));
+  if (layer.bias) result.backward.push_back(bias_gradient(output, settings));
+  if (input_gradient) result.backward.push_back(product(works[1], " data gradient"));
+  result.backward.push_back(product(works[2], " weight gradient"));
+  append_cast(result.backward, "cast weight gradient", matrix.elements(),
+              bytes_per_element(settings.activation_precision()), fp32_size, settings);
+  return result;
+}
+
 PrimitiveOperators convolution(const NetworkLayer& layer, const FeatureMap& input, const FeatureMap& output,
                                bool input_gradient, const PassSettings& settings) {
-  const Convolution work{.n = settings.batch,
-                         .c = input.channels,
-                         .h = input.height,
-                         .w = input.width,
-                         .k = output.channels,
-                         .r = layer.kernel_h,
-                         .s = layer.kernel_w,
-                         .p = output.height,
-                         .q = output.width,
-                         .stride = layer.stride,
-                         .groups = layer.groups,
-                         .pass = ConvolutionPass::forward};
-  const std::int64_t channels_per_group = work.c / work.groups;
-  const double weights = number(work.k) * number(channels_per_group) * number(work.r) * number(work.s);
-  const Bytes narrow = bytes_per_element(settings.activation_precision());
-  const std::string name = fmt::format("conv {}x{}, {} to {}", work.r, work.s, work.c, work.k);
-  const auto pass = [&](ConvolutionPass which, std::string_view suffix) {
-    Convolution shaped = work;
-    shaped.pass = which;
-    return Operator{fmt::format("{}{}", name, suffix), shaped, settings.precision, 1};
+  const auto work = [&](ConvolutionPass pass) {
+    return Convolution{.n = settings.batch,
+                       .c = input.channels,
+                       .h = input.height,
+                       .w = input.width,
+                       .k = output.channels,
+                       .r = layer.kernel_h,
+                       .s = layer.kernel_w,
+                       .p = output.height,
+                       .q = output.width,
+                       .stride = layer.stride,
+                       .groups = layer.groups,
+                       .pass = pass};
   };
-
-  PrimitiveOperators result;
-  result.parameters = weights + (layer.bias ? number(work.k) : 0.0);
-  result.matrices.push_back({work.k, channels_per_group * work.r * work.s});
-  result.keeps_input = true;
-  append_weight_cast(result.forward, weights, settings);
-  result.forward.push_back(pass(ConvolutionPass::forward, ""));
-  if (layer.bias) {
-    // PyTorch adds the bias of a cuDNN convolution in a kernel of its own.
-    result.forward.push_back(elementwise("bias", output, 1, 1, settings));
-    result.backward.push_back(bias_gradient(output, settings));
-  }
-  if (input_gradient) {
-    result.backward.push_back(pass(ConvolutionPass::data_gradient, " data gradient"));
-  }
-  result.backward.push_back(pass(ConvolutionPass::weight_gradient, " weight gradient"));
-  append_cast(result.backward, "cast weight gradient", weights, narrow, fp32_size, settings);
+  const std::string name =
+      fmt::format("conv {}x{}, {} to {}", layer.kernel_h, layer.kernel_w, input.channels, output.channels);
+  const WeightMatrix matrix{output.channels, input.channels / layer.groups * layer.kernel_h * layer.kernel_w};
+  using enum ConvolutionPass;
+  PrimitiveOperators result =
+      with_weights(name, matrix, layer, output, {work(forward), work(data_gradient), work(weight_gradient)},
+                   input_gradient, settings);
+  // PyTorch adds the bias of a cuDNN convolution in a kernel of its own.
+  if (layer.bias) result.forward.push_back(elementwise("bias", output, 1, 1, settings));
   return result;
 }
 
 // Y[batch, out] = X[batch, in] · Wᵀ + b. The bias is part of the product's epilogue (cublasLt, addmm).
 PrimitiveOperators linear(const NetworkLayer& layer, const FeatureMap& input, bool input_gradient,
                           const PassSettings& settings) {
-  const std::int64_t in = input.channels;
-  const std::int64_t out = layer.out;
-  const double weights = number(in) * number(out);
-  const Bytes narrow = bytes_per_element(settings.activation_precision());
-  const std::string name = fmt::format("linear {} to {}", in, out);
-  const auto product = [&](std::string_view suffix, const Matmul& work) {
-    return Operator{fmt::format("{}{}", name, suffix), work, settings.precision, 1};
-  };
-
-  PrimitiveOperators result;
-  result.parameters = weights + (layer.bias ? number(out) : 0.0);
-  result.matrices.push_back({out, in});
-  result.keeps_input = true;
-  append_weight_cast(result.forward, weights, settings);
-  result.forward.push_back(product("", linear_forward(settings.batch, out, in)));
-  if (layer.bias) {
-    result.backward.push_back(bias_gradient({out, 1, 1}, settings));
-  }
-  if (input_gradient) {
-    result.backward.push_back(product(" data gradient", linear_data_gradient(settings.batch, out, in)));
-  }
-  result.backward.push_back(product(" weight gradient", linear_weight_gradient(settings.batch, out, in)));
-  append_cast(result.backward, "cast weight gradient", weights, narrow, fp32_size, settings);
-  return result;
+  const std::int64_t in = input.channels, out = layer.out, batch = settings.batch;
+  return with_weights(
+      fmt::format("linear {} to {}", in, out), {out, in}, layer, {out, 1, 1},
+      {linear_forward(batch, out, in), linear_data_gradient(batch, out, in), linear_weight_gradient(batch, out, in)},
+      input_gradient, settings);
 }
 
 // One fused cuDNN kernel per pass. Forward: read for mean and variance, read again to normalise, write. Backward: input

@@ -2,6 +2,8 @@
 // scenarios/trainers says what each trainer does, and from where that is known.
 #pragma once
 
+#include "model/hardware/precision.hpp"
+
 namespace foretrain {
 
 /// How kernels are cut. fused: one kernel for bias, dropout and residual addition, one for a norm, one for an
@@ -25,6 +27,9 @@ struct TrainerCode {
   bool narrow_gathers = true;  ///< tensor ranks gather what goes into fp8 products as fp8
   bool keep_gathered = false;  ///< inputs that tensor ranks gathered are kept whole; else they are gathered again
   bool loss_in_place = false;  ///< eager cross-entropy writes the softmax, and gradients over it, into one copy
+
+  /// Fused modules cast operands themselves (Transformer Engine); plain code has the framework cast them.
+  [[nodiscard]] bool casts_in_modules(Precision p) const { return kernels == KernelSet::fused && casts_operands(p); }
 };
 
 }  // namespace foretrain

@@ -68,7 +68,7 @@ void BlockBuilder::keep_operators(Layer& layer) const {
 // they cast (Transformer Engine, module/linear.py and layernorm_linear.py: saved_inputmat is the quantised input, of
 // which one layout is left); where operations are written out, autograd keeps what the cast read.
 double BlockBuilder::kept_operand() const {
-  const bool narrow = weights_ && options_.code.kernels == KernelSet::fused && casts_operands(options_.precision);
+  const bool narrow = weights_ && options_.code.casts_in_modules(options_.precision);
   return narrow ? std::min(bytes_per_element(options_.precision), element_).value() : element_.value();
 }
 

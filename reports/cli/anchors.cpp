@@ -34,6 +34,11 @@ std::vector<AnchorRun> steps_like(const Scenario& scenario, const MeasuredRuns& 
   return of_model.empty() ? all : of_model;
 }
 
+/// The scenario's prediction, relative to the anchor's runs; `source` says which these are.
+Result predict_anchored(const Scenario& scenario, Fidelity fidelity, const Anchor& anchor, const std::string& source) {
+  return anchored(predict(computing_slower(scenario, anchor.computing), fidelity), anchor, source);
+}
+
 }  // namespace
 
 const Anchor* Anchors::of(const std::vector<Case>& cases, std::size_t index) const {
@@ -72,10 +77,6 @@ void anchor_outcomes(const std::vector<Case>& cases, const Anchors& anchors, Fid
   };
   std::vector<Outcome> anew = predict_with_progress(rows.size(), jobs, predictor);
   for (std::size_t k = 0; k < rows.size(); ++k) outcomes[rows[k]] = std::move(anew[k]);
-}
-
-Result predict_anchored(const Scenario& scenario, Fidelity fidelity, const Anchor& anchor, const std::string& source) {
-  return anchored(predict(computing_slower(scenario, anchor.computing), fidelity), anchor, source);
 }
 
 MeasuredRuns measured_runs(const std::string& table, const std::string& calibration, Fidelity fidelity, int jobs) {

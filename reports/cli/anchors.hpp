@@ -30,9 +30,6 @@ Anchors anchors_of(const std::vector<Case>& cases, const std::vector<Outcome>& o
 void anchor_outcomes(const std::vector<Case>& cases, const Anchors& anchors, Fidelity fidelity, int jobs,
                      std::vector<Outcome>& outcomes);
 
-/// The scenario's prediction, relative to the anchor's runs; `source` says which these are.
-Result predict_anchored(const Scenario& scenario, Fidelity fidelity, const Anchor& anchor, const std::string& source);
-
 /// A user's own runs, beside their predictions.
 struct MeasuredRuns {
   std::string table;

@@ -41,14 +41,7 @@ void tell_losses(const PlotOptions& options, std::optional<Fidelity> wanted, boo
   if (!scenario.cluster.groups.empty()) throw UsageError("--failures tells of clusters whose machines are alike");
   const Fidelity fidelity = wanted ? *wanted : what_if_fidelity(scenario, options.fidelity);
   const Result whole = predict(scenario, fidelity, Detail::numbers);
-  std::vector<PartLoss> losses = part_losses(scenario, reload_with(options));
-  std::vector<WhatIf> questions;
-  for (const PartLoss& loss : losses) questions.push_back(loss.what_if);
-  std::vector<Answer> answers = answers_of(std::move(questions), options, fidelity);
-  for (std::size_t i = 0; i < losses.size(); ++i) {
-    losses[i].what_if = std::move(answers[i].what_if);
-    losses[i].result = std::move(answers[i].result);
-  }
+  const std::vector<Answer> losses = answers_of(part_losses(scenario, reload_with(options)), options, fidelity);
   json ? print(to_json(whole, losses) + "\n") : print_page(to_text(whole, losses));
 }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -194,38 +193,22 @@ std::string kind_of_reason(const std::string& why) {
   return text;
 }
 
-using Words = std::function<std::string(double)>;
-
 /// What best_rows() shows of a prediction, where any row has it.
-const std::vector<std::pair<std::string, Words>>& shown_columns() {
-  static const std::vector<std::pair<std::string, Words>> columns = {
-      {"predicted.step_time_s", [](double v) { return format_seconds(Seconds(v)); }},
-      {"predicted.time_s", [](double v) { return format_seconds(Seconds(v)); }},
-      {"predicted.samples_per_second", [](double v) { return format_count(v); }},
-      {"predicted.mfu", [](double v) { return format_percent(v); }},
-      {"predicted.bus_bandwidth_bytes_per_second", [](double v) { return format_bandwidth(BytesPerSecond(v)); }},
-      {"predicted.memory_per_gpu_bytes", [](double v) { return format_bytes(Bytes(v)); }},
-      {"predicted.fits", [](double v) { return std::string(v != 0.0 ? "yes" : "no"); }},
-      {"predicted.time_to_train_s", [](double v) { return format_seconds(Seconds(v)); }},
-      {"predicted.cost_usd", [](double v) { return format_count(v); }},
-      {"predicted.goodput", [](double v) { return format_percent(v); }}};
-  return columns;
-}
-
-/// "step time" for predicted.step_time_s: what follows is shown with its unit.
-std::string title_of(const std::string& column) {
-  static const std::map<std::string, std::string> titles = {{"predicted.step_time_s", "step"},
-                                                            {"predicted.time_s", "time"},
-                                                            {"predicted.samples_per_second", "samples/s"},
-                                                            {"predicted.mfu", "MFU"},
-                                                            {"predicted.bus_bandwidth_bytes_per_second", "bus"},
-                                                            {"predicted.memory_per_gpu_bytes", "memory"},
-                                                            {"predicted.fits", "fits"},
-                                                            {"predicted.time_to_train_s", "training"},
-                                                            {"predicted.cost_usd", "cost, USD"}};
-  const auto found = titles.find(column);
-  return found == titles.end() ? last_word(column) : found->second;
-}
+struct ShownColumn {
+  const char *column, *title;
+  std::string (*words)(double value);
+};
+constexpr ShownColumn shown_columns[] = {
+    {"predicted.step_time_s", "step", [](double v) { return format_seconds(Seconds(v)); }},
+    {"predicted.time_s", "time", [](double v) { return format_seconds(Seconds(v)); }},
+    {"predicted.samples_per_second", "samples/s", [](double v) { return format_count(v); }},
+    {"predicted.mfu", "MFU", [](double v) { return format_percent(v); }},
+    {"predicted.bus_bandwidth_bytes_per_second", "bus", [](double v) { return format_bandwidth(BytesPerSecond(v)); }},
+    {"predicted.memory_per_gpu_bytes", "memory", [](double v) { return format_bytes(Bytes(v)); }},
+    {"predicted.fits", "fits", [](double v) { return std::string(v != 0.0 ? "yes" : "no"); }},
+    {"predicted.time_to_train_s", "training", [](double v) { return format_seconds(Seconds(v)); }},
+    {"predicted.cost_usd", "cost, USD", [](double v) { return format_count(v); }},
+    {"predicted.goodput", "goodput", [](double v) { return format_percent(v); }}};
 
 }  // namespace
 
@@ -279,7 +262,7 @@ ShownRows best_rows(SweepStore& store, const Selection& selection, const std::ve
   few.where = fmt::format("{}outcome = 'answer'", selection.where.empty() ? "" : "(" + selection.where + ") AND ");
   if (few.top == 0) few.top = usually;
   std::vector<std::string> columns = varied;
-  for (const auto& [column, words] : shown_columns()) columns.push_back(column);
+  for (const ShownColumn& one : shown_columns) columns.emplace_back(one.column);
   Selected selected(store, few, columns, fastest_first);
   const Statement& rows = selected.row();
   std::vector<std::vector<std::string>> lines;
@@ -288,7 +271,7 @@ ShownRows best_rows(SweepStore& store, const Selection& selection, const std::ve
     for (std::size_t i = 0; i < columns.size(); ++i) {
       const int place = static_cast<int>(i);
       const bool predicted = i >= varied.size() && !rows.is_null(place);
-      line.push_back(predicted ? shown_columns()[i - varied.size()].second(rows.number(place)) : rows.text(place));
+      line.push_back(predicted ? shown_columns[i - varied.size()].words(rows.number(place)) : rows.text(place));
     }
   }
   ShownRows shown;
@@ -296,7 +279,7 @@ ShownRows best_rows(SweepStore& store, const Selection& selection, const std::ve
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (std::ranges::all_of(lines, [i](const auto& line) { return line[i].empty(); })) continue;
     kept.push_back(i);
-    shown.header.push_back(title_of(columns[i]));
+    shown.header.push_back(i < varied.size() ? last_word(columns[i]) : shown_columns[i - varied.size()].title);
     shown.sides += i < varied.size() ? 'l' : 'r';
   }
   for (const std::vector<std::string>& line : lines) {

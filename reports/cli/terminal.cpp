@@ -81,6 +81,24 @@ extern "C" void clear_and_end(int number) {
   raise(number);
 }
 
+/// The same words in ASCII: "|" for "·", "#" for bars, "-" for lines, "?" for what has no likeness.
+std::string in_ascii(std::string_view text) {
+  std::string ascii;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = std::max<std::size_t>(character_length(text, at), 1);
+    const std::string_view character = text.substr(at, length);
+    const auto* const found =
+        std::ranges::find(likenesses, character, &std::pair<std::string_view, std::string_view>::first);
+    if (found != likenesses.end()) {
+      ascii += found->second;
+    } else {
+      ascii += length == 1 ? character : "?";
+    }
+    at += length;
+  }
+  return ascii;
+}
+
 }  // namespace
 
 bool has_colours(int descriptor) {
@@ -97,23 +115,6 @@ void print_page(std::string_view page) {
   if (ascii_alone()) text = in_ascii(text);
   if (has_colours(STDOUT_FILENO)) text = coloured(text);
   std::fwrite(text.data(), 1, text.size(), stdout);
-}
-
-std::string in_ascii(std::string_view text) {
-  std::string ascii;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = std::max<std::size_t>(character_length(text, at), 1);
-    const std::string_view character = text.substr(at, length);
-    const auto* const found =
-        std::ranges::find(likenesses, character, &std::pair<std::string_view, std::string_view>::first);
-    if (found != likenesses.end()) {
-      ascii += found->second;
-    } else {
-      ascii += length == 1 ? character : "?";
-    }
-    at += length;
-  }
-  return ascii;
 }
 
 std::string wrapped_help(std::string_view help) {

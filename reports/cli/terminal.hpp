@@ -16,9 +16,6 @@ void fit_pages_to_window();
 /// For people: headings bold where there are colours, ASCII where the locale has nothing else. To stdout.
 void print_page(std::string_view page);
 
-/// The same words in ASCII: "|" for "·", "#" for bars, "-" for lines, "?" for what has no likeness.
-std::string in_ascii(std::string_view text);
-
 /// Lines of help, broken where they are wider than a page, under the column in which their description begins.
 std::string wrapped_help(std::string_view help);
 

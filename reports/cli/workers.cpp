@@ -34,17 +34,6 @@ struct Run {
   std::size_t next = 0, end = 0;
 };
 
-/// Sends all bytes; false when the other side is gone.
-bool send_all(int socket, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t sent = send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(sent));
-  }
-  return true;
-}
-
 std::string_view bytes_of(const auto& value) { return {reinterpret_cast<const char*>(&value), sizeof value}; }
 
 /// Appends what there is, once there is something; false when the other side is gone.

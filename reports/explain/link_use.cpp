@@ -16,44 +16,30 @@ namespace {
 
 constexpr int slices = 120;  ///< of the time
 
-/// Bytes that each link carries, in all or of what is asked for.
-class CarriedBytes {
- public:
-  explicit CarriedBytes(const Topology& topology)
-      : topology_(topology), carried_(static_cast<std::size_t>(topology.links())) {}
+/// Bytes by link, of those that carry any.
+using Carried = std::map<LinkId, Bytes>;
 
-  void add(const LoweredCollective& lowered, double times) {
-    for (const LoweredCollective::Phase& phase : lowered.phases) {
-      for (const Flow& flow : phase.flows) add(flow.source, flow.destination, flow.bytes * (times * phase.repeat));
+/// By block: what one task of it puts on the links.
+std::vector<Carried> carried_by_blocks(const TaskGraph& graph, const Topology& topology) {
+  std::vector<Carried> carried(graph.blocks().size());
+  for (std::size_t block = 0; block < carried.size(); ++block) {
+    if (!graph.blocks()[block].flows) continue;
+    for (const LoweredCollective::Phase& phase : graph.blocks()[block].flows->phases) {
+      visit_links(phase.flows, topology,
+                  [&](const Flow& flow, LinkId link) { carried[block][link] += flow.bytes * phase.repeat; });
     }
   }
-  void add(EndpointId source, EndpointId destination, Bytes bytes) {
-    route_.clear();
-    topology_.append_route(source, destination, route_);
-    for (const LinkId link : route_) carried_[at_index(link)] += bytes;
-  }
-  [[nodiscard]] Bytes on(LinkId link) const { return carried_[at_index(link)]; }
-  void clear() { std::ranges::fill(carried_, Bytes(0.0)); }
-
- private:
-  const Topology& topology_;
-  std::vector<Bytes> carried_;
-  std::vector<LinkId> route_;
-};
-
-/// By block: how many tasks are of it.
-std::vector<int> counts_of(const TaskGraph& graph) {
-  std::vector<int> counts(graph.blocks().size());
-  for (const Task& task : graph.tasks()) ++counts[at_index(task.block)];
-  return counts;
+  return carried;
 }
 
-/// Calls `visit` with the ends of background traffic and what it moves; with no limit it has no bytes of its own.
-template <typename Visit>
-void visit_background(const Scenario& scenario, const Topology& topology, Seconds time, const Visit& visit) {
+/// Of the traffic whose rate is stated: with no limit it has no bytes of its own.
+Carried carried_by_background(const Scenario& scenario, const Topology& topology, Seconds time) {
+  Carried carried;
   for (const BackgroundFlow::Route& route : background_routes(scenario.background, topology)) {
-    if (route.rate < BytesPerSecond::infinity()) visit(route.source, route.destination, route.rate * time);
+    if (!is_finite(route.rate)) continue;
+    for (const LinkId link : topology.route(route.source, route.destination).links) carried[link] += route.rate * time;
   }
+  return carried;
 }
 
 /// "gpu0>nvswitch" of "node3/gpu0>nvswitch"; of a fabric's link its name without numbers.
@@ -64,7 +50,7 @@ std::string common_name(const std::string& name, bool several_nodes) {
 }
 
 /// Links by their common names, and which of each carries most.
-std::vector<LinkUse> grouped(const Topology& topology, const CarriedBytes& carried, Seconds time) {
+std::vector<LinkUse> grouped(const Topology& topology, const std::vector<Bytes>& carried, Seconds time) {
   std::vector<LinkUse> uses;
   std::map<std::string, std::size_t> place;
   for (LinkId id = 0; id < topology.links(); ++id) {
@@ -77,10 +63,10 @@ std::vector<LinkUse> grouped(const Topology& topology, const CarriedBytes& carri
       if (arrow != std::string::npos) use.from = name.substr(0, arrow), use.to = name.substr(arrow + 1);
     }
     LinkUse& use = uses[known->second];
-    const double share = link.bandwidth.value() > 0.0 ? carried.on(id) / link.bandwidth / time : 0.0;
+    const double share = link.bandwidth.value() > 0.0 ? carried[at_index(id)] / link.bandwidth / time : 0.0;
     if (use.busiest_link < 0 || share > use.most) {
       use.busiest_link = id;
-      use.busiest = carried.on(id);
+      use.busiest = carried[at_index(id)];
       use.most = share;
     }
     use.mean += (share - use.mean) / ++use.links;
@@ -91,25 +77,13 @@ std::vector<LinkUse> grouped(const Topology& topology, const CarriedBytes& carri
 /// Notes what each block puts on the busiest link of each group, and when.
 class Profiles {
  public:
-  Profiles(std::vector<LinkUse>& uses, const Topology& topology, Seconds time)
-      : uses_(uses), topology_(topology), time_(time), until_(uses.size()) {
+  Profiles(std::vector<LinkUse>& uses, Seconds time) : uses_(uses), time_(time), until_(uses.size()) {
     for (LinkUse& use : uses_) use.slices.assign(slices, 0.0);
   }
 
-  void add(const TaskGraph& graph, const Execution& execution) {
-    CarriedBytes carried(topology_);
-    std::vector<std::vector<std::pair<std::size_t, Bytes>>> of_block(graph.blocks().size());
-    const std::vector<int> counts = counts_of(graph);
-    for (std::size_t block = 0; block < of_block.size(); ++block) {
-      const Block& own = graph.blocks()[block];
-      if (!own.flows || counts[block] == 0) continue;
-      carried.clear();
-      carried.add(*own.flows, 1.0);
-      for (std::size_t use = 0; use < uses_.size(); ++use) {
-        const Bytes bytes = carried.on(uses_[use].busiest_link);
-        if (bytes > Bytes(0.0)) of_block[block].emplace_back(use, bytes);
-      }
-    }
+  void add(const TaskGraph& graph, const Execution& execution, const std::vector<Carried>& carried) {
+    std::vector<std::vector<std::pair<std::size_t, Bytes>>> of_block;
+    for (const Carried& own : carried) of_block.push_back(on_busiest(own));
     std::vector<std::size_t> by_start(graph.tasks().size());
     std::iota(by_start.begin(), by_start.end(), 0U);
     std::ranges::stable_sort(by_start, {}, [&](std::size_t task) { return execution.start[task]; });
@@ -125,17 +99,20 @@ class Profiles {
     }
   }
 
-  void add_background(const Scenario& scenario) {
-    CarriedBytes carried(topology_);
-    visit_background(scenario, topology_, time_,
-                     [&](EndpointId from, EndpointId to, Bytes bytes) { carried.add(from, to, bytes); });
-    for (std::size_t use = 0; use < uses_.size(); ++use) {
-      const Bytes bytes = carried.on(uses_[use].busiest_link);
-      if (bytes > Bytes(0.0)) add(use, "background traffic", bytes, Seconds(0.0), time_);
-    }
+  void add_background(const Carried& carried) {
+    for (const auto& [use, bytes] : on_busiest(carried)) add(use, "background traffic", bytes, Seconds(0.0), time_);
   }
 
  private:
+  [[nodiscard]] std::vector<std::pair<std::size_t, Bytes>> on_busiest(const Carried& carried) const {
+    std::vector<std::pair<std::size_t, Bytes>> found;
+    for (std::size_t use = 0; use < uses_.size(); ++use) {
+      const auto own = carried.find(uses_[use].busiest_link);
+      if (own != carried.end() && own->second > Bytes(0.0)) found.emplace_back(use, own->second);
+    }
+    return found;
+  }
+
   void add(std::size_t number, const std::string& name, Bytes bytes, Seconds start, Seconds end) {
     LinkUse& use = uses_[number];
     auto user = std::ranges::find(use.users, name, &LinkUse::User::name);
@@ -152,7 +129,6 @@ class Profiles {
   }
 
   std::vector<LinkUse>& uses_;
-  const Topology& topology_;
   Seconds time_;
   std::vector<Seconds> until_;  ///< by use: what has been counted as its time in use
 };
@@ -175,18 +151,20 @@ LinkUses link_uses(const Scenario& scenario, Fidelity fidelity) {
   const Execution execution = execute(graph, topology);
   LinkUses uses{scenario.cluster.node.vertices, {}, topology.nodes(), execution.makespan, uncut,
                 waits_of(graph, execution)};
-  CarriedBytes carried(topology);
-  const std::vector<int> counts = counts_of(graph);
-  for (std::size_t block = 0; block < counts.size(); ++block) {
-    const std::optional<LoweredCollective>& flows = graph.blocks()[block].flows;
-    if (flows && counts[block] > 0) carried.add(*flows, counts[block]);
-  }
-  visit_background(scenario, topology, uses.time,
-                   [&](EndpointId from, EndpointId to, Bytes bytes) { carried.add(from, to, bytes); });
-  uses.links = grouped(topology, carried, uses.time);
-  Profiles profiles(uses.links, topology, uses.time);
-  profiles.add(graph, execution);
-  profiles.add_background(scenario);
+  const std::vector<Carried> of_block = carried_by_blocks(graph, topology);
+  const Carried background = carried_by_background(scenario, topology, uses.time);
+  std::vector<Bytes> all(at_index(topology.links()));
+  const auto add = [&](const Carried& carried, double times) {
+    for (const auto& [link, bytes] : carried) all[at_index(link)] += bytes * times;
+  };
+  std::vector<int> tasks(of_block.size());
+  for (const Task& task : graph.tasks()) ++tasks[at_index(task.block)];
+  for (std::size_t block = 0; block < tasks.size(); ++block) add(of_block[block], tasks[block]);
+  add(background, 1.0);
+  uses.links = grouped(topology, all, uses.time);
+  Profiles profiles(uses.links, uses.time);
+  profiles.add(graph, execution, of_block);
+  profiles.add_background(background);
   for (LinkUse& use : uses.links) {
     std::ranges::stable_sort(use.users, std::ranges::greater{}, &LinkUse::User::bytes);
   }

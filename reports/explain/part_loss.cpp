@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -39,10 +38,13 @@ std::string with_faults(const Scenario& scenario, const std::vector<std::string>
 
 class Losses {
  public:
-  explicit Losses(const Scenario& scenario)
-      : scenario_(scenario), cluster_(scenario.cluster), train_(std::get<TrainWorkload>(scenario.workload)) {}
+  Losses(const Scenario& scenario, const Reload& reload)
+      : scenario_(scenario),
+        cluster_(scenario.cluster),
+        train_(std::get<TrainWorkload>(scenario.workload)),
+        reload_(reload) {}
 
-  std::vector<PartLoss> all() {
+  std::vector<WhatIf> all() {
     goes_on("a GPU at half its speed", {"{ node: 0, gpu: 0, speed: 50 % }"});
     if (cluster_.nodes > 1) {
       if (cluster_.network.nics_per_node > 1) goes_on("a network card", {"{ node: 0, card: 0, failed: true }"});
@@ -54,7 +56,7 @@ class Losses {
 
  private:
   void goes_on(std::string name, const std::vector<std::string>& faults) {
-    losses_.push_back({{std::move(name), {with_faults(scenario_, faults)}, std::nullopt, {}}});
+    losses_.push_back(reloaded(std::move(name), {with_faults(scenario_, faults)}, reload_));
   }
 
   /// As many replicas as whole ones fit on the machines that are left.
@@ -63,17 +65,19 @@ class Losses {
     const int gpus_of_replica = plan.tensor * plan.context * plan.pipeline;
     const int left = (cluster_.nodes - machines) * cluster_.gpus_per_node;
     const int replicas = left / gpus_of_replica / plan.expert * plan.expert;
-    PartLoss loss{{std::move(name), {}, std::nullopt, {}}, machines};
     if (replicas < 1) {
-      loss.what_if.why_not = fmt::format("no replica of {} GPUs is left", gpus_of_replica);
+      losses_.push_back(
+          {std::move(name), {}, std::nullopt, fmt::format("no replica of {} GPUs is left", gpus_of_replica)});
     } else {
       const int used = replicas * gpus_of_replica, each = cluster_.gpus_per_node;
       const std::int64_t batch = train_.global_batch / plan.data * replicas;
-      loss.what_if.overrides = {fmt::format("cluster.nodes={}", (used + each - 1) / each),
-                                fmt::format("plan.data={}", replicas),
-                                fmt::format("workload.train.global_batch={}", batch)};
+      losses_.push_back(
+          reloaded(std::move(name),
+                   {fmt::format("cluster.nodes={}", (used + each - 1) / each), fmt::format("plan.data={}", replicas),
+                    fmt::format("workload.train.global_batch={}", batch)},
+                   reload_));
     }
-    losses_.push_back(std::move(loss));
+    losses_.back().lost_machines = machines;
   }
 
   void add_switches(const FatTree& tree) {
@@ -107,7 +111,8 @@ class Losses {
   const Scenario& scenario_;
   const Cluster& cluster_;
   const TrainWorkload& train_;
-  std::vector<PartLoss> losses_ = {};
+  const Reload& reload_;
+  std::vector<WhatIf> losses_ = {};
 };
 
 double rate_of(const Result& result) { return result.train()->samples_per_second; }
@@ -131,34 +136,25 @@ std::string restart_text(const Result& whole) {
 
 }  // namespace
 
-std::vector<PartLoss> part_losses(const Scenario& scenario, const Reload& reload) {
+std::vector<WhatIf> part_losses(const Scenario& scenario, const Reload& reload) {
   if (!std::holds_alternative<TrainWorkload>(scenario.workload) || !scenario.cluster.groups.empty()) return {};
-  std::vector<PartLoss> losses = Losses(scenario).all();
-  for (PartLoss& loss : losses) {
-    if (!loss.what_if.why_not.empty()) continue;
-    try {
-      loss.what_if.scenario = reload(loss.what_if.overrides);
-    } catch (const std::exception& e) {
-      loss.what_if.why_not = e.what();
-    }
-  }
-  return losses;
+  return Losses(scenario, reload).all();
 }
 
-std::string to_text(const Result& whole, const std::vector<PartLoss>& losses) {
+std::string to_text(const Result& whole, const std::vector<Answer>& losses) {
   if (losses.empty()) return "";
   TextTable table("llrr", {"part", "training", "step", "samples/s"});
   const TrainResult& before = *whole.train();
   table.add_row({"none", "", format_seconds(before.step_time), format_count(before.samples_per_second)});
   std::string impossible;
   bool any_restarts = false;
-  for (const PartLoss& loss : losses) {
+  for (const Answer& loss : losses) {
     if (!loss.result) {
       impossible += fmt::format("    {}: {}\n", loss.what_if.name, wrap(loss.what_if.why_not, page_width() - 6, 6));
       continue;
     }
-    any_restarts = any_restarts || loss.machines > 0;
-    table.add_row({loss.what_if.name, loss.machines > 0 ? "restarts" : "goes on",
+    any_restarts = any_restarts || loss.what_if.lost_machines > 0;
+    table.add_row({loss.what_if.name, loss.what_if.lost_machines > 0 ? "restarts" : "goes on",
                    format_seconds(loss.result->train()->step_time) +
                        (loss.result->train()->memory.fits() ? "" : ", does not fit"),
                    signed_percent(rate_of(*loss.result) / rate_of(whole) - 1.0)});
@@ -171,7 +167,7 @@ std::string to_text(const Result& whole, const std::vector<PartLoss>& losses) {
   return text;
 }
 
-std::string to_json(const Result& whole, const std::vector<PartLoss>& losses) {
+std::string to_json(const Result& whole, const std::vector<Answer>& losses) {
   using Json = nlohmann::ordered_json;
   Json json = {{"scenario", whole.scenario},
                {"fidelity", name(whole.fidelity)},
@@ -179,8 +175,8 @@ std::string to_json(const Result& whole, const std::vector<PartLoss>& losses) {
                {"samples_per_second", rate_of(whole)},
                {"parts", Json::array()}};
   if (const auto& goodput = whole.train()->goodput) json["recovery_s"] = goodput->recovery.value();
-  for (const PartLoss& loss : losses) {
-    Json one = {{"part", loss.what_if.name}, {"machines", loss.machines}, {"set", loss.what_if.overrides}};
+  for (const Answer& loss : losses) {
+    Json one = {{"part", loss.what_if.name}, {"machines", loss.what_if.lost_machines}, {"set", loss.what_if.overrides}};
     if (loss.result) {
       one["step_time_s"] = loss.result->time().value();
       one["samples_per_second"] = rate_of(*loss.result);

@@ -16,6 +16,7 @@ struct WhatIf {
   std::vector<std::string> overrides = {};  ///< as for --set; empty where hardware itself is scaled
   std::optional<Scenario> scenario = std::nullopt;
   std::string why_not = {};  ///< where there is no such scenario
+  int lost_machines = 0;     ///< from which it restarts
 };
 
 /// How much faster or slower scaled_resources() makes a resource.
@@ -50,6 +51,9 @@ Fidelity what_if_fidelity(const Scenario& scenario, Fidelity own);
 
 /// Loads the scenario with further overrides. Throws as load_scenario.
 using Reload = std::function<Scenario(const std::vector<std::string>& overrides)>;
+
+/// The scenario with these overrides, or why it cannot be.
+WhatIf reloaded(std::string name, std::vector<std::string> overrides, const Reload& reload);
 
 /// What may make the scenario faster, without regard to what it would do to the training's result: other
 /// synchronisation, precision, execution, schedule, batch, and twice the network. Changes that the scenario has already

@@ -12,13 +12,16 @@ namespace {
 /// Collects remedies as overrides.
 class Remedies {
  public:
+  explicit Remedies(const Reload& reload) : reload_(reload) {}
+
   void add(bool sensible, std::string name, std::vector<std::string> overrides) {
-    if (sensible) list_.push_back({std::move(name), std::move(overrides), std::nullopt, {}});
+    if (sensible) list_.push_back(reloaded(std::move(name), std::move(overrides), reload_));
   }
   std::vector<WhatIf> take() { return std::move(list_); }
 
  private:
-  std::vector<WhatIf> list_;
+  const Reload& reload_;
+  std::vector<WhatIf> list_ = {};
 };
 
 void add_synchronisation(const Scenario& scenario, Remedies& list) {
@@ -100,8 +103,18 @@ void add_loading(const TrainWorkload& train, Remedies& list) {
 
 }  // namespace
 
+WhatIf reloaded(std::string name, std::vector<std::string> overrides, const Reload& reload) {
+  WhatIf made{std::move(name), std::move(overrides)};
+  try {
+    made.scenario = reload(made.overrides);
+  } catch (const std::exception& e) {
+    made.why_not = e.what();
+  }
+  return made;
+}
+
 std::vector<WhatIf> remedies(const Scenario& scenario, const Reload& reload) {
-  Remedies list;
+  Remedies list(reload);
   if (const auto* train = std::get_if<TrainWorkload>(&scenario.workload)) {
     add_devices_work(scenario, *train, list);
     add_synchronisation(scenario, list);
@@ -115,15 +128,7 @@ std::vector<WhatIf> remedies(const Scenario& scenario, const Reload& reload) {
     }
     add_hardware(scenario, list);
   }
-  std::vector<WhatIf> all = list.take();
-  for (WhatIf& one : all) {
-    try {
-      one.scenario = reload(one.overrides);
-    } catch (const std::exception& e) {
-      one.why_not = e.what();
-    }
-  }
-  return all;
+  return list.take();
 }
 
 }  // namespace foretrain

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <string_view>
 
 #include "model/base/text.hpp"
 #include "reports/import/draft.hpp"
@@ -126,6 +127,26 @@ KernelKind first_match(std::span<const NameRow> rows, std::string_view name) {
   return row == rows.end() ? KernelKind::elementwise : row->kind;
 }
 
+/// By the names that libraries and compilers give their kernels; elementwise where nothing else is known.
+KernelKind kind_of_kernel(std::string_view name) {
+  using enum KernelKind;
+  static constexpr NameRow rows[] = {
+#define KERNEL(part, kind) {part, kind},
+#include "reports/import/kernel_names.def"
+  };
+  return first_match(rows, name);
+}
+
+/// The same of PyTorch's operators on processors ("aten::addmm").
+KernelKind kind_of_operator(std::string_view name) {
+  using enum KernelKind;
+  static constexpr NameRow rows[] = {
+#define OPERATOR(part, kind) {part, kind},
+#include "reports/import/kernel_names.def"
+  };
+  return first_match(rows, name);
+}
+
 /// The length of a union of intervals inside a window.
 double covered(std::vector<std::pair<double, double>> intervals, double from, double to) {
   std::ranges::sort(intervals);
@@ -221,24 +242,6 @@ void add_kernels(const std::vector<const TraceEvent*>& work, const Window& windo
 }
 
 }  // namespace
-
-KernelKind kind_of_kernel(std::string_view name) {
-  using enum KernelKind;
-  static constexpr NameRow rows[] = {
-#define KERNEL(part, kind) {part, kind},
-#include "reports/import/kernel_names.def"
-  };
-  return first_match(rows, name);
-}
-
-KernelKind kind_of_operator(std::string_view name) {
-  using enum KernelKind;
-  static constexpr NameRow rows[] = {
-#define OPERATOR(part, kind) {part, kind},
-#include "reports/import/kernel_names.def"
-  };
-  return first_match(rows, name);
-}
 
 KinetoSummary summarise_kineto(const std::string& text, const std::string& file) {
   TraceReader reader(text, file);

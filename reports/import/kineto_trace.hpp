@@ -3,7 +3,6 @@
 
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "model/base/quantity.hpp"
@@ -22,11 +21,6 @@ enum class KernelKind {
   communication,
   copy
 };
-
-/// By the names that libraries and compilers give their kernels; elementwise where nothing else is known.
-KernelKind kind_of_kernel(std::string_view name);
-/// The same of PyTorch's operators on processors ("aten::addmm").
-KernelKind kind_of_operator(std::string_view name);
 
 struct KernelTime {
   Seconds time;      ///< of one step

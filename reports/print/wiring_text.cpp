@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "model/base/format.hpp"
 #include "model/base/number.hpp"
@@ -13,6 +14,24 @@
 namespace foretrain {
 
 namespace {
+
+/// The name before its number.
+std::string stem(const std::string& name) { return name.substr(0, name.find_first_of("0123456789")); }
+
+/// "gpu0, gpu1", "gpu0 … gpu7", "gpu0, gpu1, gpu4".
+std::string join_names(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t first = 0; first < names.size();) {
+    std::size_t last = first;
+    const std::string prefix = stem(names[first]);
+    const auto number = [&](std::size_t i) { return number_behind(names[i], prefix); };
+    while (last + 1 < names.size() && number(last) && number(last + 1) == *number(last) + 1) ++last;
+    text += (text.empty() ? "" : ", ") + names[first];
+    if (last > first) text += (last == first + 1 ? ", " : " … ") + names[last];
+    first = last + 1;
+  }
+  return text;
+}
 
 struct Line {
   std::string left, right;
@@ -145,29 +164,12 @@ class TreeText {
   std::vector<Line> lines_;
 };
 
-/// The name before its number.
-std::string stem(const std::string& name) { return name.substr(0, name.find_first_of("0123456789")); }
-
 }  // namespace
 
 std::string describe(const Wires& wires) {
   if (!wires.stated()) return "";
   return fmt::format("{}{}, {}", wires.count > 1 ? fmt::format("{} x ", wires.count) : "", wires.type.name,
                      format_bandwidth(wires.bandwidth()));
-}
-
-std::string join_names(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t first = 0; first < names.size();) {
-    std::size_t last = first;
-    const std::string prefix = stem(names[first]);
-    const auto number = [&](std::size_t i) { return number_behind(names[i], prefix); };
-    while (last + 1 < names.size() && number(last) && number(last + 1) == *number(last) + 1) ++last;
-    text += (text.empty() ? "" : ", ") + names[first];
-    if (last > first) text += (last == first + 1 ? ", " : " … ") + names[last];
-    first = last + 1;
-  }
-  return text;
 }
 
 std::string wiring_text(const Node& node, const Network& network, int indent) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "model/hardware/wiring_tree.hpp"
 
@@ -10,9 +9,6 @@ namespace foretrain {
 
 /// "2 x nvlink3, 46.0 GB/s": payload of all of them together in one direction; empty where nothing is stated.
 std::string describe(const Wires& wires);
-
-/// "gpu0, gpu1", "gpu0 … gpu7", "gpu0, gpu1, gpu4".
-std::string join_names(const std::vector<std::string>& names);
 
 /// A line a part, or for parts without children that hang side by side in the same way; sockets that are like the one
 /// before are told in one line where there are more than four. Ends in a newline, each line begins with `indent`

@@ -13,6 +13,7 @@
 #include "model/base/error.hpp"
 #include "model/base/session.hpp"
 #include "model/base/text.hpp"
+#include "model/base/words.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/options.hpp"
@@ -80,25 +81,13 @@ struct SweepAnswer {
   std::vector<std::vector<std::string>> rows;
 };
 
-std::string kind_word(const std::string& column) {
-  switch (kind_of_column(column)) {
-    case CellKind::number:
-      return "number";
-    case CellKind::flag:
-      return "flag";
-    case CellKind::text:
-      break;
-  }
-  return "text";
-}
-
 SweepAnswer sweep(const SweepInput& input, const std::string& fidelity_word, int jobs) {
   const Fidelity fidelity = fidelity_of(fidelity_word);
   const SweepRows rows = sweep_rows(input);
   SweepAnswer answer{rows.header, {}, {}};
   const std::vector<std::string>& predicted = predicted_columns();
   answer.header.insert(answer.header.end(), predicted.begin(), predicted.end());
-  for (const std::string& column : answer.header) answer.kinds.push_back(kind_word(column));
+  for (const std::string& column : answer.header) answer.kinds.emplace_back(name(kind_of_column(column)));
   for (std::size_t i = 0; i < rows.count; ++i) answer.rows.push_back(rows.cells_of(i));
 
   std::vector<std::size_t> order(rows.count);

@@ -7,6 +7,10 @@
 
 namespace foretrain {
 
+inline std::string likely(const std::string& low, const std::string& high) {
+  return "(likely " + low + " to " + high + ")";
+}
+
 /// "29.7 days (likely 25.9 days to 38.9 days)", "1.46 M USD (likely …)": of a training whose length, and price, is
 /// stated.
 std::string length_text(const TrainResult& train);

@@ -57,11 +57,10 @@ std::string memory_verdict(const Result& result) {
          "\n\n";
 }
 
-/// ", likely 40.1 s to 47.9 s" where the result states a range.
+/// "  (likely 40.1 s to 47.9 s)" where the result states a range.
 std::string likely_range(const Result& result) {
   if (!(result.uncertainty_high > result.uncertainty_low)) return "";
-  return fmt::format("  (likely {} to {})", format_seconds(result.uncertainty_low),
-                     format_seconds(result.uncertainty_high));
+  return "  " + likely(format_seconds(result.uncertainty_low), format_seconds(result.uncertainty_high));
 }
 
 /// The kinds of measurements that a range is made of, and how much of it.

@@ -14,16 +14,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-bool send_all(int socket, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t sent = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(sent));
-  }
-  return true;
-}
-
 /// Waits until there is something to read.
 Waited wait_for_bytes(int socket, Clock::time_point deadline, int stop) {
   pollfd waiting[2] = {{socket, POLLIN, 0}, {stop, POLLIN, 0}};

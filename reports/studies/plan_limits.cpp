@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numbers>
+#include <optional>
 
 #include "model/base/format.hpp"
 #include "model/base/text.hpp"
@@ -17,20 +17,6 @@ namespace {
 
 constexpr double twentieth = 1.6448536269514722;  // standard deviations above which one of twenty lies
 
-struct Multiple {
-  std::string_view word;
-  double factor;
-};
-constexpr std::array<Multiple, 9> multiples = {{{"", 1.0},
-                                                {"k", 1e3},
-                                                {"K", 1e3},
-                                                {"thousand", 1e3},
-                                                {"M", 1e6},
-                                                {"million", 1e6},
-                                                {"G", 1e9},
-                                                {"B", 1e9},
-                                                {"billion", 1e9}}};
-
 }  // namespace
 
 double parse_usd(std::string_view text) {
@@ -39,10 +25,10 @@ double parse_usd(std::string_view text) {
   if (!amount.ends_with(currency)) throw UnitError("no amount in USD", std::string(expected));
   amount = trim(amount.substr(0, amount.size() - currency.size()));
   const auto [number, unit] = split_number_and_unit(amount);
-  const auto* const multiple = std::ranges::find(multiples, unit, &Multiple::word);
-  if (multiple == multiples.end()) throw UnitError(fmt::format("{} is no multiple", unit), std::string(expected));
+  const std::optional<double> multiple = unit.empty() ? 1.0 : multiple_of(unit);
+  if (!multiple) throw UnitError(fmt::format("{} is no multiple", unit), std::string(expected));
   if (!(number > 0.0)) throw UnitError("no money", std::string(expected));
-  return number * multiple->factor;
+  return number * *multiple;
 }
 
 double excess(const TrainResult& train, const PlanLimits& limits) {

@@ -52,8 +52,7 @@ class Points {
 void add_step(const Scenario& scenario, const TrainWorkload& train, Points& points) {
   const Model model = build_model(train.model, build_options(train, scenario.plan));
   for (const LayerGroup& group : model.layers) {
-    for (const Operator& op : group.layer.forward) points.add(op, op.name, group.repeat);
-    for (const Operator& op : group.layer.backward) points.add(op, op.name, group.repeat);
+    for (const Operator& op : group.layer.operators()) points.add(op, op.name, group.repeat);
   }
 }
 

@@ -49,6 +49,21 @@ TEST_CASE("a share of a core holds up what would keep it busy for longer, and no
   CHECK(time_of(CollectiveOperation::all_gather, 4, 10e6, 0.5) == time_of(CollectiveOperation::all_gather, 4, 10e6));
 }
 
+TEST_CASE("the slowest processor of a group decides, whichever rank it is") {
+  Cluster alike = load_scenario("parallel-hosts", {"cluster.nodes=4", "plan.data=2"}).cluster;
+  const auto time_on = [](const Cluster& cluster) {
+    return milliseconds(call_of(SyncAlgorithm::automatic, Bytes(8e3), iota(4), CollectiveOperation::all_reduce),
+                        Topology(cluster));
+  };
+  Cluster mixed = alike;
+  Node slow = alike.node;
+  slow.gpu.processor->message *= 2.0;
+  mixed.groups = {{alike.node, 3, 1, alike.network}, {slow, 1, 1, alike.network}};
+  CHECK(time_on(mixed) > 1.5 * time_on(alike));
+  alike.node = slow;
+  CHECK(time_on(mixed) == Approx(time_on(alike)));
+}
+
 TEST_CASE("PyTorch reduces and scatters by a whole all-reduce") {
   for (const double bytes : {8e3, 4e6}) {
     CHECK(time_of(CollectiveOperation::reduce_scatter, 4, bytes) == time_of(CollectiveOperation::all_reduce, 4, bytes));

@@ -107,8 +107,11 @@ TEST_CASE("The same where the trainer that is assumed hides collectives of tenso
   for (const char* set : {"plan.tensor=2", "plan.pipeline=2", "plan.sequence_parallel=true"}) {
     apply_override(document, parse_override(set));
   }
-  check_against_enumeration(
-      document, without({tensor, pipeline, context, expert, sequence_parallel, recompute, offload, algorithm}));
+  const PlanDimensions searched =
+      without({tensor, pipeline, context, expert, sequence_parallel, recompute, offload, algorithm});
+  check_against_enumeration(document, searched);
+  apply_override(document, parse_override("plan.trainer=nemo"));  // which hides them unless a schedule splits passes
+  check_against_enumeration(document, searched);
 }
 
 TEST_CASE("The same where updated weights come back beside the next step's forward passes, or by their owners") {

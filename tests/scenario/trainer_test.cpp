@@ -305,10 +305,25 @@ TEST_CASE("NVIDIA's recipes hide the collectives of tensor ranks that divide the
   };
   CHECK(hides("workload.train.precision=bf16"));
   CHECK(hides("workload.train.precision=mxfp8"));
-  for (const std::string other : {"plan.sequence_parallel=false", "plan.tensor=1", "workload.train.precision=nvfp4",
-                                  "workload.train.lora={ rank: 16 }", "plan.tensor_overlap=false"}) {
+  CHECK(hides("plan={ trainer: nemo, tensor: 4, sequence_parallel: true, pipeline: 2 }"));
+  for (const std::string other :
+       {"plan.sequence_parallel=false", "plan.tensor=1", "workload.train.precision=nvfp4",
+        "workload.train.lora={ rank: 16 }", "plan.tensor_overlap=false",
+        "plan={ trainer: nemo, tensor: 4, sequence_parallel: true, pipeline: 2, schedule: zero_bubble }"}) {
     INFO(other);
     CHECK_FALSE(hides(other));
+  }
+}
+
+TEST_CASE("nanotron's ZeRO-2 is its ZeRO-1, whole gradients summed up once behind the backward pass") {
+  const Plan first = with("nanotron", {"plan.zero=1"}).plan;
+  for (const char* zero : {"2", "{ stage: 2, gradients: kept }"}) {
+    const Plan plan = with("nanotron", {std::string("plan.zero=") + zero}).plan;
+    CHECK_FALSE(divides_gradients(plan));
+    CHECK(plan.zero_by == first.zero_by);
+    CHECK(plan.sync.bucket == first.sync.bucket);
+    CHECK(plan.sync.overlap == first.sync.overlap);
+    CHECK(plan.sync.gather == first.sync.gather);
   }
 }
 

@@ -1,16 +1,12 @@
 #include "validate/cuda/local_ranks.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <system_error>
 
 #include "validate/cuda/collective/hmac.hpp"
+#include "validate/cuda/collective/tcp_socket.hpp"
 
 namespace foretrain::gpu {
 
@@ -18,21 +14,6 @@ namespace {
 
 constexpr const char* rank_key = "FORETRAIN_RANK";
 constexpr const char* keys[] = {rank_key, "FORETRAIN_SIZE", "FORETRAIN_RENDEZVOUS", "FORETRAIN_TOKEN"};
-
-/// A port of this machine that nobody listens on now.
-int free_port() {
-  const int handle = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(address);
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  const bool found = bind(handle, any, length) == 0 && getsockname(handle, any, &length) == 0;
-  const int error = errno;
-  close(handle);
-  if (!found) throw std::system_error(error, std::generic_category(), "a port for the processes of this machine");
-  return ntohs(address.sin_port);
-}
 
 /// Sixteen bytes in hexadecimal digits.
 std::string fresh_token() {

@@ -1,10 +1,10 @@
 #include "validate/export/host_thread.hpp"
 
-#include <algorithm>
 #include <map>
 #include <utility>
 
 #include "model/cost/launches.hpp"
+#include "model/parallelism/layout.hpp"
 
 namespace foretrain {
 
@@ -62,8 +62,8 @@ class HostThread {
     const Launches launches = launches_of(block);
     if (launches.count == 0) return -1;
     const Plan& plan = scenario_.plan;
-    Seconds time = host_dispatch_time(launches.count, plan.execution, scenario_.calibration.host);
-    if (plan.single_process) time *= std::min(scenario_.cluster.gpus_per_node, plan.data);
+    Seconds time = host_dispatch_time(launches.count, plan.execution, scenario_.calibration.host) *
+                   gpus_of_process(plan, scenario_.cluster);
     // What outlasts its kernels was priced at its dispatch, the trainer's own code included.
     if (block.predicted > launches.device.value() * longer) time = Seconds(block.predicted);
     return known->second = add_block(block.name + " dispatch", time, launches.count);

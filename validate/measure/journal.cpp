@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <fstream>
 #include <sstream>
 
@@ -56,13 +55,7 @@ void Journal::note_line(const std::string& line) {
 
 void Journal::append(const Record& record) {
   const std::string line = to_json_line(record);
-  for (std::size_t written = 0; written < line.size();) {
-    const ssize_t n = write(file_.number(), line.data() + written, line.size() - written);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw_system_error(path_);
-    written += static_cast<std::size_t>(n);
-  }
-  if (fsync(file_.number()) != 0) throw_system_error(path_);
+  if (!write_all(file_.number(), line) || fsync(file_.number()) != 0) throw_system_error(path_);
   note_line(line);
 }
 

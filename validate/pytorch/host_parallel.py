@@ -14,6 +14,7 @@ import torch
 import torch.distributed as dist
 from host_cases import RATE
 from host_parallel_cases import FAMILIES, ORDER
+from models import RmsNorm, rotated
 from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
@@ -220,20 +221,6 @@ class RingAttention(torch.autograd.Function):
                 own += behind.wait()
             behind = Pass(own, ctx.mesh)
         return to_queries, behind.wait(), None, None
-
-
-class RmsNorm(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(width))
-
-    def forward(self, x):
-        return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5))
-
-
-def rotated(x, cosine, sine):
-    left, right = x.chunk(2, dim=-1)
-    return x * cosine + torch.cat((-right, left), dim=-1) * sine
 
 
 class Experts(nn.Module):

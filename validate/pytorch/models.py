@@ -150,6 +150,22 @@ def build_transformer(shape, bert):
     return model
 
 
+class RmsNorm(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        wide = x.float()
+        scaled = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-5)
+        return self.weight * scaled.to(x.dtype)
+
+
+def rotated(x, cosine, sine):
+    left, right = x.chunk(2, dim=-1)
+    return x * cosine + torch.cat((-right, left), dim=-1) * sine
+
+
 def build_llama(shape, sequence, recompute=False):
     """Llama: norms by root mean squares, rotary positions, 8 heads of keys and values, gated feed-forward.
 
@@ -159,24 +175,10 @@ def build_llama(shape, sequence, recompute=False):
     layers, hidden, heads, vocabulary, wide, tied = shape
     kv_heads, head = 8, hidden // heads
 
-    class Norm(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.weight = nn.Parameter(torch.ones(hidden))
-
-        def forward(self, x):
-            wide_x = x.float()
-            scaled = wide_x * torch.rsqrt(wide_x.pow(2).mean(-1, keepdim=True) + 1e-5)
-            return self.weight * scaled.to(x.dtype)
-
-    def rotated(x, cosine, sine):
-        left, right = x.chunk(2, dim=-1)
-        return x * cosine + torch.cat((-right, left), dim=-1) * sine
-
     class Block(nn.Module):
         def __init__(self):
             super().__init__()
-            self.norm1, self.norm2 = Norm(), Norm()
+            self.norm1, self.norm2 = RmsNorm(hidden), RmsNorm(hidden)
             self.q, self.out = (nn.Linear(hidden, hidden, bias=False) for _ in range(2))
             self.k, self.v = (nn.Linear(hidden, kv_heads * head, bias=False) for _ in range(2))
             self.gate, self.up = (nn.Linear(hidden, wide, bias=False) for _ in range(2))
@@ -200,7 +202,7 @@ def build_llama(shape, sequence, recompute=False):
             super().__init__()
             self.tokens = nn.Embedding(vocabulary, hidden)
             self.blocks = nn.ModuleList(Block() for _ in range(layers))
-            self.norm = Norm()
+            self.norm = RmsNorm(hidden)
             turns = 500000.0 ** (-torch.arange(0, head, 2).float() / head)
             angles = torch.outer(torch.arange(sequence).float(), turns).repeat(1, 2)
             self.register_buffer("cosine", angles.cos(), persistent=False)

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,12 @@ void check_names(const Field& constants) {
   }
 }
 
+Constant read_constant(const ConstantRow& row, const Field& stated, const keys::Mapping& each) {
+  const MappingReader keys = stated.mapping(each);
+  return {row.name, read_constant_value(keys["value"], row), row.unit, keys["kind"].choice<ConstantKind>(),
+          keys["source"].text()};
+}
+
 }  // namespace
 
 const ConstantRow& known_constant(const std::string& name, const SourcePosition& where, const std::string& path) {
@@ -44,6 +51,20 @@ double read_constant_value(const Field& value, const ConstantRow& row) {
                fmt::format("from {} to {} {}", row.minimum, row.maximum, row.unit));
   }
   return number;
+}
+
+std::vector<std::string> adopt_constants(const Field& constants, const keys::Mapping& each, Calibration& calibration) {
+  check_names(constants);
+  std::vector<std::string> names;
+  for (const YamlEntry& entry : constants.node().entries) {
+    const ConstantRow& row = *find_constant(entry.key);
+    const Constant stated = read_constant(row, Field(entry.value, join_path(constants.path(), entry.key)), each);
+    row.field(calibration) = stated.value;
+    const auto known = std::ranges::find(calibration.constants, row.name, &Constant::name);
+    if (known != calibration.constants.end()) *known = stated;
+    names.push_back(row.name);
+  }
+  return names;
 }
 
 std::vector<MeasuredMatmul> read_measured_matmuls(const Field& field) {
@@ -84,11 +105,8 @@ Calibration read_calibration(const Field& document) {
       throw ScenarioError(constants.where(), path, "this constant is missing",
                           "{ value: …, kind: fit, source: \"…\" }");
     }
-    const MappingReader keys = Field(entry->value, path).mapping(keys::constant);
-    const double value = read_constant_value(keys["value"], row);
-    row.field(calibration) = value;
-    calibration.constants.push_back(
-        {row.name, value, row.unit, keys["kind"].choice<ConstantKind>(), keys["source"].text()});
+    calibration.constants.push_back(read_constant(row, Field(entry->value, path), keys::constant));
+    row.field(calibration) = calibration.constants.back().value;
   }
   number_constants(calibration);
   if (const auto rows = file.find("measured_matmuls")) calibration.measured_matmuls = read_measured_matmuls(*rows);

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "model/cost/calibration.hpp"
 #include "model/hardware/gpu.hpp"
@@ -25,6 +26,8 @@ void check_measured_matmuls(const Calibration& calibration, const Gpu& gpu);
 const ConstantRow& known_constant(const std::string& name, const SourcePosition& where, const std::string& path);
 /// The number of a constant in its row's unit, within its bounds.
 double read_constant_value(const Field& value, const ConstantRow& row);
+/// Puts constants, each a mapping of these keys, in the place of the calibration's; their names.
+std::vector<std::string> adopt_constants(const Field& constants, const keys::Mapping& each, Calibration& calibration);
 /// `[ { gpu, precision, m, n, k, batch (= 1), transpose_a, transpose_b (= false), time, source }, … ]`
 std::vector<MeasuredMatmul> read_measured_matmuls(const Field& field);
 

@@ -8,7 +8,6 @@
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/hardware/hardware_table.hpp"
-#include "model/scenario/overrides.hpp"
 
 namespace foretrain {
 
@@ -27,13 +26,9 @@ const YamlNode& find_processor(const Field& name) {
 
 /// A name, { preset: NAME, … }, or all keys.
 YamlNode resolve_hierarchy(const Field& field) {
-  if (field.is_scalar()) return find_processor(field);
-  if (!field.is_mapping()) field.fail("neither a name nor a mapping", "the name of a microarchitecture");
-  const YamlEntry* preset = field.node().find("preset");
-  if (preset == nullptr) return field.node();
-  YamlNode changes = field.node();
-  std::erase_if(changes.entries, [](const YamlEntry& entry) { return entry.key == "preset"; });
-  return merged(find_processor(Field(preset->value, join_path(field.path(), "preset"))), changes);
+  if (!field.is_scalar() && !field.is_mapping())
+    field.fail("neither a name nor a mapping", "the name of a microarchitecture");
+  return resolve_preset(field, find_processor);
 }
 
 /// Figures that may be stated in units of the core's clock: "5 cycles", "48 B/cycle".

@@ -12,10 +12,10 @@ namespace foretrain {
 
 namespace {
 
-constexpr std::array<std::string_view, 10> architectures = {"kepler", "pascal", "volta",     "turing", "ampere",
-                                                            "ada",    "hopper", "blackwell", "cdna3",  "host"};
-
-std::string read_architecture(const Field& field) { return std::string(architectures[field.word(architectures)]); }
+std::string read_architecture(const Field& field) {
+  const std::span<const std::string_view> known = key_of(keys::gpu, "architecture").value.forms().front().words;
+  return std::string(known[field.word(known)]);
+}
 
 /// `{ fp32: 19.5 TFLOP/s, … }`; formats that are not listed have no unit of their own.
 std::array<FlopsPerSecond, precision_count> read_rates(const Field& field, FigureLog& log) {
@@ -67,14 +67,19 @@ Processor read_processor(const Field& field, FigureLog& log) {
 
 }  // namespace
 
-YamlNode resolve_preset(const Field& field, CatalogueSection section) {
-  if (field.is_scalar()) return cached_yaml_file(catalogue_file(section, field).string());
+YamlNode resolve_preset(const Field& field, const std::function<const YamlNode&(const Field& name)>& preset_of) {
+  if (field.is_scalar()) return preset_of(field);
   const YamlEntry* preset = field.node().find("preset");
   if (preset == nullptr) return field.node();
-  const Field name(preset->value, join_path(field.path(), "preset"));
   YamlNode changes = field.node();
   std::erase_if(changes.entries, [](const YamlEntry& entry) { return entry.key == "preset"; });
-  return merged(cached_yaml_file(catalogue_file(section, name).string()), changes);
+  return merged(preset_of(Field(preset->value, join_path(field.path(), "preset"))), changes);
+}
+
+YamlNode resolve_preset(const Field& field, CatalogueSection section) {
+  return resolve_preset(field, [section](const Field& name) -> const YamlNode& {
+    return cached_yaml_file(catalogue_file(section, name).string());
+  });
 }
 
 Gpu read_gpu(const Field& written) {

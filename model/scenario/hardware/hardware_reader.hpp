@@ -1,6 +1,7 @@
 // Hardware files (and inline mappings of the same keys) to the values of model/hardware/cluster.hpp.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "model/hardware/cluster.hpp"
@@ -35,5 +36,6 @@ Cluster read_cluster(const Field& field);
 
 /// The tree of a catalogue entry behind a name, a path or a mapping with `preset`; a mapping without is taken as it is.
 YamlNode resolve_preset(const Field& field, CatalogueSection section);
+YamlNode resolve_preset(const Field& field, const std::function<const YamlNode&(const Field& name)>& preset_of);
 
 }  // namespace foretrain

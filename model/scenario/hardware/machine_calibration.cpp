@@ -35,24 +35,6 @@ double signed_number(const Field& field) {
   return value;
 }
 
-void read_constants(const Field& constants, Calibration& calibration) {
-  if (!constants.is_mapping()) constants.fail("constants are no mapping", "{ matmul.fixed_us: { … }, … }");
-  for (const YamlEntry& entry : constants.node().entries) {
-    const std::string path = join_path(constants.path(), entry.key);
-    const ConstantRow& row = known_constant(entry.key, entry.where, path);
-    const MappingReader keys = Field(entry.value, path).mapping(keys::fitted_constant);
-    const double value = read_constant_value(keys["value"], row);
-    row.field(calibration) = value;
-    for (Constant& constant : calibration.constants) {
-      if (constant.name != row.name) continue;
-      constant.value = value;
-      constant.kind = keys["kind"].choice<ConstantKind>();
-      constant.source = keys["source"].text();
-    }
-    calibration.calibrated->fitted.push_back(row.name);
-  }
-}
-
 FittedUncertainty read_uncertainty(const Field& covariance, const std::optional<Field>& spread,
                                    const Calibration& calibration) {
   FittedUncertainty result;
@@ -166,7 +148,7 @@ Calibration read_machine_calibration(const Field& document) {
   calibration.name = file["name"].text();
   calibration.calibrated = read_gpu_entry(file);
   calibration.calibrated->base = file["base"].text();
-  read_constants(file["constants"], calibration);
+  calibration.calibrated->fitted = adopt_constants(file["constants"], keys::fitted_constant, calibration);
   if (const auto covariance = file.find("covariance")) {
     calibration.fitted = read_uncertainty(*covariance, file.find("spread"), calibration);
   }

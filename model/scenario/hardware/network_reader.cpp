@@ -218,8 +218,7 @@ SourcePosition position_of_path(const Field& field, const std::string& path) {
   return at->where;
 }
 
-}  // namespace
-
+/// `transport: { protocol: tcp, mtu: 1500 B, … }`.
 Transport read_transport(const Field& field, FigureLog& log) {
   const MappingReader transport = field.mapping(keys::transport);
   Transport result;
@@ -234,6 +233,8 @@ Transport read_transport(const Field& field, FigureLog& log) {
   if (const auto problem = check_transport(result)) transport.fail(problem->key, problem->text, problem->expected);
   return result;
 }
+
+}  // namespace
 
 Fabric read_fabric(const Field& written, BytesPerSecond card, FigureLog& log) {
   const YamlNode document = resolve_preset(written, CatalogueSection::fabric);

@@ -13,9 +13,6 @@ namespace foretrain {
 /// a transport is stated and no efficiency, the efficiency is the transport's payload share.
 Network read_network(const Field& field, const Network& base, FigureLog& log);
 
-/// `transport: { protocol: tcp, mtu: 1500 B, … }`.
-Transport read_transport(const Field& field, FigureLog& log);
-
 /// `fabric:`: a catalogue name, a path, a mapping with a `kind`, or { preset: NAME, … }. Links whose bandwidth is not
 /// stated are as fast as `card`.
 Fabric read_fabric(const Field& field, BytesPerSecond card, FigureLog& log);

@@ -36,10 +36,6 @@ void require_possible(const Node& result, const MappingReader& node) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 Node read_node_document(const YamlNode& document, const Field& written) {
   const Field field(document, written.path());
   const MappingReader node = field.mapping(keys::node);

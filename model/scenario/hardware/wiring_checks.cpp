@@ -10,6 +10,7 @@
 
 #include "model/base/number.hpp"
 #include "model/base/text.hpp"
+#include "model/hardware/wiring_tree.hpp"
 
 namespace foretrain {
 
@@ -115,7 +116,7 @@ class WiringCheck {
   /// PCIe is a tree: two switches, or a switch and a processor, are joined in one way alone.
   void check_ring(std::size_t link) {
     if (has_end(link, VertexKind::gpu) || joins(link, VertexKind::cpu)) return;
-    if (has_sockets_alone(node_.links[link].a) || has_sockets_alone(node_.links[link].b)) return;
+    if (sockets_alone(node_, node_.links[link].a) > 0 || sockets_alone(node_, node_.links[link].b) > 0) return;
     const int a = root_of(node_.links[link].a), b = root_of(node_.links[link].b);
     if (a == b) {
       fail(link, "between",
@@ -123,14 +124,6 @@ class WiringCheck {
            "a tree, in which one way leads from each switch to its processor");
     }
     joined_[at_index(a)] = b;
-  }
-  /// A switch that stands for how sockets are joined.
-  [[nodiscard]] bool has_sockets_alone(int vertex) const {
-    if (node_.vertices[at_index(vertex)].kind == VertexKind::cpu) return false;
-    return std::ranges::all_of(node_.links, [&](const NodeLink& link) {
-      if (link.a != vertex && link.b != vertex) return true;
-      return node_.vertices[at_index(link.a == vertex ? link.b : link.a)].kind == VertexKind::cpu;
-    });
   }
   [[nodiscard]] int root_of(int vertex) const {
     while (joined_[at_index(vertex)] != vertex) vertex = joined_[at_index(vertex)];

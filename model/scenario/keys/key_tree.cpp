@@ -57,6 +57,12 @@ std::string path_below(const std::string& path, const Form& form) {
 }
 
 /// The places of one kind of file.
+/// `preset`, which stands beside any keys of what the catalogue has, and `hf` of models.
+std::vector<const Key*> keys_beside(const Form& form) {
+  if (form.kind != Form::Kind::name || form.mapping == nullptr) return {};
+  return form.mapping == &model ? std::vector{&preset_key, &hf_key} : std::vector{&preset_key};
+}
+
 class Walk {
  public:
   explicit Walk(Repeats repeats) : repeats_(repeats) {}
@@ -183,11 +189,6 @@ const Key& key_of(const Mapping& mapping, std::string_view name) {
   const auto found = std::ranges::find(mapping.keys, name, &Key::name);
   if (found == mapping.keys.end()) throw InternalError(fmt::format("{} has no key {}", mapping.name, name));
   return *found;
-}
-
-std::vector<const Key*> keys_beside(const Form& form) {
-  if (form.kind != Form::Kind::name || form.mapping == nullptr) return {};
-  return form.mapping == &model ? std::vector{&preset_key, &hf_key} : std::vector{&preset_key};
 }
 
 std::vector<const Key*> keys_of(const Form& form, std::string_view word) {

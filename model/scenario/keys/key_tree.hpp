@@ -10,9 +10,6 @@
 
 namespace foretrain::keys {
 
-/// `preset`, which stands beside any keys of what the catalogue has, and `hf` of models.
-std::vector<const Key*> keys_beside(const Form& form);
-
 /// All keys of a value of this form: its mapping's, those of the variants that the word chooses (all of them where it
 /// chooses none), and keys_beside().
 std::vector<const Key*> keys_of(const Form& form, std::string_view word);

@@ -27,8 +27,9 @@ extern const Mapping model, transformer, language, images, network_model, vision
 // layer_keys.cpp
 extern const Mapping layer, convolution_layer, linear_layer, pool_layer, residual, repeated;
 // operator_keys.cpp
-extern const Mapping operation, placed, alone, operand, matmul, cpu_matmul, convolution, attention, lengths, elementwise, copy, rows,
-    batch_norm, pooling, embedding, optimizer, gradient_clipping, memory_access, memory_walk, gpu_chase;
+extern const Mapping operation, placed, alone, operand, matmul, cpu_matmul, convolution, attention, lengths,
+    elementwise, copy, rows, batch_norm, pooling, embedding, optimizer, gradient_clipping, memory_access, memory_walk,
+    gpu_chase;
 // task_keys.cpp
 extern const Mapping task, loop, run, copy_task, sized, item, print, call;
 // reliability_keys.cpp
@@ -37,6 +38,10 @@ extern const Mapping failures, stragglers, recovery, usual_recovery, price, offe
 // calibration_keys.cpp
 extern const Mapping calibration, constant, measured_matmul, machine_calibration, fitted_constant, covariance,
     measured_gpu, trainer, habits, habit, condition, refusal, learned_cluster, learned;
+
+/// Words that their readers alone make something of.
+enum class LengthsDistribution { uniform, normal, lognormal, exponential };
+enum class UpdateRule { sgd, momentum, adam, adamw };
 
 /// The key of that name; a table that lacks it is an InternalError.
 const Key& key_of(const Mapping& mapping, std::string_view name);

@@ -131,7 +131,6 @@ constexpr Key attention_keys[] = {
     {"precision", a_precision, "fp32", "The format of the operands."},
 };
 
-enum class LengthsDistribution { uniform, normal, lognormal, exponential };  // as scenario/lengths_reader.cpp has them
 constexpr Key lengths_keys[] = {
     {"distribution", word<LengthsDistribution>, "needed", "How lengths are distributed."},
     {"count", whole, "needed", "How many sequences there are."},
@@ -191,7 +190,6 @@ constexpr Key embedding_keys[] = {
     {"precision", a_precision, "fp32", "The format of the operands."},
 };
 
-enum class UpdateRule { sgd, momentum, adam, adamw };  // as scenario/update_streaming_operators.cpp has them
 constexpr Key optimizer_keys[] = {
     {"parameters", whole, "needed", "Parameters that are updated."},
     {"algorithm", word<UpdateRule>, "adamw", "The optimizer."},

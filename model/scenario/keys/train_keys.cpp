@@ -163,13 +163,12 @@ constexpr Key lora_keys[] = {
     {"targets", one_or_list(words(adapter_words)), "qkv", "The matrices that have adapters."},
 };
 
-enum class GroupLayout { blocked, strided };  // RankGrouping of scenario.hpp, which stands above this room
 constexpr Key collective_keys[] = {
     {"operation", word<CollectiveOperation>, "needed", "What is done."},
     {"size", quantity("MB"), "needed", "Bytes that every rank has.", "", "message"},
     {"ranks", whole, "all GPUs", "How many GPUs take part, the first ones of the cluster.", "", "workers"},
     {"groups", whole, "1", "Groups into which they are divided, each with an operation of its own."},
-    {"layout", word<GroupLayout>, "blocked", "Whether groups are consecutive ranks or every so many."},
+    {"layout", word<RankGrouping>, "blocked", "Whether groups are consecutive ranks or every so many."},
     {"algorithm", word<SyncAlgorithm>, "plan.sync.algorithm", "How it is carried out."},
     {"levels", one_or_list(whole), "plan.sync.levels", "Group sizes from the inside out."},
     {"servers", whole, "plan.sync.servers", "How many parameter servers there are."},

@@ -163,22 +163,37 @@ void check_shard(const Scenario& scenario) {
   }
 }
 
+void check_tensor(const Scenario& scenario, const TransformerConfig& model) {
+  require_divisible(scenario, "plan.tensor", scenario.plan.tensor, model.heads, "heads");
+  require_divisible(scenario, "plan.tensor", scenario.plan.tensor, model.kv_heads, "key–value heads");
+  require_divisible(scenario, "plan.tensor", scenario.plan.tensor, model.ffn_hidden, "feed-forward units");
+}
+
+/// `most`: chunks that so many layers fill, with the ends that count as layers.
+void check_stages(const Scenario& scenario, std::int64_t layers, std::int64_t most) {
+  const Plan& plan = scenario.plan;
+  if (static_cast<std::int64_t>(plan.pipeline) * plan.interleave <= most) return;
+  fail(scenario, "plan.pipeline",
+       fmt::format("{} layers cannot fill {} stages of {} chunks", layers, plan.pipeline, plan.interleave),
+       fmt::format("pipeline x interleave of at most {}", most));
+}
+
+/// Factors of a plan that are not known to some models.
+void refuse_factors(const Scenario& scenario, std::initializer_list<std::pair<const char*, int>> factors,
+                    std::string_view model) {
+  for (const auto& [key, value] : factors) {
+    if (value > 1) fail(scenario, key, fmt::format("{} for a {}", value, model), "1, and more data");
+  }
+}
+
 void check_transformer(const Scenario& scenario, const TransformerConfig& model) {
   const Plan& plan = scenario.plan;
-  require_divisible(scenario, "plan.tensor", plan.tensor, model.heads, "heads");
-  require_divisible(scenario, "plan.tensor", plan.tensor, model.kv_heads, "key–value heads");
-  require_divisible(scenario, "plan.tensor", plan.tensor, model.ffn_hidden, "feed-forward units");
+  check_tensor(scenario, model);
   if (model.mamba.heads > 0) {
     require_divisible(scenario, "plan.tensor", plan.tensor, model.mamba.heads, "heads of Mamba-2 layers");
   }
   require_divisible(scenario, "plan.context", plan.context, model.sequence, "tokens of a sequence");
-  const std::int64_t chunks = static_cast<std::int64_t>(plan.pipeline) * plan.interleave;
-  const std::int64_t most = model.layers + (plan.embedding_in_pipeline ? 2 : 0);
-  if (chunks > most) {
-    fail(scenario, "plan.pipeline",
-         fmt::format("{} layers cannot fill {} stages of {} chunks", model.layers, plan.pipeline, plan.interleave),
-         fmt::format("pipeline x interleave of at most {}", most));
-  }
+  check_stages(scenario, model.layers, model.layers + (plan.embedding_in_pipeline ? 2 : 0));
   if (plan.expert > 1 || plan.folded_experts) {
     if (model.experts == 1)
       fail(scenario, "plan.expert", "the model has no experts", "expert: 1, or a model with experts");
@@ -191,21 +206,10 @@ void check_transformer(const Scenario& scenario, const TransformerConfig& model)
 
 void check_vision_language(const Scenario& scenario, const VisionLanguageConfig& model) {
   const Plan& plan = scenario.plan;
-  const std::pair<const char*, int> factors[] = {{"plan.context", plan.context}, {"plan.expert", plan.expert}};
-  for (const auto& [key, value] : factors) {
-    if (value > 1) fail(scenario, key, fmt::format("{} for a vision–language model", value), "1, and more data");
-  }
-  for (const TransformerConfig* part : {&model.vision, &model.language}) {
-    require_divisible(scenario, "plan.tensor", plan.tensor, part->heads, "heads");
-    require_divisible(scenario, "plan.tensor", plan.tensor, part->kv_heads, "key–value heads");
-    require_divisible(scenario, "plan.tensor", plan.tensor, part->ffn_hidden, "feed-forward units");
-  }
+  refuse_factors(scenario, {{"plan.context", plan.context}, {"plan.expert", plan.expert}}, "vision–language model");
+  for (const TransformerConfig* part : {&model.vision, &model.language}) check_tensor(scenario, *part);
   const std::int64_t layers = model.vision.layers + model.language.layers;
-  if (static_cast<std::int64_t>(plan.pipeline) * plan.interleave > layers) {
-    fail(scenario, "plan.pipeline",
-         fmt::format("{} layers cannot fill {} stages of {} chunks", layers, plan.pipeline, plan.interleave),
-         fmt::format("pipeline x interleave of at most {}", layers));
-  }
+  check_stages(scenario, layers, layers);
 }
 
 /// A packed sequence that a micro-batch does not fill would be mostly padding; more samples a pass are meant.
@@ -225,12 +229,8 @@ void check_packing(const Scenario& scenario, const TrainWorkload& train) {
 /// Tensor, context and expert parallelism and sequence parallelism are defined for transformers.
 void check_network(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
-  const std::pair<const char*, int> factors[] = {
-      {"plan.tensor", plan.tensor}, {"plan.context", plan.context}, {"plan.expert", plan.expert}};
-  for (const auto& [key, value] : factors) {
-    if (value > 1)
-      fail(scenario, key, fmt::format("{} for a network that is no transformer", value), "1, and more data");
-  }
+  refuse_factors(scenario, {{"plan.tensor", plan.tensor}, {"plan.context", plan.context}, {"plan.expert", plan.expert}},
+                 "network that is no transformer");
   if (plan.sequence_parallel) {
     fail(scenario, "plan.sequence_parallel", "this network has no sequence", "false, or leave the key out");
   }

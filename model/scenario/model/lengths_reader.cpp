@@ -13,14 +13,14 @@ namespace {
 constexpr IntegerRange length_range{1, 100'000'000};
 constexpr IntegerRange count_range{1, 100'000};
 
-enum class Distribution { uniform, normal, lognormal, exponential };
+using keys::LengthsDistribution;
 
 std::vector<std::int64_t> read_quantiles(const Field& field) {
   const MappingReader keys = field.mapping(keys::lengths);
-  const auto kind = keys["distribution"].choice<Distribution>();
+  const auto kind = keys["distribution"].choice<LengthsDistribution>();
   const std::int64_t count = keys["count"].integer(count_range);
   const std::int64_t shortest = keys.integer_or("shortest", 1, length_range);
-  const bool uniform = kind == Distribution::uniform, exponential = kind == Distribution::exponential;
+  const bool uniform = kind == LengthsDistribution::uniform, exponential = kind == LengthsDistribution::exponential;
   const std::int64_t longest =
       uniform ? keys["longest"].integer(length_range) : keys.integer_or("longest", length_range.maximum, length_range);
   if (longest < shortest) keys.fail("longest", "less than the shortest", fmt::format("at least {}", shortest));
@@ -34,13 +34,13 @@ std::vector<std::int64_t> read_quantiles(const Field& field) {
   const double log_variance = uniform ? 0.0 : std::log1p(spread * spread / (mean * mean));
   const auto quantile = [&](double p) {
     switch (kind) {
-      case Distribution::uniform:
+      case LengthsDistribution::uniform:
         return static_cast<double>(shortest) + p * static_cast<double>(longest - shortest);
-      case Distribution::normal:
+      case LengthsDistribution::normal:
         return mean + spread * normal_quantile(p);
-      case Distribution::lognormal:
+      case LengthsDistribution::lognormal:
         return mean * std::exp(std::sqrt(log_variance) * normal_quantile(p) - 0.5 * log_variance);
-      case Distribution::exponential:
+      case LengthsDistribution::exponential:
         break;
     }
     return -mean * std::log1p(-p);

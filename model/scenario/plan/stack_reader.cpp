@@ -44,17 +44,7 @@ std::optional<StackedScenario> with_learned_cluster(const YamlNode& document) {
 
 void adopt_learned_constants(const YamlNode& document, Calibration& calibration) {
   const auto constants = part_of_trainer(document, "constants");
-  if (!constants) return;
-  if (!constants->is_mapping()) constants->fail("constants are no mapping", "{ host.dispatch_us: { … }, … }");
-  for (const YamlEntry& entry : constants->node().entries) {
-    const std::string path = join_path(constants->path(), entry.key);
-    const ConstantRow& row = known_constant(entry.key, entry.where, path);
-    const MappingReader keys = Field(entry.value, path).mapping(keys::constant);
-    const double value = read_constant_value(keys["value"], row);
-    row.field(calibration) = value;
-    const auto stated = std::ranges::find(calibration.constants, row.name, &Constant::name);
-    *stated = {row.name, value, row.unit, keys["kind"].choice<ConstantKind>(), keys["source"].text()};
-  }
+  if (constants) adopt_constants(*constants, keys::constant, calibration);
 }
 
 std::optional<LearnedRange> learned_range(const YamlNode& document) {

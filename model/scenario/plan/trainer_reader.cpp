@@ -43,39 +43,12 @@ enum class Belongs {
   to_short_weights          ///< fewer than four bytes each, updated in fp32
 };
 
-/// Habits that mean nothing to some plans and trainings; the others belong everywhere.
-constexpr std::pair<std::string_view, Belongs> limited_habits[] = {
-    {"plan.zero.gradients", Belongs::to_divided_gradients},
-    {"plan.zero.by", Belongs::to_divided_states},
-    {"plan.sync.gather", Belongs::to_updated_parts},
-    {"plan.sync.gather_overlap", Belongs::to_updated_parts},
-    {"plan.sync.assignment", Belongs::to_servers},
-    {"plan.sync.split", Belongs::to_servers},
-    {"plan.sync.priority", Belongs::to_servers},
-    {"plan.sync.barrier", Belongs::to_servers},
-    {"plan.sync.local_reduce", Belongs::to_servers},
-    {"plan.sync.consistency", Belongs::to_servers},
-    {"plan.tensor_overlap", Belongs::to_tensor_ranks},
-    {"plan.pipeline_messages", Belongs::to_pipelines},
-    {"plan.expert_dispatch", Belongs::to_experts},
-    {"plan.expert_overlap", Belongs::to_experts},
-    {"plan.graphed_parts", Belongs::to_experts},
-    {"workload.train.peer_dispatch", Belongs::to_pipelines},
-    {"workload.train.message_overhead", Belongs::to_pipelines},
-    {"workload.train.kernels", Belongs::to_transformers_on_gpus},
-    {"workload.train.joined_projections", Belongs::to_transformers},
-    {"workload.train.native_attention", Belongs::to_transformers},
-    {"workload.train.context_pieces", Belongs::to_transformers},
-    {"workload.train.narrow_gathers", Belongs::to_transformers},
-    {"workload.train.keep_gathered", Belongs::to_transformers},
-    {"workload.train.loss", Belongs::to_transformers},
-    {"workload.train.loss_in_place", Belongs::to_transformers},
-    {"workload.train.waiting_tensors", Belongs::to_transformers},
-    {"workload.train.master_weights", Belongs::to_short_weights}};
-
 Belongs belongs_to(std::string_view key) {
-  const auto limited = std::ranges::find(limited_habits, key, [](const auto& habit) { return habit.first; });
-  return limited != std::end(limited_habits) ? limited->second : Belongs::everywhere;
+  static constexpr std::pair<std::string_view, Belongs> habits[] = {
+#define HABIT(key, belongs) {key, Belongs::belongs},
+#include "model/scenario/keys/habits.def"
+  };
+  return std::ranges::find(habits, key, &std::pair<std::string_view, Belongs>::first)->second;
 }
 
 /// Adds the value unless the key is there. Where a single value stands in the way, the reader complains later.
@@ -197,6 +170,10 @@ bool holds(const Field& when, const YamlNode& document, const Trainee& trainee) 
   }
   if (const auto interleaved = keys.find("interleaved")) {
     if (interleaved->flag() != (factor_at(document, "plan.interleave") > 1)) return false;
+  }
+  if (const auto split = keys.find("split_backward")) {
+    const auto schedule = value_of<PipelineSchedule>(word_at(document, "plan.schedule", ""));
+    if (split->flag() != (schedule && splits_backward(*schedule))) return false;
   }
   if (const auto adapters = keys.find("adapters")) {
     if (adapters->flag() != (document.at("workload.train.lora") != nullptr)) return false;

@@ -1,8 +1,9 @@
 // scenarios/trainers/*.yaml: what a trainer (Megatron-LM, DistributedDataParallel, …) does unless it is told otherwise.
 // A file maps keys of a scenario to habits: `plan.sync.overlap: { value: false, when: { zero: [0, 1, 2] }, kind:
 // datasheet, source: "…" }`, or to a list of them for different trainings. `when` limits a habit to levels of
-// plan.zero, to formats, to plans with or without parameter servers (`servers: true`) or adapters. `refuses` lists
-// factors of a plan that the trainer does not run. What a trainer's file does not say, `default_trainer`'s does.
+// plan.zero, to formats, to plans with or without parameter servers (`servers: true`), adapters or gradients of weights
+// that are put off. `refuses` lists factors of a plan that the trainer does not run. What a trainer's file does not
+// say, `default_trainer`'s does.
 #pragma once
 
 #include <vector>

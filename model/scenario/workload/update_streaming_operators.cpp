@@ -11,10 +11,10 @@ namespace foretrain {
 
 namespace {
 
+using keys::UpdateRule;
+
 constexpr double master_size = 4.0;
 constexpr IntegerRange parameter_counts{1, 1'000'000'000'000};
-
-enum class Rule { sgd, momentum, adam, adamw };
 
 /// Tensors of the parameters' number that one update passes through memory, in fp32 and read plus written, and kernels:
 /// fused, each input is read and each result written once; tensor by tensor, every elementary operation is a kernel of
@@ -26,15 +26,15 @@ struct UpdatePasses {
   int separate_kernels;
   double flops;
 };
-UpdatePasses passes_of(Rule rule) {
+UpdatePasses passes_of(UpdateRule rule) {
   switch (rule) {
-    case Rule::sgd:
+    case UpdateRule::sgd:
       return {2, 1, 2, 1, 1, 2};
-    case Rule::momentum:
+    case UpdateRule::momentum:
       return {3, 2, 5, 3, 3, 4};
-    case Rule::adam:
+    case UpdateRule::adam:
       return {4, 3, 11, 7, 7, 11};
-    case Rule::adamw:
+    case UpdateRule::adamw:
       break;
   }
   return {4, 3, 12, 8, 8, 12};
@@ -48,7 +48,7 @@ UpdatePasses passes_of(Rule rule) {
 Operator read_optimizer(const Field& field) {
   const MappingReader keys = field.mapping(keys::optimizer);
   const auto parameters = static_cast<double>(keys["parameters"].integer(parameter_counts));
-  const UpdatePasses passes = passes_of(keys.choice_or("algorithm", Rule::adamw));
+  const UpdatePasses passes = passes_of(keys.choice_or("algorithm", UpdateRule::adamw));
   const int tensors = keys.int_or("tensors", 1, {1, 10'000'000});
   const bool fused = keys.flag_or("fused", true);
   const Precision precision = read_precision(keys);

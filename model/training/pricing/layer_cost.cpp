@@ -1,7 +1,6 @@
 #include "model/training/pricing/layer_cost.hpp"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "model/base/number.hpp"
@@ -15,12 +14,6 @@
 namespace foretrain {
 
 namespace {
-
-/// Dispatch runs ahead of the device over a whole pass: what counts is which of the two takes longer in sum.
-Segment joined(Seconds kernels, Seconds dispatch, Seconds collectives) {
-  const Seconds device = kernels + collectives;
-  return {kernels, collectives, std::max(dispatch - device, Seconds(0.0))};
-}
 
 GroupKind group_of(LayerCollective::Group group) {
   switch (group) {
@@ -66,7 +59,9 @@ PassCost operator*(PassCost cost, double n) {
 }
 
 Segment PassCost::segment() const {
-  Segment pass = joined(kernels, dispatch, collectives + copies);
+  // Dispatch runs ahead of the device over a whole pass: what counts is which of the two takes longer in sum.
+  const Seconds waits = collectives + copies, device = kernels + waits;
+  Segment pass{kernels, waits, std::max(dispatch - device, Seconds(0.0))};
   pass.copies = copies;
   pass.hidden = hidden;
   pass.hidden_copies = hidden_copies;
@@ -128,13 +123,11 @@ Seconds LayerPricer::around_launches(const Layer& layer) const {
 PassCost LayerPricer::cost_of(const std::vector<Operator>& ops, Seconds around_launch) const {
   const LaunchTotals totals =
       launch_totals(ops, scenario_.plan.execution, scenario_.plan.graphed_parts, gpu_, scenario_.calibration);
-  // One process that drives all GPUs of a node dispatches for each of them in turn (Python holds one lock).
-  const int drivers =
-      scenario_.plan.single_process ? std::min(scenario_.cluster.gpus_per_node, scenario_.plan.data) : 1;
   Seconds device = totals.device;
   if (train_.memory_stretch != 1.0) device += (train_.memory_stretch - 1.0) * memory_bound(ops);
   const Seconds host = totals.host + around_launch * number(totals.kernels);
-  return {device * stretch_, host * static_cast<double>(drivers)};
+  // A process dispatches for each of its GPUs in turn (Python holds one lock).
+  return {device * stretch_, host * gpus_of_process(scenario_.plan, scenario_.cluster)};
 }
 
 Seconds LayerPricer::memory_bound(const std::vector<Operator>& ops) const {
@@ -225,24 +218,19 @@ void LayerPricer::add_chunks(const std::vector<Operator>& pass, bool backward, P
 }
 
 /// The products that each of these collectives is hidden by, in their order; none: it lies between kernels.
-std::vector<std::vector<Operator>> LayerPricer::hiding_products(const LayerCollective& collective,
-                                                                const OverlappedProducts& overlapped,
-                                                                const std::vector<Operator>& pass,
-                                                                bool backward) const {
+std::span<const std::vector<Operator>> LayerPricer::hiding_products(const LayerCollective& collective,
+                                                                    const OverlappedProducts& overlapped,
+                                                                    const std::vector<Operator>& pass,
+                                                                    bool backward) const {
   using enum CollectiveOperation;
   if (collective.group != LayerCollective::Group::tensor) return {};
-  if (collective.again) {
-    if (!overlapped.scatters.empty()) return overlapped.scatters;
-    // One half of a block: the data gradient of the product that it begins with comes last.
-    const auto last = std::find_if(pass.rbegin(), pass.rend(), is_data_product);
-    return last == pass.rend() ? std::vector<std::vector<Operator>>{} : std::vector<std::vector<Operator>>{{*last}};
-  }
+  if (collective.again) return overlapped.again;
   if (!chunks_products()) return {};
   if (collective.operation == all_gather) return overlapped.gathers;
   // Backward, weights' gradients hide it, if these are not put off.
   const bool hides =
       collective.operation == reduce_scatter && (!backward || std::ranges::any_of(pass, is_weight_gradient));
-  return hides ? overlapped.scatters : std::vector<std::vector<Operator>>{};
+  return hides ? std::span(overlapped.scatters) : std::span<const std::vector<Operator>>();
 }
 
 /// `of_pass`: its kernels.
@@ -274,7 +262,7 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
     const int transfer =
         transfers.collective(stage, group_of(collective.group), std::move(call), 1.0, inside_layers, nullptr);
     calls.all.push_back({name_of(collective), transfer, collective.count});
-    const std::vector<std::vector<Operator>> products = hiding_products(collective, overlapped, pass, backward);
+    const std::span<const std::vector<Operator>> products = hiding_products(collective, overlapped, pass, backward);
     const bool whole = backward && (collective.again || collective.operation == CollectiveOperation::reduce_scatter);
     for (int i = 0; i < collective.count; ++i) {
       if (at_index(i) < products.size()) {
@@ -345,86 +333,6 @@ LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double s
   }
   hide(calls.backward, cost.backward);
   return cost;
-}
-
-namespace {
-
-/// Appends what lies between the moments `from` and `to` (0 to 1) of a pass.
-void append_pieces(std::vector<Piece>& pieces, Seconds work, const LayerCalls::Calls& calls, double from, double to) {
-  double at = from;
-  const auto append = [&](double end, std::span<const int> transfers, bool beside) {
-    if (end <= from || end > to) return;
-    pieces.push_back({work * (end - at), {transfers.begin(), transfers.end()}, beside});
-    at = end;
-  };
-  double first = 0.0;  // moment after which the collectives between kernels come
-  if (!calls.beside.empty()) append(first = calls.share_beside(), calls.beside, true);
-  const std::size_t count = calls.between.size();
-  if (!calls.behind.empty()) {
-    double hiding = 0.0;
-    for (const LayerCalls::Behind& call : calls.behind) hiding += call.share;
-    const double gap = (1.0 - first - hiding) / static_cast<double>(calls.behind.size() + count + 1);
-    for (const LayerCalls::Behind& call : calls.behind) {
-      append(first += gap, {}, false);
-      append(first += call.share, {&call.transfer, 1}, true);
-    }
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    const bool last = i + 1 == count;
-    append(last ? 1.0 : first + (1.0 - first) * static_cast<double>(i + 1) / static_cast<double>(count),
-           {&calls.between[i], 1}, false);
-  }
-  if (at < to) pieces.push_back({work * (to - at), {}, false});
-}
-
-}  // namespace
-
-void append_forward(std::vector<Piece>& pieces, const PricedLayer& layer, double from, double to) {
-  append_pieces(pieces, layer.cost.forward.kernels, layer.calls->forward, from, to);
-}
-
-void append_backward(std::vector<Piece>& pieces, const PricedLayer& layer, double from, double to) {
-  const Seconds again = layer.cost.recompute.kernels, own = layer.cost.backward.kernels;
-  const double begin = again + own > Seconds(0.0) ? again / (again + own) : 0.0;  // of the backward pass itself
-  const auto part = [](double moment, double low, double high) {
-    return high > low ? std::clamp((moment - low) / (high - low), 0.0, 1.0) : 0.0;
-  };
-  if (from < begin) {
-    append_pieces(pieces, again, layer.calls->recompute, part(from, 0.0, begin), part(to, 0.0, begin));
-  }
-  if (to > begin) append_pieces(pieces, own, layer.calls->backward, part(from, begin, 1.0), part(to, begin, 1.0));
-}
-
-Stretch paired(const PassWork& forward, const PassWork& backward) {
-  const auto slowed = [](Seconds kernels, const PassWork& other) {
-    return kernels + std::min(kernels, other.collectives) * other.slowdown;
-  };
-  const Seconds forward_kernels = slowed(forward.kernels, backward);
-  const Seconds backward_kernels = slowed(backward.kernels, forward);
-  const Seconds exposed = std::max(forward.collectives - backward_kernels, Seconds(0.0)) +
-                          std::max(backward.collectives - forward_kernels, Seconds(0.0));
-  Stretch pair{joined(forward_kernels + backward_kernels, forward.dispatch + backward.dispatch, exposed)};
-  pair.time.hidden = forward.collectives + backward.collectives - exposed;
-  pair.pieces = {{backward_kernels, forward.transfers, true}, {forward_kernels, backward.transfers, true}};
-  fit_pieces(pair);
-  return pair;
-}
-
-void fit_pieces(Stretch& stretch) {
-  if (stretch.pieces.empty()) return;
-  Seconds all, alone;
-  for (const Piece& piece : stretch.pieces) {
-    all += piece.work;
-    if (!piece.beside) alone += piece.work;
-  }
-  const Seconds longer = stretch.time.compute - all;
-  const bool some_alone = alone > std::max(1e-6 * all, -longer);
-  const Seconds stretched = some_alone ? alone : all;
-  const double factor = stretched > Seconds(0.0) ? 1.0 + longer / stretched : 0.0;
-  for (Piece& piece : stretch.pieces) {
-    if (!piece.beside || !some_alone) piece.work *= factor;
-  }
-  stretch.pieces.push_back({stretch.time.host + stretch.time.copies, {}, false});
 }
 
 }  // namespace foretrain

@@ -1,6 +1,8 @@
 // Prices the layers of a model on a cluster: kernels, dispatch, and the collectives inside a layer.
 #pragma once
 
+#include <span>
+
 #include "model/training/pricing/counted_pass.hpp"
 #include "model/training/pricing/tensor_overlap.hpp"
 #include "model/training/step/step.hpp"
@@ -100,10 +102,10 @@ class LayerPricer {
   /// Products done in as many chunks as there are tensor ranks.
   [[nodiscard]] Seconds chunked_kernels(const std::vector<Operator>& products) const;
   void add_chunks(const std::vector<Operator>& pass, bool backward, PassCost& cost) const;
-  [[nodiscard]] std::vector<std::vector<Operator>> hiding_products(const LayerCollective& collective,
-                                                                   const OverlappedProducts& overlapped,
-                                                                   const std::vector<Operator>& pass,
-                                                                   bool backward) const;
+  [[nodiscard]] std::span<const std::vector<Operator>> hiding_products(const LayerCollective& collective,
+                                                                       const OverlappedProducts& overlapped,
+                                                                       const std::vector<Operator>& pass,
+                                                                       bool backward) const;
   [[nodiscard]] LayerCalls::Calls pass_calls(const std::vector<LayerCollective>& collectives,
                                              const std::vector<Operator>& pass, bool backward, Seconds of_pass,
                                              int stage, TransferTable& transfers) const;

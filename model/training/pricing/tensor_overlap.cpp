@@ -13,11 +13,10 @@ using Products = std::vector<Operator>;
 
 bool of_experts(const Operator& op) { return std::get<Matmul>(op.work).batch > 1; }
 
-}  // namespace
-
+/// A product over tokens, forward or for the gradients of its inputs; not for those of weights.
 bool is_data_product(const Operator& op) { return std::holds_alternative<Matmul>(op.work) && !is_weight_gradient(op); }
 
-OverlappedProducts overlapped_products(const std::vector<Operator>& pass, bool backward) {
+OverlappedProducts around_attention(const std::vector<Operator>& pass, bool backward) {
   const auto attention =
       std::ranges::find_if(pass, [](const Operator& op) { return std::holds_alternative<Attention>(op.work); });
   if (attention == pass.end()) return {};
@@ -36,6 +35,18 @@ OverlappedProducts overlapped_products(const std::vector<Operator>& pass, bool b
   if (others.size() < 3 || std::ranges::any_of(others, of_experts)) return products;
   (backward ? products.scatters : products.gathers).emplace_back(others.begin() + 1, others.end() - 1);
   (backward ? products.gathers : products.scatters).push_back({others.back()});
+  return products;
+}
+
+}  // namespace
+
+OverlappedProducts overlapped_products(const std::vector<Operator>& pass, bool backward) {
+  OverlappedProducts products = around_attention(pass, backward);
+  if (!backward) return products;
+  products.again = products.scatters;
+  // One half of a block: the data gradient of the product that it begins with comes last.
+  const auto last = std::find_if(pass.rbegin(), pass.rend(), is_data_product);
+  if (products.again.empty() && last != pass.rend()) products.again = {{*last}};
   return products;
 }
 

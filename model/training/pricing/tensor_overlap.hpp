@@ -23,11 +23,9 @@ namespace foretrain {
 /// embedding and the loss.
 struct OverlappedProducts {
   std::vector<std::vector<Operator>> gathers, scatters;
+  std::vector<std::vector<Operator>> again;  ///< backward: beside which inputs are gathered again
 };
 OverlappedProducts overlapped_products(const std::vector<Operator>& pass, bool backward);
-
-/// A product over tokens, forward or for the gradients of its inputs; not for those of weights.
-bool is_data_product(const Operator& op);
 
 /// One of `chunks` parts of these products, each of which has that share of the rows.
 std::vector<Operator> chunk_of(std::vector<Operator> products, int chunks);

@@ -21,23 +21,27 @@ LoweredCollective copies_to_devices(Bytes size, const Topology& topology, std::s
   return {"copy", {std::move(phase)}};
 }
 
+LoaderUse loader_use(const Scenario& scenario, const TrainWorkload& train) {
+  const Plan& plan = scenario.plan;
+  LoaderUse use;
+  use.machines = static_cast<int>(nodes_of(plan, scenario.cluster).size());
+  use.batch = static_cast<double>(train.global_batch) / (plan.single_process ? use.machines : plan.data);
+  use.processes = plan.single_process ? 1 : std::max(1, plan.data / use.machines);
+  return use;
+}
+
 namespace {
 
 /// The loaders of one node, like all of its group.
 LoaderPipeline pipeline_on(int node, const DataLoader& loader, const Scenario& scenario, const TrainWorkload& train,
                            const Topology& topology, LoweredCollective& copy) {
-  const Plan& plan = scenario.plan;
   const Cluster& cluster = scenario.cluster;
-  const auto machines = static_cast<int>(nodes_of(plan, cluster).size());
-  LoaderUse use;
-  use.batch = static_cast<double>(train.global_batch) / (plan.single_process ? machines : plan.data);
-  use.processes = plan.single_process ? 1 : std::max(1, plan.data / machines);
-  use.machines = machines;
+  LoaderUse use = loader_use(scenario, train);
   const Bytes sample = delivered_sample(loader);
   if (sample > Bytes(0.0) && loader.pinned && !loader.transfer) {
     std::vector<int> gpus(at_index(cluster.gpus_on(node)));
     std::iota(gpus.begin(), gpus.end(), cluster.first_gpu(node));
-    copy = copies_to_devices(sample * (static_cast<double>(train.global_batch) / plan.data), topology, gpus);
+    copy = copies_to_devices(sample * (static_cast<double>(train.global_batch) / scenario.plan.data), topology, gpus);
     use.transfer = uncontended_time(copy, topology, scenario.background);
   }
   return loader_pipeline(loader, use, cluster.node_at(node), scenario.calibration);

@@ -13,6 +13,9 @@ namespace foretrain {
 void add_loader(Step& step, const DataLoader& loader, const Scenario& scenario, const TrainWorkload& train,
                 const Topology& topology);
 
+/// As its processes share a machine's loaders.
+LoaderUse loader_use(const Scenario& scenario, const TrainWorkload& train);
+
 /// A batch of `size` from host memory to each of the GPUs at once, which meet on the way.
 LoweredCollective copies_to_devices(Bytes size, const Topology& topology, std::span<const int> gpus);
 

@@ -20,7 +20,7 @@ class LinkUsers {
 
   void add(GroupKind kind, const Step::Transfer::Part& part) {
     const int user = number_of(kind, part.lanes);
-    visit_links(part.lowered, [&](LinkId crossed) {
+    visit_links(part.lowered, topology_, [&](const Flow&, LinkId crossed) {
       std::pair<int, int>& link = of_link_[at_index(crossed)];
       if (link.first == user || link.second == user) return;
       (link.first == none ? link.first : link.second) = link.second == none || link.first == none ? user : many;
@@ -44,7 +44,7 @@ class LinkUsers {
     const Cut for_gradients = all_along ? Cut::all : beside ? Cut::ends : Cut::none;
     const bool draws_routes = topology_.draws_routes();
     Cut cut = Cut::none;
-    visit_links(part.lowered, [&](LinkId link) {
+    visit_links(part.lowered, topology_, [&](const Flow&, LinkId link) {
       // Collectives whose routes are drawn must be seen, even where they meet themselves alone.
       if (draws_routes && link >= topology_.first_fabric_link()) cut = Cut::all;
       const auto [first, second] = of_link_[at_index(link)];
@@ -67,18 +67,6 @@ class LinkUsers {
     const auto [number, is_new] = numbers_.try_emplace(user, static_cast<int>(users_.size()));
     if (is_new) users_.push_back(user);
     return number->second;
-  }
-
-  template <typename Visit>
-  void visit_links(const LoweredCollective& lowered, const Visit& visit) const {
-    std::vector<LinkId> crossed;
-    for (const LoweredCollective::Phase& phase : lowered.phases) {
-      for (const Flow& flow : phase.flows) {
-        crossed.clear();
-        topology_.append_route(flow.source, flow.destination, crossed);
-        for (const LinkId link : crossed) visit(link);
-      }
-    }
   }
 
   const Topology& topology_;

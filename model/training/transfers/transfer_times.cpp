@@ -54,11 +54,9 @@ Beside time_beside(const Parts& parts, std::size_t own, const Topology& topology
 }
 
 bool meets(const LoweredCollective& lowered, const std::vector<bool>& links, const Topology& topology) {
-  std::vector<LinkId> crossed;
-  for (const LoweredCollective::Phase& phase : lowered.phases) {
-    for (const Flow& flow : phase.flows) topology.append_route(flow.source, flow.destination, crossed);
-  }
-  return std::ranges::any_of(crossed, [&](LinkId link) { return links[at_index(link)]; });
+  bool any = false;
+  visit_links(lowered, topology, [&](const Flow&, LinkId link) { any = any || links[at_index(link)]; });
+  return any;
 }
 
 /// Adds one phase to what each part takes beside all others, and who has how large a share in that.

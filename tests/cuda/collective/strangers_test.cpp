@@ -14,7 +14,6 @@
 #include <thread>
 
 #include "tests/catch.hpp"
-#include "tests/cuda/free_port.hpp"
 #include "validate/cuda/collective/greeting.hpp"
 #include "validate/cuda/collective/tcp_socket.hpp"
 #include "validate/cuda/collective/world.hpp"
@@ -82,7 +81,7 @@ std::string error_of_rank_0(int port, int size, const Greeting& greeting, const 
 }  // namespace
 
 TEST_CASE("a run meets among strangers who are silent, talk nonsense or guess", "[collective][strangers]") {
-  const int port = test::free_port();
+  const int port = free_port();
   const double begun = now();
   std::future<double> rank_0 = std::async(std::launch::async, [&] { return world_of(0, 3, port)->maximum(0.0); });
   std::vector<Descriptor> strangers;
@@ -103,7 +102,7 @@ TEST_CASE("a run meets among strangers who are silent, talk nonsense or guess", 
 }
 
 TEST_CASE("more strangers than rank 0 has room for keep nobody out", "[collective][strangers]") {
-  const int port = test::free_port();
+  const int port = free_port();
   std::future<double> rank_0 = std::async(std::launch::async, [&] { return world_of(0, 2, port)->maximum(0.0); });
   std::vector<Descriptor> strangers;
   for (int i = 0; i < 700; ++i) strangers.push_back(stranger(port, ""));
@@ -114,21 +113,20 @@ TEST_CASE("more strangers than rank 0 has room for keep nobody out", "[collectiv
 TEST_CASE("a text of absurd length is refused before there is memory for it", "[collective][strangers]") {
   // What rank 1 says after its greeting: of the barrier a number, of gather a length, 2^62 bytes.
   const std::string says = std::string(8, '\0') + std::string(7, '\0') + '\x40';
-  CHECK(error_of_rank_0(test::free_port(), 2, {1, 2}, says) ==
+  CHECK(error_of_rank_0(free_port(), 2, {1, 2}, says) ==
         "the process of rank 1 speaks of a text of 4611686018427387904 bytes: at most 16777216 are taken");
 }
 
 TEST_CASE("who knows the token must belong to the run", "[collective][strangers]") {
-  CHECK(error_of_rank_0(test::free_port(), 2, {1, 3}) ==
-        "rank 0 was launched as one of 2 processes, and rank 1 as one of 3");
+  CHECK(error_of_rank_0(free_port(), 2, {1, 3}) == "rank 0 was launched as one of 2 processes, and rank 1 as one of 3");
   for (const int rank : {0, 3, -1}) {
-    CHECK(error_of_rank_0(test::free_port(), 3, {rank, 3}) ==
+    CHECK(error_of_rank_0(free_port(), 3, {rank, 3}) ==
           "two processes say that they have rank " + std::to_string(rank));
   }
 }
 
 TEST_CASE("a process with another token is told what may be wrong", "[collective][strangers]") {
-  const int port = test::free_port();
+  const int port = free_port();
   std::thread rank_0([&] {
     const Rendezvous rendezvous{.meeting = "127.0.0.1:" + std::to_string(port), .token = secret};
     CHECK_THROWS_WITH(make_tcp_world({.by = "test", .rank = 0, .size = 2, .local_rank = {}}, rendezvous, 1.0),
@@ -143,7 +141,7 @@ TEST_CASE("a process with another token is told what may be wrong", "[collective
 TEST_CASE("without a token nobody meets over TCP", "[collective][strangers]") {
   for (const std::string& token : {std::string(), std::string(15, 'x'), std::string(65, 'x')}) {
     CHECK_THROWS_WITH(
-        world_of(0, 2, test::free_port(), token),
+        world_of(0, 2, free_port(), token),
         Catch::Contains("FORETRAIN_TOKEN has " + std::to_string(token.size()) + " characters: give it 16 to 64"));
   }
 }
@@ -160,7 +158,7 @@ TEST_CASE("rank 0 listens at the network interface that was named, and there alo
   }
   freeifaddrs(list);
   for (const char* interface : {"", "lo", "127.0.0.1"}) {
-    const int port = test::free_port();
+    const int port = free_port();
     const std::vector<Descriptor> listeners = listen_at({"127.0.0.1", std::to_string(port)}, interface);
     CHECK(connect_to({"127.0.0.1", std::to_string(port)}, now() + 1.0).open());
     if (elsewhere.empty()) continue;
@@ -168,7 +166,7 @@ TEST_CASE("rank 0 listens at the network interface that was named, and there alo
     CHECK_THROWS_WITH(connect_to({elsewhere, std::to_string(port)}, now() + 0.3), Catch::Contains("does not listen"));
   }
   CHECK_THROWS_WITH(
-      world_of(0, 2, test::free_port(), secret, "nosuch0"),
+      world_of(0, 2, free_port(), secret, "nosuch0"),
       Catch::Contains("FORETRAIN_INTERFACE=nosuch0: this machine has no such network interface; it has lo"));
 }
 
@@ -206,7 +204,7 @@ TEST_CASE("HMAC-SHA256 is that of RFC 4231, test case 2", "[collective][stranger
 
 TEST_CASE("a process passes by who holds the port but not the token, and meets rank 0 once that listens",
           "[collective][strangers]") {
-  const int port = test::free_port();
+  const int port = free_port();
   std::future<double> rank_1 = std::async(std::launch::async, [&] { return world_of(1, 2, port)->maximum(1.0); });
   {
     // It says what rank 0 would say, and repeats what it hears.
@@ -227,7 +225,7 @@ TEST_CASE("a process passes by who holds the port but not the token, and meets r
 }
 
 TEST_CASE("a flood of callers keeps no process of the run out", "[collective][strangers]") {
-  const int port = test::free_port();
+  const int port = free_port();
   std::atomic<bool> met = false;
   std::atomic<int> callers = 0;
   std::future<double> rank_0 = std::async(std::launch::async, [&] { return world_of(0, 3, port)->maximum(0.0); });

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "tests/catch.hpp"
-#include "tests/cuda/free_port.hpp"
+#include "validate/cuda/collective/tcp_socket.hpp"
 
 using namespace foretrain::gpu;
 
@@ -33,7 +33,7 @@ Launched of_two(int rank) { return {.by = "test", .rank = rank, .size = 2, .loca
 
 /// Starts one process per pair of rank and size at the same meeting point.
 std::string together(const std::vector<std::pair<int, int>>& processes, const std::string& arguments = "") {
-  const std::string meeting = "127.0.0.1:" + std::to_string(foretrain::test::free_port());
+  const std::string meeting = "127.0.0.1:" + std::to_string(free_port());
   std::string command;
   for (const auto& [rank, size] : processes) {
     command += "FORETRAIN_RANK=" + std::to_string(rank) + " FORETRAIN_SIZE=" + std::to_string(size) +
@@ -69,7 +69,7 @@ TEST_CASE("a process that leaves is missed by all others, which do not hang", "[
 }
 
 TEST_CASE("strangers at the meeting point are sent away", "[collective][world]") {
-  const std::string port = std::to_string(foretrain::test::free_port());
+  const std::string port = std::to_string(free_port());
   const std::string common =
       "FORETRAIN_SIZE=2 FORETRAIN_TOKEN=a-secret-of-this-run FORETRAIN_RENDEZVOUS=127.0.0.1:" + port + " ";
   // Something that is no foretrain-gpu speaks first: enough bytes to be taken for a greeting.
@@ -83,7 +83,7 @@ TEST_CASE("strangers at the meeting point are sent away", "[collective][world]")
 }
 
 TEST_CASE("nobody waits for ever for processes that do not come", "[collective][world]") {
-  const std::string meeting = "127.0.0.1:" + std::to_string(foretrain::test::free_port());
+  const std::string meeting = "127.0.0.1:" + std::to_string(free_port());
   CHECK_THROWS_WITH(make_tcp_world(of_two(0), {.meeting = meeting, .token = secret}, 0.3),
                     Catch::Contains("1 of 2 processes did not come to " + meeting));
   CHECK_THROWS_WITH(make_tcp_world(of_two(1), {.meeting = meeting, .token = secret}, 0.3),

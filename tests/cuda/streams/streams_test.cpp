@@ -4,12 +4,12 @@
 
 #include "model/base/words.hpp"
 #include "tests/catch.hpp"
-#include "tests/cuda/free_port.hpp"
 #include "tests/cuda/streams/streams.hpp"
 #include "validate/cuda/collective/pattern.hpp"
 #include "validate/cuda/collective/peer_access.hpp"
 #include "validate/cuda/collective/session.hpp"
 #include "validate/cuda/collective/synchroniser.hpp"
+#include "validate/cuda/collective/tcp_socket.hpp"
 
 using namespace foretrain;
 using namespace foretrain::gpu;
@@ -196,7 +196,7 @@ TEST_CASE("a synchroniser refuses what it was not made for", "[streams][synchron
 
 namespace {
 
-std::string free_meeting_point() { return "127.0.0.1:" + std::to_string(test::free_port()); }
+std::string free_meeting_point() { return "127.0.0.1:" + std::to_string(free_port()); }
 
 }  // namespace
 

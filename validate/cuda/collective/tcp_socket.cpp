@@ -142,6 +142,17 @@ Descriptor connect_to(const Address& address, double deadline, int& error) {
 
 }  // namespace
 
+int free_port() {
+  const Descriptor any(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(address);
+  auto* const own = reinterpret_cast<sockaddr*>(&address);
+  if (bind(any.number(), own, length) != 0 || getsockname(any.number(), own, &length) != 0) fail("no free port", errno);
+  return ntohs(address.sin_port);
+}
+
 Meeting parse_meeting(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   Meeting meeting;

@@ -9,6 +9,9 @@
 
 namespace foretrain::gpu {
 
+/// A port of this machine that nobody listens on now. Throws WorldError where there is none.
+int free_port();
+
 /// Where rank 0 listens, as the others know it.
 struct Meeting {
   std::string host, port;

@@ -36,9 +36,6 @@ class Limit {
   std::optional<double> begun_;
 };
 
-/// "NCCL did not finish within 45 s: all_reduce of 8 B on 4 GPUs; see NCCL_DEBUG=INFO".
-std::string overdue_message(double seconds, const std::string& what);
-
 /// Watches in a thread of its own over one guarded piece of work at a time.
 class Watchdog {
  public:
@@ -66,8 +63,6 @@ class Watchdog {
   };
   /// Whether the time of the guarded work is up: its caller is to stop waiting for it.
   [[nodiscard]] bool overdue() const;
-  /// Whether it aborted anything: errors that the library reports now are only the consequence.
-  [[nodiscard]] bool aborted() const;
   [[nodiscard]] std::string message() const;
 
  private:

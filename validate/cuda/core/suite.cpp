@@ -1,14 +1,12 @@
 #include "validate/cuda/core/suite.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <thread>
 #include <utility>
 
+#include "model/base/descriptor.hpp"
 #include "validate/measure/clock.hpp"
 #include "validate/measure/signals.hpp"
 
@@ -32,12 +30,7 @@ bool usable(double value) { return std::isfinite(value) && value >= 0.0; }
 
 void tell_parent(const std::string& word, std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
-  const std::string line = word + " " + text + "\n";
-  for (std::size_t written = 0; written < line.size();) {
-    const ssize_t n = write(status_descriptor, line.data() + written, line.size() - written);
-    if (n < 0 && errno != EINTR) return;  // the parent is gone
-    if (n > 0) written += static_cast<std::size_t>(n);
-  }
+  write_all(status_descriptor, word + " " + text + "\n");  // or the parent is gone
 }
 
 SuiteRun::SuiteRun(const SuiteTask& task, Journal& journal, const Nvml& nvml)
