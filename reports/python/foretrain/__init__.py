@@ -3,7 +3,7 @@
 >>> import foretrain
 >>> result = foretrain.predict("gpt2-xl-dgx-a100", fidelity="estimate")
 >>> result.bottleneck
-'compute'
+'exposed communication'
 """
 
 from __future__ import annotations
