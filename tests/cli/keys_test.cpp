@@ -98,6 +98,7 @@ TEST_CASE("Help tells of a key by its path, its last word, and what others call 
   const FilterResult word = run_program({"help", "nic_bandwidth"});
   CHECK_THAT(word.output, Catch::StartsWith("cluster.network.nic_bandwidth\n"));
   CHECK_THAT(word.output, Catch::Contains("Gbit/s"));
+  CHECK_THAT(run_program({"help", "plan.sync.bucket"}).output, Catch::Contains("units      B, kB, KB, MB, GB, TB, "));
   const FilterResult batch = run_program({"help", "storage"});
   CHECK_THAT(batch.output, Catch::Contains("cluster.node.storage\n"));
   CHECK_THAT(batch.output, Catch::Contains("workload.train.checkpoint.storage\n"));

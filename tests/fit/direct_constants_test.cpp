@@ -73,6 +73,14 @@ TEST_CASE("Memory beside tensors, fresh copies and the spread of GPUs are read o
        {"allocated_peak_bytes", bytes(10000)},
        {"allocated_rest_bytes", bytes(1000)}},
       0.1);
+  // Nothing comes and goes, or nothing was recorded: no share.
+  add(raw, "steps", {{"reserved_peak_bytes", bytes(500)}, {"allocated_peak_bytes", bytes(400)}}, 0.1);
+  add(raw, "steps",
+      {{"reserved_peak_bytes", bytes(900)}, {"allocated_peak_bytes", bytes(400)}, {"allocated_rest_bytes", bytes(400)}},
+      0.1);
+  add(raw, "steps",
+      {{"reserved_peak_bytes", bytes(300)}, {"allocated_peak_bytes", bytes(400)}, {"allocated_rest_bytes", bytes(100)}},
+      0.1);
   // 99 and 101: the standard deviation of two is their distance over the root of two, 1.41 %.
   add(raw, "devices", {{"work", "product"}, {"gpu", "0"}}, 0.99);
   add(raw, "devices", {{"work", "product"}, {"gpu", "1"}}, 1.01);

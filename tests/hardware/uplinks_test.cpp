@@ -60,6 +60,18 @@ std::string spine_of(const Topology& topology, int from, int to) {
 
 }  // namespace
 
+TEST_CASE("A fault on a-b is on both directions between a and b, and on no other link") {
+  const Fault between{.link = "gpu0-nvswitch"};
+  for (const char* own : {"gpu0-nvswitch", "nvswitch-gpu0", "gpu0>nvswitch", "nvswitch>gpu0"}) {
+    CHECK(between.concerns(own));
+  }
+  for (const char* other : {"gpu0-", "nvswitch-", "gpu0>", "gpu0>nvswitch1", "gpu00>nvswitch", "gpu1>nvswitch"}) {
+    CHECK_FALSE(between.concerns(other));
+  }
+  CHECK(Fault{.link = "a>b"}.concerns("a>b"));
+  CHECK_FALSE(Fault{.link = "a>b"}.concerns("b>a"));
+}
+
 TEST_CASE("Without a draw a leaf's uplinks are one link, whoever routes; with one each is a link of its own") {
   // Two nodes of eight cards of 25 GB/s: 400 GB/s in all, 25 on each of sixteen uplinks.
   for (const auto routing : {UplinkRouting::perfect, UplinkRouting::adaptive, UplinkRouting::hash}) {

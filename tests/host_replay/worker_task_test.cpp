@@ -58,6 +58,10 @@ TEST_CASE("a step comes back as it was written, and one whose tasks wait for lat
   CHECK_THROWS_WITH(task_from_json(to_json(task)), Catch::Contains("waits for a later one"));
   task.steps[0][1] = {1, 0.0, {3, 8}, {0}};  // values 3 to 10 of ten
   CHECK_THROWS_WITH(task_from_json(to_json(task)), Catch::Contains("values that do not exist"));
+  for (const auto& exchanged : {StepTask{1, 0.0, {-1, 8}, {0}}, StepTask{1, 0.0, {2, -1}, {0}}}) {
+    task.steps[0][1] = exchanged;
+    CHECK_THROWS_WITH(task_from_json(to_json(task)), Catch::Contains("values that do not exist"));
+  }
   task.steps.pop_back();
   CHECK_THROWS_WITH(task_from_json(to_json(task)), Catch::Contains("steps of other ranks"));
 }

@@ -113,6 +113,9 @@ nodes_per_leaf: 1  # line 1: each of 2
   CHECK(fabric_of("SwitchName=a Nodes=n[1-19999]\nSwitchName=b Nodes=x\n") == R"(kind: fat_tree
 nodes_per_leaf: 19999  # line 1: the largest of 2; the smallest has 1
 )");
+  CHECK(fabric_of("SwitchName=a Nodes=b,c,b,c\nSwitchName=b Nodes=x,y\n") == R"(kind: fat_tree
+nodes_per_leaf: 2  # line 1: each of 2
+)");
   CHECK_THROWS_WITH(fabric_of("SwitchName=a Nodes=n[1-20000],m\n"), Catch::Contains("more than 20,000 hosts"));
   CHECK_THROWS_WITH(fabric_of("SwitchName=a Nodes=n[1-20000]\nSwitchName=b Nodes=x\n"),
                     Catch::Contains("more than 20,000 hosts"));

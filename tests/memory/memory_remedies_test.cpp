@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
+
 #include "tests/catch.hpp"
 #include "tests/memory/footprint.hpp"
 
@@ -139,6 +141,34 @@ TEST_CASE("remedies name what fits, with numbers") {
   CHECK(named("zero: 2 over"));
   CHECK(named("zero: 3 over"));
   CHECK(remedies_for_memory(Training("fit-zero-2").scenario, Training("fit-zero-2").train).empty());
+}
+
+TEST_CASE("sharding is named over the replicas that there are, or the fewest twice as many on which it fits") {
+  const auto over = [](const std::vector<std::string>& changes, int zero) {
+    const Training training("fit-memory-7b", changes);
+    for (const std::string& remedy : remedies_for_memory(training.scenario, training.train)) {
+      int replicas = 0;
+      const std::string form = fmt::format("fits with zero: {} over %d replicas", zero);
+      if (std::sscanf(remedy.c_str(), form.c_str(), &replicas) == 1) return replicas;
+    }
+    return 0;
+  };
+  const std::vector<std::string> small = {"cluster.node.gpu.memory=40 GiB"};
+  for (int zero = 1; zero <= 3; ++zero) {
+    INFO(zero);
+    Training training("fit-memory-7b", small);
+    training.train.recompute = Recompute::full;
+    training.scenario.plan.zero = zero;
+    int fewest = 2;
+    for (; fewest <= 512; fewest *= 2) {
+      training.scenario.plan.data = fewest;
+      training.train.global_batch = training.train.micro_batch * fewest;
+      training.model = build_model(training.train.model, build_options(training.train, training.scenario.plan));
+      if (training.footprint().fits()) break;
+    }
+    CHECK(over(small, zero) == fewest);
+  }
+  CHECK(over({"cluster.nodes=16", "plan.data=16", "workload.train.global_batch=16"}, 3) == 16);
 }
 
 TEST_CASE("remedies keep what the plan has: words of offload stay, servers allow no ZeRO") {

@@ -104,6 +104,7 @@ TEST_CASE("what is wrong with a graph's file is said with its line and what woul
       {"after=0,2", "after=", "after="},
       {"start=0 end", "start=1 end", "an end before its start"},
       {"block=4", "block=5", "block=5; a whole number from 0 to 4"},
+      {"resource=3", "resource=4", "resource=4; a whole number from 0 to 3"},
       {"block=3 resource=3", "block=2 resource=3", "resource gpu1:d2h cannot do block 2"},
       {"block=2 resource=2", "block=2 resource=0", "resource cpu cannot do block 2"},
       {"task 0", "walk 0", "walk: unknown line"},

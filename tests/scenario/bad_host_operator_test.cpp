@@ -81,6 +81,8 @@ TEST_CASE("Bad descriptions of a processor's memory") {
        "cluster.node.cpu.hierarchy.caches.L3.residence", "", ""},
       {"{ preset: broadwell-ep, caches: { L3: { residence: ^9 } } }", "cluster.node.cpu.hierarchy.caches.L3.residence",
        "no unit", ""},
+      {"{ preset: broadwell-ep, memory: { write_share: ^1.01 } }", "cluster.node.cpu.hierarchy.memory.write_share",
+       "above 1", "the share of the reading bandwidth"},
       {"{ preset: broadwell-ep, memory: { efficiency: ^1.5 } }", "cluster.node.cpu.hierarchy.memory.efficiency",
        "above 1", "share"},
       {"{ preset: broadwell-ep, line_fill_buffers: ^0 }", "cluster.node.cpu.hierarchy.line_fill_buffers",
