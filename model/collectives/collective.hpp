@@ -99,6 +99,7 @@ struct LoweredCollective {
   /// What GPUs so many ranks further on do, where the topology repeats after these.
   [[nodiscard]] LoweredCollective shifted(int ranks) const;
 };
+
 /// The same in all its phases.
 template <typename Visit>
 void visit_links(const LoweredCollective& lowered, const Topology& topology, const Visit& visit) {

@@ -86,10 +86,11 @@ void add_gloo_costs(LoweredCollective& lowered, const CollectiveCall& call, cons
     return time / own.share;
   };
   const Processor* slowest = processor_of(ranks.front(), topology);
+  Seconds longest = busy(*slowest);
   for (const std::vector<int>& group : call.groups) {
     for (const int rank : group) {
       const Processor* own = processor_of(rank, topology);
-      if (busy(*own) > busy(*slowest)) slowest = own;
+      if (const Seconds time = busy(*own); time > longest) longest = time, slowest = own;
     }
   }
   LoweredCollective::Phase& first = lowered.phases.front();
@@ -98,7 +99,7 @@ void add_gloo_costs(LoweredCollective& lowered, const CollectiveCall& call, cons
     for (Flow& flow : phase.flows) flow.bytes *= turns(call);
     phase.latency += slowest->message * messages(call);
   }
-  const Seconds held_up = busy(*slowest) - uncontended_time(lowered, topology);
+  const Seconds held_up = longest - uncontended_time(lowered, topology);
   first.latency += std::max(held_up, Seconds(0.0)) / number(first.repeat);
 }
 

@@ -40,9 +40,8 @@ Colour colour_at(double position) {
 /// Half doublings, so that cells of one colour can be drawn as one: 0 when the two are as good as each other, and never
 /// when they are not.
 int class_of(double ratio) {
-  if (ratio >= 1.0 - map_margin && ratio <= 1.0 + map_margin) return 0;
   const int halves = std::max(1, static_cast<int>(std::lround(2.0 * std::abs(std::log2(ratio)))));
-  return std::min(halves, most_class) * (ratio < 1.0 ? -1 : 1);
+  return std::min(halves, most_class) * verdict_of(ratio);
 }
 
 /// The classes' colours, the lowest first.

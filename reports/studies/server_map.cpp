@@ -186,7 +186,8 @@ Shares shares_of(const MapPanel& panel, const MapBand& band) {
     if (!value) continue;
     shares.least = shares.least > 0.0 ? std::min(shares.least, *value) : *value;
     shares.most = std::max(shares.most, *value);
-    ++(*value < 1.0 - map_margin ? shares.faster : *value > 1.0 + map_margin ? shares.slower : shares.equal);
+    const int verdict = verdict_of(*value);
+    ++(verdict < 0 ? shares.faster : verdict > 0 ? shares.slower : shares.equal);
   }
   return shares;
 }
@@ -213,7 +214,7 @@ std::string border_table(const MapFigure& figure, const MapBand& band) {
       std::string largest = "-";
       for (std::size_t y = 0; y < figure.y.labels.size(); ++y) {
         const std::optional<double> value = band.ratio(panel.at(x, y, columns));
-        if (value && *value < 1.0 - map_margin) largest = figure.y.labels[y];
+        if (value && verdict_of(*value) < 0) largest = figure.y.labels[y];
       }
       row.push_back(largest);
     }

@@ -63,8 +63,11 @@ struct MapKeys {
   std::string x, y, panels;
 };
 
-/// Two ways whose times are closer than this are as good as each other.
-inline constexpr double map_margin = 0.05;
+/// -1: the way whose time is this share of the other's is faster, 1: slower; 0: closer than 5 %, as good as each other.
+constexpr int verdict_of(double ratio) {
+  constexpr double margin = 0.05;
+  return ratio < 1.0 - margin ? -1 : ratio > 1.0 + margin ? 1 : 0;
+}
 
 /// Reads what `foretrain sweep` wrote. Throws UsageError, naming the file, when a column is missing, and when no row is
 /// of a ring or none of a parameter server.

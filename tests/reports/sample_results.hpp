@@ -1,4 +1,4 @@
-// Results made by hand, with every field set, for the tests of reports.
+// Results made by hand for the tests of reports.
 #pragma once
 
 #include "model/result.hpp"
@@ -18,6 +18,21 @@ inline ParameterServerResult eight_workers() {
   servers.link_bound = Seconds(0.0773);
   servers.server_bound = Seconds(0.0134);
   return servers;
+}
+
+/// A step of a quarter's exposed communication, on GPUs of 80 GB.
+inline Result short_step(double seconds, double gigabytes = 40.0) {
+  Result result;
+  result.scenario = "a step";
+  TrainResult& train = result.work.emplace<TrainResult>();
+  train.step_time = Seconds(seconds);
+  train.samples_per_second = 64.0 / seconds;
+  train.mfu = 0.4;
+  train.breakdown.compute = Seconds(0.75 * seconds);
+  train.breakdown.exposed_communication = Seconds(0.25 * seconds);
+  train.memory.weights = Bytes(gigabytes * 1e9);
+  train.memory.capacity = Bytes(80e9);
+  return result;
 }
 
 /// A language model on 1,024 GPUs; its memory fits.

@@ -8,25 +8,11 @@ namespace foretrain::test {
 
 namespace {
 
-Result predicted_step(double seconds, double gigabytes = 40.0) {
-  Result result;
-  result.scenario = "a step";
-  TrainResult& train = result.work.emplace<TrainResult>();
-  train.step_time = Seconds(seconds);
-  train.samples_per_second = 64.0 / seconds;
-  train.mfu = 0.4;
-  train.breakdown.compute = Seconds(0.75 * seconds);
-  train.breakdown.exposed_communication = Seconds(0.25 * seconds);
-  train.memory.weights = Bytes(gigabytes * 1e9);
-  train.memory.capacity = Bytes(80e9);
-  return result;
-}
-
 RankedPlan ranked(double seconds, int tensor, double usd) {
   RankedPlan plan;
   plan.point.tensor = tensor;
   plan.overrides = {"plan.tensor=" + std::to_string(tensor)};
-  plan.result = predicted_step(seconds);
+  plan.result = short_step(seconds);
   plan.estimate = Seconds(0.9 * seconds);
   plan.value = seconds;
   plan.usd = usd;

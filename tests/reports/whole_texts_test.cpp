@@ -10,29 +10,15 @@ namespace foretrain::test {
 
 namespace {
 
-Result step_of(double seconds, double gigabytes = 40.0) {
-  Result result;
-  result.scenario = "a step";
-  TrainResult& train = result.work.emplace<TrainResult>();
-  train.step_time = Seconds(seconds);
-  train.samples_per_second = 64.0 / seconds;
-  train.mfu = 0.4;
-  train.breakdown.compute = Seconds(0.75 * seconds);
-  train.breakdown.exposed_communication = Seconds(0.25 * seconds);
-  train.memory.weights = Bytes(gigabytes * 1e9);
-  train.memory.capacity = Bytes(80e9);
-  return result;
-}
-
 Remedy remedy(const char* name, double speedup, std::vector<std::string> overrides = {}, double gigabytes = 40.0) {
-  return {name, std::move(overrides), speedup, step_of(0.1 / speedup, gigabytes), ""};
+  return {name, std::move(overrides), speedup, short_step(0.1 / speedup, gigabytes), ""};
 }
 
 }  // namespace
 
 TEST_CASE("The page of an explanation: what bounds it, what resources and remedies are worth") {
   Explanation e;
-  e.result = step_of(0.1);
+  e.result = short_step(0.1);
   e.path = {{"waiting for data", 0.1, 0.1}, {"communication", 0.25, 0.2}};
   e.bottleneck = "communication";
   e.advice = "overlap more";
@@ -82,7 +68,7 @@ What would help, each by itself
     none: there is no such thing
 )");
   e.remedies = {remedy("same", 1.0)};
-  e.estimate = step_of(0.09);
+  e.estimate = short_step(0.09);
   e.estimate->fidelity = Fidelity::estimate;
   e.path.clear();
   e.critical_path.clear();
@@ -107,7 +93,7 @@ What would help, each by itself
 
 TEST_CASE("Servers are told beside a ring, with what sets their pace") {
   Explanation e;
-  e.result = step_of(0.1);
+  e.result = short_step(0.1);
   e.remedies = {remedy("servers", 0.5), remedy("synchronisation by ring", 1.0)};
   e.remedies[0].result->train()->parameter_server = eight_workers();
   const auto told = [&] {
@@ -139,7 +125,7 @@ Parameter servers
 }
 
 TEST_CASE("The page of a comparison has what differs above what came out") {
-  Result one = step_of(0.1), two = step_of(0.125, 90.0);
+  Result one = short_step(0.1), two = short_step(0.125, 90.0);
   two.scenario = "another";
   one.settings = {{"Plan", "data", "8", "", true},
                   {"Plan", "tensor", "1", "", true},
@@ -212,7 +198,7 @@ Largest micro-batch that fits: 1 (1 now)
 }
 
 TEST_CASE("Where the time of a training goes, its bill and how its batch is split") {
-  Result result = step_of(0.5);
+  Result result = short_step(0.5);
   TrainResult& train = *result.train();
   CHECK(goodput_section(train) + bill_section(train) + split_section(train) == "");
   TrainResult::Goodput goodput;

@@ -56,13 +56,13 @@ std::string path_below(const std::string& path, const Form& form) {
   return path;
 }
 
-/// The places of one kind of file.
 /// `preset`, which stands beside any keys of what the catalogue has, and `hf` of models.
 std::vector<const Key*> keys_beside(const Form& form) {
   if (form.kind != Form::Kind::name || form.mapping == nullptr) return {};
   return form.mapping == &model ? std::vector{&preset_key, &hf_key} : std::vector{&preset_key};
 }
 
+/// The places of one kind of file.
 class Walk {
  public:
   explicit Walk(Repeats repeats) : repeats_(repeats) {}
