@@ -53,6 +53,22 @@ void warn_of_loader(Result& result, const Scenario& scenario, const Step& step) 
   }
 }
 
+/// Nobody would choose a format that is multiplied in a wider one, but a GPU may be swapped for one that has no units
+/// for it.
+void warn_of_format(Result& result, const Scenario& scenario, Precision precision) {
+  const auto check = [&](const Gpu& gpu) {
+    const Precision wider = gpu.arithmetic_precision(precision);
+    if (wider == precision) return;
+    const bool half = precision == Precision::bf16 && gpu.has_tensor_cores(Precision::fp16);
+    std::string warning = fmt::format("{} has no units for {}: products are computed in {}{}", gpu.name,
+                                      name(precision), name(wider), half ? "; it has units for fp16" : "");
+    if (std::ranges::find(result.warnings, warning) != result.warnings.end()) return;
+    result.warnings.push_back(std::move(warning));
+  };
+  if (scenario.cluster.groups.empty()) return check(scenario.cluster.node.gpu);
+  for (const NodeGroup& group : scenario.cluster.groups) check(group.node.gpu);
+}
+
 /// Of the datasheet's peak in the workload's precision, with the multiplications of plain algorithms: some operators
 /// need fewer, or run in another precision.
 void warn_of_mfu(Result& result, const Scenario& scenario, const Model& model) {
@@ -238,6 +254,7 @@ void fill_training(Result& result, const Scenario& scenario, const Topology& top
     }
   }
   warn_of_loader(result, scenario, step);
+  warn_of_format(result, scenario, workload.precision);
   warn_of_mfu(result, scenario, model);
   for (std::string& sentence : unheeded_keys(scenario)) result.warnings.push_back(std::move(sentence));
 }

@@ -20,6 +20,22 @@ using KnownKeys = std::span<const keys::Key* const>;
 /// More than a page of complaints helps nobody.
 constexpr std::size_t most_complaints = 30;
 
+/// The places of a scenario at which a key stands that was sought at `path`: in a mapping of the one sought in, or in
+/// one that this is in.
+std::vector<std::string> further_in_or_out(const std::string& path) {
+  const auto mapping_of = [](const std::string& key) { return key.substr(0, key.rfind('.') + 1); };
+  const std::string sought_in = mapping_of(path);
+  if (sought_in.empty()) return {};
+  const std::string name = path.substr(sought_in.size());
+  std::vector<std::string> places = keys::dotted_keys();
+  std::erase_if(places, [&](const std::string& key) {
+    const std::string mapping = mapping_of(key);
+    const bool related = mapping.starts_with(sought_in) || sought_in.starts_with(mapping);
+    return mapping == sought_in || !related || key.substr(mapping.size()) != name;
+  });
+  return places;
+}
+
 ScenarioError complaint_about(const YamlEntry& entry, const std::string& path, KnownKeys known) {
   std::vector<std::string> words;
   for (const keys::Key* key : known) words.emplace_back(key->name);
@@ -30,6 +46,8 @@ ScenarioError complaint_about(const YamlEntry& entry, const std::string& path, K
     expected = "\"on\", in quotes: programs that read YAML 1.1, PyYAML for one, take a bare on for true";
   } else if (const auto nearest = nearest_word(entry.key, words)) {
     expected = fmt::format("did you mean {}?", *nearest);
+  } else if (const std::vector<std::string> places = further_in_or_out(path); !places.empty()) {
+    expected = fmt::format("did you mean {}?", or_list(places, 3));
   } else {
     expected = fmt::format("known here: {}", or_list(words, 30));
   }

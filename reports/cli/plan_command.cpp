@@ -1,6 +1,8 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <exception>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
@@ -117,18 +119,25 @@ std::vector<RankedPlan> ranked(const std::vector<PlanCandidate>& candidates, con
   return plans;
 }
 
-/// Hardware on which no plan is possible is told, unless there is none else.
+/// Hardware on which no plan is possible is told, each reason once, unless it is the only one and there is no other
+/// hardware.
 Searched spaces_of(const PlanOptions& options) {
   const PlanDimensions chosen = plan_dimensions(options.fixed);
   Searched all;
-  std::optional<ScenarioError> why;
+  struct Impossible {
+    std::string text;
+    std::exception_ptr error;
+    std::vector<std::string> hardware;
+  };
+  std::vector<Impossible> impossible;
   const auto attempt = [&](const Hardware& hardware, const auto& work) {
     try {
       work();
     } catch (const ScenarioError& error) {
       if (hardware.label.empty()) throw;
-      warn(fmt::format("{}: {}", hardware.label, error.what()));
-      why = error;
+      auto same = std::ranges::find(impossible, error.what(), &Impossible::text);
+      if (same == impossible.end()) same = impossible.insert(same, {error.what(), std::current_exception(), {}});
+      same->hardware.push_back(hardware.label);
     }
   };
   const auto add = [&](const Hardware& one) {
@@ -147,7 +156,9 @@ Searched spaces_of(const PlanOptions& options) {
       for (const Hardware& one : uses_of(machines, options.file, overrides, all_alone)) attempt(one, [&] { add(one); });
     });
   }
-  if (all.spaces.empty()) throw *why;
+  if (all.spaces.empty() && impossible.size() == 1) std::rethrow_exception(impossible.front().error);
+  for (const Impossible& one : impossible) warn(fmt::format("{}: {}", fmt::join(one.hardware, "; "), one.text));
+  if (all.spaces.empty()) std::rethrow_exception(impossible.back().error);
   return all;
 }
 

@@ -165,4 +165,25 @@ TEST_CASE("What a plan cannot be searched for is told") {
   refused({"plan", file, "--objective", "cost", "--node", "dgx-z"}, "dgx-z");
 }
 
+TEST_CASE("What rules all machines out is told once, what rules some out with their names") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("slow_card.yaml", R"(
+cluster: { node: dgx1-v100, nodes: 2, faults: [ { node: 0, card: 3, bandwidth: 10 Gbit/s } ] }
+workload: { train: { model: gpt2, global_batch: 64, precision: fp16 } }
+)");
+  const std::string why = file + ":2:66: cluster.faults[0].card: card 3 does not exist; 0 to 0\n";
+  const auto planned_on = [&](const char* nodes) {
+    return run_program({"plan", file, "--node", nodes, "--nodes", "2,4", "--fidelity", "estimate", "--fix",
+                        "algorithm,bucket,overlap,order,schedule,interleave,offload,tensor,pipeline,context"});
+  };
+  const FilterResult none = planned_on("p2.16xlarge,p2.8xlarge");
+  CHECK(none.status == 2);
+  CHECK(none.output.empty());
+  CHECK(none.errors == "foretrain: " + why);
+  const FilterResult some = planned_on("p2.16xlarge,dgx1-v100");
+  CHECK(some.status == 0);
+  CHECK_THAT(some.output, Catch::Contains("dgx1-v100, 4 nodes"));
+  CHECK_THAT(some.errors, Catch::StartsWith("foretrain: p2.16xlarge, 2 nodes; p2.16xlarge, 4 nodes: " + why));
+}
+
 }  // namespace foretrain::test

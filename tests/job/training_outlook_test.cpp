@@ -131,3 +131,24 @@ TEST_CASE("An MFU above 100 % says why") {
   CHECK(plain.train()->mfu < 1.0);
   CHECK(plain.warnings.empty());
 }
+
+TEST_CASE("A format without units is told, once for each kind of GPU") {
+  const auto warnings = [](const std::string& cluster, const char* precision) {
+    return estimate(load_scenario_text(
+                        "cluster: " + cluster +
+                            "\nworkload: { train: { model: gpt2, micro_batch: 1, precision: " + precision + " } }\n",
+                        "format.yaml"))
+        .warnings;
+  };
+  using Warnings = std::vector<std::string>;
+  const char* volta = "{ node: dgx1-v100, nodes: 2 }";
+  CHECK(warnings(volta, "fp16").empty());
+  CHECK(warnings(volta, "fp32").empty());
+  CHECK(warnings(volta, "bf16") == Warnings{"v100-sxm2-16gb has no units for bf16: products are computed in fp32; it "
+                                            "has units for fp16"});
+  CHECK(warnings(volta, "tf32") == Warnings{"v100-sxm2-16gb has no units for tf32: products are computed in fp32"});
+  // Of nodes of several kinds, those that have no units; of two kinds with the same GPU, one line.
+  CHECK(warnings("{ groups: [ { node: dgx-h100, nodes: 1 }, { node: dgx-a100-80gb, nodes: 1 }, { node: dgx-a100-80gb, "
+                 "nodes: 2 } ] }",
+                 "fp8") == Warnings{"a100-sxm-80gb has no units for fp8: products are computed in fp16"});
+}
