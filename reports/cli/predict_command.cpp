@@ -71,7 +71,8 @@ void print_results(const std::vector<Result>& results, const PredictOptions& opt
   } else if (csv) {
     text = to_csv(results);
   } else {
-    for (const Result& result : results) text += (text.empty() ? "" : "\n\n") + to_text(result, {options.verbose});
+    for (const Result& result : results)
+      text += (text.empty() ? "" : "\n\n") + to_text(result, TextOptions{options.verbose});
   }
   if (!options.output.empty()) return write_file(options.output, text);
   json || csv ? print(text) : print_page(text);

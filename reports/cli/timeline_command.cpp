@@ -8,7 +8,7 @@ namespace foretrain {
 
 namespace {
 
-void run(const PlotOptions& options) {
+void write_trace(const PlotOptions& options) {
   const bool packed = options.output.ends_with(".json.gz");
   if (!packed && !options.output.ends_with(".json")) {
     throw UsageError("timeline: -o " + options.output +
@@ -34,7 +34,7 @@ void add_timeline(CLI::App& app, ExitStatus& status) {
   add_fidelity(*command, options->fidelity);
   add_overrides(*command, options->overrides);
   command->callback([options, &status] {
-    run(*options);
+    write_trace(*options);
     status = ExitStatus::success;
   });
 }

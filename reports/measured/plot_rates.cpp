@@ -12,7 +12,6 @@ namespace foretrain {
 
 namespace {
 
-constexpr double tera = 1e12, giga = 1e9;
 constexpr Point gap_in_line = {0.0, std::numeric_limits<double>::quiet_NaN()};
 
 /// What kinds call their sizes, in the order of RateKind.
@@ -122,7 +121,7 @@ std::string marks_text(RateKind kind, const RatePanel& panel) {
 void add_rates(Panel& panel, RateKind kind, const RatePanel& rates,
                const std::map<std::string, std::string_view>& colours) {
   const bool messages = kind == RateKind::collectives;
-  const double unit = !messages ? tera : panel.y.logarithmic ? 1.0 : giga;
+  const double unit = !messages ? 1e12 : panel.y.logarithmic ? 1.0 : 1e9;
   const auto curve = [=](const auto& points) { return is_curve(kind, points); };
   if (!messages) panel.series.push_back(strokes_of(rates, unit));
   std::vector<Series> predicted;

@@ -12,7 +12,6 @@ namespace foretrain {
 
 namespace {
 
-constexpr int plot_width = 560, plot_height = 396;  // pixels
 constexpr std::size_t most_names = 18;
 constexpr double tera = 1e12;
 
@@ -87,8 +86,8 @@ Figure to_figure(const RooflineFigure& roofline) {
     Panel panel{.title = gpu.gpu,
                 .subtitle = fmt::format("slope: {} GB/s of device memory; a point's size is its share of the time",
                                         plain_number(gpu.bandwidth.value() * 1e-9, 4)),
-                .width = plot_width,
-                .height = plot_height};
+                .width = 560,
+                .height = 396};
     panel.x = intensity_axis(gpu, points);
     panel.y = rate_axis(gpu, points);
     panel.series = roofs_of(gpu, panel.x);
