@@ -85,4 +85,10 @@ std::string format_count(double count) {
 
 std::string format_percent(double fraction) { return fmt::format("{:.1f} %", 100.0 * fraction); }
 
+std::string format_chance(double chance) {
+  if (chance < 0.005) return "under 1 %";
+  if (chance > 0.995) return "over 99 %";
+  return fmt::format("{} %", std::lround(100.0 * chance));
+}
+
 }  // namespace foretrain

@@ -23,5 +23,7 @@ std::string format_rate(FlopsPerSecond rate);
 std::string format_count(double count);
 /// "43.1 %" from 0.431.
 std::string format_percent(double fraction);
+/// "43 %" from 0.431; what is less than a half percent from never or always is "under 1 %" or "over 99 %".
+std::string format_chance(double chance);
 
 }  // namespace foretrain

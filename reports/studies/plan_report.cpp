@@ -44,7 +44,7 @@ std::string loses_by(const RankedPlan& plan, const RankedPlan& best, PlanGoal go
   }
   constexpr double likelier = 0.01;  // to be short of memory
   if (plan.chance_of_shortage > best.chance_of_shortage + likelier && own.step_time < other.step_time) {
-    return fmt::format("short of memory with a chance of {:.0f} %", 100.0 * plan.chance_of_shortage);
+    return "short of memory with a chance of " + format_chance(plan.chance_of_shortage);
   }
   const Seconds slower = own.step_time - other.step_time;
   if (slower <= Seconds(0.0)) return goal == PlanGoal::time ? "equally fast" : "costs more";

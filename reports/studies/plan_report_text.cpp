@@ -52,8 +52,7 @@ std::string outlook_text(const RankedPlan& plan) {
 /// Whether the limits hold: how likely, or by how much not.
 std::string limits_text(const RankedPlan& plan, const PlanLimits& limits) {
   if (!limits.any()) return "";
-  const std::string chance =
-      fmt::format("chance of staying within {:.0f} %", 100.0 * chance_within(plan.train(), limits));
+  const std::string chance = "limits kept with a chance of " + format_chance(chance_within(plan.train(), limits));
   if (plan.excess <= 1.0) return chance;
   const std::string by = plan.excess < 2.0 ? fmt::format("{} too much", format_percent(plan.excess - 1.0))
                                            : fmt::format("{:.1f} times as much", plan.excess);
@@ -113,9 +112,9 @@ std::string odds_text(const PlanReport& report) {
                   time_text(best, odds.high), time_text(best, odds.expected), chance_text(odds)));
   if (best.chance_of_shortage >= 0.005) {
     add(
-        fmt::format("needs more memory than there is with a chance of {:.0f} %, as errors of the stack's runs say; a "
+        fmt::format("needs more memory than there is with a chance of {}, as errors of the stack's runs say; a "
                     "step then takes {:.0f} times as long, which the ranking counts",
-                    100.0 * best.chance_of_shortage, shortage_slowdown));
+                    format_chance(best.chance_of_shortage), shortage_slowdown));
   }
   if (report.is_simpler) add("the simplest of the plans of which no more than 0.5 % less is expected");
   if (report.curse > 1.0005) {

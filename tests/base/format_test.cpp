@@ -35,6 +35,13 @@ TEST_CASE("Sizes, rates and counts") {
   CHECK(format_count(175e9) == "175 B");
   CHECK(format_count(512) == "512");
   CHECK(format_percent(0.4312) == "43.1 %");
+  CHECK(format_chance(0.4312) == "43 %");
+  CHECK(format_chance(0.005) == "1 %");
+  CHECK(format_chance(0.00499) == "under 1 %");
+  CHECK(format_chance(0.0) == "under 1 %");
+  CHECK(format_chance(0.994) == "99 %");
+  CHECK(format_chance(0.9951) == "over 99 %");
+  CHECK(format_chance(1.0) == "over 99 %");
 }
 
 TEST_CASE("What is printed can be read again, within the rounding") {

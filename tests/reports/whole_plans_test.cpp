@@ -92,7 +92,7 @@ No plan trains within 24.0 h and 1.00 K USD; the nearest
   micro-batch 1
   step 100 ms · MFU 40.0 % · 40.0 GB of 80.0 GB
   25.0 h · 1.23 K USD
-  24.0 h and 1.00 K USD: 25.0 % too much; chance of staying within 100 %
+  24.0 h and 1.00 K USD: 25.0 % too much; limits kept with a chance of over 99 %
 
   foretrain predict 'my plan.yaml' \
     --set 'plan.tensor=1'
@@ -135,10 +135,10 @@ Would be better, but do not fit
 Best plan on each, the cheapest first (* none beats it in both time and cost)
   * 1 node: 25.0 h · 1.23 K USD
       micro-batch 1
-      25.0 % too much; chance of staying within 100 %
+      25.0 % too much; limits kept with a chance of over 99 %
     2 nodes: step 110 ms · 0.250 USD
       2 nodes, 4 GPUs each: tensor 2, micro-batch 1
-      2.0 times as much; chance of staying within 100 %
+      2.0 times as much; limits kept with a chance of over 99 %
 
 Would be better, but do not fit
    50.0 ms  micro-batch 1
