@@ -77,6 +77,24 @@ export async function open(html, { size = "desk", colorScheme = "light" }, use) 
       .map((one) => `${one.tagName}.${one.className} ${one.textContent.slice(0, 40)}`),
   );
   assert(overflow <= 0, `${html}: ${overflow} pixels wider than the window: ${widest.slice(-5).join("; ")}`);
+  const cut = await page.evaluate(() =>
+    [...document.querySelectorAll(".chart")].flatMap((canvas) =>
+      (canvas.chart?.getZr().storage.getDisplayList(true) ?? [])
+        .filter((one) => one.type === "tspan" && !one.invisible && !one.__clipPaths?.length)
+        .filter((one) => {
+          const box = one.getBoundingRect().clone();
+          if (one.transform) box.applyTransform(one.transform);
+          return (
+            box.x < -1 ||
+            box.y < -1 ||
+            box.x + box.width > canvas.chart.getWidth() + 1 ||
+            box.y + box.height > canvas.chart.getHeight() + 1
+          );
+        })
+        .map((one) => `${canvas.getAttribute("aria-label").slice(0, 40)}: ${one.style.text}`),
+    ),
+  );
+  assert.deepEqual(cut, [], `${html}: texts that leave their charts`);
   await page.evaluate(axe);
   const found = await page.evaluate(() => axe.run(document, { resultTypes: ["violations"] }));
   for (const { id, impact, help, nodes } of found.violations) {

@@ -304,8 +304,20 @@ async function largePage() {
   });
 }
 
+/** What differs from page to page is seen on a phone, where room is least: kinds of machines, remedies, servers, loaders. */
+async function phonePages() {
+  const runs = process.env.RUNS?.split(",") ?? [
+    "llama3-70b-64-mi300x",
+    "deepseek-v3-128-gb200",
+    "servers-server-beats-ring",
+    "loading-1-serial",
+    "unequal-h100-beside-a100",
+  ];
+  for (const run of runs) await open(report(`${run}.html`, run), { size: "phone" }, seeAll);
+}
+
 try {
-  const kinds = { scenarioPage, severalScenarios, sweepPage, planPage, accuracyPage, largePage };
+  const kinds = { scenarioPage, phonePages, severalScenarios, sweepPage, planPage, accuracyPage, largePage };
   for (const [name, run] of Object.entries(kinds)) {
     if (process.env.ONLY && !process.env.ONLY.split(",").includes(name)) continue;
     await run();

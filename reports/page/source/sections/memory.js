@@ -33,7 +33,7 @@ function kindsPanel(memory) {
               silent: true,
               symbol: "none",
               lineStyle: { color: ink.bad, type: "solid", width: 2 },
-              label: { color: ink.text, formatter: "capacity", position: "end", distance: 3 },
+              label: { color: ink.text, formatter: "capacity", position: "end", distance: 3, align: "right" },
               data: [{ xAxis: memory.capacity }],
             },
       })),

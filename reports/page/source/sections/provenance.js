@@ -1,6 +1,6 @@
 // What exactly was predicted, and what the numbers rest on.
 import { choice, download, element, table } from "../dom.js";
-import { section } from "../panel.js";
+import { counted, section } from "../panel.js";
 
 export function settings(scenario, id) {
   const rows = scenario.result?.settings?.map((one) => [
@@ -29,7 +29,7 @@ export function provenance(scenario, id) {
   return section(
     id,
     "Provenance",
-    element("p", {}, `The prediction rests on ${constants.length} constants: ${counts}.`),
+    element("p", {}, `The prediction rests on ${counted(constants.length, "constant")}: ${counts}.`),
     element(
       "details",
       {},

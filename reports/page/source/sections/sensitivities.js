@@ -53,6 +53,16 @@ function tornado(explanation) {
   });
 }
 
+/** An axis from the least change of the speed to the most, and beyond it as far as labels of bars reach. */
+function withRoom(remedies, width, phone) {
+  const changes = [0, ...remedies.map((one) => one.speedup - 1)],
+    min = Math.min(...changes),
+    most = Math.max(...changes);
+  const label = remedies.every((one) => one.fits) ? 60 : phone ? 90 : 140;
+  const share = Math.min(0.7, label / (width * 0.45));
+  return { min, max: most + ((most - min) * share) / (1 - share) };
+}
+
 function remediesPanel(explanation) {
   const { remedies } = explanation;
   const known = remedies.filter((one) => one.speedup !== undefined);
@@ -67,13 +77,18 @@ function remediesPanel(explanation) {
       (others ? ` What makes less than half a percent of difference (${others}) is in the table alone.` : ""),
     label: `Remedies. ${told.map((one) => `${one.change}: ${gain(one)}`).join(", ")}`,
     tall: ({ phone }) => 44 + (phone ? 36 : 27) * told.length,
-    chart: ({ width, colours, ink }) => ({
+    chart: ({ phone, width, colours, ink }) => ({
       tooltip: {
         trigger: "item",
         formatter: ({ dataIndex: i }) =>
           `${told[i].change}\n${gain(told[i])} speed, ${seconds(told[i].time_s)}${told[i].fits ? "" : "\ndoes not fit"}`,
       },
-      xAxis: { type: "value", axisLabel: { formatter: percent }, boundaryGap: ["8%", "12%"] },
+      xAxis: {
+        type: "value",
+        axisLabel: { formatter: percent, showMaxLabel: false },
+        splitLine: { showMinLine: false, showMaxLine: false },
+        ...withRoom(told, width, phone),
+      },
       yAxis: {
         type: "category",
         inverse: true,
@@ -94,7 +109,8 @@ function remediesPanel(explanation) {
               show: true,
               position: "right",
               color: ink.text,
-              formatter: () => gain(one) + (one.fits ? "" : ", does not fit"),
+              lineHeight: 14,
+              formatter: () => gain(one) + (one.fits ? "" : `${phone ? "\n" : ", "}does not fit`),
             },
           })),
         },

@@ -154,7 +154,7 @@ function sweepPanel(sweep) {
   const panel = chartPanel({
     title: `Sweep ${sweep.name}`,
     note:
-      `${sweep.rows.toLocaleString("en")} points.` +
+      `${counted(sweep.rows, "point")}.` +
       (axes.length > 2 ? " Each cell has the best of what else varies, or what is chosen." : ""),
     controls: [
       choice(

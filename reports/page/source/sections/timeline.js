@@ -1,7 +1,7 @@
 // What runs where, and when. Bars that are narrower than a pixel are drawn as one, anew at each zoom.
 import { element, number, seconds } from "../dom.js";
 import { graphic } from "../echarts.js";
-import { chartPanel, section } from "../panel.js";
+import { chartPanel, counted, section } from "../panel.js";
 
 const kinds = ["forward", "backward", "compute", "communication", "optimizer", "host", "data"];
 
@@ -117,8 +117,8 @@ function timelinePanel(slices) {
     element("button", { type: "button", "aria-label": name, title: name, onclick: act }, text);
   const panel = chartPanel({
     title: "Timeline of a step",
-    note: `${number(slices.start_us.length)} bars over ${seconds(span * 1e-6)}.${joined ? " The shortest tasks are joined." : ""} Drag the slider or hold Ctrl and turn the wheel to zoom; the table has sums.`,
-    label: `Timeline of ${seconds(span * 1e-6)} on ${rows} resources; its table has what each is busy with.`,
+    note: `${counted(slices.start_us.length, "bar")} over ${seconds(span * 1e-6)}.${joined ? " The shortest tasks are joined." : ""} Drag the slider or hold Ctrl and turn the wheel to zoom; the table has sums.`,
+    label: `Timeline of ${seconds(span * 1e-6)} on ${counted(rows, "resource")}; its table has what each is busy with.`,
     controls: [
       step("Zoom in", "+", () => zoom(from + (until - from) / 4, until - (until - from) / 4)),
       step("Zoom out", "−", () => zoom(from - (until - from) / 2, until + (until - from) / 2)),

@@ -45,7 +45,7 @@ function topologyPanel(topology) {
   const busiest = [...topology.links].sort((a, b) => b.busiest_share - a.busiest_share);
   return chartPanel({
     title: "Links of a machine, and how busy they are",
-    note: `Share of ${seconds(topology.time_s)} in which a link carries data, in the busier direction; of ${topology.nodes} machines the busiest.`,
+    note: `Share of ${seconds(topology.time_s)} in which a link carries data, in the busier direction${topology.nodes > 1 ? `; of ${topology.nodes} machines the busiest` : ""}.`,
     label: `Topology. Busiest links: ${busiest
       .slice(0, 6)
       .map((link) => `${link.name} ${percent(link.busiest_share)}`)
