@@ -1,6 +1,7 @@
 // Drawings of boxes and lines, tics and ranges of axes, tables of rooflines: small ones as wholes.
 #include "reports/figure/sketch.hpp"
 
+#include <cmath>
 #include <limits>
 
 #include "reports/studies/roofline.hpp"
