@@ -67,7 +67,10 @@ class Losses {
     const int replicas = left / gpus_of_replica / plan.expert * plan.expert;
     if (replicas < 1) {
       losses_.push_back(
-          {std::move(name), {}, std::nullopt, fmt::format("no replica of {} GPUs is left", gpus_of_replica)});
+          {std::move(name),
+           {},
+           std::nullopt,
+           fmt::format("no replica of {} GPU{} is left", gpus_of_replica, gpus_of_replica == 1 ? "" : "s")});
     } else {
       const int used = replicas * gpus_of_replica, each = cluster_.gpus_per_node;
       const std::int64_t batch = train_.global_batch / plan.data * replicas;

@@ -31,7 +31,7 @@ class WireReader {
     std::uint32_t number = 0;
     std::uint64_t value = 0;  ///< of a number, its bits
     std::string_view bytes;   ///< of a text or a message
-    std::size_t at = 0;       ///< where it begins in the file
+    std::size_t at = 0;       ///< where these begin in the file
     bool has_bytes = false;
   };
 
@@ -40,9 +40,8 @@ class WireReader {
   [[nodiscard]] bool done() const { return place_ == bytes_.size(); }
 
   Field next() {
-    const std::size_t start = at_ + place_;
     const std::uint64_t tag = varint();
-    Field field{static_cast<std::uint32_t>(tag >> 3U), 0, {}, start, false};
+    Field field{static_cast<std::uint32_t>(tag >> 3U), 0, {}, 0, false};
     switch (tag & 7U) {
       case 0:
         field.value = varint();
@@ -52,6 +51,7 @@ class WireReader {
         break;
       case 2:
         field.bytes = piece(varint());
+        field.at = offset() - field.bytes.size();
         field.has_bytes = true;
         break;
       case 5:

@@ -65,7 +65,7 @@ std::int64_t degree(Settings& settings, std::initializer_list<const char*> keys)
 void set_torchtitan_model(Settings& settings, Draft& draft) {
   const ForeignSetting *name = settings.find("model.name"), *flavor = settings.find("model.flavor");
   std::string wanted = name != nullptr ? name->value : std::string();
-  if (flavor != nullptr) wanted += "-" + flavor->value;
+  if (flavor != nullptr) wanted += (wanted.empty() ? "" : "-") + flavor->value;
   std::string word = to_lower(wanted);
   std::ranges::replace(word, '_', '-');
   if (word == "deepseek-v3-671b") word = "deepseek-v3";

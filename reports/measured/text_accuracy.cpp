@@ -41,14 +41,16 @@ std::string anchor_section(const AccuracyReport& report) {
                      anchor.waits ? fmt::format("× {:.3f}", anchor.network) : "",
                      anchor.runs > 1 ? percent_text(anchor.spread) : ""});
     }
-    text += fmt::format("\n{} cases say how fast the others of their model are, and left the errors\n\n", runs) +
+    text += fmt::format("\n{} how fast the others of {} model are, and left the errors\n\n",
+                        runs == 1 ? "1 case says" : fmt::format("{} cases say", runs), runs == 1 ? "its" : "their") +
             table.text(page_indent);
   }
   const auto is_anchored = [](const GroupAccuracy& group) { return group.anchors > 0; };
   if (std::ranges::none_of(report.groups, is_anchored)) return text;
   int spent = 0;
   for (const GroupAccuracy& group : report.groups) spent += group.anchors;
-  text += fmt::format("  {} cases were spent on one factor per group and left the errors:", spent);
+  text += fmt::format("  {} spent on one factor per group and left the errors:",
+                      spent == 1 ? "1 case was" : fmt::format("{} cases were", spent));
   for (const GroupAccuracy& group : report.groups) {
     if (is_anchored(group)) text += fmt::format("\n    {} × {:.3f}", group.name, group.factor);
   }
@@ -95,7 +97,8 @@ std::string pairs_section(const PairReport& pairs) {
       fmt::format("\nWhich of two is better, in pairs that differ in {} and are measured more than {:.0f} % apart\n\n",
                   fmt::join(pairs.keys, ", "), measured_apart * 100.0);
   if (pairs.n == 0) {
-    return text + fmt::format("  There are none; {} pairs are closer together.\n", pairs.close);
+    return text + fmt::format("  There are none; {} closer together.\n",
+                              pairs.close == 1 ? "1 pair is" : fmt::format("{} pairs are", pairs.close));
   }
   TextTable table("lrrr", {"group", "pairs", "right", "share"});
   const auto add = [&](const std::string& name, int n, int right) {
@@ -107,7 +110,8 @@ std::string pairs_section(const PairReport& pairs) {
     add("all", pairs.n, pairs.right);
   }
   text += table.text(page_indent);
-  if (pairs.close > 0) text += fmt::format("\n  {} more pairs are closer together and do not count.\n", pairs.close);
+  if (pairs.close == 1) text += "\n  1 more pair is closer together and does not count.\n";
+  if (pairs.close > 1) text += fmt::format("\n  {} more pairs are closer together and do not count.\n", pairs.close);
   if (pairs.wrong.empty()) return text;
   TextTable wrong("lllrr", {"better", "worse", "quantity", "measured", "predicted"});
   for (const WrongPair& pair : pairs.wrong) {

@@ -215,11 +215,11 @@ std::string server_section(const TrainResult& train) {
 /// "671 B parameters, 37.6 B of them for each token, of 18 bytes: weight, gradient and states, unshared".
 std::string parameters_line(const TrainResult& train) {
   std::string text = format_count(train.parameters) + " parameters";
-  if (train.active_parameters < train.parameters) {
-    text += fmt::format(", {} of them for each token,", format_count(train.active_parameters));
+  const bool sparse = train.active_parameters < train.parameters;
+  if (sparse) text += fmt::format(", {} of them for each token", format_count(train.active_parameters));
+  if (const Bytes each = train.bytes_per_parameter; each > Bytes(0.0)) {
+    text += fmt::format("{} of {:.3g} bytes: weight, gradient and states, unshared", sparse ? "," : "", each.value());
   }
-  const Bytes each = train.bytes_per_parameter;
-  if (each > Bytes(0.0)) text += fmt::format(" of {:.3g} bytes: weight, gradient and states, unshared", each.value());
   return fmt::format("{:{}}{}\n", "", page_indent, wrap(text, page_width() - page_indent, page_indent));
 }
 

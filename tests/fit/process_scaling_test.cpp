@@ -49,3 +49,14 @@ TEST_CASE("A chip belongs to the last generation that is not newer than itself")
   CHECK(generation_of(99.0) == index_of("blackwell_rtx"));
   CHECK(generation_of(1.0) == 0);
 }
+
+TEST_CASE("Of several processes the two nearest in ratio count, generations of one process by their mean") {
+  // 8 nm lies between 7 and 12, by 1.14 and 1.5; 4 nm, half of it, does not count.
+  PowerConstants power = energies(1.2, 0.1);
+  power.generation[index_of("ampere")].tensor_watts = 0.7;
+  const std::set<std::size_t> known = {index_of("turing"), index_of("ampere"), index_of("hopper")};
+  CHECK(scaled_energy(known, index_of("ampere_8nm"), power, tensor).value() == Approx(0.8));
+  power.generation[index_of("volta")].tensor_watts = 0.8;
+  CHECK(scaled_energy({index_of("volta"), index_of("turing")}, index_of("hopper"), power, tensor).value() ==
+        Approx(1.0));
+}

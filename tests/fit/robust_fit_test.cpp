@@ -183,6 +183,31 @@ TEST_CASE("Inverses of small symmetric matrices") {
   CHECK_FALSE(inverse({{1.0, 1.0}, {1.0, 1.0}}));
 }
 
+TEST_CASE("An inverse times its matrix is one, and what is one another's sum to a trillionth has none") {
+  Matrix matrix = square(5);
+  for (std::size_t i = 0; i < 5; ++i) {
+    for (std::size_t j = 0; j < 5; ++j) {
+      const double apart = static_cast<double>(i > j ? i - j : j - i);
+      matrix[i][j] = std::exp(-apart) + (i == j ? static_cast<double>(i) : 0.0);
+    }
+  }
+  const auto inverted = inverse(matrix);
+  REQUIRE(inverted);
+  const Matrix one = product(*inverted, matrix);
+  for (std::size_t i = 0; i < 5; ++i) {
+    for (std::size_t j = 0; j < 5; ++j) {
+      CHECK(one[i][j] == Approx(i == j ? 1.0 : 0.0).margin(1e-12));
+      CHECK((*inverted)[i][j] == Approx((*inverted)[j][i]));
+    }
+  }
+  CHECK(product(Matrix{{1.0, 2.0}, {3.0, 4.0}}, std::vector<double>{5.0, 6.0}) == std::vector<double>{17.0, 39.0});
+  CHECK(product(Matrix{{1.0, 2.0}}, Matrix{{3.0}, {4.0}}) == Matrix{{11.0}});
+  CHECK(inverse({{1e-20, 0.0}, {0.0, 1e20}}));
+  CHECK(inverse({{1.0, 1.0}, {1.0, 1.0 + 2e-12}}));
+  CHECK_FALSE(inverse({{1.0, 1.0}, {1.0, 1.0 + 5e-13}}));
+  CHECK_FALSE(inverse({{-1.0}}));
+}
+
 TEST_CASE("Few points tell less than their scatter says: the variance is that of n - p of them") {
   // Every point twice: the same fit. The mean square of what remains is divided by n - p of n, and twice the points
   // have half of the variance: (n - p) / (2 n - p), for six points and two constants 4 / 10.

@@ -116,6 +116,10 @@ nodes_per_leaf: 19999  # line 1: the largest of 2; the smallest has 1
   CHECK(fabric_of("SwitchName=a Nodes=b,c,b,c\nSwitchName=b Nodes=x,y\n") == R"(kind: fat_tree
 nodes_per_leaf: 2  # line 1: each of 2
 )");
+  // A host that is named twice is one.
+  CHECK(fabric_of("SwitchName=a Nodes=y,x[1-2]-ib,x1-ib,w[3],w3\nSwitchName=b Nodes=c,d,e,f\n") == R"(kind: fat_tree
+nodes_per_leaf: 4  # line 1: each of 2
+)");
   CHECK_THROWS_WITH(fabric_of("SwitchName=a Nodes=n[1-20000],m\n"), Catch::Contains("more than 20,000 hosts"));
   CHECK_THROWS_WITH(fabric_of("SwitchName=a Nodes=n[1-20000]\nSwitchName=b Nodes=x\n"),
                     Catch::Contains("more than 20,000 hosts"));
@@ -124,6 +128,19 @@ nodes_per_leaf: 2  # line 1: each of 2
   CHECK_THROWS_WITH(fabric_of("SwitchName=a Nodes=n[1-2\n"), Catch::Contains("is no list of hosts"));
   CHECK_THROWS_WITH(fabric_of("SwitchName=a Nodes=x[2-1]-ib\n"), Catch::Contains("\"x[2-1]-ib\" is no list of hosts"));
   CHECK_THROWS_WITH(fabric_of("SwitchName=a Nodes=\n"), Catch::Contains("a leaf switch without machines"));
+}
+
+TEST_CASE("Slurm's switches stand at most eight above one another, and they count among 20,000 names") {
+  const auto above = [](int levels) {
+    std::string text;
+    for (int i = 0; i < levels; ++i) text += fmt::format("SwitchName=s{} Switches=s{}\n", i, i + 1);
+    return text + fmt::format("SwitchName=s{} Nodes=a,b\n", levels);
+  };
+  CHECK(fabric_of(above(8)) == "kind: single_switch\n");
+  CHECK_THROWS_WITH(fabric_of(above(9)), Catch::Contains("switches in a circle"));
+  CHECK_NOTHROW(fabric_of("SwitchName=s Switches=a\nSwitchName=a Nodes=n[1-19999]\n"));
+  CHECK_THROWS_WITH(fabric_of("SwitchName=s Switches=a\nSwitchName=a Nodes=n[1-20000]\n"),
+                    Catch::Contains("more than 20,000 hosts and switches"));
 }
 
 TEST_CASE("a machine of one's own is wired evenly, whatever does not divide") {

@@ -33,6 +33,10 @@ TEST_CASE("Machines whose GPUs are no power of two are tried with fewer, and wit
   CHECK(used("node: gb200-nvl72, nodes: 8", 1024) == std::vector{72, 64, 32});
   CHECK(used("node: gb200-nvl72, nodes: 8", 1400) == std::vector{72, 70, 64, 32});
   CHECK(used("node: gb200-nvl72, nodes: 8", 1152) == std::vector{72, 64, 32});
+  // 37 of them, more than half, divide 111; of 2,628 no more than half do, of 101 one.
+  CHECK(used("node: gb200-nvl72, nodes: 8", 111) == std::vector{72, 64, 37, 32});
+  CHECK(used("node: gb200-nvl72, nodes: 8", 2628) == std::vector{72, 64, 32});
+  CHECK(used("node: gb200-nvl72, nodes: 8", 101) == std::vector{72, 64, 32});
   // Eight GPUs divide what batches usually are; what a scenario states is kept.
   CHECK(used("node: dgx-h100, nodes: 8", 1024) == std::vector{8});
   CHECK(used("node: gb200-nvl72, nodes: 8, gpus_per_node: 36", 1024) == std::vector{36});
@@ -58,6 +62,11 @@ TEST_CASE("A batch near the one stated that all GPUs divide, or that leaves stag
   CHECK_FALSE(dividing_batch(1152, 8 * 72));
   CHECK_FALSE(dividing_batch(1024, 2048));  // two GPUs a replica
   CHECK_FALSE(dividing_batch(4, 9));        // the nearest is more than an eighth away
+  CHECK(dividing_batch(64, 72) == 72);      // an eighth more, no less
+  CHECK_FALSE(dividing_batch(63, 72));      // a ninth of what 9 GPUs divide
+  CHECK(dividing_batch(56, 49) == 49);
+  CHECK_FALSE(dividing_batch(57, 49));
+  CHECK(dividing_batch(100, 33) == 99);
 }
 
 TEST_CASE("A rack's search over its uses finds what enumerating each of them finds") {

@@ -1,6 +1,8 @@
 #include "model/planning/usual_batch.hpp"
 
+#include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/model/model_reader.hpp"
@@ -28,6 +30,29 @@ TEST_CASE("A batch is near the wanted one, and GPUs divide it into halves as oft
   CHECK(divisible_batch(488.0, 1001) == 1001);
   CHECK(divisible_batch(1.0, 1) == 1);
   CHECK(divisible_batch(512.0, 1) == 512);
+}
+
+TEST_CASE("No more halvings or doublings of the GPUs divide a batch within a tenth of the wanted one") {
+  for (const std::int64_t gpus : {1, 2, 3, 8, 12, 24, 72, 96, 1000, 1024}) {
+    for (double wanted = 1.0; wanted < 5000.0; wanted *= 1.173) {
+      INFO(gpus << " GPUs, " << wanted << " samples");
+      const std::int64_t batch = divisible_batch(wanted, gpus);
+      REQUIRE(batch > 0);
+      const auto near = [&](std::int64_t unit) {
+        const double whole = static_cast<double>(unit);
+        const double nearest = std::round(wanted / whole) * whole;
+        return nearest > 0.0 && std::abs(nearest - wanted) <= 0.1 * wanted ? std::optional(nearest) : std::nullopt;
+      };
+      std::int64_t unit = gpus << 12;
+      while (!near(unit) && unit % 2 == 0) unit /= 2;
+      const double whole = static_cast<double>(gpus);
+      const double least = std::max(std::round(wanted / whole), 1.0) * whole;  // where none is near
+      CHECK(static_cast<double>(batch) == near(unit).value_or(least));
+    }
+  }
+  CHECK(divisible_batch(100.0, 90) == 90);  // a tenth less
+  CHECK(divisible_batch(100.0, 55) == 110);
+  CHECK(divisible_batch(96.0, 3) == 96);
 }
 
 TEST_CASE("A model begins with the batch that it was published with") {

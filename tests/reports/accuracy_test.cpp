@@ -63,7 +63,7 @@ TEST_CASE("The text names the groups that have a factor, and no others") {
                                                 {}, 1);
   const std::string text = to_text(report);
   INFO(text);
-  CHECK_THAT(text, Catch::Contains("1 cases were spent on one factor per group") && Catch::Contains("twice × 2.000"));
+  CHECK_THAT(text, Catch::Contains("1 case was spent on one factor per group") && Catch::Contains("twice × 2.000"));
   CHECK_THAT(text, !Catch::Contains("memory ×"));
   CHECK_THAT(to_text(accuracy_report({{"a", "g", "step_time", 2.0, 1.0}}, {}, 0)),
              !Catch::Contains("factor per group"));

@@ -96,4 +96,25 @@ TEST_CASE("A map is drawn with its titles, and the same twice") {
   CHECK(svg == to_svg(to_figure(figure)));
 }
 
+TEST_CASE("Keys that vary are chosen but for the ways that are compared, networks and sizes before others") {
+  const auto keys_of = [](const std::string& header, const std::string& first, const std::string& second) {
+    const MapFigure figure = map_figure(
+        {parse_csv(header + ",plan.sync.algorithm,plan.sync.servers,plan.sync.placement,predicted.time_s,measured.x\n" +
+                       first + ",ring,,,1,1\n" + first + ",parameter_server,1,dedicated,2,2\n" + second +
+                       ",ring,,,3,3\n" + second + ",parameter_server,2,dedicated,4,4\n",
+                   "sweep.csv")},
+        {});
+    return figure.x.key + " / " + figure.y.key + " / " + figure.panel.key;
+  };
+  CHECK(keys_of("case,a.same,plan.data,cluster.nodes", "x,1,2,4", "y,1,3,6") == "plan.data / cluster.nodes / ");
+  CHECK(keys_of("plan.data,cluster.nodes,plan.tensor,plan.context", "1,1,1,1", "2,2,2,2") ==
+        "plan.data / cluster.nodes / plan.tensor");
+  CHECK(keys_of("plan.data,cluster.network.nic_bandwidth", "1,1 GB/s", "2,2 GB/s") ==
+        "cluster.network.nic_bandwidth / plan.data / ");
+  CHECK(keys_of("plan.data,workload.collective.size,workload.collective.ranks", "1,1 MB,8", "2,1 MB,8") ==
+        "plan.data / workload.collective.size / workload.collective.ranks");
+  CHECK_THROWS_WITH(keys_of("case,plan.data,plan.tensor", "x,1,1", "y,2,1"),
+                    Catch::Contains("needs two keys that vary"));
+}
+
 }  // namespace foretrain::test

@@ -6,6 +6,7 @@
 #include "reports/explain/part_loss.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
+#include "tests/reports/sample_results.hpp"
 
 using namespace foretrain;
 
@@ -113,4 +114,148 @@ TEST_CASE("Losses are told beside what goes on and what restarts") {
   CHECK(told.find("goes on") != std::string::npos);
   CHECK(told.find("no replica of 64 GPUs is left") != std::string::npos);
   CHECK(told.find("restarts on") == std::string::npos);  // nothing does
+}
+
+namespace {
+
+/// What is set for each part, a line each; scenarios are not loaded anew.
+std::string set_of(const std::string& text) {
+  const Scenario scenario = load_scenario_text(text, "parts.yaml");
+  std::string lines = "\n";
+  for (const WhatIf& loss : part_losses(scenario, [&](const std::vector<std::string>&) { return scenario; })) {
+    lines += loss.name + ":";
+    for (const std::string& one : loss.overrides) lines += " " + one;
+    lines += (loss.why_not.empty() ? "" : " ") + loss.why_not + "\n";
+  }
+  return lines;
+}
+
+std::string cluster_of(const std::string& machines, const std::string& plan, const std::string& layers = "8") {
+  return "cluster: { " + machines + " }\nworkload: { train: { model: { family: gpt, layers: " + layers +
+         ", hidden: 1024, heads: 16, vocabulary: 1000, sequence: 128 }, global_batch: 960, micro_batch: 1, precision: "
+         "bf16 } }\nplan: { " +
+         plan + " }\n";
+}
+
+}  // namespace
+
+TEST_CASE("What fails is set beside what the cluster lacks already") {
+  CHECK(set_of(cluster_of("node: dgx-a100-80gb, nodes: 2, faults: [ { node: 0, gpu: 0, speed: 50 % }, { node: 1, card: "
+                          "0, bandwidth: 25 % }, { node: 1, card: 1, failed: true }, { node: 0, link: gpu2>plx1, "
+                          "bandwidth: 10 GB/s } ]",
+                          "tensor: 8, data: 2")) == R"(
+a GPU at half its speed: cluster.faults=[{ node: 0, gpu: 0, speed: 50 % }, { node: 1, card: 0, bandwidth: 25 % }, { node: 1, card: 1, failed: true }, { node: 0, link: gpu2>plx1, bandwidth: 10 GB/s }, { node: 0, gpu: 0, speed: 50 % }]
+a network card: cluster.faults=[{ node: 0, gpu: 0, speed: 50 % }, { node: 1, card: 0, bandwidth: 25 % }, { node: 1, card: 1, failed: true }, { node: 0, link: gpu2>plx1, bandwidth: 10 GB/s }, { node: 0, card: 0, failed: true }]
+a machine: cluster.nodes=1 plan.data=1 workload.train.global_batch=480
+)");
+}
+
+TEST_CASE("What is lost follows what there is: cards, switches above one another, machines") {
+  // One machine has nothing but GPUs to lose; two of one card no second one.
+  CHECK(set_of(cluster_of("node: dgx-a100-80gb", "data: 8")) == R"(
+a GPU at half its speed: cluster.faults=[{ node: 0, gpu: 0, speed: 50 % }]
+)");
+  CHECK(set_of(cluster_of("node: dgx-a100-80gb, nodes: 2, network: { nics_per_node: 1 }", "tensor: 4, context: 2")) ==
+        R"(
+a GPU at half its speed: cluster.faults=[{ node: 0, gpu: 0, speed: 50 % }]
+a machine: cluster.nodes=1 plan.data=1 workload.train.global_batch=480
+)");
+  // Pipelines of seven GPUs over machines of four: without one there are 24, three pipelines on six machines.
+  CHECK(set_of(cluster_of("node: dgx-a100-80gb, nodes: 7, gpus_per_node: 4, network: { nics_per_node: 1 }",
+                          "pipeline: 7, data: 4", "28")) == R"(
+a GPU at half its speed: cluster.faults=[{ node: 0, gpu: 0, speed: 50 % }]
+a machine: cluster.nodes=6 plan.data=3 workload.train.global_batch=720
+)");
+  // Five machines below leaves of four: two leaves; below a leaf of eight there is no spine.
+  const std::string leaves = "node: dgx-a100-80gb, nodes: 5, network: { nics_per_node: 2, fabric: { kind: fat_tree, ";
+  CHECK(set_of(cluster_of(leaves + "nodes_per_leaf: 4, uplinks: 2 } }", "data: 40")) == R"(
+a GPU at half its speed: cluster.faults=[{ node: 0, gpu: 0, speed: 50 % }]
+a network card: cluster.faults=[{ node: 0, card: 0, failed: true }]
+a spine switch, one of 2: cluster.faults=[{ link: leaf0-spine, bandwidth: 50 % }, { link: leaf1-spine, bandwidth: 50 % }]
+a leaf switch, with 4 machines: cluster.nodes=1 plan.data=8 workload.train.global_batch=192
+a machine: cluster.nodes=4 plan.data=32 workload.train.global_batch=768
+)");
+  CHECK(set_of(cluster_of(leaves + "nodes_per_leaf: 4, uplinks: 3, rails: true } }", "data: 40")) == R"(
+a GPU at half its speed: cluster.faults=[{ node: 0, gpu: 0, speed: 50 % }]
+a network card: cluster.faults=[{ node: 0, card: 0, failed: true }]
+a spine switch, one of 3: cluster.faults=[{ link: leaf0.0-spine, bandwidth: 66.666666666666671 % }, { link: leaf0.1-spine, bandwidth: 66.666666666666671 % }, { link: leaf1.0-spine, bandwidth: 66.666666666666671 % }, { link: leaf1.1-spine, bandwidth: 66.666666666666671 % }]
+a leaf switch, with a card of 4 machines: cluster.faults=[{ node: 0, card: 0, failed: true }, { node: 1, card: 0, failed: true }, { node: 2, card: 0, failed: true }, { node: 3, card: 0, failed: true }]
+a machine: cluster.nodes=4 plan.data=32 workload.train.global_batch=768
+)");
+  CHECK(set_of(cluster_of(leaves + "nodes_per_leaf: 4, uplinks: 1 } }", "data: 40")) == R"(
+a GPU at half its speed: cluster.faults=[{ node: 0, gpu: 0, speed: 50 % }]
+a network card: cluster.faults=[{ node: 0, card: 0, failed: true }]
+a leaf switch, with 4 machines: cluster.nodes=1 plan.data=8 workload.train.global_batch=192
+a machine: cluster.nodes=4 plan.data=32 workload.train.global_batch=768
+)");
+  CHECK(set_of(cluster_of(leaves + "nodes_per_leaf: 5, uplinks: 2 } }", "data: 40")) == R"(
+a GPU at half its speed: cluster.faults=[{ node: 0, gpu: 0, speed: 50 % }]
+a network card: cluster.faults=[{ node: 0, card: 0, failed: true }]
+a leaf switch, with 5 machines: no replica of 1 GPU is left
+a machine: cluster.nodes=4 plan.data=32 workload.train.global_batch=768
+)");
+  CHECK(set_of(cluster_of(leaves + "nodes_per_leaf: 2, nodes_per_pod: 4, uplinks: 2 } }", "data: 40")) == R"(
+a GPU at half its speed: cluster.faults=[{ node: 0, gpu: 0, speed: 50 % }]
+a network card: cluster.faults=[{ node: 0, card: 0, failed: true }]
+a leaf switch, with 2 machines: cluster.nodes=3 plan.data=24 workload.train.global_batch=576
+a machine: cluster.nodes=4 plan.data=32 workload.train.global_batch=768
+)");
+}
+
+TEST_CASE("The page of what fails: what goes on, what restarts and after how long, what cannot") {
+  const Result whole = test::short_step(0.5);
+  std::vector<Answer> losses;
+  CHECK(to_text(whole, losses) == "");
+  const auto lose = [&](const char* part, std::optional<Result> result, int machines = 0) {
+    WhatIf loss;
+    loss.name = part;
+    loss.lost_machines = machines;
+    if (!result) loss.why_not = "no replica is left";
+    losses.push_back({std::move(loss), std::move(result)});
+  };
+  lose("a card", test::short_step(0.625));
+  lose("the last machine", std::nullopt);
+  CHECK(to_text(whole, losses) == R"(a step  [flows]: what a part that fails costs until it is repaired
+  part    training    step  samples/s
+  ───────────────────────────────────
+  none              500 ms        128
+  a card  goes on   625 ms    -20.0 %
+  Training cannot go on without:
+    the last machine: no replica is left
+)");
+  lose("a machine", test::short_step(0.5, 90.0), 1);
+  lose("another card", test::short_step(0.5));
+  CHECK(to_text(whole, losses) == R"(a step  [flows]: what a part that fails costs until it is repaired
+  part          training                  step  samples/s
+  ───────────────────────────────────────────────────────
+  none                                  500 ms        128
+  a card        goes on                 625 ms    -20.0 %
+  a machine     restarts  500 ms, does not fit     +0.0 %
+  another card  goes on                 500 ms     +0.0 %
+  Where machines are lost, training restarts on those that are left, each
+  replica with the samples that it had; with a spare machine it goes on as
+  before. cluster.failures and train.checkpoint say how long a restart takes.
+  Training cannot go on without:
+    the last machine: no replica is left
+)");
+  Result failing = test::short_step(0.5);
+  failing.train()->goodput.emplace();
+  failing.train()->goodput->recovery = Seconds(90.0);
+  const auto restart_of = [&] {
+    const std::string text = to_text(failing, losses);
+    const std::size_t at = text.find("  Where machines");
+    return text.substr(at, text.find("  Training cannot") - at);
+  };
+  CHECK(restart_of() == R"(  Where machines are lost, training restarts on those that are left, each
+  replica with the samples that it had, after 90.0 s; with a spare machine it
+  then goes on as before.
+)");
+  // On average half of 100 steps of half a second, and what was not safe yet.
+  failing.train()->goodput->every = 100;
+  failing.train()->goodput->unsafe = Seconds(3.0);
+  CHECK(restart_of() == R"(  Where machines are lost, training restarts on those that are left, each
+  replica with the samples that it had, after 90.0 s of noticing and restarting,
+  and 28.0 s of steps to do again on average; with a spare machine it then goes
+  on as before.
+)");
 }

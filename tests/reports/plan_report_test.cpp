@@ -82,3 +82,67 @@ TEST_CASE("the front has the plans that none beats in time, cost and memory toge
   }
   CHECK_THAT(front.substr(0, front.find("\n\n")), !Catch::Contains("beaten:"));
 }
+
+TEST_CASE("a plan loses by what takes longest more, by memory or money where these are the goal") {
+  const auto why_of = [](const RankedPlan& best, const RankedPlan& other, PlanGoal goal = PlanGoal::time) {
+    PlanReport report;
+    report.goal = goal;
+    report.ranked = {best, other};
+    finish(report);
+    CHECK(report.ranked.front().why.empty());
+    return report.ranked.back().why;
+  };
+  RankedPlan best = plan_on("best", 400.0_GBps, 100.0_ms);
+  best.result.train()->breakdown.compute = 80.0_ms;
+  best.result.train()->breakdown.exposed_communication = 20.0_ms;
+  best.result.train()->communication["gradient all-reduce"].exposed = 20.0_ms;
+  RankedPlan other = best;
+  CHECK(why_of(best, other) == "equally fast");
+  TrainResult& train = *other.result.train();
+  const auto takes = [&](Seconds compute, Seconds gradients, Seconds tensor) {
+    train.breakdown.compute = compute;
+    train.breakdown.exposed_communication = gradients + tensor;
+    train.communication["gradient all-reduce"].exposed = gradients;
+    train.communication["tensor all-reduce"].exposed = tensor;
+    train.step_time = compute + gradients + tensor;
+    other.value = train.step_time.value();
+  };
+  takes(95.0_ms, 21.0_ms, 8.0_ms);
+  CHECK(why_of(best, other) == "compute +15.0 ms");
+  other.point.recompute = Recompute::full;
+  CHECK(why_of(best, other) == "recomputation +15.0 ms");
+  takes(85.0_ms, 21.0_ms, 8.0_ms);  // 9 ms more in all, of which 8 are the tensor ranks'
+  CHECK(why_of(best, other) == "exposed tensor all-reduce +9.00 ms");
+  takes(85.0_ms, 29.0_ms, 8.0_ms);
+  CHECK(why_of(best, other) == "exposed gradient all-reduce +17.0 ms");
+  RankedPlan even = best;  // a quarter of a second more of both: the first part is told
+  even.result.train()->breakdown.compute = Seconds(0.5);
+  even.result.train()->breakdown.exposed_communication = Seconds(0.25);
+  takes(Seconds(0.75), Seconds(0.5), Seconds(0.0));
+  CHECK(why_of(even, other) == "recomputation +250 ms");
+  // Faster, but short of memory in one case of a hundred, or a little more.
+  takes(70.0_ms, 29.0_ms, 0.0_ms);
+  other.chance_of_shortage = 0.01;
+  CHECK(why_of(best, other) == "equally fast");
+  other.chance_of_shortage = 0.012;
+  CHECK(why_of(best, other) == "short of memory with a chance of 1 %");
+  other.chance_of_shortage = 0.0;
+  best.value = 1.0;
+  other.value = 2.0;
+  CHECK(why_of(best, other, PlanGoal::cost) == "costs more");
+  train.memory.weights = Bytes(30e9);
+  best.result.train()->memory.weights = Bytes(20e9);
+  train.memory.capacity = best.result.train()->memory.capacity = Bytes(80e9);
+  CHECK(why_of(best, other, PlanGoal::memory) == "10.0 GB more memory");
+  CHECK(why_of(best, other, PlanGoal::cost) == "costs more");
+}
+
+TEST_CASE("plans beyond a limit come last, the nearest to it first; at the limit they are within") {
+  const auto plan = [](const char* name, Seconds step, double excess) {
+    RankedPlan one = plan_on(name, 400.0_GBps, step);
+    one.excess = excess;
+    return one;
+  };
+  CHECK(ranked({plan("far", 80.0_ms, 1.9), plan("near", 90.0_ms, 1.1), plan("at", 100.0_ms, 1.0),
+                plan("within", 110.0_ms, 0.5)}) == std::vector<std::string>{"at-", "within-", "near-", "far"});
+}

@@ -1,0 +1,359 @@
+// Configurations of torchtitan, Accelerate and DeepSpeed of a few lines, and the scenarios that they become.
+#include <zlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/catch.hpp"
+#include "tests/import/samples.hpp"
+
+using namespace foretrain;
+using namespace foretrain::test;
+
+namespace {
+
+/// What is written of a key and of those below it, without what is assumed.
+std::string told_of(const std::string& importer, const std::string& text,
+                    const std::vector<std::string>& overrides = {}) {
+  const std::string all = import_text(importer, text, overrides);
+  std::string told = "\n";
+  for (std::size_t at = all.find("\nname: ") + 1; at < all.size(); at = all.find('\n', at) + 1) {
+    const std::string line = all.substr(at, all.find('\n', at) + 1 - at);
+    if (!line.starts_with("name: ") && (line.starts_with("  nodes: ") || line.find("# assumed") == std::string::npos))
+      told += line;
+  }
+  return told;
+}
+
+std::string titan(const std::string& text) { return told_of("torchtitan", text); }
+std::string accelerate(const std::string& text) { return told_of("accelerate", text); }
+std::string deepspeed(const std::string& text) { return told_of("deepspeed", text); }
+
+}  // namespace
+
+TEST_CASE("torchtitan's degrees make replicas, and GPUs where the shards are told") {
+  // 2 · 4 · 2 for a replica, twice two of these: 64.
+  CHECK(titan("[parallelism]\ntensor_parallel_degree = 2\npipeline_parallel_degree = 4\ncontext_parallel_degree = 2\n"
+              "data_parallel_replicate_degree = 2\ndata_parallel_shard_degree = 2\n") == R"(
+cluster:
+  nodes: 8  # the product of the degrees of parallelism
+workload:
+  train:
+    model:
+plan:
+  tensor: 2  # line 2: parallelism.tensor_parallel_degree: 2
+  pipeline: 4  # line 3: parallelism.pipeline_parallel_degree: 4
+  context: 2  # line 4: parallelism.context_parallel_degree: 2
+  trainer: fsdp  # line 6: parallelism.data_parallel_shard_degree: 2
+  zero: { stage: 3, shard: 4 }  # line 6: parallelism.data_parallel_shard_degree: 2
+  sequence_parallel: true  # torchtitan's tensor parallelism has it
+)");
+  // All that are left shard: the least that hold a replica and its copies, 4 · 3.
+  CHECK(titan("[parallelism]\ntensor_parallel_degree = 4\ndata_parallel_replicate_degree = 3\n") == R"(
+cluster:
+  nodes: 3  # assumed: the least that hold a replica of the model; the file does not tell
+workload:
+  train:
+    model:
+plan:
+  tensor: 4  # line 2: parallelism.tensor_parallel_degree: 4
+  trainer: fsdp  # data_parallel_shard_degree is all unless stated
+  zero: 3  # data_parallel_shard_degree is all unless stated
+  sequence_parallel: true  # torchtitan's tensor parallelism has it
+)");
+  CHECK(titan("[parallelism]\ndata_parallel_shard_degree = 1\ndata_parallel_replicate_degree = 8\n") == R"(
+cluster:
+  nodes: 1  # the product of the degrees of parallelism
+workload:
+  train:
+    model:
+plan:
+  trainer: ddp  # line 2: parallelism.data_parallel_shard_degree: 1
+)");
+  CHECK(titan("[parallelism]\ndata_parallel_shard_degree = 8\nfsdp_reshard_after_forward = \"always\"\n[training]\n"
+              "enable_cpu_offload = true\n") == R"(
+cluster:
+  nodes: 1  # the product of the degrees of parallelism
+workload:
+  train:
+    model:
+plan:
+  trainer: fsdp  # line 2: parallelism.data_parallel_shard_degree: 8
+  zero: 3  # line 2: parallelism.data_parallel_shard_degree: 8
+  reshard_after_forward: true  # line 3: parallelism.fsdp_reshard_after_forward: always
+  offload: [optimizer, parameters]  # line 5: training.enable_cpu_offload: true
+)");
+}
+
+TEST_CASE("torchtitan's degrees multiply to 10⁹ GPUs at most") {
+  const std::vector<const char*> keys = {"tensor_parallel_degree", "pipeline_parallel_degree",
+                                         "context_parallel_degree", "data_parallel_replicate_degree",
+                                         "data_parallel_shard_degree"};
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const std::string first = keys[i], second = keys[(i + 1) % keys.size()];
+    CHECK_THROWS_WITH(titan("[parallelism]\n" + first + " = 40_000\n" + second + " = 40_000\n"),
+                      Catch::Contains("degrees for more than 10⁹ GPUs"));
+  }
+  CHECK_NOTHROW(
+      titan("[parallelism]\ndata_parallel_replicate_degree = 1000\ndata_parallel_shard_degree = 1000\n"
+            "[training]\nglobal_batch_size = 1_000_000\n"));
+}
+
+TEST_CASE("torchtitan's models are the catalogue's by name and flavor") {
+  const auto model = [](const std::string& text) {
+    const std::string all = import_text("torchtitan", text);
+    const std::size_t at = all.find("preset: ");
+    return all.substr(at + 8, all.find('\n', at) - at - 8);
+  };
+  CHECK(model("[model]\nname = \"llama3\"\nflavor = \"70B\"\n") ==
+        R"(llama3-70b  # line 2: model.name: llama3, model.flavor: 70B)");
+  CHECK(model("[model]\nname = \"llama3-70b\"\n") == R"(llama3-70b  # line 2: model.name: llama3-70b)");
+  CHECK(model("[model]\nname = \"deepseek_v3\"\nflavor = \"671B\"\n") ==
+        R"(deepseek-v3  # line 2: model.name: deepseek_v3, model.flavor: 671B)");
+  CHECK(model("[model]\nname = \"deepseek_v3\"\nflavor = \"16B\"\n") ==
+        R"(llama3-8b  # assumed: the catalogue has no deepseek-v3-16b; --set workload.train.model.preset=NAME)");
+  CHECK(model("[model]\nflavor = \"8B\"\n") ==
+        R"(llama3-8b  # assumed: the catalogue has no 8b; --set workload.train.model.preset=NAME)");
+  CHECK(model("") == R"(llama3-8b  # assumed: the file names no model; --set workload.train.model.preset=NAME)");
+}
+
+TEST_CASE("torchtitan's batches, recomputation and schedules follow whether there is a pipeline") {
+  const std::string pipeline = "[parallelism]\npipeline_parallel_degree = 2\n";
+  CHECK(titan("[training]\nlocal_batch_size = 4\n[compile]\nenable = true\n[activation_checkpoint]\n"
+              "mode = \"none\"\n") == R"(
+cluster:
+  nodes: 1  # assumed: the least that hold a replica of the model; the file does not tell
+workload:
+  train:
+    model:
+    micro_batch: 4  # line 2: training.local_batch_size: 4
+plan:
+  execution: compiled  # line 4: compile.enable: true
+  trainer: fsdp  # data_parallel_shard_degree is all unless stated
+  zero: 3  # data_parallel_shard_degree is all unless stated
+)");
+  CHECK(titan(pipeline + "pipeline_parallel_schedule = \"GPipe\"\n[training]\nlocal_batch_size = 4\n"
+                         "[activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = \"2\"\n") == R"(
+cluster:
+  nodes: 1  # assumed: the least that hold a replica of the model; the file does not tell
+workload:
+  train:
+    model:
+    global_batch_per_gpu: 2  # line 5: training.local_batch_size: 4
+    recompute: selective_operators  # line 7: activation_checkpoint.mode: selective
+plan:
+  pipeline: 2  # line 2: parallelism.pipeline_parallel_degree: 2
+  schedule: gpipe  # line 3: parallelism.pipeline_parallel_schedule: GPipe
+  trainer: fsdp  # data_parallel_shard_degree is all unless stated
+  zero: 3  # data_parallel_shard_degree is all unless stated
+
+# Left out, as this program does not know what it means for time or memory:
+# line 8: activation_checkpoint.selective_ac_option: 2: every so many layers whole; taken as "op"
+)");
+  CHECK(
+      titan(pipeline +
+            "pipeline_parallel_schedule = \"ZBVZeroBubble\"\ndata_parallel_shard_degree = 1\n[activation_checkpoint]\n"
+            "mode = \"selective\"\nselective_ac_option = \"op\"\n[compile]\nenable = true\n"
+            "components = [\"loss\"]\n[model]\nconverters = [\"float8\"]\n") == R"(
+cluster:
+  nodes: 1  # the product of the degrees of parallelism
+  gpus_per_node: 2  # the product of the degrees of parallelism
+workload:
+  train:
+    model:
+    precision: fp8  # line 12: model.converters: [ 'float8' ]
+    recompute: selective_operators  # line 6: activation_checkpoint.mode: selective
+plan:
+  pipeline: 2  # line 2: parallelism.pipeline_parallel_degree: 2
+  schedule: zero_bubble  # line 3: parallelism.pipeline_parallel_schedule: ZBVZeroBubble
+  trainer: ddp  # line 4: parallelism.data_parallel_shard_degree: 1
+)");
+  CHECK_THROWS_WITH(titan("[activation_checkpoint]\nmode = \"some\"\n"), Catch::Contains("unknown mode \"some\""));
+  CHECK_THROWS_WITH(titan("[a\n"), !Catch::Contains("Error while") && Catch::Contains("file:1:3: "));
+}
+
+TEST_CASE("Accelerate's machines, shards and offloading are those that it says") {
+  CHECK(accelerate("distributed_type: FSDP\nnum_processes: 16\nfsdp_config: { fsdp_offload_params: true, "
+                   "fsdp_reshard_after_forward: false }\n") == R"(
+cluster:
+  nodes: 2  # line 2: num_processes: 16
+workload:
+  train:
+plan:
+  trainer: fsdp  # line 1: distributed_type: FSDP
+  reshard_after_forward: false  # line 3: fsdp_config.fsdp_reshard_after_forward: false
+  offload: [optimizer, parameters]  # line 3: fsdp_config.fsdp_offload_params: true
+)");
+  CHECK(accelerate("distributed_type: FSDP\nnum_processes: 16\nparallelism_config: { "
+                   "parallelism_config_dp_replicate_size: 1, parallelism_config_dp_shard_size: 4 }\n"
+                   "fsdp_config: { fsdp_reshard_after_forward: FULL_SHARD }\n") == R"(
+cluster:
+  nodes: 2  # line 2: num_processes: 16
+workload:
+  train:
+plan:
+  trainer: fsdp  # line 1: distributed_type: FSDP
+)");
+  CHECK(accelerate("distributed_type: FSDP\nnum_processes: 16\nparallelism_config: { "
+                   "parallelism_config_dp_replicate_size: 2, parallelism_config_cp_size: 2, "
+                   "parallelism_config_dp_shard_size: 4 }\n") == R"(
+cluster:
+  nodes: 2  # line 2: num_processes: 16
+workload:
+  train:
+plan:
+  context: 2  # line 3: parallelism_config.parallelism_config_cp_size: 2
+  trainer: fsdp  # line 1: distributed_type: FSDP
+  zero: { stage: 3, shard: 8 }  # line 3: parallelism_config.parallelism_config_dp_shard_size: 4
+)");
+  CHECK(accelerate("distributed_type: FSDP\nnum_processes: 16\nparallelism_config: { "
+                   "parallelism_config_dp_replicate_size: 2 }\n") == R"(
+cluster:
+  nodes: 2  # line 2: num_processes: 16
+workload:
+  train:
+plan:
+  trainer: fsdp  # line 1: distributed_type: FSDP
+)");
+  CHECK(accelerate("distributed_type: DEEPSPEED\nnum_machines: 2\ndeepspeed_config: { zero_stage: 3, "
+                   "offload_param_device: cpu, offload_optimizer_device: cpu, gradient_accumulation_steps: 2, "
+                   "train_micro_batch_size_per_gpu: 3 }\ndynamo_config: { dynamo_backend: INDUCTOR }\n") == R"(
+cluster:
+  nodes: 2  # line 2: num_machines: 2
+workload:
+  train:
+    micro_batch: 3  # line 3: deepspeed_config.train_micro_batch_size_per_gpu: 3
+    global_batch_per_gpu: 6  # line 3: deepspeed_config.gradient_accumulation_steps: 2
+plan:
+  zero: 3  # line 3: deepspeed_config.zero_stage: 3
+  trainer: deepspeed  # line 1: distributed_type: DEEPSPEED
+  offload: [optimizer, parameters]  # line 3: deepspeed_config.offload_param_device: cpu
+  execution: compiled  # line 4: dynamo_config.dynamo_backend: INDUCTOR
+)");
+  CHECK(accelerate("distributed_type: \"NO\"\ndynamo_config: { dynamo_backend: EAGER }\n") == R"(
+cluster:
+  nodes: 1  # line 1: distributed_type: NO
+  gpus_per_node: 1  # line 1: distributed_type: NO
+workload:
+  train:
+plan:
+  trainer: ddp  # line 1: distributed_type: NO
+)");
+  CHECK(accelerate("distributed_type: \"NO\"\nnum_processes: 2\n") == R"(
+cluster:
+  nodes: 1  # line 2: num_processes: 2
+  gpus_per_node: 2  # line 2: num_processes: 2
+workload:
+  train:
+plan:
+  trainer: ddp  # line 1: distributed_type: NO
+)");
+  CHECK(accelerate("distributed_type: MULTI_GPU\n") == R"(
+cluster:
+  nodes: 1  # assumed: the least that hold a replica of the model; the file does not tell
+workload:
+  train:
+plan:
+  trainer: ddp  # line 1: distributed_type: MULTI_GPU
+)");
+  CHECK(accelerate("distributed_type: MEGATRON_LM\nnum_processes: 8\nmegatron_lm_config: { megatron_lm_tp_degree: 2, "
+                   "megatron_lm_pp_degree: 2, megatron_lm_num_micro_batches: 4 }\n") == R"(
+cluster:
+  nodes: 1  # line 2: num_processes: 8
+workload:
+  train:
+    global_batch_per_gpu: 1  # line 3: megatron_lm_config.megatron_lm_num_micro_batches: 4
+plan:
+  tensor: 2  # line 3: megatron_lm_config.megatron_lm_tp_degree: 2
+  pipeline: 2  # line 3: megatron_lm_config.megatron_lm_pp_degree: 2
+  trainer: megatron  # line 1: distributed_type: MEGATRON_LM
+)");
+  CHECK_THROWS_WITH(accelerate("deepspeed_config: { offload_param_device: nvme }\n"),
+                    Catch::Contains("offloading that is not modelled"));
+}
+
+TEST_CASE("DeepSpeed's buckets are of elements, its batches of a rank") {
+  CHECK(deepspeed("{ \"bf16\": { \"enabled\": true }, \"zero_optimization\": { \"stage\": 2, \"reduce_bucket_size\": "
+                  "5e8 }, \"tensor_parallel\": { \"autotp_size\": 4 } }") == R"(
+cluster:
+  nodes: 1  # assumed: the least that hold a replica of the model; the file does not tell
+workload:
+  train:
+    precision: bf16  # line 1: bf16.enabled: true
+plan:
+  tensor: 4  # line 1: tensor_parallel.autotp_size: 4
+  zero: 2  # line 1: zero_optimization.stage: 2
+  sync:
+    bucket: 1000000000 B  # line 1: zero_optimization.reduce_bucket_size: 5e8, elements of 2 bytes
+  trainer: deepspeed  # its habits, where the file does not say otherwise
+)");
+  CHECK(deepspeed("{ \"zero_optimization\": { \"reduce_bucket_size\": 1000 }, \"train_micro_batch_size_per_gpu\": 3, "
+                  "\"gradient_accumulation_steps\": 5, \"tensor_parallel\": { \"autotp_size\": 0 } }") == R"(
+cluster:
+  nodes: 1  # assumed: the least that hold a replica of the model; the file does not tell
+workload:
+  train:
+    micro_batch: 3  # line 1: train_micro_batch_size_per_gpu: 3
+    global_batch_per_gpu: 15  # line 1: gradient_accumulation_steps: 5
+plan:
+  sync:
+    bucket: 4000 B  # line 1: zero_optimization.reduce_bucket_size: 1000, elements of 4 bytes
+  trainer: deepspeed  # its habits, where the file does not say otherwise
+)");
+  CHECK(deepspeed("{ \"zero_optimization\": { \"offload_optimizer\": { \"device\": \"cpu\" }, \"offload_param\": { "
+                  "\"device\": \"cpu\", \"pin_memory\": true }, \"stage\": 3 } }") == R"(
+cluster:
+  nodes: 1  # assumed: the least that hold a replica of the model; the file does not tell
+workload:
+  train:
+plan:
+  zero: 3  # line 1: zero_optimization.stage: 3
+  offload: [optimizer, parameters]  # line 1: zero_optimization.offload_param.device: cpu
+  trainer: deepspeed  # its habits, where the file does not say otherwise
+)");
+  CHECK_THROWS_WITH(deepspeed("{ \"zero_optimization\": { \"reduce_bucket_size\": 1e13 } }"),
+                    Catch::Contains("1000000000000"));
+  CHECK_THROWS_WITH(deepspeed("{ \"zero_optimization\": { \"reduce_bucket_size\": e } }"),
+                    Catch::Contains("\"e\" is no number"));
+  CHECK_THROWS_WITH(deepspeed("{ \"zero_optimization\": { \"offload_param\": { \"device\": \"nvme\" } } }"),
+                    Catch::Contains("offloading to nvme is not modelled"));
+}
+
+TEST_CASE("text for configurations has at most 4 MB") {
+  std::string most = "distributed_type: \"NO\"\n#";
+  while (most.size() < 4'000'000) most += most.size() % 1000 == 0 ? "\n#" : "x";
+  most.resize(4'000'000);
+  CHECK_NOTHROW(accelerate(most));
+  CHECK_THROWS_WITH(accelerate(most + "x"), Catch::Contains("4000001 bytes; at most 4 MB of text"));
+}
+
+TEST_CASE("packed files of many pieces, and several behind one another, are unpacked to their end") {
+  const std::string path = (std::filesystem::temp_directory_path() / "foretrain_packed.gz").string();
+  const auto packed = [](const std::string& text) {
+    z_stream stream{};
+    deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
+    std::string bytes(text.size() + 1000, '\0');
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+    stream.avail_in = static_cast<uInt>(text.size());
+    stream.next_out = reinterpret_cast<Bytef*>(bytes.data());
+    stream.avail_out = static_cast<uInt>(bytes.size());
+    deflate(&stream, Z_FINISH);
+    bytes.resize(stream.total_out);
+    deflateEnd(&stream);
+    return bytes;
+  };
+  const auto read = [&](const std::string& bytes) {
+    std::ofstream(path, std::ios::binary) << bytes;
+    return read_imported_file(path);
+  };
+  std::string text;
+  for (int i = 0; i < 40'000; ++i) text += std::to_string(i * 7919 % 10'007) + "\n";
+  CHECK(read(packed(text)) == text);
+  CHECK(read(packed("a") + packed(text) + packed("b")) == "a" + text + "b");
+  CHECK(read(packed("")).empty());
+  CHECK(read(text) == text);
+  const std::string half = packed(text).substr(0, 1000);
+  CHECK_THROWS_WITH(read(half), Catch::Contains("broken gzip data behind byte 1000"));
+  CHECK_THROWS_WITH(read(packed("a") + half), Catch::Contains("broken gzip data behind byte 1021"));
+  std::filesystem::remove(path);
+}

@@ -1,0 +1,117 @@
+// What is learned in worlds whose answers are known without a prediction: choices between runs, and runs that one
+// trait moves in straight lines.
+#include <algorithm>
+#include <cmath>
+
+#include "tests/catch.hpp"
+#include "validate/learn/choices.hpp"
+#include "validate/learn/learn.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+RunResidual off_by(double factor, double filled = 0.5) { return {std::log(factor), std::nullopt, filled}; }
+
+/// A world in which a step takes longer by what kernels are stretched, whose true stretch is `truth`, as a logarithm;
+/// whatever else is set moves nothing.
+struct LinearWorld {
+  std::vector<StackParameter> parameters = stack_parameters({.nodes = {}, .memory = true});
+  std::vector<LearnedRun> runs;
+  std::vector<double> pauses;  ///< by which each run took longer, as a logarithm
+  double truth = 0.2, memory = 0.0;
+
+  LinearWorld(int number, double truth_of_it) : pauses(static_cast<std::size_t>(number)), truth(truth_of_it) {
+    for (int run = 0; run < number; ++run) runs.push_back({1, false, -1, 1.0});
+  }
+
+  [[nodiscard]] std::size_t stretch() const {
+    return static_cast<std::size_t>(std::ranges::find(parameters, "step.kernel_stretch", &StackParameter::name) -
+                                    parameters.begin());
+  }
+  [[nodiscard]] LearnedStack learned() const {
+    return learn_stack(parameters, runs, [&](const std::vector<RunAt>& asked) {
+      std::vector<RunResidual> left;
+      for (const RunAt& one : asked) {
+        left.push_back({one.setting[stretch()] - truth - pauses[one.run], memory, 0.5});
+      }
+      return left;
+    });
+  }
+};
+
+}  // namespace
+
+TEST_CASE("Times within three per cent are tied, measurements five per cent apart are not") {
+  const auto errors = [](double measured, double predicted, double filled) {
+    return learned_errors({{1, false, 0, 1.0}, {1, false, 0, measured}},
+                          {off_by(1.0), off_by(predicted / measured, filled)}, 0.001);
+  };
+  // The second needs less memory: it is taken where it is predicted no more than 3 % slower.
+  CHECK(errors(1.5, 1.03, 0.1).regret.value() == Approx(0.5));
+  CHECK(errors(1.5, 1.031, 0.1).regret.value() == Approx(0.0).margin(1e-12));
+  CHECK(errors(1.5, 0.97, 0.9).regret.value() == Approx(0.5));
+  CHECK(errors(1.5, 0.98, 0.9).regret.value() == Approx(0.0).margin(1e-12));
+  CHECK(errors(1.5, 1.02, 0.5).regret.value() == Approx(0.0).margin(1e-12));  // the first of equals
+  CHECK(errors(1.05, 1.1, 0.5).pairs.value() == 1.0);
+  CHECK_FALSE(errors(1.049, 1.1, 0.5).pairs);
+  CHECK(errors(1.1, 1.0, 0.5).pairs.value() == 0.0);  // predicted alike is not predicted
+}
+
+TEST_CASE("Errors are of what was measured, choices of decisions with two runs") {
+  const LearnedErrors errors = learned_errors(
+      {{1, false, -1, 1.0}, {1, false, 3, 1.0}, {1, false, -1, 2.0}},
+      {{std::log(1.5), std::log(0.8), 0.5}, {std::log(0.9), std::nullopt, 0.5}, {std::nullopt, std::log(1.4), 0.5}},
+      0.1);
+  CHECK(errors.mean == Approx((0.5 + 0.1) / 2.0));
+  CHECK(errors.median == Approx((0.5 + 0.1) / 2.0));
+  CHECK(errors.memory.value() == Approx((0.2 + 0.4) / 2.0));
+  CHECK_FALSE(errors.pairs);
+  CHECK_FALSE(errors.regret);
+  CHECK_FALSE(learned_errors({{1, false, -1, 1.0}}, {off_by(1.5)}, 0.1).memory);
+}
+
+TEST_CASE("Runs that one stretch explains teach it, what they leave open stays, and what is off is named") {
+  LinearWorld world(20, 0.2);
+  world.pauses[7] = 2.0;
+  const LearnedStack stack = world.learned();
+  REQUIRE(stack.parameters.size() == world.parameters.size());
+  const LearnedParameter& stretch = stack.parameters[world.stretch()];
+  CHECK(stretch.determined);
+  CHECK(stretch.position == Approx(0.2).margin(0.01));
+  CHECK(stretch.runs == 20);
+  // Twenty runs whose scale is the least, 3 %, of which 19 count: 0.03 / √19, and a little less by the prior.
+  CHECK(stretch.spread == Approx(0.03 / std::sqrt(19.0)).epsilon(0.05));
+  for (const LearnedParameter& other : stack.parameters) {
+    if (&other == &stretch) continue;
+    INFO(other.parameter.name);
+    CHECK_FALSE(other.determined);
+    CHECK(other.position == 0.0);
+    CHECK(other.runs == 0);
+  }
+  CHECK(stack.unexplained == std::vector<std::size_t>{7});
+  REQUIRE(stack.cases.size() == 20);
+  CHECK(stack.cases[3].run == 3);
+  CHECK(stack.cases[3].assumed.time.value() == Approx(-0.2));
+  CHECK(stack.cases[3].fitted.time.value() == Approx(0.0).margin(0.01));
+  CHECK(stack.cases[3].left_out.time.value() == Approx(0.0).margin(0.01));
+  CHECK(stack.assumed.median == Approx(1.0 - std::exp(-0.2)));
+  CHECK(stack.fitted.median < 0.01);
+  CHECK(stack.left_out.median < 0.01);
+  CHECK_FALSE(stack.scaled);
+  CHECK(stack.spread < 0.01);  // nine of ten: the paused run is one of twenty
+  CHECK(stack.memory_shortfall == 0.0);
+}
+
+TEST_CASE("Memory that is predicted too small is a shortfall, too large is none; nodes are scaled where they differ") {
+  LinearWorld world(10, 0.0);
+  world.memory = -0.1;
+  CHECK(world.learned().memory_shortfall == Approx(0.1).margin(0.02));
+  world.memory = 0.1;
+  world.runs[4].nodes = 2;
+  const LearnedStack stack = world.learned();
+  CHECK(stack.memory_shortfall == 0.0);
+  CHECK(stack.left_out.memory.value() == Approx(std::expm1(0.1)).epsilon(0.2));
+  REQUIRE(stack.scaled);
+  CHECK(stack.scaled->median < 0.01);
+}

@@ -1,0 +1,124 @@
+// The use of links in words, JSON and a picture, of links that are stated.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "model/base/error.hpp"
+#include "reports/explain/link_use.hpp"
+#include "tests/catch.hpp"
+#include "tests/reports/figure_words.hpp"
+
+namespace foretrain::test {
+namespace {
+
+LinkUse used_link(const char* name, double most, double mean, int links = 1) {
+  LinkUse use;
+  use.name = name;
+  use.bandwidth = BytesPerSecond(1e9);
+  use.links = links;
+  use.busiest = Bytes(most * 1e9 * 2.0);
+  use.most = most;
+  use.mean = mean;
+  use.in_use = Seconds(2.0 * most);
+  use.slices = {most, most};
+  return use;
+}
+
+LinkUses of_two_seconds(std::vector<LinkUse> links) { return {{}, std::move(links), 1, Seconds(2.0)}; }
+
+}  // namespace
+
+TEST_CASE("Links alike are one row, by the name of the busiest where one is much busier than all") {
+  LinkUse switched = used_link("gpu1>switch0", 0.5, 0.1, 3);
+  LinkUse card = used_link("nic1>fabric", 0.25, 0.25);
+  card.in_use = Seconds(1.0);
+  card.users = {{"b", Bytes(0.495e9)}, {"c", Bytes(0.0045e9)}};
+  LinkUses uses =
+      of_two_seconds({used_link("gpu0>switch0", 0.5, 0.5), switched, used_link("cpu0>cpu1", 0.0009, 0.0),
+                      used_link("nic0>fabric", 0.24, 0.24), card, used_link("x0", 0.02, 0.0),
+                      used_link("x1", 0.01, 0.0), used_link("y0", 0.125, 0.09, 2), used_link("z", 0.001, 0.001)});
+  uses.links[0].users = {{"a", Bytes(0.75e9)}, {"b", Bytes(0.24e9)}, {"c", Bytes(0.01e9)}};
+  uses.links[7].in_use = Seconds(0.0);
+  CHECK(to_text(uses) == R"(Links over 2.00 s, the busiest first
+  link               bandwidth    used  in use  meanwhile  by
+  ──────────────────────────────────────────────────────────────────────────────
+  gpu0>switch0 of 4  1.00 GB/s  50.0 %  50.0 %    100.0 %  a 75 %, b 24 %, c 1 %
+  nic>fabric ×2      1.00 GB/s  25.0 %  50.0 %     50.0 %  b
+  y0 of 2            1.00 GB/s  12.5 %
+  x ×2               1.00 GB/s   2.0 %   2.0 %    100.0 %
+  z                  1.00 GB/s   0.1 %   0.1 %    100.0 %
+  used: of what the link, the busiest of its kind, could carry in the whole
+  time; in use: the moments in which a transfer crosses it; meanwhile: of what
+  it could carry then: near 100 % it holds its transfers up, below that
+  something else does.
+)");
+  // Of 1 and 3 links: (0.5 + 3 · 0.1) / 4.
+  const auto json = nlohmann::json::parse(to_json(uses));
+  REQUIRE(json["links"].size() == 5);
+  CHECK(json["links"][0]["links"] == 4);
+  CHECK(json["links"][0]["mean_share"] == Approx(0.2));
+  CHECK(json["links"][0]["in_use_share"] == 0.5);
+  CHECK(json["links"][1]["name"] == "nic1>fabric");
+  CHECK(json["links"][1]["mean_share"] == 0.245);
+  CHECK(json["links"][1]["in_use_share"] == 0.5);
+  CHECK(json["links"][1]["users"][1]["bytes"] == 0.0045e9);
+}
+
+TEST_CASE("Fourteen rows of links are told, and how many are not") {
+  const auto text = [](int number) {
+    LinkUses uses = of_two_seconds({});
+    for (int i = 0; i < number; ++i) {
+      uses.links.push_back(used_link(std::string(1, static_cast<char>('a' + i)).c_str(), 0.5, 0.5));
+    }
+    return to_text(uses);
+  };
+  CHECK_THAT(text(14), Catch::Contains("\n  n  ") && !Catch::Contains("less busy"));
+  CHECK_THAT(text(17), Catch::Contains("\n  n  ") && !Catch::Contains("\n  o  ") &&
+                           Catch::Contains("\n  and 3 more, less busy\n"));
+  CHECK(to_text(of_two_seconds({})) == "Links over 2.00 s, the busiest first\n  nothing moves over any\n");
+}
+
+TEST_CASE("Ten waits are told, of those that take a thousandth of the time") {
+  LinkUses uses = of_two_seconds({used_link("a", 0.5, 0.5)});
+  const auto waits_in = [&] {
+    const std::string text = to_text(uses);
+    const std::size_t at = text.find("\nWho waits");
+    return at == std::string::npos ? "" : text.substr(at);
+  };
+  uses.waits = {{"late", "idle", Seconds(0.00199)}};
+  CHECK(waits_in() == "");
+  uses.waits = {{"late", "idle", Seconds(0.5)}, {"slow", "idle", Seconds(0.002)}, {"x", "y", Seconds(0.00199)}};
+  CHECK(waits_in() == R"(
+Who waits for whom
+  ranks that are late  ranks that wait     time  of all
+  ─────────────────────────────────────────────────────
+  late                 idle              500 ms  25.0 %
+  slow                 idle             2.00 ms   0.1 %
+)");
+  uses.waits.assign(11, {"late", "idle", Seconds(0.5)});
+  const std::string many = waits_in();
+  CHECK(std::count(many.begin(), many.end(), '\n') == 14);  // an empty line, a title, a head and its rule, ten rows
+}
+
+TEST_CASE("Links over the time are rows of boxes, darker the more is used, that go on while the shade is the same") {
+  LinkUse busy = used_link("gpu0>switch", 1.0, 1.0), calm = used_link("cpu0>cpu1", 0.1, 0.1);
+  busy.slices = {0.8, 1.0, 0.0, 0.75, 0.5, 0.25, 0.1, 0.0999};
+  calm.slices = {0.8, 0.001, 0.0009, 0.05};
+  CHECK(figure_words(to_figure(of_two_seconds({calm, busy}))) == R"(
+figure <>, columns 100, legend above
+panel <how much of each link is used>, <>: 620 x 48 rows frame
+  x <time (s)> 0..2
+  y <> -0.5..1.5 font 11: 1=gpu0>switch 0=cpu0>cpu1
+  series <0 to 10 %> #deebf7 [1.75..2 x 0.6..1.4] [0.5..1 x -0.4..0.4] [1.5..2 x -0.4..0.4]
+  series <10 to 25 %> #9ecae1 [1.5..1.75 x 0.6..1.4]
+  series <25 to 50 %> #4292c6 [1.25..1.5 x 0.6..1.4]
+  series <50 to 75 %> #2171b5 [1..1.25 x 0.6..1.4]
+  series <75 to 100 %> #08306b [0..0.5 x 0.6..1.4] [0.75..1 x 0.6..1.4] [0..0.5 x -0.4..0.4]
+)");
+  CHECK_THROWS_AS(to_figure(of_two_seconds({used_link("a", 0.0, 0.0)})), UsageError);
+  LinkUses many = of_two_seconds({});
+  for (int i = 0; i < 20; ++i)
+    many.links.push_back(used_link(std::string(1, static_cast<char>('a' + i)).c_str(), 0.5, 0.5));
+  CHECK(to_figure(many).panels.front().y.tics.size() == 14);
+}
+
+}  // namespace foretrain::test

@@ -1,0 +1,256 @@
+// Results as whole texts: every line that a step, an operator or a model's call can have, and when it has none.
+#include "reports/result/text.hpp"
+#include "reports/result/trace.hpp"
+#include "tests/catch.hpp"
+#include "tests/reports/sample_results.hpp"
+
+namespace foretrain::test {
+namespace {
+
+/// What stands behind the title and before the breakdown.
+std::string head_of(const Result& result) {
+  const std::string text = to_text(result);
+  const std::size_t begin = text.find("\n\n") + 1;
+  return text.substr(begin, text.find("\nWhere the time goes") - begin);
+}
+
+}  // namespace
+
+TEST_CASE("The head of a step: its range and causes, chance, checkpoints, and whether it fits") {
+  Result result = short_step(0.5);
+  CHECK(head_of(result) == R"(
+  Step time     500 ms
+  Throughput    128 samples/s
+  Achieved      0 FLOP/s per GPU · MFU 40.0 %
+)");
+  TrainResult& train = *result.train();
+  result.uncertainty_low = Seconds(0.4);
+  result.uncertainty_high = Seconds(0.6);
+  result.uncertainty_causes = {
+      {"products", "", 0.7}, {"links", "", 0.255}, {"dispatch", "", 0.005}, {"copies", "", 0.0049}};
+  result.provenance = {{"anchor.computing", 1.25, "", ConstantKind::measurement, "two runs"},
+                       {"anchor.network", 0.5, "", ConstantKind::measurement, "two runs"}};
+  result.routing = RoutingSpread{"hash", 40, Seconds(0.5), Seconds(0.55), Seconds(0.6)};
+  train.spread = TrainResult::Spread{Seconds(0.5), Seconds(0.51), Seconds(0.52)};
+  train.checkpoints.emplace();
+  train.checkpoints->every = 100;
+  train.checkpoints->state = Bytes(1e12);
+  train.checkpoints->copy = Seconds(2.0);
+  train.checkpoints->write = Seconds(20.0);
+  train.checkpoints->step_time = Seconds(0.75);
+  train.checkpoints->mean_step_time = Seconds(0.5025);
+  train.checkpoints->beside_write = Seconds(0.5);
+  train.tokens_per_second = 131072.0;
+  train.tokens_per_second_per_gpu = 16384.0;
+  train.bottleneck = "the network";
+  train.memory.weights = Bytes(81e9);
+  result.settings = {{"Machines", "", "8 x node", "", false},
+                     {"Plan", "data", "8", "plan.data", true},
+                     {"Plan", "tensor", "8", "plan.tensor", false}};
+  CHECK(head_of(result) == R"(
+DOES NOT FIT into memory: the fullest GPU needs 81.0 GB and has 80.0 GB;
+`foretrain memory` says what would help, `foretrain plan` which plans fit.
+
+  Machines      8 x node
+  Plan          data 8* · tensor 8
+                * by default: the scenario says nothing of it
+
+  Step time     500 ms (likely 400 ms to 600 ms)
+  Range         as measured of products 70 % · links 26 % · dispatch 0 %
+  Anchored      computing × 1.250: two runs
+                network × 0.500: two runs
+  By routes     P50 500 ms · P90 550 ms · P99 600 ms of 40 draws (hash)
+  By chance     P50 500 ms · P90 510 ms · P99 520 ms
+  Checkpoints   1.00 TB every 100 steps, which then take 750 ms and 502 ms on
+                average; copied in 2.00 s, written in 20.0 s
+  Throughput    128 samples/s · 131 K tokens/s · 16.4 K tokens/s per GPU
+  Achieved      0 FLOP/s per GPU · MFU 40.0 %
+  Bottleneck    the network
+)");
+  // The one cause of a range is told without its share; steps beside a checkpoint where they are longer.
+  result.uncertainty_causes = {{"products", "", 0.996}};
+  train.checkpoints->beside_write = Seconds(0.50000049);
+  CHECK_THAT(head_of(result), Catch::Contains("  Range         as measured of products\n"));
+  CHECK_THAT(head_of(result), !Catch::Contains("over the cards"));  // a millionth is rounding
+  train.checkpoints->beside_write = Seconds(0.5000006);
+  CHECK_THAT(head_of(result), Catch::Contains("over the cards that training uses: steps beside that take 500 ms\n"));
+  result.uncertainty_causes = {{"products", "", 0.995}};
+  CHECK_THAT(head_of(result), Catch::Contains("as measured of products "));
+  train.memory.capacity = Bytes(0.0);
+  CHECK_THAT(to_text(result), !Catch::Contains("DOES NOT FIT") && !Catch::Contains("Memory of the fullest GPU"));
+  train.breakdown = {};
+  CHECK_THAT(to_text(result), !Catch::Contains("Where the time goes"));
+}
+
+TEST_CASE("Behind the breakdown: what is sent, samples, the execution, memory") {
+  Result result = short_step(0.5);
+  TrainResult& train = *result.train();
+  train.communication["gradient all-reduce"] = {Seconds(0.125), Seconds(0.125)};
+  train.communication[inside_layers] = {Seconds(0.25), Seconds(0.125)};
+  train.communication[inside_layers].sent = Bytes(2e9);
+  train.communication[inside_layers].algorithm = "ring";
+  train.inside_layers["tensor all-reduce"] = {1.0, Bytes(2e9), Seconds(0.25)};
+  train.buckets = TrainResult::Buckets{Bytes(25e6), "ddp"};
+  train.token_use = TrainResult::TokenUse{900.0, 1000.0, 0.0, 0.0, Seconds(0.0)};
+  ModelCallResult call;
+  call.operators = 45;
+  call.kernels = 1;
+  call.intermediates = Bytes(1.2e6);
+  train.execution = call;
+  train.parameters = 7e9;
+  train.active_parameters = 7e9;
+  train.bytes_per_parameter = Bytes(18.0);
+  const auto rest = [&] {
+    const std::string text = to_text(result);
+    return text.substr(text.find("\nCommunication"));
+  };
+  CHECK(rest() == R"(
+Communication
+                              total  hidden  exposed  a GPU sends  by
+  collectives inside layers  250 ms  125 ms   125 ms      2.00 GB  ring
+  gradient all-reduce        125 ms     0 s   125 ms
+  gradients in buckets of 25.0 MB (ddp)
+
+A mean sample
+  tokens  900 of 1000 computed are useful (90.0 %)
+
+Memory of the fullest GPU: fits, 40.0 GB of 80.0 GB
+  weights           40.0 GB  ███████████████
+  gradients             0 B
+  optimizer states      0 B
+  activations           0 B
+  workspace             0 B
+  7.00 B parameters of 18 bytes: weight, gradient and states, unshared
+
+Execution: eager
+  a micro-batch: 45 operators in 1 kernel; 1.20 MB of results between them
+)");
+  train.inside_layers["context ring"] = {1.0, Bytes(1e9), Seconds(0.125)};
+  train.buckets->size = Bytes::infinity();
+  train.token_use = TrainResult::TokenUse{900.0, 1000.0, 300.0, 1.5, Seconds(0.01)};
+  train.execution->kernels = 30;
+  train.execution->fused = 12;
+  train.execution->folded = 3;
+  train.active_parameters = 1e9;
+  train.bytes_per_parameter = Bytes(0.0);
+  result.warnings = {
+      "the first thing to note is longer than a line of a page, and goes on below where it began to stand",
+      "the second"};
+  result.train()->traits = {{"plan.execution", "eager", Trait::From::trainer, "PyTorch"}};
+  CHECK(rest() == R"(
+Communication
+                              total  hidden  exposed  a GPU sends  by
+  collectives inside layers  250 ms  125 ms   125 ms      2.00 GB  ring
+    context ring             125 ms                       1.00 GB
+    tensor all-reduce        250 ms                       2.00 GB
+  gradient all-reduce        125 ms     0 s   125 ms
+  gradients all at once (ddp)
+
+A mean sample
+  tokens   900 of 1000 computed are useful (90.0 %)
+  images   1.50, 300 visual tokens
+  waiting  10.0 ms a step for the replica with the longest samples
+
+Memory of the fullest GPU: fits, 40.0 GB of 80.0 GB
+  weights           40.0 GB  ███████████████
+  gradients             0 B
+  optimizer states      0 B
+  activations           0 B
+  workspace             0 B
+  7.00 B parameters, 1.00 B of them for each token
+
+Execution: eager
+  a micro-batch: 45 operators in 30 kernels, 12 fused, 3 folded; 1.20 MB of results between them
+
+Please note
+  - the first thing to note is longer than a line of a page, and goes on below
+    where it began to stand
+  - the second
+)");
+}
+
+TEST_CASE("Operators are told by what they do: work, bytes alone, walks, or none") {
+  const auto told = [](const OperatorResult& op) {
+    Result result;
+    result.scenario = "one";
+    result.work = op;
+    return to_text(result);
+  };
+  OperatorResult op{Seconds(0.5), Flops(1e12), Bytes(2e9), "compute"};
+  CHECK(told(op) == R"(one  [flows]
+
+  Time          500 ms
+  Work          1.00 TFLOP · 2.00 GB
+  Achieved      2.00 TFLOP/s · 4.00 GB/s
+  Bound by      compute
+)");
+  op.flops = Flops(0.0);
+  CHECK(told(op) == R"(one  [flows]
+
+  Time          500 ms
+  Work          2.00 GB
+  Achieved      4.00 GB/s
+  Bound by      compute
+)");
+  op.per_access = Seconds(1e-7);
+  op.memory.emplace();
+  op.memory->peak = Bytes(3e9);
+  op.memory->saved = Bytes(2e9);
+  op.memory->workspace = Bytes(1e9);
+  CHECK(told(op) == R"(one  [flows]
+
+  Time          500 ms
+  Per access    100 ns
+  Bandwidth     4.00 GB/s over 2.00 GB
+  Bound by      compute
+  Memory        3.00 GB peak · 2.00 GB kept for the backward pass · 1.00 GB
+                workspace
+)");
+  CHECK(told({Seconds(0.5), Flops(0.0), Bytes(0.0), "latency"}) == R"(one  [flows]
+
+  Time          500 ms
+  Bound by      latency
+)");
+}
+
+TEST_CASE("A timeline's events are the Trace Event Format, with what they carry") {
+  std::vector<TimelineEntry> entries(3);
+  entries[0].resource = "stage 0 compute";
+  entries[0].name = "forward";
+  entries[0].category = "compute";
+  entries[0].duration = Seconds(1e-3);
+  entries[0].micro_batch = 0;
+  entries[1].resource = "stage 0 network";
+  entries[1].name = "send \"x\"";
+  entries[1].category = "communication";
+  entries[1].start = Seconds(1e-3);
+  entries[1].duration = Seconds(2e-3);
+  entries[1].moved = Bytes(4096.0);
+  entries[1].algorithm = "ring";
+  entries[1].after = {0};
+  entries[2].resource = "stage 1 compute";
+  entries[2].lane = 1;
+  entries[2].name = "forward";
+  entries[2].category = "compute";
+  entries[2].start = Seconds(3e-3);
+  entries[2].duration = Seconds(1e-3);
+  entries[2].micro_batch = 4;
+  CHECK(to_trace("a step", entries) == R"({"displayTimeUnit":"ms","traceEvents":[
+{"ph":"M","name":"process_name","pid":1,"tid":0,"args":{"name":"a step: lane 0"}},
+{"ph":"M","name":"thread_name","pid":1,"tid":1,"args":{"name":"stage 0 compute"}},
+{"ph":"M","name":"thread_sort_index","pid":1,"tid":1,"args":{"sort_index":1}},
+{"ph":"M","name":"thread_name","pid":1,"tid":2,"args":{"name":"stage 0 network"}},
+{"ph":"M","name":"thread_sort_index","pid":1,"tid":2,"args":{"sort_index":2}},
+{"ph":"M","name":"process_name","pid":2,"tid":0,"args":{"name":"a step: lane 1"}},
+{"ph":"M","name":"thread_name","pid":2,"tid":1,"args":{"name":"stage 1 compute"}},
+{"ph":"M","name":"thread_sort_index","pid":2,"tid":1,"args":{"sort_index":1}},
+{"ph":"X","name":"forward","cat":"compute","pid":1,"tid":1,"ts":0.000,"dur":1000.000,"args":{"micro_batch":1}},
+{"ph":"X","name":"send \"x\"","cat":"communication","pid":1,"tid":2,"ts":1000.000,"dur":2000.000,"args":{"bytes":4096,"algorithm":"ring"}},
+{"ph":"s","name":"waits for","cat":"dependency","id":1,"pid":1,"tid":1,"ts":999.000},
+{"ph":"f","bp":"e","name":"waits for","cat":"dependency","id":1,"pid":1,"tid":2,"ts":1000.000},
+{"ph":"X","name":"forward","cat":"compute","pid":2,"tid":1,"ts":3000.000,"dur":1000.000,"args":{"micro_batch":5}}
+]}
+)");
+}
+
+}  // namespace foretrain::test
