@@ -8,6 +8,7 @@
 #include "model/base/error.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/measured/measured.hpp"
+#include "reports/print/number.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {
@@ -106,7 +107,7 @@ Result predict_beside(const MeasuredRuns& runs, const Scenario& scenario, Fideli
     comparisons.insert(comparisons.end(), of_run.begin(), of_run.end());
   }
   const std::string source =
-      fmt::format("median of measured over predicted time, {} runs of {}", runs.rows.size(), runs.table);
+      fmt::format("median of measured over predicted time, {} of {}", counted(runs.rows.size(), "run"), runs.table);
   return anchored(predict(scenario, fidelity), time_factor(comparisons), source);
 }
 

@@ -16,6 +16,7 @@
 #include "model/scenario/model/model_reader.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/print/number.hpp"
 #include "reports/print/table.hpp"
 
 namespace foretrain {
@@ -97,7 +98,7 @@ std::string batch_lines(const InitOptions& options, const MachineCount& machines
   const double tokens = tokens_of_samples(read_model(model));
   std::string told = tokens > 0.0
                          ? fmt::format("{} tokens a step", format_count(tokens * static_cast<double>(batch.samples)))
-                         : fmt::format("{} samples a step", batch.samples);
+                         : counted(batch.samples, "sample") + " a step";
   if (!batch.why.empty()) told += "; " + batch.why;
   std::string text;
   for (const std::string& line : split(wrap(told, 112, 0), '\n')) text += fmt::format("    # {}\n", line);
@@ -167,9 +168,10 @@ std::string describe(const InitOptions& options, const MachineCount& machines) {
 
 [[noreturn]] void refuse(const InitOptions& options, const MachineKind& kind, const MachineCount& machines) {
   const std::optional<MachineCount> least = least_machines(options, kind, true);
-  const std::string enough = !least ? "more GPUs, a larger batch, a smaller model, or `foretrain plan`"
-                                    : fmt::format("the least that one fits on is {}, {} GPUs: --gpus {}",
-                                                  describe(options, *least), least->gpus(), least->gpus());
+  const std::string enough = !least
+                                 ? "more GPUs, a larger batch, a smaller model, or `foretrain plan`"
+                                 : fmt::format("the least that one fits on is {}, {}: --gpus {}",
+                                               describe(options, *least), counted(least->gpus(), "GPU"), least->gpus());
   throw UsageError(
       fmt::format("no plan of {} fits the memory of {}; {}", options.model, describe(options, machines), enough));
 }

@@ -24,6 +24,7 @@
 #include "reports/cli/told.hpp"
 #include "reports/cli/workers.hpp"
 #include "reports/explain/what_if.hpp"
+#include "reports/print/number.hpp"
 #include "reports/studies/next_runs.hpp"
 #include "sim/simulate.hpp"
 #include "validate/learn/likely.hpp"
@@ -240,9 +241,7 @@ Study study_of(const NextOptions& options) {
   return study;
 }
 
-std::string machines_text(const Cluster& cluster) {
-  return fmt::format("{} machine{}", cluster.nodes, cluster.nodes == 1 ? "" : "s");
-}
+std::string machines_text(const Cluster& cluster) { return counted(cluster.nodes, "machine"); }
 
 std::string command_of(const NextOptions& options, const Candidate& candidate) {
   if (candidate.overrides.empty()) return fmt::format("a row of {}", options.input);

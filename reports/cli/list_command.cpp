@@ -20,6 +20,7 @@
 #include "reports/cli/command.hpp"
 #include "reports/cli/hardware_init.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/print/number.hpp"
 #include "reports/print/table.hpp"
 #include "reports/print/wiring_text.hpp"
 
@@ -134,11 +135,11 @@ std::string shown_scenario(const std::string& name) {
   TextTable table("ll");
   table.add_row({"scenario", scenario.name});
   if (!scenario.description.empty()) table.add_row({"", scenario.description});
-  table.add_row({"machines", fmt::format("{} x {}, {} GPUs", scenario.cluster.nodes, scenario.cluster.node.name,
-                                         scenario.cluster.gpus())});
+  table.add_row({"machines", fmt::format("{} x {}, {}", scenario.cluster.nodes, scenario.cluster.node.name,
+                                         counted(scenario.cluster.gpus(), "GPU"))});
   if (const auto* train = std::get_if<TrainWorkload>(&scenario.workload)) {
-    table.add_row({"training", fmt::format("{}, {} samples a step, {}", train->model.name, train->global_batch,
-                                           foretrain::name(train->precision))});
+    table.add_row({"training", fmt::format("{}, {} a step, {}", train->model.name,
+                                           counted(train->global_batch, "sample"), foretrain::name(train->precision))});
   }
   return with_file(table, catalogue_file(CatalogueSection::run, Field(written, "")));
 }

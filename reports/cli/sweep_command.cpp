@@ -23,6 +23,7 @@
 #include "reports/cli/sweep_rows.hpp"
 #include "reports/cli/sweep_store.hpp"
 #include "reports/cli/sweep_table.hpp"
+#include "reports/print/number.hpp"
 #include "reports/print/table.hpp"
 #include "reports/result/csv.hpp"
 
@@ -189,7 +190,9 @@ ExitStatus run(const SweepOptions& options) {
   bool keep = is_result;
   {
     SweepStore store(file, identity, rows.header);
-    if (store.rows() > 0) warn(fmt::format("{} rows are there from an earlier run", store.rows()));
+    if (store.rows() > 0)
+      warn(fmt::format("{} there from an earlier run",
+                       counted(store.rows(), "row") + (store.rows() == 1 ? " is" : " are")));
     predict_rows(options, rows, shard, store);
     if (!is_result && !options.output.empty()) write_table(store, options.selection, options.output);
     receipt = failures_of(options, store);

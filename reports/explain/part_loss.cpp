@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/base/format.hpp"
+#include "reports/print/number.hpp"
 #include "reports/print/table.hpp"
 
 namespace foretrain {
@@ -66,11 +67,10 @@ class Losses {
     const int left = (cluster_.nodes - machines) * cluster_.gpus_per_node;
     const int replicas = left / gpus_of_replica / plan.expert * plan.expert;
     if (replicas < 1) {
-      losses_.push_back(
-          {std::move(name),
-           {},
-           std::nullopt,
-           fmt::format("no replica of {} GPU{} is left", gpus_of_replica, gpus_of_replica == 1 ? "" : "s")});
+      losses_.push_back({std::move(name),
+                         {},
+                         std::nullopt,
+                         fmt::format("no replica of {} is left", counted(gpus_of_replica, "GPU"))});
     } else {
       const int used = replicas * gpus_of_replica, each = cluster_.gpus_per_node;
       const std::int64_t batch = train_.global_batch / plan.data * replicas;
@@ -87,11 +87,11 @@ class Losses {
     const int leaves = (cluster_.nodes + tree.nodes_per_leaf - 1) / tree.nodes_per_leaf;
     const int below = std::min(tree.nodes_per_leaf, cluster_.nodes);
     if (leaves > 1) add_spine(tree, leaves);
-    if (!tree.rails) return restarts(fmt::format("a leaf switch, with {} machines", below), below);
+    if (!tree.rails) return restarts("a leaf switch, with " + counted(below, "machine"), below);
     std::vector<std::string> faults;
     for (int node = 0; node < below; ++node)
       faults.push_back(fmt::format("{{ node: {}, card: 0, failed: true }}", node));
-    goes_on(fmt::format("a leaf switch, with a card of {} machines", below), faults);
+    goes_on("a leaf switch, with a card of " + counted(below, "machine"), faults);
   }
 
   /// Each leaf has one uplink to each spine; where they carry all together, the others carry what it did.

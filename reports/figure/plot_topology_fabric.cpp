@@ -7,6 +7,7 @@
 #include "model/base/number.hpp"
 #include "reports/figure/plot_topology.hpp"
 #include "reports/figure/sketch.hpp"
+#include "reports/print/number.hpp"
 #include "reports/print/table.hpp"
 
 namespace foretrain {
@@ -35,8 +36,8 @@ std::string gigabits(BytesPerSecond rate) {
 int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
 std::string cards_of(const Cluster& cluster) {
-  return fmt::format("{} card{} of {} each", cluster.network.nics_per_node,
-                     cluster.network.nics_per_node == 1 ? "" : "s", gigabits(cluster.network.nic_bandwidth));
+  return fmt::format("{} of {} each", counted(cluster.network.nics_per_node, "card"),
+                     gigabits(cluster.network.nic_bandwidth));
 }
 
 /// The highest first; machines, which are in all, are added by the caller.
@@ -64,14 +65,13 @@ std::vector<Row> rows_of(const FatTree& tree, const Cluster& cluster) {
   rows.push_back(
       {"switch", "spine", spines,
        fmt::format(
-           "{} spine{}{}", spines, spines == 1 ? "" : "s",
+           "{}{}", counted(spines, "spine"),
            tree.nodes_per_pod > 0 ? fmt::format(", {} in each pod of {} machines", uplinks, tree.nodes_per_pod) : ""),
        fmt::format("leaf to spines: {} x {}", uplinks, gigabits(up / uplinks)), pods});
-  rows.push_back(
-      {"switch", "leaf", leaves,
-       fmt::format("{} {}{}, {} machine{} on each", leaves, leaves == 1 ? "leaf" : "leaves",
-                   tree.rails ? ", one a rail" : "", tree.nodes_per_leaf, tree.nodes_per_leaf == 1 ? "" : "s"),
-       "card to leaf: " + gigabits(cluster.network.nic_bandwidth), leaves / rails});
+  rows.push_back({"switch", "leaf", leaves,
+                  fmt::format("{} {}{}, {} on each", leaves, leaves == 1 ? "leaf" : "leaves",
+                              tree.rails ? ", one a rail" : "", counted(tree.nodes_per_leaf, "machine")),
+                  "card to leaf: " + gigabits(cluster.network.nic_bandwidth), leaves / rails});
   return rows;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "reports/measured/accuracy.hpp"
+#include "reports/print/number.hpp"
 
 namespace foretrain {
 
@@ -56,7 +57,7 @@ std::vector<Series> told_apart(std::vector<Group> groups) {
   }
   if (others.empty()) return series;
   const std::size_t count = groups.size() - most;
-  Series quiet = dots(statistics_text(fmt::format("{} other group{}", count, count == 1 ? "" : "s"), others), others);
+  Series quiet = dots(statistics_text(counted(count, "other group"), others), others);
   quiet.colour = "#b4b4b4";
   quiet.dot = Dot::circle;
   quiet.dot_size = 0.45;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "model/base/format.hpp"
+#include "reports/print/number.hpp"
 
 namespace foretrain {
 
@@ -16,7 +17,7 @@ std::string curve_name(const HostMeasurement& run) {
   std::string words = run.algorithm;
   std::replace(words.begin(), words.end(), '_', ' ');
   if (run.servers > 0) {
-    words = fmt::format("{} server{}", run.servers, run.servers == 1 ? "" : "s");
+    words = counted(run.servers, "server");
     if (run.shared_hosts) words = run.servers == run.ranks ? "a server on every worker" : words + " on workers";
   }
   if (run.executor == "gloo") return words + ", Gloo";

@@ -16,6 +16,10 @@ std::string grouped(std::string number) {
   return number;
 }
 
+std::string counted(std::int64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", grouped(std::to_string(count)), what, count == 1 ? "" : "s");
+}
+
 std::string plain_number(double value, int digits) {
   const std::string shortest = fmt::format("{:.{}g}", value, digits);
   const double size = std::abs(value);

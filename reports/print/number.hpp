@@ -1,7 +1,9 @@
 // Numbers as people read them: never with an exponent where digits and commas do.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace foretrain {
 
@@ -10,5 +12,8 @@ std::string plain_number(double value, int digits = 3);
 
 /// "7,720" for 7720: commas between the thousands of what begins as a whole number of four digits or more.
 std::string grouped(std::string number);
+
+/// "1 GPU", "8 GPUs", "7,720 GPUs".
+std::string counted(std::int64_t count, std::string_view what);
 
 }  // namespace foretrain

@@ -9,6 +9,7 @@
 #include "model/base/format.hpp"
 #include "model/base/words.hpp"
 #include "reports/print/names.hpp"
+#include "reports/print/number.hpp"
 #include "reports/print/table.hpp"
 #include "reports/result/goodput_report.hpp"
 
@@ -196,7 +197,6 @@ std::string token_section(const TrainResult& train) {
 std::string server_section(const TrainResult& train) {
   if (!train.parameter_server) return "";
   const ParameterServerResult& p = *train.parameter_server;
-  const auto counted = [](int n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); };
   TextTable table("ll");
   table.add_row({"fullest server", fmt::format("{:.2f} x the mean", p.imbalance)});
   table.add_row({"busy", fmt::format("busiest link {} · busiest server {}", format_percent(p.link_utilisation),
@@ -246,10 +246,11 @@ std::string provenance_section(const Result& result, bool verbose) {
   for (const Constant& constant : result.provenance) ++counts[static_cast<std::size_t>(constant.kind)];
   static constexpr std::array<std::string_view, counts.size()> kinds = {"from datasheets", "measured", "fitted",
                                                                         "assumed"};
-  std::string text = fmt::format("{} constants", result.provenance.size());
+  std::string of_kinds;
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] > 0) text += fmt::format("{} {} {}", text.ends_with("constants") ? ":" : ",", counts[i], kinds[i]);
+    if (counts[i] > 0) of_kinds += fmt::format("{} {} {}", of_kinds.empty() ? ":" : ",", counts[i], kinds[i]);
   }
+  const std::string text = counted(result.provenance.size(), "constant") + of_kinds;
   if (!verbose) return "\n" + line("Rests on", text + "; --verbose lists them with their sources");
   TextTable table("lrll");
   for (const Constant& c : result.provenance) {
@@ -287,8 +288,7 @@ std::string warnings_section(const Result& result) {
 
 /// "45 operators in 30 kernels: 12 fused, 3 folded; 1.2 MB between them".
 std::string kernels_of(const ModelCallResult& call) {
-  std::string text =
-      fmt::format("{} operators in {} kernel{}", call.operators, call.kernels, call.kernels == 1 ? "" : "s");
+  std::string text = counted(call.operators, "operator") + " in " + counted(call.kernels, "kernel");
   if (call.fused > 0) text += fmt::format(", {} fused", call.fused);
   if (call.folded > 0) text += fmt::format(", {} folded", call.folded);
   return text + fmt::format("; {} of results between them", format_bytes(call.intermediates));

@@ -134,6 +134,9 @@ TEST_CASE("Labels that begin alike have their beginning as the title") {
 }
 
 TEST_CASE("Numbers are written with commas, not with exponents") {
+  CHECK(counted(0, "GPU") == "0 GPUs");
+  CHECK(counted(1, "GPU") == "1 GPU");
+  CHECK(counted(7720, "GPU") == "7,720 GPUs");
   CHECK(plain_number(7723.4) == "7,720");
   CHECK(plain_number(-7723.4) == "-7,720");
   CHECK(plain_number(1234567.0, 4) == "1,235,000");

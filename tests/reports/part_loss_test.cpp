@@ -239,7 +239,7 @@ TEST_CASE("The page of what fails: what goes on, what restarts and after how lon
     the last machine: no replica is left
 )");
   Result failing = test::short_step(0.5);
-  failing.train()->goodput.emplace();
+  failing.train()->goodput = TrainResult::Goodput{};
   failing.train()->goodput->recovery = Seconds(90.0);
   const auto restart_of = [&] {
     const std::string text = to_text(failing, losses);

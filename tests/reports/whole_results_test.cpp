@@ -32,7 +32,7 @@ TEST_CASE("The head of a step: its range and causes, chance, checkpoints, and wh
                        {"anchor.network", 0.5, "", ConstantKind::measurement, "two runs"}};
   result.routing = RoutingSpread{"hash", 40, Seconds(0.5), Seconds(0.55), Seconds(0.6)};
   train.spread = TrainResult::Spread{Seconds(0.5), Seconds(0.51), Seconds(0.52)};
-  train.checkpoints.emplace();
+  train.checkpoints = TrainResult::Checkpoints{};
   train.checkpoints->every = 100;
   train.checkpoints->state = Bytes(1e12);
   train.checkpoints->copy = Seconds(2.0);
