@@ -115,3 +115,49 @@ TEST_CASE("Memory that is predicted too small is a shortfall, too large is none;
   REQUIRE(stack.scaled);
   CHECK(stack.scaled->median < 0.01);
 }
+
+TEST_CASE("Runs left out are predicted by the others alone") {
+  // Every fifth run takes a tenth longer: what the others teach lacks it, what those teach has too much of it.
+  LinearWorld world(40, 0.2);
+  for (std::size_t run = 0; run < 40; run += 5) world.pauses[run] = 0.1;
+  const LearnedStack stack = world.learned();
+  for (std::size_t run = 0; run < 40; ++run) {
+    INFO(run);
+    CHECK(stack.cases[run].left_out.time.value() == Approx(run % 5 == 0 ? -0.1 : 0.0).margin(0.02));
+  }
+  CHECK(stack.spread == Approx(0.1).margin(0.02));  // of two in ten
+}
+
+TEST_CASE("A run is unexplained four scales away, which is the runs' own, three per cent at least") {
+  const auto unexplained = [](double pause) {
+    LinearWorld world(20, 0.0);
+    world.pauses[7] = pause;
+    return world.learned().unexplained;
+  };
+  CHECK(unexplained(0.11).empty());
+  CHECK(unexplained(0.15) == std::vector<std::size_t>{7});
+  CHECK(unexplained(-0.15) == std::vector<std::size_t>{7});
+  // A tenth to both sides: of normal deviates whose median is that the scale is 0.148. Every run weighs
+  // 1 / (0.148² + (0.1 / 1.5)²), all twenty know the stretch to 0.0363; and none is far off, not at 0.5 either.
+  LinearWorld scattered(20, 0.0);
+  for (std::size_t run = 0; run < 20; ++run) scattered.pauses[run] = run % 2 == 0 ? 0.1 : -0.1;
+  const LearnedStack stack = scattered.learned();
+  const LearnedParameter& stretch = stack.parameters[scattered.stretch()];
+  const double prior = stretch.parameter.spread;
+  CHECK(stretch.spread == Approx(1.0 / std::sqrt(1.0 / (0.0363 * 0.0363) + 1.0 / (prior * prior))).epsilon(0.02));
+  CHECK(stack.unexplained.empty());
+  scattered.pauses[7] = 0.5;
+  CHECK(scattered.learned().unexplained.empty());
+  scattered.pauses[7] = 0.8;
+  CHECK(scattered.learned().unexplained == std::vector<std::size_t>{7});
+}
+
+TEST_CASE("Memory that is far off takes nothing from what times tell") {
+  LinearWorld world(20, 0.2);
+  world.memory = -0.5;
+  const LearnedStack stack = world.learned();
+  CHECK(stack.parameters[world.stretch()].spread == Approx(0.03 / std::sqrt(20.0)).epsilon(0.05));
+  CHECK(stack.parameters[world.stretch()].position == Approx(0.2).margin(0.005));
+  CHECK(stack.unexplained.empty());
+  REQUIRE(stack.left_out.memory);
+}

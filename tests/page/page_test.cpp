@@ -5,6 +5,7 @@
 
 #include "model/base/error.hpp"
 #include "model/scenario/load/load.hpp"
+#include "reports/page/page_json.hpp"
 #include "reports/page/slices.hpp"
 #include "reports/result/json.hpp"
 #include "sim/simulate.hpp"
@@ -148,6 +149,51 @@ TEST_CASE("No name ends the element that holds the data, or a line of it") {
   // Bytes that are no UTF-8 become replacement characters.
   page.title = "\xff";
   CHECK_NOTHROW(to_html(page));
+}
+
+TEST_CASE("Answers of which a part is missing are none, titles and names are written as they are") {
+  for (const char* part : {R"({"plans": []})", R"({"space": {}})", R"({"groups": []})", R"({"overall": {}})",
+                           R"({"scenario": "x"})", R"({"timeline": []})", "[1]", "3"}) {
+    Page page;
+    page.answers = {{"part.json", part}};
+    INFO(part);
+    CHECK_THROWS_WITH(page_data(page), Catch::StartsWith("part.json: no answer of predict"));
+  }
+  Page page;
+  page.title = "a < b > c & d \u00e9";
+  CHECK(between(to_html(page), "<title>", "</title>") == "a &lt; b &gt; c &amp; d \u00e9");
+  CHECK_THAT(data_in(to_html(page)), Catch::Contains("a \\u003c b \\u003e c \\u0026 d \u00e9"));
+}
+
+TEST_CASE("Scaling is held against the fewest GPUs on which anything is predicted") {
+  const ScalingPart part{{{8, 16, 32},
+                          {{"GPT",
+                            "one",
+                            {{"ring", {std::nullopt, std::nullopt, Seconds(50.0)}},
+                             {"auto", {std::nullopt, Seconds(40.0), Seconds(80.0)}}}}}},
+                         1.0,
+                         std::nullopt,
+                         {}};
+  const Json scaling = scaling_json(part);
+  CHECK(scaling["curves"][0]["efficiency"][2].get<double>() == Approx(0.8));
+  CHECK(scaling["curves"][1]["efficiency"][1].get<double>() == Approx(1.0));
+  CHECK(scaling["curves"][1]["efficiency"][2].get<double>() == Approx(0.5));
+  CHECK(scaling["curves"][1]["usd_per_million_samples"][2].is_null());
+}
+
+TEST_CASE("A sweep's columns have numbers where all are quantities, cases never") {
+  const Json sweep = sweep_json("s", parse_csv("case,plan.tensor,plan.size,predicted.step_time_s,plan.same\n"
+                                               "1,2,1 MB,1.5,x\n2,4,large,2.5,x\n",
+                                               "s.csv"));
+  CHECK(sweep["rows"] == 2);
+  CHECK(sweep["kept"]["plan.same"] == "x");
+  REQUIRE(sweep["columns"].size() == 4);
+  CHECK(sweep["columns"][0]["key"] == "case");
+  CHECK_FALSE(sweep["columns"][0].contains("numbers"));
+  CHECK(sweep["columns"][1]["numbers"] == Json{2.0, 4.0});
+  CHECK_FALSE(sweep["columns"][2].contains("numbers"));  // one of its values is none
+  CHECK(sweep["columns"][3]["values"] == Json{1.5, 2.5});
+  CHECK_FALSE(sweep["columns"][3].contains("numbers"));
 }
 
 TEST_CASE("The template asks nobody for anything, is small, and has its licences") {

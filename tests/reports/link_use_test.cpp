@@ -190,3 +190,46 @@ workload: { collective: { operation: all_reduce, size: 160 MB, algorithm: ring }
                       "precision: bf16 } }\n"));
   CHECK(idle.find("nothing moves") != std::string::npos);
 }
+
+TEST_CASE("Links are called by their ends, of all machines alike, and by a fabric's words without its numbers") {
+  const LinkUses uses = uses_of(R"(
+cluster: { node: p3.16xlarge, nodes: 4, gpus_per_node: 1,
+           network: { fabric: { kind: fat_tree, nodes_per_leaf: 2, oversubscription: 1 } } }
+workload: { collective: { operation: all_reduce, size: 160 MB, algorithm: ring } }
+)");
+  std::string names;
+  for (const LinkUse& use : uses.links) {
+    if (use.most == 0.0) continue;
+    names += use.name + ": " + use.from + " to " + use.to + " x" + std::to_string(use.links) + "\n";
+    CHECK(use.mean <= use.most);
+  }
+  CHECK(names == R"(gpu0>plx0: gpu0 to plx0 x4
+plx0>gpu0: plx0 to gpu0 x4
+plx0>cpu0: plx0 to cpu0 x4
+cpu0>plx0: cpu0 to plx0 x4
+cpu0>nic0: cpu0 to nic0 x4
+nic0>cpu0: nic0 to cpu0 x4
+cpu0 memory:  to  x4
+nic0>fabric: nic0 to fabric x4
+fabric>nic0: fabric to nic0 x4
+leaf>spine: leaf to spine x2
+spine>leaf: spine to leaf x2
+)");
+}
+
+TEST_CASE("A link's users add up to what it carries, its background once") {
+  const LinkUses uses = uses_of(R"(
+cluster: { node: pcie-switch-16gbps-x4 }
+workload: { collective: { operation: all_reduce, size: 160 MB, algorithm: ring } }
+background: [ { from: host of gpu0, to: gpu0, rate: 4 GB/s } ]
+)");
+  for (const LinkUse& use : uses.links) {
+    Bytes by_users;
+    for (const LinkUse::User& user : use.users) by_users += user.bytes;
+    CHECK(by_users.value() == Approx(use.busiest.value()).margin(1e-3));
+    CHECK(use.most == Approx(use.busiest / use.bandwidth / uses.time).margin(1e-12));
+    // The last part of the time counts as the others do.
+    const double used = std::accumulate(use.slices.begin(), use.slices.end(), 0.0);
+    CHECK(used / static_cast<double>(use.slices.size()) == Approx(use.most).margin(1e-9));
+  }
+}

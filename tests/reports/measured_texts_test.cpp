@@ -45,6 +45,11 @@ Every case, in seconds, bytes and per second
   b     one    samples_per_second            100          156.2  -36.0 %
   c     two    memory_per_gpu      8,000,000,000  8,000,000,000   +0.0 %
 )");
+  // Three of four intervals hold what was measured.
+  cases.push_back({"d", "two", "step_time", 4.0, 4.0});
+  cases.back().covered = true;
+  const AccuracyReport plain = accuracy_report(cases, {}, 0);
+  CHECK_THAT(to_text(plain), Catch::Contains("  75 %  ") && !Catch::Contains("left the errors"));
   report.anchored = 4;
   report.groups[0].anchors = report.groups[1].anchors = 0;
   Anchor twice;
