@@ -201,7 +201,7 @@ std::vector<ForeignSetting> flat_settings(const YamlNode& document) {
   return settings;
 }
 
-void set_cluster(Draft& draft, const TrainingSize& size) {
+std::int64_t set_cluster(Draft& draft, const TrainingSize& size) {
   if (size.replica > most) {
     throw ScenarioError(size.where, "", fmt::format("a replica of {} GPUs", size.replica), "at most 10⁹");
   }
@@ -214,8 +214,8 @@ void set_cluster(Draft& draft, const TrainingSize& size) {
   if (nodes) {
     draft.set("cluster.nodes", std::to_string(*nodes), size.where, size.told_by);
   } else {
-    const std::int64_t least = std::lcm(size.replica, each) / each;
-    draft.assume("cluster.nodes", std::to_string(least),
+    nodes = std::lcm(size.replica, each) / each;
+    draft.assume("cluster.nodes", std::to_string(*nodes),
                  "the least that hold a replica of the model; the file does not tell");
   }
   if (per_node) {
@@ -223,6 +223,7 @@ void set_cluster(Draft& draft, const TrainingSize& size) {
   } else if (each != usual_gpus) {
     draft.set("cluster.gpus_per_node", std::to_string(each), size.where, size.told_by);
   }
+  return *nodes * each;
 }
 
 std::int64_t number_of(const Draft& draft, std::string_view key) {

@@ -80,8 +80,8 @@ struct TrainingSize {
   std::string told_by;       ///< named; empty where nothing says it
 };
 
-/// Node, nodes and GPUs of each: said where the size tells them, else assumed.
-void set_cluster(Draft& draft, const TrainingSize& size);
+/// Node, nodes and GPUs of each: said where the size tells them, else assumed. How many GPUs these are.
+std::int64_t set_cluster(Draft& draft, const TrainingSize& size);
 /// What one rank takes in a step, in samples, as the batch of each GPU: of those that hold a replica together, a share.
 void set_batch_of_rank(Draft& draft, std::int64_t samples, const ForeignSetting& says);
 /// The number that a key of the draft has; 1 where it has none.

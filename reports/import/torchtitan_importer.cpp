@@ -145,20 +145,21 @@ void set_torchtitan_execution(Settings& settings, Draft& draft) {
 constexpr std::array<const char*, 3> shard_keys = {
     "training.data_parallel_degree", "training.data_parallel_shard_degree", "parallelism.data_parallel_shard_degree"};
 
-void set_torchtitan_sharding(Settings& settings, Draft& draft, std::int64_t replicate, std::int64_t shard) {
+/// `shard`: GPUs that divide a replica's weights, 0 for all that are left; `ranks`: these, and those of a sequence.
+void set_torchtitan_sharding(Settings& settings, Draft& draft, std::int64_t shard, std::int64_t ranks,
+                             bool replicated) {
   const ForeignSetting* says = nullptr;
   for (const char* key : shard_keys) {
     if (const ForeignSetting* setting = settings.find(key)) says = setting;
   }
   const SourcePosition where = says != nullptr ? says->where : draft.nowhere();
   const std::string comment = says != nullptr ? named(*says) : "data_parallel_shard_degree is all unless stated";
-  if (shard == 1) {
+  if (shard == 1 || (replicated && ranks == 1)) {
     draft.set("plan.trainer", "ddp", where, comment);
     return;
   }
   draft.set("plan.trainer", "fsdp", where, comment);
-  if (shard > 1 && replicate > 1) {
-    const std::int64_t ranks = shard * number_of(draft, "plan.context");  // those of a sequence are among them
+  if (replicated) {
     draft.set("plan.zero", yaml_entries({{"stage", std::string("3")}, {"shard", std::to_string(ranks)}}, where), where,
               comment);
   }
@@ -202,7 +203,7 @@ std::string import_torchtitan(const ImportInput& input) {
   } else {
     size.replica *= replicate;
   }
-  set_cluster(draft, size);
+  const std::int64_t left = set_cluster(draft, size) / (tensor * pipeline * replicate);
   set_torchtitan_model(settings, draft);
   set_float8(settings, draft);
   set_rows(settings, "torchtitan", draft);
@@ -211,7 +212,7 @@ std::string import_torchtitan(const ImportInput& input) {
   set_torchtitan_execution(settings, draft);
   set_torchtitan_batch(settings, draft);
   set_recomputation(settings, draft);
-  set_torchtitan_sharding(settings, draft, replicate, shard);
+  set_torchtitan_sharding(settings, draft, shard, shard > 0 ? shard * context : left, replicate > 1);
   if (tensor > 1)
     draft.set("plan.sequence_parallel", "true", draft.nowhere(), "torchtitan's tensor parallelism has it");
   if (settings.flag("training.enable_cpu_offload")) {

@@ -48,7 +48,7 @@ plan:
   zero: { stage: 3, shard: 4 }  # line 6: parallelism.data_parallel_shard_degree: 2
   sequence_parallel: true  # torchtitan's tensor parallelism has it
 )");
-  // All that are left shard: the least that hold a replica and its copies, 4 · 3.
+  // All that are left shard: the least whole machines that hold a replica and its copies, 4 · 3, are 24 GPUs.
   CHECK(titan("[parallelism]\ntensor_parallel_degree = 4\ndata_parallel_replicate_degree = 3\n") == R"(
 cluster:
   nodes: 3  # assumed: the least that hold a replica of the model; the file does not tell
@@ -58,8 +58,18 @@ workload:
 plan:
   tensor: 4  # line 2: parallelism.tensor_parallel_degree: 4
   trainer: fsdp  # data_parallel_shard_degree is all unless stated
-  zero: 3  # data_parallel_shard_degree is all unless stated
+  zero: { stage: 3, shard: 2 }  # data_parallel_shard_degree is all unless stated
   sequence_parallel: true  # torchtitan's tensor parallelism has it
+)");
+  // None is left: replicas alone.
+  CHECK(titan("[parallelism]\ndata_parallel_replicate_degree = 8\n") == R"(
+cluster:
+  nodes: 1  # assumed: the least that hold a replica of the model; the file does not tell
+workload:
+  train:
+    model:
+plan:
+  trainer: ddp  # data_parallel_shard_degree is all unless stated
 )");
   CHECK(titan("[parallelism]\ndata_parallel_shard_degree = 1\ndata_parallel_replicate_degree = 8\n") == R"(
 cluster:
