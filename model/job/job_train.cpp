@@ -15,6 +15,7 @@
 #include "model/memory/memory.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/scenario/load/unheeded_keys.hpp"
+#include "model/scenario/workload/precision_reader.hpp"
 #include "model/tasks/model_call.hpp"
 #include "model/training/outcome/batch_split.hpp"
 #include "model/training/outcome/breakdown.hpp"
@@ -60,8 +61,8 @@ void warn_of_format(Result& result, const Scenario& scenario, Precision precisio
     const Precision wider = gpu.arithmetic_precision(precision);
     if (wider == precision) return;
     const bool half = precision == Precision::bf16 && gpu.has_tensor_cores(Precision::fp16);
-    std::string warning = fmt::format("{} has no units for {}: products are computed in {}{}", gpu.name,
-                                      name(precision), name(wider), half ? "; it has units for fp16" : "");
+    std::string warning = fmt::format("{}: products are computed in {}{}", no_units(gpu, precision), name(wider),
+                                      half ? "; it has units for fp16" : "");
     if (std::ranges::find(result.warnings, warning) != result.warnings.end()) return;
     result.warnings.push_back(std::move(warning));
   };

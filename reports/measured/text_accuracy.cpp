@@ -42,15 +42,14 @@ std::string anchor_section(const AccuracyReport& report) {
                      anchor.runs > 1 ? percent_text(anchor.spread) : ""});
     }
     text += fmt::format("\n{} how fast the others of {} model are, and left the errors\n\n",
-                        runs == 1 ? "1 case says" : fmt::format("{} cases say", runs), runs == 1 ? "its" : "their") +
+                        counted(runs, "case", "says", "say"), runs == 1 ? "its" : "their") +
             table.text(page_indent);
   }
   const auto is_anchored = [](const GroupAccuracy& group) { return group.anchors > 0; };
   if (std::ranges::none_of(report.groups, is_anchored)) return text;
   int spent = 0;
   for (const GroupAccuracy& group : report.groups) spent += group.anchors;
-  text += fmt::format("  {} spent on one factor per group and left the errors:",
-                      spent == 1 ? "1 case was" : fmt::format("{} cases were", spent));
+  text += fmt::format("  {} spent on one factor per group and left the errors:", counted(spent, "case", "was", "were"));
   for (const GroupAccuracy& group : report.groups) {
     if (is_anchored(group)) text += fmt::format("\n    {} × {:.3f}", group.name, group.factor);
   }
@@ -97,8 +96,7 @@ std::string pairs_section(const PairReport& pairs) {
       fmt::format("\nWhich of two is better, in pairs that differ in {} and are measured more than {:.0f} % apart\n\n",
                   fmt::join(pairs.keys, ", "), measured_apart * 100.0);
   if (pairs.n == 0) {
-    return text + fmt::format("  There are none; {} closer together.\n",
-                              pairs.close == 1 ? "1 pair is" : fmt::format("{} pairs are", pairs.close));
+    return text + fmt::format("  There are none; {} closer together.\n", counted(pairs.close, "pair", "is", "are"));
   }
   TextTable table("lrrr", {"group", "pairs", "right", "share"});
   const auto add = [&](const std::string& name, int n, int right) {

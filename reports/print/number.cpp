@@ -20,6 +20,10 @@ std::string counted(std::int64_t count, std::string_view what) {
   return fmt::format("{} {}{}", grouped(std::to_string(count)), what, count == 1 ? "" : "s");
 }
 
+std::string counted(std::int64_t count, std::string_view what, std::string_view one, std::string_view several) {
+  return fmt::format("{} {}", counted(count, what), count == 1 ? one : several);
+}
+
 std::string plain_number(double value, int digits) {
   const std::string shortest = fmt::format("{:.{}g}", value, digits);
   const double size = std::abs(value);

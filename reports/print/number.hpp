@@ -15,5 +15,7 @@ std::string grouped(std::string number);
 
 /// "1 GPU", "8 GPUs", "7,720 GPUs".
 std::string counted(std::int64_t count, std::string_view what);
+/// With the verb that goes with one and with several: "1 case says", "6 cases say".
+std::string counted(std::int64_t count, std::string_view what, std::string_view one, std::string_view several);
 
 }  // namespace foretrain

@@ -137,6 +137,8 @@ TEST_CASE("Numbers are written with commas, not with exponents") {
   CHECK(counted(0, "GPU") == "0 GPUs");
   CHECK(counted(1, "GPU") == "1 GPU");
   CHECK(counted(7720, "GPU") == "7,720 GPUs");
+  CHECK(counted(1, "case", "says", "say") == "1 case says");
+  CHECK(counted(6, "case", "says", "say") == "6 cases say");
   CHECK(plain_number(7723.4) == "7,720");
   CHECK(plain_number(-7723.4) == "-7,720");
   CHECK(plain_number(1234567.0, 4) == "1,235,000");

@@ -53,11 +53,11 @@ std::string what_multiplies(const Gpu& gpu) {
                      other == Precision::fp8 ? " (with scaling: block in a training)" : "");
 }
 
+}  // namespace
+
 std::string no_units(const Gpu& gpu, Precision precision) {
   return fmt::format("{} has no units for {}", gpu.name, name(precision));
 }
-
-}  // namespace
 
 void read_training_precision(const MappingReader& train, TrainWorkload& workload) {
   const auto stated = train.find("precision");

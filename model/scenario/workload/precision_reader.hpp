@@ -20,4 +20,7 @@ void check_training_precision(const MappingReader& train, const TrainWorkload& w
 void check_precision(const Operator& op, const Gpu& gpu, const Field& field);
 void check_precision(Precision precision, const ModelConfig& model, const Gpu& gpu, const Field& field);
 
+/// "v100-sxm2-16gb has no units for bf16".
+std::string no_units(const Gpu& gpu, Precision precision);
+
 }  // namespace foretrain
