@@ -21,11 +21,12 @@ using KnownKeys = std::span<const keys::Key* const>;
 constexpr std::size_t most_complaints = 30;
 
 /// The places of a scenario at which a key stands that was sought at `path`: in a mapping of the one sought in, or in
-/// one that this is in.
-std::vector<std::string> further_in_or_out(const std::string& path) {
+/// one that this is in; the least deep first. `known`: what could have stood there.
+std::vector<std::string> further_in_or_out(const std::string& path, KnownKeys known) {
   const auto mapping_of = [](const std::string& key) { return key.substr(0, key.rfind('.') + 1); };
   const std::string sought_in = mapping_of(path);
-  if (sought_in.empty()) return {};
+  const bool in_other_file = sought_in.empty() && (known.empty() || known.front() != &keys::scenario.keys.front());
+  if (in_other_file) return {};
   const std::string name = path.substr(sought_in.size());
   std::vector<std::string> places = keys::dotted_keys();
   std::erase_if(places, [&](const std::string& key) {
@@ -33,6 +34,7 @@ std::vector<std::string> further_in_or_out(const std::string& path) {
     const bool related = mapping.starts_with(sought_in) || sought_in.starts_with(mapping);
     return mapping == sought_in || !related || key.substr(mapping.size()) != name;
   });
+  std::ranges::stable_sort(places, {}, [](const std::string& key) { return std::ranges::count(key, '.'); });
   return places;
 }
 
@@ -46,7 +48,7 @@ ScenarioError complaint_about(const YamlEntry& entry, const std::string& path, K
     expected = "\"on\", in quotes: programs that read YAML 1.1, PyYAML for one, take a bare on for true";
   } else if (const auto nearest = nearest_word(entry.key, words)) {
     expected = fmt::format("did you mean {}?", *nearest);
-  } else if (const std::vector<std::string> places = further_in_or_out(path); !places.empty()) {
+  } else if (const std::vector<std::string> places = further_in_or_out(path, known); !places.empty()) {
     expected = fmt::format("did you mean {}?", or_list(places, 3));
   } else {
     expected = fmt::format("known here: {}", or_list(words, 30));

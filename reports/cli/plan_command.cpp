@@ -246,6 +246,9 @@ PlanReport searched(const PlanOptions& options) {
   report.goal = options.aim.goal;
   report.file = options.file;
   report.limits = options.aim.limits;
+  for (const PlanSpace& one : space.spaces) {
+    report.most_nodes = std::max(report.most_nodes, one.example().cluster.nodes);
+  }
   double seconds = 0.0;
   const RunTasks run_tasks = tasks_shared_out(options.jobs);
   const auto search_space = [&] {

@@ -23,9 +23,13 @@ bool may_be_cut(const std::string& word, std::size_t longest_whole) {
   return display_width(word) > longest_whole && word.find("█") == std::string::npos;
 }
 
-/// A cell in lines of this width, words that are longer cut.
-std::vector<std::string> lines_of(const std::string& cell, int width) {
-  const auto room = static_cast<std::size_t>(width);
+/// Blanks that set a cell in from those above it.
+std::size_t blanks_before(const std::string& cell) { return std::min(cell.find_first_not_of(' '), cell.size()); }
+
+/// A cell in lines of this width, all set in as the cell is, words that are longer cut.
+std::vector<std::string> lines_of(const std::string& cell, std::size_t width) {
+  const std::string blanks(std::min(blanks_before(cell), width - 1), ' ');
+  const std::size_t room = width - blanks.size();
   std::string text;
   for (const std::string& word : split_words(cell)) {
     std::size_t column = 0;
@@ -38,7 +42,9 @@ std::vector<std::string> lines_of(const std::string& cell, int width) {
     }
     text += ' ';
   }
-  return split(wrap(text, width, 0), '\n');
+  std::vector<std::string> lines = split(wrap(text, static_cast<int>(room), 0), '\n');
+  for (std::string& line : lines) line.insert(0, blanks);
+  return lines;
 }
 
 std::size_t total_of(const std::vector<std::size_t>& widths) {
@@ -86,7 +92,8 @@ TextTable::Widths TextTable::shrunk_widths(std::size_t room, std::size_t longest
   for (const auto& row : rows_) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       for (const std::string& word : split_words(row[i])) {
-        if (i == 0 || !may_be_cut(word, longest_whole)) words[i] = std::max(words[i], display_width(word));
+        if (i > 0 && may_be_cut(word, longest_whole)) continue;
+        words[i] = std::max(words[i], blanks_before(row[i]) + display_width(word));
       }
     }
   }
@@ -136,7 +143,7 @@ std::string TextTable::text_of(const Widths& widths, int indent) const {
     std::size_t height = 0;
     for (std::size_t i = 0; i < row.size(); ++i) {
       const bool fits = display_width(row[i]) <= widths[i];
-      cells.push_back(fits ? std::vector{row[i]} : lines_of(row[i], static_cast<int>(widths[i])));
+      cells.push_back(fits ? std::vector{row[i]} : lines_of(row[i], widths[i]));
       height = std::max(height, cells.back().size());
     }
     for (std::size_t k = 0; k < height; ++k) {

@@ -88,6 +88,7 @@ struct PlanReport {
   bool is_simpler = false;  ///< the first one is, than others of which hardly less is expected
   std::optional<BetterBatch> better_batch = std::nullopt;
   std::optional<MachineCount> least = std::nullopt;  ///< where no plan fits: on how many machines one would
+  int most_nodes = 0;                                ///< of the clusters that were searched
 };
 
 /// Draws the plans (plan_odds.hpp); `effects` of each of them.

@@ -64,6 +64,20 @@ std::string memory_text(const RankedPlan& plan) {
   return fmt::format("{} of {}", format_bytes(memory.total()), format_bytes(memory.capacity));
 }
 
+/// What to search next where the nearest plan takes too long, and money for more machines may be left. They lose time
+/// to messages: twice as many as would do without are searched, too.
+std::string more_nodes_text(const PlanReport& report) {
+  const TrainResult& nearest = report.ranked.front().train();
+  const PlanLimits& limits = report.limits;
+  const bool too_long = limits.time && nearest.time_to_train && *nearest.time_to_train > *limits.time;
+  const bool too_dear = limits.usd && nearest.cost_usd && *nearest.cost_usd > *limits.usd;
+  if (!too_long || too_dear) return "";
+  const double doublings = std::ceil(std::log2(*nearest.time_to_train / *limits.time)) + 1.0;
+  return fmt::format("  more than {} not tried: --nodes {}..{:.0f}\n",
+                     counted(report.most_nodes, "node", "was", "were"), 2 * report.most_nodes,
+                     report.most_nodes * std::exp2(doublings));
+}
+
 std::string best_text(const PlanReport& report) {
   const RankedPlan& best = report.ranked.front();
   std::string text = best.excess > 1.0
@@ -73,7 +87,7 @@ std::string best_text(const PlanReport& report) {
                       format_percent(best.train().mfu), memory_text(best));
   if (best.train().time_to_train) text += fmt::format("  {}\n", outlook_text(best));
   if (report.limits.any()) text += fmt::format("  {}: {}\n", describe(report.limits), limits_text(best, report.limits));
-  text += "\n";
+  text += more_nodes_text(report) + "\n";
   text += fmt::format("  foretrain predict {}", shell_word(report.file));
   for (const std::string& change : best.overrides) text += fmt::format(" \\\n    --set {}", shell_quoted(change));
   for (const std::string& limit : best.machines.limits) text += fmt::format("\n  {}", limit);

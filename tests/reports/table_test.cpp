@@ -38,6 +38,17 @@ TEST_CASE("A table that is wider than a page breaks its words, then its columns"
   CHECK(text.find("first") != text.rfind("first"));
 }
 
+TEST_CASE("A cell that is set in stays so in all its lines") {
+  // Of 80 columns numbers of 24, 24 and 4 digits and three gaps leave 22: two blanks and 20.
+  TextTable table("lrrr");
+  const std::string digits(24, '1');
+  table.add_row({"whole", digits, digits, "1234"});
+  table.add_row({"  a part of it told in words", "2", "3", "4"});
+  const std::vector<std::string> lines = split(table.text(0), '\n');
+  CHECK(lines[1].starts_with("  a part of it told in   "));
+  CHECK(lines[2] == "  words");
+}
+
 TEST_CASE("A bar is as long as its share, in eighths") {
   CHECK(bar(0.0, 10).empty());
   CHECK(bar(0.5, 4) == "██");

@@ -125,6 +125,17 @@ Would be better, but do not fit
    50.0 ms  micro-batch 1
             needs 90 GB of 80 GB
 )");
+  // Where money is left for more machines, their numbers: 90,000 s are 1.04 times the limit, 2.1 times half of it.
+  report.most_nodes = 8;
+  const auto asks_for = [&](const char* nodes) { return to_text(report).find(nodes) != std::string::npos; };
+  CHECK_FALSE(asks_for("--nodes"));
+  report.limits.usd = 1234.0;
+  CHECK(asks_for("\n  more than 8 nodes were not tried: --nodes 16..32\n"));
+  report.limits = {.time = Seconds(43200.0), .usd = std::nullopt};
+  CHECK(asks_for("--nodes 16..64\n"));
+  report.limits.time = Seconds(90000.0);
+  CHECK_FALSE(asks_for("--nodes"));
+  report.limits = {.time = Seconds(86400.0), .usd = 1000.0};
   report.machines = {report.ranked[0], report.ranked[1]};
   report.machines[0].machines.name = report.machines[0].hardware = "1 node";
   report.machines[1].machines.name = "2 nodes";

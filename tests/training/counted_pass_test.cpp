@@ -24,7 +24,7 @@ HostConstants host() {
 
 CountedPass pass(double launches_us, double device_us) {
   CountedPass of;
-  of.stretches.fill({Seconds(launches_us * 1e-6), Seconds(device_us * 1e-6)});
+  of.fill({Seconds(launches_us * 1e-6), Seconds(device_us * 1e-6)});
   return of;
 }
 
@@ -69,8 +69,8 @@ TEST_CASE("launches and kernels that are as long in sum but not piece by piece c
   // device is done at max(4 + 10, 100 + 4) = 104, then 204, then 214; 5 us later that is seen. Launches take 120 us and
   // kernels 120: 219 − 120 = 99 us.
   CountedPass of = pass(10.0, 10.0);
-  of.stretches[0] = {Seconds(100e-6), Seconds(10e-6)};
-  of.stretches[1] = {Seconds(10e-6), Seconds(100e-6)};
+  of[0] = {Seconds(100e-6), Seconds(10e-6)};
+  of[1] = {Seconds(10e-6), Seconds(100e-6)};
   CHECK(idle_us(of, 0.0) == Approx(99.0));
   // Exchanges of 30 us each, one behind the short kernels: 104 + 30 + 100 + 30 + 10 + 5 − (120 + 60).
   CHECK(idle_us(of, 60.0) == Approx(99.0));

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "model/cost/launches.hpp"
-
 namespace foretrain {
 
 std::array<std::vector<Operator>, 3> counted_stretches(const Layer& layer) {
@@ -22,12 +20,11 @@ std::array<std::vector<Operator>, 3> counted_stretches(const Layer& layer) {
 Seconds idle_behind_counts(const CountedPass& pass, Seconds exchanges, const HostConstants& constants) {
   const Seconds latency = launch_latency(constants);
   Seconds host, kernels, done = latency;
-  for (std::size_t i = 0; i < pass.stretches.size(); ++i) {
-    const auto& [launches, device] = pass.stretches[i];
-    host += launches;
-    kernels += device;
-    done = std::max(done + device, host + latency);
-    if (i + 1 < pass.stretches.size()) done += exchanges / 2.0;
+  for (std::size_t i = 0; i < pass.size(); ++i) {
+    host += pass[i].host;
+    kernels += pass[i].device;
+    done = std::max(done + pass[i].device, host + latency);
+    if (i + 1 < pass.size()) done += exchanges / 2.0;
   }
   return done + synchronize_time(constants) - std::max(host, kernels + exchanges);
 }

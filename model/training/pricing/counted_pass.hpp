@@ -7,18 +7,14 @@
 
 #include "model/base/quantity.hpp"
 #include "model/cost/calibration.hpp"
+#include "model/cost/launches.hpp"
 #include "model/workload/model.hpp"
 
 namespace foretrain {
 
-/// From one layer's counts to the next one's, layers being alike: kernels up to the exchange of tokens, the experts'
-/// own, and those behind the exchange back, with the next layer's attention and router.
-struct CountedPass {
-  struct Stretch {
-    Seconds host, device;
-  };
-  std::array<Stretch, 3> stretches;
-};
+/// Three stretches from one layer's counts to the next one's, layers being alike: kernels up to the exchange of tokens,
+/// the experts' own, and those behind the exchange back, with the next layer's attention and router.
+using CountedPass = std::array<LaunchTotals, 3>;
 
 /// To which of the stretches operators belong, by index into the layer's forward pass.
 std::array<std::vector<Operator>, 3> counted_stretches(const Layer& layer);

@@ -143,7 +143,7 @@ CountedPass LayerPricer::counted_pass(const Layer& layer) const {
   const std::array<std::vector<Operator>, 3> stretches = counted_stretches(layer);
   for (std::size_t i = 0; i < stretches.size(); ++i) {
     const PassCost cost = cost_of(stretches[i], around_launches(layer));
-    pass.stretches[i] = {cost.dispatch, cost.kernels};
+    pass[i] = {cost.dispatch, cost.kernels};
   }
   return pass;
 }
@@ -327,7 +327,7 @@ LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double s
   hide(calls.recompute, cost.recompute);
   // Another micro-batch's kernels fill the queue where they hide the exchanges.
   if (cost.counted && !hides_exchanges(scenario_.plan)) {
-    for (CountedPass::Stretch& stretch : cost.counted->stretches) stretch.device /= speed;
+    for (LaunchTotals& stretch : *cost.counted) stretch.device /= speed;
     cost.forward.idle = idle_behind_counts(*cost.counted, cost.forward.collectives, scenario_.calibration.host);
     if (cost.counted_again) cost.recompute.idle = cost.forward.idle;
   }
