@@ -34,7 +34,7 @@ struct PipelineShape {
   bool operator==(const PipelineShape&) const = default;
   [[nodiscard]] std::uint64_t hash() const { return hash_of(schedule, stages, interleave, micro_batches); }
   [[nodiscard]] std::size_t bytes(const PipelineOrders& orders) const {
-    return orders.size() * (sizeof(orders.front()) + orders.front().size() * sizeof(PipelinePass));
+    return orders.size() * (sizeof(std::vector<PipelinePass>) + orders.front().size() * sizeof(PipelinePass));
   }
 };
 /// The orders of all stages; kept for the next time. Null where they are too many passes to be worth a walk.

@@ -99,13 +99,18 @@ std::string named_by_topic(const std::string& name) {
   return name;
 }
 
-/// What a short name stands for (scenarios/aliases.yaml); the name itself where it stands for nothing else.
-std::string named_by_alias(CatalogueSection section, const std::string& name) {
+/// Short names of a section, each with what it stands for (scenarios/aliases.yaml); nothing where it has none.
+const YamlNode* short_names(CatalogueSection section) {
   const fs::path file = data_directory() / "aliases.yaml";
-  if (!look_at(file.string()).is_there()) return name;
+  if (!look_at(file.string()).is_there()) return nullptr;
   const YamlEntry* names = cached_yaml_file(file.string()).find(row(section).what);
-  if (names == nullptr) return name;
-  const std::string whole = scalar_or_empty(names->value, to_lower(name));
+  return names == nullptr ? nullptr : &names->value;
+}
+
+/// What a short name stands for; the name itself where it stands for nothing else.
+std::string named_by_alias(CatalogueSection section, const std::string& name) {
+  const YamlNode* names = short_names(section);
+  const std::string whole = names == nullptr ? "" : scalar_or_empty(*names, to_lower(name));
   return whole.empty() ? name : whole;
 }
 
@@ -225,13 +230,17 @@ std::vector<std::string> catalogue_names(const std::vector<CatalogueEntry>& entr
   return names;
 }
 
-std::vector<std::string> near_names(std::string_view name, const std::vector<std::string>& known) {
+std::vector<std::string> near_names(std::string_view name, const std::vector<std::string>& known,
+                                    const std::vector<std::string>& short_names) {
   const std::string core = core_of(name);
   std::vector<std::string> near;
   std::ranges::copy_if(known, std::back_inserter(near), [&](const std::string& other) {
     return !core.empty() && core_of(other).find(core) != std::string::npos;
   });
-  if (const auto nearest = nearest_word(name, known); near.empty() && nearest) near.push_back(*nearest);
+  if (!near.empty()) return near;
+  std::vector<std::string> all = known;
+  all.insert(all.end(), short_names.begin(), short_names.end());
+  if (const auto nearest = nearest_word(name, all)) near.push_back(*nearest);
   return near;
 }
 
@@ -247,7 +256,11 @@ fs::path catalogue_file(CatalogueSection section, const Field& name) {
   if (look_at(file.string()).is_regular()) return file;
   const std::vector<std::string> known = names_in(section);
   if (const auto same = only_spelling(name.text(), known)) return file.replace_filename(*same + ".yaml");
-  const std::vector<std::string> near = near_names(name.text(), known);
+  std::vector<std::string> shorter;
+  if (const YamlNode* names = short_names(section)) {
+    for (const YamlEntry& entry : names->entries) shorter.push_back(entry.key);
+  }
+  const std::vector<std::string> near = near_names(name.text(), known, shorter);
   name.fail(fmt::format("unknown {} \"{}\"", row(section).what, name.text()),
             near.empty() ? fmt::format("a path to a file, or one of {}", or_list(known, 40))
                          : fmt::format("did you mean {}?", or_list(near)));

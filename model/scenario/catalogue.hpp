@@ -40,8 +40,9 @@ enum class CatalogueSection { node, gpu, model, run, calibration, fabric, traine
 /// one alone is meant. Throws ScenarioError at the field, with near names.
 std::filesystem::path catalogue_file(CatalogueSection section, const Field& name);
 
-/// Those that were probably meant: all that hold the name, or else the nearest one.
-std::vector<std::string> near_names(std::string_view name, const std::vector<std::string>& known);
+/// Those that were probably meant: all that hold the name, or else the nearest one, which may be a short name.
+std::vector<std::string> near_names(std::string_view name, const std::vector<std::string>& known,
+                                    const std::vector<std::string>& short_names = {});
 
 /// A path written in a file, relative to that file or else to the working directory. Throws ScenarioError at the field.
 std::filesystem::path referenced_file(const Field& path);

@@ -7,6 +7,7 @@
 #include <exception>
 #include <new>
 #include <optional>
+#include <span>
 #include <sstream>
 
 #include "model/base/error.hpp"
@@ -30,17 +31,24 @@ Examples:
   foretrain scenarios list                           what the catalogue holds
 )";
 
-/// What the user meant where the first word is no subcommand; nothing where it is one, or an option.
-std::optional<std::string> no_subcommand(const CLI::App& app, const std::string& word) {
-  if (word.starts_with("-") ||
-      !app.get_subcommands([&](const CLI::App* one) { return one->check_name(word); }).empty()) {
-    return std::nullopt;
+/// What the user meant where a word stands in a subcommand's place and is none; nothing where all are.
+std::optional<std::string> no_subcommand(const CLI::App& app, std::span<char* const> words) {
+  const CLI::App* command = &app;
+  std::string path;
+  for (const std::string word : words) {
+    if (command->get_require_subcommand_min() == 0 || word.starts_with("-")) return std::nullopt;
+    const auto named = command->get_subcommands([&](const CLI::App* one) { return one->check_name(word); });
+    if (named.empty()) {
+      std::vector<std::string> known;
+      for (const CLI::App* one : visible_subcommands(*command)) known.push_back(one->get_name());
+      const std::optional<std::string> nearest = nearest_word(word, known);
+      return fmt::format("there is no command \"{}{}\"; {}", path, shortened(word, 60),
+                         nearest ? fmt::format("did you mean {}?", *nearest) : or_list(known, known.size()));
+    }
+    command = named.front();
+    path += command->get_name() + " ";
   }
-  std::vector<std::string> known;
-  for (const CLI::App* command : visible_subcommands(app)) known.push_back(command->get_name());
-  const std::optional<std::string> nearest = nearest_word(word, known);
-  return fmt::format("there is no command \"{}\"; {}", shortened(word, 60),
-                     nearest ? fmt::format("did you mean {}?", *nearest) : or_list(known, known.size()));
+  return std::nullopt;
 }
 
 /// Help and version are answers; everything else that ends the parsing is wrong usage.
@@ -64,7 +72,8 @@ ExitStatus complete(const CLI::App& app, int argc, char** argv) {
 
 ExitStatus parse(CLI::App& app, int argc, char** argv, const ExitStatus& status) {
   if (argv[1] == std::string_view("complete")) return complete(app, argc, argv);
-  if (const std::optional<std::string> complaint = no_subcommand(app, argv[1])) throw UsageError(*complaint);
+  if (const std::optional<std::string> complaint = no_subcommand(app, {argv + 1, argv + argc}))
+    throw UsageError(*complaint);
   try {
     app.parse(argc, argv);
     return status;

@@ -77,13 +77,13 @@ std::string goodput_section(const TrainResult& train) {
 }
 
 std::string length_text(const TrainResult& train) {
-  const std::string mean = format_seconds(*train.time_to_train);
+  std::string mean = format_seconds(*train.time_to_train);
   if (!train.bill) return mean;
   return mean + " " + likely(format_seconds(train.bill->shortest), format_seconds(train.bill->longest));
 }
 
 std::string cost_text(const TrainResult& train) {
-  const std::string mean = format_count(*train.cost_usd) + " USD";
+  std::string mean = format_count(*train.cost_usd) + " USD";
   if (!train.bill || !train.bill->usd_low) return mean;
   return mean + " " + likely(format_count(*train.bill->usd_low), format_count(*train.bill->usd_high));
 }

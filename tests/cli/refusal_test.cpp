@@ -74,10 +74,10 @@ TEST_CASE("Tables, calibrations, graphs and results that are wrong are refused w
       {{"sweep", "sync-ring-4", "--jobs", "0"}, "", "--jobs"},
       {{"sweep", "sync-ring-4", "--jobs", "many"}, "", "--jobs"},
       {{"compare", "FILE", "sync-ring-4"}, "workload: 3\n", "FILE:1:1: cluster: this key is missing"},
-      {{"import", "FILE"}, "nothing that anybody knows", "subcommand"},
+      {{"import", "FILE"}, "nothing that anybody knows", "there is no command"},
       {{"calibrate", "--from", "FILE", "-o", "out.json"}, "", "FILE"},
       {{"keys", "no.such.key"}, "", "no.such.key"},
-      {{"plot", "nothing"}, "", "subcommand"},
+      {{"plot", "nothing"}, "", "there is no command"},
   };
   for (const Refusal& row : rows) check(row, folder, "wrong.csv");
 }

@@ -92,6 +92,9 @@ TEST_CASE("Letter case, hyphens and underscores make no other name, and parts of
   CHECK_THROWS_WITH(found("a_b"), Catch::Contains("did you mean a-b or ab?"));
   CHECK_THROWS_WITH(found("BOX72"), Catch::Contains("did you mean big-box-72?"));
   CHECK_THROWS_WITH(found("LLAMA"), Catch::Contains("did you mean llama3-70b or llama3-8b?"));
+  folder.write("aliases.yaml", "model: { bigbox: big-box-72 }\n");
+  CHECK(found("bigbox") == "big-box-72");
+  CHECK_THROWS_WITH(found("bigbux"), Catch::Contains("did you mean bigbox?"));
 }
 
 TEST_CASE("A session of strangers reads the catalogue alone, and does not tell which files there are") {

@@ -11,8 +11,6 @@
 #include "validate/measure/signals.hpp"
 #endif
 
-extern char** environ;
-
 namespace foretrain::gpu {
 
 std::map<std::string, std::string> nccl_parameters() {
