@@ -119,6 +119,7 @@ double expected_largest(int count) {
   constexpr std::array<double, 21> of_powers = {0.0,    0.5642, 1.0294, 1.4236, 1.7660, 2.0697, 2.3437,
                                                 2.5946, 2.8269, 3.0439, 3.2482, 3.4418, 3.6261, 3.8023,
                                                 3.9714, 4.1341, 4.2911, 4.4430, 4.5903, 4.7332, 4.8723};
+  if (count < 2) return 0.0;
   const auto power = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(count)) - 1);
   if (power + 1 >= of_powers.size()) return of_powers.back();
   const double beyond = static_cast<double>(count) / static_cast<double>(1U << power) - 1.0;

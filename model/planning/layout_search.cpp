@@ -65,7 +65,10 @@ class LayoutSearch {
   }
 
   /// Of kernels alone.
-  [[nodiscard]] double least_bound() const { return open_.empty() ? infinity : open_.top().value; }
+  [[nodiscard]] double least_bound() const {
+    if (open_.empty()) return infinity;
+    return open_.top().value;
+  }
 
   /// Until the most promising plan is one that fits, gradients apart, and `estimates` plans are estimated.
   LayoutOutline refine(std::size_t estimates) && {

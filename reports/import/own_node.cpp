@@ -198,7 +198,7 @@ class OwnNodeMaker {
   }
 
   void add_gpu_links() {
-    if (links() == GpuLinks::pcie || gpus() == 1) return;
+    if (links() == GpuLinks::pcie || gpus() < 2) return;
     if (links() == GpuLinks::nvlink_mesh && copy_mesh()) return;
     const GpuPorts gpu_ports = ports();
     if (links() == GpuLinks::nvswitch) return add(range("gpu", 0, gpus()), "nvswitch", gpu_ports.type, gpu_ports.count);

@@ -259,8 +259,7 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
     if (of_ring) calls.hiding = attention_share();
     if (of_tokens) call.tokens = {plan.expert_dispatch, collective.copies, collective.imbalance};
     calls.hidden_by_others = calls.hidden_by_others || hidden;
-    const int transfer =
-        transfers.collective(stage, group_of(collective.group), std::move(call), 1.0, inside_layers, nullptr);
+    const int transfer = transfers.collective(stage, group_of(collective.group), call, 1.0, inside_layers, nullptr);
     calls.all.push_back({name_of(collective), transfer, collective.count});
     const std::span<const std::vector<Operator>> products = hiding_products(collective, overlapped, pass, backward);
     const bool whole = backward && (collective.again || collective.operation == CollectiveOperation::reduce_scatter);

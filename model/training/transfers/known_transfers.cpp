@@ -160,7 +160,7 @@ std::size_t KnownTransfers::expected_bytes() const { return 200 * at_index(layou
 
 std::shared_ptr<const KnownTransfers::Transfer> KnownTransfers::transfer(
     const Key& key, const std::function<std::vector<Step::Transfer::Part>()>& lower, const Topology& topology) const {
-  const auto known = session().known(TransferKey{number_, key}, [&] {
+  auto known = session().known(TransferKey{number_, key}, [&] {
     const Reading reading;
     std::vector<Step::Transfer::Part> parts = lower();
     const std::optional<std::uint64_t> pattern = flow_pattern(parts, topology);

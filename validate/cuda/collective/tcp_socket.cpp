@@ -94,7 +94,7 @@ std::vector<Address> addresses_of(const std::string& interface, const std::strin
 std::vector<Address> places_to_listen(const Meeting& meeting, const std::string& interface) {
   std::string error;
   if (interface.empty()) {
-    const std::vector<Address> found = look_up(meeting.host, meeting.port, 0, error);
+    std::vector<Address> found = look_up(meeting.host, meeting.port, 0, error);
     if (found.empty()) throw WorldError(meeting.host + ":" + meeting.port + ": " + error);
     return found;
   }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/base/number.hpp"
 #include "validate/cuda/core/executable_graph.hpp"
 #include "validate/cuda/core/idle.hpp"
 #include "validate/cuda/replay/timings.hpp"
@@ -221,8 +222,8 @@ class Replayer final : public replay::Backend {
 
   /// Blocks in their order, and the stream: what is launched again is the same graph.
   [[nodiscard]] std::vector<int> key_of(int first, int count) const {
-    std::vector<int> key = {graph_.tasks[static_cast<std::size_t>(first)].resource};
-    for (int i = 0; i < count; ++i) key.push_back(graph_.tasks[static_cast<std::size_t>(first + i)].block);
+    std::vector<int> key = {graph_.tasks[at_index(first)].resource};
+    for (int i = 0; i < count; ++i) key.push_back(graph_.tasks[at_index(first + i)].block);
     return key;
   }
 
