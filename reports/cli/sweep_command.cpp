@@ -190,8 +190,7 @@ ExitStatus run(const SweepOptions& options) {
   bool keep = is_result;
   {
     SweepStore store(file, identity, rows.header);
-    if (store.rows() > 0)
-      warn(counted(static_cast<std::int64_t>(store.rows()), "row", "is", "are") + " there from an earlier run");
+    if (store.rows() > 0) warn(counted(store.rows(), "row", "is", "are") + " there from an earlier run");
     predict_rows(options, rows, shard, store);
     if (!is_result && !options.output.empty()) write_table(store, options.selection, options.output);
     receipt = failures_of(options, store);

@@ -69,7 +69,7 @@ class SchemaWriter {
     std::string name(form.mapping->name);
     std::ranges::replace(name, ' ', '_');
     if (form.kind == Form::Kind::name) name += "_or_changes";
-    const Json reference = {{"$ref", "#/definitions/" + name}};
+    Json reference = {{"$ref", "#/definitions/" + name}};
     if (!begun_.insert(name).second) return reference;
     Json definition = {{"type", "object"}, {"properties", Json::object()}, {"additionalProperties", false}};
     const bool whole = !partial_.contains(form.mapping) && form.mapping->variants.empty();
