@@ -198,15 +198,16 @@ class OwnNodeMaker {
   }
 
   void add_gpu_links() {
-    if (links() == GpuLinks::pcie || gpus() < 2) return;
+    const int others = gpus() - 1;
+    if (links() == GpuLinks::pcie || others < 1) return;
     if (links() == GpuLinks::nvlink_mesh && copy_mesh()) return;
     const GpuPorts gpu_ports = ports();
     if (links() == GpuLinks::nvswitch) return add(range("gpu", 0, gpus()), "nvswitch", gpu_ports.type, gpu_ports.count);
-    const int each = gpu_ports.count / (gpus() - 1);
+    const int each = gpu_ports.count / others;
     if (each < 1) {
       throw UsageError(
           fmt::format("--links nvlink-mesh: {} links of a GPU do not reach {} others; at most {} GPUs, or nvswitch",
-                      gpu_ports.count, gpus() - 1, gpu_ports.count + 1));
+                      gpu_ports.count, others, gpu_ports.count + 1));
     }
     for (int a = 0; a + 1 < gpus(); ++a)
       add(fmt::format("gpu{}", a), range("gpu", a + 1, gpus()), gpu_ports.type, each);
