@@ -159,3 +159,14 @@ TEST_CASE("The page cache of a second epoch") {
   CHECK(page_cache_share(Bytes(0.0), Bytes(2.0), true) == 0.0);
   CHECK(page_cache_share(Bytes(-1.0), Bytes(2.0), true) == 0.0);
 }
+
+TEST_CASE("What is written slows down inwards as what is read does") {
+  // Inside a quarter of the outermost tracks' pace, whichever way: 200 and 50 MB/s, 160 and 40 MB/s.
+  Storage disk = catalogue("hdd-7200");
+  disk.read_bandwidth = BytesPerSecond(200e6);
+  disk.inner_bandwidth = BytesPerSecond(50e6);
+  disk.write_bandwidth = BytesPerSecond(160e6);
+  CHECK(zone_bandwidth(disk, 0.0).value() == Approx(200e6));  // of reading, where nothing is said
+  CHECK(zone_bandwidth(disk, 1.0, true).value() == Approx(40e6));
+  CHECK(zone_bandwidth(disk, 0.5, true).value() == Approx(100e6));
+}
