@@ -112,6 +112,16 @@ TEST_CASE("packing: how full sequences are, by hand") {
   CHECK(packed_share(text_only(histogram({{1, 1}, {2, 1}}), 2), 2) == Approx(0.9).epsilon(1e-6));
 }
 
+TEST_CASE("packing: lengths between two positions are divided between these") {
+  // 65,536 tokens are counted in 2048 positions of 32. 32,784 tokens are 1024 positions or 1025, evenly. A sequence
+  // that begins with the shorter takes another one of these, and is full, or ends half full before a longer one; one
+  // that begins with the longer takes none. So the shorter begins f = f · ¼ + (1 - f) · ½ = 0.4 of them.
+  const double filled = 0.4 * (0.5 * 2048 + 0.5 * 1024) + 0.6 * 1025;
+  CHECK(packed_share(text_only(fixed(32784), 65536), 65536) == Approx(filled / 2048).epsilon(1e-6));
+  CHECK(packed_share(text_only(fixed(16384), 65536), 65536) == Approx(1.0));
+  CHECK(packed_share(text_only(fixed(24576), 65536), 65536) == Approx(0.75));
+}
+
 TEST_CASE("packing leaves less than the longest sample empty, and computes few tokens more than there are") {
   for (const double spread : {0.2, 0.8, 2.0}) {
     const SampleMix mix = text_only(lognormal(400, spread), 2048);

@@ -173,6 +173,16 @@ TEST_CASE("latent attention goes down to few numbers a token and up to all heads
   CHECK(std::get<Attention>(named(forward, "attention").work).head_dim == 160);
 }
 
+TEST_CASE("latent attention has those weights, and the scales of its latent vectors' norms") {
+  const TransformerConfig config = preset("deepseek-v3");
+  CHECK(transformer_counts(config).attention == 187'105'280.0 + 1536 + 512);
+  // Queries without a latent vector of their own: 7168 x 128 · 192 instead of 7168 x 1536 and 1536 x 128 · 192.
+  TransformerConfig direct = config;
+  direct.q_lora_rank = 0;
+  CHECK(transformer_counts(direct).attention ==
+        187'105'280.0 + 512 - 7168.0 * 1536 - 1536.0 * 128 * 192 + 7168.0 * 128 * 192);
+}
+
 TEST_CASE("What latent attention has to remember of a token is its latent vector") {
   // 512 numbers and the 64 of its position, 2 bytes each: 1,152 bytes a token and layer, where 128 heads with keys of
   // 192 and values of 128 numbers have 81,920.
