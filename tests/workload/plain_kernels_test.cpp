@@ -184,10 +184,9 @@ TEST_CASE("between projections and scores plain code splits heads, repeats share
 }
 
 TEST_CASE("a compiler merges what maps numbers one by one; what sums up as well is a kernel of its own") {
-  for (const auto& kernels :
-       {plain_bias(Bytes(2.0)), plain_layer_norm(Bytes(2.0)), plain_layer_norm(Bytes(4.0)), plain_rms_norm(Bytes(2.0)),
-        plain_rms_norm(Bytes(4.0)), plain_input_casts(Bytes(2.0), 3), plain_wide_residual(Bytes(2.0)),
-        plain_scores(Bytes(2.0)), plain_scores(Bytes(4.0))}) {
+  for (const auto& kernels : {plain_bias(Bytes(2.0)), plain_layer_norm(Bytes(2.0)), plain_layer_norm(Bytes(4.0)),
+                              plain_rms_norm(Bytes(2.0)), plain_rms_norm(Bytes(4.0)), plain_input_casts(Bytes(2.0), 3),
+                              plain_wide_residual(Bytes(2.0)), plain_scores(Bytes(2.0)), plain_scores(Bytes(4.0))}) {
     for (const StreamBytes& kernel : kernels) {
       INFO(kernel.name);
       // A weight of 2 bytes has its gradient, a sum over tokens, in the same kernels.
