@@ -77,3 +77,15 @@ TEST_CASE("more blocks than multiprocessors take all of them, but neither while 
   CHECK(all.multiprocessors == 1.0);
   CHECK(all.bandwidth == 1.0);
 }
+
+TEST_CASE("what is only written fills the device as what is only read does") {
+  const test::Machine& v100 = test::machine("v100-workstation-x2");
+  const auto share = [&](double read, double written) {
+    const Operator op{"", Streaming{StreamingKind::elementwise, Bytes(read), Bytes(written), Flops(), true},
+                      Precision::fp32, 1};
+    return device_share(op, operator_cost(op, v100.gpu, v100.calibration).device, v100.gpu, v100.calibration)
+        .multiprocessors;
+  };
+  CHECK(share(0.0, 1e9) > 0.9);
+  CHECK(share(1e9, 0.0) > 0.9);
+}

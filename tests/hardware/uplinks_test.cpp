@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/hardware/check.hpp"
@@ -224,6 +225,13 @@ TEST_CASE("Valiant's routing goes by way of a third group, drawn for each connec
   CHECK((planned.latency(0, 7 * 8) - minimal.latency(0, 7 * 8)).value() == Approx(1e-6));
 }
 
+TEST_CASE("Uplinks that are drawn share what oversubscription leaves of a leaf's cards") {
+  // 2 nodes · 8 cards · 25 GB/s ÷ 2, on eight uplinks.
+  FatTree thin = tree(8, UplinkRouting::hash);
+  thin.oversubscription = 2.0;
+  CHECK(bandwidth_of(Topology(behind(thin, 4), 0), "leaf0>spine5").value() == Approx(25e9));
+}
+
 TEST_CASE("No connection is hashed onto a cable whose way down has failed") {
   Cluster cluster = behind(tree(8, UplinkRouting::hash), 4);
   cluster.faults = {Fault{.link = "spine3>leaf1", .failed = true}};
@@ -286,5 +294,7 @@ TEST_CASE("Between pods a connection gets the narrowest cable on its way, of eit
   CHECK(all.most_rate(16, 0).value() == Approx(25e9));
   // Half of the core's capacity is missing, but with one cable for each of a spine's leaves: half as wide.
   std::get<FatTree>(cluster.network.fabric.shape).pod_oversubscription = 2.0;
+  CHECK(Topology(cluster).most_rate(0, 16).value() == Approx(12.5e9));
+  std::swap(cluster.groups[0], cluster.groups[1]);  // the second pod's are the narrow ones
   CHECK(Topology(cluster).most_rate(0, 16).value() == Approx(12.5e9));
 }
