@@ -286,6 +286,9 @@ TEST_CASE("groups that run at once share the network cards") {
     return uncontended_time(lower(call, topology, published()), topology).value();
   };
   CHECK(time(groups) == Approx(2.0 * time({groups.front()})).epsilon(0.01));
+  // Groups over two nodes each, the second of which begins where the first one ends: GPUs 8 and 9 share a card.
+  CHECK(time({{0, 9}, {8, 17}}) == Approx(2.0 * time({{0, 9}})).epsilon(0.01));
+  CHECK(time({{0, 9}, {16, 25}}) == Approx(time({{0, 9}})).epsilon(0.01));
 }
 
 TEST_CASE("published NCCL sweeps are met") {

@@ -191,6 +191,23 @@ TEST_CASE("a tree is a heap: each rank has two below it, whose numbers are twice
   }
 }
 
+TEST_CASE("machines push each server its own part, and pull it from there") {
+  // Six ranks on machines of two, four servers: a rank has half of the message, two servers' parts.
+  ScheduleShape shape(4);
+  shape.ranks_per_node = 2;
+  const Schedule schedule = hierarchical_parameter_server_algorithm.all_reduce(6, shape);
+  std::map<int, int> pushed, pulled;
+  for (int phase = 0; phase < schedule.phases; ++phase) {
+    for (const Transfer& transfer : schedule.phase(phase)) {
+      if (transfer.destination >= 6) pushed[transfer.destination] += transfer.chunks;
+      if (transfer.source >= 6) pulled[transfer.source] += transfer.chunks;
+    }
+  }
+  REQUIRE(pushed.size() == 4);
+  for (const auto& [server, chunks] : pushed) CHECK(chunks == 3 * schedule.chunks / 4);
+  CHECK(pulled == pushed);
+}
+
 TEST_CASE("in the double tree no rank is an inner node of both trees") {
   // Inner nodes are those that send copies down; the first tree uses the first half of the chunks.
   for (int ranks = 2; ranks <= 33; ++ranks) {
