@@ -1,6 +1,7 @@
 #include "model/parameter_server/store.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <string>
 #include <string_view>
@@ -252,8 +253,8 @@ TEST_CASE("two servers on one socket update at half of its memory's rate each") 
 }
 
 TEST_CASE("a server on a GPU adds up what all pushed and updates, in one kernel that its memory bounds") {
-  // Synchronous, four workers, fp32, sgd: for each parameter four gradients are read and their sum is written, 20 bytes;
-  // updating reads gradient and weight and writes the weight, 12 more. Asynchronous: 12.
+  // Synchronous, four workers, fp32, sgd: for each parameter four gradients are read and their sum is written, 20
+  // bytes; updating reads gradient and weight and writes the weight, 12 more. Asynchronous: 12.
   const auto bytes = [](const char* consistency) {
     const std::string choice = std::string("plan.sync.consistency=") + consistency;
     const Built built(small({"plan.sync.placement=gpu", "cluster.nodes=1", "cluster.gpus_per_node=4", choice}));
@@ -410,4 +411,23 @@ TEST_CASE("calls over TCP take turns on a connection and at a variable, and nowh
   CHECK(seconds_of("calls", graph) == Approx(waiting));
   // Cards that read and write memory themselves need no calls.
   CHECK(calls_of({"cluster.network.transport.protocol=roce"}).push == Seconds(0.0));
+}
+
+TEST_CASE("the graph of bounded workers lets the fast ones be so many iterations ahead, and no more") {
+  const Built built(small({"plan.sync.consistency=bounded(2)", "plan.sync.slow_workers={ count: 1, factor: 8 }"}));
+  const ServerGraph graph =
+      build_server_graph(built.store, built.topology, {1, {9, 9, 9}, 0}, a_lane_each(built.store));
+  const Execution execution = run(graph.graph);
+  std::vector<std::vector<Seconds>> done;
+  for (const std::vector<TaskId>& passes : graph.passes_done) {
+    std::vector<Seconds>& own = done.emplace_back();
+    for (const TaskId task : passes) own.push_back(execution.finish[static_cast<std::size_t>(task)]);
+  }
+  std::ranges::sort(done, std::ranges::greater(), [](const auto& own) { return own.back(); });
+  const std::vector<Seconds>&slow = done.front(), &fast = done.back();
+  // Iteration i begins when the slow worker has done i - 3, and is done before this has done i - 2.
+  for (std::size_t i = 3; i < 9; ++i) {
+    CHECK(fast[i] > slow[i - 3]);
+    CHECK(fast[i] < slow[i - 2]);
+  }
 }

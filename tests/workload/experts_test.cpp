@@ -211,3 +211,24 @@ TEST_CASE("selective_modules drops what norms, activation functions and latent v
   options.code.kernels = KernelSet::plain;
   CHECK(dropped() == Approx((2.0 * 7168 * 2 + latent + 9.0 * 2048 * 2 + 18.0 * 2048 + 8.0 * 7168) * tokens));
 }
+
+TEST_CASE("tokens go to their experts and come back, each way once, and what counts them is a kernel of its own") {
+  BuildOptions options;
+  options.expert = 8;
+  const Model model = build(preset("qwen3-30b-a3b"), options);
+  const Layer& layer = experts_of(model);
+  for (const auto* collectives : {&layer.forward_collectives, &layer.backward_collectives}) {
+    std::vector<bool> combines;
+    for (const LayerCollective& call : *collectives) {
+      if (call.operation == all_to_all) combines.push_back(call.combines);
+    }
+    REQUIRE(combines.size() == 2);
+    CHECK(std::ranges::count(combines, true) == 1);
+    if (collectives == &layer.forward_collectives) CHECK_FALSE(combines.front());
+  }
+  for (const Operator& op : layer.operators()) {
+    const auto* streaming = std::get_if<Streaming>(&op.work);
+    INFO(op.name);
+    if (streaming != nullptr && streaming->kind == StreamingKind::reduction) CHECK_FALSE(streaming->fusible);
+  }
+}

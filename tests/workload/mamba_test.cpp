@@ -128,3 +128,15 @@ TEST_CASE("the last chunk of a sequence may be short") {
   CHECK(chunks(1151) == 9);
   CHECK(chunks(1152) == 9);
 }
+
+TEST_CASE("a Mamba-2 layer's convolution, steps and states are kernels that no compiler merges") {
+  const Layer layer = build_transformer(hybrid({LayerKind::mamba}), "hybrid", {}).layers[1].layer;
+  for (const char* name : {"state passing", "causal convolution"}) {
+    CHECK_FALSE(std::get<Streaming>(named(layer.forward, name).work).fusible);
+  }
+  for (const Operator& op : layer.operators()) {
+    const auto* streaming = std::get_if<Streaming>(&op.work);
+    INFO(op.name);
+    if (streaming != nullptr && streaming->kind == StreamingKind::reduction) CHECK_FALSE(streaming->fusible);
+  }
+}

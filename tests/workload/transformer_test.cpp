@@ -237,3 +237,33 @@ TEST_CASE("a dropout's mask is a byte beside each number that passes") {
   }
   CHECK(masks == 4);  // of both halves, both ways
 }
+
+TEST_CASE("a fused residual with dropout writes its mask, and reads that back") {
+  // 128 tokens of 256 numbers of 2 bytes: branch and stream are read and the sum written, with a byte of mask.
+  const Layer block = build_transformer(gpt(2, 256, 4, 1000, 128), "gpt", {}).layers[1].layer;
+  const double numbers = 128.0 * 256;
+  int residuals = 0;
+  for (const Operator& op : block.operators()) {
+    if (!op.name.starts_with("ffn residual")) continue;
+    const auto work = std::get<Streaming>(op.work);
+    const bool forward = op.name == "ffn residual";
+    CHECK(work.read.value() == (forward ? 4.0 : 3.0) * numbers);
+    CHECK(work.written.value() == (forward ? 3.0 : 2.0) * numbers);
+    ++residuals;
+  }
+  CHECK(residuals == 2);
+}
+
+TEST_CASE("BERT predicts masked tokens alone: 15 % of them, one at least") {
+  const auto predicted = [](std::int64_t sequence) {
+    TransformerConfig c = gpt(2, 64, 1, 1000, sequence);
+    c.family = TransformerFamily::bert;
+    const Layer head = build_transformer(c, "bert", {}).layers.back().layer;
+    const auto logits = std::ranges::find(head.forward, "logits", &Operator::name);
+    REQUIRE(logits != head.forward.end());
+    return std::get<Matmul>(logits->work).m;
+  };
+  CHECK(predicted(512) == 77);  // 76.8
+  CHECK(predicted(20) == 3);
+  CHECK(predicted(2) == 1);
+}
