@@ -66,6 +66,11 @@ TEST_CASE("distributions keep their mean and spread") {
   CHECK(whole_values_of(fixed(2.5)) == std::vector<WeightedValue>{{2, 0.5}, {3, 0.5}});
 }
 
+TEST_CASE("a distribution without spread is one value that is certain") {
+  CHECK(values_of(lognormal(400, 0.0)) == std::vector<WeightedValue>{{400.0, 1.0}});
+  CHECK(values_of(fixed(400)) == std::vector<WeightedValue>{{400.0, 1.0}});
+}
+
 TEST_CASE("the longest of several draws, by hand and by formula") {
   // 1 with probability ¾, 3 with ¼; of two draws both are 1 with 9/16: E = 9/16 + 3 · 7/16.
   const auto values = values_of(histogram({{1, 3}, {3, 1}}));

@@ -216,3 +216,48 @@ TEST_CASE("no kernel that reduces, gathers or updates is merged into others, in 
     }
   }
 }
+
+TEST_CASE("what plain kernels move on their way back, per number") {
+  const auto backward = [](const std::vector<StreamBytes>& kernels) {
+    double bytes = 0.0;
+    for (const StreamBytes& kernel : kernels) bytes += kernel.backward_read + kernel.backward_written;
+    return bytes;
+  };
+  // A layer norm reads the gradient once and x twice, 12 bytes, and writes 4; casts there and back 6 each.
+  CHECK(backward(plain_layer_norm(Bytes(4.0))) == 16.0);
+  CHECK(backward(plain_layer_norm(Bytes(2.0))) == 28.0);
+  // A root-mean-square norm of 2-byte numbers: casts 6 + 6; square 8 + 4; what the mean spreads 4; scaling 20 + 8; the
+  // weight, and its gradient, 6 + 2. Of fp32 numbers: square 24 + 16, mean 4, scaling and weight 16 + 8 each.
+  CHECK(backward(plain_rms_norm(Bytes(2.0))) == 6 + 6 + 12 + 4 + 28 + 8);
+  CHECK(backward(plain_rms_norm(Bytes(4.0))) == 40 + 4 + 24 + 24);
+  // Three casts widen 2 bytes to 4; two sums read 8 and write 4.
+  CHECK(backward(plain_input_casts(Bytes(2.0), 3)) == 3 * 6 + 2 * 12);
+  // A branch's gradient is narrowed, 4 to 2, and the sum of both reads 8 and writes 4.
+  CHECK(backward(plain_wide_residual(Bytes(2.0))) == 6 + 12);
+  // SiLU reads 2 and writes 2, going back it reads two numbers; the product of two reads two and writes one, going back
+  // it does so twice, in two kernels.
+  CHECK(forward_bytes(plain_gated_activation(Bytes(2.0))) == 4 + 6);
+  CHECK(backward(plain_gated_activation(Bytes(2.0))) == 6 + 2 * 6);
+  // Scaling 4, casts 6 + 6, and a softmax whose two inputs and result are 2 bytes wider than counted; fp32: scaling.
+  CHECK(backward(plain_scores(Bytes(2.0))) == 4 + 12 + 6);
+  CHECK(backward(plain_scores(Bytes(4.0))) == 8.0);
+  CHECK(backward(plain_bias(Bytes(2.0))) == 2.0);
+  // A table's gradient is cleared; one that the logits share is also added to theirs: two read, one written.
+  CHECK(backward(plain_table_gradient(false)) == 4.0);
+  CHECK(backward(plain_table_gradient(true)) == 4.0 + 12.0);
+}
+
+TEST_CASE("factors that are broadcast, and numbers that change their width, are taken one at a time") {
+  const auto singles = [](const std::vector<StreamBytes>& kernels) {
+    std::pair<double, double> sum;
+    for (const StreamBytes& kernel : kernels) {
+      sum.first += kernel.forward_singles;
+      sum.second += kernel.backward_singles;
+    }
+    return sum;
+  };
+  CHECK(singles(plain_rms_norm(Bytes(4.0))) ==
+        std::pair(2.0, 2.0));  // the scale of each row, the weight of each column
+  CHECK(singles(plain_input_casts(Bytes(2.0), 3)) == std::pair(0.0, 3.0));
+  CHECK(singles(plain_wide_residual(Bytes(2.0))) == std::pair(1.0, 0.0));
+}
