@@ -109,3 +109,10 @@ TEST_CASE("Around each launch of a layer that routes tokens eager code takes wha
   const Seconds longer = p.pricer.price(routing).forward.dispatch - p.pricer.price(p.block).forward.dispatch;
   CHECK(longer.value() == Approx(kernels * (host.expert_dispatch_us - host.dispatch_us) * 1e-6));
 }
+
+TEST_CASE("Weights that stay whole after the forward pass are copied before that alone") {
+  const Priced p({"plan.zero=3", "plan.sync.copied=true", "plan.reshard_after_forward=false"});
+  const LayerCost cost = p.pricer.price(p.block);
+  CHECK(cost.forward.kernels > p.pricer.kernels(p.block.forward));
+  CHECK(cost.backward.kernels == p.pricer.kernels(p.block.backward));
+}
