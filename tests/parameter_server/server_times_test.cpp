@@ -1,5 +1,6 @@
 // From the dates at which workers are done to steps, and how many iterations that takes: dates and counts by hand.
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,17 +14,20 @@ using namespace foretrain;
 namespace {
 
 /// Three workers and two servers.
-ParameterStore three_workers(const std::vector<std::string>& overrides) {
-  const test::BuiltStep built(load_scenario_text(R"(
+test::BuiltStep three_built(const std::vector<std::string>& overrides) {
+  return test::BuiltStep(load_scenario_text(R"(
 cluster: { node: pcie-switch-16gbps-x4, nodes: 5, gpus_per_node: 1 }
 workload:
   train: { model: vgg-16, micro_batch: 8, precision: fp32, optimizer: sgd }
 plan:
   sync: { algorithm: parameter_server, servers: 2, placement: dedicated }
 )",
-                                                 "three.yaml", overrides));
+                                            "three.yaml", overrides));
+}
+ParameterStore store_of(const test::BuiltStep& built) {
   return build_store(built.scenario, built.train(), built.model, built.topology, built.step);
 }
+ParameterStore three_workers(const std::vector<std::string>& overrides) { return store_of(three_built(overrides)); }
 
 using Dates = std::vector<std::vector<double>>;
 
@@ -138,4 +142,24 @@ TEST_CASE("Lanes are as many as 96 messages at a time, of workers as evenly as t
   CHECK(more.size() == 46);
   CHECK(*std::ranges::min_element(more) == 20);
   CHECK(*std::ranges::max_element(more) == 21);
+}
+
+TEST_CASE("the graph of bounded workers lets the fast ones be so many iterations ahead, and no more") {
+  const test::BuiltStep built =
+      three_built({"plan.sync.consistency=bounded(2)", "plan.sync.slow_workers={ count: 1, factor: 8 }"});
+  const ParameterStore store = store_of(built);
+  const ServerGraph graph = build_server_graph(store, built.topology, {1, {9, 9, 9}, 0}, a_lane_each(store));
+  const Execution execution = run(graph.graph);
+  std::vector<std::vector<Seconds>> done;
+  for (const std::vector<TaskId>& passes : graph.passes_done) {
+    std::vector<Seconds>& own = done.emplace_back();
+    for (const TaskId task : passes) own.push_back(execution.finish[static_cast<std::size_t>(task)]);
+  }
+  std::ranges::sort(done, std::ranges::greater(), [](const auto& own) { return own.back(); });
+  const std::vector<Seconds>&slow = done.front(), &fast = done.back();
+  // Iteration i begins when the slow worker has done i - 3, and is done before this has done i - 2.
+  for (std::size_t i = 3; i < 9; ++i) {
+    CHECK(fast[i] > slow[i - 3]);
+    CHECK(fast[i] < slow[i - 2]);
+  }
 }

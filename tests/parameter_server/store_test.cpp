@@ -1,7 +1,6 @@
 #include "model/parameter_server/store.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 #include <string>
 #include <string_view>
@@ -411,23 +410,4 @@ TEST_CASE("calls over TCP take turns on a connection and at a variable, and nowh
   CHECK(seconds_of("calls", graph) == Approx(waiting));
   // Cards that read and write memory themselves need no calls.
   CHECK(calls_of({"cluster.network.transport.protocol=roce"}).push == Seconds(0.0));
-}
-
-TEST_CASE("the graph of bounded workers lets the fast ones be so many iterations ahead, and no more") {
-  const Built built(small({"plan.sync.consistency=bounded(2)", "plan.sync.slow_workers={ count: 1, factor: 8 }"}));
-  const ServerGraph graph =
-      build_server_graph(built.store, built.topology, {1, {9, 9, 9}, 0}, a_lane_each(built.store));
-  const Execution execution = run(graph.graph);
-  std::vector<std::vector<Seconds>> done;
-  for (const std::vector<TaskId>& passes : graph.passes_done) {
-    std::vector<Seconds>& own = done.emplace_back();
-    for (const TaskId task : passes) own.push_back(execution.finish[static_cast<std::size_t>(task)]);
-  }
-  std::ranges::sort(done, std::ranges::greater(), [](const auto& own) { return own.back(); });
-  const std::vector<Seconds>&slow = done.front(), &fast = done.back();
-  // Iteration i begins when the slow worker has done i - 3, and is done before this has done i - 2.
-  for (std::size_t i = 3; i < 9; ++i) {
-    CHECK(fast[i] > slow[i - 3]);
-    CHECK(fast[i] < slow[i - 2]);
-  }
 }

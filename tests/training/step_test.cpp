@@ -248,47 +248,6 @@ TEST_CASE("a loader slower than the step stalls it for the difference") {
   CHECK(breakdown_of(step, times).data_stall.value() == Approx(3.0));
 }
 
-TEST_CASE("each part of a step is counted once, in the part of the breakdown that it belongs to") {
-  // Forward 2 s and backward 1 s, with 0.1 s of dispatch that shows; the update takes 0.5 s and waits 0.2 s for its
-  // launches. The loader holds the step up for 1 s, of which the device decodes 0.4; 0.3 s go by once a step.
-  Step step = data_parallel_step(1, 2.0, 1.0, 0.0, false);
-  step.lanes[0].chunks[0].passes[PassKind::forward].time.host = Seconds(0.1);
-  step.lanes[0].optimizer = {Seconds(0.5), Seconds(0.0), Seconds(0.2)};
-  step.loader_serial = Seconds(1.0);
-  step.loader_device = Seconds(0.4);
-  step.once_per_step = Seconds(0.3);
-  const StepGraph::Times times = uncontended_times(step);
-  CHECK(step_time(step, times).value() == Approx(5.1));
-  const Breakdown breakdown = breakdown_of(step, times);
-  CHECK(breakdown.compute.value() == Approx(3.4));
-  CHECK(breakdown.host_overhead.value() == Approx(0.6));
-  CHECK(breakdown.optimizer.value() == Approx(0.5));
-  CHECK(breakdown.data_stall.value() == Approx(0.6));
-  CHECK(breakdown.pipeline_bubble.value() == 0.0);
-  CHECK(breakdown.exposed_communication.value() == 0.0);
-  // A loader that keeps pace no more stalls the step for what is missing as well.
-  CHECK(breakdown_of(step, times, Seconds(6.0)).data_stall.value() == Approx(0.6 + 0.9));
-}
-
-TEST_CASE("collectives inside a pass are those that show and those that hide, copies are told apart") {
-  // Of 2 s of kernels 0.5 hide collectives and 0.25 copies; 1 s of collectives and 0.75 s of copies show.
-  Step step = data_parallel_step(1, 2.0, 1.0, 0.0, false);
-  Segment& forward = step.lanes[0].chunks[0].passes[PassKind::forward].time;
-  forward.communication = Seconds(1.75);
-  forward.copies = Seconds(0.75);
-  forward.hidden = Seconds(0.5);
-  forward.hidden_copies = Seconds(0.25);
-  const StepGraph graph = step_graph(step);
-  const Execution execution = run(graph.graph);
-  const Breakdown breakdown = breakdown_of(step, times_of(graph, execution));
-  CHECK(breakdown.exposed_communication.value() == Approx(1.75));
-  const auto table = communication_of(step, graph, execution, breakdown);
-  CHECK(table.at(inside_layers).total.value() == Approx(1.5));
-  CHECK(table.at(inside_layers).exposed.value() == Approx(1.0));
-  CHECK(table.at(copies_of_offloading).total.value() == Approx(1.0));
-  CHECK(table.at(copies_of_offloading).exposed.value() == Approx(0.75));
-}
-
 TEST_CASE("all forward passes first: as long as one forward, one backward, and no shorter bubble") {
   // GPipe idles for (p - 1) forward and backward passes as 1F1B does; what it costs is memory.
   Step step = pipeline_step(4, 1, 12, 1.0, 2.0, 0.0);
