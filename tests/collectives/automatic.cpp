@@ -98,6 +98,21 @@ TEST_CASE("below switches of the network that reduce, a mesh's rings pass data b
   for (const auto& [gpu, bytes] : sent) CHECK(bytes == Approx(2.0 * 7.0 / 8.0));
 }
 
+TEST_CASE("a tree inside a mesh goes from neighbour to neighbour, up and down") {
+  const Topology topology(nccl_cluster(dgx1_node()));
+  const CollectiveConstants constants = lossless();
+  TrafficBuilder builder(topology, constants);
+  builder.add_tree(lay_out(iota(8), topology));
+  std::map<std::pair<int, int>, double> sent;
+  for (const Flow& flow : builder.flows()) {
+    INFO(flow.source << " to " << flow.destination);
+    const std::vector<LinkId> links = topology.route(flow.source, flow.destination).links;
+    CHECK((links.size() == 1 && is_nvlink(topology.link_kind(links.front()))));
+    sent[{flow.source, flow.destination}] += flow.bytes.value();
+  }
+  for (const auto& [ends, bytes] : sent) CHECK(sent[{ends.second, ends.first}] == Approx(bytes));
+}
+
 TEST_CASE("a full mesh of equal links is used entirely") {
   // Four GPUs, every two joined by six lanes of 25 GB/s: 18 lanes, 450 GB/s a GPU.
   Node node = bare_node("mesh", 4, 1);
@@ -271,6 +286,9 @@ TEST_CASE("groups that run at once share the network cards") {
     return uncontended_time(lower(call, topology, published()), topology).value();
   };
   CHECK(time(groups) == Approx(2.0 * time({groups.front()})).epsilon(0.01));
+  // Groups over two nodes each, the second of which begins where the first one ends: GPUs 8 and 9 share a card.
+  CHECK(time({{0, 9}, {8, 17}}) == Approx(2.0 * time({{0, 9}})).epsilon(0.01));
+  CHECK(time({{0, 9}, {16, 25}}) == Approx(time({{0, 9}})).epsilon(0.01));
 }
 
 TEST_CASE("published NCCL sweeps are met") {

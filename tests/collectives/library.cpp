@@ -4,6 +4,7 @@
 #include "model/base/error.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/collectives/library.hpp"
+#include "model/collectives/library_choice.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "tests/catch.hpp"
 #include "tests/collectives/library_of_today.hpp"
@@ -220,4 +221,16 @@ TEST_CASE("what depends on the library's version does so on every GPU alike") {
     CHECK(latency({2, 22}, one_each, all_gather).chosen_algorithm == "ring/LL");
     CHECK(latency({2, 23}, one_each, all_gather).chosen_algorithm == "pat/Simple");
   }
+}
+
+TEST_CASE("of the GPUs that NCCL's choice knows the last one that is not newer counts") {
+  const auto known = [](double capability) { return expected_of(capability).compute_capability; };
+  CHECK(known(6.0) == 7.0);
+  CHECK(known(7.0) == 7.0);
+  CHECK(known(7.5) == 7.0);
+  CHECK(known(8.0) == 8.0);
+  CHECK(known(8.9) == 8.0);
+  CHECK(known(9.0) == 9.0);
+  CHECK(known(10.0) == 10.0);
+  CHECK(known(12.0) == 10.0);
 }

@@ -149,6 +149,19 @@ TEST_CASE("phase counts are those of the literature") {
   CHECK(ring_algorithm.all_reduce(1, 1).phases == 0);
 }
 
+TEST_CASE("every phase of every schedule moves something") {
+  for (const AlgorithmRow& row : algorithm_table()) {
+    for (const int ranks : {3, 7, 8, 12, 17}) {
+      for (const ScheduleShape& shape : shapes_to_try(row.algorithm, ranks)) {
+        const Schedule schedule = row.build(ranks, shape);
+        for (int phase = 0; phase < schedule.phases; ++phase) {
+          if (schedule.phase(phase).empty()) FAIL_CHECK(describe(row, ranks, shape) << ": phase " << phase);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("in the double tree no rank is an inner node of both trees") {
   // Inner nodes are those that send copies down; the first tree uses the first half of the chunks.
   for (int ranks = 2; ranks <= 33; ++ranks) {

@@ -1,3 +1,7 @@
+#include "model/cost/attention.hpp"
+
+#include <utility>
+
 #include "tests/catch.hpp"
 #include "tests/cost/machines.hpp"
 
@@ -152,4 +156,15 @@ TEST_CASE("Steps of a ring are slower than the same products in one kernel") {
   ring.ring = true;
   CHECK(seconds("dgx-h100", ring) ==
         Approx(seconds("dgx-h100", steps) / machine("dgx-h100").calibration.attention.ring_share));
+}
+
+TEST_CASE("A head's rows fill blocks of 128, the last of which may have one") {
+  Attention work;
+  work.batch = 2;
+  work.heads = 3;
+  for (const auto& [length, blocks] : {std::pair(1, 1), std::pair(128, 1), std::pair(129, 2), std::pair(256, 2)}) {
+    work.query_length = length;
+    CHECK(query_rows(work).rows == 6.0 * length);
+    CHECK(query_rows(work).blocks == 6.0 * blocks);
+  }
 }

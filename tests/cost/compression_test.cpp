@@ -193,3 +193,78 @@ TEST_CASE("error feedback keeps one number a gradient, PowerSGD its factors as w
   CHECK(compression_memory(powersgd(4), layer, Precision::fp32) == Bytes(4e6 + 4.0 * 4 * (999 + 1000)));
   CHECK(compression_memory(powersgd(4, false), layer, Precision::fp32) == Bytes(4.0 * 4 * (999 + 1000)));
 }
+
+TEST_CASE("only top-k's contributions are gathered, all others are added up on their way") {
+  const GradientSet square = {4096.0 * 4096.0, {{4096, 4096, 1}}};
+  for (const Compression& kind :
+       {Compression{}, compression(Compression::Kind::fp16), compression(Compression::Kind::bf16),
+        compression(Compression::Kind::fp8), powersgd(2), powersgd(4096)}) {
+    for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+      for (const CompressedMessage& message : compression_work(kind, square, precision, 8).messages) {
+        CHECK_FALSE(message.gathered);
+      }
+    }
+  }
+}
+
+TEST_CASE("what compresses gradients are kernels of their own, in compiled code as well") {
+  for (const Compression& kind : {compression(Compression::Kind::fp8, true), powersgd(2), top_k(0.01)}) {
+    const CompressionWork work = compression_work(kind, layer, Precision::fp32, 8);
+    std::vector<Operator> kernels = work.restore;
+    for (const CompressedMessage& message : work.messages) {
+      kernels.insert(kernels.end(), message.kernels.begin(), message.kernels.end());
+    }
+    for (const Operator& op : kernels) {
+      const auto* streaming = std::get_if<Streaming>(&op.work);
+      CHECK_FALSE((streaming != nullptr && streaming->fusible));
+    }
+  }
+}
+
+TEST_CASE("orthogonalising reads a column twice and writes it once, for each pair it reads six and writes three") {
+  // Columns of 2000 numbers of 4 bytes.
+  const GradientSet tall = {1000.0 * 2000.0, {{2000, 1000, 1}}};
+  const auto columns = [&](int rank) {
+    const CompressionWork work = compression_work(powersgd(rank), tall, Precision::fp32, 8);
+    const auto streaming = std::get<Streaming>(kernel(work.messages.back().kernels, "orthogonalise").work);
+    return std::pair(streaming.read.value() / 8000.0, streaming.written.value() / 8000.0);
+  };
+  CHECK(columns(1) == std::pair(2.0, 1.0));
+  CHECK(columns(2) == std::pair(2 * 2.0 + 6.0, 2 * 1.0 + 3.0));
+  CHECK(columns(4) == std::pair(4 * 2.0 + 6 * 6.0, 4 * 1.0 + 6 * 3.0));  // four columns make six pairs
+}
+
+TEST_CASE("top-k counts, writes out in order, and clears what it sends sector by sector, at most all of it") {
+  const auto of = [](double share, std::string_view name) {
+    return kernel(compression_work(top_k(share), layer, Precision::fp32, 8).messages.front().kernels, name);
+  };
+  // A million gradients of 4 bytes are read twice and compared twice; 10,000 values and indices are written.
+  const auto select = std::get<Streaming>(of(0.01, "select").work);
+  CHECK(select.read == Bytes(2 * 4e6));
+  CHECK(select.written == Bytes(10'000 * 8.0));
+  CHECK(select.flops == Flops(2e6));
+  // 10,000 indices are read, and as many sectors of 32 bytes read and written.
+  const auto few = std::get<Streaming>(of(0.01, "clear sent").work);
+  CHECK(few.read == Bytes(10'000 * (4.0 + 32.0)));
+  CHECK(few.written == Bytes(10'000 * 32.0));
+  // Half of all: two million bytes of indices, and every sector once.
+  const auto many = std::get<Streaming>(of(0.5, "clear sent").work);
+  CHECK(many.read == Bytes(500'000 * 4.0 + 4e6));
+  CHECK(many.written == Bytes(4e6));
+}
+
+TEST_CASE("casts work on parts of a gradient, PowerSGD and top-k need the whole") {
+  CHECK_FALSE(Compression{}.needs_whole_gradient());
+  CHECK_FALSE(compression(Compression::Kind::fp16).needs_whole_gradient());
+  CHECK(powersgd(1).needs_whole_gradient());
+  CHECK(top_k(0.1).needs_whole_gradient());
+}
+
+TEST_CASE("what is sent lies beside the gradients: the narrow ones, top-k's of all replicas, PowerSGD's copy") {
+  CHECK(compression_buffers(Compression{}, 1e6, Precision::fp32, 8) == Bytes(0.0));
+  CHECK(compression_buffers(compression(Compression::Kind::fp16), 1e6, Precision::fp32, 8) == Bytes(2e6));
+  // 10,000 of 8 bytes, its own and those of eight.
+  CHECK(compression_buffers(top_k(0.01), 1e6, Precision::fp32, 8) == Bytes(9 * 80e3));
+  CHECK(compression_buffers(powersgd(4), 1e6, Precision::fp32, 8) == Bytes(4e6));
+  CHECK(compression_buffers(powersgd(4, false), 1e6, Precision::fp32, 8) == Bytes(0.0));
+}

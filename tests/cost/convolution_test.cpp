@@ -184,3 +184,24 @@ TEST_CASE("Time never falls as a convolution grows") {
     }
   }
 }
+
+TEST_CASE("A Fourier tile of 32 keeps the outputs that no edge of the kernel has wrapped into") {
+  // 32 - 7 + 1 = 26 a side: an image of 26 x 26 is one tile, of 27 x 27 four.
+  const double one = transform_saving(square(1, 64, 26, 64, 7), Precision::fp32);
+  const double four = transform_saving(square(1, 64, 27, 64, 7), Precision::fp32);
+  CHECK(four > 1.0);
+  CHECK(one / four == Approx(4.0 * (26.0 * 26.0) / (27.0 * 27.0)));
+  // 16 - 7 + 1 = 10: a tile of 16 x 16 has about a quarter of the larger one's points.
+  const double small = transform_saving(square(1, 64, 10, 64, 7), Precision::fp32);
+  const double large = transform_saving(square(1, 64, 11, 64, 7), Precision::fp32);
+  CHECK(small / large == Approx(32.0 * 17.0 / (16.0 * 9.0) * (10.0 * 10.0) / (11.0 * 11.0)));
+}
+
+TEST_CASE("Tensor cores take channels by eight: a ninth costs as much as eight more") {
+  const Machine& m = machine("dgx1-v100-16gb");
+  const auto time = [&](std::int64_t channels) {
+    return m.time(square(64, channels, 56, 512, 5), Precision::fp16).value();
+  };
+  CHECK(time(40) == Approx(time(33)).epsilon(0.03));
+  CHECK(time(33) > 1.1 * time(32));
+}

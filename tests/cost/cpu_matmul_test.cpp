@@ -76,3 +76,35 @@ TEST_CASE("Starting threads is not worth it for a small product") {
   CHECK(gigaflops({64, 64, 64, Precision::fp32, 4}, cpu) < gigaflops({64, 64, 64, Precision::fp32, 1}, cpu));
   CHECK(cpu_matmul_cost({64, 64, 64, Precision::fp32, 4}, cpu).bound == "latency");
 }
+
+TEST_CASE("Two threads are woken where there are two tiles, none where the whole result is one") {
+  // Tiles of 16 x 8.
+  Cpu cpu = round_cpu();
+  cpu.matrix_library.join = Seconds(1.0);
+  const auto woken = [&](std::int64_t m, std::int64_t n, int threads) {
+    return cpu_matmul_cost({m, n, 64, Precision::fp32, threads}, cpu).time > Seconds(1.0);
+  };
+  CHECK_FALSE(woken(16, 8, 4));
+  CHECK(woken(17, 8, 4));
+  CHECK(woken(16, 9, 4));
+  CHECK(woken(64, 64, 2));
+  CHECK_FALSE(woken(64, 64, 1));
+}
+
+TEST_CASE("A product's bytes: operands read and packed, the result cleared, then read and written for each block") {
+  // Blocks are 341 deep: k = 341 is one, 342 are two.
+  const auto bytes = [](std::int64_t k) {
+    return cpu_matmul_cost({64, 32, k, Precision::fp32, 1}, round_cpu()).bytes.value();
+  };
+  const double result = 4.0 * 64 * 32;
+  CHECK(bytes(341) == 2.0 * 4.0 * (64 + 32) * 341 + 3.0 * result);
+  CHECK(bytes(342) == 2.0 * 4.0 * (64 + 32) * 342 + 5.0 * result);
+}
+
+TEST_CASE("A short result is bound by what packing its long operands moves") {
+  // 8 x 8 x 4 million: 512 million operations take 4 ms of a core's peak if its tiles of 16 x 8 were full, 8 ms half
+  // empty; 256 MB are read from memory at 12.8 GB/s, 20 ms, and written to blocks.
+  const CpuMatmulCost cost = cpu_matmul_cost({8, 8, 4'000'000, Precision::fp32, 1}, round_cpu());
+  CHECK(cost.bound == "memory");
+  CHECK(cost.time > Seconds(0.028));
+}

@@ -55,3 +55,37 @@ TEST_CASE("a large copy takes the bandwidth that copies achieve") {
   CHECK(share.bandwidth == Approx(1.0).epsilon(0.01));
   CHECK(share.multiprocessors == Approx(1.0).epsilon(0.01));
 }
+
+TEST_CASE("what the first scarce resource leaves of the second is shared among the rest") {
+  // Bandwidth stops three kernels at 1/3. They take 3 · 0.2 / 3 = 0.2 of the multiprocessors: 0.8 for two that want
+  // 0.8.
+  const std::array<DeviceShare, 5> kernels = {{{0.2, 1.0}, {0.2, 1.0}, {0.2, 1.0}, {0.8, 0.0}, {0.8, 0.0}}};
+  const std::vector<double> speeds = shared_speeds(kernels);
+  for (std::size_t i = 0; i < 5; ++i) CHECK(speeds[i] == Approx(i < 3 ? 1.0 / 3.0 : 0.5));
+}
+
+TEST_CASE("more blocks than multiprocessors take all of them, but neither while kernels start nor twice") {
+  const test::Machine& v100 = test::machine("v100-workstation-x2");
+  // 1024 x 1024: 256 blocks of 64 x 64 for 80 multiprocessors; only start and drain leave the device alone.
+  const Operator op{"", Matmul{.m = 1024, .n = 1024, .k = 64}, Precision::fp32, 1};
+  const Seconds time = operator_cost(op, v100.gpu, v100.calibration).device;
+  const double busy = 1.0 - v100.calibration.matmul.fixed_us * 1e-6 / time.value();
+  REQUIRE(busy < 0.95);
+  CHECK(device_share(op, time, v100.gpu, v100.calibration).multiprocessors == Approx(busy));
+  // A time that no kernel of this size can take: the whole device, not more.
+  const DeviceShare all = device_share(op, Seconds(1e-9), v100.gpu, v100.calibration);
+  CHECK(all.multiprocessors == 1.0);
+  CHECK(all.bandwidth == 1.0);
+}
+
+TEST_CASE("what is only written fills the device as what is only read does") {
+  const test::Machine& v100 = test::machine("v100-workstation-x2");
+  const auto share = [&](double read, double written) {
+    const Operator op{"", Streaming{StreamingKind::elementwise, Bytes(read), Bytes(written), Flops(), true},
+                      Precision::fp32, 1};
+    return device_share(op, operator_cost(op, v100.gpu, v100.calibration).device, v100.gpu, v100.calibration)
+        .multiprocessors;
+  };
+  CHECK(share(0.0, 1e9) > 0.9);
+  CHECK(share(1e9, 0.0) > 0.9);
+}

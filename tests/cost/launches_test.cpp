@@ -90,3 +90,18 @@ TEST_CASE("the totals of a list are those of its launches") {
     if (mode != ExecutionMode::cuda_graph) CHECK(totals.host.value() == Approx(list.host.value()));
   }
 }
+
+TEST_CASE("what is fused uses the memory alone: a kernel's share of the bandwidth is the mean over its time") {
+  // A sum with ten inputs: nine of 256 kB that its producer's kernel has to read.
+  const Bytes size(64 * 1000 * 4.0);
+  const Operator product{"product", Matmul{.m = 64, .n = 1000, .k = 1000}, Precision::fp32, 1};
+  const Operator sum{"sum", Streaming{StreamingKind::elementwise, size * 10.0, size, Flops(64e3), true},
+                     Precision::fp32, 1};
+  const Launch alone = plan({product}, ExecutionMode::compiled).launches.front();
+  const Launch fused = plan({product, sum}, ExecutionMode::compiled).launches.front();
+  const Seconds added = fused.device - alone.device;
+  REQUIRE(added > 0.01 * alone.device);
+  REQUIRE(alone.share.bandwidth < 0.9);
+  const Seconds of_memory = alone.share.bandwidth * alone.device + added;
+  CHECK(fused.share.bandwidth == Approx(of_memory / fused.device));
+}

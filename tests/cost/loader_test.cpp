@@ -166,3 +166,49 @@ TEST_CASE("A batch takes a worker, and until it is pinned one of the places for 
   pipeline.prefetch = 1;
   CHECK(loader_bounds(pipeline).workers.value() == Approx(0.08));
 }
+
+TEST_CASE("Without workers a step waits for pinning, copies and what the device decodes as well") {
+  LoaderPipeline pipeline;
+  pipeline.batch = {};
+  pipeline.batch.cpu = Seconds(0.1);
+  pipeline.batch.pin = Seconds(0.02);
+  pipeline.batch.transfer = Seconds(0.003);
+  pipeline.batch.device = Seconds(0.0004);
+  pipeline.workers = 0;
+  CHECK(pipeline.serial().value() == Approx(0.1234));
+  CHECK(loader_fill(pipeline).value() == 0.0);
+  // A worker's first batch is there when it has been made and pinned.
+  pipeline.workers = 1;
+  CHECK(loader_fill(pipeline).value() == Approx(0.12));
+}
+
+TEST_CASE("Cores carry no more workers than there are, workers no more than there are cores") {
+  LoaderPipeline pipeline;
+  pipeline.batch.cpu = Seconds(0.12);
+  pipeline.workers = 2;
+  pipeline.cores = 6;
+  CHECK(loader_bounds(pipeline).cores.value() == Approx(0.06));
+  pipeline.workers = 6;
+  pipeline.cores = 3;
+  CHECK(loader_bounds(pipeline).cores.value() == Approx(0.04));
+}
+
+TEST_CASE("Workers that are started anew each epoch take their start and a first batch, shared by its steps") {
+  const LoaderConstants constants = load_default_calibration().loader;
+  const auto restart = [](double samples, const LoaderUse& use) {
+    return loader("workers: 2, decode: 1 ms, storage: hdd-10k, dataset: { sample: 1 KB, samples: " +
+                      std::to_string(static_cast<int>(samples)) + " }",
+                  10, use)
+        .restart.value();
+  };
+  LoaderUse use;
+  // Fewer samples than a batch make one step.
+  const double whole = restart(5, use);
+  CHECK(whole > 2 * constants.worker_start_ms * 1e-3);
+  CHECK(restart(1000, use) == Approx(whole / 100));
+  // Two processes on each of five machines share the epoch: ten steps of ten samples each instead of a hundred.
+  use.machines = 5;
+  const double five = restart(1000, use);
+  use.machines = 1;
+  CHECK(five == Approx(5 * restart(1000, use)));
+}

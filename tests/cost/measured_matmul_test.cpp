@@ -95,3 +95,22 @@ TEST_CASE("No product is faster than the peak with 15 % to spare, a batch of the
   row.batch = 16;
   CHECK(least_possible_time(row, m.gpu).value() == Approx(16 * 40e9 / (1.15 * 312e12)).epsilon(1e-3));
 }
+
+TEST_CASE("Products of another number of matrices are as far away as their number says") {
+  // A row of eight products, asked for eight and for eight times e^0.5 ≈ 13: at distance d = ln(13 / 8) the weight is
+  // ((1 - d) / d)².
+  Machine m = machine("dgx-a100-80gb");
+  const Matmul eight{.batch = 8, .m = 512, .n = 512, .k = 512}, thirteen{.batch = 13, .m = 512, .n = 512, .k = 512};
+  const Seconds model = m.time(eight, Precision::fp16), other = m.time(thirteen, Precision::fp16);
+  MeasuredMatmul row;
+  row.gpu = m.gpu.name;
+  row.precision = Precision::fp16;
+  row.batch = 8;
+  row.m = row.n = row.k = 512;
+  row.time = 2.0 * model;
+  m.calibration.measured_matmuls = {row};
+  adopt_measured_matmuls(m.calibration, m.gpu);
+  CHECK(m.time(eight, Precision::fp16) / model == Approx(2.0));
+  const double d = std::log(13.0 / 8.0), weight = std::pow((1.0 - d) / d, 2.0);
+  CHECK(m.time(thirteen, Precision::fp16) / other == Approx(std::pow(2.0, weight / (weight + 1.0))));
+}

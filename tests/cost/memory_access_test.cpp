@@ -82,6 +82,7 @@ TEST_CASE("A chain of dependent reads waits for the latency of its level each ti
     return nanoseconds_per_read({AccessPattern::dependent, 1e6, Bytes(4), {}, Bytes(working_set)});
   };
   CHECK(at(50e3) == Approx(30.0));
+  CHECK(at(150e3) == Approx(200.0));  // another multiprocessor's L1 is of no use
   CHECK(at(5e6) == Approx(200.0));
   CHECK(at(40e6) == Approx(0.25 * 200.0 + 0.75 * 500.0));
   CHECK(round_numbers().cost(MemoryAccess{AccessPattern::dependent, 1e6, Bytes(4), {}, large}, Precision::fp32).bound ==

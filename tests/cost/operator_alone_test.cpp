@@ -1,5 +1,6 @@
 #include "model/cost/operator_alone.hpp"
 
+#include "model/cost/power.hpp"
 #include "tests/catch.hpp"
 #include "tests/cost/machines.hpp"
 
@@ -83,4 +84,21 @@ TEST_CASE("Launched one by one, each kernel takes what a call in a loop does") {
   const double graph = microseconds(product(512, Precision::fp8), m);
   const double stream = microseconds(product(512, Precision::fp8, {.launch = Launched::stream}), m);
   CHECK(stream - graph == Approx(4.0 * m.calibration.host.loop_call_us));
+}
+
+TEST_CASE("An operator's kernels and bytes are those of its cast and of its product, each once") {
+  const Machine& m = machine("dgx-b200");
+  const OperatorCost sum = cost_alone(product(1024, Precision::fp8), m.gpu, m.calibration);
+  const OperatorCost ready = cost_alone(product(1024, Precision::fp8, {.cast = false}), m.gpu, m.calibration);
+  CHECK(sum.kernels == 3 + ready.kernels);  // the cast's
+  CHECK((sum.bytes - ready.bytes).value() == Approx(5.0 * 1024 * 1024));
+}
+
+TEST_CASE("A generation begins with its first chip and ends before the next one's") {
+  CHECK(generation_of(0.0) == 0);
+  for (std::size_t i = 0; i < chip_generations.size(); ++i) {
+    CHECK(generation_of(chip_generations[i].compute_capability) == i);
+    if (i > 0) CHECK(generation_of(chip_generations[i].compute_capability - 0.01) == i - 1);
+  }
+  CHECK(generation_of(1000.0) == chip_generations.size() - 1);
 }

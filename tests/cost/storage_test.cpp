@@ -77,6 +77,9 @@ TEST_CASE("Flash answers queue depth over latency, up to its limit") {
   const DiskCost large = disk_cost(sata, random_reads(32, Bytes(1048576.0)));
   CHECK(1.0 / large.requests_per_second == Approx(1.0 / 98000 + (1048576.0 - 4096) / 560e6));
   CHECK(name(large.bound) == "bandwidth");
+  // What takes less than two requests' time is bound by these: blocks of up to 4 KiB + 560 MB/s / 98,000 = 9.8 kB.
+  CHECK(name(disk_cost(sata, random_reads(32, Bytes(8192.0))).bound) == "requests per second");
+  CHECK(name(disk_cost(sata, random_reads(32, Bytes(12288.0))).bound) == "bandwidth");
 }
 
 TEST_CASE("For every pattern, rate times time is what is in flight, and no limit is exceeded") {
@@ -158,4 +161,15 @@ TEST_CASE("The page cache of a second epoch") {
   CHECK(page_cache_share(Bytes(1.0), Bytes(2.0), false) == 0.0);
   CHECK(page_cache_share(Bytes(0.0), Bytes(2.0), true) == 0.0);
   CHECK(page_cache_share(Bytes(-1.0), Bytes(2.0), true) == 0.0);
+}
+
+TEST_CASE("What is written slows down inwards as what is read does") {
+  // Inside a quarter of the outermost tracks' pace, whichever way: 200 and 50 MB/s, 160 and 40 MB/s.
+  Storage disk = catalogue("hdd-7200");
+  disk.read_bandwidth = BytesPerSecond(200e6);
+  disk.inner_bandwidth = BytesPerSecond(50e6);
+  disk.write_bandwidth = BytesPerSecond(160e6);
+  CHECK(zone_bandwidth(disk, 0.0).value() == Approx(200e6));  // of reading, where nothing is said
+  CHECK(zone_bandwidth(disk, 1.0, true).value() == Approx(40e6));
+  CHECK(zone_bandwidth(disk, 0.5, true).value() == Approx(100e6));
 }

@@ -1,6 +1,7 @@
 // R17: what failures leave of a training's time.
 #include "model/goodput/lifetime.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "model/goodput/checkpoint_interval.hpp"
@@ -217,4 +218,93 @@ TEST_CASE("a training that hardly gets on is given up, and its length extrapolat
   // Restarts that are never through end, too.
   life.interruptions[0].mtbf = Seconds(1.0);
   CHECK_FALSE(simulate_lifetime(life, 30, 1).ends);
+}
+
+TEST_CASE("what a training's time goes to adds up to its length, whatever happens to it") {
+  Lifetime life = textbook();
+  life.steps = 2e5;
+  life.heartbeat = Seconds(30.0);
+  life.missed = 3;
+  life.spares = 1;
+  life.repair = Seconds(4000.0);
+  Interruption slow = life.interruptions[0];
+  slow.detected = false;
+  slow.before = Seconds(500.0);
+  slow.loses = 0.25;
+  slow.stops = 0.5;
+  life.interruptions.push_back(slow);
+  for (const double mtbf : {20'000.0, 3'000.0}) {  // so that some fail while they start
+    for (Interruption& cause : life.interruptions) cause.mtbf = Seconds(mtbf);
+    const LifetimeResult result = simulate_lifetime(life, 100, 1);
+    REQUIRE(result.ends);
+    const LifetimeShares& s = result.shares;
+    CHECK(s.useful + s.checkpoints + s.lost + s.detection + s.machines + s.restarts + s.stragglers == Approx(1.0));
+    // Each training does its work once that counts.
+    CHECK(s.useful * result.mean.value() == Approx(life.steps * life.step.value()));
+  }
+}
+
+TEST_CASE("recovering takes what stands still, with what was lost before, weighted by how often it happens") {
+  Lifetime life = textbook();
+  life.heartbeat = Seconds(100.0);
+  life.missed = 3;
+  // Every 10,000 s: half of 100 s and of 250 s until it is noticed, and 40 s before. Every 20,000 s: 200 s.
+  life.interruptions[0].stops = 0.5;
+  life.interruptions[0].before = Seconds(40.0);
+  Interruption replaced;
+  replaced.mtbf = Seconds(20'000.0);
+  replaced.detected = false;
+  replaced.restart = Seconds(200.0);
+  life.interruptions.push_back(replaced);
+  CHECK(life.mean_recovery().value() == Approx((2.0 * (0.5 * 350.0 + 40.0) + 200.0) / 3.0));
+}
+
+TEST_CASE("parts fail as often as their rates say") {
+  Lifetime life = textbook();
+  life.interruptions.resize(3, life.interruptions[0]);
+  life.interruptions[0].mtbf = Seconds(20'000.0);
+  life.interruptions[1].mtbf = Seconds(30'000.0);
+  life.interruptions[2].mtbf = Seconds(60'000.0);
+  const std::vector<double> met = simulate_lifetime(life, 300, 1).interruptions;
+  // About 32,000 failures: three, two and one in six, each within 3 %.
+  CHECK(met[0] / met[2] == Approx(3.0).epsilon(0.05));
+  CHECK(met[1] / met[2] == Approx(2.0).epsilon(0.05));
+}
+
+TEST_CASE("a hundred failures make lengths nearly normal: percentiles lie as its quantiles do") {
+  const LifetimeResult result = simulate_lifetime(textbook(), 1000, 1);
+  CHECK(result.ends);
+  // 1.645 standard deviations on both sides, 1.282 and 2.326.
+  const double sigma = (result.p95 - result.p5) / (2.0 * Seconds(1.645));
+  CHECK((result.p50 - result.p5).value() == Approx(1.645 * sigma).epsilon(0.12));
+  CHECK((result.p90 - result.p50).value() == Approx(1.282 * sigma).epsilon(0.12));
+  CHECK((result.p99 - result.p50).value() == Approx(2.326 * sigma).epsilon(0.15));
+}
+
+TEST_CASE("a training that is given up would go on as it did") {
+  Lifetime life = textbook();
+  life.interruptions[0].mtbf = Seconds(120.0);
+  const LifetimeResult result = simulate_lifetime(life, 30, 1);
+  REQUIRE_FALSE(result.ends);
+  CHECK(result.shares.useful * result.mean.value() == Approx(life.steps * life.step.value()).epsilon(0.1));
+}
+
+TEST_CASE("the search goes from a 32nd of Daly's interval to 32 times of it, by powers of two") {
+  const IntervalSearch search = search_interval(textbook(), 30, 1);
+  CHECK(search.tried.front().every == 20);  // a 32nd of 619 is 19, but a checkpoint takes 20 s
+  CHECK(search.tried.back().every == 619 * 32);
+  for (double factor = 1.0 / 16.0; factor <= 32.0; factor *= 2.0) {
+    const auto every = static_cast<int>(std::round(619.0 * factor));
+    CHECK(std::ranges::count(search.tried, every, &IntervalChoice::every) == 1);
+  }
+  // Where failures are as frequent as steps, every step is tried; a training of one step has one choice.
+  Lifetime life = textbook();
+  life.steps = 1000.0;
+  life.blocked = Seconds(0.5);
+  life.interruptions[0].mtbf = Seconds(100.0);
+  life.interruptions[0].restart = Seconds(1.0);
+  CHECK(search_interval(life, 10, 1).tried.front().every == 1);
+  life.steps = 1.0;
+  REQUIRE(search_interval(life, 10, 1).tried.size() == 1);
+  CHECK(search_interval(life, 10, 1).tried.front().every == 1);
 }

@@ -319,3 +319,56 @@ TEST_CASE("A transport limits connections and counts headers between nodes only"
   CHECK(topology.carried_bytes(0, 1, 64.0_B).value() == 64.0);
   CHECK(topology.carried_bytes(0, 8, 0.0_B).value() == 0.0);
 }
+
+TEST_CASE("Groups of a dragonfly that are joined by several cables use them by turns, router by router") {
+  // Two groups of two routers with two global ports each: four cables, of which the last two hang on routers 1. The
+  // routers' numbers add up to the cable.
+  const Topology fly(behind({Dragonfly{1, 2, 2, 2, 25.0_GBps, 12.5_GBps}, {}}, 4));
+  CHECK(in_fabric(fly, 0, 2 * 8) == Names{"group0>group1.0"});
+  CHECK(in_fabric(fly, 0, 3 * 8) == Names{"group0>group1.1", "router1.0>router1.1"});
+  CHECK(in_fabric(fly, 8, 2 * 8) == Names{"router0.1>router0.0", "group0>group1.1"});
+  CHECK(in_fabric(fly, 8, 3 * 8) == Names{"group0>group1.2"});
+  // Each way: a cable between the routers of each group, and four between the groups.
+  CHECK(fly.links() - fly.first_fabric_link() == 2 * (2 + 4));
+}
+
+TEST_CASE("A dragonfly with too few global links, or too many, says so") {
+  const auto problem = check_network(behind({Dragonfly{1, 2, 1, 4, 1.0_GBps, 1.0_GBps}, {}}, 8));
+  REQUIRE(problem);
+  CHECK(problem->text == "a group's 2 global links do not reach 3 other groups");
+  CHECK(problem->expected == "at most 3 groups, or more global links");
+  CHECK(complaint(behind({Dragonfly{1, 1, 200'000'000, 2, 1.0_GBps, 1.0_GBps}, {}}, 2)).find("more links than") !=
+        std::string::npos);
+}
+
+TEST_CASE("A tree has as many leaves and pods as its nodes need, of which the last may be half empty") {
+  const auto cables = [](const FatTree& tree, int nodes) {
+    const Topology topology(behind({tree, {}}, nodes));
+    return topology.links() - topology.first_fabric_link();
+  };
+  // One link up and one down for each leaf, and for each pod.
+  const FatTree plain{2, 0, 2.0, 1.0, false}, pods{2, 4, 2.0, 1.0, false};
+  CHECK(cables(plain, 4) == 2 * 2);
+  CHECK(cables(plain, 5) == 2 * 3);
+  CHECK(cables(plain, 6) == 2 * 3);
+  CHECK(cables(pods, 8) == 2 * (4 + 2));
+  CHECK(cables(pods, 9) == 2 * (5 + 3));
+}
+
+TEST_CASE("Places that no node has taken are for such as the last one") {
+  // Two nodes of eight cards of 25 GB/s, then one of 50 alone on the second leaf, which has room for another one.
+  Cluster cluster = behind({FatTree{2, 0, 1.0, 1.0, false}, {}}, 3);
+  cluster.groups = {{cluster.node, 2, 8, cluster.network}, {cluster.node, 1, 8, cluster.network}};
+  cluster.groups[1].network.nic_bandwidth = cluster.network.nic_bandwidth * 2.0;
+  CHECK(bandwidth_of(Topology(cluster), "leaf1>spine").value() == Approx(2 * 8 * 50e9));
+}
+
+TEST_CASE("A switch takes some time from none on, and not for ever") {
+  Cluster cluster = behind({}, 2);
+  cluster.network.fabric.switch_latency = Seconds(0.0);
+  CHECK(complaint(cluster).empty());
+  for (const Seconds latency : {Seconds(-1e-9), Seconds::infinity()}) {
+    cluster.network.fabric.switch_latency = latency;
+    CHECK(complaint(cluster) == "network.fabric.switch_latency: no time");
+  }
+}

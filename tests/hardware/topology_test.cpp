@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/base/error.hpp"
+#include "model/hardware/wiring_graph.hpp"
 #include "tests/catch.hpp"
 #include "tests/hardware/nodes.hpp"
 #include "tests/hardware/routes.hpp"
@@ -121,6 +122,7 @@ TEST_CASE("Without peer-to-peer a copy between GPUs is staged through the memory
   const Route near = topology.route(0, 1);
   CHECK(names(topology, near) == Names{"gpu0>cpu0", "cpu0 memory", "cpu0 memory", "cpu0>gpu1"});
   CHECK(near.bandwidth.value() == Approx(25e9));
+  CHECK(near.latency.value() == Approx(2e-6));  // over PCIe there and back
   const Route far = topology.route(0, 3);
   CHECK(names(topology, far) == Names{"gpu0>cpu0", "cpu0 memory", "cpu0 memory", "cpu0>cpu1", "cpu1>gpu3"});
 }
@@ -264,4 +266,40 @@ TEST_CASE("nodes of several kinds: everything is numbered node by node") {
   for (const LinkId link : across.links) {
     CHECK(topology.link(link).name.starts_with(link < 2 * topology.links_per_node() ? "node0/" : "node2/"));
   }
+}
+
+TEST_CASE("GPUs, hosts, servers and what is outside are endpoints of their own") {
+  const Topology topology(cluster_of(dgx1_node(), 3));
+  std::vector<EndpointId> all;
+  for (int gpu = 0; gpu < topology.gpus(); ++gpu) all.push_back(topology.gpu(gpu));
+  for (int node = 0; node < 3; ++node) {
+    for (int socket = 0; socket < 2; ++socket) {
+      all.push_back(topology.host(node, socket));
+      all.push_back(topology.server_on(topology.host(node, socket)));
+    }
+  }
+  for (int number = 0; number < 3; ++number) all.push_back(topology.outside(number));
+  std::ranges::sort(all);
+  CHECK(std::ranges::adjacent_find(all) == all.end());
+  CHECK(all.size() == 24 + 2 * 6 + 3);
+}
+
+TEST_CASE("Of paths with as few hops the one whose narrowest wire is widest is taken") {
+  // 0 to 3 by way of 1, over wires of 10 and 1, or of 2, over two of 3; by way of 4 and 5 it is farther.
+  WiringGraph graph(std::vector<bool>(6, true));
+  const auto wire = [&](int from, int to, double bandwidth) {
+    graph.add_wire(from, to, {from * 10 + to, BytesPerSecond(bandwidth), Seconds(0.0)});
+  };
+  wire(0, 1, 10.0);
+  wire(1, 3, 1.0);
+  wire(0, 2, 3.0);
+  wire(2, 3, 3.0);
+  wire(0, 4, 100.0);
+  wire(4, 5, 100.0);
+  wire(5, 3, 100.0);
+  const auto paths = graph.paths_from(0, WiringGraph::Through::anything);
+  REQUIRE(paths[3]);
+  CHECK(paths[3]->vertices == std::vector<int>{0, 2, 3});
+  CHECK(paths[3]->cost.narrowest == BytesPerSecond(3.0));
+  CHECK_FALSE(graph.paths_from(0, WiringGraph::Through::nvlink_only)[3]);
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/hardware/check.hpp"
@@ -222,4 +223,78 @@ TEST_CASE("Valiant's routing goes by way of a third group, drawn for each connec
   const Topology minimal(behind(fly, nodes));
   CHECK_FALSE(minimal.draws_routes());
   CHECK((planned.latency(0, 7 * 8) - minimal.latency(0, 7 * 8)).value() == Approx(1e-6));
+}
+
+TEST_CASE("Uplinks that are drawn share what oversubscription leaves of a leaf's cards") {
+  // 2 nodes · 8 cards · 25 GB/s ÷ 2, on eight uplinks.
+  FatTree thin = tree(8, UplinkRouting::hash);
+  thin.oversubscription = 2.0;
+  CHECK(bandwidth_of(Topology(behind(thin, 4), 0), "leaf0>spine5").value() == Approx(25e9));
+}
+
+TEST_CASE("No connection is hashed onto a cable whose way down has failed") {
+  Cluster cluster = behind(tree(8, UplinkRouting::hash), 4);
+  cluster.faults = {Fault{.link = "spine3>leaf1", .failed = true}};
+  for (int draw = 0; draw < routes_drawn; ++draw) {
+    const Topology drawn(cluster, draw);
+    for (int gpu = 0; gpu < 16; ++gpu) REQUIRE(spine_of(drawn, gpu, 16 + gpu) != "spine3");
+  }
+}
+
+TEST_CASE("Cables into the core are those of their spine, whether leaves are missing or cables have failed") {
+  // Pods of two leaves of two nodes, the second of one leaf; four spines with two cables each. Of pod 0 cable 3 has
+  // failed on its way up, cable 4 on the way down to pod 1: spines 1 and 2 have one way left.
+  FatTree pods = tree(4, UplinkRouting::hash);
+  pods.nodes_per_pod = 4;
+  Cluster cluster = behind(pods, 6);
+  for (const bool failed : {false, true}) {
+    if (failed) cluster.faults = {{.link = "pod0>core3", .failed = true}, {.link = "core4>pod1", .failed = true}};
+    std::set<int> cores;
+    for (int draw = 0; draw < routes_drawn; ++draw) {
+      const Topology drawn(cluster, draw);
+      for (int gpu = 0; gpu < 16; ++gpu) {
+        const std::vector<std::string> names = in_fabric(drawn, gpu, 32 + gpu);
+        REQUIRE(names.size() == 4);
+        const int core = std::stoi(names[1].substr(std::string("pod0>core").size()));
+        REQUIRE(names[0] == "leaf0>spine" + std::to_string(core / 2));
+        REQUIRE(names[2] == "core" + std::to_string(core) + ">pod1");
+        cores.insert(core);
+      }
+    }
+    CHECK(cores == (failed ? std::set<int>{0, 1, 2, 5, 6, 7} : std::set<int>{0, 1, 2, 3, 4, 5, 6, 7}));
+  }
+}
+
+TEST_CASE(
+    "Between leaves of different nodes a connection gets the narrower cable, and it is the widest card that asks") {
+  // 32 uplinks a leaf: 2 · 8 cards of 25 GB/s make 12.5 GB/s each, of 50 GB/s 25.
+  Cluster cluster = behind(tree(32, UplinkRouting::adaptive), 4);
+  cluster.groups = {{cluster.node, 2, 8, cluster.network}, {cluster.node, 2, 8, cluster.network}};
+  cluster.groups[1].network.nic_bandwidth = cluster.network.nic_bandwidth * 2.0;
+  const Topology both(cluster);
+  CHECK(both.most_rate(0, 16).value() == Approx(12.5e9));
+  CHECK(both.most_rate(16, 0).value() == Approx(12.5e9));
+  // One of each on a leaf, 16 uplinks: 8 · 75 / 16 = 37.5 GB/s, wide enough for the narrow cards alone.
+  cluster.network.fabric.shape = tree(16, UplinkRouting::adaptive);
+  cluster.groups = {cluster.groups[0], cluster.groups[1], cluster.groups[0], cluster.groups[1]};
+  for (NodeGroup& group : cluster.groups) group.nodes = 1;
+  CHECK(Topology(cluster).limits_connections());
+  CHECK(Topology(cluster).most_rate(0, 16).value() == Approx(37.5e9));
+}
+
+TEST_CASE("Between pods a connection gets the narrowest cable on its way, of either pod") {
+  // Pods of one leaf of two nodes; a leaf has 16 uplinks of 25 or of 50 GB/s, and a pod 16 cables.
+  FatTree pods = tree(16, UplinkRouting::adaptive);
+  pods.nodes_per_pod = 2;
+  Cluster cluster = behind(pods, 4);
+  cluster.groups = {{cluster.node, 2, 8, cluster.network}, {cluster.node, 2, 8, cluster.network}};
+  cluster.groups[1].network.nic_bandwidth = cluster.network.nic_bandwidth * 2.0;
+  const Topology all(cluster);
+  CHECK(all.most_rate(0, 16).value() == Approx(25e9));
+  CHECK(all.most_rate(16, 0).value() == Approx(25e9));
+  // Half of the core's capacity is missing, but with one cable for each of a spine's leaves: half as wide.
+  std::get<FatTree>(cluster.network.fabric.shape).pod_oversubscription = 2.0;
+  CHECK(Topology(cluster).most_rate(0, 16).value() == Approx(12.5e9));
+  std::swap(cluster.groups[0], cluster.groups[1]);  // the second pod's are the narrow ones
+  CHECK(Topology(cluster).most_rate(0, 16).value() == Approx(12.5e9));
 }

@@ -52,6 +52,7 @@ TEST_CASE("Each part of a machine of the catalogue stands in its tree once, or j
     for (const WiringTree::Part& part : tree.parts) {
       reached += part.children.size();
       links += part.parent >= 0 && part.kind != VertexKind::nic ? 1 : 0;
+      if (part.parent >= 0) CHECK(part.depth == tree.parts[static_cast<std::size_t>(part.parent)].depth + 1);
     }
     std::size_t free = 0;  // NVSwitches, and switches between sockets
     for (std::size_t i = 0; i < tree.parts.size(); ++i) {

@@ -58,6 +58,28 @@ TEST_CASE("after a failure the state is read from storage and passed on to the r
   }
 }
 
+TEST_CASE("a new machine fetches its state besides, and a slow one is saved before it is replaced") {
+  const Scenario scenario = load_scenario("failures-no-spare-machines");
+  CheckpointCost cost;
+  cost.copy_time = Seconds(1.0);
+  cost.write = Seconds(20.0);
+  cost.read = Seconds(300.0);
+  cost.spread = Seconds(4000.0);
+  cost.fetch = Seconds(50'000.0);
+  const Lifetime life = lifetime_of(scenario, *estimate(scenario).train(), cost, {});
+  const Recovery& recovery = *std::get<TrainWorkload>(scenario.workload).recovery;
+  const double processes = (recovery.start + recovery.initialise).value();
+  int replaced = 0;
+  for (const Interruption& failure : life.interruptions) {
+    INFO(failure.what);
+    const bool slow = failure.what == "straggler";
+    if (failure.takes_machine) CHECK(failure.restart.value() == Approx(processes + 54'300.0 + (slow ? 21.0 : 0.0)));
+    replaced += failure.takes_machine ? 1 : 0;
+  }
+  CHECK(life.interruptions.back().what == "straggler");
+  CHECK(replaced > 1);
+}
+
 TEST_CASE("without machines to spare repairs are most of what is lost") {
   const LifetimeShares shares = estimated("failures-no-spare-machines").train()->goodput->simulated.shares;
   CHECK(shares.machines > 0.2);

@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
 
 #include "model/base/error.hpp"
 #include "model/base/hash.hpp"
@@ -50,6 +53,26 @@ TEST_CASE("layers that do not divide leave the first and the last stage lighter"
   CHECK(blocks_in(chunks[1]) == 8);
   CHECK(blocks_in(chunks[2]) == 8);
   CHECK(blocks_in(chunks[3]) == 7);
+  // With a third one the first stage has it, still not the last.
+  const auto more = split_layers(transformer_of(31), 4, 1);
+  CHECK(blocks_in(more[0]) == 8);
+  CHECK(blocks_in(more[3]) == 7);
+}
+
+TEST_CASE("layers whose weights are frozen in part are no others; frozen layers of another size are") {
+  // Four layers of cost 20 and two of 40: alike they are divided three and three, else four and two.
+  const auto first_stage = [](double trained, double frozen) {
+    Model model;
+    model.layers = {{layer_of("block", true, 20), 4}, {layer_of("block", true, 40), 2}};
+    model.layers[0].layer.parameters = 100.0;
+    model.layers[1].layer.parameters = trained;
+    model.layers[1].layer.frozen_parameters = frozen;
+    return split_layers(model, 2, 1).front();
+  };
+  CHECK(first_stage(100.0, 0.0).size() == 1);
+  CHECK(first_stage(100.0, 0.0).front().count == 3);
+  CHECK(first_stage(60.0, 40.0).front().count == 3);
+  CHECK(first_stage(100.0, 900.0).front().count == 4);
 }
 
 TEST_CASE("no division of unequal layers has a lighter heaviest stage, and layers without a cost are no exception") {
@@ -136,6 +159,8 @@ TEST_CASE("embedding and loss may count as layers") {
 TEST_CASE("more chunks than layers are refused with the number that would do") {
   CHECK_THROWS_AS(split_layers(transformer_of(6), 8, 1), ImpossiblePlan);
   CHECK_NOTHROW(split_layers(transformer_of(8), 8, 1));
+  CHECK_THROWS_WITH(split_layers(transformer_of(6), 8, 1), Catch::Contains("use at most 6 stages"));
+  CHECK_THROWS_WITH(split_layers(transformer_of(6), 9, 1, true), Catch::Contains("use at most 8 stages"));
 }
 
 TEST_CASE("the first stage holds as many micro-batches as there are stages, or all of them") {
@@ -178,4 +203,89 @@ TEST_CASE("stages hold the layers that a plan states") {
   CHECK(blocks_in(chunks[2]) == 4);
   CHECK(chunks[0].front().group == 0);
   CHECK(chunks[2].back().group == 2);
+}
+
+TEST_CASE("no division by speed has a faster slowest stage, whatever each takes") {
+  std::uint64_t state = 7;
+  for (int round = 0; round < 200; ++round) {
+    const int layers = 3 + static_cast<int>(split_mix(state) % 5);
+    std::vector<StageTimes> stages(3);
+    for (StageTimes& stage : stages) {
+      for (int i = 0; i < layers; ++i) stage.layers.emplace_back(1.0 + static_cast<double>(split_mix(state) % 20));
+      stage.before = Seconds(static_cast<double>(split_mix(state) % 10));
+      stage.behind = Seconds(static_cast<double>(split_mix(state) % 10));
+    }
+    const auto slowest = [&](const std::vector<int>& sizes) {
+      Seconds most;
+      for (int s = 0, i = 0; s < 3; ++s) {
+        Seconds own = (s == 0 ? stages[0].before : Seconds(0.0)) + (s == 2 ? stages[2].behind : Seconds(0.0));
+        for (const int end = i + sizes[at_index(s)]; i < end; ++i) own += stages[at_index(s)].layers[at_index(i)];
+        most = std::max(most, own);
+      }
+      return most;
+    };
+    Seconds least = Seconds::infinity();
+    for (int a = 1; a < layers; ++a) {
+      for (int b = 1; a + b < layers; ++b) least = std::min(least, slowest({a, b, layers - a - b}));
+    }
+    const std::vector<int> sizes = layers_by_speed(stages);
+    CAPTURE(round, sizes);
+    CHECK(slowest(sizes) == least);
+    CHECK(*std::ranges::min_element(sizes) >= 1);
+  }
+}
+
+TEST_CASE("every order runs each micro-batch once through each chunk, forward before backward") {
+  using enum PipelineSchedule;
+  for (const auto& [schedule, stages, interleave] :
+       {std::tuple(gpipe, 4, 1), std::tuple(one_forward_one_backward, 4, 1), std::tuple(interleaved, 4, 2),
+        std::tuple(zero_bubble, 4, 1), std::tuple(zero_bubble, 4, 2), std::tuple(dualpipe, 4, 1),
+        std::tuple(dualpipe, 2, 1), std::tuple(dualpipe, 6, 1)}) {
+    for (const int micro_batches : {8, 12, 16, 24}) {
+      if (schedule == dualpipe && micro_batches < 2 * stages) continue;
+      for (int stage = 0; stage < stages; ++stage) {
+        const ChunkPlacement placement(schedule, stages, interleave);
+        std::map<std::pair<int, int>, int> forward, backward, weights;
+        const std::vector<PipelinePass> order = pipeline_order(schedule, stages, stage, interleave, micro_batches);
+        for (const PipelinePass& pass : order) {
+          const std::pair own(pass.chunk, pass.micro_batch);
+          const bool goes_forward = pass.kind == PassKind::forward || pass.kind == PassKind::paired;
+          if (goes_forward) ++forward[own];
+          if (pass.kind == PassKind::backward || pass.kind == PassKind::inputs) {
+            ++backward[own];
+            REQUIRE(forward[own] == 1);
+          }
+          if (pass.kind == PassKind::weights) REQUIRE(backward[own] == 1);
+          if (pass.makes_weight_gradients()) ++weights[own];
+        }
+        // DualPipe sends half of them each way.
+        const int of_chunk = schedule == dualpipe ? micro_batches / 2 : micro_batches;
+        for (const auto* passes : {&forward, &backward, &weights}) {
+          REQUIRE(passes->size() == at_index(of_chunk * placement.chunks()));
+          for (const auto& [own, count] : *passes) REQUIRE(count == 1);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("what follows a chunk leads back to it, position by position") {
+  using enum PipelineSchedule;
+  for (const auto& [schedule, interleave] : {std::pair(one_forward_one_backward, 1), std::pair(interleaved, 3),
+                                             std::pair(zero_bubble, 2), std::pair(dualpipe, 1)}) {
+    const ChunkPlacement placement(schedule, 4, interleave);
+    for (int stage = 0; stage < 4; ++stage) {
+      for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
+        const int position = placement.position(stage, chunk);
+        const auto next = placement.next(stage, chunk);
+        CHECK(placement.previous(stage, chunk).has_value() == (position > 0));
+        REQUIRE(next.has_value() == (position < 4 * interleave - 1));
+        if (!next) continue;
+        CHECK(placement.position(next->stage, next->chunk) == position + 1);
+        const auto back = placement.previous(next->stage, next->chunk);
+        REQUIRE(back);
+        CHECK(std::pair(back->stage, back->chunk) == std::pair(stage, chunk));
+      }
+    }
+  }
 }

@@ -252,8 +252,8 @@ TEST_CASE("two servers on one socket update at half of its memory's rate each") 
 }
 
 TEST_CASE("a server on a GPU adds up what all pushed and updates, in one kernel that its memory bounds") {
-  // Synchronous, four workers, fp32, sgd: for each parameter four gradients are read and their sum is written, 20 bytes;
-  // updating reads gradient and weight and writes the weight, 12 more. Asynchronous: 12.
+  // Synchronous, four workers, fp32, sgd: for each parameter four gradients are read and their sum is written, 20
+  // bytes; updating reads gradient and weight and writes the weight, 12 more. Asynchronous: 12.
   const auto bytes = [](const char* consistency) {
     const std::string choice = std::string("plan.sync.consistency=") + consistency;
     const Built built(small({"plan.sync.placement=gpu", "cluster.nodes=1", "cluster.gpus_per_node=4", choice}));

@@ -81,3 +81,31 @@ TEST_CASE("How many passes run in pairs depends on the schedule, whichever was a
   CHECK(bound(PipelineSchedule::interleaved) == without);
   CHECK(bound(PipelineSchedule::dualpipe) == in_pairs);
 }
+
+TEST_CASE("A pipeline's bound has its messages: each way one for every stage before the last") {
+  PassTimes times;
+  PerPass<Seconds> pass;
+  pass[PassKind::forward] = Seconds(1.0);
+  pass[PassKind::backward] = Seconds(2.0);
+  times.passes.assign(4, pass);
+  times.hop = Seconds(0.5);
+  const auto bound_of = [&](PipelineSchedule schedule, int stages, int interleave) {
+    return pipeline_bound({schedule, stages, interleave, 8}, {times}).value();
+  };
+  using enum PipelineSchedule;
+  // The last of four stages begins after three passes and hops, works for 8 · 3 s, and its last gradients need three
+  // backward passes and hops to the first.
+  CHECK(bound_of(one_forward_one_backward, 4, 1) == Approx(3 * 1.5 + 24.0 + 3 * 2.5));
+  // Two chunks on each of two stages: one pass and one hop, 8 · 2 · 3 s, and one backward pass and hop.
+  CHECK(bound_of(interleaved, 2, 2) == Approx(1.5 + 48.0 + 2.5));
+  // A V: as above, but what its stages put off may wait for the end.
+  CHECK(bound_of(zero_bubble, 2, 2) == Approx(1.5 + 48.0));
+  // Collectives of weights, 4 s in each micro-batch, take longer than the passes and the way back.
+  times.weights.assign(4, Seconds(4.0));
+  CHECK(bound_of(one_forward_one_backward, 4, 1) == Approx(3 * 1.5 + 32.0));
+  times.weights.assign(4, Seconds(3.0));
+  CHECK(bound_of(one_forward_one_backward, 4, 1) == Approx(3 * 1.5 + 24.0 + 3 * 2.5));
+  // Updates follow: the longest of them, that of the second stage.
+  times.updates = {Seconds(1.0), Seconds(7.0), Seconds(1.0), Seconds(2.0)};
+  CHECK(bound_of(one_forward_one_backward, 4, 1) == Approx(36.0 + 7.0));
+}

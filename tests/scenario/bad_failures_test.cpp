@@ -29,6 +29,9 @@ constexpr BadLine bad_lines[] = {
     {16, "  split: ^fair", "plan.split", "unknown value", "proportional"},
     {16, "  stage_layers: ^[10, 10, 4]", "plan.stage_layers", "layers of 3 stages", "pipeline: 2"},
     {16, "  stage_layers: ^[10, 10]", "plan.stage_layers", "20 layers in all, but the model has 24", "add up to 24"},
+    {16, "  stage_layers: ^[12, 0, 12]", "plan.stage_layers", "a stage between others without a layer", "the first"},
+    {16, "  stage_layers: ^[0, 12, 12]", "plan.stage_layers", "layers of 3 stages", "pipeline: 2"},
+    {16, "  stage_layers: ^[12, 12, 0]", "plan.stage_layers", "layers of 3 stages", "pipeline: 2"},
     {16, "  stage_layers: ^fast", "plan.stage_layers", "no layers", "by_speed"},
     {16, "  split: ^best", "plan.split", "between pipelines", "stage_layers: by_speed"},
 };

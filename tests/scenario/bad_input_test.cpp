@@ -240,6 +240,8 @@ TEST_CASE("DualPipe needs an even number of stages, and of micro-batches, twice 
                   "dualpipe with 3 micro-batches over 2 stages", "global_batch: 32");
   check_complaint(with(dualpipe, "global_batch: 64", "global_batch: ^16"), "workload.train.global_batch",
                   "dualpipe with 2 micro-batches over 2 stages", "global_batch: 32");
+  check_complaint(with(dualpipe, "global_batch: 64", "global_batch: ^40"), "workload.train.global_batch",
+                  "dualpipe with 5 micro-batches over 2 stages", "global_batch: 48");
 }
 
 TEST_CASE("Ranks that share experts out belong to one shard") {

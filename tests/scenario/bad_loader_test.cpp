@@ -71,6 +71,7 @@ TEST_CASE("Bad storage") {
        "10000 rpm"},
       {"{ kind: disk, read_bandwidth: 0.1 GB/s, seek: 4 ms, rotation: ^10000 }", "rotation", "no unit", "ms"},
       {"{ " + disk + ", track_to_track: ^5 ms }", "track_to_track", "longer than the average", "less than seek"},
+      {"{ " + disk + ", write_seek: 3 ms, track_to_track: ^3.5 ms }", "track_to_track", "longer than the average", ""},
       {"{ " + disk + ", inner_bandwidth: ^0.2 GB/s }", "inner_bandwidth", "faster than the outer", "at most"},
       {"{ " + disk + ", random_read_iops: ^100 }", "random_read_iops", "follow from rotation", "leave the key out"},
       {"{ " + disk + ", round_trip: ^1 ms }", "round_trip", "disk storage has none", "kind: network"},

@@ -60,6 +60,8 @@ TEST_CASE("Bad workloads") {
       {"{ tasks: ^[] }", "workload.tasks", "no tasks", "at least one"},
       {"{ tasks: [ { id: a, on: ^gpu16, run: synchronize } ] }", "workload.tasks[0].on", "gpu16 does not exist",
        "gpu0 to gpu15"},
+      {"{ tasks: [ { id: a, on: ^cpu2, run: synchronize } ] }", "workload.tasks[0].on", "cpu2 does not exist",
+       "cpu0 to cpu1"},
       {"{ tasks: [ { id: a, on: ^tpu0, run: synchronize } ] }", "workload.tasks[0].on", "unknown place", "disk"},
       {"{ tasks: [ { id: a, on: ^\"gpu0:x\", run: synchronize } ] }", "workload.tasks[0].on", "unknown queue",
        "gpu0:stream1"},

@@ -42,6 +42,15 @@ TEST_CASE("A row is a scenario, its measurement and its source") {
   CHECK(scenario_of(cases[1]).name == "a");
 }
 
+TEST_CASE("A row without a name is called by its number") {
+  const auto cases = read_cases_text(
+      std::string(header) + ",g,dgx-a100-80gb,gpt2,2,1 s,x\nb,g,t4-x1,gpt2,1,1 s,x\n,g,t4-x1,gpt2,1,1 s,x\n", "t.csv");
+  REQUIRE(cases.size() == 3);
+  CHECK(cases[0].name == "row 1");
+  CHECK(cases[1].name == "b");
+  CHECK(cases[2].name == "row 3");
+}
+
 TEST_CASE("A case may start from a scenario file, relative to the table") {
   const TemporaryFolder folder;
   folder.write("base.yaml",

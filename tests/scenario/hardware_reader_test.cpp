@@ -77,6 +77,13 @@ TEST_CASE("An inline node: figures, vertices and links") {
   REQUIRE(node.link_types.size() == 1);
   CHECK(node.link_types[0].bandwidth.value() == 12e9);
   CHECK(node.link_types[0].full_duplex);
+  CHECK_FALSE(node.link_types[0].in_network_reduction);
+}
+
+TEST_CASE("GPUs of an inline node reach each other over PCIe, unless it says that they do not") {
+  std::string text = inline_node();
+  const std::string line = "peer_to_peer: false\n";
+  CHECK(read(text.erase(text.find(line), line.size())).peer_to_peer);
 }
 
 TEST_CASE("Every figure has its source; what a scenario states is an assumption") {

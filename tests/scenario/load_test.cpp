@@ -383,3 +383,16 @@ TEST_CASE("A batch for each GPU grows with the cluster, and what is stated later
   CHECK(batch({"plan.tensor=2", "workload.train.global_batch_per_gpu=0.5"}) == 8);  // of all GPUs, not of replicas
   CHECK(batch({"workload.train.global_batch=32"}) == 32);
 }
+
+TEST_CASE("A pipeline cuts a vision-language model between any two of its layers, of either part") {
+  // LLaVA-1.5: 24 layers see, 32 speak.
+  const auto stages = [](int number) {
+    return load_scenario_text(
+        "cluster: { node: dgx-a100-80gb, nodes: 7 }\n"
+        "workload: { train: { model: llava-1.5-7b, global_batch: 64 } }\n"
+        "plan: { pipeline: " +
+            std::to_string(number) + ", placement: [ 0, 1, 2, 3, 4, 5, 6 ] }\n",
+        "llava.yaml");
+  };
+  CHECK(stages(56).plan.pipeline == 56);
+}

@@ -104,3 +104,13 @@ TEST_CASE(
 TEST_CASE("The published calibration carries no measured products: the model stands alone") {
   CHECK(load_default_calibration().measured_matmuls.empty());
 }
+
+TEST_CASE("Operands of a measured product lie as they are multiplied, unless its row says that they are transposed") {
+  const auto transposed = [](const std::string& keys) {
+    const MeasuredMatmul row = read("  - { " + good_row + keys + " }\n").measured_matmuls.back();
+    return std::pair(row.transpose_a, row.transpose_b);
+  };
+  CHECK(transposed("") == std::pair(false, false));
+  CHECK(transposed(", transpose_a: true") == std::pair(true, false));
+  CHECK(transposed(", transpose_b: true") == std::pair(false, true));
+}

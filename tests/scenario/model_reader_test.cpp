@@ -37,6 +37,9 @@ TEST_CASE("Families have their own defaults") {
   CHECK_FALSE(gpt.gated_ffn);
   const TransformerConfig llama = read_shape("{ family: llama, " + shape);
   CHECK(llama.ffn_hidden == 11008);  // Llama 7B: 2/3 of 16384 = 10922, up to a multiple of 256
+  // 2/3 of 384 are a multiple of 256.
+  CHECK(read_shape("{ family: llama, layers: 1, hidden: 96, heads: 1, vocabulary: 1000, sequence: 128 }").ffn_hidden ==
+        256);
   CHECK(llama.gated_ffn);
   CHECK_FALSE(llama.tied_embeddings);
   CHECK_FALSE(llama.biases);

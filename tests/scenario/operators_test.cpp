@@ -110,3 +110,12 @@ TEST_CASE("A product's layout and accumulation are read") {
       std::get<Matmul>(op_of("kind: matmul, m: 1, n: 2, k: 3, transpose_a: true, padded: true, accumulate: true").work);
   CHECK(work == Matmul{.m = 1, .n = 2, .k = 3, .accumulate = true, .transpose_a = true, .padded = true});
 }
+
+TEST_CASE("Queries may outnumber keys where no window tells which of these they see") {
+  const std::string few = "kind: attention, batch: 1, heads: 2, head_dim: 64, sequence: 8, key_sequence: 4";
+  CHECK(std::get<Attention>(op_of(few).work).key_length == 4);
+  CHECK_THROWS_WITH(op_of(few + ", causal: true, window: 2"), Catch::Contains("8 queries outnumber the 4 keys"));
+  CHECK(std::get<Attention>(
+            op_of("kind: attention, batch: 1, heads: 2, head_dim: 64, sequence: 4, causal: true, window: 2").work)
+            .window == 2);
+}

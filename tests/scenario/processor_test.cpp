@@ -53,3 +53,8 @@ TEST_CASE("Latencies in cycles and bandwidths in bytes a cycle are of the core's
   CHECK(l1.latency.value() == Approx(2e-9));
   CHECK(l1.read.value() == Approx(120e9));
 }
+
+TEST_CASE("A core that cannot send as fast as its cards sends all the time, and no more") {
+  const Scenario slow = load_scenario("data-parallel-hosts", {"cluster.node.gpu.processor.transfer_rate=0.05 GB/s"});
+  CHECK(slow.calibration.collective.overlap_slowdown == Approx(1.0));
+}

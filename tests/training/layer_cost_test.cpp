@@ -97,3 +97,22 @@ TEST_CASE("FSDP2 copies a layer's weights out of the gathered buffer before each
   CHECK(whole.pricer.price(whole.block).forward.kernels.value() ==
         Approx(whole.pricer.kernels(whole.block.forward).value()));
 }
+
+TEST_CASE("Around each launch of a layer that routes tokens eager code takes what it does beside the launch") {
+  Priced p({"plan.execution=eager"});
+  Layer routing = p.block;
+  routing.routes_tokens = true;
+  int kernels = 0;
+  for (const Operator& op : p.block.forward) kernels += op.kernels;
+  const HostConstants& host = p.scenario.calibration.host;
+  REQUIRE(host.expert_dispatch_us > host.dispatch_us);
+  const Seconds longer = p.pricer.price(routing).forward.dispatch - p.pricer.price(p.block).forward.dispatch;
+  CHECK(longer.value() == Approx(kernels * (host.expert_dispatch_us - host.dispatch_us) * 1e-6));
+}
+
+TEST_CASE("Weights that stay whole after the forward pass are copied before that alone") {
+  const Priced p({"plan.zero=3", "plan.sync.copied=true", "plan.reshard_after_forward=false"});
+  const LayerCost cost = p.pricer.price(p.block);
+  CHECK(cost.forward.kernels > p.pricer.kernels(p.block.forward));
+  CHECK(cost.backward.kernels == p.pricer.kernels(p.block.backward));
+}

@@ -56,6 +56,12 @@ TEST_CASE("an offloaded update is as fast as the host's memory") {
   // Thirty-two samples hide the copy altogether.
   const Built hidden({"workload.train.global_batch=32", "workload.train.micro_batch=32"});
   CHECK(hidden.stage().optimizer.communication.value() == 0.0);
+  // What hides and what sticks out are all copies: gradients of each pass, and weights once.
+  for (const Built* built : {&offloaded, &hidden}) {
+    const Segment& update = built->stage().optimizer;
+    const Seconds each = Bytes(2 * built->parameters) / offload_bandwidth(built->topology);
+    CHECK((update.copies + update.hidden_copies).value() == Approx((each * (built->step.micro_batches + 1.0)).value()));
+  }
   // The cards of a node share its memory: eight update eight times as slowly, but an eighth each under ZeRO.
   const Built eight({"cluster.gpus_per_node=8", "workload.train.global_batch=8", "plan.zero=2"});
   CHECK(eight.stage().optimizer.compute.value() == Approx(offloaded.stage().optimizer.compute.value()).epsilon(0.001));

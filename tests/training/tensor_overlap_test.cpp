@@ -200,3 +200,13 @@ TEST_CASE("recomputation and split backward passes chunk their collectives, too"
   CHECK(inputs(chunked).communication < inputs(plain).communication * 0.9);
   CHECK(inputs(chunked).communication > inputs(plain).communication * 0.4);
 }
+
+TEST_CASE("a product is cut into as many chunks of rows as there are ranks, of which the last may be short") {
+  const auto rows = [](std::int64_t m) {
+    return std::get<Matmul>(chunk_of({Operator{"", Matmul{.m = m, .n = 8, .k = 8}, Precision::bf16, 1}}, 4)[0].work).m;
+  };
+  CHECK(rows(8) == 2);
+  CHECK(rows(9) == 3);
+  CHECK(rows(11) == 3);
+  CHECK(rows(12) == 3);
+}

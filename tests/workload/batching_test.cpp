@@ -66,6 +66,11 @@ TEST_CASE("distributions keep their mean and spread") {
   CHECK(whole_values_of(fixed(2.5)) == std::vector<WeightedValue>{{2, 0.5}, {3, 0.5}});
 }
 
+TEST_CASE("a distribution without spread is one value that is certain") {
+  CHECK(values_of(lognormal(400, 0.0)) == std::vector<WeightedValue>{{400.0, 1.0}});
+  CHECK(values_of(fixed(400)) == std::vector<WeightedValue>{{400.0, 1.0}});
+}
+
 TEST_CASE("the longest of several draws, by hand and by formula") {
   // 1 with probability ¾, 3 with ¼; of two draws both are 1 with 9/16: E = 9/16 + 3 · 7/16.
   const auto values = values_of(histogram({{1, 3}, {3, 1}}));
@@ -110,6 +115,16 @@ TEST_CASE("packing: how full sequences are, by hand") {
   // with probability f. It ends half empty with f/2, and then the next begins with 2; a full one is followed by either.
   // So f = (1 − f/2) · ½, f = 0.4, and a share of 1 − 0.2 · ½ = 0.9 is filled.
   CHECK(packed_share(text_only(histogram({{1, 1}, {2, 1}}), 2), 2) == Approx(0.9).epsilon(1e-6));
+}
+
+TEST_CASE("packing: lengths between two positions are divided between these") {
+  // 65,536 tokens are counted in 2048 positions of 32. 32,784 tokens are 1024 positions or 1025, evenly. A sequence
+  // that begins with the shorter takes another one of these, and is full, or ends half full before a longer one; one
+  // that begins with the longer takes none. So the shorter begins f = f · ¼ + (1 - f) · ½ = 0.4 of them.
+  const double filled = 0.4 * (0.5 * 2048 + 0.5 * 1024) + 0.6 * 1025;
+  CHECK(packed_share(text_only(fixed(32784), 65536), 65536) == Approx(filled / 2048).epsilon(1e-6));
+  CHECK(packed_share(text_only(fixed(16384), 65536), 65536) == Approx(1.0));
+  CHECK(packed_share(text_only(fixed(24576), 65536), 65536) == Approx(0.75));
 }
 
 TEST_CASE("packing leaves less than the longest sample empty, and computes few tokens more than there are") {

@@ -173,6 +173,16 @@ TEST_CASE("latent attention goes down to few numbers a token and up to all heads
   CHECK(std::get<Attention>(named(forward, "attention").work).head_dim == 160);
 }
 
+TEST_CASE("latent attention has those weights, and the scales of its latent vectors' norms") {
+  const TransformerConfig config = preset("deepseek-v3");
+  CHECK(transformer_counts(config).attention == 187'105'280.0 + 1536 + 512);
+  // Queries without a latent vector of their own: 7168 x 128 · 192 instead of 7168 x 1536 and 1536 x 128 · 192.
+  TransformerConfig direct = config;
+  direct.q_lora_rank = 0;
+  CHECK(transformer_counts(direct).attention ==
+        187'105'280.0 + 512 - 7168.0 * 1536 - 1536.0 * 128 * 192 + 7168.0 * 128 * 192);
+}
+
 TEST_CASE("What latent attention has to remember of a token is its latent vector") {
   // 512 numbers and the 64 of its position, 2 bytes each: 1,152 bytes a token and layer, where 128 heads with keys of
   // 192 and values of 128 numbers have 81,920.
@@ -200,4 +210,25 @@ TEST_CASE("selective_modules drops what norms, activation functions and latent v
   // Where autograd keeps what casts read, the copies for experts become half as long, too.
   options.code.kernels = KernelSet::plain;
   CHECK(dropped() == Approx((2.0 * 7168 * 2 + latent + 9.0 * 2048 * 2 + 18.0 * 2048 + 8.0 * 7168) * tokens));
+}
+
+TEST_CASE("tokens go to their experts and come back, each way once, and what counts them is a kernel of its own") {
+  BuildOptions options;
+  options.expert = 8;
+  const Model model = build(preset("qwen3-30b-a3b"), options);
+  const Layer& layer = experts_of(model);
+  for (const auto* collectives : {&layer.forward_collectives, &layer.backward_collectives}) {
+    std::vector<bool> combines;
+    for (const LayerCollective& call : *collectives) {
+      if (call.operation == all_to_all) combines.push_back(call.combines);
+    }
+    REQUIRE(combines.size() == 2);
+    CHECK(std::ranges::count(combines, true) == 1);
+    if (collectives == &layer.forward_collectives) CHECK_FALSE(combines.front());
+  }
+  for (const Operator& op : layer.operators()) {
+    const auto* streaming = std::get_if<Streaming>(&op.work);
+    INFO(op.name);
+    if (streaming != nullptr && streaming->kind == StreamingKind::reduction) CHECK_FALSE(streaming->fusible);
+  }
 }

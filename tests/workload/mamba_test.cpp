@@ -101,3 +101,42 @@ TEST_CASE("a hybrid's layers stand alone: halves of blocks add up to blocks") {
   CHECK(attends.name == "attention layer");
   CHECK(model.layers[2].layer == feeds);
 }
+
+TEST_CASE("a hybrid's parameters are those of its layers, whatever their order") {
+  using enum LayerKind;
+  const TransformerConfig c = hybrid({mamba, feed_forward, mamba, attention});
+  const TransformerCounts ends = transformer_counts(c), m = transformer_counts(c, mamba);
+  const TransformerCounts f = transformer_counts(c, feed_forward), a = transformer_counts(c, attention);
+  const double layers = 2.0 * m.mamba + f.ffn + a.attention + 4.0 * h;  // and the scales of a norm each
+  CHECK(transformer_parameters(c) == ends.embedding + layers + ends.head);
+  double built = 0.0;
+  for (const LayerGroup& group : build_transformer(c, "hybrid", {}).layers) {
+    built += static_cast<double>(group.repeat) * group.layer.parameters;
+  }
+  CHECK(built == transformer_parameters(c));
+}
+
+TEST_CASE("the last chunk of a sequence may be short") {
+  const auto chunks = [](std::int64_t sequence) {
+    TransformerConfig c = hybrid({LayerKind::mamba});
+    c.sequence = sequence;
+    const Model model = build_transformer(c, "hybrid", {});
+    return std::get<Matmul>(named(model.layers[1].layer.forward, "chunk scores").work).batch / 8;  // groups
+  };
+  CHECK(chunks(1024) == 8);
+  CHECK(chunks(1025) == 9);
+  CHECK(chunks(1151) == 9);
+  CHECK(chunks(1152) == 9);
+}
+
+TEST_CASE("a Mamba-2 layer's convolution, steps and states are kernels that no compiler merges") {
+  const Layer layer = build_transformer(hybrid({LayerKind::mamba}), "hybrid", {}).layers[1].layer;
+  for (const char* name : {"state passing", "causal convolution"}) {
+    CHECK_FALSE(std::get<Streaming>(named(layer.forward, name).work).fusible);
+  }
+  for (const Operator& op : layer.operators()) {
+    const auto* streaming = std::get_if<Streaming>(&op.work);
+    INFO(op.name);
+    if (streaming != nullptr && streaming->kind == StreamingKind::reduction) CHECK_FALSE(streaming->fusible);
+  }
+}

@@ -343,3 +343,51 @@ TEST_CASE("A convolution in groups has weights for the channels of one group alo
   CHECK(build({grouped, global_pool}, 4, 8).parameters == 8.0 * 2 * 3 * 3);
   CHECK(build({conv(8, 3), global_pool}, 4, 8).parameters == 8.0 * 4 * 3 * 3);
 }
+
+TEST_CASE("Pooling and dropout move an index or a mask beside each number, a loss its labels") {
+  NetworkLayer drop = simple(Kind::dropout);
+  const Model model = build(
+      {conv(8, 3, 1, 1), pool(Kind::max_pool, 2, 2), drop, simple(Kind::local_response_norm), flatten, linear(10)}, 3,
+      8, 5);
+  const Layer& layer = model.layers.front().layer;
+  // Five maps of 8 x 8 x 8 fp32 numbers become 4 x 4 x 8, each with an index of 8 bytes.
+  const double in = 5 * 512 * 4.0, numbers = 5 * 128, out = numbers * 4.0;
+  CHECK(traffic(layer.forward, "max pool").read.value() == in);
+  CHECK(traffic(layer.forward, "max pool").written.value() == out + numbers * 8);
+  CHECK(traffic(layer.backward, "max pool gradient").read.value() == out + numbers * 8);
+  CHECK(traffic(layer.backward, "max pool gradient").written.value() == in);
+  CHECK(traffic(layer.forward, "dropout").read.value() == out);
+  CHECK(traffic(layer.forward, "dropout").written.value() == out + numbers);
+  CHECK(traffic(layer.backward, "dropout gradient").read.value() == out + numbers);
+  CHECK(traffic(layer.backward, "dropout gradient").written.value() == out);
+  CHECK(traffic(layer.backward, "local response norm gradient").read.value() == 3 * out);
+  // Ten fp32 logits a sample, and an int64 label; the gradient reads and writes probabilities, and narrows them.
+  const Layer& loss = model.layers.back().layer;
+  const double logits = 5 * 10 * 4.0, labels = 5 * 8.0;
+  CHECK(traffic(loss.forward, "softmax and cross-entropy").read.value() == logits + labels);
+  CHECK(traffic(loss.forward, "softmax and cross-entropy").written.value() == logits);
+  CHECK(traffic(loss.backward, "softmax and cross-entropy gradient").read.value() == 2 * logits + labels);
+  CHECK(traffic(loss.backward, "softmax and cross-entropy gradient").written.value() == 2 * logits);
+  CHECK(find(loss.forward, "softmax and cross-entropy").kernels == 2);
+  CHECK(find(loss.backward, "softmax and cross-entropy gradient").kernels == 3);
+  // In 2 bytes logits are widened first and gradients narrowed last.
+  const Layer half = build({flatten, linear(10)}, 3, 8, 5, Precision::fp16).layers.back().layer;
+  CHECK(find(half.forward, "softmax and cross-entropy").kernels == 3);
+  CHECK(find(half.backward, "softmax and cross-entropy gradient").kernels == 4);
+}
+
+TEST_CASE("What a compiler merges into its neighbours maps numbers one by one") {
+  const Model model = build({conv(8, 3, 1, 1), norm, relu, simple(Kind::dropout), pool(Kind::max_pool, 2, 2),
+                             pool(Kind::average_pool, 2, 2), simple(Kind::local_response_norm), flatten, linear(10)},
+                            3, 16, 5);
+  for (const LayerGroup& group : model.layers) {
+    for (const auto* pass : {&group.layer.forward, &group.layer.backward}) {
+      for (const Operator& op : *pass) {
+        const auto* streaming = std::get_if<Streaming>(&op.work);
+        if (streaming == nullptr) continue;
+        INFO(op.name);
+        CHECK(streaming->fusible == (op.name.starts_with("relu") || op.name.starts_with("dropout")));
+      }
+    }
+  }
+}

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
+#include <utility>
 
 #include "model/workload/transformer.hpp"
 #include "tests/catch.hpp"
@@ -143,4 +145,119 @@ TEST_CASE("what the backward pass never reads ends with the last product, unless
   CHECK(mpt.unread_tail == 2);
   CHECK(mpt.forward[mpt.forward.size() - 2].name == "ffn down");
   CHECK(built(TransformerFamily::gpt, KernelSet::fused).layers[1].layer.unread_tail == 0);
+}
+
+TEST_CASE("several products' inputs are summed up one by one, in fp32") {
+  // Three casts give back three gradients: two sums, each of which reads two numbers and writes one.
+  const std::vector<StreamBytes> casts = plain_input_casts(Bytes(2.0), 3);
+  REQUIRE(casts.size() == 4);
+  CHECK(casts.back().backward_kernels == 2);
+  CHECK(casts.back().backward_read == 2 * 8.0);
+  CHECK(casts.back().backward_written == 2 * 4.0);
+}
+
+TEST_CASE("between projections and scores plain code splits heads, repeats shared keys and rotates") {
+  BuildOptions options;
+  options.attention = AttentionKind::standard;
+  const TransformerConfig llama = small(TransformerFamily::llama);
+  Layer layer;
+  append_plain_copies(layer, llama, options, 1000.0, 250.0);
+  const auto numbers = [](const std::vector<Operator>& ops, const std::string& name) {
+    const auto op = std::ranges::find(ops, name, &Operator::name);
+    REQUIRE(op != ops.end());
+    const auto& work = std::get<Streaming>(op->work);
+    return std::pair(work.read.value() / 2.0, work.written.value() / 2.0);
+  };
+  // Queries, keys, values and the result: 1000 + 250 + 250 + 1000, read and written both ways.
+  CHECK(numbers(layer.forward, "head transposes") == std::pair(2500.0, 2500.0));
+  CHECK(numbers(layer.backward, "head transposes backward") == std::pair(2500.0, 2500.0));
+  // 500 keys and values are written four times; what comes back is added up.
+  CHECK(numbers(layer.forward, "key-value repetition") == std::pair(500.0, 2000.0));
+  CHECK(numbers(layer.backward, "key-value repetition backward") == std::pair(2000.0, 500.0));
+  // Queries and keys, as fp32 numbers.
+  CHECK(numbers(layer.forward, "rotary embedding rotation") == std::pair(2.0 * 1250, 2.0 * 1250));
+  // Queries alone have keys of their own each; flash attention reads heads where they lie.
+  options.attention = AttentionKind::flash;
+  Layer flash;
+  append_plain_copies(flash, llama, options, 1000.0, 1000.0);
+  CHECK(flash.forward.size() == 3);
+}
+
+TEST_CASE("a compiler merges what maps numbers one by one; what sums up as well is a kernel of its own") {
+  for (const auto& kernels : {plain_bias(Bytes(2.0)), plain_layer_norm(Bytes(2.0)), plain_layer_norm(Bytes(4.0)),
+                              plain_rms_norm(Bytes(2.0)), plain_rms_norm(Bytes(4.0)), plain_input_casts(Bytes(2.0), 3),
+                              plain_wide_residual(Bytes(2.0)), plain_scores(Bytes(2.0)), plain_scores(Bytes(4.0))}) {
+    for (const StreamBytes& kernel : kernels) {
+      INFO(kernel.name);
+      // A weight of 2 bytes has its gradient, a sum over tokens, in the same kernels.
+      const bool sums = kernel.kind == StreamingKind::reduction ||
+                        (std::string(kernel.name) == "weight" && kernel.forward_written == 2.0);
+      CHECK(kernel.fusible == !sums);
+    }
+  }
+  // A gate's product has two results on its way back; a table's gradient is cleared.
+  CHECK_FALSE(plain_gated_activation(Bytes(2.0)).back().fusible);
+  CHECK_FALSE(plain_table_gradient(true).front().fusible);
+  CHECK_FALSE(plain_table_gradient(false).front().fusible);
+}
+
+TEST_CASE("no kernel that reduces, gathers or updates is merged into others, in any family and either code") {
+  for (const TransformerFamily family :
+       {TransformerFamily::gpt, TransformerFamily::bert, TransformerFamily::llama, TransformerFamily::mpt}) {
+    for (const KernelSet kernels : {KernelSet::fused, KernelSet::plain}) {
+      for (const LayerGroup& group : built(family, kernels).layers) {
+        for (const Operator& op : group.layer.operators()) {
+          const auto* work = std::get_if<Streaming>(&op.work);
+          if (work == nullptr || work->kind == StreamingKind::elementwise) continue;
+          INFO(op.name);
+          CHECK_FALSE(work->fusible);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("what plain kernels move on their way back, per number") {
+  const auto backward = [](const std::vector<StreamBytes>& kernels) {
+    double bytes = 0.0;
+    for (const StreamBytes& kernel : kernels) bytes += kernel.backward_read + kernel.backward_written;
+    return bytes;
+  };
+  // A layer norm reads the gradient once and x twice, 12 bytes, and writes 4; casts there and back 6 each.
+  CHECK(backward(plain_layer_norm(Bytes(4.0))) == 16.0);
+  CHECK(backward(plain_layer_norm(Bytes(2.0))) == 28.0);
+  // A root-mean-square norm of 2-byte numbers: casts 6 + 6; square 8 + 4; what the mean spreads 4; scaling 20 + 8; the
+  // weight, and its gradient, 6 + 2. Of fp32 numbers: square 24 + 16, mean 4, scaling and weight 16 + 8 each.
+  CHECK(backward(plain_rms_norm(Bytes(2.0))) == 6 + 6 + 12 + 4 + 28 + 8);
+  CHECK(backward(plain_rms_norm(Bytes(4.0))) == 40 + 4 + 24 + 24);
+  // Three casts widen 2 bytes to 4; two sums read 8 and write 4.
+  CHECK(backward(plain_input_casts(Bytes(2.0), 3)) == 3 * 6 + 2 * 12);
+  // A branch's gradient is narrowed, 4 to 2, and the sum of both reads 8 and writes 4.
+  CHECK(backward(plain_wide_residual(Bytes(2.0))) == 6 + 12);
+  // SiLU reads 2 and writes 2, going back it reads two numbers; the product of two reads two and writes one, going back
+  // it does so twice, in two kernels.
+  CHECK(forward_bytes(plain_gated_activation(Bytes(2.0))) == 4 + 6);
+  CHECK(backward(plain_gated_activation(Bytes(2.0))) == 6 + 2 * 6);
+  // Scaling 4, casts 6 + 6, and a softmax whose two inputs and result are 2 bytes wider than counted; fp32: scaling.
+  CHECK(backward(plain_scores(Bytes(2.0))) == 4 + 12 + 6);
+  CHECK(backward(plain_scores(Bytes(4.0))) == 8.0);
+  CHECK(backward(plain_bias(Bytes(2.0))) == 2.0);
+  // A table's gradient is cleared; one that the logits share is also added to theirs: two read, one written.
+  CHECK(backward(plain_table_gradient(false)) == 4.0);
+  CHECK(backward(plain_table_gradient(true)) == 4.0 + 12.0);
+}
+
+TEST_CASE("factors that are broadcast, and numbers that change their width, are taken one at a time") {
+  const auto singles = [](const std::vector<StreamBytes>& kernels) {
+    std::pair<double, double> sum;
+    for (const StreamBytes& kernel : kernels) {
+      sum.first += kernel.forward_singles;
+      sum.second += kernel.backward_singles;
+    }
+    return sum;
+  };
+  CHECK(singles(plain_rms_norm(Bytes(4.0))) ==
+        std::pair(2.0, 2.0));  // the scale of each row, the weight of each column
+  CHECK(singles(plain_input_casts(Bytes(2.0), 3)) == std::pair(0.0, 3.0));
+  CHECK(singles(plain_wide_residual(Bytes(2.0))) == std::pair(1.0, 0.0));
 }

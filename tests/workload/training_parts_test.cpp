@@ -1,6 +1,7 @@
 // Frozen parts and low-rank adapters: which gradients are computed, what is held, and what is kept for them.
 #include "model/workload/training_parts.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "model/scenario/model/model_reader.hpp"
@@ -139,6 +140,21 @@ TEST_CASE("a frozen block keeps what its data gradients need, and no more") {
   parts.lora = Lora{};
   const Layer adapted = layer(build("llava-1.5-7b", parts), "transformer block");
   CHECK(adapted.kept().value() - whole.kept().value() == Approx(7 * 2.0 * 2048 * 16));
+}
+
+TEST_CASE("of adapters beside the last product, what comes after the inner result is read by no gradient") {
+  TrainedParts parts;
+  parts.embedding_frozen = parts.blocks_frozen = parts.head_frozen = true;
+  const Layer frozen = layer(build("llava-1.5-7b", parts), "transformer block");
+  parts.lora = Lora{};
+  const Layer adapted = layer(build("llava-1.5-7b", parts), "transformer block");
+  // The way up and the sum join the block's own tail.
+  CHECK(adapted.unread_tail == frozen.unread_tail + 2);
+  const auto tail = adapted.forward.end() - static_cast<std::ptrdiff_t>(adapted.unread_tail);
+  CHECK(std::count_if(tail, adapted.forward.end(), [](const Operator& op) { return op.name == "ffn down"; }) == 1);
+  for (const char* name : {"ffn down adapter B", "ffn down adapter sum"}) {
+    CHECK(std::count_if(tail, adapted.forward.end(), [&](const Operator& op) { return op.name == name; }) == 1);
+  }
 }
 
 TEST_CASE("a frozen encoder runs forward only") {

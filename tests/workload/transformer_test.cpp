@@ -2,6 +2,8 @@
 #include "model/workload/transformer.hpp"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 #include <variant>
 
 #include "model/base/error.hpp"
@@ -183,4 +185,85 @@ TEST_CASE("a ring over context ranks divides a causal attention evenly; a window
   options.code.context_pieces = ContextPieces::balanced;
   config.window = 1024;
   CHECK(scores(core()) / 32 == 2048.0 * 1024);
+}
+
+TEST_CASE("bytes of what stands beside a block's products, by hand") {
+  // 8192 tokens of a block of 4096 with 32 heads of 128, eight of them for keys, in bf16.
+  const auto named = [](const std::vector<Operator>& ops, const std::string& name) {
+    const auto op = std::ranges::find(ops, name, &Operator::name);
+    REQUIRE(op != ops.end());
+    return *op;
+  };
+  const auto moved = [&](const std::vector<Operator>& ops, const std::string& name) {
+    const auto work = std::get<Streaming>(named(ops, name).work);
+    return std::pair(work.read.value(), work.written.value());
+  };
+  const Model model = build_transformer(llama(2, 4096, 32, 8, 14336, 1000), "llama", {});
+  const Layer& block = model.layers[1].layer;
+  // Queries and keys are rotated in place; values are not.
+  const double rotated = 8192.0 * (32 + 8) * 128 * 2;
+  CHECK(moved(block.forward, "rotary embedding") == std::pair(rotated, rotated));
+  CHECK(moved(block.backward, "rotary embedding backward") == std::pair(rotated, rotated));
+  // Flash attention is one kernel, and going back a further one for the gradients' row sums.
+  CHECK(named(block.forward, "attention").kernels == 1);
+  CHECK(named(block.backward, "attention backward").kernels == 2);
+  // Logits are widened (read 2, write 4), reduced (read 4), and their logarithms written (read 4, write 4); the
+  // gradient is written (4), combined (read 8, write 4) and narrowed (read 4, write 2).
+  const double logits = 8192.0 * 1000;
+  const Layer& head = model.layers.back().layer;
+  CHECK(moved(head.forward, "cross-entropy") == std::pair(10.0 * logits, 8.0 * logits));
+  CHECK(moved(head.backward, "cross-entropy backward") == std::pair(12.0 * logits, 10.0 * logits));
+  CHECK(named(head.backward, "cross-entropy backward").kernels == 3);
+}
+
+TEST_CASE("a dropout's mask is a byte beside each number that passes") {
+  BuildOptions options;
+  options.code.kernels = KernelSet::plain;
+  options.precision = Precision::fp32;
+  const TransformerConfig shape = gpt(2, 256, 4, 1000, 128);
+  const Layer block = build_transformer(shape, "gpt", options).layers[1].layer;
+  int masks = 0;
+  for (const auto* pass : {&block.forward, &block.backward}) {
+    for (const Operator& op : *pass) {
+      if (op.name.find(" dropout") == std::string::npos) continue;
+      const auto work = std::get<Streaming>(op.work);
+      const double numbers = 128.0 * 256;
+      const bool forward = pass == &block.forward;
+      INFO(op.name);
+      CHECK((forward ? work.read : work.written).value() == 4.0 * numbers);
+      CHECK((forward ? work.written : work.read).value() == 5.0 * numbers);
+      ++masks;
+    }
+  }
+  CHECK(masks == 4);  // of both halves, both ways
+}
+
+TEST_CASE("a fused residual with dropout writes its mask, and reads that back") {
+  // 128 tokens of 256 numbers of 2 bytes: branch and stream are read and the sum written, with a byte of mask.
+  const Layer block = build_transformer(gpt(2, 256, 4, 1000, 128), "gpt", {}).layers[1].layer;
+  const double numbers = 128.0 * 256;
+  int residuals = 0;
+  for (const Operator& op : block.operators()) {
+    if (!op.name.starts_with("ffn residual")) continue;
+    const auto work = std::get<Streaming>(op.work);
+    const bool forward = op.name == "ffn residual";
+    CHECK(work.read.value() == (forward ? 4.0 : 3.0) * numbers);
+    CHECK(work.written.value() == (forward ? 3.0 : 2.0) * numbers);
+    ++residuals;
+  }
+  CHECK(residuals == 2);
+}
+
+TEST_CASE("BERT predicts masked tokens alone: 15 % of them, one at least") {
+  const auto predicted = [](std::int64_t sequence) {
+    TransformerConfig c = gpt(2, 64, 1, 1000, sequence);
+    c.family = TransformerFamily::bert;
+    const Layer head = build_transformer(c, "bert", {}).layers.back().layer;
+    const auto logits = std::ranges::find(head.forward, "logits", &Operator::name);
+    REQUIRE(logits != head.forward.end());
+    return std::get<Matmul>(logits->work).m;
+  };
+  CHECK(predicted(512) == 77);  // 76.8
+  CHECK(predicted(20) == 3);
+  CHECK(predicted(2) == 1);
 }

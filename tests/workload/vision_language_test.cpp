@@ -85,6 +85,21 @@ TEST_CASE("pixel shuffle joins patches") {
   CHECK(projector_parameters(llava) == 20'979'712 + 3 * 1024 * 4096);
 }
 
+TEST_CASE("only the last of a projector's layers leads to the language model's width, and has no activation") {
+  VisionLanguageConfig llava = preset("llava-1.5-7b");
+  llava.projector.layers = 3;
+  llava.projector.hidden = 2048;
+  // With biases: 1024 to 2048, 2048 to 2048, and 2048 to 4096.
+  CHECK(projector_parameters(llava) == 1025.0 * 2048 + 2049.0 * 2048 + 2049.0 * 4096);
+  BuildOptions options;
+  options.data = data_of(2, 100);
+  const Layer layer = projector_of(build_vision_language(llava, "llava", options));
+  std::vector<std::string> names;
+  for (const Operator& op : layer.forward) names.push_back(op.name);
+  CHECK(names == std::vector<std::string>{"projector 1", "projector activation", "projector 2", "projector activation",
+                                          "projector 3", "visual tokens inserted"});
+}
+
 TEST_CASE("forward arithmetic of LLaVA-1.5, by hand") {
   const VisionLanguageConfig llava = preset("llava-1.5-7b");
   BuildOptions options;

@@ -1,0 +1,128 @@
+// A layer's pass cut where its collectives are: moments and work by hand.
+#include "model/training/pricing/layer_cost.hpp"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+/// "work:transfers" of each piece, those with a "|" beside their work: "2: 2.4|7 2: 3:5".
+std::string told(const std::vector<Piece>& pieces) {
+  std::string text;
+  for (const Piece& piece : pieces) {
+    std::string work = std::to_string(std::round(piece.work.value() * 1000.0) / 1000.0);
+    work.erase(work.find_last_not_of('0') + 1);
+    if (work.back() == '.') work.pop_back();
+    text += (text.empty() ? "" : " ") + work + (piece.beside ? "|" : ":");
+    for (const int transfer : piece.transfers) text += std::to_string(transfer);
+  }
+  return text;
+}
+
+/// A pass of 12 s.
+std::string forward(const LayerCalls::Calls& calls, double from = 0.0, double to = 1.0) {
+  LayerCalls all;
+  all.forward = calls;
+  PricedLayer layer;
+  layer.cost.forward.kernels = Seconds(12.0);
+  layer.calls = &all;
+  std::vector<Piece> pieces;
+  append_forward(pieces, layer, from, to);
+  return told(pieces);
+}
+
+}  // namespace
+
+TEST_CASE("Collectives between kernels are spread evenly, the last one at the end") {
+  LayerCalls::Calls calls;
+  CHECK(forward(calls) == "12:");
+  calls.between = {1};
+  CHECK(forward(calls) == "12:1");
+  calls.between = {1, 2, 3};
+  CHECK(forward(calls) == "4:1 4:2 4:3");
+  // From a quarter to three quarters of the pass: 1 s of the first third, the second, and 1 s of the last.
+  CHECK(forward(calls, 0.25, 0.75) == "1:1 4:2 1:");
+}
+
+TEST_CASE("What runs beside a pass's first kernels leaves the rest of them to the collectives between") {
+  LayerCalls::Calls calls;
+  calls.beside = {7, 8};
+  calls.hiding = 0.25;
+  calls.between = {1, 2};
+  CHECK(forward(calls) == "3|78 4.5:1 4.5:2");
+}
+
+TEST_CASE("Kernels that hide nothing lie evenly before, between and behind those that hide a collective") {
+  LayerCalls::Calls calls;
+  calls.behind = {{4, 0.2}, {5, 0.3}};
+  // Half of 12 s hides nothing: 2 s in each of three places.
+  CHECK(forward(calls) == "2: 2.4|4 2: 3.6|5 2:");
+  // A collective between kernels makes a place more: 1.5 s each, of which the last two end in it.
+  calls.between = {1};
+  CHECK(forward(calls) == "1.5: 2.4|4 1.5: 3.6|5 3:1");
+}
+
+TEST_CASE("A backward pass begins with what runs again") {
+  LayerCalls all;
+  all.recompute.between = {5};
+  all.backward.between = {6};
+  PricedLayer layer;
+  layer.cost.recompute.kernels = Seconds(4.0);
+  layer.cost.backward.kernels = Seconds(8.0);
+  layer.calls = &all;
+  const auto backward = [&](double from, double to) {
+    std::vector<Piece> pieces;
+    append_backward(pieces, layer, from, to);
+    return told(pieces);
+  };
+  CHECK(backward(0.0, 1.0) == "4:5 8:6");
+  // 2 to 8 s of 12: half of the recomputation, and half of the rest.
+  CHECK(backward(1.0 / 6.0, 2.0 / 3.0) == "2:5 4:");
+  CHECK(backward(1.0 / 3.0, 1.0) == "8:6");
+  layer.cost.recompute.kernels = Seconds(0.0);
+  CHECK(backward(0.5, 1.0) == "4:6");
+}
+
+TEST_CASE("Of a pass's kernels those that no product's collective takes may run beside others, as far as they hide") {
+  LayerCalls::Calls calls;
+  calls.behind = {{4, 0.2}, {5, 0.5}};
+  calls.hiding = 0.2;
+  CHECK(calls.share_beside() == Approx(0.2));
+  calls.hiding = 0.6;
+  CHECK(calls.share_beside() == Approx(0.3));
+  calls.hiding = 0.2;
+  calls.hidden_by_others = true;  // by kernels of another pass, all that are left
+  CHECK(calls.share_beside() == Approx(0.3));
+}
+
+TEST_CASE("Two passes in a pair hide each other's collectives, and slow each other down meanwhile") {
+  // 3 s of kernels beside 6 s of collectives that slow them by a fifth: 3.6 s, 2.4 s of the collectives stick out. 5 s
+  // beside 2 s that slow by a tenth: 5.2 s.
+  const PassWork forward{Seconds(3.0), Seconds(8.0), Seconds(2.0), {1}, 0.1};
+  const PassWork backward{Seconds(5.0), Seconds(6.0), Seconds(6.0), {2}, 0.2};
+  const Stretch pair = paired(forward, backward);
+  CHECK(pair.time.compute.value() == Approx(8.8));
+  CHECK(pair.time.communication.value() == Approx(2.4));
+  CHECK(pair.time.hidden.value() == Approx(5.6));
+  // Dispatch of both, 14 s, is longer than the device's 11.2.
+  CHECK(pair.time.host.value() == Approx(2.8));
+}
+
+TEST_CASE("Dispatch runs ahead of kernels, collectives and copies together") {
+  PassCost cost;
+  cost.kernels = Seconds(3.0);
+  cost.collectives = Seconds(1.0);
+  cost.copies = Seconds(2.0);
+  cost.dispatch = Seconds(6.0);
+  CHECK(cost.segment().host.value() == 0.0);
+  CHECK(cost.segment().total().value() == Approx(6.0));
+  cost.dispatch = Seconds(10.0);
+  CHECK(cost.segment().host.value() == Approx(4.0));
+  // Copies are no collectives of the step.
+  CHECK(cost.segment().inside().exposed.value() == Approx(1.0));
+}
