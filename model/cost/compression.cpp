@@ -91,10 +91,12 @@ CompressionWork powersgd_work(const Compression& compression, const GradientSet&
     q_elements += count * (number(matrix.columns) * number(r));
     for (std::int64_t i = 0; i < matrix.count; ++i) {
       make_p.push_back(orthogonalise(matrix.columns, compression.rank, gradient));
-      make_p.push_back({"P = M Q", Matmul{1, matrix.rows, r, matrix.columns, false}, gradient, 1});
+      make_p.push_back({"P = M Q", Matmul{.m = matrix.rows, .n = r, .k = matrix.columns}, gradient, 1});
       make_q.push_back(orthogonalise(matrix.rows, compression.rank, gradient));
-      make_q.push_back({"Q = Mt P", Matmul{1, matrix.columns, r, matrix.rows, false}, gradient, 1});
-      restore.push_back({"M = P Qt", Matmul{1, matrix.rows, matrix.columns, r, false}, gradient, 1});
+      const Matmul mt_p{.m = matrix.columns, .n = r, .k = matrix.rows, .transpose_a = true};
+      make_q.push_back({"Q = Mt P", mt_p, gradient, 1});
+      const Matmul p_qt{.m = matrix.rows, .n = matrix.columns, .k = r, .transpose_b = true};
+      restore.push_back({"M = P Qt", p_qt, gradient, 1});
     }
   }
 
