@@ -85,7 +85,7 @@ std::optional<Scenario> first_plan(const PlanSpace& space, const PlanPoint& layo
   int tried = 0;
   for (const PlanPoint& point : space.passes(layout)) {
     if (point.micro_batch == tried || space.pipelinings(point).empty()) continue;
-    tried = point.micro_batch;
+    tried = point.micro_batch;  // NOLINT(clang-analyzer-deadcode.DeadStores): read behind the next exception
     try {
       return space.read(space.completed(point));
     } catch (const ScenarioError& error) {
@@ -303,7 +303,7 @@ std::vector<PlanPoint> PlanSpace::pipelinings(PlanPoint point) const {
     add(gpipe, 1);
     add(zero_bubble, 1);
     if (2 * stages <= layers_) add(zero_bubble, 2);
-    if (stages % 2 == 0 && batches % 2 == 0 && batches >= 2 * stages) add(dualpipe, 1);
+    if (stages % 2 == 0 && batches % 2 == 0 && batches / 2 >= stages) add(dualpipe, 1);
     for (int chunks = 2; chunks <= most_interleave && stages * chunks <= layers_; ++chunks) {
       if (layers_ % (stages * chunks) == 0 && batches % stages == 0) add(interleaved, chunks);
     }

@@ -149,7 +149,7 @@ class Clients : public httplib::TaskQueue {
 
 void put(const HttpAnswer& answer, httplib::Response& response) {
   response.status = answer.status;
-  response.set_content(answer.body, answer.type.c_str());
+  response.set_content(answer.body, answer.type);
 }
 
 HttpRequest request_of(const httplib::Request& request) {

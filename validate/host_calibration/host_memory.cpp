@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -19,8 +20,9 @@ HostMemory::HostMemory(std::size_t size, PageKind pages)
     : mapped_((size + huge_page - 1) / huge_page * huge_page + huge_page), size_(size) {
   mapping_ = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping_ == MAP_FAILED) throw std::bad_alloc();
-  const auto start = reinterpret_cast<std::uintptr_t>(mapping_);
-  data_ = reinterpret_cast<std::byte*>((start + huge_page - 1) / huge_page * huge_page);
+  void* start = mapping_;
+  std::size_t room = mapped_;
+  data_ = static_cast<std::byte*>(std::align(huge_page, size, start, room));
   // Advice only: a kernel without transparent huge pages goes on with small ones.
   madvise(mapping_, mapped_, pages == PageKind::huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   for (std::size_t at = 0; at < size; at += small_page) data_[at] = std::byte{1};
