@@ -184,12 +184,15 @@ void finish(PlanReport& report) {
   if (report.ranked.empty()) return;
   report.is_simpler = report.ranked.front().odds && prefer_simple(report.ranked);
   const RankedPlan& best = report.ranked.front();
+  const auto is_choice = [&](const RankedPlan& plan) {
+    const bool beyond_limits = plan.excess > 1.0 && best.excess <= 1.0;
+    return fits(plan) && !plan.needless_cards && !beyond_limits;
+  };
   for (RankedPlan& plan : report.ranked) {
     if (&plan != &best) plan.why = reason(plan, best, report.goal);
-    plan.in_front =
-        fits(plan) && !plan.needless_cards && std::ranges::none_of(report.ranked, [&](const RankedPlan& other) {
-          return fits(other) && !other.needless_cards && dominates(figures_of(other), figures_of(plan));
-        });
+    plan.in_front = is_choice(plan) && std::ranges::none_of(report.ranked, [&](const RankedPlan& other) {
+                      return is_choice(other) && dominates(figures_of(other), figures_of(plan));
+                    });
   }
   // What would not be better either is no news.
   std::erase_if(report.misses, [&](const RankedPlan& plan) { return !(plan.value < best.value) || fits(plan); });

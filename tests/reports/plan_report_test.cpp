@@ -1,6 +1,8 @@
 // How plans are ranked that differ in their network cards alone: the names of their cards, with - where not in front.
 #include "reports/studies/plan_report.hpp"
 
+#include <algorithm>
+
 #include "tests/catch.hpp"
 
 using namespace foretrain;
@@ -81,6 +83,18 @@ TEST_CASE("the front has the plans that none beats in time, cost and memory toge
     CHECK_THAT(front.substr(0, front.find("\n\n")), Catch::Contains(std::string(name) + ":"));
   }
   CHECK_THAT(front.substr(0, front.find("\n\n")), !Catch::Contains("beaten:"));
+  // What is beyond the limits is no choice, as long as another plan keeps them; else all are.
+  const auto in_front = [&](double of_fast, double of_beaten) {
+    report.ranked = {plan("fast", 100.0, 3.0, 60.0), plan("beaten", 110.0, 3.0, 70.0)};
+    report.ranked[0].excess = of_fast;
+    report.ranked[1].excess = of_beaten;
+    finish(report);
+    const auto found = std::ranges::find(report.ranked, true, &RankedPlan::in_front);
+    return found->hardware;
+  };
+  CHECK(in_front(1.2, 1.0) == "beaten");
+  CHECK(in_front(1.0, 0.9) == "fast");
+  CHECK(in_front(1.2, 1.3) == "fast");
 }
 
 TEST_CASE("a plan loses by what takes longest more, by memory or money where these are the goal") {
