@@ -81,6 +81,16 @@ TEST_CASE("Every kind of measurement") {
   CHECK(name(cases[0].measured[3].quantity) == "bus_bandwidth");
 }
 
+TEST_CASE("A measurement that cannot be read puts its row out of use, not the table") {
+  const auto cases = read_cases_text(
+      std::string(header) + "a,g,l4-x1,gpt2,1,OOM,\nb,g,l4-x1,gpt2,1,1 s,\nc,g,l4-x1,gpt2,1,0 s,\n", "t.csv");
+  REQUIRE(cases.size() == 3);
+  CHECK(cases[0].measured.empty());
+  CHECK_THROWS_WITH(document_of(cases[0]), Catch::StartsWith("t.csv:2:16: measured.step_time: \"OOM\""));
+  CHECK(scenario_of(cases[1]).name == "b");
+  CHECK_THROWS_WITH(scenario_of(cases[2]), Catch::StartsWith("t.csv:4:16: measured.step_time: a measurement of zero"));
+}
+
 TEST_CASE("Bad cells are named by line and column") {
   const auto row = [](const std::string& cells) { return complaint(std::string(header) + cells + "\n"); };
   CHECK(row("a,g,dgx-a100-80gb,gpt2,3,1 s,") ==

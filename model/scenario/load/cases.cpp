@@ -71,12 +71,11 @@ void check_column(const CsvCell& column) {
 void read_measurement(const CsvCell& column, const CsvCell& cell, Case& row) {
   const QuantityRow& quantity = quantity_row(column);
   try {
-    row.measured.push_back({quantity.quantity, quantity.parse(cell.text), cell.where});
+    const double value = quantity.parse(cell.text);
+    if (!(value > 0.0)) throw UnitError("a measurement of zero", "a value above zero");
+    row.measured.push_back({quantity.quantity, value, cell.where});
   } catch (const UnitError& error) {
-    throw ScenarioError(cell.where, column.text, error.got(), error.expected());
-  }
-  if (!(row.measured.back().value > 0.0)) {
-    throw ScenarioError(cell.where, column.text, "a measurement of zero", "a value above zero");
+    if (!row.unreadable) row.unreadable = ScenarioError(cell.where, column.text, error.got(), error.expected());
   }
 }
 
@@ -127,6 +126,7 @@ std::vector<Case> read_cases(const std::filesystem::path& path) {
 }
 
 YamlNode document_of(const Case& row) {
+  if (row.unreadable) throw ScenarioError(*row.unreadable);
   YamlNode document = yaml_mapping(row.where);
   if (!row.base.empty()) {
     const YamlNode name = yaml_scalar(row.base, row.base_where);

@@ -3,10 +3,12 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "model/base/error.hpp"
 #include "model/scenario/overrides.hpp"
 #include "model/scenario/scenario.hpp"
 
@@ -41,17 +43,19 @@ struct Case {
   SourcePosition base_where;
   std::vector<Override> overrides;  ///< the cells that say something
   std::vector<Measurement> measured;
+  std::optional<ScenarioError> unreadable;  ///< what was measured, first of what cannot be read
   std::map<std::string, std::string> replay;  ///< replay.* columns: how a replay is to run the case, and how it went
   SourcePosition where;                       ///< where the row stands
 };
 
 /// Reads a CSV table; columns are case, group, anchor, source, base, dotted scenario keys, measured.*, replay.* and
 /// predicted.* (which sweeps write, and which are skipped). Names of cases may repeat. Throws ScenarioError with
-/// file:line:column of the cell.
+/// file:line:column of the header's cell; what is wrong with a row is told where its document is asked for.
 std::vector<Case> read_cases(const std::filesystem::path& path);
 std::vector<Case> read_cases_text(std::string_view text, const std::string& file_name);
 
-/// The document of the case's scenario: its base with the cells put in.
+/// The document of the case's scenario: its base with the cells put in. Throws ScenarioError, also for a measurement
+/// that cannot be read: such a row is out of use, not its table.
 YamlNode document_of(const Case& row);
 
 /// The case's scenario: its base with the cells put in. Throws ScenarioError, at the cell where it is to blame.
