@@ -86,9 +86,9 @@ TEST_CASE("A measurement that cannot be read puts its row out of use, not the ta
       std::string(header) + "a,g,l4-x1,gpt2,1,OOM,\nb,g,l4-x1,gpt2,1,1 s,\nc,g,l4-x1,gpt2,1,0 s,\n", "t.csv");
   REQUIRE(cases.size() == 3);
   CHECK(cases[0].measured.empty());
-  CHECK_THROWS_WITH(document_of(cases[0]), Catch::StartsWith("t.csv:2:16: measured.step_time: \"OOM\""));
+  CHECK_THROWS_WITH(document_of(cases[0]), Catch::StartsWith("t.csv:2:18: measured.step_time: \"OOM\""));
   CHECK(scenario_of(cases[1]).name == "b");
-  CHECK_THROWS_WITH(scenario_of(cases[2]), Catch::StartsWith("t.csv:4:16: measured.step_time: a measurement of zero"));
+  CHECK_THROWS_WITH(scenario_of(cases[2]), Catch::StartsWith("t.csv:4:18: measured.step_time: a measurement of zero"));
 }
 
 TEST_CASE("Bad cells are named by line and column") {
