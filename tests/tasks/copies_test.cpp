@@ -44,3 +44,40 @@ TEST_CASE("A thread waits for copies to pageable memory before it launches what 
   // 10 us are launched in front of the longer of the two.
   CHECK(time_of("pinned: true", true, true) / std::max(pinned, product) == Approx(1.0).epsilon(0.01));
 }
+
+TEST_CASE("A disk reads for copies from it and writes for those to it, whatever stands at the other end") {
+  const auto copied = [](const std::string& from, const std::string& to) {
+    return estimate(
+               load_scenario_text(
+                   "cluster: { node: dgx-a100-80gb }\nworkload:\n  tasks:\n    - { id: moved, on: disk, "
+                   "run: { copy: { from: " +
+                       from + ", to: " + to + ", size: 1 GB } } }\n",
+                   "test.yaml",
+                   {"cluster.node.storage.read_bandwidth=2 GB/s", "cluster.node.storage.write_bandwidth=500 MB/s"}))
+        .time();
+  };
+  // 1 GB takes 0.5 s to read and 2 s to write, and some hundred us until the first byte comes.
+  for (const std::string place : {"cpu", "gpu1"}) {
+    CHECK(copied("disk", place) / Seconds(0.5) == Approx(1.0).epsilon(0.001));
+    CHECK(copied(place, "disk") / Seconds(2.0) == Approx(1.0).epsilon(0.001));
+  }
+}
+
+TEST_CASE("Pageable memory of the host holds up copies from and to it, and none between GPUs") {
+  const auto copied = [](const std::string& from, const std::string& to, const std::string& pinned) {
+    Scenario scenario = load_scenario_text(
+        "cluster: { node: dgx-a100-80gb }\nworkload:\n  tasks:\n    - { id: moved, on: \"gpu0:d2h\", run: { copy: { "
+        "from: " +
+            from + ", to: " + to + ", size: 1 GB, pinned: " + pinned + " } } }\n",
+        "test.yaml");
+    scenario.calibration.host.pageable_copy_gbps = 5.0;
+    return estimate(scenario).time();
+  };
+  // 1 GB at 5 GB/s, both ways and from the first GPU to the last.
+  for (const std::string gpu : {"gpu0", "gpu7"}) {
+    CHECK(copied(gpu, "cpu", "false") == Seconds(0.2));
+    CHECK(copied("cpu", gpu, "false") == Seconds(0.2));
+  }
+  CHECK(copied("gpu0", "gpu7", "false") == copied("gpu0", "gpu7", "true"));
+  CHECK(copied("gpu0", "cpu", "true") < Seconds(0.1));
+}
