@@ -443,3 +443,12 @@ TEST_CASE("A calibration's file says which constants lie at a bound, and which p
     CHECK(text.substr(text.find(':', at) + 1, 5).find("true") != std::string::npos);
   }
 }
+
+TEST_CASE("Numbers of a calibration's file have seven digits") {
+  GpuCalibration fit = fitted();
+  REQUIRE(find(fit, "streaming.bandwidth_efficiency") != nullptr);
+  for (auto& [constant, source] : fit.fitted) {
+    if (constant.name == "streaming.bandwidth_efficiency") constant.after = 0.123456789;
+  }
+  CHECK_THAT(to_json(fit), Catch::Contains("0.1234568,"));
+}
