@@ -48,3 +48,20 @@ TEST_CASE("What is too long for a name is near none") {
   CHECK(nearest_word(std::string(200, 'a'), {std::string(199, 'a')}) == std::string(199, 'a'));
   CHECK_FALSE(nearest_word(std::string(201, 'a'), {std::string(200, 'a')}));
 }
+
+TEST_CASE("A name is near a word by a third of its letters, and by one of few") {
+  CHECK(nearest_word("abcdef", {"abcdxy"}) == "abcdxy");  // two of six
+  CHECK_FALSE(nearest_word("abcdef", {"abcxyz"}));
+  CHECK(nearest_word("ab", {"ax"}) == "ax");  // one of two
+  CHECK_FALSE(nearest_word("ab", {"xy"}));
+  CHECK(nearest_word("abcdef", {"abcdxy", "abcdey"}) == "abcdey");
+}
+
+TEST_CASE("A number behind a word is all that follows it") {
+  CHECK(number_behind("rank12", "rank") == 12);
+  CHECK(number_behind("rank0", "rank") == 0);
+  CHECK_FALSE(number_behind("rank", "rank"));
+  CHECK_FALSE(number_behind("rank1x", "rank"));
+  CHECK_FALSE(number_behind("rank-1", "rank"));
+  CHECK_FALSE(number_behind("node1", "rank"));
+}

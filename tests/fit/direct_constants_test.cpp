@@ -2,10 +2,13 @@
 #include "validate/fit/direct_constants.hpp"
 
 #include <cmath>
+#include <cstdlib>
 
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "tests/catch.hpp"
 #include "tests/fit/synthetic.hpp"
+#include "validate/fit/describe.hpp"
+#include "validate/fit/points.hpp"
 
 using namespace foretrain;
 
@@ -163,4 +166,49 @@ TEST_CASE("Copies between the largest and the smallest are predicted, and held o
   CHECK(copies.points == 12);
   // One latency and one bandwidth made them: what is off is that the smallest copy also moves its bytes.
   CHECK(copies.mape < 0.02);
+}
+
+TEST_CASE("What is read off is as sure as half the distance of its quartiles, parted as the value is") {
+  RawMeasurements raw = machine_of(1);
+  add(raw, "launch", {{"what", "kernel_round_trip"}}, 0.0);
+  raw.points.back().record.values = {10e-6, 11e-6, 12e-6};  // quartiles 10.5 and 11.5
+  HostConstants published;
+  published.launch_latency_us = 4.0;
+  published.synchronize_us = 6.0;
+  const std::vector<DirectConstant> constants = direct_constants(raw, published);
+  REQUIRE(constants.size() == 2);
+  CHECK(constants[0].value == Approx(11.0 * 0.4));
+  CHECK(constants[0].standard_error == Approx(0.5 * 0.4));
+  CHECK(constants[1].value == Approx(11.0 * 0.6));
+  CHECK(constants[1].standard_error == Approx(0.5 * 0.6));
+}
+
+TEST_CASE("Rings over all GPUs of a machine are its links', rings over several machines the network's") {
+  RawMeasurements raw = machine_of(4);
+  const auto ring = [&](const char* ranks, const char* nodes, double seconds) {
+    add(raw, "collective", {{"nodes", nodes}}, seconds,
+        {{"workload.collective.operation", "all_gather"},
+         {"workload.collective.size", "1000000000 B"},
+         {"workload.collective.ranks", ranks}});
+  };
+  ring("2", "1", 0.001);  // not over all
+  ring("4", "1", 0.010);
+  ring("8", "2", 0.035);
+  const MeasuredFigures figures = measured_figures(raw, {});
+  CHECK(figures.ring_bandwidth->value() == Approx(75e9));     // three quarters of 1 GB in 10 ms
+  CHECK(figures.network_bandwidth->value() == Approx(25e9));  // seven eighths in 35 ms
+}
+
+TEST_CASE("A chase through more than four times the L2 tells the latency of memory, other walks do not") {
+  RawMeasurements raw =
+      synthetic::measurements(load_default_calibration(), {.suites = {"memory"}, .noise = 0.0, .hold_out = false});
+  const std::string node = node_document(raw.machine, {});
+  const double described = measured_figures(raw, predicted_points(raw, node).points).memory_latency->value();
+  for (RawPoint& point : raw.points) {
+    const auto& keys = point.record.scenario;
+    const double size = std::atof(keys.at("workload.operator.working_set").c_str());
+    const bool chase = keys.at("workload.operator.pattern") == "dependent" && size >= 4.0 * 50331648.0;
+    for (double& value : point.record.values) value *= chase ? 1.5 : 7.0;
+  }
+  CHECK(measured_figures(raw, predicted_points(raw, node).points).memory_latency->value() == Approx(1.5 * described));
 }

@@ -1,6 +1,8 @@
 // From folders of SYNTHETIC measurements (synthetic.hpp) to calibrations that predict.
 #include "validate/fit/gpu_fit.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -365,4 +367,88 @@ TEST_CASE("On another GPU only what carries over is used, and that is said") {
   const Seconds high = result.uncertainty_high;
   set_calibrated_uncertainty(other, result);
   CHECK(result.uncertainty_high == high);
+}
+
+TEST_CASE("Stages are judged by the points of theirs that were held out, and of steps are the last two") {
+  for (const StageOutcome& stage : fitted().stages) {
+    if (stage.name != "streaming" && stage.name != "convolution") continue;
+    INFO(stage.name);
+    const auto apart = std::ranges::count_if(
+        fitted().pairs, [&](const PointPair& pair) { return pair.family == stage.name && pair.held_out; });
+    CHECK(stage.trial.held_out);
+    CHECK(stage.trial.judged == apart);
+  }
+  const GpuCalibration whole =
+      fit_gpu(synthetic::measurements(chosen_truth(), {.suites = {"streaming"}, .hold_out = false}));
+  REQUIRE(whole.stages.size() == 1);
+  CHECK_FALSE(whole.stages.front().trial.held_out);
+  CHECK_FALSE(whole.bars[1].held_out);
+  Gpu gpu;
+  gpu.compute_capability = 9.0;
+  const std::vector<FitStage> stages = fit_stages(gpu, {});
+  for (const FitStage& stage : stages) {
+    INFO(stage.name);
+    CHECK(stage.of_steps == (&stage >= &stages.back() - 1));
+  }
+}
+
+TEST_CASE("Energies are told by products that ran long, where there are some, else by all products") {
+  Gpu gpu;
+  gpu.compute_capability = 9.0;
+  const auto energies_of_stage = [&](const char* name, bool sustained) {
+    const std::vector<FitStage> stages = fit_stages(gpu, {.sustained = sustained});
+    const auto stage = std::ranges::find(stages, name, &FitStage::name);
+    REQUIRE(stage != stages.end());
+    std::vector<std::string> energies;
+    for (const std::string& constant : stage->constants) {
+      if (constant.starts_with("power.")) energies.push_back(constant);
+    }
+    return energies;
+  };
+  const std::size_t generation = generation_of(9.0);
+  const std::vector<std::string> both = {energy_name(generation, false), energy_name(generation, true)};
+  CHECK(energies_of_stage("matrix product", false) == both);
+  CHECK(energies_of_stage("matrix product", true).empty());
+  CHECK(energies_of_stage("sustained product", true) == both);
+  CHECK(energies_of_stage("sustained product", false).empty());
+}
+
+TEST_CASE("What is said of a table of products is what its pairs say") {
+  double sum = 0.0;
+  int products = 0;
+  for (const PointPair& pair : fitted().pairs) {
+    if (pair.family != "matmul" || !pair.held_out) continue;
+    sum += std::abs(pair.predicted / pair.measured - 1.0);
+    ++products;
+  }
+  REQUIRE_FALSE(fitted().measured_matmuls.empty());
+  CHECK_THAT(fitted().matmul_note,
+             Catch::Contains(fmt::format(", {:.1f} % beside {} measured ones", 100.0 * sum / products,
+                                         fitted().measured_matmuls.size())));
+}
+
+TEST_CASE("A calibration's file says which constants lie at a bound, and which products were transposed") {
+  GpuCalibration fit = fitted();
+  REQUIRE(fit.fitted.size() > 1);
+  for (auto& [constant, source] : fit.fitted) constant.at_bound = false;
+  for (MeasuredMatmul& row : fit.measured_matmuls) row.transpose_a = row.transpose_b = false;
+  CHECK_THAT(to_json(fit), !Catch::Contains("at_bound") && !Catch::Contains("transpose"));
+  fit.fitted.front().constant.at_bound = true;
+  fit.measured_matmuls.front().transpose_a = true;
+  fit.measured_matmuls.back().transpose_b = true;
+  for (const char* key : {"at_bound", "transpose_a", "transpose_b"}) {
+    const std::string text = to_json(fit);
+    const std::size_t at = text.find(key);
+    REQUIRE(at != std::string::npos);
+    CHECK(text.substr(text.find(':', at) + 1, 5).find("true") != std::string::npos);
+  }
+}
+
+TEST_CASE("Numbers of a calibration's file have seven digits") {
+  GpuCalibration fit = fitted();
+  REQUIRE(find(fit, "streaming.bandwidth_efficiency") != nullptr);
+  for (auto& [constant, source] : fit.fitted) {
+    if (constant.name == "streaming.bandwidth_efficiency") constant.after = 0.123456789;
+  }
+  CHECK_THAT(to_json(fit), Catch::Contains("0.1234568,"));
 }

@@ -76,6 +76,8 @@ TEST_CASE("The first simplex is a quarter of each value wide, or of two hundredt
   CHECK(second_of(4.0) == 5.0);
   CHECK(second_of(1.0) == 1.5);
   CHECK(second_of(0.0) == 0.5);
+  const auto of_both_signs = [](const std::vector<double>& v) { return v[0]; };
+  CHECK(asked_first(2, {{0.0, -100.0, 100.0}}, of_both_signs)[1][0] == 1.0);  // a quarter of 0.02 of 200
   CHECK(second_of(80.0) == 100.0);
   CHECK(second_of(81.0) == 60.75);  // 101.25 is outside
 }

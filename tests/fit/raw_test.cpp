@@ -67,7 +67,8 @@ TEST_CASE("Records that are wrong are refused with file and line, and what to do
       {line("a", R"("status":"measured","unit":"s","values":["1"])"), "no number"},
       {line("a", R"("status":"measured","unit":"s","values":[0],"scenario":{"workload.operator.kind":"copy"})"),
        "not positive"},
-      {line("a", R"("status":"measured","unit":"s","values":[1],"scenario":{"workload.operator.m":1})"), "no text"},
+      {line("a", R"("status":"measured","unit":"s","values":[1],"scenario":{"workload.operator.m":1})"),
+       "scenario.workload.operator.m: no text"},
       {line("a", R"("status":"measured","unit":"s","values":[1],"scenario":[])"), "no object"},
       {R"({"suite":"gemm","status":"measured"})", "name: this key is missing"},
       {"[1,2]\n", "no record"},
@@ -146,4 +147,32 @@ TEST_CASE("A replay's kernel that was timed without being run is told") {
   CHECK(complaint([&] {
           (void)read_measurements(folder.path());
         }).find("a kernel of net was measured without being run") != std::string::npos);
+}
+
+TEST_CASE("Folders of two machines are refused with the GPUs of both") {
+  const TemporaryFolder folder;
+  folder.write("one/machine.json", synthetic::machine_json(1));
+  folder.write("two/machine.json", synthetic::machine_json(2));
+  const std::string said = complaint([&] { return read_measurements({folder.path() / "one", folder.path() / "two"}); });
+  CHECK_THAT(said, Catch::Contains("measurements of another machine (Synthetic 5000, Synthetic 5000)"));
+  CHECK_THAT(said, Catch::Contains("parts of one machine (Synthetic 5000)"));
+}
+
+TEST_CASE("Cards carry an eighth of their bits in bytes, and an instance has whole eighths of its board's bandwidth") {
+  const Machine machine = read_machine_text(synthetic::machine_json(1, 2), "machine.json");
+  CHECK(machine.network_cards == 2);
+  CHECK(machine.card_rate.value() == 25e9);  // 200 Gbit/s
+  // 2 x 8 GHz x 256 bit are 512 GB/s.
+  CHECK(machine.gpus.front().peak_bandwidth()->value() == Approx(512e9));
+  const auto of_instance = [](double share) {
+    std::string text = synthetic::machine_json();
+    const std::string told = "\"mig\":null";
+    text.replace(text.find(told), told.size(),
+                 fmt::format("\"mig\":true,\"board_memory_bytes\":{:.0f}", 34359738368.0 / share));
+    return read_machine_text(text, "machine.json").gpus.front().peak_bandwidth()->value();
+  };
+  CHECK(of_instance(0.46) == Approx(256e9));  // 3.7 eighths are four
+  CHECK(of_instance(0.97) == Approx(512e9));  // all but nothing
+  CHECK(of_instance(0.05) == Approx(64e9));   // one at least
+  CHECK(of_instance(0.115) == Approx(64e9));
 }

@@ -98,3 +98,19 @@ TEST_CASE("What is no calibration of a machine is refused by name") {
   CHECK_THROWS_AS(read_calibration_report(folder.write("a.json", "{")), ScenarioError);
   CHECK_THROWS_AS(read_calibration_report(folder.write("b.json", R"({"kind": "host measurements"})")), ScenarioError);
 }
+
+TEST_CASE("Which samples are best, kept and beyond a tolerance is told by their unit and their benchmark") {
+  CHECK(row_of("memory_latency", {}, {{3.0, 1.0, 2.0}}, "s").best == 1.0);
+  CHECK(row_of("memory_bandwidth", {}, {{3.0, 1.0, 2.0}}, "B/s").best == 3.0);
+  // Of a processor the best sample counts, of a disk the median.
+  CHECK(row_of("memory_latency", {}, {{3.0, 1.0, 2.0}}, "s").reference() == 1.0);
+  CHECK(row_of("disk_read", {}, {{3.0, 1.0, 2.0}}, "B/s").reference() == 2.0);
+  CalibrationReport report;
+  CHECK_FALSE(report.complete);
+  report.rows.push_back(row_of("memory_latency", {}, {{1.0}}, "s"));
+  const double tolerance = find_benchmark("memory_latency")->tolerance;
+  report.rows[0].predicted = 1.0 + 0.99 * tolerance;
+  CHECK(rows_beyond_tolerance(report).empty());
+  report.rows[0].predicted = 1.0 - 1.01 * tolerance;
+  CHECK(rows_beyond_tolerance(report).size() == 1);
+}

@@ -73,6 +73,7 @@ TEST_CASE("Sizes and lists as sysfs writes them") {
   CHECK(count_of_list("0-3,8") == 5);
   CHECK(count_of_list("") == 0);
   CHECK(count_of_list("3-0") == 0);
+  CHECK(count_of_list("8-8") == 1);
 }
 
 TEST_CASE("Processors from /proc/cpuinfo") {
@@ -89,6 +90,8 @@ TEST_CASE("Processors from /proc/cpuinfo") {
   CHECK_FALSE(other.virtualised);
   CHECK(other.vector_bytes == 16);
   CHECK(parse_cpuinfo("").processors == 1);
+  const DetectedCpu close = parse_cpuinfo("siblings:6\ncpu cores:3\n");
+  CHECK(close.threads_per_core == 2);
 }
 
 TEST_CASE("Caches from sysfs: data and unified ones, by level; what is missing is left out") {
@@ -146,6 +149,9 @@ TEST_CASE("The hardware file of a detected machine is one that scenarios accept"
   CHECK(shared.cpu.hierarchy->caches[2].residence.value() == Approx(9e-3));
   CHECK(shared.cpu.hierarchy->caches[2].size == Bytes(307200 * 1024.0));
   CHECK(shared.cpu.hierarchy->caches[2].shared_by == 1);
+  // Four threads are two cores.
+  cpu.caches[2].shared_by = 4;
+  CHECK(node_of_hardware_file(hardware_file(cpu, Bytes(24e9))).cpu.hierarchy->caches[2].shared_by == 2);
   // A processor without a description, on a machine that tells nothing of its caches.
   DetectedCpu unknown = parse_cpuinfo(unknown_processor);
   unknown.clock = Hertz(3e9);
@@ -241,6 +247,8 @@ TEST_CASE("The loops touch what they say") {
   }
   CHECK(read_strided(memory.data(), 8192, 64, false) == 128);
   CHECK(read_strided(memory.data(), 8192, 4096, true) == 2);
-  CHECK(read_random(memory.data(), 8192, 128, 10) ==
-        24);  // ten bursts, made up to three rounds of four, two lines each
+  // Bursts are made up to rounds of four, of two lines each: ten to three, eight are two, nine are three.
+  CHECK(read_random(memory.data(), 8192, 128, 10) == 24);
+  CHECK(read_random(memory.data(), 8192, 128, 8) == 16);
+  CHECK(read_random(memory.data(), 8192, 128, 9) == 24);
 }

@@ -20,6 +20,8 @@ TEST_CASE("The file to measure with is gone from its folder before anything is m
   const DiskFile file(folder.path().string(), Bytes(2e6));
   CHECK(std::filesystem::is_empty(folder.path()));
   CHECK(file.size() == std::size_t{2} * 1048576);  // whole MiB
+  CHECK(DiskFile(folder.path().string(), Bytes(1048576.0)).size() == 1048576);
+  CHECK(DiskFile(folder.path().string(), Bytes(1048577.0)).size() == std::size_t{2} * 1048576);
   CHECK(file.read_ahead() > Bytes(0.0));
 }
 

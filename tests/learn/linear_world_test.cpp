@@ -20,6 +20,7 @@ struct LinearWorld {
   std::vector<LearnedRun> runs;
   std::vector<double> pauses;  ///< by which each run took longer, as a logarithm
   double truth = 0.2, memory = 0.0;
+  double slope = 1.0;  ///< of a step's logarithm by the stretch's
 
   LinearWorld(int number, double truth_of_it) : pauses(static_cast<std::size_t>(number)), truth(truth_of_it) {
     for (int run = 0; run < number; ++run) runs.push_back({1, false, -1, 1.0});
@@ -33,7 +34,7 @@ struct LinearWorld {
     return learn_stack(parameters, runs, [&](const std::vector<RunAt>& asked) {
       std::vector<RunResidual> left;
       for (const RunAt& one : asked) {
-        left.push_back({one.setting[stretch()] - truth - pauses[one.run], memory, 0.5});
+        left.push_back({slope * one.setting[stretch()] - truth - pauses[one.run], memory, 0.5});
       }
       return left;
     });
@@ -160,4 +161,23 @@ TEST_CASE("Memory that is far off takes nothing from what times tell") {
   CHECK(stack.parameters[world.stretch()].position == Approx(0.2).margin(0.005));
   CHECK(stack.unexplained.empty());
   REQUIRE(stack.left_out.memory);
+}
+
+TEST_CASE("A run tells of a trait that moves it by three per cent where the trait moves as stacks differ") {
+  // Stacks differ by 0.1 in the stretch: a slope of 0.4 moves a run by 4 %, one of 0.25 by 2.5 %.
+  LinearWorld world(20, 0.0);
+  world.slope = 0.4;
+  CHECK(world.learned().parameters[world.stretch()].runs == 20);
+  world.slope = 0.25;
+  CHECK(world.learned().parameters[world.stretch()].runs == 0);
+}
+
+TEST_CASE("A trait is learned where runs leave less than four fifths of what was open") {
+  // Five runs known to 3 %, of slope s, beside a prior of 0.1: (0.1 / spread)^2 is 1 + 5 (0.1 s / 0.03)^2, which is
+  // 1 / 0.8^2 = 1.5625 at a slope of 0.1006.
+  LinearWorld world(5, 0.0);
+  world.slope = 0.106;
+  CHECK(world.learned().parameters[world.stretch()].determined);
+  world.slope = 0.095;
+  CHECK_FALSE(world.learned().parameters[world.stretch()].determined);
 }

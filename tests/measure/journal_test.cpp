@@ -65,6 +65,10 @@ TEST_CASE("What failed is tried again, and what was measured then counts", "[mea
   journal.append(broken);
   CHECK_FALSE(journal.has("a"));
   CHECK(journal.failures() == 1);
+  CHECK(journal.done() == 0);
+  journal.append(point("b"));
+  journal.append(point("c"));
+  CHECK(journal.done() == 2);  // of three
   CHECK(journal.failed().at("a") == "an \"error\"");
   journal.append(point("a"));
   CHECK(journal.has("a"));

@@ -98,3 +98,9 @@ TEST_CASE("An object keeps the order of its fields, and leaves out what is not k
   CHECK(text == R"({"name":"a \"GPU\"","sms":132,"pcie_width":16,"ecc":true,"gpus":[1,2]})");
   CHECK(json_list({}) == "[]");
 }
+
+TEST_CASE("A line that was cut off in a text gives what is left of it", "[measure]") {
+  CHECK(json_text_field(R"({"name":"a\"b)", "name") == "a\"b");
+  CHECK(json_text_field(R"({"name":"a\")", "name") == "a\"");
+  CHECK(json_text_field(R"({"name":"a\)", "name") == "a\\");
+}

@@ -85,6 +85,7 @@ TEST_CASE("Outliers are further from the median than three scaled median distanc
   CHECK(outliers({1, 2, 3, 4, 5, 100}) == 1);
   // 4 sets the same median distance, and 3.5 + 6.6 is still inside.
   CHECK(outliers({1, 2, 3, 4, 5, 10.1}) == 0);
+  CHECK(outliers({1, 2, 3, 4, 5, 10.3}) == 1);
   CHECK(outliers({5, 5, 5, 5}) == 0);
   CHECK(outliers({5, 5, 5, 5.1}) == 1);  // where all others agree, any value that differs stands out
   CHECK(outliers({1, 1000}) == 0);       // of two values none is the odd one
@@ -93,4 +94,13 @@ TEST_CASE("Outliers are further from the median than three scaled median distanc
 TEST_CASE("The spread is the distance of the quartiles over the median", "[measure]") {
   // Of 1 to 5 the quartiles are 2 and 4, the median 3.
   CHECK(Sampled{.values = {5, 1, 4, 2, 3}}.spread() == Approx(2.0 / 3.0));
+}
+
+TEST_CASE("A rule that says nothing of it takes a median for known that one per cent of it surrounds", "[measure]") {
+  // Of six values the interval reaches from the smallest to the largest: half of 1.6 or of 2.4 of 100.
+  Recorded close{{100.0, 100.8, 99.2, 100.0, 100.0, 100.0}};
+  CHECK(play(close, {.budget = Seconds(1000.0)}).values.size() == 6);
+  Recorded apart{{100.0, 101.2, 98.8, 100.0, 100.0, 100.0}};
+  CHECK(play(apart, {.budget = Seconds(1000.0)}).values.size() > 6);
+  CHECK(StoppingRule{}.budget == Seconds(1.0));
 }

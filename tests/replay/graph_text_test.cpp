@@ -3,7 +3,9 @@
 
 #include <random>
 
+#include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
+#include "validate/replay/fields.hpp"
 
 using namespace foretrain;
 using namespace foretrain::replay;
@@ -98,6 +100,7 @@ TEST_CASE("what is wrong with a graph's file is said with its line and what woul
       {"ranks=2", "ranks=1", "ranks=1"},
       {"method=server_cpu", "method=mail", "method=mail"},
       {"count=3", "count=0", "count=0"},
+      {"count=3", "count=2147483647", "count=2147483647; a whole number from 1 to 2147483646"},
       {"task 1", "task 7", "task: number 7; 1"},
       {"after=0,2", "after=0,3", "after=0,3; numbers from 0 to 2"},
       {"after=0,2", "after=0,,2", "after=0,,2"},
@@ -117,8 +120,10 @@ TEST_CASE("what is wrong with a graph's file is said with its line and what woul
     CHECK_THAT(error_of(changed(row.from, row.to)), Catch::Contains(row.says) && Catch::StartsWith("x.graph:"));
   }
   CHECK_THAT(error_of(to_text(small_graph()) + "more\n"), Catch::Contains("something behind the end"));
+  CHECK_THAT(error_of("foretrain-graph 1\n"), Catch::Equals("x.graph:2: the file ends here; graph name=…"));
   CHECK_THAT(error_of(""), Catch::Contains("x.graph:1: the file ends here"));
-  CHECK_THROWS_AS(read_graph("/nowhere/x.graph"), GraphFileError);
+  CHECK_THROWS_WITH(read_graph("/nowhere/x.graph"), Catch::Contains("/nowhere/x.graph: cannot be read"));
+  CHECK(error_of(changed("count=3", "count=2147483646")).empty());
 }
 
 TEST_CASE("a file that was cut off anywhere is refused", "[replay]") {
@@ -154,4 +159,17 @@ TEST_CASE("names of files keep letters, digits, dots and dashes", "[replay]") {
   CHECK(file_name_of("mlp 3 (eager)") == "mlp-3-eager");
   CHECK(file_name_of("gpt3-1.3b") == "gpt3-1.3b");
   CHECK(file_name_of("../..").empty());
+}
+
+TEST_CASE("a graph is read from its file, and is neither replicated nor captured unless it says so", "[replay]") {
+  const TemporaryFolder folder;
+  const std::string text = to_text(small_graph());
+  CHECK_THAT(text, Catch::Contains(" replicated=false capture=false "));
+  CHECK(read_graph(folder.write("x.graph", text).string()) == small_graph());
+}
+
+TEST_CASE("each number of a list is read, one of several digits too", "[replay]") {
+  Fields fields("task after=0,1,12 none=3", "x.graph:1");
+  CHECK(fields.list("after", 12) == std::vector<int>{0, 1, 12});
+  CHECK(fields.list("before", 12).empty());
 }

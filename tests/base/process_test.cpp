@@ -1,0 +1,53 @@
+// Programs as filters, memory that copies of this process share, and values on the way between them.
+#include "model/base/process.hpp"
+
+#include <system_error>
+
+#include "model/base/bytestream.hpp"
+#include "model/base/reads.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+TEST_CASE("A filter is fed all of its input, more than a pipe holds at once too") {
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) text += std::to_string(i) + "\n";
+  const FilterResult copied = run_filter({"cat"}, text);
+  CHECK(copied.status == 0);
+  CHECK(copied.output == text);
+  CHECK(copied.errors.empty());
+  CHECK(run_filter({"sh", "-c", "echo wrong >&2; exit 3"}, "").status == 3);
+  CHECK(run_filter({"sh", "-c", "echo wrong >&2; exit 3"}, "").errors == "wrong\n");
+  CHECK(run_filter({"sh", "-c", "kill -9 $$"}, "").status == 128 + 9);
+  CHECK_THROWS_AS(run_filter({"no-program-of-this-name"}, ""), std::system_error);
+}
+
+TEST_CASE("What a copy of this process writes into shared memory is found there, to the last byte") {
+  constexpr std::size_t count = 100'000;
+  const SharedMemory memory(count * sizeof(double));
+  const std::span<double> values = memory.as<double>(count);
+  CHECK(values.back() == 0.0);
+  CHECK(Process::copy([&] { values.back() = 7.0; }).wait().well());
+  CHECK(values.back() == 7.0);
+  CHECK(Process::copy([] { throw 1; }).wait().status == 1);
+  CHECK(SharedMemory(0).as<char>(0).empty());
+}
+
+TEST_CASE("Values are taken out of bytes as they were put in") {
+  Bytestream in;
+  in.put(std::vector<int>{1, 2, 3});
+  in.put(std::vector<double>{});
+  in.put(std::vector<double>{0.5, 0.25});
+  Bytestream out(std::move(in).text());
+  CHECK(out.take<int>() == std::vector<int>{1, 2, 3});
+  CHECK(out.take<double>().empty());
+  CHECK(out.take<double>() == std::vector<double>{0.5, 0.25});
+}
+
+TEST_CASE("A number that notes its reads is multiplied and divided as any other") {
+  NotedNumber number(12.0);
+  number *= 2.0;
+  CHECK(double(number) == 24.0);
+  number /= 3.0;
+  CHECK(double(number) == 8.0);
+}
