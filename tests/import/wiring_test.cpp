@@ -217,3 +217,11 @@ TEST_CASE("the file of a machine of one's own says what is assumed, and as which
                        Catch::Contains("Assumed: how sockets are joined in dgx-h100.") && !Catch::Contains("network:"));
   CHECK_THAT(own_node({.like = "dgx-h100"}), !Catch::Contains("own machine") && !Catch::Contains("Assumed: as"));
 }
+
+TEST_CASE("Four GPUs with six links to each other have the eighteen of one GPU, and no switch") {
+  const std::string wiring =
+      smi("\tGPU0\tGPU1\tGPU2\tGPU3\tCPU\nGPU0\tX\tNV6\tNV6\tNV6\nGPU1\tNV6\tX\tNV6\tNV6\n"
+          "GPU2\tNV6\tNV6\tX\tNV6\nGPU3\tNV6\tNV6\tNV6\tX\n");
+  CHECK_THAT(wiring, !Catch::Contains("nvswitch"));
+  CHECK_THAT(wiring, Catch::Contains("gpu0 - gpu1: 6 x ") && Catch::Contains("gpu2 - gpu3: 6 x "));
+}
