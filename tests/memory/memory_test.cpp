@@ -78,6 +78,27 @@ TEST_CASE("compression that remembers its error keeps a second copy of the gradi
   CHECK((factored.workspace - plain.workspace).value() == Approx(plain.gradients.value()).epsilon(0.01));
 }
 
+TEST_CASE("a bucket of gradients is copied, as large as they say but no larger than all of them; FSDP has none") {
+  // VGG-16 has 138,357,544 gradients of 4 bytes.
+  const auto workspace = [](const std::string& bucket, const std::string& more) {
+    return Training("servers-server-beats-ring",
+                    {"plan.sync={ algorithm: ring, copied: true, bucket: " + bucket + " }", more})
+        .footprint()
+        .workspace.value();
+  };
+  const std::string whole = "plan.zero=0", divided = "plan.zero=3";
+  CHECK(workspace("50 MB", whole) - workspace("25 MB", whole) == Approx(25e6));
+  CHECK(workspace("10 GB", whole) - workspace("25 MB", whole) == Approx(4.0 * 138'357'544 - 25e6));
+  CHECK(workspace("50 MB", divided) == workspace("25 MB", divided));
+}
+
+TEST_CASE("without a pipeline a replica's shard of gradients is all that it holds between micro-batches") {
+  // fp32 weights and gradients of 1/128 of a tensor rank's parameters each; twelve micro-batches.
+  const MemoryFootprint sharded = footprint({"plan={ data: 128, tensor: 8, zero: 3 }"});
+  CHECK(sharded.gradients.value() == Approx(sharded.weights.value()));
+  CHECK(sharded.gradients.value() == Approx(4.0 * 175e9 / 8 / 128).epsilon(0.01));
+}
+
 TEST_CASE("a plan fits or not at the boundary of the card") {
   MemoryFootprint memory;
   memory.weights = Bytes(60e9);
