@@ -184,3 +184,18 @@ TEST_CASE("What a kind means on a GPU") {
   CHECK(kernel("dgx-h100", AttentionKind::flash, Precision::bf16, 512) == Kernel::memory_efficient);
   CHECK(kernel("dgx-a100-80gb", AttentionKind::flash_1, Precision::fp16, 256) == Kernel::memory_efficient);
 }
+
+TEST_CASE("An architecture's own kernels begin with Hopper and end with data-centre Blackwell") {
+  using Kernel = AttentionKind;
+  const auto kernel = [](double capability) {
+    Gpu gpu = machine("dgx-h100").gpu;
+    gpu.compute_capability = capability;
+    return attention_kernel(square(AttentionKind::flash, 1024), Precision::fp16, gpu);
+  };
+  CHECK(kernel(7.5) == Kernel::memory_efficient);
+  CHECK(kernel(8.0) == Kernel::flash_2);
+  CHECK(kernel(8.9) == Kernel::flash_2);
+  CHECK(kernel(9.0) == Kernel::flash);
+  CHECK(kernel(10.3) == Kernel::flash);
+  CHECK(kernel(11.0) == Kernel::flash_2);
+}

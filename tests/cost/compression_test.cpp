@@ -107,6 +107,13 @@ TEST_CASE("PowerSGD sends vectors as they are and two thin factors for a matrix"
   }
 }
 
+TEST_CASE("Without vectors PowerSGD sends its two factors alone") {
+  const CompressionWork work = compression_work(powersgd(2), {512.0 * 4608, {{512, 4608, 1}}}, Precision::fp32, 16);
+  REQUIRE(work.messages.size() == 2);
+  CHECK(work.messages[0].size == Bytes(4.0 * 512 * 2));
+  CHECK(work.messages[1].size == Bytes(4.0 * 4608 * 2));
+}
+
 TEST_CASE("PowerSGD passes over a gradient three times, and eight more times for its error") {
   // M is read for P = M Q and for Q = Mt P, and written as P Qt. Feedback reads gradient and error and writes the sum
   // (3), copies it (2), and reads copy and approximation and writes the error (3). The factors hardly count.

@@ -89,3 +89,11 @@ TEST_CASE("what is only written fills the device as what is only read does") {
   CHECK(share(0.0, 1e9) > 0.9);
   CHECK(share(1e9, 0.0) > 0.9);
 }
+
+TEST_CASE("what takes no time has no share of the device") {
+  const test::Machine& v100 = test::machine("v100-workstation-x2");
+  const Operator op{"", Matmul{.m = 64, .n = 64, .k = 64}, Precision::fp32, 1};
+  const DeviceShare none = device_share(op, Seconds(0.0), v100.gpu, v100.calibration);
+  CHECK(none.multiprocessors == 0.0);
+  CHECK(none.bandwidth == 0.0);
+}

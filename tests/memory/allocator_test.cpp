@@ -32,3 +32,14 @@ TEST_CASE("tensors that stay share segments where they are small") {
   CHECK(segments_of({{Bytes(1024.0), 5}, {Bytes(11 * mib), 3}}).value() == 38 * mib);
   CHECK(segments_of({}).value() == 0.0);
 }
+
+TEST_CASE("a tensor of just 10 MiB has a segment of its own, a byte less shares one of 20 MiB") {
+  CHECK(segments_of({{Bytes(10 * mib), 3}}).value() == 30 * mib);
+  CHECK(segments_of({{Bytes(10 * mib - 512), 3}}).value() == 40 * mib);
+  // And just 1 MiB is small: three lie in two segments of 2 MiB.
+  CHECK(segments_of({{Bytes(mib), 3}}).value() == 4 * mib);
+  CHECK(segments_of({{Bytes(mib + 512), 3}}).value() == 20 * mib);
+  // What has no size takes no room, however often it is there.
+  CHECK(segment_bytes(Bytes(0.0)).value() == 0.0);
+  CHECK(segments_of({{Bytes(0.0), 5}}).value() == 0.0);
+}

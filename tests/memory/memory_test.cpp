@@ -1,5 +1,6 @@
 // What a plan needs of a GPU's memory, part by part.
 #include "model/memory/memory.hpp"
+#include "model/memory/stage_memory.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/parallelism/weight_gradients.hpp"
 #include "model/scenario/load/load.hpp"
@@ -77,6 +78,27 @@ TEST_CASE("compression that remembers its error keeps a second copy of the gradi
   CHECK((factored.workspace - plain.workspace).value() == Approx(plain.gradients.value()).epsilon(0.01));
 }
 
+TEST_CASE("a bucket of gradients is copied, as large as they say but no larger than all of them; FSDP has none") {
+  // VGG-16 has 138,357,544 gradients of 4 bytes.
+  const auto workspace = [](const std::string& bucket, const std::string& more) {
+    return Training("servers-server-beats-ring",
+                    {"plan.sync={ algorithm: ring, copied: true, bucket: " + bucket + " }", more})
+        .footprint()
+        .workspace.value();
+  };
+  const std::string whole = "plan.zero=0", divided = "plan.zero=3";
+  CHECK(workspace("50 MB", whole) - workspace("25 MB", whole) == Approx(25e6));
+  CHECK(workspace("10 GB", whole) - workspace("25 MB", whole) == Approx(4.0 * 138'357'544 - 25e6));
+  CHECK(workspace("50 MB", divided) == workspace("25 MB", divided));
+}
+
+TEST_CASE("without a pipeline a replica's shard of gradients is all that it holds between micro-batches") {
+  // fp32 weights and gradients of 1/128 of a tensor rank's parameters each; twelve micro-batches.
+  const MemoryFootprint sharded = footprint({"plan={ data: 128, tensor: 8, zero: 3 }"});
+  CHECK(sharded.gradients.value() == Approx(sharded.weights.value()));
+  CHECK(sharded.gradients.value() == Approx(4.0 * 175e9 / 8 / 128).epsilon(0.01));
+}
+
 TEST_CASE("a plan fits or not at the boundary of the card") {
   MemoryFootprint memory;
   memory.weights = Bytes(60e9);
@@ -85,6 +107,37 @@ TEST_CASE("a plan fits or not at the boundary of the card") {
   CHECK(memory.fits());
   memory.workspace += Bytes(1.0);
   CHECK_FALSE(memory.fits());
+}
+
+TEST_CASE("a footprint is the sum of five parts, and what is offloaded has to fit the host as well") {
+  MemoryFootprint memory{Bytes(1.0), Bytes(2.0), Bytes(4.0), Bytes(8.0), Bytes(16.0), Bytes(31.0)};
+  CHECK(memory.total().value() == 31.0);
+  // Nothing is offloaded: the host may have no memory to speak of.
+  CHECK(memory.fits());
+  memory.host = memory.host_capacity = Bytes(100.0);
+  CHECK(memory.fits());
+  memory.host += Bytes(1.0);
+  CHECK_FALSE(memory.fits_host());
+  CHECK_FALSE(memory.fits());
+  memory.host = Bytes(0.0);
+  memory.capacity = Bytes(30.0);
+  CHECK(memory.fits_host());
+  CHECK_FALSE(memory.fits());
+}
+
+TEST_CASE("a parameter's bytes: its weight, its gradient, an fp32 copy and the optimizer's states") {
+  const auto bytes = [](const std::vector<std::string>& overrides) {
+    const Scenario scenario = load_scenario("gpt3-175b-1024-a100", overrides);
+    return bytes_per_parameter(scenario.plan, std::get<TrainWorkload>(scenario.workload)).value();
+  };
+  const std::string fp32 = "plan.sync.gradient_precision=fp32", copies = "workload.train.master_weights=true";
+  CHECK(bytes({fp32, copies}) == 2 + 4 + 4 + 8);
+  CHECK(bytes({fp32, "workload.train.master_weights=false"}) == 2 + 4 + 8);
+  CHECK(bytes({fp32, copies, "workload.train.optimizer=momentum"}) == 2 + 4 + 4 + 4);
+  CHECK(bytes({fp32, copies, "workload.train.optimizer=sgd"}) == 2 + 4 + 4);
+  // FSDP divides fp32 weights themselves, of which there is no second copy.
+  CHECK(bytes({fp32, copies, "plan.zero=3"}) == 4 + 4 + 8);
+  CHECK(bytes({fp32, "workload.train.master_weights=false", "plan.zero=3"}) == 2 + 4 + 8);
 }
 
 namespace {

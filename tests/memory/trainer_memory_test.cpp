@@ -1,4 +1,6 @@
 // What a trainer's code holds in memory beside what its operators need, and what a plan costs whose memory may not do.
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "model/memory/shortage.hpp"
@@ -46,6 +48,15 @@ TEST_CASE("in a pipeline hidden states wait where the device is slower than the 
   CHECK(Waiting(eight, {"workload.train.layer_dispatch=1 s"}).tensors == Approx(50.0));
   // What hosts take for other tensor ranks counts as well: 7 · 200 ms.
   CHECK(Waiting(two, {"cluster.nodes=96", "workload.train.peer_dispatch=200 ms"}).tensors == Approx(50.0 / 7.0));
+}
+
+TEST_CASE("half as many hidden states wait where host and device take equally long for a block") {
+  // A block's products are 12 · 12288² weights, of which a tensor rank has an eighth, for 4,096 tokens: 1.86e12
+  // operations, and 0.05e12 of attention; thrice that both ways, of which half a pass at a quarter of 312 TFLOP/s.
+  const double block = 3.0 * (2.0 * 12 * 12288.0 * 12288 * 4096 / 8 + 0.05e12) * 0.5 / (0.25 * 312e12);
+  const Waiting even("{ data: 48, tensor: 8, pipeline: 2 }",
+                     {"cluster.nodes=96", fmt::format("workload.train.layer_dispatch={} ms", block * 1e3)});
+  CHECK(even.tensors == Approx(25.0).epsilon(0.03));
 }
 
 TEST_CASE("copies stretch what a block keeps for its backward pass, and not what is recomputed") {

@@ -75,6 +75,10 @@ TEST_CASE("the state-space duality multiplies four times a chunk") {
   const Operator& convolution = named(layer.forward, "causal convolution");
   CHECK(minimum_traffic(convolution).value() == 2.0 * 2.0 * tokens * 10240);
   CHECK(flops(convolution).value() == 8.0 * tokens * 10240);
+  // Backward it reads the inputs again, for the taps' gradients, which are as much arithmetic again.
+  const Operator& back = named(layer.backward, "causal convolution backward");
+  CHECK(minimum_traffic(back).value() == 3.0 * 2.0 * tokens * 10240);
+  CHECK(flops(back).value() == 16.0 * tokens * 10240);
 }
 
 TEST_CASE("tensor ranks divide heads and groups") {

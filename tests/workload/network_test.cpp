@@ -328,6 +328,55 @@ TEST_CASE("A kernel may be as large as the padded input, and no larger") {
   CHECK_NOTHROW(build({conv(8, 10, 3, 1), linear(2)}, 3, 8));
 }
 
+TEST_CASE("Padding is half a pooling window at most, up and down as well as sideways") {
+  CHECK_NOTHROW(build({pool(Kind::max_pool, 2, 2, 1), global_pool, linear(2)}, 3, 8));
+  CHECK_NOTHROW(build({pool(Kind::max_pool, 3, 2, 1), global_pool, linear(2)}, 3, 8));
+  for (const bool sideways : {false, true}) {
+    NetworkLayer wide = pool(Kind::max_pool, 3, 2, 1);
+    (sideways ? wide.pad_w : wide.pad_h) = 2;
+    CHECK_THROWS_AS(build({wide, global_pool, linear(2)}, 3, 8), ScenarioError);
+  }
+}
+
+TEST_CASE("Branches that are joined agree in height and in width") {
+  for (const bool sideways : {false, true}) {
+    // 8 x 8 numbers become 8 x 6, or 6 x 8.
+    NetworkLayer shorter = conv(4, 3, 1, 1);
+    (sideways ? shorter.pad_w : shorter.pad_h) = 0;
+    CHECK_THROWS_AS(build({composite(Kind::branches, {{conv(4, 3, 1, 1)}, {shorter}}), global_pool, linear(2)}, 3, 8),
+                    ScenarioError);
+  }
+}
+
+TEST_CASE("Numbers that kernels take one at a time, and a window's comparisons, grow with batch and area") {
+  const auto layer = [](std::int64_t batch, std::int64_t size) {
+    return build({conv(8, 3, 1, 1), norm, pool(Kind::max_pool, 2, 2), flatten, linear(10)}, 3, size, batch)
+        .layers.front()
+        .layer;
+  };
+  const Layer one = layer(1, 8), more = layer(5, 16);
+  // Five samples of four times the area.
+  for (const char* name : {"batch norm", "max pool"}) {
+    CHECK(traffic(more.forward, name).singles / traffic(one.forward, name).singles == Approx(5 * 4));
+    const std::string back = std::string(name) + " gradient";
+    CHECK(traffic(more.backward, back).singles / traffic(one.backward, back).singles == Approx(5 * 4));
+  }
+  // Some number of times each of 8 x 8 x 8 inputs; four comparisons for each of 4 x 4 x 8 outputs.
+  CHECK(traffic(one.forward, "batch norm").singles > 512.0);
+  CHECK(traffic(one.forward, "max pool").singles > 512.0);
+  CHECK(traffic(one.forward, "max pool").operations().value() == 4 * 128);
+  NetworkLayer flat = pool(Kind::max_pool, 2, 1);
+  flat.kernel_w = 3;  // 7 x 6 x 8 outputs, six comparisons each
+  CHECK(traffic(build({conv(8, 3, 1, 1), flat, flatten, linear(10)}, 3, 8).layers.front().layer.forward, "max pool")
+            .operations()
+            .value() == 6 * 7 * 6 * 8);
+  // Statistics are two fp32 numbers a channel, read and written beside the maps.
+  CHECK(traffic(one.forward, "batch norm").read.value() == 2 * 4 * 512 + 2 * 8 * 8);
+  CHECK(traffic(one.forward, "batch norm").written.value() == 4 * 512 + 2 * 8 * 8);
+  CHECK(traffic(one.backward, "batch norm gradient").read.value() == 4 * 4 * 512 + 2 * 8 * 8);
+  CHECK(traffic(one.backward, "batch norm gradient").written.value() == 4 * 512 + 8 * 8);
+}
+
 TEST_CASE("A network needs something to train and a micro-batch of at least one") {
   CHECK_THROWS_AS(build({}, 3, 8), ScenarioError);
   CHECK_THROWS_AS(build({global_pool, relu}, 3, 8), ScenarioError);

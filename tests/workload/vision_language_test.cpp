@@ -158,6 +158,28 @@ TEST_CASE("a resampler's attention: queries against patches") {
   CHECK(kernels(AttentionKind::standard) == std::vector<int>{4, 5});
 }
 
+TEST_CASE("a resampler keeps the inputs of its products and norms, and attention's scores where these are written") {
+  // Of 3 images: 1024 patches of width 1664, brought to 4096 and projected to keys and values; 256 queries that are
+  // normed, projected, attend, leave, and are normed and projected again. A fused attention keeps queries, keys, values
+  // and its result; standard attention 256 x 1024 scores of 32 heads before and after the softmax, too.
+  const VisionLanguageConfig qwen = preset("qwen-vl-7b");
+  REQUIRE(qwen.projector.heads == 32);
+  REQUIRE(qwen.projector.ffn_hidden == 0);
+  BuildOptions options;
+  const auto built = [&](AttentionKind kind) {
+    options.attention = kind;
+    return build_projector(qwen, 3.0, 1000.0, options, Gradients::all, true);
+  };
+  const double patches = 3 * 1024, queries = 3 * 256, width = 4096;
+  const double products = patches * (1664 + 2 * width) + queries * 3 * width, norms = queries * 2 * width;
+  const double attention = (2 * queries + 2 * patches) * width;
+  const Layer fused = built(AttentionKind::flash);
+  CHECK(fused.kept().value() == Approx(2 * (products + norms + attention)));
+  CHECK((built(AttentionKind::standard).kept() - fused.kept()).value() == Approx(2 * 2.0 * 3 * 32 * 256 * 1024));
+  // What it hands on is the joined sequence.
+  CHECK(fused.output.value() == 2 * 1000 * 4096);
+}
+
 TEST_CASE("memory is that of the largest pass, time that of the mean one") {
   const VisionLanguageConfig llava = preset("llava-1.5-7b");
   BuildOptions options;
