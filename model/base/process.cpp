@@ -107,7 +107,9 @@ Process::~Process() {
   while (waitpid(number_, nullptr, 0) < 0 && errno == EINTR) continue;
 }
 
-void Process::send(int signal) const { kill(number_, signal); }
+void Process::send(int signal) const {
+  if (running()) kill(number_, signal);  // -1, which one that is gone has, are all processes of this user
+}
 
 ProcessEnd Process::wait() {
   std::optional<ProcessEnd> end;

@@ -74,6 +74,7 @@ class Process {
 
   [[nodiscard]] pid_t number() const { return number_; }
   [[nodiscard]] bool running() const { return number_ > 0; }
+  /// Nothing where none runs.
   void send(int signal) const;
   /// Waits for the end of one that runs. Throws std::system_error where the system does not tell.
   ProcessEnd wait();
