@@ -1,5 +1,8 @@
 #include "model/base/seen_files.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
 
@@ -69,4 +72,30 @@ TEST_CASE("While a view lives, a file is what it was when it was first looked at
     CHECK_FALSE(look_at(file).is_there());
   }
   CHECK(look_at(file).is_regular());
+}
+
+TEST_CASE("A file's dates are known to the nanosecond") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("file", "1").string();
+  const timespec dates[] = {{3, 0}, {5, 7}};  // read, written
+  REQUIRE(utimensat(AT_FDCWD, file.c_str(), dates, 0) == 0);
+  CHECK(look_at(file).modified == 5'000'000'007);
+}
+
+TEST_CASE("Notes of what was looked at end with the outermost of them") {
+  const TemporaryFolder folder;
+  const std::string first = folder.write("first", "1").string(), second = folder.write("second", "2").string();
+  {
+    const FileNotes outer;
+    (void)look_at(first);
+    {
+      const FileNotes inner;
+      (void)look_at(second);
+      CHECK(inner.seen().size() == 1);
+    }
+    CHECK(outer.seen().size() == 2);
+  }
+  (void)look_at(first);  // nobody notes it
+  const FileNotes later;
+  CHECK(later.seen().empty());
 }

@@ -96,6 +96,54 @@ gpu0 - cpu0: 1 x pcie4-x16
 )");
 }
 
+TEST_CASE("how many NVLinks a GPU has tells which it is, and more than eighteen in all lead through switches") {
+  // As many GPUs, any two of them joined by so many links.
+  const auto gpu_of = [](int gpus, int links) {
+    std::string text;
+    for (int i = 0; i < gpus; ++i) text += fmt::format("\tGPU{}", i);
+    text += "\tCPU\n";
+    for (int a = 0; a < gpus; ++a) {
+      text += fmt::format("GPU{}", a);
+      for (int b = 0; b < gpus; ++b) text += a == b ? "\tX" : fmt::format("\tNV{}", links);
+      text += "\n";
+    }
+    const std::string wiring = smi(text);
+    const std::size_t name = wiring.find(" x ") + 3;
+    return wiring.substr(name, wiring.find(',') - name) +
+           (wiring.find("nvswitch") != std::string::npos ? ", switched" : "");
+  };
+  CHECK(gpu_of(2, 3) == "v100-sxm2-16gb");
+  CHECK(gpu_of(2, 4) == "a100-sxm-40gb");
+  // 3 · 6 links are all that a GPU may have, 3 · 7 are not: the same seven to each.
+  CHECK(gpu_of(4, 6) == "a100-sxm-40gb");
+  CHECK(gpu_of(4, 7) == "v100-sxm2-32gb, switched");
+  CHECK(gpu_of(3, 11) == "v100-sxm2-32gb, switched");
+  CHECK(gpu_of(3, 12) == "a100-sxm-80gb, switched");
+  CHECK(gpu_of(3, 17) == "a100-sxm-80gb, switched");
+  CHECK(gpu_of(3, 18) == "h100-sxm-80gb, switched");
+  CHECK(gpu_of(2, 20) == "a100-sxm-40gb");  // two need no switch
+}
+
+TEST_CASE("a matrix has at most sixteen sockets, and no more NVLinks between two than 1,024") {
+  const auto apart = [](int gpus) {
+    std::string text;
+    for (int i = 0; i < gpus; ++i) text += fmt::format("\tGPU{}", i);
+    text += "\tCPU\n";
+    for (int a = 0; a < gpus; ++a) {
+      text += fmt::format("GPU{}", a);
+      for (int b = 0; b < gpus; ++b) text += a == b ? "\tX" : "\tSYS";
+      text += "\n";
+    }
+    return text;
+  };
+  CHECK_THAT(smi(apart(16)), Catch::Contains("16 sockets"));
+  CHECK_THROWS_WITH(smi(apart(17)), Catch::Contains("GPU16: more than 16 sockets"));
+  CHECK_THROWS_WITH(smi("\tGPU0\tGPU1\tCPU\nGPU0\tX\tNV1025\nGPU1\tNV1025\tX\n"),
+                    Catch::Contains(":2:1: GPU0: column 2 says \"NV1025\""));
+  CHECK_THROWS_WITH(smi("\tGPU0\tGPU1\tCPU\nGPU0\tX\tSYS\nGPU1\tSYS\n"),
+                    Catch::Contains(":3:1: GPU1: column 2 says \"\""));
+}
+
 TEST_CASE("lists of Slurm's hosts have ranges, zeros before numbers, and names behind brackets") {
   CHECK(fabric_of("SwitchName=a Nodes=n[0-3,7],m,x[08-11]-ib\nSwitchName=b Nodes=k[1-10]\n") == R"(kind: fat_tree
 nodes_per_leaf: 10  # line 1: each of 2
