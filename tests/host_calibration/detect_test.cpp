@@ -106,6 +106,40 @@ TEST_CASE("Caches from sysfs: data and unified ones, by level; what is missing i
   CHECK(read_caches(folder.path() / "missing").empty());
 }
 
+TEST_CASE("Caches of other levels, and those that do not tell their size and ways, are left out") {
+  const TemporaryFolder folder;
+  write_cache(folder, 0, "0\n", "Data\n", "48K\n", "12\n", "0\n");
+  write_cache(folder, 1, "4\n", "Unified\n", "64M\n", "16\n", "0\n");
+  write_cache(folder, 2, "2\n", "Unified\n", "\n", "16\n", "0\n");
+  write_cache(folder, 3, "3\n", "Unified\n", "32M\n", "0\n", "0\n");
+  CHECK(read_caches(folder.path() / "cache").empty());
+  write_cache(folder, 7, "1\n", "Data\n", "512\n", "1\n", "\n");
+  const auto caches = read_caches(folder.path() / "cache");
+  REQUIRE(caches.size() == 1);
+  CHECK(caches[0].size == Bytes(512.0));
+  CHECK(caches[0].shared_by == 1);
+}
+
+TEST_CASE("Vectors are as wide as the flags say, and units two with fused multiply-adds or AVX-512") {
+  const auto units = [](const std::string& flags) {
+    const DetectedCpu cpu = parse_cpuinfo("processor : 0\nflags : " + flags + "\n");
+    return std::pair(cpu.vector_bytes, cpu.multiply_adds);
+  };
+  CHECK(units("sse2") == std::pair(16, 1));
+  CHECK(units("avx2") == std::pair(32, 1));
+  CHECK(units("avx2 fma") == std::pair(32, 2));
+  CHECK(units("avx512f") == std::pair(64, 2));
+  CHECK(units("fma4") == std::pair(16, 1));  // another word
+  const auto threads = [](const char* siblings, const char* cores) {
+    return parse_cpuinfo(std::string("processor : 0\nsiblings : ") + siblings + "\ncpu cores : " + cores + "\n")
+        .threads_per_core;
+  };
+  CHECK(threads("8", "4") == 2);
+  CHECK(threads("4", "4") == 1);
+  CHECK(threads("2", "4") == 1);
+  CHECK(threads("4", "0") == 1);
+}
+
 TEST_CASE("The hardware file of a detected machine is one that scenarios accept") {
   use_catalogue();
   DetectedCpu cpu = parse_cpuinfo(emerald_rapids);

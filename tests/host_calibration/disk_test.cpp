@@ -82,6 +82,38 @@ TEST_CASE("A row of the disk is predicted from what it says of the disk") {
   CHECK(*predicted(row) == Approx(1.5e-6));
 }
 
+TEST_CASE("What describes a disk is what the rows before it measured") {
+  const TemporaryFolder folder;
+  const CalibrationSettings settings{true, folder.path().string(), Seconds(0.1), Node{}};
+  const auto rows_of = [&](const char* name) {
+    std::vector<BenchmarkRow> rows;
+    find_benchmark(name)->measure(settings, [&](BenchmarkRow row) { rows.push_back(std::move(row)); });
+    return rows;
+  };
+  const auto number_in = [](const BenchmarkRow& row, const char* key) { return std::stod(row.parameters.at(key)); };
+  const std::vector<BenchmarkRow> reads = rows_of("disk_read");
+  // One and many of 4 KiB, one and many of 1 MiB, then what they say.
+  REQUIRE(reads.size() == 4 + 8 + 1);
+  for (std::size_t i = 0; i < 4; ++i) CHECK_THAT(reads[i].note, Catch::Contains("describes the disk"));
+  BenchmarkRow told = reads[4];
+  told.note.clear();
+  CHECK(number_in(told, "requests_per_second") ==
+        Approx(std::max(reads[0].measured, reads[1].measured) / 4096.0).epsilon(1e-3));
+  CHECK(number_in(told, "bandwidth") == Approx(std::max(reads[2].measured, reads[3].measured) / 1e6).epsilon(1e-3));
+  // Of one small request at a time the prediction is the measurement, but for what the disk's own rate takes longer.
+  told.parameters["block"] = "4 KiB";
+  told.parameters["queue_depth"] = "1";
+  if (number_in(told, "latency") > 0.01) CHECK(*predicted(told) == Approx(reads[0].measured).epsilon(0.1));
+  CHECK(reads.back().parameters.at("order") == "sequential");
+
+  const std::vector<BenchmarkRow> cached = rows_of("page_cache_read");
+  REQUIRE(cached.size() == 5);  // 4, 256, 16 and 64 KiB, and mappings
+  const double copy = number_in(cached[2], "copy") * 1e6, call = number_in(cached[2], "call") * 1e-6;
+  CHECK((262144.0 - 4096.0) / copy == Approx(cached[1].measured - cached[0].measured).epsilon(0.01));
+  if (call > 0.0) CHECK(call + 4096.0 / copy == Approx(cached[0].measured).epsilon(0.02));
+  CHECK(cached[3].parameters.at("call") == cached[2].parameters.at("call"));
+}
+
 TEST_CASE("Where nothing can be measured, a row says why") {
   const CalibrationSettings settings{true, "/nowhere/at/all", Seconds(0.1), Node{}};
   for (const HostBenchmark& benchmark : disk_benchmarks()) {

@@ -94,7 +94,8 @@ TEST_CASE("where no program is named, reductions, roots and the bus tell what wa
     }
     return first;
   };
-  // Of four ranks an all-reduce moves 2 · 3/4 bytes for each, a reduce-scatter 3/4; of two both move as much as there is.
+  // Of four ranks an all-reduce moves 2 · 3/4 bytes for each, a reduce-scatter 3/4; of two both move as much as there
+  // is.
   CHECK(measured(4, "sum -1", 60.0) == "all_reduce");
   CHECK(measured(4, "sum -1", 30.0) == "reduce_scatter");
   CHECK(measured(3, "sum -1", 53.3) == "all_reduce");

@@ -168,6 +168,10 @@ nodes_per_leaf: 2  # line 1: each of 2
   CHECK(fabric_of("SwitchName=a Nodes=y,x[1-2]-ib,x1-ib,w[3],w3\nSwitchName=b Nodes=c,d,e,f\n") == R"(kind: fat_tree
 nodes_per_leaf: 4  # line 1: each of 2
 )");
+  // Zeros before a number belong to the name: x08 is not x8.
+  CHECK(fabric_of("SwitchName=a Nodes=x[08-09],x08,x8\nSwitchName=b Nodes=c,d,e\n") == R"(kind: fat_tree
+nodes_per_leaf: 3  # line 1: each of 2
+)");
   CHECK_THROWS_WITH(fabric_of("SwitchName=a Nodes=n[1-20000],m\n"), Catch::Contains("more than 20,000 hosts"));
   CHECK_THROWS_WITH(fabric_of("SwitchName=a Nodes=n[1-20000]\nSwitchName=b Nodes=x\n"),
                     Catch::Contains("more than 20,000 hosts"));
