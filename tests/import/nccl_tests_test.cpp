@@ -63,6 +63,15 @@ file-all_reduce-1024-in-place,file-in-place,dgx-h100,1,2,all_reduce,auto,1024 B,
 )");
 }
 
+TEST_CASE("a device's line has its host, and a name behind its place, which may have blanks in its brackets") {
+  const std::string bare = "#  Rank  0 on  a device  0\n";
+  CHECK_THAT(table("all_reduce_perf\n" + bare + header + row("1024"), {"cluster.node=dgx-h100"}),
+             Catch::Contains(",1,1,all_reduce,"));
+  const std::string named = "#  Rank  0 Group  0 Pid  4 on  a device  0 [ 0x18] NVIDIA H200\n";
+  CHECK_THAT(import_text("nccl-tests", "all_reduce_perf\n" + named + header + row("1024")),
+             Catch::Contains("line 4; NVIDIA H200"));
+}
+
 TEST_CASE("the machine is the catalogue's with the same GPU, and as many of it") {
   const auto node = [](const std::string& devices) {
     const std::string text = import_text("nccl-tests", "all_reduce_perf\n" + devices + header + row("1024"));
