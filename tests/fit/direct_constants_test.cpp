@@ -2,10 +2,14 @@
 #include "validate/fit/direct_constants.hpp"
 
 #include <cmath>
+#include <cstdlib>
 
 #include "model/scenario/hardware/calibration_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 #include "tests/catch.hpp"
 #include "tests/fit/synthetic.hpp"
+#include "validate/fit/describe.hpp"
+#include "validate/fit/points.hpp"
 
 using namespace foretrain;
 
@@ -163,4 +167,51 @@ TEST_CASE("Copies between the largest and the smallest are predicted, and held o
   CHECK(copies.points == 12);
   // One latency and one bandwidth made them: what is off is that the smallest copy also moves its bytes.
   CHECK(copies.mape < 0.02);
+}
+
+TEST_CASE("How far a round trip scatters is divided as the round trip is") {
+  RawMeasurements raw = machine_of(1);
+  add(raw, "launch", {{"what", "kernel_round_trip"}}, 9e-6);
+  raw.points.back().record.values = {8e-6, 9e-6, 10e-6};  // quartiles 8.5 and 9.5 us: half their distance is 0.5
+  HostConstants published;
+  published.launch_latency_us = 4.0;
+  published.synchronize_us = 5.0;
+  const std::vector<DirectConstant> constants = direct_constants(raw, published);
+  REQUIRE(constants.size() == 2);
+  CHECK(constants[0].standard_error == Approx(0.5 * 4.0 / 9.0));
+  CHECK(constants[1].standard_error == Approx(0.5 * 5.0 / 9.0));
+}
+
+TEST_CASE("Of a ring of four each link carries three quarters of what is gathered") {
+  RawMeasurements raw = machine_of(4);
+  const auto gather = [&](const char* ranks, const char* nodes, double seconds) {
+    add(raw, "collective", {{"nodes", nodes}}, seconds,
+        {{"workload.collective.operation", "all_gather"},
+         {"workload.collective.size", "1000000000 B"},
+         {"workload.collective.ranks", ranks}});
+  };
+  gather("4", "1", 0.030);
+  gather("2", "1", 0.001);  // not all of them
+  gather("8", "2", 0.050);
+  const MeasuredFigures figures = measured_figures(raw, {});
+  CHECK(figures.ring_bandwidth->value() == Approx(0.75e9 / 0.030));
+  CHECK(figures.network_bandwidth->value() == Approx(0.875e9 / 0.050));
+}
+
+TEST_CASE("The memory's latency is read off walks over four times the L2 and more") {
+  RawMeasurements raw = synthetic::measurements(load_default_calibration(), {.suites = {"memory"}, .noise = 0.0});
+  const std::string node = node_document(raw.machine, {});
+  const double stated = read_node(Field(parse_yaml(node, "node"), "")).gpu.memory_latency.value();
+  constexpr double least = 4.0 * 50'331'648.0;  // of 48 MiB
+  // Every walk takes as long as the model says, times a factor of those over less than that and one of the others.
+  const auto latency = [&](double below, double from) {
+    RawMeasurements changed = raw;
+    for (RawPoint& point : changed.points) {
+      const double size = std::atof(point.record.scenario.at("workload.operator.working_set").c_str());
+      for (double& value : point.record.values) value *= size < least ? below : from;
+    }
+    return measured_figures(changed, predicted_points(changed, node).points).memory_latency->value();
+  };
+  CHECK(latency(10.0, 1.0) == Approx(stated).epsilon(0.01));
+  CHECK(latency(1.0, 1.5) == Approx(1.5 * stated).epsilon(0.01));
 }

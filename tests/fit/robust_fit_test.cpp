@@ -131,6 +131,9 @@ TEST_CASE("A constant that large kernels hardly show is not determined by them")
   REQUIRE(fit.undetermined.size() == 1);
   CHECK(fit.undetermined.front().name == "streaming.kernel_us");
   CHECK(fit.undetermined.front().why.find("standard error") == 0);
+  const double percent = std::stod(fit.undetermined.front().why.substr(std::string("standard error").size()));
+  CHECK(percent > 50.0);
+  CHECK(percent < 9900.0);  // which is all that is said of more
   CHECK(fit.calibration.streaming.kernel_us == start.streaming.kernel_us);
 }
 
