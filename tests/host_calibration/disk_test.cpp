@@ -1,5 +1,7 @@
 // Measuring a disk: tiny sizes, to see that it works and leaves nothing behind. No test depends on how fast the disk
 // is.
+#include <sys/stat.h>
+
 #include <filesystem>
 
 #include "tests/base/temporary_folder.hpp"
@@ -21,6 +23,20 @@ TEST_CASE("The file to measure with is gone from its folder before anything is m
   CHECK(std::filesystem::is_empty(folder.path()));
   CHECK(file.size() == std::size_t{2} * 1048576);  // whole MiB
   CHECK(file.read_ahead() > Bytes(0.0));
+}
+
+TEST_CASE("The file to measure with is as large as it says, whole MiB of at least what is asked for") {
+  const TemporaryFolder folder;
+  const auto size_of = [&](double asked) {
+    const DiskFile file(folder.path().string(), Bytes(asked));
+    struct stat found {};
+    REQUIRE(fstat(file.cached(), &found) == 0);
+    CHECK(file.size() == static_cast<std::size_t>(found.st_size));
+    return file.size() / 1'048'576;
+  };
+  CHECK(size_of(1'048'576.0) == 1);
+  CHECK(size_of(1'048'577.0) == 2);
+  CHECK(size_of(3'145'728.0) == 3);
 }
 
 TEST_CASE("A folder without room is refused with what is there and what is needed") {
