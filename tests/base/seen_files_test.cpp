@@ -82,3 +82,21 @@ TEST_CASE("A file's age is told to the nanosecond, of which each second has a th
   REQUIRE(::utimensat(AT_FDCWD, file.c_str(), dates, 0) == 0);
   CHECK(look_at(file).modified == 2'000'000'300);
 }
+
+TEST_CASE("Notes of what was looked at end with the outermost of them") {
+  const TemporaryFolder folder;
+  const std::string first = folder.write("first", "1").string(), second = folder.write("second", "2").string();
+  {
+    const FileNotes outer;
+    (void)look_at(first);
+    {
+      const FileNotes inner;
+      (void)look_at(second);
+      CHECK(inner.seen().size() == 1);
+    }
+    CHECK(outer.seen().size() == 2);
+  }
+  (void)look_at(first);  // nobody notes it
+  const FileNotes later;
+  CHECK(later.seen().empty());
+}

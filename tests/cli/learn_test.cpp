@@ -40,7 +40,8 @@ TEST_CASE("learn writes a stack, names rows that it cannot use, and other comman
   CHECK_THAT(learned.output, Catch::Contains("Learned from 8 runs") && Catch::Contains("each fifth predicted"));
   CHECK_THAT(learned.errors, Catch::Contains("bad is left out") && Catch::Contains("runs.csv:10:"));
   CHECK_THAT(learned.errors,
-             Catch::Contains("again is left out") && Catch::Contains("runs.csv:11:") && Catch::Contains("run-0"));
+             Catch::Contains("again is left out") && Catch::Contains("runs.csv:11:") &&
+                 Catch::Contains("2 times what run-0 measures of the same run"));
   const FilterResult usual = run_program({"predict", "gpt2-xl-dgx-a100", "--json"});
   const FilterResult slow = run_program({"predict", "gpt2-xl-dgx-a100", "--stack", stack, "--json"});
   CHECK(slow.status == 0);
@@ -132,6 +133,9 @@ TEST_CASE("learn --next names the runs that a choice of plans needs most, within
   for (const auto& run : cheap["runs"]) {
     spent += run["gpu_hours"].get<double>();
     CHECK(run["regret"] < regret);
+    // Eight GPUs a machine, for five minutes and fifty steps.
+    const double gpus = 8.0 * run["nodes"].get<double>(), seconds = 300.0 + 50.0 * run["step_time_s"].get<double>();
+    CHECK(run["gpu_hours"].get<double>() == Approx(gpus * seconds / 3600.0));
     regret = run["regret"];
   }
   CHECK(spent <= 1.0);

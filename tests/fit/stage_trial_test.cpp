@@ -79,6 +79,26 @@ TEST_CASE("Most points left out better and their mean error worse: not kept") {
   CHECK(trial_of(points_of(6.0, 0.0, 12, 1), held_out).adopted);
 }
 
+TEST_CASE("Points are left out by fifths, so that what one fifth alone tells is judged by nothing") {
+  // Ten points, of which the first and the sixth depend on the constant: each knows what the other needs, and the same
+  // fifth has both. The fit to the other eight leaves the constant as published.
+  std::vector<Observation> points = points_of(6.0, 0.0, 10, 1);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const Seconds measured = points[i].measured;
+    if (i % 5 != 0) points[i].predict = [measured](const Calibration&) { return measured; };
+  }
+  const StageTrial together = trial_of(points);
+  REQUIRE_FALSE(together.fit.constants.empty());
+  CHECK(together.judged == 10);
+  CHECK(together.fitted == together.published);
+  CHECK_FALSE(together.adopted);
+  // In different fifths each is predicted by the other.
+  std::swap(points[5], points[6]);
+  const StageTrial apart = trial_of(points);
+  CHECK(apart.fitted < 0.01 * apart.published);
+  CHECK(apart.adopted);
+}
+
 TEST_CASE("One point judges nothing") {
   const StageTrial one = trial_of(points_of(6.0, 0.0, 1, 1));
   CHECK_FALSE(one.adopted);

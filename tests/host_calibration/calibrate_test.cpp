@@ -79,6 +79,25 @@ TEST_CASE("A calibration survives its file") {
   CHECK(!read.rows[1].error());
 }
 
+TEST_CASE("Rows are predicted by their benchmark, and held to its tolerance where it has one") {
+  CalibrationReport report;
+  const auto add = [&](const char* benchmark, std::map<std::string, std::string> parameters, double measured) {
+    report.rows.push_back(row_of(benchmark, std::move(parameters), {{measured, measured, measured}}, "s"));
+  };
+  const std::map<std::string, std::string> cached = {{"call", "0.5 us"}, {"copy", "8192 MB/s"}, {"block", "8 KiB"}};
+  add("page_cache_read", cached, 1.5e-6);
+  add("page_cache_read", cached, 1.0e-6);  // predicted 50 % too long, of 20 % that it may be off
+  add("no such benchmark", {}, 1.0);
+  predict_rows(report, Node{});
+  CHECK(*report.rows[0].predicted == Approx(1.5e-6));
+  CHECK_FALSE(report.rows[2].predicted);
+  add("memory_stride", {}, 1.0);  // which is shown, and held to nothing
+  report.rows.back().predicted = 9.0;
+  const std::vector<const BenchmarkRow*> beyond = rows_beyond_tolerance(report);
+  REQUIRE(beyond.size() == 1);
+  CHECK(beyond.front() == &report.rows[1]);
+}
+
 TEST_CASE("A row keeps its samples, of very many a part that is spread over all") {
   Sampled few{{3.0, 1.0, 2.0}};
   CHECK(row_of("memory_latency", {}, few, "s").values == few.values);

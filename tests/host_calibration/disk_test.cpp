@@ -1,5 +1,7 @@
 // Measuring a disk: tiny sizes, to see that it works and leaves nothing behind. No test depends on how fast the disk
 // is.
+#include <sys/stat.h>
+
 #include <filesystem>
 
 #include "tests/base/temporary_folder.hpp"
@@ -23,6 +25,20 @@ TEST_CASE("The file to measure with is gone from its folder before anything is m
   CHECK(DiskFile(folder.path().string(), Bytes(1048576.0)).size() == 1048576);
   CHECK(DiskFile(folder.path().string(), Bytes(1048577.0)).size() == std::size_t{2} * 1048576);
   CHECK(file.read_ahead() > Bytes(0.0));
+}
+
+TEST_CASE("The file to measure with is as large as it says, whole MiB of at least what is asked for") {
+  const TemporaryFolder folder;
+  const auto size_of = [&](double asked) {
+    const DiskFile file(folder.path().string(), Bytes(asked));
+    struct stat found {};
+    REQUIRE(fstat(file.cached(), &found) == 0);
+    CHECK(file.size() == static_cast<std::size_t>(found.st_size));
+    return file.size() / 1'048'576;
+  };
+  CHECK(size_of(1'048'576.0) == 1);
+  CHECK(size_of(1'048'577.0) == 2);
+  CHECK(size_of(3'145'728.0) == 3);
 }
 
 TEST_CASE("A folder without room is refused with what is there and what is needed") {
@@ -82,6 +98,38 @@ TEST_CASE("A row of the disk is predicted from what it says of the disk") {
   row.benchmark = "page_cache_read";
   row.parameters = {{"call", "0.5 us"}, {"copy", "8192 MB/s"}, {"block", "8 KiB"}};
   CHECK(*predicted(row) == Approx(1.5e-6));
+}
+
+TEST_CASE("What describes a disk is what the rows before it measured") {
+  const TemporaryFolder folder;
+  const CalibrationSettings settings{true, folder.path().string(), Seconds(0.1), Node{}};
+  const auto rows_of = [&](const char* name) {
+    std::vector<BenchmarkRow> rows;
+    find_benchmark(name)->measure(settings, [&](BenchmarkRow row) { rows.push_back(std::move(row)); });
+    return rows;
+  };
+  const auto number_in = [](const BenchmarkRow& row, const char* key) { return std::stod(row.parameters.at(key)); };
+  const std::vector<BenchmarkRow> reads = rows_of("disk_read");
+  // One and many of 4 KiB, one and many of 1 MiB, then what they say.
+  REQUIRE(reads.size() == 4 + 8 + 1);
+  for (std::size_t i = 0; i < 4; ++i) CHECK_THAT(reads[i].note, Catch::Contains("describes the disk"));
+  BenchmarkRow told = reads[4];
+  told.note.clear();
+  CHECK(number_in(told, "requests_per_second") ==
+        Approx(std::max(reads[0].measured, reads[1].measured) / 4096.0).epsilon(1e-3));
+  CHECK(number_in(told, "bandwidth") == Approx(std::max(reads[2].measured, reads[3].measured) / 1e6).epsilon(1e-3));
+  // Of one small request at a time the prediction is the measurement, but for what the disk's own rate takes longer.
+  told.parameters["block"] = "4 KiB";
+  told.parameters["queue_depth"] = "1";
+  if (number_in(told, "latency") > 0.01) CHECK(*predicted(told) == Approx(reads[0].measured).epsilon(0.1));
+  CHECK(reads.back().parameters.at("order") == "sequential");
+
+  const std::vector<BenchmarkRow> cached = rows_of("page_cache_read");
+  REQUIRE(cached.size() == 5);  // 4, 256, 16 and 64 KiB, and mappings
+  const double copy = number_in(cached[2], "copy") * 1e6, call = number_in(cached[2], "call") * 1e-6;
+  CHECK((262144.0 - 4096.0) / copy == Approx(cached[1].measured - cached[0].measured).epsilon(0.01));
+  if (call > 0.0) CHECK(call + 4096.0 / copy == Approx(cached[0].measured).epsilon(0.02));
+  CHECK(cached[3].parameters.at("call") == cached[2].parameters.at("call"));
 }
 
 TEST_CASE("Where nothing can be measured, a row says why") {

@@ -46,6 +46,38 @@ TEST_CASE("a rank per host, and the whole schedule", "[host]") {
   CHECK(made.task.repetitions == 15);
 }
 
+TEST_CASE("short all-reduces run fifteen times, long ones three, others for a second and a half", "[host]") {
+  const auto task_of = [](double seconds, int repetitions = 0) {
+    ReplayOptions options;
+    options.predicted = Seconds(seconds);
+    options.repetitions = repetitions;
+    return plan_replay(hosts({}), options).task;
+  };
+  CHECK(task_of(0.0).repetitions == 15);
+  CHECK(task_of(0.05).repetitions == 15);  // thirty would make a second and a half
+  CHECK(task_of(0.25).repetitions == 6);
+  CHECK(task_of(0.26).repetitions == 6);  // 5.8
+  CHECK(task_of(1.0).repetitions == 3);   // 1.5
+  CHECK(task_of(0.25, 2).repetitions == 2);
+  // Twenty seconds, and five times what all repetitions and those before them take.
+  const WorkerTask task = task_of(1.0);
+  CHECK(task.timeout == Approx(20.0 + 5.0 * (3 + task.warmup)));
+  // At most a minute each.
+  CHECK_NOTHROW(task_of(60.0));
+  CHECK_THROWS_AS(task_of(60.1), ScenarioError);
+}
+
+TEST_CASE("hosts are asked for no more than two cores can carry", "[host]") {
+  CHECK(plan({"workload.collective.size=4 B"}).task.elements == 1);
+  CHECK(plan({"workload.collective.size=1 GB"}).task.elements == 250'000'000);
+  CHECK_THROWS_AS(plan({"workload.collective.size=1000000004 B"}), ScenarioError);
+  CHECK(plan({"cluster.nodes=2", "workload.collective.ranks=2"}).hosts.size() == 2);
+  CHECK(plan({"cluster.nodes=16"}).hosts.size() == 16);
+  CHECK_NOTHROW(plan({"cluster.network.nic_bandwidth=10 Gbit/s"}));
+  CHECK_THROWS_AS(plan({"cluster.network.nic_bandwidth=10.1 Gbit/s"}), ScenarioError);
+  CHECK_THROWS_AS(plan({"cluster.network.nics_per_node=2"}), ScenarioError);
+}
+
 TEST_CASE("servers stand where the placement puts them", "[host]") {
   const std::vector<std::string> server = {"workload.collective.algorithm=parameter_server",
                                            "workload.collective.ranks=4"};

@@ -48,6 +48,48 @@ TEST_CASE("a task that names what does not exist is refused, not run", "[host]")
   CHECK_THROWS_WITH(task_from_json("{\"executor\": \"own\"}"), Catch::Contains("no task"));
 }
 
+TEST_CASE("each number of a task has a least value, at which it is a task", "[host]") {
+  const auto refuses = [](const auto& change, const char* why) {
+    WorkerTask task = ring_task();
+    change(task);
+    CHECK_THROWS_WITH(task_from_json(to_json(task)), Catch::Contains(why));
+  };
+  const char* const numbers = "impossible numbers";
+  refuses([](WorkerTask& task) { task.ranks = 0; }, numbers);
+  refuses([](WorkerTask& task) { task.elements = -1; }, numbers);
+  refuses([](WorkerTask& task) { task.chunks = 0; }, numbers);
+  refuses([](WorkerTask& task) { task.keys = 0; }, numbers);
+  refuses([](WorkerTask& task) { task.warmup = -1; }, numbers);
+  refuses([](WorkerTask& task) { task.repetitions = 0; }, numbers);
+  refuses([](WorkerTask& task) { task.timeout = 0.0; }, numbers);
+  const char* const nowhere = "do not exist";
+  refuses([](WorkerTask& task) { task.phases[0][0].source = -1; }, nowhere);
+  refuses([](WorkerTask& task) { task.phases[0][0].source = task.phases[0][0].destination; }, nowhere);
+  refuses([](WorkerTask& task) { task.phases[0][0].first_chunk = -1; }, nowhere);
+  refuses([](WorkerTask& task) { task.phases[0][0].chunks = -1; }, nowhere);
+  WorkerTask least = ring_task();
+  least.ranks = least.keys = least.repetitions = 1;
+  least.elements = least.warmup = 0;
+  least.timeout = 0.5;
+  CHECK_NOTHROW(task_from_json(to_json(least)));
+  least.phases.clear();
+  least.chunks = 1;
+  CHECK_NOTHROW(task_from_json(to_json(least)));
+}
+
+TEST_CASE("a task of a step waits for earlier ones of its rank alone, and takes no less than no time", "[host]") {
+  const auto refuses = [](const StepTask& second) {
+    WorkerTask task = ring_task();
+    task.steps = std::vector<std::vector<StepTask>>(3, {StepTask{0, 0.5, {}, {}}, second});
+    CHECK_THROWS_WITH(task_from_json(to_json(task)), Catch::Contains("a task of a step"));
+  };
+  refuses({1, -0.5, {}, {0}});
+  refuses({1, 0.0, {}, {-1}});
+  refuses({1, 0.0, {}, {1}});       // itself
+  refuses({1, 0.0, {}, {0, 1}});    // one of two
+  refuses({1, 0.0, {0, 11}, {0}});  // of ten values
+}
+
 TEST_CASE("a step comes back as it was written, and one whose tasks wait for later ones is refused", "[host]") {
   WorkerTask task = ring_task();
   const std::vector<StepTask> step = {{0, 0.5, {}, {}}, {1, 0.0, {2, 8}, {0}}, {0, 0.25, {}, {0, 1}}};

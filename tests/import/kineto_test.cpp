@@ -85,7 +85,7 @@ TEST_CASE("what is no complete event says nothing") {
         R"(1 step, devices: 2: 5; alone 0, idle 0
 matmul 5 x 1)");
   CHECK(summary_of({R"({"ph":"X","cat":"kernel","name":"gemm","ts":10,"dur":5,"device":4,)"
-                    R"("args":{"deep":{"device":3},"device":2}})",
+                    R"("args":{"deep":{"device":3},"device":2,"deeper":{"device":3}}})",
                     event("kernel", "gemm", 0, 7, "1", 2)}) == R"(1 step, devices: 1: 15; alone 0, idle 3
 matmul 12 x 2)");
   const std::string wrapped = R"({"other":[)" + one + R"(],"traceEvents":[)" + one + R"(],"more":[)" + one + "]}";

@@ -344,3 +344,47 @@ TEST_CASE("Slurm's switches become leaves and pods") {
   CHECK_THAT(text, Catch::Contains("nodes_per_leaf: " + std::to_string(tree.nodes_per_leaf)));
   CHECK_THAT(text, Catch::Contains("nodes_per_pod: " + std::to_string(tree.nodes_per_pod)));
 }
+
+TEST_CASE("Megatron pads GPT-2's vocabulary, and latent attention has its defaults beside what is said") {
+  const auto text_with = [](const std::string& more) {
+    return import_text("megatron",
+                       "--num-layers 2 --hidden-size 1024 --num-attention-heads 8 --seq-length 128 "
+                       "--max-position-embeddings 128 --micro-batch-size 1 --global-batch-size 8 " +
+                           more);
+  };
+  // Of 50,257 words: the next multiple, which may be the number itself, or nearly twice as much.
+  CHECK_THAT(text_with(""), Catch::Contains("vocabulary: 50304 "));
+  CHECK_THAT(text_with("--make-vocab-size-divisible-by 50257"), Catch::Contains("vocabulary: 50257 "));
+  CHECK_THAT(text_with("--make-vocab-size-divisible-by 50256"), Catch::Contains("vocabulary: 100512 "));
+  const std::string latent = text_with("--multi-latent-attention --kv-lora-rank 512");
+  CHECK_THAT(latent, Catch::Contains("kv_lora_rank: 512 ") && Catch::Contains("\n      head_dim: 128 ") &&
+                         Catch::Contains("rope_head_dim: 64 ") && Catch::Contains("v_head_dim: 128 ") &&
+                         Catch::Contains("--multi-latent-attention, its default"));
+}
+
+TEST_CASE("a trace stands beside a prediction, how far off that is by each kind of kernel") {
+  const Scenario scenario = load_scenario("gpt2-xl-dgx-a100");
+  const double step = estimate(scenario).time().value() * 1e6;
+  // One kernel that takes half a step: the prediction is twice as long.
+  ImportInput input;
+  input.file = "trace";
+  input.text = fmt::format(
+      "[{{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"gemm\",\"ts\":0,\"dur\":{},\"tid\":1,\"args\":{{\"device\":0}}}}]",
+      step / 2.0);
+  input.scenario = "gpt2-xl-dgx-a100";
+  input.fidelity = Fidelity::estimate;
+  const std::string text = import_with("kineto", input);
+  const auto row = [&](const std::string& what) {
+    const std::size_t at = text.find("\n  " + what);
+    return at == std::string::npos ? std::string() : text.substr(at + 1, text.find('\n', at + 1) - at - 1);
+  };
+  CHECK_THAT(row("step"), Catch::Contains("+100.0 %"));
+  // It has kernels of other kinds, of which the trace has none.
+  for (const char* kind : {"optimizer", "elementwise", "communication"}) {
+    INFO(kind);
+    CHECK_THAT(row(kind), Catch::Contains(" 0 s ") && !Catch::Contains("%"));
+  }
+  CHECK_THAT(row("matmul"), Catch::Contains("%"));
+  input.scenario = "sync-ring-4";
+  CHECK_THROWS_WITH(import_with("kineto", input), Catch::Contains("nothing that is trained"));
+}

@@ -63,6 +63,15 @@ file-all_reduce-1024-in-place,file-in-place,dgx-h100,1,2,all_reduce,auto,1024 B,
 )");
 }
 
+TEST_CASE("a device's line has its host, and a name behind its place, which may have blanks in its brackets") {
+  const std::string bare = "#  Rank  0 on  a device  0\n";
+  CHECK_THAT(table("all_reduce_perf\n" + bare + header + row("1024"), {"cluster.node=dgx-h100"}),
+             Catch::Contains(",1,1,all_reduce,"));
+  const std::string named = "#  Rank  0 Group  0 Pid  4 on  a device  0 [ 0x18] NVIDIA H200\n";
+  CHECK_THAT(import_text("nccl-tests", "all_reduce_perf\n" + named + header + row("1024")),
+             Catch::Contains("line 4; NVIDIA H200"));
+}
+
 TEST_CASE("the machine is the catalogue's with the same GPU, and as many of it") {
   const auto node = [](const std::string& devices) {
     const std::string text = import_text("nccl-tests", "all_reduce_perf\n" + devices + header + row("1024"));
@@ -81,6 +90,35 @@ TEST_CASE("the machine is the catalogue's with the same GPU, and as many of it")
   std::string many;
   for (int i = 0; i < 100; ++i) many += eight("a");
   CHECK_THROWS_WITH(node(many), Catch::Contains("no machine of the catalogue has 800"));
+}
+
+TEST_CASE("where no program is named, reductions, roots and the bus tell what was measured") {
+  const auto measured = [](int ranks, const std::string& reduction_and_root, double bus) {
+    std::string text;
+    for (int rank = 0; rank < ranks; ++rank) text += device(rank, "a");
+    text += header + fmt::format("1024 2 float {} 20.5 40.00 {} 0 19.5 40.00 {} 0\n", reduction_and_root, bus, bus);
+    const std::string first = table(text);
+    for (const char* operation : {"all_reduce", "reduce_scatter", "broadcast", "reduce"}) {
+      if (first.find(fmt::format("file-{}-1024", operation)) == 0) return std::string(operation);
+    }
+    return first;
+  };
+  // Of four ranks an all-reduce moves 2 · 3/4 bytes for each, a reduce-scatter 3/4; of two both move as much as there
+  // is.
+  CHECK(measured(4, "sum -1", 60.0) == "all_reduce");
+  CHECK(measured(4, "sum -1", 30.0) == "reduce_scatter");
+  CHECK(measured(3, "sum -1", 53.3) == "all_reduce");
+  CHECK(measured(4, "none 0", 40.0) == "broadcast");
+  CHECK(measured(4, "sum 0", 40.0) == "reduce");
+  for (const auto& [ranks, words] : {std::pair(2, "sum -1"), std::pair(4, "none -1")}) {
+    CHECK_THROWS_WITH(measured(ranks, words, 40.0), Catch::Contains("does not tell what was measured"));
+  }
+}
+
+TEST_CASE("hosts with different numbers of ranks count as the largest that is needed") {
+  // Three ranks on two hosts: two each.
+  CHECK_THAT(table("all_reduce_perf\n" + device(0, "a") + device(1, "a") + device(2, "b") + header + row("1024")),
+             Catch::Contains(",dgx-h100,2,2,all_reduce,"));
 }
 
 TEST_CASE("rows that cannot be are refused at their place") {

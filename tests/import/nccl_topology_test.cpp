@@ -97,6 +97,21 @@ TEST_CASE("GPUs have NCCL's numbers where these are 0, 1, 2, else the file's ord
   CHECK_THROWS_WITH(wiring_in(gpu(0, 0) + gpu(0, 1)), Catch::Contains("busid: a second g0"));
 }
 
+TEST_CASE("of three GPUs the numbers count where each is there once") {
+  const auto wiring = [](int first, int second, int third) {
+    return wiring_in(gpu(0, first, R"(link_speed="8" link_width="8")") + gpu(1, second) + gpu(2, third));
+  };
+  const std::string of_file = R"(
+  - { between: [gpu0, cpu0], link: pcie3-x8 }
+  - { between: [gpu1..gpu2, cpu0], link: pcie4-x16 }
+)";
+  CHECK(wiring(0, 1, 2) == of_file);
+  CHECK(wiring(2, 0, 1) != of_file);
+  CHECK(wiring(2, 0, 0) == of_file);   // the last, but one twice
+  CHECK(wiring(2, 1, -1) == of_file);  // the last, but not the first
+  CHECK(wiring(3, 1, 0) == of_file);
+}
+
 TEST_CASE("links between GPUs are counted once, those to switches together, those to GPUs that are not there not") {
   CHECK(wiring_in(gpu(0, 0, "", nvlink("g1", 2) + nvlink("g1", 3) + nvlink("g0", 4)) +
                   gpu(1, 1, "", nvlink("g0", 5))) == R"(

@@ -156,3 +156,14 @@ TEST_CASE("a rank's batch is shared by those that hold a replica with it") {
   set_batch_of_rank(told, 6, says);
   CHECK_FALSE(told.has("workload.train.global_batch_per_gpu"));
 }
+
+TEST_CASE("what the user says is there already") {
+  ImportInput input = named_input();
+  input.overrides = {"workload.train.global_batch=64", "plan.zero={ stage: 3 }"};
+  Draft draft(input);
+  CHECK(draft.has("workload.train.global_batch"));
+  CHECK(draft.has("plan.zero.stage"));
+  CHECK_FALSE(draft.has("plan"));
+  set_batch_of_rank(draft, 6, {"--key", "6", {"f", 1, 1}});
+  CHECK_FALSE(draft.has("workload.train.global_batch_per_gpu"));
+}

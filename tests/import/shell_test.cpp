@@ -123,3 +123,24 @@ TEST_CASE("quotes must close, and words grow to 100,000 characters") {
   CHECK(value_of("run --b '" + longest + "'").size() == 100'000);
   CHECK_THROWS_WITH(shell_arguments("run --b '" + longest + "xx'", "f"), Catch::Contains("100,000 characters"));
 }
+
+TEST_CASE("a backslash takes the next character as it is, the last of all as well") {
+  CHECK(value_of("run --b x\\y") == "xy");
+  CHECK(value_of("run --b x\\ y") == "x y");
+  CHECK(value_of("run --b x\\") == "x\\");
+  CHECK(value_of("run --b \"x\\\"y\"") == "x\"y");
+  CHECK_THROWS_WITH(value_of("run --b \"x\\\""), Catch::Contains("a quote that is not closed"));
+  CHECK_THROWS_WITH(value_of("run --b \"x\\"), Catch::Contains("a quote that is not closed"));
+}
+
+TEST_CASE("brackets close within ten thousand characters, or nothing is put in") {
+  // From the bracket behind "$" on: four characters beside the blanks, or beside the default.
+  const auto sum = [](std::size_t blanks) { return value_of("run --b $((1" + std::string(blanks, ' ') + "))"); };
+  CHECK(sum(9'995) == "1");
+  CHECK(sum(9'996) != "1");
+  const auto usual = [](std::size_t letters) {
+    return value_of("run --b ${N:-" + std::string(letters, 'x') + "}").size();
+  };
+  CHECK(usual(9'995) == 9'995);
+  CHECK(usual(9'996) != 9'996);
+}

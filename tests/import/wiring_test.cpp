@@ -1,8 +1,11 @@
 // Machines and switches as importers understand them, small ones as a whole.
 #include <fmt/format.h>
 
+#include "model/base/text.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
+#include "reports/import/node_draft.hpp"
 #include "reports/import/own_node.hpp"
+#include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
 #include "tests/import/samples.hpp"
 
@@ -96,6 +99,54 @@ gpu0 - cpu0: 1 x pcie4-x16
 )");
 }
 
+TEST_CASE("how many NVLinks a GPU has tells which it is, and more than eighteen in all lead through switches") {
+  // As many GPUs, any two of them joined by so many links.
+  const auto gpu_of = [](int gpus, int links) {
+    std::string text;
+    for (int i = 0; i < gpus; ++i) text += fmt::format("\tGPU{}", i);
+    text += "\tCPU\n";
+    for (int a = 0; a < gpus; ++a) {
+      text += fmt::format("GPU{}", a);
+      for (int b = 0; b < gpus; ++b) text += a == b ? "\tX" : fmt::format("\tNV{}", links);
+      text += "\n";
+    }
+    const std::string wiring = smi(text);
+    const std::size_t name = wiring.find(" x ") + 3;
+    return wiring.substr(name, wiring.find(',') - name) +
+           (wiring.find("nvswitch") != std::string::npos ? ", switched" : "");
+  };
+  CHECK(gpu_of(2, 3) == "v100-sxm2-16gb");
+  CHECK(gpu_of(2, 4) == "a100-sxm-40gb");
+  // 3 · 6 links are all that a GPU may have, 3 · 7 are not: the same seven to each.
+  CHECK(gpu_of(4, 6) == "a100-sxm-40gb");
+  CHECK(gpu_of(4, 7) == "v100-sxm2-32gb, switched");
+  CHECK(gpu_of(3, 11) == "v100-sxm2-32gb, switched");
+  CHECK(gpu_of(3, 12) == "a100-sxm-80gb, switched");
+  CHECK(gpu_of(3, 17) == "a100-sxm-80gb, switched");
+  CHECK(gpu_of(3, 18) == "h100-sxm-80gb, switched");
+  CHECK(gpu_of(2, 20) == "a100-sxm-40gb");  // two need no switch
+}
+
+TEST_CASE("a matrix has at most sixteen sockets, and no more NVLinks between two than 1,024") {
+  const auto apart = [](int gpus) {
+    std::string text;
+    for (int i = 0; i < gpus; ++i) text += fmt::format("\tGPU{}", i);
+    text += "\tCPU\n";
+    for (int a = 0; a < gpus; ++a) {
+      text += fmt::format("GPU{}", a);
+      for (int b = 0; b < gpus; ++b) text += a == b ? "\tX" : "\tSYS";
+      text += "\n";
+    }
+    return text;
+  };
+  CHECK_THAT(smi(apart(16)), Catch::Contains("16 sockets"));
+  CHECK_THROWS_WITH(smi(apart(17)), Catch::Contains("GPU16: more than 16 sockets"));
+  CHECK_THROWS_WITH(smi("\tGPU0\tGPU1\tCPU\nGPU0\tX\tNV1025\nGPU1\tNV1025\tX\n"),
+                    Catch::Contains(":2:1: GPU0: column 2 says \"NV1025\""));
+  CHECK_THROWS_WITH(smi("\tGPU0\tGPU1\tCPU\nGPU0\tX\tSYS\nGPU1\tSYS\n"),
+                    Catch::Contains(":3:1: GPU1: column 2 says \"\""));
+}
+
 TEST_CASE("lists of Slurm's hosts have ranges, zeros before numbers, and names behind brackets") {
   CHECK(fabric_of("SwitchName=a Nodes=n[0-3,7],m,x[08-11]-ib\nSwitchName=b Nodes=k[1-10]\n") == R"(kind: fat_tree
 nodes_per_leaf: 10  # line 1: each of 2
@@ -119,6 +170,10 @@ nodes_per_leaf: 2  # line 1: each of 2
   // A host that is named twice is one.
   CHECK(fabric_of("SwitchName=a Nodes=y,x[1-2]-ib,x1-ib,w[3],w3\nSwitchName=b Nodes=c,d,e,f\n") == R"(kind: fat_tree
 nodes_per_leaf: 4  # line 1: each of 2
+)");
+  // Zeros before a number belong to the name: x08 is not x8.
+  CHECK(fabric_of("SwitchName=a Nodes=x[08-09],x08,x8\nSwitchName=b Nodes=c,d,e\n") == R"(kind: fat_tree
+nodes_per_leaf: 3  # line 1: each of 2
 )");
   CHECK_THROWS_WITH(fabric_of("SwitchName=a Nodes=n[1-20000],m\n"), Catch::Contains("more than 20,000 hosts"));
   CHECK_THROWS_WITH(fabric_of("SwitchName=a Nodes=n[1-20000]\nSwitchName=b Nodes=x\n"),
@@ -208,6 +263,69 @@ card on plx0
   CHECK_THROWS_WITH(own_node({.gpu = "a100-sxm-80gb", .gpus = 14, .links = GpuLinks::nvlink_mesh}),
                     Catch::Contains("at most 13 GPUs"));
   CHECK_NOTHROW(own_node({.gpu = "a100-sxm-80gb", .gpus = 13, .links = GpuLinks::nvlink_mesh}));
+}
+
+TEST_CASE("direct links of as many GPUs are those of the machine that one's own is like, others shared evenly") {
+  const auto links_of = [](const std::string& wiring, bool between_gpus) {
+    std::string text;
+    for (const std::string& line : split(wiring, '\n')) {
+      const bool direct = line.find("- gpu") != std::string::npos;
+      if (line.starts_with("gpu") && direct == between_gpus) text += line + "\n";
+    }
+    return text;
+  };
+  const std::string base = wiring_of(own_node({.like = "dgx1-v100-32gb"}));
+  const std::string two = wiring_of(own_node({.like = "dgx1-v100-32gb", .switches = 2}));
+  CHECK(!links_of(base, true).empty());
+  CHECK(links_of(two, true) == links_of(base, true));
+  CHECK(links_of(two, false) ==
+        "gpu0 - plx0: 1 x pcie3-x16\ngpu1 - plx0: 1 x pcie3-x16\ngpu2 - plx0: 1 x pcie3-x16\n"
+        "gpu3 - plx0: 1 x pcie3-x16\ngpu4 - plx1: 1 x pcie3-x16\ngpu5 - plx1: 1 x pcie3-x16\n"
+        "gpu6 - plx1: 1 x pcie3-x16\ngpu7 - plx1: 1 x pcie3-x16\n");
+  // Six links of a V100: two to each of three others.
+  CHECK(links_of(wiring_of(own_node({.like = "dgx1-v100-32gb", .gpus = 4, .links = GpuLinks::nvlink_mesh})), true) ==
+        "gpu0 - gpu1: 2 x nvlink2\ngpu0 - gpu2: 2 x nvlink2\ngpu0 - gpu3: 2 x nvlink2\n"
+        "gpu1 - gpu2: 2 x nvlink2\ngpu1 - gpu3: 2 x nvlink2\ngpu2 - gpu3: 2 x nvlink2\n");
+}
+
+TEST_CASE("fewer GPUs keep a switch, and a machine without a network gets one that is stated") {
+  // One switch for four GPUs is one for a single one, which the file names alone.
+  const std::string one = own_node({.like = "pcie-switch-16gbps-x4", .gpus = 1});
+  CHECK_THAT(one, Catch::Contains("between: [gpu0, plx0]") && Catch::Contains("between: [plx0, cpu0]"));
+  CHECK_THAT(one, Catch::Contains("# Physical cores, of all sockets together."));
+  const TemporaryFolder folder;
+  const std::string plain = folder.write("plain.yaml", own_node({.like = "dgx-h100", .nics = 0})).string();
+  CHECK_THAT(own_node({.like = plain, .nic_bandwidth = "100 Gbit/s"}),
+             Catch::Contains("\n  nics_per_node: 1 ") && Catch::Contains("\n  latency: 5 us "));
+  CHECK_THAT(own_node({.like = plain, .nic_bandwidth = "100 Gbit/s", .nics = 3}),
+             Catch::Contains("\n  nics_per_node: 3 "));
+  CHECK_THAT(own_node({.like = plain}), !Catch::Contains("\nnetwork:"));
+  CHECK_THROWS_WITH(own_node({.like = plain, .nics = 2}), Catch::Contains("--nics: how fast are they?"));
+}
+
+TEST_CASE("a compute capability tells the generation of NVLink and of the slot") {
+  const auto kinds = [](int sm) { return nvlink_of(sm) + " " + slot_of(sm); };
+  CHECK(kinds(60) == "nvlink1 pcie3-x16");
+  CHECK(kinds(70) == "nvlink2 pcie3-x16");
+  CHECK(kinds(80) == "nvlink3 pcie4-x16");
+  CHECK(kinds(89) == "nvlink3 pcie4-x16");
+  CHECK(kinds(90) == "nvlink4 pcie5-x16");
+  CHECK(kinds(100) == "nvlink5 pcie5-x16");
+}
+
+TEST_CASE("sockets are joined as in the machine that is nearest, else as processors of its maker are") {
+  const auto joined = [](const std::string& node) {
+    const ToldLink link = socket_link(parse_yaml(node, "node.yaml"));
+    return fmt::format("{} x {}", link.count, link.type);
+  };
+  const std::string wired =
+      "cpu: { name: AMD EPYC }\nwiring:\n  - { link: a, count: 9 }\n  - { between: [cpu0], link: b }\n";
+  CHECK(joined(wired) == "2 x xgmi");
+  CHECK(joined(wired + "  - { between: [gpu0, cpu1], link: c }\n  - { between: [cpu0, plx0], link: d }\n") ==
+        "2 x xgmi");
+  CHECK(joined(wired + "  - { between: [cpu0, cpu1], link: e, count: 3 }\n") == "3 x e");
+  CHECK(joined(wired + "  - { between: [cpu0, cpu1], link: e }\n") == "1 x e");
+  CHECK(joined("cpu: { name: Intel Xeon }\n") == "2 x upi");
 }
 
 TEST_CASE("the file of a machine of one's own says what is assumed, and as which machine") {

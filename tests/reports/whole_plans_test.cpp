@@ -1,6 +1,9 @@
 // The page of plans as a whole, from a report made by hand.
 #include "reports/studies/plan_report.hpp"
 
+#include <nlohmann/json.hpp>
+
+#include "model/base/csv.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/sample_results.hpp"
 
@@ -164,6 +167,67 @@ Would be better, but do not fit
 
   No plan fits.
 )");
+}
+
+TEST_CASE("Plans as JSON: what is drawn of the objective as steps, what is beyond a limit and too good as shares") {
+  PlanReport report = plans();
+  report.search.complete = false;
+  report.limits = {.time = Seconds(86400.0), .usd = 1000.0};
+  RankedPlan& best = report.ranked[0];
+  best.value = 4.0;  // of the objective, as a step takes 100 ms: 4.4 are 110 ms
+  best.odds = PlanOdds{.expected = 4.4, .low = 3.6, .high = 6.0, .chance = 0.625, .regret = 0.015};
+  best.excess = 1.25;
+  best.usd = 0.5;
+  best.chance_of_shortage = 0.01;
+  best.result.train()->time_to_train = Seconds(90000.0);
+  TrainResult::Bill& bill = best.result.train()->bill.emplace();
+  bill.shortest = Seconds(80000.0);
+  bill.longest = Seconds(99000.0);
+  bill.usd_high = 1500.0;
+  report.unknowns = {{"arithmetic", 0.05, 0.03}};
+  report.curse = 1.25;
+  report.better_batch = BetterBatch{60, 64, 8, Seconds(0.09), 1.12};
+  const auto json = nlohmann::json::parse(to_json(report));
+  CHECK(json["winners_curse"] == 0.25);
+  CHECK(json["unknowns"][0]["moves_best"] == 0.03);
+  CHECK(json["better_batch"]["instead_of"] == 60);
+  CHECK(json["limits"] == nlohmann::json{{"time_s", 86400.0}, {"usd", 1000.0}});
+  CHECK(json["space"]["complete"] == false);
+  const auto& first = json["plans"][0];
+  CHECK(first["odds"]["expected_s"].get<double>() == Approx(0.11));
+  CHECK(first["odds"]["p10_s"].get<double>() == Approx(0.09));
+  CHECK(first["odds"]["p90_s"].get<double>() == Approx(0.15));
+  CHECK(first["over_limits"] == 0.25);
+  CHECK(first["usd_per_step"] == 0.5);
+  CHECK(first["cost_high"] == 1500.0);
+  CHECK_FALSE(first.contains("cost_low"));
+  CHECK(first["chance_of_shortage"] == 0.01);
+  CHECK_FALSE(first["memory_per_gpu_bytes"].contains("host"));
+  CHECK(json["plans"].size() == 2);
+  for (const char* key : {"odds", "usd_per_step", "chance_of_shortage", "time_to_train_s", "hardware", "limits"}) {
+    CHECK_FALSE(json["plans"][1].contains(key));
+  }
+  for (const char* key : {"machines", "least_nodes"}) CHECK_FALSE(json.contains(key));
+  // Nothing drawn, no limits: nothing is said of them.
+  const auto plain = nlohmann::json::parse(to_json(plans()));
+  for (const char* key : {"winners_curse", "limits", "better_batch"}) CHECK_FALSE(plain.contains(key));
+  CHECK_FALSE(plain["plans"][0].contains("over_limits"));
+}
+
+TEST_CASE("Plans as a table have a column for each key that one of them sets, empty where another does not") {
+  PlanReport report = plans();
+  report.ranked[1].overrides = {"plan.zero=1", "plan.tensor=2"};
+  const CsvTable table = parse_csv(to_csv(report), "plans.csv");
+  REQUIRE(table.rows.size() == 2);
+  const auto row = [&](std::size_t i) {
+    std::string text;
+    for (std::size_t column = 0; column < 4; ++column) text += table.rows[i][column].text + ";";
+    return text;
+  };
+  CHECK(table.header[2].text == "plan.tensor");
+  CHECK(table.header[3].text == "plan.zero");
+  CHECK(row(0) == "plan 1;my plan.yaml;1;;");
+  CHECK(row(1) == "plan 2;my plan.yaml;2;1;");
 }
 
 }  // namespace foretrain::test
