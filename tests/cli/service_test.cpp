@@ -229,16 +229,6 @@ TEST_CASE("messages between processes are whole, late, or not to come") {
   CHECK_FALSE(send_message(theirs, "anybody?"));
 }
 
-TEST_CASE("whoever states no deadline waits for a message that comes later") {
-  const SocketPair pair;
-  std::thread late([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    (void)send_message(pair.ours.number(), "hello");
-  });
-  CHECK(receive_message(pair.theirs.number()) == "hello");
-  late.join();
-}
-
 TEST_CASE("a process that ends or takes too long is replaced, and answers go on") {
   Predictors predictors({.processes = 1, .time = std::chrono::milliseconds(300)}, [](const std::string& question) {
     if (question == "end") ::_exit(3);
