@@ -21,6 +21,7 @@ std::vector<Case> read_tables(const std::vector<std::string>& tables) {
   std::vector<Case> cases;
   for (const std::string& table : tables) {
     for (Case& row : read_cases(table)) {
+      if (row.unreadable) throw ScenarioError(*row.unreadable);
       if (row.group.empty()) row.group = std::filesystem::path(table).stem().string();
       cases.push_back(std::move(row));
     }
