@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/base/number.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "tests/catch.hpp"
@@ -184,29 +185,6 @@ TEST_CASE("Cards that nobody tells of are the fewest of a common rate that carry
   check(1700.0, 4, 800.0);
   check(3150.0, 4, 800.0);
   check(1604.0, 4, 800.0);
-}
-
-TEST_CASE("Where the driver tells no memory clock the bandwidth is a quarter of what the L2 was read at") {
-  MeasuredGpu told;
-  told.name = "NVIDIA X100";
-  told.compute_capability = 8.7;
-  told.sms = 100;
-  told.clock = Hertz(1e9);
-  told.memory = Bytes(16e9);
-  told.l2_cache = Bytes(32e6);
-  MeasuredFigures figures;
-  figures.l2_bandwidth = BytesPerSecond(4e12);
-  // Copies reach 86 % of what is published.
-  CHECK(described(told, figures).memory_bandwidth.value() == Approx(1e12 / 0.86).epsilon(1e-3));
-  CHECK(described(told).memory_bandwidth.value() == Approx(500e9 / 0.86).epsilon(1e-3));
-  // Rates of 8.7 are those of 8.6, which is an assumption.
-  const auto kind_of_rates = [&](double capability) {
-    told.compute_capability = capability;
-    const YamlNode document = parse_yaml(gpu_document(told, {}), "described");
-    return document.find("sources")->value.find("vector_rate")->value.find("kind")->value.scalar;
-  };
-  CHECK(kind_of_rates(8.7) == "assumption");
-  CHECK(kind_of_rates(8.6) == "datasheet");
 }
 
 TEST_CASE("Every GPU of a machine with NVSwitches hangs on them; two GPUs have none") {

@@ -1,8 +1,6 @@
 // From folders of SYNTHETIC measurements (synthetic.hpp) to calibrations that predict.
 #include "validate/fit/gpu_fit.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -14,39 +12,13 @@
 #include "model/scenario/load/load.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
-#include "tests/fit/synthetic.hpp"
+#include "tests/fit/fitted.hpp"
 #include "validate/fit/constant_row.hpp"
 
 using namespace foretrain;
+using namespace foretrain::test;
 
 namespace {
-
-Calibration chosen_truth() {
-  Calibration truth = load_default_calibration();
-  truth.streaming.bandwidth_efficiency = 0.78;
-  truth.streaming.kernel_us = 2.2;
-  truth.matmul.fixed_us = 3.4;
-  truth.matmul.tile_latencies = 8.0;
-  truth.convolution.tensor_efficiency = 0.7;
-  return truth;
-}
-
-const GpuCalibration& fitted() {
-  static const GpuCalibration result = [] {
-    synthetic::Design design;
-    design.suites = {"gemm", "streaming", "convolution"};
-    design.outlier_every = 23;
-    return fit_gpu(synthetic::measurements(chosen_truth(), design));
-  }();
-  return result;
-}
-
-const RobustConstant* find(const GpuCalibration& fit, const std::string& name) {
-  for (const auto& [constant, source] : fit.fitted) {
-    if (constant.name == name) return &constant;
-  }
-  return nullptr;
-}
 
 /// An operator on the synthetic machine as a scenario, with a calibration file or without.
 Scenario scenario_of(const TemporaryFolder& folder, const GpuCalibration& fit, const std::string& calibration) {
@@ -411,44 +383,4 @@ TEST_CASE("Energies are told by products that ran long, where there are some, el
   CHECK(energies_of_stage("matrix product", true).empty());
   CHECK(energies_of_stage("sustained product", true) == both);
   CHECK(energies_of_stage("sustained product", false).empty());
-}
-
-TEST_CASE("What is said of a table of products is what its pairs say") {
-  double sum = 0.0;
-  int products = 0;
-  for (const PointPair& pair : fitted().pairs) {
-    if (pair.family != "matmul" || !pair.held_out) continue;
-    sum += std::abs(pair.predicted / pair.measured - 1.0);
-    ++products;
-  }
-  REQUIRE_FALSE(fitted().measured_matmuls.empty());
-  CHECK_THAT(fitted().matmul_note,
-             Catch::Contains(fmt::format(", {:.1f} % beside {} measured ones", 100.0 * sum / products,
-                                         fitted().measured_matmuls.size())));
-}
-
-TEST_CASE("A calibration's file says which constants lie at a bound, and which products were transposed") {
-  GpuCalibration fit = fitted();
-  REQUIRE(fit.fitted.size() > 1);
-  for (auto& [constant, source] : fit.fitted) constant.at_bound = false;
-  for (MeasuredMatmul& row : fit.measured_matmuls) row.transpose_a = row.transpose_b = false;
-  CHECK_THAT(to_json(fit), !Catch::Contains("at_bound") && !Catch::Contains("transpose"));
-  fit.fitted.front().constant.at_bound = true;
-  fit.measured_matmuls.front().transpose_a = true;
-  fit.measured_matmuls.back().transpose_b = true;
-  for (const char* key : {"at_bound", "transpose_a", "transpose_b"}) {
-    const std::string text = to_json(fit);
-    const std::size_t at = text.find(key);
-    REQUIRE(at != std::string::npos);
-    CHECK(text.substr(text.find(':', at) + 1, 5).find("true") != std::string::npos);
-  }
-}
-
-TEST_CASE("Numbers of a calibration's file have seven digits") {
-  GpuCalibration fit = fitted();
-  REQUIRE(find(fit, "streaming.bandwidth_efficiency") != nullptr);
-  for (auto& [constant, source] : fit.fitted) {
-    if (constant.name == "streaming.bandwidth_efficiency") constant.after = 0.123456789;
-  }
-  CHECK_THAT(to_json(fit), Catch::Contains("0.1234568,"));
 }
