@@ -195,6 +195,10 @@ TEST_CASE("A Fourier tile of 32 keeps the outputs that no edge of the kernel has
   const double small = transform_saving(square(1, 64, 10, 64, 7), Precision::fp32);
   const double large = transform_saving(square(1, 64, 11, 64, 7), Precision::fp32);
   CHECK(small / large == Approx(32.0 * 17.0 / (16.0 * 9.0) * (10.0 * 10.0) / (11.0 * 11.0)));
+  // Both sides have to fit: of 10 x 11 outputs the larger tile keeps all, the smaller one not.
+  Convolution wide = square(1, 64, 10, 64, 7);
+  wide.w = wide.q = 11;
+  CHECK(transform_saving(wide, Precision::fp32) / large == Approx(10.0 / 11.0));
 }
 
 TEST_CASE("Tensor cores take channels by eight: a ninth costs as much as eight more") {
