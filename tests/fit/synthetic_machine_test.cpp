@@ -5,6 +5,7 @@
 #include <map>
 
 #include "model/job/job.hpp"
+#include "model/scenario/hardware/calibration_reader.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
