@@ -12,7 +12,8 @@ namespace foretrain {
 /// The tables that come with the program.
 std::vector<std::string> shipped_tables();
 
-/// The rows of all these tables; a row without a group has its table's name.
+/// The rows of all these tables; a row without a group has its table's name. Throws ScenarioError where a cell cannot
+/// be read.
 std::vector<Case> read_tables(const std::vector<std::string>& tables);
 
 /// What the row says in a column: group, replay.* or a key of its scenario; nothing where the cell is empty.

@@ -72,8 +72,9 @@ ExitStatus complete(const CLI::App& app, int argc, char** argv) {
 
 ExitStatus parse(CLI::App& app, int argc, char** argv, const ExitStatus& status) {
   if (argv[1] == std::string_view("complete")) return complete(app, argc, argv);
-  if (const std::optional<std::string> complaint = no_subcommand(app, {argv + 1, argv + argc}))
+  if (const std::optional<std::string> complaint = no_subcommand(app, {argv + 1, argv + argc})) {
     throw UsageError(*complaint);
+  }
   try {
     app.parse(argc, argv);
     return status;

@@ -69,10 +69,10 @@ std::string memory_text(const RankedPlan& plan) {
 std::string more_nodes_text(const PlanReport& report) {
   const TrainResult& nearest = report.ranked.front().train();
   const PlanLimits& limits = report.limits;
-  const bool too_long = limits.time && nearest.time_to_train && *nearest.time_to_train > *limits.time;
-  const bool too_dear = limits.usd && nearest.cost_usd && *nearest.cost_usd > *limits.usd;
-  if (!too_long || too_dear) return "";
-  const double doublings = std::ceil(std::log2(*nearest.time_to_train / *limits.time)) + 1.0;
+  const double over_time = excess(nearest, {.time = limits.time, .usd = std::nullopt});
+  const double over_money = excess(nearest, {.time = std::nullopt, .usd = limits.usd});
+  if (over_time <= 1.0 || over_money > 1.0) return "";
+  const double doublings = std::ceil(std::log2(over_time)) + 1.0;
   return fmt::format("  more than {} not tried: --nodes {}..{:.0f}\n",
                      counted(report.most_nodes, "node", "was", "were"), 2 * report.most_nodes,
                      report.most_nodes * std::exp2(doublings));
