@@ -166,23 +166,97 @@ def rotated(x, cosine, sine):
     return x * cosine + torch.cat((-right, left), dim=-1) * sine
 
 
-def build_llama(shape, sequence, recompute=False):
-    """Llama: norms by root mean squares, rotary positions, 8 heads of keys and values, gated feed-forward.
+class Fp8Product(torch.autograd.Function):
+    """x w^T with both in fp8, one scale each, and so its gradients: what torchao calls dynamic scaling by tensors."""
 
-    `shape`: layers, hidden, heads, vocabulary, width of the feed-forward, whether embeddings are tied. `recompute`:
-    blocks keep their input alone and run again in the backward pass.
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        (x8, x_scale), (w8, w_scale) = to_fp8(x), to_fp8(weight)
+        return torch._scaled_mm(x8, w8.t(), x_scale, w_scale, out_dtype=torch.bfloat16, use_fast_accum=True)
+
+    @staticmethod
+    def backward(ctx, dy):
+        x, weight = ctx.saved_tensors
+        dy8, dy_scale = to_fp8(dy, torch.float8_e5m2)
+        (x8, x_scale), (w8, w_scale) = to_fp8(x), to_fp8(weight)
+        # Tensor cores multiply fp8 along rows alone: each product has copies transposed.
+        dx = torch._scaled_mm(dy8, w8.t().contiguous().t(), dy_scale, w_scale, out_dtype=torch.bfloat16)
+        dw = torch._scaled_mm(dy8.t().contiguous(), x8.t().contiguous().t(), dy_scale, x_scale, out_dtype=torch.bfloat16)
+        return dx, dw.to(weight.dtype)
+
+
+def to_fp8(x, kind=torch.float8_e4m3fn):
+    """x in fp8, and what it is to be multiplied by."""
+    scale = torch.finfo(kind).max / x.abs().max().float().clamp(min=1e-12)
+    return (x.float() * scale).clamp(torch.finfo(kind).min, torch.finfo(kind).max).to(kind), scale.reciprocal()
+
+
+class Fp8Linear(nn.Linear):
+    def forward(self, x):
+        rows = x.reshape(-1, x.shape[-1]).to(torch.bfloat16)
+        return Fp8Product.apply(rows, self.weight).view(*x.shape[:-1], -1)
+
+
+def grouped_product(x, weights, ends):
+    """Rows of x, which stand expert by expert and end at `ends`, each times its expert's matrix of `weights` (experts,
+    inputs, outputs)."""
+    if x.is_cuda:
+        return torch._grouped_mm(x, weights, offs=ends)
+    begins = [0, *ends.tolist()]
+    return torch.cat([x[begin:end] @ w for begin, end, w in zip(begins, begins[1:], weights)])
+
+
+class Experts(nn.Module):
+    """A mixture of gated experts: a router, copies of tokens in the order of experts, grouped products, and their sum."""
+
+    def __init__(self, shape):
+        super().__init__()
+        self.per_token, self.count = shape.experts_per_token, shape.experts
+        self.router = nn.Linear(shape.hidden, shape.experts, bias=False)
+        self.gate, self.up = (nn.Parameter(0.02 * torch.randn(shape.experts, shape.hidden, shape.wide)) for _ in range(2))
+        self.down = nn.Parameter(0.02 * torch.randn(shape.experts, shape.wide, shape.hidden))
+
+    def forward(self, x):
+        tokens = x.reshape(-1, x.shape[-1])
+        share, chosen = torch.softmax(self.router(tokens), dim=-1, dtype=torch.float32).topk(self.per_token, dim=-1)
+        share = share / share.sum(dim=-1, keepdim=True)
+        experts, order = chosen.flatten().sort(stable=True)
+        ends = torch.searchsorted(experts, torch.arange(self.count, device=x.device), right=True).to(torch.int32)
+        source = order // self.per_token
+        kind = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else tokens.dtype
+        rows = tokens.to(kind)[source]
+        gate, up, down = (weights.to(kind) for weights in (self.gate, self.up, self.down))
+        y = functional.silu(grouped_product(rows, gate, ends)) * grouped_product(rows, up, ends)
+        y = grouped_product(y, down, ends) * share.flatten()[order].unsqueeze(1).to(kind)
+        return torch.zeros_like(tokens, dtype=kind).index_add(0, source, y).view(x.shape)
+
+
+def build_llama(shape, sequence, recompute=False, fp8=False):
+    """Llama: norms by root mean squares, rotary positions, few heads of keys and values, a gated feed-forward or experts.
+
+    `shape`: train_steps.Llama. `recompute`: blocks keep their input alone and run again in the backward pass. `fp8`:
+    so are the products of blocks, but the router's and the experts'.
     """
-    layers, hidden, heads, vocabulary, wide, tied = shape
-    kv_heads, head = 8, hidden // heads
+    hidden, heads, kv_heads, head = shape.hidden, shape.heads, shape.kv_heads, shape.head
+    linear = Fp8Linear if fp8 else nn.Linear
+
+    class FeedForward(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gate, self.up = (linear(hidden, shape.wide, bias=False) for _ in range(2))
+            self.down = linear(shape.wide, hidden, bias=False)
+
+        def forward(self, x):
+            return self.down(functional.silu(self.gate(x)) * self.up(x))
 
     class Block(nn.Module):
         def __init__(self):
             super().__init__()
             self.norm1, self.norm2 = RmsNorm(hidden), RmsNorm(hidden)
-            self.q, self.out = (nn.Linear(hidden, hidden, bias=False) for _ in range(2))
-            self.k, self.v = (nn.Linear(hidden, kv_heads * head, bias=False) for _ in range(2))
-            self.gate, self.up = (nn.Linear(hidden, wide, bias=False) for _ in range(2))
-            self.down = nn.Linear(wide, hidden, bias=False)
+            self.q, self.out = linear(hidden, heads * head, bias=False), linear(heads * head, hidden, bias=False)
+            self.k, self.v = (linear(hidden, kv_heads * head, bias=False) for _ in range(2))
+            self.mlp = Experts(shape) if shape.experts > 1 else FeedForward()
 
         def attention(self, x, cosine, sine):
             b, s, _ = x.shape
@@ -190,24 +264,23 @@ def build_llama(shape, sequence, recompute=False):
             k, v = (part(x).view(b, s, kv_heads, head).transpose(1, 2) for part in (self.k, self.v))
             q, k = rotated(q, cosine, sine).to(v.dtype), rotated(k, cosine, sine).to(v.dtype)
             k, v = (t.repeat_interleave(heads // kv_heads, dim=1) for t in (k, v))
-            return self.out(attend(q, k, v, causal=True, dropout=0.0).transpose(1, 2).reshape(b, s, hidden))
+            return self.out(attend(q, k, v, causal=True, dropout=0.0).transpose(1, 2).reshape(b, s, heads * head))
 
         def forward(self, x, cosine, sine):
             x = x + self.attention(self.norm1(x), cosine, sine)
-            y = self.norm2(x)
-            return x + self.down(functional.silu(self.gate(y)) * self.up(y))
+            return x + self.mlp(self.norm2(x))
 
-    class Llama(nn.Module):
+    class Model(nn.Module):
         def __init__(self):
             super().__init__()
-            self.tokens = nn.Embedding(vocabulary, hidden)
-            self.blocks = nn.ModuleList(Block() for _ in range(layers))
+            self.tokens = nn.Embedding(shape.vocabulary, hidden)
+            self.blocks = nn.ModuleList(Block() for _ in range(shape.layers))
             self.norm = RmsNorm(hidden)
             turns = 500000.0 ** (-torch.arange(0, head, 2).float() / head)
             angles = torch.outer(torch.arange(sequence).float(), turns).repeat(1, 2)
             self.register_buffer("cosine", angles.cos(), persistent=False)
             self.register_buffer("sine", angles.sin(), persistent=False)
-            self.head = self.tokens if tied else nn.Linear(hidden, vocabulary, bias=False)
+            self.head = self.tokens if shape.tied else nn.Linear(hidden, shape.vocabulary, bias=False)
 
         def forward(self, tokens, targets):
             x = self.tokens(tokens)
@@ -219,7 +292,7 @@ def build_llama(shape, sequence, recompute=False):
             logits = functional.linear(self.norm(x), self.head.weight)
             return functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
-    model = Llama()
+    model = Model()
     for module in model.modules():
         if isinstance(module, (nn.Linear, nn.Embedding)):
             nn.init.normal_(module.weight, std=0.02)

@@ -2,9 +2,11 @@
 """One training step in plain PyTorch, timed: what train_steps.py starts for each of its cases.
 
     python3 validate/pytorch/one_step.py CASE --seconds S [--kernels FILE] [--trace FILE] [--wait]
+    python3 validate/pytorch/one_step.py CASE --for-profiler
 
 CASE is JSON: model, batch, sequence, precision, execution, and perhaps layers and recompute. With --wait it goes on from
-loading PyTorch when it reads a line. Prints one line of JSON: the seconds of steps ("values"), what
+loading PyTorch when it reads a line. With --for-profiler one step alone runs between the marks that a profiler
+starts and stops at (counters.py). Prints one line of JSON: the seconds of steps ("values"), what
 the GPU said meanwhile ("state"), and "figures": seconds that the host takes to hand a step over and the device to do its
 kernels, how many these are, joules of a step, and bytes.
 """
@@ -29,12 +31,13 @@ def loss_function(case, torch):
     name = case["model"]
     if name in TRANSFORMERS or name in LLAMAS:
         shape = LLAMAS.get(name) or TRANSFORMERS[name]
-        shape = (case.get("layers", shape[0]),) + shape[1:]
+        layers = case.get("layers", shape[0])
         with device:  # weights are drawn where they stay
             if name in LLAMAS:
-                model = models.build_llama(shape, case["sequence"], "recompute" in case)
+                model = models.build_llama(shape._replace(layers=layers), case["sequence"], "recompute" in case,
+                                           fp8=case["precision"] == "fp8")
             else:
-                model = models.build_transformer(shape, bert=name.startswith("bert"))
+                model = models.build_transformer((layers, *shape[1:]), bert=name.startswith("bert"))
         tokens, targets = (torch.randint(0, shape[3], (case["batch"], case["sequence"]), device=device)
                            for _ in range(2))
         call = model
@@ -70,7 +73,7 @@ def prepare_step(case, torch):
         optimizer.zero_grad(set_to_none=True)
         # A captured cast that is kept for later would be one of this capture.
         with torch.autocast("cuda", getattr(torch, HALF.get(case["precision"], "bfloat16")),
-                            enabled=case["precision"] in HALF, cache_enabled=not graphed):
+                            enabled=case["precision"] in (*HALF, "fp8"), cache_enabled=not graphed):
             loss = loss_of()
         loss.backward()
         optimizer.step()
@@ -246,6 +249,17 @@ def memory_figures(step, torch):
                 reserved_peak_bytes=torch.cuda.max_memory_reserved(), device_used_bytes=total - free)
 
 
+def mark_step(step, torch):
+    for _ in range(3):
+        step()
+    torch.cuda.synchronize()
+    torch.cuda.profiler.start()
+    step()
+    torch.cuda.synchronize()
+    torch.cuda.profiler.stop()
+    return {}
+
+
 def run_case(case, options):
     import torch
     if case["execution"] == "compiled":
@@ -253,6 +267,8 @@ def run_case(case, options):
     if options.wait:
         sys.stdin.readline()
     step = prepare_step(case, torch)
+    if options.for_profiler:
+        return mark_step(step, torch)
     once = warm_up(step, torch)
     with StateSampler() as sampler:
         values = time_steps(step, torch, once, options.seconds)
@@ -276,10 +292,11 @@ def run_case(case, options):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("case", type=json.loads)
-    parser.add_argument("--seconds", type=float, required=True)
+    parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--kernels")
     parser.add_argument("--trace")
     parser.add_argument("--wait", action="store_true")
+    parser.add_argument("--for-profiler", action="store_true")
     options = parser.parse_args()
     print(json.dumps(run_case(options.case, options)))
 

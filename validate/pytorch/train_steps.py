@@ -23,23 +23,24 @@ import statistics
 import subprocess
 import sys
 import time
+import typing
 import zlib
 
 CASE_TIMEOUT_S, QUICK_CASE_TIMEOUT_S = 300, 80  # torch.compile of the largest model takes minutes
 QUICK_BUDGET_S = 105  # with --quick no case is begun after so long
 COLUMNS = ["case", "group", "cluster.node", "cluster.nodes", "cluster.gpus_per_node", "workload.train.model",
            "workload.train.model.layers", "workload.train.model.sequence", "workload.train.global_batch",
-           "workload.train.micro_batch", "workload.train.precision", "workload.train.optimizer",
+           "workload.train.micro_batch", "workload.train.precision", "workload.train.fp8.scaling", "workload.train.optimizer",
            "workload.train.master_weights", "workload.train.kernels", "workload.train.attention",
            "workload.train.native_attention", "workload.train.loss", "workload.train.recompute", "plan.execution",
            "plan.sync.gradient_precision",
            "measured.step_time", "measured.memory_per_gpu", "source"]
 
 
-def designed_cases(quick, half="bf16"):
+def designed_cases(quick, half="bf16", memory_gb=140):
     """Each case as a dict: model, batch, sequence (None for images), precision, execution; layers where it has fewer than
     its model, recompute where that is full. `half` is the short format that the GPU trains in: before Ampere there is no
-    bf16. What says most comes first, since a run may be shorter."""
+    bf16, and `memory_gb` what it holds. What says most comes first, since a run may be shorter."""
     cases = []
 
     def add(model, batches, precisions, modes, sequences=(None,), **more):
@@ -59,34 +60,47 @@ def designed_cases(quick, half="bf16"):
         add("bert-base", (16,), (half,), ("eager",), (128,))
         add("gpt2", (8,), (half,), both, (1024,))
         return cases
-    add("gpt2", (16,), (half,), both, (1024,))
+    large = memory_gb > 100
+    of_8b, of_70b = dict(layers=16 if large else 12), dict(layers=4 if large else 2)
+    add("gpt2", (16,), (half,), every, (1024,))
     add("llama3.2-1b", (2,), (half,), both, (2048,))
-    add("resnet-50", (128,), (half,), ("eager",))
-    add("llama3-8b", (1,), (half,), both, (4096,), layers=16)
-    add("llama3-70b", (1,), (half,), both, (4096,), layers=4)
-    add("llama3-8b", (1,), (half,), ("eager",), (8192,), layers=16, recompute="full")
+    add("resnet-50", (128,), (half,), ("eager", "cuda_graph"))
+    add("llama3-8b", (1,), (half,), both, (4096,), **of_8b)
+    add("llama3-70b", (1,), (half,), both, (4096,), **of_70b)
+    add("mixtral-8x7b", (1,), (half,), ("eager",), (4096,), layers=2)
+    add("qwen3-30b-a3b", (1,), (half,), ("eager",), (4096,), layers=4)
+    if half == "bf16":
+        add("llama3-8b", (1,), ("fp8",), ("compiled",), (4096,), **of_8b)
+        add("llama3-70b", (1,), ("fp8",), ("compiled",), (4096,), **of_70b)
+    add("llama3-8b", (1,), (half,), ("eager",), (8192,), recompute="full", **of_8b)
     add("bert-base", (32,), (half,), ("eager",), (512,))
     add("gpt3-1.3b", (4,), (half,), ("eager",), (2048,))
     add("gpt2-large", (4,), (half,), ("eager",), (1024,))
     add("resnet-50", (256,), (half,), ("eager",))
     add("gpt2", (1,), (half,), ("eager", "cuda_graph"), (1024,))
+    add("mixtral-8x7b", (4,), (half,), ("eager",), (1024,), layers=2)
+    add("qwen3-30b-a3b", (2,), (half,), ("eager",), (4096,), layers=2)
+    add("bert-base", (32,), (half,), ("eager", "cuda_graph"), (128,))
     add("lenet", (256,), ("fp32",), every)
-    add("bert-base", (32,), ("fp32", "tf32", half), ("eager",), (128,))
+    add("resnet-50", (32,), (half,), ("cuda_graph",))
+    add("bert-base", (32,), ("fp32", "tf32"), ("eager",), (128,))
     add("resnet-50", (128,), ("tf32", "fp32"), ("eager",))
-    add("llama3.2-3b", (2,), (half,), ("eager",), (4096,))
+    if large:
+        add("llama3.2-3b", (2,), (half,), ("eager",), (4096,))
+    add("llama3.2-3b", (1,), (half,), ("eager",), (2048,))
     add("gpt2", (4,), (half,), ("eager", "cuda_graph"), (512,))
-    add("resnet-18-d2l", (256,), ("fp32", half), ("eager",))
-    add("gpt2-medium", (8,), (half,), ("eager",), (1024,))
-    add("llama3.2-1b", (8,), (half,), ("eager",), (2048,))
+    add("resnet-18-d2l", (256,), ("fp32", half), ("eager", "cuda_graph"))
+    add("gpt2-medium", (8,), (half,), ("eager", "cuda_graph"), (1024,))
+    add("llama3.2-1b", (8 if large else 4,), (half,), ("eager",), (2048,))
     add("gpt3-1.3b", (8,), (half,), ("eager",), (2048,))
     add("gpt2", (16,), ("fp32", "tf32"), ("eager",), (512,))
     add("bert-base", (32,), (half,), ("compiled",), (512,))
     add("gpt2-medium", (8,), (half,), ("compiled",), (1024,))
     add("resnet-50", (32,), (half,), ("eager",))
-    add("llama3-70b", (2,), (half,), ("eager",), (2048,), layers=4, recompute="full")
+    add("llama3-70b", (2,), (half,), ("eager",), (2048,), recompute="full", **of_70b)
     add("lenet", (1, 2048), ("fp32",), every)
     add("gpt2", (1,), (half,), ("compiled",), (1024,))
-    add("llama3.2-1b", (1,), (half,), ("eager",), (2048,))
+    add("llama3.2-1b", (1,), (half,), ("eager", "cuda_graph"), (2048,))
     add("resnet-50", (1,), ("tf32", half), ("eager",))
     add("resnet-50", (128,), (half,), ("compiled",))
     add("resnet-18-d2l", (64, 1024), ("fp32", "tf32"), ("eager",))
@@ -105,11 +119,30 @@ def name_of(case):
 MOST_LAYERS_AS_ONE = 12  # of which torch.compile makes one program in reasonable time
 
 HALF = {"bf16": "bfloat16", "fp16": "float16"}  # by torch's names
-LLAMAS = {  # layers, hidden, heads, vocabulary, width of the feed-forward, whether embeddings are tied; 8 heads of keys
-    "llama3.2-1b": (16, 2048, 32, 128256, 8192, True),
-    "llama3.2-3b": (28, 3072, 24, 128256, 8192, True),
-    "llama3-8b": (32, 4096, 32, 128256, 14336, False),
-    "llama3-70b": (80, 8192, 64, 128256, 28672, False),
+
+
+class Llama(typing.NamedTuple):
+    """A model of the family; scenarios/models says where its sizes are from."""
+
+    layers: int
+    hidden: int
+    heads: int
+    vocabulary: int
+    wide: int  # of the feed-forward; of an expert, where there are some
+    tied: bool = False  # embeddings
+    kv_heads: int = 8
+    head: int = 128  # width
+    experts: int = 1
+    experts_per_token: int = 1
+
+
+LLAMAS = {
+    "llama3.2-1b": Llama(16, 2048, 32, 128256, 8192, tied=True, head=64),
+    "llama3.2-3b": Llama(28, 3072, 24, 128256, 8192, tied=True),
+    "llama3-8b": Llama(32, 4096, 32, 128256, 14336),
+    "llama3-70b": Llama(80, 8192, 64, 128256, 28672),
+    "mixtral-8x7b": Llama(32, 4096, 32, 32000, 14336, experts=8, experts_per_token=2),
+    "qwen3-30b-a3b": Llama(48, 2048, 32, 151936, 768, kv_heads=4, experts=128, experts_per_token=8),
 }
 TRANSFORMERS = {  # layers, hidden, heads, vocabulary, longest sequence; scenarios/models says where from
     "bert-base": (12, 768, 12, 30522, 512),
@@ -160,13 +193,14 @@ def compiled_as_one(case):
 def cells_of(case):
     """The case as keys of a scenario."""
     transformer = case["model"] in TRANSFORMERS or case["model"] in LLAMAS
-    half = case["precision"] in HALF
-    flash = case["precision"] == "bf16"  # PyTorch's flash attention begins with Ampere, as bf16 does
+    half = case["precision"] in HALF or case["precision"] == "fp8"
+    flash = case["precision"] in ("bf16", "fp8")  # PyTorch's flash attention begins with Ampere, as bf16 does
     cells = {
         "cluster.gpus_per_node": 1, "workload.train.model": case["model"],
         "workload.train.model.layers": case.get("layers", ""), "workload.train.recompute": case.get("recompute", ""),
         "workload.train.model.sequence": case["sequence"] or "", "workload.train.global_batch": case["batch"],
         "workload.train.micro_batch": case["batch"], "workload.train.precision": case["precision"],
+        "workload.train.fp8.scaling": "current" if case["precision"] == "fp8" else "",
         "workload.train.optimizer": "adamw" if transformer else "momentum",
         "workload.train.master_weights": "true" if half else "",
         "workload.train.kernels": "plain" if transformer else "",
@@ -259,7 +293,7 @@ def environment():
         sys.exit("train_steps.py: PyTorch sees no GPU; see nvidia-smi and torch.version.cuda")
     cudnn = torch.backends.cudnn.version()
     return dict(pytorch=torch.__version__, cuda=torch.version.cuda, cudnn=cudnn, gpu=torch.cuda.get_device_name(),
-                date=time.strftime("%Y-%m-%d"),
+                date=time.strftime("%Y-%m-%d"), memory_gb=torch.cuda.get_device_properties(0).total_memory / 1e9,
                 half="bf16" if torch.cuda.get_device_capability() >= (8, 0) else "fp16")
 
 
@@ -294,7 +328,7 @@ def main():
     if not options.list and not options.output:
         parser.error("-o DIR is missing: where the results go")
     about = {} if options.list or options.table else environment_in_child()
-    cases = designed_cases(options.quick, about.pop("half", "bf16"))
+    cases = designed_cases(options.quick, about.pop("half", "bf16"), about.pop("memory_gb", 140))
     cases = [case for case in cases if not wanted or case["model"] in wanted]
     if options.list:
         print("\n".join(name_of(case) for case in cases))
