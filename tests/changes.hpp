@@ -67,6 +67,7 @@ inline const std::vector<std::pair<std::string, std::string>> changes = {
     {"workload.train.kernels", "plain"},
     {"workload.train.cast_weights", "true"},
     {"workload.train.fused_optimizer", "false"},
+    {"workload.train.clip_gradients", "false"},
     {"workload.train.keep_gathered", "true"},
     {"workload.train.loss_in_place", "true"},
     {"workload.train.activation_stretch", "1.3"},

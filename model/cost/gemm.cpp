@@ -157,14 +157,8 @@ FlopsPerSecond tensor_rate(Precision precision, Bytes load, const Gpu& gpu) {
   return std::min(rate, FlopsPerSecond(operations * gpu.sms * gpu.boost_clock.value()));
 }
 
-// A scheduler starts one instruction a clock (Volta and later). Where it has 32 lanes, loads and addresses take turns
-// with multiplications; where it has 16, a multiplication lasts two clocks and leaves room for them.
 FlopsPerSecond vector_rate(Precision precision, const Gpu& gpu, const MatmulConstants& c) {
-  const double lanes = gpu.boost_clock.value() > 0.0
-                           ? gpu.matrix_rate(Precision::fp32).value() / (2.0 * gpu.sms * gpu.boost_clock.value())
-                           : 0.0;
-  const bool all_slots = gpu.compute_capability >= single_issue_since && lanes > lanes_of_two_clocks;
-  return gpu.matrix_rate(precision) * (c.vector_efficiency * (all_slots ? c.issue_share : 1.0));
+  return gpu.matrix_rate(precision) * (c.vector_efficiency * (shares_issue_slots(gpu) ? c.issue_share : 1.0));
 }
 
 Problem state(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) {
@@ -342,6 +336,15 @@ Bound vector_bound(const Problem& p) {
 }
 
 }  // namespace
+
+// A scheduler starts one instruction a clock (Volta and later). Where it has 32 lanes, loads and addresses take turns
+// with multiplications; where it has 16, a multiplication lasts two clocks and leaves room for them.
+bool shares_issue_slots(const Gpu& gpu) {
+  const double lanes = gpu.boost_clock.value() > 0.0
+                           ? gpu.matrix_rate(Precision::fp32).value() / (2.0 * gpu.sms * gpu.boost_clock.value())
+                           : 0.0;
+  return gpu.compute_capability >= single_issue_since && lanes > lanes_of_two_clocks;
+}
 
 GemmTime gemm_time(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) {
   const Problem p = state(gemm, gpu, calibration);

@@ -34,6 +34,9 @@ struct GemmTime {
   [[nodiscard]] Seconds total() const { return body + fixed; }
 };
 
+/// Whether CUDA cores need every issue slot for multiplications, so that addresses and loads take turns with them.
+bool shares_issue_slots(const Gpu& gpu);
+
 /// Time on the device. The library's choice among tile shapes and split-K factors is taken to be the best. For tiles of
 /// a × b, T of them on S multiprocessors, r resident on each, and s-fold splitting of K:
 ///   waves   = ceil(T·s / S), rounds = ceil(waves / r)

@@ -64,7 +64,8 @@ KernelTime implicit_time(const Convolution& work, Precision precision, Bytes tra
   const bool tensor = uses_tensor_cores(gpu, precision);
   Gemm gemm = implicit_product(work, precision, tensor, traffic);
   double speed = tensor ? constants.tensor_efficiency : constants.vector_efficiency;
-  if (!tensor && gpu.compute_capability < separate_integer_units_since) {
+  const bool in_turn = gpu.compute_capability < separate_integer_units_since || shares_issue_slots(gpu);
+  if (!tensor && in_turn) {
     gemm.address_instructions = constants.address_instructions;
     speed = 1.0;
   }

@@ -23,6 +23,7 @@ struct TrainerCode {
   /// One kernel updates a layer's tensors, on gradients as they were summed; else unscaling, norm, clipping and update
   /// are launched for each tensor, on fp32 gradients.
   bool fused_optimizer = true;
+  bool clip_gradients = true;  ///< the norm of all gradients is taken and limited before the update
   ContextPieces context_pieces = ContextPieces::balanced;
   bool narrow_gathers = true;  ///< tensor ranks gather what goes into fp8 products as fp8
   bool keep_gathered = false;  ///< inputs that tensor ranks gathered are kept whole; else they are gathered again

@@ -98,6 +98,7 @@ const std::vector<Stated> stated = {
     {"workload.train.native_attention", {"false"}},
     {"workload.train.cast_weights", {"true"}},
     {"workload.train.fused_optimizer", {"false"}},
+    {"workload.train.clip_gradients", {"false"}},
     {"workload.train.context_pieces", {"in_order"}},
     {"workload.train.narrow_gathers", {"false"}},
     {"workload.train.keep_gathered", {"true"}},

@@ -121,6 +121,21 @@ TEST_CASE("What else plain code does follows from its kernels, unless the scenar
   CHECK(code({"plan.trainer=ddp"}).cast_weights);  // whose kernels are plain
 }
 
+TEST_CASE("Gradients are clipped, but those that SGD follows; a scenario says otherwise") {
+  const auto clips = [](std::vector<std::string> overrides) {
+    const Scenario scenario = load_scenario_text(silent, "silent.yaml", overrides);
+    return std::get<TrainWorkload>(scenario.workload).code.clip_gradients;
+  };
+  for (const char* optimizer : {"adam", "adamw", "adamw_8bit"}) {
+    CHECK(clips({std::string("workload.train.optimizer=") + optimizer}));
+  }
+  CHECK(clips({}));  // by AdamW
+  CHECK_FALSE(clips({"workload.train.optimizer=sgd"}));
+  CHECK_FALSE(clips({"workload.train.optimizer=momentum"}));
+  CHECK(clips({"workload.train.optimizer=momentum", "workload.train.clip_gradients=true"}));
+  CHECK_FALSE(clips({"workload.train.clip_gradients=false"}));
+}
+
 TEST_CASE("What the scenario or the command line says wins over the trainer") {
   const Scenario megatron = with("megatron", {"plan.sync.overlap=true"});
   CHECK(megatron.plan.sync.overlap);

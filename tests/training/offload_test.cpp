@@ -48,6 +48,9 @@ TEST_CASE("an offloaded update is as fast as the host's memory") {
   // weight and 2 of clipped gradient: 34 bytes, at 409.6 GB/s. The copies of the weights, 14 GB, hide behind it.
   const Built offloaded({});
   CHECK(offloaded.stage().optimizer.compute.value() == Approx(offloaded.parameters * 34 / 409.6e9).epsilon(0.005));
+  // Without clipping 4 of them, and the gradient written back, are not moved.
+  const Built unclipped({"workload.train.clip_gradients=false"});
+  CHECK(unclipped.stage().optimizer.compute.value() == Approx(unclipped.parameters * 28 / 409.6e9).epsilon(0.005));
   // Gradients, 14 GB, are copied out beside the backward pass; what sticks out is waited for.
   const Seconds copy = Bytes(2 * offloaded.parameters) / offload_bandwidth(offloaded.topology);
   const Seconds backward = offloaded.stage().chunks.front().passes[PassKind::backward].time.total();

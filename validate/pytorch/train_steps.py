@@ -31,7 +31,8 @@ QUICK_BUDGET_S = 105  # with --quick no case is begun after so long
 COLUMNS = ["case", "group", "cluster.node", "cluster.nodes", "cluster.gpus_per_node", "workload.train.model",
            "workload.train.model.layers", "workload.train.model.sequence", "workload.train.global_batch",
            "workload.train.micro_batch", "workload.train.precision", "workload.train.fp8.scaling", "workload.train.optimizer",
-           "workload.train.master_weights", "workload.train.kernels", "workload.train.attention",
+           "workload.train.master_weights", "workload.train.kernels", "workload.train.fused_optimizer",
+           "workload.train.clip_gradients", "workload.train.attention",
            "workload.train.native_attention", "workload.train.loss", "workload.train.recompute", "plan.execution",
            "plan.sync.gradient_precision",
            "measured.step_time", "measured.memory_per_gpu", "source"]
@@ -204,6 +205,8 @@ def cells_of(case):
         "workload.train.optimizer": "adamw" if transformer else "momentum",
         "workload.train.master_weights": "true" if half else "",
         "workload.train.kernels": "plain" if transformer else "",
+        "workload.train.fused_optimizer": "true" if transformer else "",
+        "workload.train.clip_gradients": "false" if transformer else "",
         "workload.train.loss": "fused" if transformer and compiled_as_one(case) else "",
         "workload.train.attention": ("flash" if flash else "memory_efficient") if transformer else "",
         "plan.execution": case["execution"], "plan.sync.gradient_precision": "fp32" if half else "",

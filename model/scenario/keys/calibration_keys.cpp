@@ -3,6 +3,7 @@
 #include "model/hardware/precision.hpp"
 #include "model/scenario/keys/keys.hpp"
 #include "model/workload/trainer_code.hpp"
+#include "model/workload/training.hpp"
 
 namespace foretrain::keys {
 
@@ -137,6 +138,7 @@ constexpr Key condition_keys[] = {
     {"interleaved", flag, "both", "Whether a pipeline's stages have several chunks of layers each."},
     {"split_backward", flag, "both", "Whether gradients of weights are put off (schedule: zero_bubble or dualpipe)."},
     {"precision", one_or_list(word<Precision>), "all", "Formats of the training's products."},
+    {"optimizer", one_or_list(word<Optimizer>), "all", "Optimizers of the training."},
     {"adapters", flag, "both", "Whether adapters are trained (lora)."},
     {"kernels", word<KernelSet>, "both", "How kernels are cut (workload.train.kernels)."},
 };

@@ -49,6 +49,8 @@ constexpr Key train_keys[] = {
         {.usual = "false; true with plain kernels"}),
     member<&TrainerCode::fused_optimizer>("Whether one kernel updates a layer's tensors, or several each of them.",
                                           {.usual = "true; false with plain kernels"}),
+    member<&TrainerCode::clip_gradients>("Whether the norm of all gradients is limited before the update.",
+                                         {.usual = "true; false with sgd and momentum"}),
     member<&TrainerCode::context_pieces>(
         "How context ranks share a causal sequence.",
         {.usual = "balanced; in_order with plain kernels", .together = "plan.context above 1."}),

@@ -117,10 +117,14 @@ Precision precision_of(const YamlNode& document) {
   return value_of<Precision>(word).value_or(Precision::bf16);  // the reader complains about unknown ones
 }
 
+std::string_view optimizer_word(const YamlNode& document) {
+  return word_at(document, "workload.train.optimizer", name(TrainWorkload{}.optimizer));
+}
+
 bool has_short_weights(const YamlNode& document) {
   const Precision kept = storage_precision(precision_of(document));
   return bytes_per_element(kept) < bytes_per_element(Precision::fp32) &&
-         word_at(document, "workload.train.optimizer", "adamw") != name(Optimizer::adamw_8bit);
+         optimizer_word(document) != name(Optimizer::adamw_8bit);
 }
 
 /// Whether the trait is one of all plans, although some have nothing to which it means something.
@@ -182,6 +186,12 @@ bool holds(const Field& when, const YamlNode& document, const Trainee& trainee) 
     const std::vector<Field> list = formats->list_or_one();
     const Precision own = precision_of(document);
     if (std::ranges::none_of(list, [&](const Field& one) { return one.choice<Precision>() == own; })) return false;
+  }
+  if (const auto optimizers = keys.find("optimizer")) {
+    const std::string_view own = optimizer_word(document);
+    const std::vector<Field> list = optimizers->list_or_one();
+    if (std::ranges::none_of(list, [&](const Field& one) { return name(one.choice<Optimizer>()) == own; }))
+      return false;
   }
   const auto levels = keys.find("zero");
   if (!levels) return true;

@@ -281,9 +281,8 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
   step.every_micro_batch = synchronises_every_micro_batch(plan);
   build_lanes(scenario, topology, symmetry, LaneBuilder(scenario, train, model, topology, step, recipes, inside));
 
-  const bool clips = train.optimizer != Optimizer::sgd && train.optimizer != Optimizer::momentum;
   const auto gpus = static_cast<int>(plan_gpus(plan, scenario.cluster));
-  if (gpus > 1 && clips) {
+  if (gpus > 1 && train.code.clip_gradients) {
     step.gradient_norm = norm_time(scenario, topology);
     if (recipes == Recipes::kept) {
       step.norm_recipe = recipe_of(CollectiveWork{.size = Bytes(4.0), .ranks = gpus});

@@ -52,15 +52,15 @@ Operator optimizer_operator(const TrainWorkload& train, const Plan& plan, double
   const double gradient = fused ? bytes_per_element(plan.sync.gradient_precision).value() : 4.0;
   const double weight = bytes_per_element(storage_precision(train.precision)).value();
   const double states = optimizer_state(train.optimizer).value();
-  const bool adaptive = states == 8.0;
+  const bool clips = train.code.clip_gradients;
   const double unscaled = !fused && train.precision == Precision::fp16 ? gradient : 0.0;
   const double averaged = plan.sync.copied && plan.data > 1 && plan.zero < 3 ? 2.0 * gradient : 0.0;
-  const double clipping = adaptive ? 2.0 * gradient : 0.0;
+  const double clipping = clips ? 2.0 * gradient : 0.0;
   const double copy = weight < 4.0 && !train.code.cast_weights ? weight : 0.0;
   const double read = gradient + 4.0 + states + clipping + unscaled + averaged;
-  const double written = 4.0 + states + copy + (adaptive ? gradient : 0.0) + unscaled + averaged;
+  const double written = 4.0 + states + copy + (clips ? gradient : 0.0) + unscaled + averaged;
   const int kernels =
-      fused ? layers : tensors * (1 + (adaptive ? 2 : 0) + (unscaled > 0.0 ? 1 : 0) + (averaged > 0.0 ? 2 : 0));
+      fused ? layers : tensors * (1 + (clips ? 2 : 0) + (unscaled > 0.0 ? 1 : 0) + (averaged > 0.0 ? 2 : 0));
   return {"optimizer",
           Streaming{StreamingKind::optimizer, Bytes(read * parameters), Bytes(written * parameters),
                     Flops(10.0 * parameters), false},
