@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What each kernel of a training step reads from and writes to memory, counted by the GPU (Nsight Compute).
 
-    python3 validate/pytorch/counters.py -o DIR CASE...
+    python3 validate/pytorch/counters.py -o DIR [CASE...]
 
-CASE is a name that `train_steps.py --list` prints. Writes DIR/counters-CASE.json: "kernels", each launch in its order as
+CASE is a name that `train_steps.py` has; without one, those of two layers of Llama 3 70B and of Mixtral. Writes DIR/counters-CASE.json: "kernels", each launch in its order as
 [name, grid, seconds, bytes read, bytes written]: counters that one pass reads, since a second pass would first put back
 all that the kernel wrote. Caches and clocks are left as the program has them; kernels run one by one, so that seconds are
 no step's. Needs ncu, and the right to read counters.
@@ -34,6 +34,11 @@ def profiler():
     return shutil.which("ncu") or (found[-1] if found else None)
 
 
+def few_kernels(case):
+    """Whether a step has some hundred of them: each takes the profiler tens of milliseconds."""
+    return case["model"] in ("llama3-70b", "mixtral-8x7b") and case["execution"] == "eager" and "recompute" not in case
+
+
 def launches_of(report):
     """The rows of what `ncu --page raw --csv` wrote; the first of them is of units."""
     lines = [line for line in report.splitlines() if not line.startswith("==")]
@@ -62,7 +67,7 @@ def count(case, ncu):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("case", nargs="+", help="name of a case")
+    parser.add_argument("case", nargs="*", help="name of a case (one of each kind of model)")
     parser.add_argument("-o", "--output", type=pathlib.Path, required=True, help="folder for the results")
     options = parser.parse_args()
     ncu = profiler()
@@ -70,12 +75,13 @@ def main():
         parser.error("no ncu: install Nsight Compute, which the CUDA toolkit has")
     about = environment_in_child()
     designed = {name_of(case): case for case in designed_cases(False, about.pop("half"), about.pop("memory_gb"))}
-    unknown = [name for name in options.case if name not in designed]
+    names = options.case or [name for name, case in designed.items() if few_kernels(case)]
+    unknown = [name for name in names if name not in designed]
     if unknown:
         parser.error(f"there is no case {unknown[0]}; train_steps.py --list prints them")
     options.output.mkdir(parents=True, exist_ok=True)
     failed = 0
-    for name in options.case:
+    for name in names:
         try:
             kernels = count(designed[name], ncu)
         except (RuntimeError, subprocess.TimeoutExpired, ValueError, KeyError) as error:
