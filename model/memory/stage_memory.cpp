@@ -67,13 +67,20 @@ struct ParameterBytes {
   Bytes weight, gradient, master, state;
 };
 
+/// Whether fp32 weights are all that stays of them: casts for the only pass of a step go as its gradients come, which
+/// are let go after the update where nothing is summed up in their place (PyTorch, torch.amp: autograd keeps casts;
+/// Optimizer.zero_grad: set_to_none).
+bool casts_give_way(const Plan& plan, const TrainWorkload& train) {
+  return train.code.cast_weights && plan.data == 1 && plan.zero == 0 && micro_batches(train, plan) == 1;
+}
+
 ParameterBytes bytes_of_parameter(const Plan& plan, const TrainWorkload& train) {
   const Bytes weight = bytes_per_element(storage_precision(train.precision));
   const Bytes gradient = bytes_per_element(plan.sync.gradient_precision);
   const bool on_servers = servers_update(plan);
   const Bytes state = on_servers ? Bytes(0.0) : optimizer_state(train.optimizer);
   // FSDP shards the fp32 weights themselves and gathers them in the shorter format: there is no second copy.
-  if (plan.zero == 3 && train.master_weights) return {fp32, fp32, Bytes(0.0), state};
+  if ((plan.zero == 3 || casts_give_way(plan, train)) && train.master_weights) return {fp32, fp32, Bytes(0.0), state};
   // Of the last micro-batches they are made while activations go; where a forward pass follows, blocks are left between
   // what it keeps, as large as they are.
   const bool follows = micro_batches(train, plan) > plan.pipeline || plan.zero == 0;

@@ -140,6 +140,21 @@ TEST_CASE("a parameter's bytes: its weight, its gradient, an fp32 copy and the o
   CHECK(bytes({fp32, "workload.train.master_weights=false", "plan.zero=3"}) == 2 + 4 + 8);
 }
 
+TEST_CASE("casts of a step's only pass are gone when its gradients are there, unless these stay from step to step") {
+  const auto bytes = [](const std::vector<std::string>& overrides) {
+    const Scenario scenario = load_scenario_text(
+        "name: one\ncluster: { node: dgx-h100, nodes: 1, gpus_per_node: 1 }\nworkload: { train: { model: gpt2, "
+        "global_batch: 1, micro_batch: 1, kernels: plain } }\nplan: { sync: { gradient_precision: fp32 } }\n",
+        "one.yaml", overrides);
+    return bytes_per_parameter(scenario.plan, std::get<TrainWorkload>(scenario.workload)).value();
+  };
+  CHECK(bytes({}) == 4 + 4 + 8);
+  CHECK(bytes({"workload.train.cast_weights=false"}) == 2 + 4 + 4 + 8);
+  CHECK(bytes({"workload.train.global_batch=2"}) == 2 + 4 + 4 + 8);                             // two passes
+  CHECK(bytes({"workload.train.global_batch=2", "cluster.gpus_per_node=2"}) == 2 + 4 + 4 + 8);  // buckets
+  CHECK(bytes({"workload.train.precision=fp32"}) == 4 + 4 + 8);
+}
+
 namespace {
 
 /// Activations on the fullest GPU of eight stages without tensor parallelism, 24 micro-batches, nothing recomputed.
