@@ -74,7 +74,7 @@ def main():
     if ncu is None:
         parser.error("no ncu: install Nsight Compute, which the CUDA toolkit has")
     about = environment_in_child()
-    designed = {name_of(case): case for case in designed_cases(False, about.pop("half"), about.pop("memory_gb"))}
+    designed = {name_of(case): case for case in designed_cases(False, **about.pop("gpu_can"))}
     names = options.case or [name for name, case in designed.items() if few_kernels(case)]
     unknown = [name for name in names if name not in designed]
     if unknown:

@@ -38,10 +38,11 @@ COLUMNS = ["case", "group", "cluster.node", "cluster.nodes", "cluster.gpus_per_n
            "measured.step_time", "measured.memory_per_gpu", "source"]
 
 
-def designed_cases(quick, half="bf16", memory_gb=140):
+def designed_cases(quick, half="bf16", memory_gb=140, fp8=True):
     """Each case as a dict: model, batch, sequence (None for images), precision, execution; layers where it has fewer than
     its model, recompute where that is full. `half` is the short format that the GPU trains in: before Ampere there is no
-    bf16, and `memory_gb` what it holds. What says most comes first, since a run may be shorter."""
+    bf16; `memory_gb` what it holds, and `fp8` whether it multiplies that. What says most comes first, since a run may be
+    shorter."""
     cases = []
 
     def add(model, batches, precisions, modes, sequences=(None,), **more):
@@ -70,7 +71,7 @@ def designed_cases(quick, half="bf16", memory_gb=140):
     add("llama3-70b", (1,), (half,), both, (4096,), **of_70b)
     add("mixtral-8x7b", (1,), (half,), ("eager",), (4096,), layers=2)
     add("qwen3-30b-a3b", (1,), (half,), ("eager",), (4096,), layers=4)
-    if half == "bf16":
+    if fp8:
         add("llama3-8b", (1,), ("fp8",), ("compiled",), (4096,), **of_8b)
         add("llama3-70b", (1,), ("fp8",), ("compiled",), (4096,), **of_70b)
     add("llama3-8b", (1,), (half,), ("eager",), (8192,), recompute="full", **of_8b)
@@ -296,8 +297,10 @@ def environment():
         sys.exit("train_steps.py: PyTorch sees no GPU; see nvidia-smi and torch.version.cuda")
     cudnn = torch.backends.cudnn.version()
     return dict(pytorch=torch.__version__, cuda=torch.version.cuda, cudnn=cudnn, gpu=torch.cuda.get_device_name(),
-                date=time.strftime("%Y-%m-%d"), memory_gb=torch.cuda.get_device_properties(0).total_memory / 1e9,
-                half="bf16" if torch.cuda.get_device_capability() >= (8, 0) else "fp16")
+                date=time.strftime("%Y-%m-%d"),
+                gpu_can=dict(half="bf16" if torch.cuda.get_device_capability() >= (8, 0) else "fp16",
+                             memory_gb=torch.cuda.get_device_properties(0).total_memory / 1e9,
+                             fp8=torch.cuda.get_device_capability() >= (8, 9)))
 
 
 def finish(options, known, failed):
@@ -331,7 +334,7 @@ def main():
     if not options.list and not options.output:
         parser.error("-o DIR is missing: where the results go")
     about = {} if options.list or options.table else environment_in_child()
-    cases = designed_cases(options.quick, about.pop("half", "bf16"), about.pop("memory_gb", 140))
+    cases = designed_cases(options.quick, **about.pop("gpu_can", {}))
     cases = [case for case in cases if not wanted or case["model"] in wanted]
     if options.list:
         print("\n".join(name_of(case) for case in cases))

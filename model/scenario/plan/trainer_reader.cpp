@@ -189,9 +189,8 @@ bool holds(const Field& when, const YamlNode& document, const Trainee& trainee) 
   }
   if (const auto optimizers = keys.find("optimizer")) {
     const std::string_view own = optimizer_word(document);
-    const std::vector<Field> list = optimizers->list_or_one();
-    if (std::ranges::none_of(list, [&](const Field& one) { return name(one.choice<Optimizer>()) == own; }))
-      return false;
+    const auto is_own = [&](const Field& one) { return name(one.choice<Optimizer>()) == own; };
+    if (std::ranges::none_of(optimizers->list_or_one(), is_own)) return false;
   }
   const auto levels = keys.find("zero");
   if (!levels) return true;
