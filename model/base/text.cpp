@@ -109,4 +109,8 @@ std::optional<std::string> nearest_word(std::string_view word, const std::vector
   return best;
 }
 
+std::string did_you_mean(const std::optional<std::string>& likely, std::string otherwise) {
+  return likely ? "did you mean " + *likely + "?" : std::move(otherwise);
+}
+
 }  // namespace foretrain

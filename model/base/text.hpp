@@ -38,4 +38,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 /// most a third of the word's length, at least one. None is near a word of more than 200 bytes, which is no name.
 std::optional<std::string> nearest_word(std::string_view word, const std::vector<std::string>& candidates);
 
+/// The remedy for a word that nobody knows: "did you mean …?" where there is a likely one, else `otherwise`.
+std::string did_you_mean(const std::optional<std::string>& likely, std::string otherwise);
+
 }  // namespace foretrain

@@ -71,7 +71,7 @@ struct ParameterBytes {
 /// are let go after the update where nothing is summed up in their place (PyTorch, torch.amp: autograd keeps casts;
 /// Optimizer.zero_grad: set_to_none).
 bool casts_give_way(const Plan& plan, const TrainWorkload& train) {
-  return train.code.cast_weights && plan.data == 1 && plan.zero == 0 && micro_batches(train, plan) == 1;
+  return train.code.cast_weights && plan.data == 1 && micro_batches(train, plan) == 1;
 }
 
 ParameterBytes bytes_of_parameter(const Plan& plan, const TrainWorkload& train) {

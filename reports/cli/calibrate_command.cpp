@@ -101,9 +101,8 @@ Parts divide_parts(const std::vector<std::string>& only, const std::vector<std::
       std::vector<std::string> known = host_parts;
       known.emplace_back("gpu");
       for (const std::string_view suite : gpu_suites) known.push_back("gpu." + std::string(suite));
-      const auto nearest = nearest_word(part, known);
       throw UsageError(fmt::format("--only: there is no part {}; {}", part,
-                                   nearest ? fmt::format("did you mean {}?", *nearest) : or_list(known, 20)));
+                                   did_you_mean(nearest_word(part, known), or_list(known, 20))));
     }
   }
   if (parts.gpu) parts.suites.clear();

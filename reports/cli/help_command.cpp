@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "model/base/error.hpp"
+#include "model/base/text.hpp"
 #include "model/scenario/keys/keys.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
@@ -34,9 +35,7 @@ void add_help(CLI::App& app, ExitStatus&) {
   command->callback([key] {
     if (key->empty()) return print_page(overview());
     if (const auto page = key_help(*key)) return print_page(*page);
-    const auto nearest = nearest_key(*key);
-    throw UsageError(fmt::format("no key {}; {}", *key,
-                                 nearest ? fmt::format("did you mean {}?", *nearest) : "`foretrain keys` lists all"));
+    throw UsageError(fmt::format("no key {}; {}", *key, did_you_mean(nearest_key(*key), "`foretrain keys` lists all")));
   });
 }
 

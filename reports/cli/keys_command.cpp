@@ -61,9 +61,8 @@ void add_keys(CLI::App& app, ExitStatus&) {
     if (options->markdown) return print(keys_markdown());
     const std::string text = keys_text(options->prefix);
     if (text.empty()) {
-      const auto nearest = nearest_key(options->prefix);
       throw UsageError(fmt::format("no key {}; {}", options->prefix,
-                                   nearest ? fmt::format("did you mean {}?", *nearest) : "`foretrain keys` lists all"));
+                                   did_you_mean(nearest_key(options->prefix), "`foretrain keys` lists all")));
     }
     options->json ? print(keys_json(options->prefix)) : print_page(text);
   });

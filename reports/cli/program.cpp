@@ -41,9 +41,8 @@ std::optional<std::string> no_subcommand(const CLI::App& app, std::span<char* co
     if (named.empty()) {
       std::vector<std::string> known;
       for (const CLI::App* one : visible_subcommands(*command)) known.push_back(one->get_name());
-      const std::optional<std::string> nearest = nearest_word(word, known);
       return fmt::format("there is no command \"{}{}\"; {}", path, shortened(word, 60),
-                         nearest ? fmt::format("did you mean {}?", *nearest) : or_list(known, known.size()));
+                         did_you_mean(nearest_word(word, known), or_list(known, known.size())));
     }
     command = named.front();
     path += command->get_name() + " ";

@@ -20,6 +20,8 @@ TEST_CASE("The nearest word is a likely slip, not any word") {
   CHECK(nearest_word("Tensor", words) == "tensor");
   CHECK(nearest_word("pipline", words) == "pipeline");
   CHECK_FALSE(nearest_word("colour", words).has_value());
+  CHECK(did_you_mean(nearest_word("tensr", words), "one of them") == "did you mean tensor?");
+  CHECK(did_you_mean(nearest_word("colour", words), "one of them") == "one of them");
   CHECK_FALSE(nearest_word("x", {}).has_value());
 }
 

@@ -38,9 +38,8 @@ Constant read_constant(const ConstantRow& row, const Field& stated, const keys::
 
 const ConstantRow& known_constant(const std::string& name, const SourcePosition& where, const std::string& path) {
   if (const ConstantRow* row = find_constant(name)) return *row;
-  const auto nearest = nearest_constant(name);
   throw ScenarioError(where, path, "unknown constant",
-                      nearest ? fmt::format("did you mean {}?", *nearest) : "a constant of the base calibration");
+                      did_you_mean(nearest_constant(name), "a constant of the base calibration"));
 }
 
 double read_constant_value(const Field& value, const ConstantRow& row) {

@@ -22,9 +22,8 @@ const YamlNode& named_entry(const YamlNode& table, const Field& name, std::strin
     if (entry.key == name.text()) return entry.value;
     known.push_back(entry.key);
   }
-  const std::optional<std::string> nearest = nearest_word(name.text(), known);
   name.fail(fmt::format("unknown {} \"{}\"", what, name.text()),
-            nearest ? fmt::format("did you mean {}?", *nearest) : fmt::format("one of {}", or_list(known, 40)));
+            did_you_mean(nearest_word(name.text(), known), "one of " + or_list(known, 40)));
 }
 
 YamlNode entry_or_changes(const YamlNode& table, const Field& field, std::string_view what) {

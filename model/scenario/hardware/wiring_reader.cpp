@@ -55,15 +55,11 @@ LinkType find_link_type(const Field& name, const std::optional<Field>& own, Figu
     const Field file(cached_yaml_file(catalogue), "");
     if (auto type = search(file.mapping(keys::links_file)["links"])) return *type;
   }
-  if (name.text().starts_with("pcie")) {
-    std::erase_if(known, [](const std::string& one) { return !one.starts_with("pcie"); });
-    name.fail(fmt::format("unknown link type \"{}\"", name.text()),
-              fmt::format("one of {}, or an entry in link_types", or_list(known, 40)));
-  }
-  const std::optional<std::string> nearest = nearest_word(name.text(), known);
+  const bool generation = name.text().starts_with("pcie");  // all are near each other
+  if (generation) std::erase_if(known, [](const std::string& one) { return !one.starts_with("pcie"); });
   name.fail(fmt::format("unknown link type \"{}\"", name.text()),
-            nearest ? fmt::format("did you mean {}?", *nearest)
-                    : fmt::format("one of {}, or an entry in link_types", or_list(known, 40)));
+            did_you_mean(generation ? std::nullopt : nearest_word(name.text(), known),
+                         fmt::format("one of {}, or an entry in link_types", or_list(known, 40))));
 }
 
 /// Index of a link type in the node, added when it is new.

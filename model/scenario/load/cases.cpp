@@ -62,10 +62,9 @@ void check_column(const CsvCell& column) {
   if (text.starts_with(replay_prefix)) return;
   known.insert(known.end(), {"measured.…"});
   known.insert(known.end(), sections.begin(), sections.end());
-  const auto nearest = nearest_word(first, known);
   throw ScenarioError(column.where, text, "unknown column",
-                      nearest ? fmt::format("did you mean {}?", *nearest)
-                              : "case, base, group, anchor, source, a dotted key of a scenario, or measured.…");
+                      did_you_mean(nearest_word(first, known),
+                                   "case, base, group, anchor, source, a dotted key of a scenario, or measured.…"));
 }
 
 void read_measurement(const CsvCell& column, const CsvCell& cell, Case& row) {

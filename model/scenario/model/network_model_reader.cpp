@@ -94,9 +94,8 @@ const LayerRow& find_row(const std::string& word, const Field& field) {
     if (row.word == word) return row;
     words.emplace_back(row.word);
   }
-  const auto nearest = nearest_word(word, words);
   field.fail(fmt::format("unknown layer \"{}\"", word),
-             nearest ? fmt::format("did you mean {}?", *nearest) : or_list(words, words.size()));
+             did_you_mean(nearest_word(word, words), or_list(words, words.size())));
 }
 
 NetworkLayer read_layer(const Field& field) {

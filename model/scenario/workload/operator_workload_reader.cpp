@@ -124,9 +124,8 @@ Operator read_operator(std::string_view kind, const Field& field) {
   for (const OperatorRow& row : operator_rows) {
     if (row.kind == kind) return row.read(field);
   }
-  const auto nearest = nearest_word(kind, operator_kinds());
-  field.fail(fmt::format("unknown operator \"{}\"", kind),
-             nearest ? fmt::format("did you mean {}?", *nearest) : or_list(operator_kinds()));
+  const std::vector<std::string> known = operator_kinds();
+  field.fail(fmt::format("unknown operator \"{}\"", kind), did_you_mean(nearest_word(kind, known), or_list(known)));
 }
 
 }  // namespace foretrain

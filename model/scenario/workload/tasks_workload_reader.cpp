@@ -232,9 +232,8 @@ class TasksReader {
       if (!is_known(id.text())) {
         std::vector<std::string> ids;
         for (const ScenarioTask& other : result_.tasks) ids.push_back(other.id);
-        const auto nearest = nearest_word(id.text(), ids);
         id.fail(fmt::format("no task \"{}\" above this one", id.text()),
-                nearest ? fmt::format("did you mean {}?", *nearest) : "the id of a task further up");
+                did_you_mean(nearest_word(id.text(), ids), "the id of a task further up"));
       }
       task.after.push_back(id.text());
     }
