@@ -153,7 +153,7 @@ void Platform::gather(RouteIndex first) {
     routes.push_back(index);
   };
   join(first);
-  for (std::size_t i = 0; i < routes.size(); ++i) {
+  for (std::size_t i = 0; i < routes.size(); ++i) {  // NOLINT(modernize-loop-convert): it grows meanwhile
     for (const Crossing& crossing : route(routes[i]).crossings) {
       for (const User& user : users_unseen(crossing.link)) join(user.route);
     }

@@ -129,7 +129,7 @@ std::vector<Ring> pack_thin_rings(Matrix left, double unit) {
 std::vector<Ring> pack_wide_rings(const Matrix& bandwidth) {
   std::vector<std::vector<BytesPerSecond>> left(bandwidth.size());
   for (std::size_t a = 0; a < bandwidth.size(); ++a) {
-    for (const double entry : bandwidth[a]) left[a].push_back(BytesPerSecond(entry));
+    for (const double entry : bandwidth[a]) left[a].emplace_back(entry);
   }
   std::vector<Ring> rings;
   for (std::vector<int> order; !(order = widest_cycle(left)).empty();) {

@@ -31,7 +31,8 @@ class TopologyReader {
     if (!root_) throw ScenarioError({input.file, 0, 0}, "system", "this element is missing", "NCCL's topology");
   }
 
-  ToldNode node() && {
+  /// Once.
+  ToldNode read() {
     number_gpus();
     for (const pugi::xml_node cpu : root_.children("cpu")) {
       const std::string name = fmt::format("cpu{}", told_.sockets++);
@@ -278,7 +279,7 @@ std::string import_nccl_topology(const ImportInput& input) {
   require_config_text(input);
   Draft draft(input);
   TopologyReader reader(input);
-  ToldNode told = std::move(reader).node();
+  ToldNode told = reader.read();
   for (const std::string& note : reader.notes()) draft.note(note);
   return finished_node(draft, std::move(told),
                        fmt::format("Written by `foretrain import nccl-topology {}`.", input.file));

@@ -19,7 +19,7 @@ int take_number(std::string_view& text) {
 }  // namespace
 
 NcclVersion read_nccl(const Field& field) {
-  const std::string written = field.text();
+  const std::string& written = field.text();
   if (written == "none") return no_nccl;
   std::string_view rest = written;
   NcclVersion version;
