@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <numeric>
 
 #include "model/base/text.hpp"
@@ -168,6 +169,17 @@ std::optional<std::string> positive_number(const ForeignSetting& setting, const 
 
 std::optional<std::string> true_or_false(const ForeignSetting& setting, const ValueWords& /*words*/) {
   return truth_of(setting) ? "true" : "false";
+}
+
+std::optional<std::string> whether_above_zero(const ForeignSetting& setting, const ValueWords& /*words*/) {
+  if (setting.value.find('$') != std::string::npos) return std::nullopt;
+  double limit = 0.0;
+  const char* const end = setting.value.data() + setting.value.size();
+  const auto [rest, error] = std::from_chars(setting.value.data(), end, limit);
+  if (error != std::errc() || rest != end || !(limit >= 0.0)) {
+    fail(setting, fmt::format("\"{}\" is no number", setting.value), "a number, 0 or more");
+  }
+  return limit > 0.0 ? "true" : "false";
 }
 
 std::optional<std::string> as_written(const ForeignSetting& setting, const ValueWords& /*words*/) {

@@ -59,6 +59,8 @@ std::optional<std::string> whole_number(const ForeignSetting& setting, const Val
 /// Nothing for 0.
 std::optional<std::string> positive_number(const ForeignSetting& setting, const ValueWords& words = {});
 std::optional<std::string> true_or_false(const ForeignSetting& setting, const ValueWords& words = {});
+/// Of a limit that zero turns off: true or false. Nothing for a variable that the file does not set.
+std::optional<std::string> whether_above_zero(const ForeignSetting& setting, const ValueWords& words = {});
 std::optional<std::string> as_written(const ForeignSetting& setting, const ValueWords& words = {});
 /// A positive number of elements in fp32.
 std::optional<std::string> bytes_of_elements(const ForeignSetting& setting, const ValueWords& words = {});

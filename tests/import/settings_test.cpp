@@ -118,6 +118,12 @@ TEST_CASE("values become ours by their kind") {
   CHECK_THROWS_AS(whole_number(setting("1000000001")), ScenarioError);
   CHECK(*bytes_of_elements(setting("1000")) == "4000 B");
   CHECK_FALSE(bytes_of_elements(setting("0")));
+  CHECK(*whether_above_zero(setting("1.0")) == "true");
+  CHECK(*whether_above_zero(setting("0.0")) == "false");
+  CHECK_FALSE(whether_above_zero(setting("$CLIP")));
+  CHECK_THROWS_WITH(whether_above_zero(setting("-1")),
+                    Catch::Contains("--key: \"-1\" is no number; a number, 0 or more"));
+  CHECK_THROWS_AS(whether_above_zero(setting("1.0x")), ScenarioError);
   CHECK(*true_or_false(setting("off")) == "false");
   CHECK(*true_or_false(setting("yes")) == "true");
   CHECK(*where_true(setting("1"), {"text", "", ""}) == "text");
