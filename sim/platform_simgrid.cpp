@@ -239,22 +239,22 @@ class SimGridSharing final : public LinkSharing {
   std::int64_t shared_ = 0;
   std::vector<Link> links_;
   std::vector<Route> routes_;
-  static inline bool in_use = false;
+  static inline bool in_use_ = false;
 };
 
 SimGridSharing::SimGridSharing(const SharedLinks& plan) : plan_(plan), routes_(plan.routes.size()) {
-  if (in_use) throw std::logic_error("two simulations share links at a time");
+  if (in_use_) throw std::logic_error("two simulations share links at a time");
   for (std::size_t i = 0; i < plan.links.size(); ++i) {
     links_.push_back({&pool_.link(i)});
     links_.back().link->set_bandwidth(plan.links[i].value());
   }
   pool_.share();
-  in_use = true;
+  in_use_ = true;
 }
 
 SimGridSharing::~SimGridSharing() {
   pool_.take_back();
-  in_use = false;
+  in_use_ = false;
 }
 
 /// SimGrid divides a full link in inverse proportion to what it calls penalties; an action without one is at rest.

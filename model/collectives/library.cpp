@@ -178,13 +178,15 @@ Seconds Library::step_in_node(LibraryProtocolKind kind) const {
 }
 
 Seconds Library::set_up(int peers) const {
-  return microseconds(constants_.peer_us) * static_cast<double>(std::min(peers, batch - 1) + peers / batch);
+  const int turns = std::min(peers, batch - 1) + peers / batch;
+  return microseconds(constants_.peer_us) * turns;
 }
 
 Seconds Library::exchange_between_nodes(Bytes message, int peers) const {
   if (is_early()) return set_up(peers);
   const double in_turn = std::max(peers - (batch - 1), 0) * std::min(1.0, message / piece);
-  return microseconds(constants_.peer_us) * std::max(in_turn, static_cast<double>(peers / batch));
+  const int batches = peers / batch;
+  return microseconds(constants_.peer_us) * std::max<double>(in_turn, batches);
 }
 
 Seconds Library::messages(Bytes size, int peers) const {

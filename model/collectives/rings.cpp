@@ -68,10 +68,10 @@ Schedule over_chains(int ranks, std::vector<ScheduleShape::Ring> list, bool towa
   const auto phase = [=](int index) {
     Phase transfers;
     for (std::size_t r = 0; r < rings->rings.size(); ++r) {
-      const auto& [order, weight] = rings->rings[r];
+      const ScheduleShape::Ring& ring = rings->rings[r];
       visit_hops(hops, pieces, index, [&](int hop, int piece) {
-        const int first_chunk = pieces * rings->first[r] + piece * weight;
-        transfers.push_back({order[hop], order[hop + 1], first_chunk, weight, kind});
+        const int first_chunk = pieces * rings->first[r] + piece * ring.weight;
+        transfers.push_back({ring.order[hop], ring.order[hop + 1], first_chunk, ring.weight, kind});
       });
     }
     return transfers;

@@ -257,7 +257,7 @@ class Builder {
 
   void find_between() {
     const int endpoints = routes_.endpoints();
-    routes_.direct_nvlinks.assign(at_index(node_.gpus * node_.gpus), -1);
+    routes_.direct_nvlinks.assign(at_index(node_.gpus) * at_index(node_.gpus), -1);
     for (int from = 0; from < endpoints; ++from) {
       const auto over_nvlink =
           wiring_.paths_from(endpoint_vertices_[at_index(from)], WiringGraph::Through::nvlink_only);
@@ -327,7 +327,7 @@ class Builder {
       const LinkId memory_link = memory_links_[at_index(memory - node_.gpus)];
       if (memory_link >= 0) links.insert(outward ? links.begin() : links.end(), memory_link);
     }
-    const Route card_route = make_route(std::move(links), Seconds(0));
+    Route card_route = make_route(std::move(links), Seconds(0));
     if (memory == endpoint) return card_route;
     return outward ? join(memory_to_memory(endpoint, memory), card_route)
                    : join(card_route, memory_to_memory(memory, endpoint));

@@ -105,13 +105,12 @@ class Walk {
 
 std::shared_ptr<const PipelineOrders> walked_orders(const PipelineShape& shape) {
   constexpr std::size_t most_passes = 60'000;
-  const auto& [schedule, stages, interleave, micro_batches] = shape;
-  const int chunks = ChunkPlacement(schedule, stages, interleave).chunks();
-  if (2 * at_index(stages) * at_index(micro_batches) * at_index(chunks) > most_passes) return nullptr;
+  const int chunks = ChunkPlacement(shape.schedule, shape.stages, shape.interleave).chunks();
+  if (2 * at_index(shape.stages) * at_index(shape.micro_batches) * at_index(chunks) > most_passes) return nullptr;
   return session().known(shape, [&] {
     PipelineOrders orders;
-    for (int stage = 0; stage < stages; ++stage) {
-      orders.push_back(pipeline_order(schedule, stages, stage, interleave, micro_batches));
+    for (int stage = 0; stage < shape.stages; ++stage) {
+      orders.push_back(pipeline_order(shape.schedule, shape.stages, stage, shape.interleave, shape.micro_batches));
     }
     return orders;
   });

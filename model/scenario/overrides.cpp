@@ -122,7 +122,7 @@ void apply_override(YamlNode& document, const Override& change) {
   }
   *node = parse_value(change);
   const bool synchronises = change.key == "plan.sync.algorithm" || change.key == "workload.collective.algorithm";
-  if (synchronises) leave_out_servers(*mapping, change, document.where.file);
+  if (synchronises && mapping != nullptr) leave_out_servers(*mapping, change, document.where.file);
 }
 
 YamlNode merged(const YamlNode& base, const YamlNode& changes) {

@@ -56,7 +56,7 @@ std::vector<std::string> values_of(const CLI::Option& option, std::string_view b
 
 /// What the argument of a command may be, files aside.
 std::vector<std::string> arguments_of(const CLI::App& command) {
-  const std::string name = command.get_name();
+  const std::string& name = command.get_name();
   const std::string above = command.get_parent() == nullptr ? "" : command.get_parent()->get_name();
   if (name == "help" || name == "keys") return keys::dotted_keys();
   if (above == "models") return catalogue_names(list_models());

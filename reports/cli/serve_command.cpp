@@ -28,7 +28,7 @@ struct ServeOptions {
 };
 
 std::string read_token(const std::string& file) {
-  const std::string token(trim(read_text_file(file)));
+  std::string token(trim(read_text_file(file)));
   if (token.size() < 16 || token.find_first_of(" \t\r\n") != std::string::npos) {
     throw UsageError(file + ": a token is one word of at least 16 characters; openssl rand -hex 32 makes one");
   }

@@ -144,7 +144,8 @@ std::string panel_script(const Canvas& canvas, const Placed& placed, std::size_t
   const auto above = [&](const std::string& text, int font, int line, std::string_view colour) {
     if (text.empty()) return;
     y -= line * static_cast<int>(lines_of(text).size());
-    script += lines_at(canvas, placed.x, y + line / 2, text, Pin::left, font, colour, line);
+    const int middle = y + line / 2;
+    script += lines_at(canvas, placed.x, middle, text, Pin::left, font, colour, line);
   };
   above(panel.subtitle, small_font, small_line, grey);
   above(panel.title, title_font, title_line, black);

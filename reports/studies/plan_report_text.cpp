@@ -52,7 +52,7 @@ std::string outlook_text(const RankedPlan& plan) {
 /// Whether the limits hold: how likely, or by how much not.
 std::string limits_text(const RankedPlan& plan, const PlanLimits& limits) {
   if (!limits.any()) return "";
-  const std::string chance = "limits kept with a chance of " + format_chance(chance_within(plan.train(), limits));
+  std::string chance = "limits kept with a chance of " + format_chance(chance_within(plan.train(), limits));
   if (plan.excess <= 1.0) return chance;
   const std::string by = plan.excess < 2.0 ? fmt::format("{} too much", format_percent(plan.excess - 1.0))
                                            : fmt::format("{:.1f} times as much", plan.excess);

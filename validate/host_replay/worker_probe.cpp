@@ -102,7 +102,8 @@ void run_probe(const WorkerTask& task, int process, ProcessBarrier& barrier) {
   }
   const std::vector<Descriptor> sockets = connect_with(task, process, {1 - process}, barrier);
   const Descriptor& socket = sockets[at_index(1 - process)];
-  measure(task, process, barrier, {[] {}, tcp_work(task, process, socket, data), [] {}});
+  const std::function<void()> work = tcp_work(task, process, socket, data);
+  measure(task, process, barrier, {[] {}, work, [] {}});
 }
 
 }  // namespace foretrain

@@ -197,8 +197,8 @@ void check_transformer(const Scenario& scenario, const TransformerConfig& model)
   if (plan.expert > 1 || plan.folded_experts) {
     if (model.experts == 1)
       fail(scenario, "plan.expert", "the model has no experts", "expert: 1, or a model with experts");
-    require_divisible(scenario, "plan.expert", plan.expert * (plan.folded_experts ? plan.tensor : 1), model.experts,
-                      "experts");
+    require_divisible(scenario, "plan.expert", std::int64_t{plan.expert} * (plan.folded_experts ? plan.tensor : 1),
+                      model.experts, "experts");
     require_divisible(scenario, "plan.expert", plan.expert, static_cast<std::int64_t>(plan.data) * plan.context,
                       "ranks of data x context");
   }

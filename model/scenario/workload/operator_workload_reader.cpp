@@ -124,7 +124,7 @@ Operator read_operator(std::string_view kind, const Field& field) {
   for (const OperatorRow& row : operator_rows) {
     if (row.kind == kind) return row.read(field);
   }
-  const std::vector<std::string> known = operator_kinds();
+  const std::vector<std::string>& known = operator_kinds();
   field.fail(fmt::format("unknown operator \"{}\"", kind), did_you_mean(nearest_word(kind, known), or_list(known)));
 }
 

@@ -42,7 +42,7 @@ StepGraphBuilder::StepGraphBuilder(const Step& step, const StepBlocks& blocks)
       last_gradients_(step.lanes.size(), {-1, -1}),
       gradients_begun_(at_index(stages_)),
       weights_awaited_(at_index(stages_), std::vector<bool>(at_index(placement_.chunks()))),
-      gathered_(at_index(stages_ * placement_.chunks())) {
+      gathered_(at_index(stages_) * at_index(placement_.chunks())) {
   result_.last_backward.resize(step.lanes.size(), -1);
   for (std::size_t lane = 0; lane < step.lanes.size(); ++lane) {
     while (std::cmp_less_equal(first_lane_.size(), step.lanes[lane].stage)) {

@@ -42,11 +42,11 @@ std::optional<CommunicationRatio> communication_ratio(const Scenario& scenario, 
   const Seconds at_peak = step.model_flops_per_gpu / peak_rate(plan, scenario.cluster, train.precision);
   const BytesPerSecond bandwidth = ring_bandwidth(scenario, topology);
   Seconds transfers = step.gradient_norm;
-  for (const auto& [name, time] : communication) {
-    const bool of_parameters = std::ranges::any_of(step.transfers, [&name](const Step::Transfer& transfer) {
-      return is_of_parameters(transfer.kind) && transfer.name == name;
+  for (const auto& named : communication) {
+    const bool of_parameters = std::ranges::any_of(step.transfers, [&named](const Step::Transfer& transfer) {
+      return is_of_parameters(transfer.kind) && transfer.name == named.first;
     });
-    if (of_parameters) transfers += time.total;
+    if (of_parameters) transfers += named.second.total;
   }
   const bool possible = at_peak.value() > 0.0 && bandwidth.value() > 0.0 && breakdown.compute.value() > 0.0;
   if (!possible) return std::nullopt;

@@ -207,8 +207,7 @@ int GradientSync::transfer_of(int stage, GroupKind kind, CollectiveOperation ope
   }
   // Where two stages hold the same parameters, the first one stands for both.
   const std::optional<int> mirror = ChunkPlacement(scenario_.plan).mirror(stage);
-  return transfers_.collective(std::min(stage, mirror.value_or(stage)), kind, std::move(call), pieces, name,
-                               std::move(recipe));
+  return transfers_.collective(std::min(stage, mirror.value_or(stage)), kind, call, pieces, name, std::move(recipe));
 }
 
 /// Fills in the bucket's transfers and kernels: first what all replicas hold, then experts.

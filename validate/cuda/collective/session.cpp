@@ -47,7 +47,8 @@ CollectiveSession::CollectiveSession(World& world, const std::vector<int>& devic
   double room = static_cast<double>(most_elements);
   for (const int device : devices_) {
     const OnDevice on(device);
-    room = std::min(room, static_cast<double>(usable_memory() / 2 / sizeof(float)));
+    const std::size_t elements = usable_memory() / 2 / sizeof(float);
+    room = std::min(room, static_cast<double>(elements));
   }
   // Whole pages, and the same everywhere: rank 0 decides what fits.
   capacity_ = static_cast<std::uint64_t>(-world_.maximum(-room)) / 1024 * 1024;
@@ -55,8 +56,9 @@ CollectiveSession::CollectiveSession(World& world, const std::vector<int>& devic
   try {
     for (std::size_t i = 0; i < devices_.size(); ++i) {
       const OnDevice on(devices_[i]);
+      auto begin = std::make_unique<Event>(), end = std::make_unique<Event>();
       buffers_.push_back({DeviceBuffer(capacity_ * sizeof(float)), DeviceBuffer(capacity_ * sizeof(float)),
-                          std::make_unique<Event>(), std::make_unique<Event>()});
+                          std::move(begin), std::move(end)});
       const Stream stream;
       const int rank = world_.size() > 1 ? world_.rank() : static_cast<int>(i);
       fill_contribution(buffers_.back().send.as<float>(), capacity_, rank, stream.get());
@@ -172,7 +174,7 @@ Sampled CollectiveSession::carry_out(const CollectivePoint& point, const Stoppin
   verify(point);
   int count = batch_of(batch(point, 1), batch_s);
   if (world_.leads()) {
-    const Sampled sampled = sample(
+    Sampled sampled = sample(
         [&] {
           world_.broadcast(&count, sizeof(count));
           return batch(point, count);
