@@ -201,7 +201,7 @@ void add_learn(CLI::App& app, ExitStatus& status) {
   CLI::App* command = app.add_subcommand(
       "learn", "the traits of the software and the cluster that made measured steps, as a trainer's file");
   command
-      ->add_option("runs", options->table,
+      ->add_option("TABLE", options->table,
                    "a table of measured steps, as `validate --cases` takes it; with --next, a scenario or a table of "
                    "plans")
       ->type_name("RUNS.csv|SCENARIO")

@@ -1,6 +1,9 @@
 // What the program says of itself to people and to shells.
 #include <algorithm>
+#include <set>
+#include <sstream>
 
+#include "model/base/files.hpp"
 #include "model/base/text.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -115,6 +118,32 @@ TEST_CASE("The manual page names every command, and roff understands it") {
   }
   const FilterResult typeset = run_filter({"/usr/bin/groff", "-man", "-Kutf8", "-Tutf8", "-ww"}, page.output);
   CHECK(typeset.errors.empty());
+}
+
+TEST_CASE("No argument of a command has the name of one of its options, which newer CLI11 refuses") {
+  std::istringstream pages(read_text_file(std::string(FORETRAIN_SOURCE_DIR) + "/reports/docs/commands.md"));
+  std::set<std::string> arguments;
+  std::string line, command;
+  bool positionals = false;
+  int seen = 0;
+  while (std::getline(pages, line)) {
+    if (line.starts_with("## ")) {
+      command = line;
+      arguments.clear();
+    }
+    if (!line.starts_with("  ")) positionals = line == "Positionals:";
+    if (line.size() < 3 || !line.starts_with("  ") || line[2] == ' ') continue;
+    const std::string word = line.substr(2, line.find(' ', 2) - 2);
+    if (positionals) {
+      arguments.insert("--" + word);
+      ++seen;
+    }
+    for (const std::string& name : split(word, ',')) {
+      INFO(command << ": " << name);
+      CHECK((positionals || !arguments.contains(name)));
+    }
+  }
+  CHECK(seen > 10);
 }
 
 }  // namespace foretrain::test
