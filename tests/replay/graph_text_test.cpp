@@ -120,7 +120,7 @@ TEST_CASE("what is wrong with a graph's file is said with its line and what woul
     CHECK_THAT(error_of(changed(row.from, row.to)), Catch::Contains(row.says) && Catch::StartsWith("x.graph:"));
   }
   CHECK_THAT(error_of(to_text(small_graph()) + "more\n"), Catch::Contains("something behind the end"));
-  CHECK_THAT(error_of("foretrain-graph 1\n"), Catch::Equals("x.graph:2: the file ends here; graph name=…"));
+  CHECK(error_of("foretrain-graph 1\n") == "x.graph:2: the file ends here; graph name=…");
   CHECK_THAT(error_of(""), Catch::Contains("x.graph:1: the file ends here"));
   CHECK_THROWS_WITH(read_graph("/nowhere/x.graph"), Catch::Contains("/nowhere/x.graph: cannot be read"));
   CHECK(error_of(changed("count=3", "count=2147483646")).empty());
