@@ -13,7 +13,7 @@ import pathlib
 import sys
 import time
 
-from train_steps import write_table
+from train_steps import torch_on_gpu, write_table
 
 SIZE, SECONDS, IDLE_S = 8192, 2.0, 0.7
 SPELLS_MS = ((50, 50), (200, 50), (200, 200))  # of work and of idleness
@@ -54,12 +54,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=pathlib.Path, required=True, help="folder for the results")
     options = parser.parse_args()
-    try:
-        import torch
-    except ImportError:
-        parser.error("no PyTorch for this Python; install it")
-    if not torch.cuda.is_available():
-        parser.error("PyTorch sees no GPU; see nvidia-smi and torch.version.cuda")
+    torch = torch_on_gpu(parser)
     rows = []
 
     def note(what, first, marks):

@@ -14,7 +14,7 @@ import pathlib
 import statistics
 import sys
 
-from train_steps import write_table
+from train_steps import torch_on_gpu, write_table
 
 COLUMNS = ["model", "experts", "tokens_of_each", "k", "n", "shares", "pass", "grouped_us", "batched_us", "one_us"]
 SHAPES = [("qwen3-30b", 128, 2048, 768), ("qwen3-30b", 128, 768, 2048), ("mixtral-8x7b", 8, 4096, 14336),
@@ -96,12 +96,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=pathlib.Path, required=True, help="folder for the results")
     options = parser.parse_args()
-    try:
-        import torch
-    except ImportError:
-        parser.error("no PyTorch for this Python; install it")
-    if not torch.cuda.is_available():
-        parser.error("PyTorch sees no GPU; see nvidia-smi and torch.version.cuda")
+    torch = torch_on_gpu(parser)
     check(torch)
     options.output.mkdir(parents=True, exist_ok=True)
     rows = []

@@ -21,7 +21,7 @@ import statistics
 import sys
 import time
 
-from train_steps import write_table
+from train_steps import torch_on_gpu, write_table
 
 KEY = "workload.operator."
 SUSTAINED_S, LEAST_S = 0.4, 50e-6  # shorter operators than the second seldom draw the power that a board has
@@ -165,12 +165,7 @@ def main():
     options = parser.parse_args()
     if not options.table.is_file():
         parser.error(f"{options.table}: no such file")
-    try:
-        import torch
-    except ImportError:
-        parser.error("no PyTorch for this Python; install it")
-    if not torch.cuda.is_available():
-        parser.error("PyTorch sees no GPU; see nvidia-smi and torch.version.cuda")
+    torch = torch_on_gpu(parser)
     with open(options.table, newline="") as table:
         rows = [variant for row in csv.DictReader(table) for variant in variants(row)]
     options.output.mkdir(parents=True, exist_ok=True)

@@ -287,6 +287,17 @@ class Child:
         self.process.communicate()
 
 
+def torch_on_gpu(parser):
+    """PyTorch with a GPU; ends a program that measures, with status 2, where there is none."""
+    try:
+        import torch
+    except ImportError:
+        parser.error("no PyTorch for this Python; install it")
+    if not torch.cuda.is_available():
+        parser.error("PyTorch sees no GPU; see nvidia-smi and torch.version.cuda")
+    return torch
+
+
 def environment():
     """What was measured with; ends the program where nothing can be."""
     try:
