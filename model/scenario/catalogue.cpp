@@ -26,13 +26,14 @@ struct SectionRow {
   std::string_view folder;
 };
 const SectionRow& row(CatalogueSection section) {
-  static constexpr std::array<SectionRow, 7> rows = {{{"node", "hardware"},
+  static constexpr std::array<SectionRow, 8> rows = {{{"node", "hardware"},
                                                       {"GPU", "hardware/gpus"},
                                                       {"model", "models"},
                                                       {"scenario", "runs"},
                                                       {"calibration", "calibrations"},
                                                       {"fabric", "hardware/fabrics"},
-                                                      {"trainer", "trainers"}}};
+                                                      {"trainer", "trainers"},
+                                                      {"microarchitecture", "hardware/processors"}}};
   return rows[static_cast<std::size_t>(section)];
 }
 
@@ -134,7 +135,7 @@ std::vector<std::string> names_in(CatalogueSection section) {
   std::vector<std::string> names;
   for (const fs::path& file : yaml_files(folder(section))) names.push_back(file.stem().string());
   for (const char* table :
-       {"links", "cards", "processors", "storage", "architectures", "failures", "prices", "energy"}) {
+       {"links", "cards", "matrix_library", "storage", "architectures", "failures", "prices", "energy"}) {
     std::erase(names, table);
   }
   return names;
@@ -217,6 +218,8 @@ std::vector<CatalogueEntry> list_hardware() {
   }
   return entries;
 }
+
+std::vector<CatalogueEntry> list_processors() { return list(CatalogueSection::processor); }
 
 std::vector<CatalogueEntry> list_models() { return list(CatalogueSection::model); }
 

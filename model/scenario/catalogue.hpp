@@ -26,13 +26,15 @@ struct CatalogueEntry {
 std::vector<CatalogueEntry> list_scenarios();
 /// Nodes, then GPUs, then fabrics.
 std::vector<CatalogueEntry> list_hardware();
+/// Microarchitectures: memory hierarchies of processors.
+std::vector<CatalogueEntry> list_processors();
 std::vector<CatalogueEntry> list_models();
 std::vector<CatalogueEntry> list_trainers();
 /// Their names; of one kind ("node") where it is given.
 std::vector<std::string> catalogue_names(const std::vector<CatalogueEntry>& entries, std::string_view kind = {});
 
 /// What a name in a scenario may stand for, and the folder where such files lie.
-enum class CatalogueSection { node, gpu, model, run, calibration, fabric, trainer };
+enum class CatalogueSection { node, gpu, model, run, calibration, fabric, trainer, processor };
 
 /// The file that a name or path stands for: NAME.yaml in the section's folder, or a path (a text with "/" or ending in
 /// ".yaml" or ".json"), relative to the file that mentions it or else to the working directory. Runs are found by their

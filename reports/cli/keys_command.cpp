@@ -24,6 +24,8 @@ std::vector<std::string> names_in_catalogue(keys::Catalogue catalogue) {
       return catalogue_names(list_models());
     case keys::Catalogue::trainer:
       return catalogue_names(list_trainers());
+    case keys::Catalogue::processor:
+      return catalogue_names(list_processors());
     case keys::Catalogue::bucket_rule:
       return bucket_rule_names();
     default:

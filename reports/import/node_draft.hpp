@@ -22,7 +22,7 @@ struct ToldNode {
   int gpus = 0, sockets = 0;
   std::string gpu;        ///< the catalogue's name
   std::string gpu_why;    ///< how it is known
-  std::string hierarchy;  ///< of the processors, of scenarios/hardware/processors.yaml; empty: not told
+  std::string hierarchy;  ///< of the processors, of scenarios/hardware/processors; empty: not told
   SourcePosition hierarchy_where;
   std::vector<ToldLink> links;
   bool nvlinks_told = true;              ///< else they are those of the machine that is most like it

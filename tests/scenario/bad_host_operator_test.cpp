@@ -93,7 +93,7 @@ TEST_CASE("Bad descriptions of a processor's memory") {
 
 TEST_CASE("A processor whose memory is not described is refused by name") {
   check_complaint(scenario("{ kind: ^memory_walk, on: cpu, working_set: 1 MiB }", "host-veth"),
-                  "workload.operator.kind", "is not described", "processors.yaml");
+                  "workload.operator.kind", "is not described", "hardware/processors");
   check_complaint(
       scenario("{ kind: memory_walk, on: cpu, working_set: 1 MiB }") + "background: ^[ { from: gpu0, to: gpu1 } ]\n",
       "background", "an operator meets nobody", "train, collective or tasks");

@@ -51,7 +51,7 @@ std::vector<DetectedCache> read_caches(const std::filesystem::path& folder);
 
 /// A node of one processor with one process in the accelerator's place, which every prediction about the host accepts:
 /// sizes and ways are detected, latencies and bandwidths those of the processor's microarchitecture
-/// (scenarios/hardware/processors.yaml). Text of a hardware file; every figure states where it comes from.
+/// (scenarios/hardware/processors). Text of a hardware file; every figure states where it comes from.
 std::string hardware_file(const DetectedCpu& cpu, Bytes memory);
 
 /// This machine now, measured as figures.def says; `caches`: whether somebody asks for them.

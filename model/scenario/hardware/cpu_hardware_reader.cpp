@@ -13,22 +13,11 @@ namespace foretrain {
 
 namespace {
 
-const YamlNode& processors_file() { return hardware_table("processors.yaml"); }
-
-Field processors() {
-  static const std::string path = "processors";
-  return Field(processors_file(), "").mapping(keys::processors_file)[path];
-}
-
-const YamlNode& find_processor(const Field& name) {
-  return named_entry(processors().node(), name, "microarchitecture");
-}
-
 /// A name, { preset: NAME, … }, or all keys.
 YamlNode resolve_hierarchy(const Field& field) {
   if (!field.is_scalar() && !field.is_mapping())
     field.fail("neither a name nor a mapping", "the name of a microarchitecture");
-  return resolve_preset(field, find_processor);
+  return resolve_preset(field, CatalogueSection::processor);
 }
 
 /// Figures that may be stated in units of the core's clock: "5 cycles", "48 B/cycle".
@@ -174,8 +163,7 @@ MemoryHierarchy read_hierarchy(const Field& written, const Cpu& cpu, std::vector
 }
 
 MatrixLibrary read_matrix_library(std::vector<Constant>& constants) {
-  const Field file(processors_file(), "");
-  const Field field = file.mapping(keys::processors_file)["matrix_library"];
+  const Field field(hardware_table("matrix_library.yaml"), "matrix_library");
   const MappingReader keys = field.mapping(keys::matrix_library);
   FigureLog log("matrix_library", field);
   const auto number = [&](std::string_view key) {
@@ -197,19 +185,12 @@ MatrixLibrary read_matrix_library(std::vector<Constant>& constants) {
 
 std::vector<KnownProcessors> known_processors() {
   std::vector<KnownProcessors> result;
-  const Field table = processors();
-  for (const YamlEntry& entry : table.node().entries) {
-    KnownProcessors known{entry.key, {}, {}};
-    const YamlEntry* memory = entry.value.find("memory");
-    const YamlEntry* bandwidth = memory == nullptr ? nullptr : memory->value.find("socket_bandwidth");
-    if (bandwidth == nullptr) {
-      throw ScenarioError(entry.where, entry.key, "no memory.socket_bandwidth", "what one socket's memory carries");
-    }
-    known.socket_bandwidth = Field(bandwidth->value, entry.key + ".memory.socket_bandwidth").quantity<BytesPerSecond>();
-    if (const YamlEntry* models = entry.value.find("models")) {
-      for (const Field& model : Field(models->value, entry.key + ".models").list_or_one()) {
-        known.processors.push_back(model.text());
-      }
+  for (const CatalogueEntry& entry : list_processors()) {
+    const MappingReader keys = Field(cached_yaml_file(entry.file.string()), "").mapping(keys::hierarchy);
+    KnownProcessors known{
+        entry.name, {}, keys["memory"].mapping(keys::memory)["socket_bandwidth"].quantity<BytesPerSecond>()};
+    if (const auto models = keys.find("models")) {
+      for (const Field& model : models->list_or_one()) known.processors.push_back(model.text());
     }
     result.push_back(std::move(known));
   }

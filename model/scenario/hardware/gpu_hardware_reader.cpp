@@ -67,19 +67,16 @@ Processor read_processor(const Field& field, FigureLog& log) {
 
 }  // namespace
 
-YamlNode resolve_preset(const Field& field, const std::function<const YamlNode&(const Field& name)>& preset_of) {
+YamlNode resolve_preset(const Field& field, CatalogueSection section) {
+  const auto preset_of = [section](const Field& name) -> const YamlNode& {
+    return cached_yaml_file(catalogue_file(section, name).string());
+  };
   if (field.is_scalar()) return preset_of(field);
   const YamlEntry* preset = field.node().find("preset");
   if (preset == nullptr) return field.node();
   YamlNode changes = field.node();
   std::erase_if(changes.entries, [](const YamlEntry& entry) { return entry.key == "preset"; });
   return merged(preset_of(Field(preset->value, join_path(field.path(), "preset"))), changes);
-}
-
-YamlNode resolve_preset(const Field& field, CatalogueSection section) {
-  return resolve_preset(field, [section](const Field& name) -> const YamlNode& {
-    return cached_yaml_file(catalogue_file(section, name).string());
-  });
 }
 
 Gpu read_gpu(const Field& written) {

@@ -1,7 +1,6 @@
 // Hardware files (and inline mappings of the same keys) to the values of model/hardware/cluster.hpp.
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "model/hardware/cluster.hpp"
@@ -14,11 +13,11 @@ namespace foretrain {
 /// A GPU: a catalogue name, a path, a mapping of a GPU file's keys, or { preset: NAME, … } with some of them replaced.
 Gpu read_gpu(const Field& field);
 
-/// `cpu:` of a node. Its `hierarchy` is a name of scenarios/hardware/processors.yaml, a mapping of the keys of such an
-/// entry, or { preset: NAME, … } with some of them replaced.
+/// `cpu:` of a node. Its `hierarchy` is a name of scenarios/hardware/processors, a mapping of the keys of such a
+/// file, or { preset: NAME, … } with some of them replaced.
 Cpu read_cpu(const Field& field, FigureLog& log);
 
-/// The entries of scenarios/hardware/processors.yaml: a microarchitecture and the processors that have it, as
+/// The files of scenarios/hardware/processors: a microarchitecture and the processors that have it, as
 /// "GenuineIntel 6 143" (vendor, family, model of /proc/cpuinfo).
 struct KnownProcessors {
   std::string hierarchy;
@@ -36,6 +35,5 @@ Cluster read_cluster(const Field& field);
 
 /// The tree of a catalogue entry behind a name, a path or a mapping with `preset`; a mapping without is taken as it is.
 YamlNode resolve_preset(const Field& field, CatalogueSection section);
-YamlNode resolve_preset(const Field& field, const std::function<const YamlNode&(const Field& name)>& preset_of);
 
 }  // namespace foretrain

@@ -169,9 +169,10 @@ constinit const Mapping condition = {"condition of a habit", condition_keys};
 
 std::span<const FileKind> files() {
   static constexpr const Mapping* scenarios[] = {&scenario};
-  static constexpr const Mapping* hardware[] = {&node,        &gpu,           &fabric,          &links_file,
-                                                &cards_file,  &storage_file,  &processors_file, &architectures_file,
-                                                &energy_file, &failures_file, &prices_file};
+  static constexpr const Mapping* hardware[] = {
+      &node,          &gpu,        &fabric,         &links_file,         &cards_file,
+      &storage_file,  &hierarchy,  &matrix_library, &architectures_file, &energy_file,
+      &failures_file, &prices_file};
   static constexpr const Mapping* models[] = {&model};
   static constexpr const Mapping* calibrations[] = {&calibration, &machine_calibration};
   static constexpr const Mapping* trainers[] = {&trainer, &buckets_file};

@@ -86,14 +86,8 @@ constexpr Key cpu_keys[] = {
      "Needed by operators with on: cpu."},
 };
 
-constexpr Key processors_file_keys[] = {
-    {"kind", text, "", "What the file describes: processors."},
-    {"description", text, "", "A line about the file."},
-    {"matrix_library", mapping(matrix_library), "needed", "What matrix products on processors cost beside arithmetic."},
-    {"processors", by_name(mapping(hierarchy)), "needed", "Microarchitectures, by name."},
-};
-
 constexpr Key hierarchy_keys[] = {
+    {"kind", text, "", "What a file describes: processor."},
     {"description", text, "", "A line about the microarchitecture."},
     {"models", one_or_list(text), "", "Vendor, family and model of /proc/cpuinfo by which it is recognised."},
     {"caches", mapping(caches), "needed", "Its caches."},
@@ -149,6 +143,7 @@ constexpr Key memory_keys[] = {
 };
 
 constexpr Key matrix_library_keys[] = {
+    {"kind", text, "", "What the file describes: matrix_library."},
     {"kernel_share", number, "needed", "Share of the peak that the innermost loop reaches."},
     {"tile_cycles", number, "needed", "Cycles that a tile of registers takes beside its products."},
     {"call", quantity("us"), "needed", "One call: checking arguments, taking buffers."},
@@ -195,7 +190,6 @@ constinit const Mapping rates = {"rates", rates_keys};
 constinit const Mapping operations = {"operations a clock", operations_keys};
 constinit const Mapping processor = {"processor that trains", processor_keys};
 constinit const Mapping cpu = {"processors", cpu_keys};
-constinit const Mapping processors_file = {"file of processors", processors_file_keys};
 constinit const Mapping hierarchy = {"memory hierarchy", hierarchy_keys};
 constinit const Mapping caches = {"caches", caches_keys};
 constinit const Mapping cache = {"cache", cache_keys};

@@ -12,8 +12,8 @@ extern const Mapping scenario, cluster, group, network, transport, fault, jitter
 extern const Mapping node, link, nics, link_type, links_file, cards_file, card, messages, storage_file, storage, source,
     fabric;
 // device_keys.cpp
-extern const Mapping gpu, rates, operations, processor, cpu, processors_file, hierarchy, caches, cache, tlb, memory,
-    matrix_library, architectures_file, architecture;
+extern const Mapping gpu, rates, operations, processor, cpu, hierarchy, caches, cache, tlb, memory, matrix_library,
+    architectures_file, architecture;
 // plan_keys.cpp
 extern const Mapping plan, collective_plan, execution_plan, zero, sync, slow_workers, buckets_file, bucket_rule;
 // train_keys.cpp

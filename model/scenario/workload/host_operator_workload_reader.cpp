@@ -110,7 +110,7 @@ HostWorkload read_host_operator(const Field& kind, const Field& field, const Cpu
   }
   if (!cpu.hierarchy) {
     kind.fail(fmt::format("the memory hierarchy of {} is not described", cpu.name),
-              "a node whose cpu names its hierarchy (scenarios/hardware/processors.yaml)");
+              "a node whose cpu names its hierarchy (scenarios/hardware/processors)");
   }
   return found->read(field, cpu);
 }
