@@ -6,14 +6,14 @@
 #include <cmath>
 
 #include "model/base/number.hpp"
+#include "model/cost/power.hpp"
 
 namespace foretrain {
 namespace {
 
 // Compute capabilities: FlashAttention-1 runs from Turing on, FlashAttention-2 needs Ampere's asynchronous copies,
 // FlashAttention-3 the warp-group instructions that only Hopper has.
-constexpr double flash_1_since = 7.5, flash_2_since = 8.0, native_since = 9.0, native_until = 11.0,
-                 flash_3_until = 10.0;
+constexpr double flash_1_since = 7.5, flash_2_since = 8.0, flash_3_since = 9.0, flash_3_until = 10.0;
 constexpr std::int64_t flash_1_head_dim = 128, flash_head_dim = 256;
 
 bool two_bytes_or_less(Precision precision) {
@@ -68,10 +68,6 @@ std::string capability(const Gpu& gpu) { return fmt::format("{} is no such GPU",
 HeadRows query_rows(const Attention& work) { return rows_of(work, work.query_length); }
 HeadRows key_rows(const Attention& work) { return rows_of(work, work.key_length); }
 
-bool has_warp_groups(const Gpu& gpu) {
-  return gpu.compute_capability >= native_since && gpu.compute_capability < native_until;
-}
-
 AttentionKind attention_kernel(const Attention& work, Precision precision, const Gpu& gpu) {
   if (work.kind == AttentionKind::standard) return AttentionKind::standard;
   if (work.kind == AttentionKind::memory_efficient || work.biased || !two_bytes_or_less(precision)) {
@@ -98,7 +94,7 @@ std::optional<UnsupportedAttention> unsupported_attention(const Attention& work,
     return {{"FlashAttention-2 needs Ampere or newer; " + capability(gpu),
              capable >= flash_1_since ? "flash_1 or memory_efficient" : "memory_efficient or standard"}};
   }
-  if (kind == AttentionKind::flash_3 && (capable < native_since || capable >= flash_3_until)) {
+  if (kind == AttentionKind::flash_3 && (capable < flash_3_since || capable >= flash_3_until)) {
     return {{"FlashAttention-3 needs Hopper's instructions; " + capability(gpu), "flash, or a Hopper GPU"}};
   }
   const bool takes_fp8 = kind == AttentionKind::flash_3 && !work.backward && precision == Precision::fp8;

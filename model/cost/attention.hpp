@@ -22,10 +22,6 @@ namespace foretrain {
 /// 256 elements (128 for flash_1), with a bias on the scores.
 AttentionKind attention_kernel(const Attention& work, Precision precision, const Gpu& gpu);
 
-/// Architectures whose full tensor-core rate needs instructions that a group of four warps or a thread issues for a whole
-/// tile (PTX ISA: wgmma, sm_90a; tcgen05, sm_100a to sm_103a): Hopper and Blackwell's data-centre chips.
-bool has_warp_groups(const Gpu& gpu);
-
 /// Why the kind asked for by name does not run, and what would.
 struct UnsupportedAttention {
   std::string wrong, right;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "model/base/number.hpp"
 #include "model/cost/power.hpp"
@@ -35,38 +36,47 @@ constexpr Bytes shortest_copy(4.0);
 // multiprocessor of each compute capability). Four of 16 lanes each make 64; more than half as many again are 128.
 constexpr double single_issue_since = 7.0, lanes_of_two_clocks = 96.0;
 
-// From Hopper on, kernels stay on their multiprocessor and write one tile while they compute the next (CUTLASS 3,
-// persistent warp-specialised kernels).
-constexpr double persistent_kernels_since = 9.0;
+// How a product's kernels multiply. warps: mma.sync, or CUDA cores; thread blocks start one after the other. From
+// Hopper on, where operands may be fetched by the copy engine, kernels stay on their multiprocessor and write one tile
+// while they compute the next (CUTLASS 3, persistent warp-specialised kernels). warp_groups: instructions of four warps
+// (PTX ISA: wgmma). tensor_memory: operands from shared memory, results to a memory of their own (PTX ISA: tcgen05).
+enum class InnerProduct { warps, warp_groups, tensor_memory };
 
-// Thread-block tiles: those that names of cuBLAS and CUTLASS kernels state most (sgemm_128x64, h884gemm_256x128), of
-// the sizes that cublasLtMatmulTile_t lists; the narrow ones, for skinny results, on CUDA cores and for
-// convolutions alone, as measured products grow with k like tiles of 64 × 64. Which ones: modelling choice.
+InnerProduct inner_product(const Gemm& gemm, Bytes load, const Gpu& gpu) {
+  if (!uses_tensor_cores(gpu, gemm.precision) || load < longest_load || !has_warp_groups(gpu)) {
+    return InnerProduct::warps;
+  }
+  return has_tensor_memory(gpu) ? InnerProduct::tensor_memory : InnerProduct::warp_groups;
+}
+
+// Shared memory of a multiprocessor: 32 banks of 32 bit (CUDA C++ Programming Guide). An instruction with tensor memory
+// multiplies 128 rows of one operand by all columns of the other, and reads both (PTX ISA, tcgen05.mma, without pairs
+// of multiprocessors).
+constexpr double shared_memory_bytes_per_clock = 128.0, instruction_rows = 128.0;
+
+// Thread-block tiles, of the sizes that cublasLtMatmulTile_t lists: those that names of cuBLAS and CUTLASS kernels
+// state most (sgemm_128x64, h884gemm_256x128), before them what cuBLAS has beside from Hopper on, where it makes its
+// kernels to measure (nvjet_hsh_192x192: 292 of 941 such kernels in steps of PyTorch on H100 and H200,
+// validate/measurements/2026-11-2?-h?00/kernels-*.json; both ways round), behind them the narrow ones, for skinny
+// results, on CUDA cores and for convolutions alone, as measured products grow with k like tiles of 64 x 64. Which
+// ones: modelling choice.
 struct Tile {
   double rows, columns;
 };
-constexpr std::size_t tile_count = 14, tensor_tile_count = 8;
-constexpr std::array<Tile, tile_count> tiles = {{{128, 256},
-                                                 {256, 128},
-                                                 {128, 128},
-                                                 {256, 64},
-                                                 {64, 256},
-                                                 {128, 64},
-                                                 {64, 128},
-                                                 {64, 64},
-                                                 {128, 32},
-                                                 {32, 128},
-                                                 {64, 32},
-                                                 {32, 64},
-                                                 {128, 16},
-                                                 {64, 16}}};
+constexpr std::size_t tile_count = 27, first_common_tile = 13, first_narrow_tile = 21;
+constexpr std::array<Tile, tile_count> tiles = {
+    {{192, 192}, {320, 128}, {128, 320}, {192, 128}, {128, 192}, {160, 128}, {128, 160}, {224, 128},
+     {128, 224}, {96, 128},  {128, 96},  {96, 64},   {64, 96},
+
+     {128, 256}, {256, 128}, {128, 128}, {256, 64},  {64, 256},  {128, 64},  {64, 128},  {64, 64},
+
+     {128, 32},  {32, 128},  {64, 32},   {32, 64},   {128, 16},  {64, 16}}};
 
 // Inference engines multiply nvfp4 by a tile of 128 × 256 on one multiprocessor, where training libraries share
 // operands between two; sums are not split, and rounds follow the shorter side of the result, so that its operand is
 // read again for each tile of 128 along the longer one as far as the L2 does not hold it (CUTLASS 3: raster order by
 // its heuristic, no swizzle). A multiprocessor is filled from the L2 at 64 bytes a clock, the power of two next to the
 // 58 to 64 that fit 120 products of TensorRT-LLM on B200 and GB200.
-constexpr std::size_t narrow_format_tiles = 1;
 constexpr double narrow_format_side = 128.0;
 constexpr double fill_bytes_per_clock = 64.0;
 
@@ -89,6 +99,10 @@ constexpr PerTile per_column = of_tiles([](Tile t) { return 1.0 / t.columns; });
 constexpr PerTile area = of_tiles([](Tile t) { return t.rows * t.columns; });
 constexpr PerTile sides = of_tiles([](Tile t) { return t.rows + t.columns; });
 constexpr PerTile loads = of_tiles([](Tile t) { return 1.0 / t.rows + 1.0 / t.columns; });  // per multiplication
+constexpr PerTile instruction_reads = of_tiles([](Tile t) {                                 // elements, for a k of 1
+  const double longer = t.rows > t.columns ? t.rows : t.columns, shorter = t.rows + t.columns - longer;
+  return longer + shorter * (longer > instruction_rows ? longer / instruction_rows : 1.0);
+});
 constexpr PerTile per_resident =
     of_tiles([](Tile t) { return 1.0 / std::clamp(resident_elements / (t.rows * t.columns), 1.0, max_resident); });
 
@@ -97,20 +111,21 @@ struct Problem {
   double batch, m, n, k;
   double part_row;  // rows of tiles that members with different row counts lose beside those of their mean
   double sms, per_sm;
-  std::size_t tiles;           // how many of them its kernels have
-  bool splits;                 // k among multiprocessors
-  double seconds_per_flop;     // what a multiprocessor takes at the boost clock, unlimited tile
-  double tile_loss;            // elements
-  double tile_start;           // seconds
-  double vector_compute;       // seconds, multiplied on all CUDA cores
-  double seconds_per_load;     // of one multiprocessor, one element of A or B
-  double seconds_per_address;  // of one multiprocessor, one element of A or B
-  double memory;               // seconds of traffic to device memory
-  double part;                 // seconds to write and read the unsplit result once, in fp32, through the L2
-  double fixed;                // seconds
-  double slowdown;             // of all but start and drain
+  std::size_t first, last;            // tiles that its kernels have, without the last
+  bool splits;                        // k among multiprocessors
+  double seconds_per_flop;            // what a multiprocessor takes at the boost clock, unlimited tile
+  double tile_loss;                   // elements
+  double tile_start;                  // seconds; none where kernels stay and hide them
+  double vector_compute;              // seconds, multiplied on all CUDA cores
+  double vector_start, vector_fixed;  // of a matrix times a vector
+  double seconds_per_load;            // of one multiprocessor, one element of A or B
+  double seconds_per_read;            // the same, from shared memory by instructions that have no registers
+  double seconds_per_address;         // of one multiprocessor, one element of A or B
+  double memory;                      // seconds of traffic to device memory
+  double part;                        // seconds to write and read the unsplit result once, in fp32, through the L2
+  double fixed;                       // seconds
+  double slowdown;                    // of all but start and drain
   double exposed;
-  double successive;   // 1 where tiles' starts follow one another, 0 where kernels stay and hide them
   double loads_apart;  // 1 where loads take turns with multiplications, 0 where they run beside them
 };
 
@@ -175,13 +190,17 @@ Problem state(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) 
   p.sms = gpu.sms;
   p.per_sm = 1.0 / p.sms;
   const bool narrow_format = has_narrow_format(gemm, gpu);
-  p.tiles = narrow_format ? narrow_format_tiles : tensor && !gemm.narrow_tiles ? tensor_tile_count : tile_count;
+  const InnerProduct inner = inner_product(gemm, load, gpu);
+  const bool stays = inner != InnerProduct::warps;
+  p.first = stays && !gemm.narrow_tiles && !narrow_format ? 0 : first_common_tile;
+  p.last = narrow_format ? first_common_tile + 1 : tensor && !gemm.narrow_tiles ? first_narrow_tile : tile_count;
   p.splits = !narrow_format;
   p.slowdown = 1.0 / gemm.speed;
   p.seconds_per_flop = p.sms / rate.value();
   p.vector_compute = 2.0 * p.batch * p.m * p.n * p.k / gpu.matrix_rate(Precision::fp32).value();
-  p.tile_loss = tensor ? c.tile_loss : 0.0;
-  p.tile_start = (gpu.memory_latency * c.tile_latencies).value();
+  p.tile_loss = tensor && inner != InnerProduct::tensor_memory ? c.tile_loss : 0.0;
+  p.vector_start = (gpu.memory_latency * c.tile_latencies).value();
+  p.tile_start = stays ? 0.0 : p.vector_start;
   if (gpu.boost_clock.value() > 0.0) {
     p.seconds_per_load =
         loads_per_piece * (bytes_per_element(gemm.precision) / load) / (load_lanes * gpu.boost_clock.value());
@@ -189,15 +208,31 @@ Problem state(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) 
       p.seconds_per_load = bytes_per_element(gemm.precision).value() / (fill_bytes_per_clock * gpu.boost_clock.value());
     }
   }
+  if (inner == InnerProduct::tensor_memory && gpu.boost_clock.value() > 0.0) {
+    p.seconds_per_read =
+        bytes_per_element(gemm.precision).value() / (shared_memory_bytes_per_clock * gpu.boost_clock.value());
+  }
   constexpr double flops_per_instruction = 2.0;
   p.seconds_per_address =
       gemm.address_instructions * flops_per_instruction * p.sms / gpu.matrix_rate(Precision::fp32).value();
   p.memory = memory_time(gemm, gpu, calibration).value();
   p.part = (2.0 * p.batch * p.m * p.n * bytes_per_element(Precision::fp32) / gpu.l2_bandwidth).value();
   p.loads_apart = load < shortest_copy ? 1.0 : 0.0;
-  p.fixed = c.fixed_us * 1e-6;
-  p.exposed = c.exposed_share;
-  p.successive = gpu.compute_capability < persistent_kernels_since ? 1.0 : 0.0;
+  p.vector_fixed = c.fixed_us * 1e-6;
+  switch (inner) {
+    case InnerProduct::warps:
+      p.fixed = c.fixed_us * 1e-6;
+      p.exposed = c.exposed_share;
+      break;
+    case InnerProduct::warp_groups:
+      p.fixed = c.warp_group_fixed_us * 1e-6;
+      p.exposed = c.warp_group_exposed_share;
+      break;
+    case InnerProduct::tensor_memory:
+      p.fixed = c.tensor_memory_fixed_us * 1e-6;
+      p.exposed = c.tensor_memory_exposed_share;
+      break;
+  }
   return p;
 }
 
@@ -210,34 +245,32 @@ struct Candidate {
   [[nodiscard]] double time(const Problem& p) const { return body(p) * p.slowdown + fixed; }
 };
 
-double rounds(const Problem& p, double waves, double per_resident_tile) {
-  return p.successive * round_up(waves * per_resident_tile) + (1.0 - p.successive);
-}
-
 // Every tile on the problem, unsplit. Loops without branches, of which the compiler takes several turns at a time: a
 // step is made of thousands of products.
 struct Tilings {
-  PerTile blocks;
-  PerTile slice;    // seconds of one multiprocessor for a k of 1
-  PerTile compute;  // seconds
-  PerTile start;    // seconds
+  PerTile blocks{};
+  PerTile slice{};    // seconds of one multiprocessor for a k of 1
+  PerTile compute{};  // seconds
+  PerTile start{};    // seconds
 
   explicit Tilings(const Problem& problem) {
     const Problem p = problem;  // a copy that no store into an array can change
-    for (std::size_t i = 0; i < tile_count; ++i) {
+    for (std::size_t i = p.first; i < p.last; ++i) {
       const double rows = p.m * per_row[i];
       blocks[i] = p.batch * (p.part_row > 0.0 ? rows + p.part_row : round_up(rows)) * round_up(p.n * per_column[i]);
     }
-    for (std::size_t i = 0; i < tile_count; ++i) {
-      const double multiply = 2.0 * area[i] * p.seconds_per_flop * (1.0 + p.tile_loss * loads[i]);
+    for (std::size_t i = p.first; i < p.last; ++i) {
+      const double arithmetic = 2.0 * area[i] * p.seconds_per_flop * (1.0 + p.tile_loss * loads[i]);
+      const double read = instruction_reads[i] * p.seconds_per_read;
+      const double multiply = arithmetic < read ? read : arithmetic;
       const double load = sides[i] * p.seconds_per_load;
       slice[i] = (multiply < load ? load : multiply) + p.loads_apart * (multiply < load ? multiply : load) +
                  sides[i] * p.seconds_per_address;
     }
-    for (std::size_t i = 0; i < tile_count; ++i) {
+    for (std::size_t i = p.first; i < p.last; ++i) {
       const double waves = round_up(blocks[i] / p.sms);
       compute[i] = waves * p.k * slice[i];
-      start[i] = rounds(p, waves, per_resident[i]) * p.tile_start;
+      start[i] = round_up(waves * per_resident[i]) * p.tile_start;
     }
   }
   [[nodiscard]] Candidate unsplit(const Problem& p, std::size_t tile) const {
@@ -268,7 +301,7 @@ void consider_splits(const Problem& p, const Tilings& tilings, std::size_t tile,
     const double waves = round_up(tilings.blocks[tile] * split / p.sms);
     Candidate candidate;
     candidate.compute = waves * round_up(p.k / split) * tilings.slice[tile];
-    candidate.start = rounds(p, waves, per_resident[tile]) * p.tile_start + split * p.part;
+    candidate.start = round_up(waves * per_resident[tile]) * p.tile_start + split * p.part;
     candidate.fixed = 2.0 * p.fixed;
     best.consider(p, candidate);
   }
@@ -279,22 +312,22 @@ void consider_splits(const Problem& p, const Tilings& tilings, std::size_t tile,
 PerTile least_split_times(const Problem& problem, const Tilings& tilings) {
   const Problem p = problem;
   const double most = std::min(max_split, p.k), finest = 1.0 / most;
-  PerTile start, compute, time;
-  for (std::size_t i = 0; i < tile_count; ++i) {
+  PerTile start{}, compute{}, time{};
+  for (std::size_t i = p.first; i < p.last; ++i) {
     const double fits = p.sms / tilings.blocks[i];  // in one wave
     const double fewest = fits - 1.0 < most ? fits - 1.0 : most;
     start[i] = p.tile_start + 2.0 * p.fixed + (fewest < 2.0 ? 2.0 : fewest) * p.part;
     const double busy = tilings.blocks[i] * p.per_sm;
     compute[i] = p.k * tilings.slice[i] * (busy < finest ? finest : busy);
   }
-  for (std::size_t i = 0; i < tile_count; ++i) time[i] = Candidate{compute[i], start[i], 0.0}.time(p);
+  for (std::size_t i = p.first; i < p.last; ++i) time[i] = Candidate{compute[i], start[i], 0.0}.time(p);
   return time;
 }
 
-std::size_t index_of_least(const PerTile& times, std::size_t count) {
-  double least = times[0];
-  std::size_t index = 0;
-  for (std::size_t i = 1; i < count; ++i) {
+std::size_t index_of_least(const PerTile& times, const Problem& p) {
+  double least = times[p.first];
+  std::size_t index = p.first;
+  for (std::size_t i = p.first + 1; i < p.last; ++i) {
     index = times[i] < least ? i : index;
     least = times[i] < least ? times[i] : least;
   }
@@ -304,16 +337,16 @@ std::size_t index_of_least(const PerTile& times, std::size_t count) {
 // Every tile unsplit; then those split that may be faster so, the most promising first.
 Candidate best_candidate(const Problem& p) {
   const Tilings tilings(p);
-  PerTile time;
-  for (std::size_t i = 0; i < tile_count; ++i) time[i] = tilings.unsplit(p, i).time(p);
-  const std::size_t fastest = index_of_least(time, p.tiles);
+  PerTile time{};
+  for (std::size_t i = p.first; i < p.last; ++i) time[i] = tilings.unsplit(p, i).time(p);
+  const std::size_t fastest = index_of_least(time, p);
   Choice best{tilings.unsplit(p, fastest), time[fastest]};
-  const auto last = tilings.blocks.begin() + static_cast<std::ptrdiff_t>(p.tiles);
-  if (!p.splits || 2.0 * *std::min_element(tilings.blocks.begin(), last) > p.sms) return best.candidate;
+  const auto blocks = std::span(tilings.blocks).subspan(p.first, p.last - p.first);
+  if (!p.splits || 2.0 * *std::ranges::min_element(blocks) > p.sms) return best.candidate;
 
   PerTile least = least_split_times(p, tilings);
   for (;;) {
-    const std::size_t promising = index_of_least(least, p.tiles);
+    const std::size_t promising = index_of_least(least, p);
     if (least[promising] >= best.time) return best.candidate;
     consider_splits(p, tilings, promising, best);
     least[promising] = std::numeric_limits<double>::infinity();
@@ -331,7 +364,7 @@ Candidate at_sustained_clock(Candidate kernel, const Problem& p, const Gemm& gem
 }
 
 Bound vector_bound(const Problem& p) {
-  if (p.tile_start + p.fixed > std::max(p.vector_compute, p.memory)) return Bound::latency;
+  if (p.vector_start + p.vector_fixed > std::max(p.vector_compute, p.memory)) return Bound::latency;
   return p.vector_compute >= p.memory ? Bound::compute : Bound::memory;
 }
 
@@ -351,8 +384,8 @@ GemmTime gemm_time(const Gemm& gemm, const Gpu& gpu, const Calibration& calibrat
   const Candidate best = at_sustained_clock(best_candidate(p), p, gemm, gpu, calibration);
   if (gemm.m == 1 || gemm.n == 1) {
     // A matrix times a vector has a kernel without tiles, which multiplies each element as it arrives.
-    const double body = p.tile_start + std::max(p.vector_compute, p.memory);
-    if (body < best.body(p)) return {Seconds(body), Seconds(p.fixed), vector_bound(p)};
+    const double body = p.vector_start + std::max(p.vector_compute, p.memory);
+    if (body + p.vector_fixed < best.time(p)) return {Seconds(body), Seconds(p.vector_fixed), vector_bound(p)};
   }
   Bound bound = best.compute >= p.memory ? Bound::compute : Bound::memory;
   if (best.start + best.fixed > std::max(best.compute, p.memory)) bound = Bound::latency;

@@ -44,6 +44,8 @@ bool shares_issue_slots(const Gpu& gpu);
 ///                              and (a + b) · address instructions)
 ///   memory  = operands (again for each round that no longer finds them in the L2) and result over bandwidth
 ///   body    = rounds · tile start + split parts through the L2 + longer + exposed share · shorter
+/// where kernels that stay on their multiprocessor (Hopper on) start no tile, and instructions with tensor memory
+/// (Blackwell) lose nothing to a tile's edges but wait for shared memory, which they read both operands from;
 /// and compute at the clock that the board's power leaves a kernel of so much arithmetic in its time (cost/power.hpp).
 GemmTime gemm_time(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration);
 

@@ -63,13 +63,9 @@ KernelTime implicit_time(const Convolution& work, Precision precision, Bytes tra
   const ConvolutionConstants& constants = calibration.convolution;
   const bool tensor = uses_tensor_cores(gpu, precision);
   Gemm gemm = implicit_product(work, precision, tensor, traffic);
-  double speed = tensor ? constants.tensor_efficiency : constants.vector_efficiency;
   const bool in_turn = gpu.compute_capability < separate_integer_units_since || shares_issue_slots(gpu);
-  if (!tensor && in_turn) {
-    gemm.address_instructions = constants.address_instructions;
-    speed = 1.0;
-  }
-  gemm.speed = speed;
+  if (tensor) gemm.speed = constants.tensor_efficiency;
+  if (!tensor && in_turn) gemm.address_instructions = constants.address_instructions;
   gemm.narrow_tiles = true;
   const GemmTime product = gemm_time(gemm, gpu, calibration);
   return {product.total(), product.bound};

@@ -14,6 +14,12 @@ namespace {
 /// Inodes lie apart from data; directories are few and stay in memory.
 constexpr double lookups_per_file = 1.0;
 
+/// Time slices last 3 ms (Linux, kernel/sched/fair.c: 0.75 ms times 1 + log2 of eight cores); after each of them 1 MiB
+/// of second-level cache is read again at 20 GB/s: assumption.
+constexpr double switch_share = 0.02;
+/// Pages around the one that is asked for come with it (Linux, mm/memory.c: fault_around_bytes).
+constexpr Bytes mapped_by_a_fault(65536.0);
+
 BytesPerSecond gigabytes(double value) { return BytesPerSecond(value * 1e9); }
 
 /// What reading one sample costs.
@@ -37,8 +43,7 @@ class SampleReader {
       read.cpu = Seconds(constants_.open_us * 1e-6);
     }
     if (dataset_.mapped) {
-      read.cpu +=
-          Seconds(constants_.page_fault_us * 1e-6) * std::ceil(dataset_.sample / Bytes(constants_.fault_kib * 1024.0));
+      read.cpu += Seconds(constants_.page_fault_us * 1e-6) * std::ceil(dataset_.sample / mapped_by_a_fault);
     } else {
       read.cpu += dataset_.sample / gigabytes(constants_.copy_gbps);
     }
@@ -206,7 +211,7 @@ LoaderPipeline loader_pipeline(const DataLoader& loader, const LoaderUse& use, c
   }
   if (pipeline.workers > pipeline.cores) {
     // A core switches only while more than one worker waits for it.
-    batch.cpu *= 1.0 + constants.switch_share * (1.0 - number(pipeline.cores) / pipeline.workers);
+    batch.cpu *= 1.0 + switch_share * (1.0 - number(pipeline.cores) / pipeline.workers);
   }
   if (loader.pinned) batch.pin = size / gigabytes(constants.hand_over_gbps);
   const Seconds pageable = size / gigabytes(calibration.host.pageable_copy_gbps);

@@ -5,6 +5,7 @@
 namespace foretrain {
 
 namespace {
+constexpr double warp_groups_since = 9.0, warp_groups_until = 11.0;
 constexpr double tensor_memory_since = 10.0, tensor_memory_until = 12.0;
 }  // namespace
 
@@ -24,6 +25,10 @@ std::size_t generation_of(const Gpu& gpu) {
 
 bool uses_tensor_cores(const Gpu& gpu, Precision precision) {
   return precision != Precision::fp32 && gpu.has_tensor_cores(gpu.arithmetic_precision(precision));
+}
+
+bool has_warp_groups(const Gpu& gpu) {
+  return gpu.compute_capability >= warp_groups_since && gpu.compute_capability < warp_groups_until;
 }
 
 bool has_tensor_memory(const Gpu& gpu) {

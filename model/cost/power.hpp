@@ -16,6 +16,10 @@ std::size_t generation_of(const Gpu& gpu);
 /// Whether matrix products of this precision run on tensor cores (plain fp32 never does; see Gpu::matrix_rate).
 bool uses_tensor_cores(const Gpu& gpu, Precision precision);
 
+/// Architectures whose full tensor-core rate needs instructions that a group of four warps or a thread issues for a whole
+/// tile (PTX ISA: wgmma, sm_90a; tcgen05, sm_100a to sm_103a): Hopper and Blackwell's data-centre chips.
+bool has_warp_groups(const Gpu& gpu);
+
 /// Whether accumulators have a memory of their own, from Blackwell's data-centre chips on, but for its consumer chips
 /// (PTX ISA: tcgen05).
 bool has_tensor_memory(const Gpu& gpu);

@@ -117,7 +117,7 @@ Kind of_kernel(const Scenario& scenario, Seconds time) {
   const bool measured = work != nullptr && (std::holds_alternative<Matmul>(work->op.work) ||
                                             std::holds_alternative<Attention>(work->op.work));
   if (measured && work->op.precision == Precision::nvfp4) {
-    return late("four_bit", "products in four bits", c.four_bit, c);
+    return either_way("four_bit", "products in four bits", c.four_bit);
   }
   if (!measured || time < small_kernel) return either_way("small_kernel", "small kernels, other work", c.small_kernel);
   return either_way("kernel", "products and attention", c.kernel);

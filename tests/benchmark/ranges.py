@@ -21,7 +21,7 @@ MOST = 8  # rows that a group weighs as
 LEAST = 0.75  # of each group of as many and more, whatever the others are
 
 # Kinds that are as often faster as slower; of all others `faster` says by how much they may be.
-EITHER_WAY = ["experts", "small_between_nodes", "kernel", "small_kernel"]
+EITHER_WAY = ["experts", "small_between_nodes", "kernel", "small_kernel", "four_bit"]
 # What steps wait for stands before steps.
 KINDS = ["kernel", "small_kernel", "four_bit", "collective", "small_collective", "between_nodes", "small_between_nodes",
          "processor", "servers", "network", "recipe", "plain", "experts", "unnamed"]

@@ -1,6 +1,7 @@
 // Inner loops of attention's kernels, by hand. Scores a clock of one multiprocessor: a head of 128 elements takes 512
 // operations a score, an exponential 1/16 clock.
 #include "model/cost/attention.hpp"
+#include "model/cost/power.hpp"
 #include "tests/catch.hpp"
 #include "tests/cost/machines.hpp"
 

@@ -14,7 +14,7 @@ inline Calibration chosen_truth() {
   truth.streaming.bandwidth_efficiency = 0.78;
   truth.streaming.kernel_us = 2.2;
   truth.matmul.fixed_us = 3.4;
-  truth.matmul.tile_latencies = 8.0;
+  truth.matmul.tile_latencies = 3.0;
   truth.convolution.tensor_efficiency = 0.7;
   return truth;
 }

@@ -157,7 +157,7 @@ TEST_CASE("a kernel by itself: launch and tail of a small one, and the format of
   CHECK(product("dgx-a100-80gb", 1024).slower() == Approx(large.published().small_kernel));
   const Predicted four_bit = product("dgx-b200", 8192, "nvfp4");
   CHECK(four_bit.slower() == Approx(large.published().four_bit));
-  CHECK(four_bit.faster() == Approx(large.published().faster));
+  CHECK(four_bit.faster() == Approx(large.published().four_bit));
   // No product of CDNA was measured: large ones hang on an energy that is then guessed, small ones on it less.
   CHECK(product("mi300x-x8", 16384).slower() == Approx(3.0 * large.published().kernel));
   CHECK(product("mi300x-x8", 512).slower() == Approx(1.5 * large.published().small_kernel));

@@ -1,5 +1,6 @@
 // What printed ranges hold of the measurements that come with the program: of all, of each group, of each kind.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -89,10 +90,12 @@ TEST_CASE("Ranges hold about nine of ten measured times, of each kind and of eac
     INFO(kind << ": " << of_kind.size() << " rows of " << groups << " groups, held " << share_held(of_kind)
               << ", at 0.6 of the width " << share_held_by_groups(of_kind, 0.6));
     if (of_kind.size() < 20) continue;
-    CHECK(share_held(of_kind) >= 0.86);
+    // Of few rows nine of ten are held give or take two standard deviations of such a share.
+    const double deviation = std::sqrt(0.9 * 0.1 / static_cast<double>(of_kind.size()));
+    CHECK(share_held(of_kind) >= std::min(0.86, 0.9 - 2.0 * deviation));
     // What two to four groups have in common says little of the next: their ranges reach farther than nine of ten.
     if (groups < 5) continue;
-    CHECK(share_held(of_kind) <= 0.97);
+    CHECK(share_held(of_kind) <= 0.975);
     CHECK(share_held_by_groups(of_kind, 0.6) < 0.86);
   }
   // No group of a kind stands beside its range.

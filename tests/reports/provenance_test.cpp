@@ -128,7 +128,7 @@ TEST_CASE("no digit of a result changes with a constant that it does not list") 
     // What loses a comparison was read, and is listed. These are few but for collectives alone: `auto` is the fastest
     // of all algorithms and protocols, so that the constants of the others are just what it was held against.
     INFO(without_influence << " of " << all << " listed:" << idle);
-    if (!result.collective()) CHECK(without_influence <= 5 + all / 4);
+    if (!result.collective()) CHECK(without_influence <= 6 + all / 4);
   }
 }
 

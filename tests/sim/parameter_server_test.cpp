@@ -145,7 +145,7 @@ workload:
     CHECK(result.time() >= result.train()->parameter_server->server_bound);
     return result.time().value();
   };
-  const double equal = step("1"), turns = step("2"), together = step("1.5");
+  const double equal = step("1"), turns = step("1.8"), together = step("1.5");
   CHECK(turns == Approx(equal).epsilon(0.005));
   CHECK(together > equal);
   CHECK(together < 1.25 * equal);
