@@ -49,9 +49,8 @@ InnerProduct inner_product(const Gemm& gemm, Bytes load, const Gpu& gpu) {
   return has_tensor_memory(gpu) ? InnerProduct::tensor_memory : InnerProduct::warp_groups;
 }
 
-// Shared memory of a multiprocessor: 32 banks of 32 bit (CUDA C++ Programming Guide). An instruction with tensor memory
-// multiplies 128 rows of one operand by all columns of the other, and reads both (PTX ISA, tcgen05.mma, without pairs
-// of multiprocessors).
+// Shared memory: 32 banks of 32 bit (CUDA C++ Programming Guide). An instruction with tensor memory multiplies 128 rows
+// of one operand by all columns of the other, and reads both (PTX ISA, tcgen05.mma, without pairs).
 constexpr double shared_memory_bytes_per_clock = 128.0, instruction_rows = 128.0;
 
 // Thread-block tiles, of the sizes that cublasLtMatmulTile_t lists: those that names of cuBLAS and CUTLASS kernels
@@ -245,13 +244,17 @@ struct Candidate {
   [[nodiscard]] double time(const Problem& p) const { return body(p) * p.slowdown + fixed; }
 };
 
+// Only tiles from p.first to p.last are worked out and looked at, which GCC does not see.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+
 // Every tile on the problem, unsplit. Loops without branches, of which the compiler takes several turns at a time: a
 // step is made of thousands of products.
 struct Tilings {
-  PerTile blocks{};
-  PerTile slice{};    // seconds of one multiprocessor for a k of 1
-  PerTile compute{};  // seconds
-  PerTile start{};    // seconds
+  PerTile blocks;
+  PerTile slice;    // seconds of one multiprocessor for a k of 1
+  PerTile compute;  // seconds
+  PerTile start;    // seconds
 
   explicit Tilings(const Problem& problem) {
     const Problem p = problem;  // a copy that no store into an array can change
@@ -312,7 +315,7 @@ void consider_splits(const Problem& p, const Tilings& tilings, std::size_t tile,
 PerTile least_split_times(const Problem& problem, const Tilings& tilings) {
   const Problem p = problem;
   const double most = std::min(max_split, p.k), finest = 1.0 / most;
-  PerTile start{}, compute{}, time{};
+  PerTile start, compute, time;
   for (std::size_t i = p.first; i < p.last; ++i) {
     const double fits = p.sms / tilings.blocks[i];  // in one wave
     const double fewest = fits - 1.0 < most ? fits - 1.0 : most;
@@ -337,7 +340,7 @@ std::size_t index_of_least(const PerTile& times, const Problem& p) {
 // Every tile unsplit; then those split that may be faster so, the most promising first.
 Candidate best_candidate(const Problem& p) {
   const Tilings tilings(p);
-  PerTile time{};
+  PerTile time;
   for (std::size_t i = p.first; i < p.last; ++i) time[i] = tilings.unsplit(p, i).time(p);
   const std::size_t fastest = index_of_least(time, p);
   Choice best{tilings.unsplit(p, fastest), time[fastest]};
@@ -352,6 +355,8 @@ Candidate best_candidate(const Problem& p) {
     least[promising] = std::numeric_limits<double>::infinity();
   }
 }
+
+#pragma GCC diagnostic pop
 
 // The kernel at the clock that its own arithmetic leaves. Tensor cores that wait for memory or for their start take
 // less power; on CUDA cores what loads and counts takes as much as what multiplies.
