@@ -14,27 +14,31 @@ namespace {
 RunResidual off_by(double factor, double filled = 0.5) { return {std::log(factor), std::nullopt, filled}; }
 
 /// A world in which a step takes longer by what kernels are stretched, whose true stretch is `truth`, as a logarithm;
-/// whatever else is set moves nothing.
+/// memory-bound kernels move the runs that name them, and whatever else is set moves nothing.
 struct LinearWorld {
   std::vector<StackParameter> parameters = stack_parameters({.nodes = {}, .memory = true});
   std::vector<LearnedRun> runs;
-  std::vector<double> pauses;  ///< by which each run took longer, as a logarithm
+  std::vector<double> pauses;        ///< by which each run took longer, as a logarithm
+  std::vector<double> memory_bound;  ///< share of each run's step
   double truth = 0.2, memory = 0.0;
   double slope = 1.0;  ///< of a step's logarithm by the stretch's
 
-  LinearWorld(int number, double truth_of_it) : pauses(static_cast<std::size_t>(number)), truth(truth_of_it) {
+  LinearWorld(int number, double truth_of_it)
+      : pauses(static_cast<std::size_t>(number)), memory_bound(pauses.size()), truth(truth_of_it) {
     for (int run = 0; run < number; ++run) runs.push_back({1, false, -1, 1.0});
   }
 
-  [[nodiscard]] std::size_t stretch() const {
-    return static_cast<std::size_t>(std::ranges::find(parameters, "step.kernel_stretch", &StackParameter::name) -
-                                    parameters.begin());
+  [[nodiscard]] std::size_t place(const char* name) const {
+    return static_cast<std::size_t>(std::ranges::find(parameters, name, &StackParameter::name) - parameters.begin());
   }
+  [[nodiscard]] std::size_t stretch() const { return place("step.kernel_stretch"); }
+  [[nodiscard]] std::size_t memory_stretch() const { return place("workload.train.memory_stretch"); }
   [[nodiscard]] LearnedStack learned() const {
     return learn_stack(parameters, runs, [&](const std::vector<RunAt>& asked) {
       std::vector<RunResidual> left;
       for (const RunAt& one : asked) {
-        left.push_back({slope * one.setting[stretch()] - truth - pauses[one.run], memory, 0.5});
+        const double moved = slope * one.setting[stretch()] + memory_bound[one.run] * one.setting[memory_stretch()];
+        left.push_back({moved - truth - pauses[one.run], memory, 0.5});
       }
       return left;
     });
@@ -102,6 +106,18 @@ TEST_CASE("Runs that one stretch explains teach it, what they leave open stays, 
   CHECK_FALSE(stack.scaled);
   CHECK(stack.spread < 0.01);  // nine of ten: the paused run is one of twenty
   CHECK(stack.memory_shortfall == 0.0);
+}
+
+TEST_CASE("A trait that helps three of few runs and harms a fourth is not learned, one that helps all it moves is") {
+  LinearWorld world(15, 0.2);
+  const auto learns_trait = [&] { return world.learned().parameters[world.memory_stretch()].determined; };
+  for (const std::size_t run : {1, 3, 5, 7}) {
+    world.memory_bound[run] = 0.5;
+    world.pauses[run] = 0.15;
+  }
+  CHECK(learns_trait());
+  world.pauses[1] = -0.05;
+  CHECK_FALSE(learns_trait());
 }
 
 TEST_CASE("Memory that is predicted too small is a shortfall, too large is none; nodes are scaled where they differ") {

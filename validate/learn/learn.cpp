@@ -20,6 +20,17 @@ bool is_of_code(const StackParameter& parameter) {
   return parameter.name == layer_dispatch_key || parameter.name == layer_overhead_key;
 }
 
+/// By more than the standard error of the mean difference (the one-standard-error rule: Breiman, Friedman, Olshen and
+/// Stone, Classification and Regression Trees, 1984, section 3.4.3).
+bool clearly_less(const std::vector<double>& errors, const std::vector<double>& others) {
+  const auto count = static_cast<double>(errors.size());
+  std::vector<double> gains, squares;
+  for (std::size_t i = 0; i < errors.size(); ++i) gains.push_back(others[i] - errors[i]);
+  const double gain = mean(gains);
+  for (const double one : gains) squares.push_back((one - gain) * (one - gain));
+  return count > 1.0 && gain > std::sqrt(mean(squares) / (count - 1.0));
+}
+
 }  // namespace
 
 StackSetting Learner::searched_with(const std::string& kept, double& reached) {
@@ -115,17 +126,24 @@ void Learner::leave_undetermined() {
   lines_ = expand(best, left_at(best));
 }
 
+std::vector<double> Learner::unseen_errors() const {
+  std::vector<double> errors;
+  for (const RunResidual& one : left_out(fifths())) {
+    if (one.time) errors.push_back(std::abs(*one.time));
+  }
+  return errors;
+}
+
 void Learner::simplify() {
   constexpr std::size_t few = 40;
   if (runs_.size() > few) return;
-  const auto unseen = [&] {
-    double sum = 0.0;
-    for (const RunResidual& one : left_out(fifths())) sum += std::abs(one.time.value_or(0.0));
-    return sum;
-  };
-  const Matrix prior = prior_;
-  const Expansion lines = lines_;
-  const double by_traits = unseen();
+  std::vector<double> assumed;
+  for (const RunResidual& one : residuals_at(StackSetting(count(), 0.0))) {
+    if (one.time) assumed.push_back(std::abs(*one.time));
+  }
+  const std::vector<double> by_traits = unseen_errors();
+  Matrix prior = prior_;
+  Expansion lines = lines_;
   StackSetting start = lines_.at;
   for (std::size_t i = 0; i < count(); ++i) {
     if (parameters_[i].of_memory || parameters_[i].name == "step.kernel_stretch") continue;
@@ -134,9 +152,9 @@ void Learner::simplify() {
   }
   lines_ = expand(start, left_at(start));
   search();
-  if (unseen() <= by_traits) return;
-  prior_ = prior;
-  lines_ = lines;
+  if (!clearly_less(by_traits, assumed) || !clearly_less(by_traits, unseen_errors())) return;
+  prior_ = std::move(prior);
+  lines_ = std::move(lines);
 }
 
 void Learner::describe(LearnedStack& stack) const {

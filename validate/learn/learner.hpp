@@ -77,7 +77,10 @@ class Learner {
   /// The curvature of the loss of these numbers, and of the prior.
   [[nodiscard]] Matrix curvature(const std::vector<double>& left,
                                  const std::function<bool(const Measured&)>& counts) const;
-  /// Where few runs are predicted no worse by one stretch of all kernels than by traits, that is all they say.
+  /// How far off each run's step is, predicted by what is learned without its fifth.
+  [[nodiscard]] std::vector<double> unseen_errors() const;
+  /// Few runs say one stretch of all kernels, and traits only where they predict clearly better than that and than
+  /// nothing learned.
   void simplify();
   void describe(LearnedStack& stack) const;
   /// The runs in turn: which part of them each belongs to.
