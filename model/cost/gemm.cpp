@@ -43,9 +43,8 @@ constexpr double single_issue_since = 7.0, lanes_of_two_clocks = 96.0;
 enum class InnerProduct { warps, warp_groups, tensor_memory };
 
 InnerProduct inner_product(const Gemm& gemm, Bytes load, const Gpu& gpu) {
-  if (!uses_tensor_cores(gpu, gemm.precision) || load < longest_load || !has_warp_groups(gpu)) {
-    return InnerProduct::warps;
-  }
+  if (!uses_tensor_cores(gpu, gemm.precision) || !has_warp_groups(gpu)) return InnerProduct::warps;
+  if (load < longest_load || gemm.across_k) return InnerProduct::warps;
   return has_tensor_memory(gpu) ? InnerProduct::tensor_memory : InnerProduct::warp_groups;
 }
 
@@ -163,11 +162,11 @@ Seconds memory_time(const Gemm& gemm, const Gpu& gpu, const Calibration& calibra
 // take the kernels of earlier generations: Ampere's for pieces of 4 bytes and more, below that Turing's (their names
 // say so: cutlass_80_tensorop_s16816gemm, cutlass_75_tensorop_s1688gemm_align1), which multiply 1,024 and 512 pairs of
 // 2-byte operands a clock and multiprocessor (architecture whitepapers).
-FlopsPerSecond tensor_rate(Precision precision, Bytes load, const Gpu& gpu) {
-  const FlopsPerSecond rate = gpu.matrix_rate(precision);
-  if (load >= longest_load || gpu.boost_clock.value() == 0.0) return rate;
+FlopsPerSecond tensor_rate(const Gemm& gemm, Bytes load, const Gpu& gpu) {
+  const FlopsPerSecond rate = gpu.matrix_rate(gemm.precision);
+  if ((load >= longest_load && !gemm.across_k) || gpu.boost_clock.value() == 0.0) return rate;
   const double pairs = load < shortest_copy ? 512.0 : 1024.0;
-  const double operations = 2.0 * pairs * (bytes_per_element(Precision::fp16) / bytes_per_element(precision));
+  const double operations = 2.0 * pairs * (bytes_per_element(Precision::fp16) / bytes_per_element(gemm.precision));
   return std::min(rate, FlopsPerSecond(operations * gpu.sms * gpu.boost_clock.value()));
 }
 
@@ -179,7 +178,7 @@ Problem state(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) 
   const MatmulConstants& c = calibration.matmul;
   const bool tensor = uses_tensor_cores(gpu, gemm.precision);
   const Bytes load = gemm.load_width.value() > 0.0 ? gemm.load_width : longest_load;
-  const FlopsPerSecond rate = tensor ? tensor_rate(gemm.precision, load, gpu) : vector_rate(gemm.precision, gpu, c);
+  const FlopsPerSecond rate = tensor ? tensor_rate(gemm, load, gpu) : vector_rate(gemm.precision, gpu, c);
   Problem p{};
   p.batch = number(gemm.batch);
   p.m = number(gemm.m);

@@ -18,6 +18,7 @@ struct Gemm {
   double speed = 1.0;         ///< between start and drain, over a plain product's
   bool narrow_tiles = false;  ///< tensor-core kernels of sides below 64 exist, as for convolutions
   double address_instructions = 0.0;  ///< on CUDA cores, for each element put into a tile, between multiplications
+  bool across_k = false;              ///< both operands lie so that no instruction for a whole tile reads them
   /// The products are one launch, and the row counts of its `batch` members differ, with m their mean: the last tile of
   /// each is half full on average, as what is left over is anything from one row to a whole tile.
   bool unequal_rows = false;

@@ -23,6 +23,13 @@ Bytes aligned_load(std::int64_t rows, std::int64_t length, Bytes element) {
   return std::min(longest, number(divides) * element);
 }
 
+// Hopper's instructions for a whole tile turn operands round as they read them in formats of two bytes alone (PTX ISA,
+// wgmma.mma_async). Of four bytes one operand can go through registers, not both, as the gradients of weights ask for.
+bool lies_across_k(const Matmul& work, Precision precision, const Gpu& gpu) {
+  const bool both = work.transpose_a && !work.transpose_b;
+  return both && bytes_per_element(precision) == Bytes(4.0) && has_warp_groups(gpu) && !has_tensor_memory(gpu);
+}
+
 }  // namespace
 
 double product_blocks(double batch, double m, double n) {
@@ -40,6 +47,7 @@ KernelTime product_time(const Matmul& work, Precision precision, bool of_engine,
   const double m = number(work.m), n = number(work.n), k = number(work.k);
   Gemm gemm{work.batch, work.m, work.n, work.k, precision, {}, {}, {}};
   gemm.of_engine = of_engine;
+  gemm.across_k = lies_across_k(work, precision, gpu);
   gemm.unequal_rows = work.grouped && work.batch > 1 && !work.transpose_a;  // else the sums differ in length
   gemm.operands = batch * (m * k + k * n) * element;
   gemm.result = batch * m * n *

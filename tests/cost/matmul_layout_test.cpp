@@ -22,6 +22,23 @@ TEST_CASE("A product does not care how its operands lie") {
   CHECK(microseconds(m, transposed, Precision::fp16) == Approx(microseconds(m, plain, Precision::fp16)).epsilon(0.02));
 }
 
+TEST_CASE("In tf32 Hopper multiplies two operands that lie across k as fast as Ampere's instructions do") {
+  // 3072 x 3072 x 65536: 1,024 operations a clock and multiprocessor, of which there are 132 at 1,980 MHz, instead of
+  // the datasheet's 495 TFLOP/s.
+  const auto gradient_over_product = [](const char* node, Precision precision) {
+    Machine m = machine(node);
+    m.gpu.board_power_watts = 0.0;  // no limit
+    Matmul work{.m = 3072, .n = 3072, .k = 65536};
+    const Seconds product = m.time(work, precision);
+    work.transpose_a = true;
+    return m.time(work, precision) / product;
+  };
+  CHECK(gradient_over_product("dgx-h100", Precision::tf32) == Approx(494.7 / (1.024e-9 * 132 * 1980e6)).epsilon(0.05));
+  CHECK(gradient_over_product("dgx-h100", Precision::bf16) == 1.0);
+  CHECK(gradient_over_product("dgx-a100-80gb", Precision::tf32) == 1.0);
+  CHECK(gradient_over_product("dgx-b200", Precision::tf32) == 1.0);
+}
+
 TEST_CASE("Rows that begin at odd addresses are loaded piece by piece, unless they are padded") {
   // A100, fp16, tiles of 256 × 128: a step of k multiplies 2 · 256 · 128 = 65,536 FLOP at 2048 FLOP per clock and
   // multiprocessor, 32 clocks and a tenth; by Turing's instructions, which odd addresses ask for, at half of that: 64.
