@@ -53,11 +53,10 @@ InnerProduct inner_product(const Gemm& gemm, Bytes load, const Gpu& gpu) {
 constexpr double shared_memory_bytes_per_clock = 128.0, instruction_rows = 128.0;
 
 // Thread-block tiles, of the sizes that cublasLtMatmulTile_t lists: those that names of cuBLAS and CUTLASS kernels
-// state most (sgemm_128x64, h884gemm_256x128), before them what cuBLAS has beside from Hopper on, where it makes its
-// kernels to measure (nvjet_hsh_192x192: 292 of 941 such kernels in steps of PyTorch on H100 and H200,
-// validate/measurements/2026-11-2?-h?00/kernels-*.json; both ways round), behind them the narrow ones, for skinny
-// results, on CUDA cores and for convolutions alone, as measured products grow with k like tiles of 64 x 64. Which
-// ones: modelling choice.
+// state most (sgemm_128x64, h884gemm_256x128); before them, both ways round, what cuBLAS has beside from Hopper on,
+// where it makes its kernels to measure (nvjet_hsh_192x192: 292 of 941 such kernels in PyTorch's steps on H100 and
+// H200, validate/measurements/2026-11-2?-h?00); behind them narrow ones, for skinny results, on CUDA cores and for
+// convolutions alone, as measured products grow with k like tiles of 64 x 64. Which ones: modelling choice.
 struct Tile {
   double rows, columns;
 };
@@ -245,7 +244,9 @@ struct Candidate {
 
 // Only tiles from p.first to p.last are worked out and looked at, which GCC does not see.
 #pragma GCC diagnostic push
+#ifndef __clang__
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 
 // Every tile on the problem, unsplit. Loops without branches, of which the compiler takes several turns at a time: a
 // step is made of thousands of products.
