@@ -42,21 +42,23 @@ constexpr double single_issue_since = 7.0, lanes_of_two_clocks = 96.0;
 // (PTX ISA: wgmma). tensor_memory: operands from shared memory, results to a memory of their own (PTX ISA: tcgen05).
 enum class InnerProduct { warps, warp_groups, tensor_memory };
 
+// Whether no instruction for a whole tile reads the operands.
+bool takes_earlier_kernels(const Gemm& gemm, Bytes load) { return load < longest_load || gemm.across_k; }
+
 InnerProduct inner_product(const Gemm& gemm, Bytes load, const Gpu& gpu) {
-  if (!uses_tensor_cores(gpu, gemm.precision) || !has_warp_groups(gpu)) return InnerProduct::warps;
-  if (load < longest_load || gemm.across_k) return InnerProduct::warps;
+  const bool tensor = uses_tensor_cores(gpu, gemm.precision) && has_warp_groups(gpu);
+  if (!tensor || takes_earlier_kernels(gemm, load)) return InnerProduct::warps;
   return has_tensor_memory(gpu) ? InnerProduct::tensor_memory : InnerProduct::warp_groups;
 }
 
-// Shared memory: 32 banks of 32 bit (CUDA C++ Programming Guide). An instruction with tensor memory multiplies 128 rows
-// of one operand by all columns of the other, and reads both (PTX ISA, tcgen05.mma, without pairs).
-constexpr double shared_memory_bytes_per_clock = 128.0, instruction_rows = 128.0;
+// An instruction with tensor memory multiplies 128 rows of one operand by all columns of the other, and reads both from
+// shared memory (PTX ISA, tcgen05.mma, without pairs).
+constexpr double instruction_rows = 128.0;
 
-// Thread-block tiles, of the sizes that cublasLtMatmulTile_t lists: those that names of cuBLAS and CUTLASS kernels
-// state most (sgemm_128x64, h884gemm_256x128); before them, both ways round, what cuBLAS has beside from Hopper on,
-// where it makes its kernels to measure (nvjet_hsh_192x192: 292 of 941 such kernels in PyTorch's steps on H100 and
-// H200, validate/measurements/2026-11-2?-h?00); behind them narrow ones, for skinny results, on CUDA cores and for
-// convolutions alone, as measured products grow with k like tiles of 64 x 64. Which ones: modelling choice.
+// Thread-block tiles, of the sizes that cublasLtMatmulTile_t lists. First, both ways round, what cuBLAS has from Hopper
+// on (nvjet_hsh_192x192: 292 of 941 such names in PyTorch's steps on H100 and H200, validate/measurements); then those
+// of most names before (sgemm_128x64, h884gemm_256x128); then narrow ones, for skinny results, on CUDA cores and for
+// convolutions alone, as products grow with k like tiles of 64 x 64. Which ones: modelling choice.
 struct Tile {
   double rows, columns;
 };
@@ -74,8 +76,7 @@ constexpr std::array<Tile, tile_count> tiles = {
 // read again for each tile of 128 along the longer one as far as the L2 does not hold it (CUTLASS 3: raster order by
 // its heuristic, no swizzle). A multiprocessor is filled from the L2 at 64 bytes a clock, the power of two next to the
 // 58 to 64 that fit 120 products of TensorRT-LLM on B200 and GB200.
-constexpr double narrow_format_side = 128.0;
-constexpr double fill_bytes_per_clock = 64.0;
+constexpr double narrow_format_side = 128.0, fill_bytes_per_clock = 64.0;
 
 bool has_narrow_format(const Gemm& gemm, const Gpu& gpu) {
   return gemm.of_engine && gpu.arithmetic_precision(gemm.precision) == Precision::nvfp4;
@@ -163,7 +164,7 @@ Seconds memory_time(const Gemm& gemm, const Gpu& gpu, const Calibration& calibra
 // 2-byte operands a clock and multiprocessor (architecture whitepapers).
 FlopsPerSecond tensor_rate(const Gemm& gemm, Bytes load, const Gpu& gpu) {
   const FlopsPerSecond rate = gpu.matrix_rate(gemm.precision);
-  if ((load >= longest_load && !gemm.across_k) || gpu.boost_clock.value() == 0.0) return rate;
+  if (!takes_earlier_kernels(gemm, load) || gpu.boost_clock.value() == 0.0) return rate;
   const double pairs = load < shortest_copy ? 512.0 : 1024.0;
   const double operations = 2.0 * pairs * (bytes_per_element(Precision::fp16) / bytes_per_element(gemm.precision));
   return std::min(rate, FlopsPerSecond(operations * gpu.sms * gpu.boost_clock.value()));
@@ -206,8 +207,7 @@ Problem state(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) 
     }
   }
   if (inner == InnerProduct::tensor_memory && gpu.boost_clock.value() > 0.0) {
-    p.seconds_per_read =
-        bytes_per_element(gemm.precision).value() / (shared_memory_bytes_per_clock * gpu.boost_clock.value());
+    p.seconds_per_read = bytes_per_element(gemm.precision).value() / (shared_bytes_per_clock * gpu.boost_clock.value());
   }
   constexpr double flops_per_instruction = 2.0;
   p.seconds_per_address =
@@ -218,7 +218,7 @@ Problem state(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) 
   p.vector_fixed = c.fixed_us * 1e-6;
   switch (inner) {
     case InnerProduct::warps:
-      p.fixed = c.fixed_us * 1e-6;
+      p.fixed = p.vector_fixed;
       p.exposed = c.exposed_share;
       break;
     case InnerProduct::warp_groups:

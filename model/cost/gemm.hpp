@@ -7,6 +7,9 @@
 
 namespace foretrain {
 
+/// Bytes that a multiprocessor reads from its shared memory a clock: 32 banks of 32 bit (CUDA C++ Programming Guide).
+inline constexpr double shared_bytes_per_clock = 128.0;
+
 /// `batch` products C[m,n] = A[m,k] · B[k,n]. Traffic is stated apart from the shape, because an implicit product
 /// (convolution) reads less than its operands' sizes.
 struct Gemm {

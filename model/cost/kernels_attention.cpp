@@ -77,8 +77,7 @@ double warp_mma_share(const Gpu& gpu, const AttentionConstants& constants) {
 constexpr double paired_blocks = 2.0;
 
 // Of a multiprocessor (CUDA C++ Programming Guide, throughput of native arithmetic instructions, compute capability 7.0
-// to 9.0; shared memory: 32 banks of 32 bit).
-constexpr double shared_bytes_per_clock = 128.0;
+// to 9.0).
 constexpr double integer_lanes = 64.0;
 // Blackwell Ultra has twice the special function units (NVIDIA, "Making Softmax More Efficient with NVIDIA Blackwell
 // Ultra", 2026).

@@ -9,12 +9,12 @@ n rows so counted, a range holds 0.9 (1 + 1/n) of their weight: the next row is 
 import collections
 import csv
 import glob
-import json
 import math
 import os
 import re
-import subprocess
 import tempfile
+
+import catalogue
 
 LEVEL = 0.9
 MOST = 8  # rows that a group weighs as
@@ -48,18 +48,13 @@ class Row:
         return min(sizes[self.group], MOST) / sizes[self.group]
 
 
-def predicted(tools, program, files):
+def predicted(program, files):
     """Rows of tables, with shares of time by kind."""
-    text = open(os.path.join(tools.SCENARIOS, "calibrations", "published.yaml"), encoding="utf-8").read()
-    alike = {name: 1.0 for name in re.findall(r"^  (uncertainty\.\w+): ", text, re.M)}
+    alike = {name: 1.0 for name in re.findall(r"^  (uncertainty\.\w+): ", catalogue.published(), re.M)}
     # A trainer without a name has the wider of its kind's range and that of its like; experts have the widest.
     alike |= {"uncertainty.unnamed": 1.000001, "uncertainty.experts": 1.000002}
-    with tempfile.TemporaryDirectory() as folder:
-        tools.with_constants(folder, alike)
-        run = subprocess.run([program, "validate", "--json", "--fidelity", "estimate", "--cases", *files], check=False,
-                             stdout=subprocess.PIPE, env={**os.environ, "FORETRAIN_SCENARIOS": folder})
     rows = []
-    for case in json.loads(run.stdout)["cases"]:
+    for case in catalogue.validated(program, files, alike, "--fidelity", "estimate"):
         if "causes" not in case:
             continue
         shares = collections.Counter()
@@ -84,15 +79,15 @@ def without_trainer(path, folder):
 
 
 def shipped_rows(tools, program):
-    files = sorted(glob.glob(os.path.join(tools.SCENARIOS, "cases", "*.csv")))
-    rows = predicted(tools, program, files)
+    files = sorted(glob.glob(os.path.join(catalogue.CASES, "*.csv")))
+    rows = predicted(program, files)
     moved = collections.defaultdict(list)  # of each row of a group, by the fits that it had a part in
     for constants, tables, groups in tools.FITS:
         for group, own, _, without in tools.left_out(program, constants, tables, groups):
             changes = [b - a for a, b in zip(own, without)]
             moved[group] = [a + b for a, b in zip(moved[group], changes)] if moved[group] else changes
     with tempfile.TemporaryDirectory() as folder:
-        unnamed = predicted(tools, program, [path for path in (without_trainer(file, folder) for file in files) if path])
+        unnamed = predicted(program, [path for path in (without_trainer(file, folder) for file in files) if path])
     result = []
     for list_, suffix in ((rows, ""), (unnamed, " (unnamed)")):
         seen = collections.Counter()
@@ -252,15 +247,15 @@ def sources(ranges, by_kind):
     return result
 
 
-def write(tools, ranges, by_kind, page):
-    path = os.path.join(tools.SCENARIOS, "calibrations", "published.yaml")
+def write(ranges, by_kind, page):
+    path = catalogue.PUBLISHED
     text = open(path, encoding="utf-8").read()
     for kind, source in sources(ranges, by_kind).items():
         row = f'  uncertainty.{kind}: {{ value: {ranges[kind]:.2f}, kind: fit, source: "{source}" }}'
         text, found = re.subn(rf"^  uncertainty\.{kind}: .*$", lambda _, row=row: row, text, flags=re.M)
         assert found == 1, kind
     open(path, "w", encoding="utf-8").write(text)
-    path = os.path.join(tools.SCENARIOS, "..", "reports", "docs", "leave-one-out.md")
+    path = os.path.join(catalogue.SCENARIOS, "..", "reports", "docs", "leave-one-out.md")
     text = open(path, encoding="utf-8").read()
     before = text[:text.index("\n## Ranges")] if "\n## Ranges" in text else text.rstrip("\n") + "\n"
     open(path, "w", encoding="utf-8").write(before.rstrip("\n") + "\n\n" + page)
@@ -273,7 +268,7 @@ def make(tools, options):
     print(page)
     if options.check:
         others = collections.defaultdict(list)
-        for row in predicted(tools, options.program, options.check):
+        for row in predicted(options.program, options.check):
             others[row.kind, row.group].append(row)
         for kind in KINDS:
             groups = {group: list_ for (own, group), list_ in others.items() if own == kind}
@@ -284,4 +279,4 @@ def make(tools, options):
             for group, list_ in groups.items():
                 print(f"    {group}: {percent(share_held(list_, ranges))} of {len(list_)}")
     if options.write:
-        write(tools, ranges, by_kind, page)
+        write(ranges, by_kind, page)

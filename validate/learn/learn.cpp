@@ -20,6 +20,15 @@ bool is_of_code(const StackParameter& parameter) {
   return parameter.name == layer_dispatch_key || parameter.name == layer_overhead_key;
 }
 
+/// How far off the steps are that were measured: |ln(predicted / measured)|.
+std::vector<double> step_distances(const std::vector<RunResidual>& residuals) {
+  std::vector<double> distances;
+  for (const RunResidual& one : residuals) {
+    if (one.time) distances.push_back(std::abs(*one.time));
+  }
+  return distances;
+}
+
 /// By more than the standard error of the mean difference (the one-standard-error rule: Breiman, Friedman, Olshen and
 /// Stone, Classification and Regression Trees, 1984, section 3.4.3).
 bool clearly_less(const std::vector<double>& errors, const std::vector<double>& others) {
@@ -126,22 +135,10 @@ void Learner::leave_undetermined() {
   lines_ = expand(best, left_at(best));
 }
 
-std::vector<double> Learner::unseen_errors() const {
-  std::vector<double> errors;
-  for (const RunResidual& one : left_out(fifths())) {
-    if (one.time) errors.push_back(std::abs(*one.time));
-  }
-  return errors;
-}
-
-void Learner::simplify() {
+void Learner::simplify(const std::vector<double>& assumed) {
   constexpr std::size_t few = 40;
   if (runs_.size() > few) return;
-  std::vector<double> assumed;
-  for (const RunResidual& one : residuals_at(StackSetting(count(), 0.0))) {
-    if (one.time) assumed.push_back(std::abs(*one.time));
-  }
-  const std::vector<double> by_traits = unseen_errors();
+  const std::vector<double> by_traits = step_distances(left_out(fifths()));
   Matrix prior = prior_;
   Expansion lines = lines_;
   StackSetting start = lines_.at;
@@ -152,7 +149,7 @@ void Learner::simplify() {
   }
   lines_ = expand(start, left_at(start));
   search();
-  if (!clearly_less(by_traits, assumed) || !clearly_less(by_traits, unseen_errors())) return;
+  if (!clearly_less(by_traits, assumed) || !clearly_less(by_traits, step_distances(left_out(fifths())))) return;
   prior_ = std::move(prior);
   lines_ = std::move(lines);
 }
@@ -187,7 +184,7 @@ LearnedStack Learner::learn() {
   take_scale();
   leave_undetermined();
   search();
-  simplify();
+  simplify(step_distances(assumed));
   describe(stack);
 
   const std::vector<std::size_t> counted = counted_runs();
@@ -200,12 +197,11 @@ LearnedStack Learner::learn() {
     nodes[run] = runs_[run].nodes;
   }
   const std::vector<RunResidual> unseen = left_out(fifths());
-  std::vector<double> distances, shortfalls;
+  std::vector<double> shortfalls;
   for (const RunResidual& one : unseen) {
-    if (one.time) distances.push_back(std::abs(*one.time));
     if (one.memory) shortfalls.push_back(std::max(-*one.memory, 0.0));
   }
-  stack.spread = quantile(distances, 0.9);
+  stack.spread = quantile(step_distances(unseen), 0.9);
   if (!shortfalls.empty()) stack.memory_shortfall = quantile(shortfalls, 0.9);
   const double memory_spread = spread_of_shortfall(std::expm1(stack.memory_shortfall));
   const auto errors = [&](const std::vector<RunResidual>& left) {

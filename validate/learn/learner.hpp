@@ -77,11 +77,9 @@ class Learner {
   /// The curvature of the loss of these numbers, and of the prior.
   [[nodiscard]] Matrix curvature(const std::vector<double>& left,
                                  const std::function<bool(const Measured&)>& counts) const;
-  /// How far off each run's step is, predicted by what is learned without its fifth.
-  [[nodiscard]] std::vector<double> unseen_errors() const;
   /// Few runs say one stretch of all kernels, and traits only where they predict clearly better than that and than
-  /// nothing learned.
-  void simplify();
+  /// nothing learned. `assumed`: how far off steps are then.
+  void simplify(const std::vector<double>& assumed);
   void describe(LearnedStack& stack) const;
   /// The runs in turn: which part of them each belongs to.
   [[nodiscard]] std::vector<int> fifths() const {
