@@ -24,10 +24,10 @@ std::vector<ConstantRow> make_rows() {
   for (std::size_t i = 0; i < chip_generations.size(); ++i) {                                        \
     const auto watts = [=](Calibration& c) -> GenerationPower& { return part_of(c).generation[i]; }; \
     const std::string generation = prefix + std::string(chip_generations[i].name);                   \
-    const auto vector = [=](Calibration& c) -> NotedNumber& { return watts(c).vector_watts; };       \
-    const auto tensor = [=](Calibration& c) -> NotedNumber& { return watts(c).tensor_watts; };       \
-    add(generation + "_vector_watts", "", vector, minimum, most_vector, true);                       \
-    add(generation + "_tensor_watts", "", tensor, minimum, most_tensor, true);                       \
+    const auto vector = [=](Calibration& c) -> NotedNumber& { return watts(c).vector_pj; };       \
+    const auto tensor = [=](Calibration& c) -> NotedNumber& { return watts(c).tensor_pj; };       \
+    add(generation + "_vector_pj", "", vector, minimum, most_vector, true);                       \
+    add(generation + "_tensor_pj", "", tensor, minimum, most_tensor, true);                       \
   }
 #define END_PART(Type, part) }
 #include "model/cost/calibration.def"

@@ -39,10 +39,11 @@ inline constexpr std::array<ChipGeneration, 11> chip_generations = {{{"kepler", 
                                                                      {"blackwell_rtx", 12.0, 4.0},
                                                                      {"cdna3", 1000.0, 5.0}}};
 
-/// Watts per TFLOP/s (picojoules per operation) at the boost clock's voltage. Zero: not known, and no limit.
+/// Picojoules per operation (watts per TFLOP/s) at the voltage of 1 GHz. Zero: not known; of tensor cores it then follows
+/// from other generations (cost/operation_energy.hpp), fp32 has no limit.
 struct GenerationPower {
-  NotedNumber vector_watts{0.0};  ///< CUDA cores, fp32
-  NotedNumber tensor_watts{0.0};  ///< tensor cores, 2-byte operands
+  NotedNumber vector_pj{0.0};  ///< CUDA cores, fp32
+  NotedNumber tensor_pj{0.0};  ///< tensor cores, 2-byte operands
   bool operator==(const GenerationPower&) const = default;
 };
 

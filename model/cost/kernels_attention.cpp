@@ -93,12 +93,17 @@ Seconds overlapped(std::initializer_list<Seconds> parts, double exposed) {
   return longest + exposed * (std::accumulate(parts.begin(), parts.end(), Seconds(0.0)) - longest);
 }
 
+struct ScoreTime {
+  Seconds flowing;
+  Seconds shorter;  ///< of multiplication and softmax: what the other hides, at best
+};
+
 // Seconds for one query–key pair with the whole device busy: tensor cores, shared memory, (dQ, added up by atomic
 // operations) the L2, and the softmax, an exponential on the special function units and some instructions on CUDA
 // cores. Other blocks, warps or tiles keep each of them busy, but not perfectly; narrow warps wait for their softmax,
 // and with tensor memory other warps do it at the same time.
-Seconds time_per_score(const Attention& work, Precision precision, AttentionKind kernel, const Gpu& gpu,
-                       const Calibration& calibration) {
+ScoreTime time_per_score(const Attention& work, Precision precision, AttentionKind kernel, const Gpu& gpu,
+                         const Calibration& calibration) {
   const AttentionConstants& c = calibration.attention;
   const InnerLoop loop = inner_loop(kernel, gpu);
   const bool short_of_rate = loop == InnerLoop::warps && has_warp_groups(gpu) && uses_tensor_cores(gpu, precision);
@@ -126,7 +131,8 @@ Seconds time_per_score(const Attention& work, Precision precision, AttentionKind
                             ? beside + softmax
                             : overlapped({multiply, shared, cache, softmax}, c.exposed_share);
   const double utilisation = products / gpu.matrix_rate(precision) / total;
-  return total / sustained_clock(gpu, precision, calibration.power, utilisation);
+  const double clock = sustained_clock(gpu, precision, calibration.power, utilisation);
+  return {total / clock, std::min(multiply, softmax) / clock};
 }
 
 // Keys that a block of queries visits (backward: queries that a block of keys visits), on average and at most.
@@ -174,6 +180,18 @@ double flash_1_occupancy(const Attention& work, const Gpu& gpu) {
   return best;
 }
 
+// What a block that is alone on its multiprocessor waits for beside the flow of keys: nothing hides the softmax of its
+// first keys, or the products of its last, and no other work its queries on their way in and results on their way out,
+// at its share of the memory. Engines' kernels that multiply by warp groups or in tensor memory; FlashAttention-3 and
+// cuDNN write one tile beside the next's products, and warps' kernels share a multiprocessor.
+Seconds lone_block(const Attention& work, Precision precision, AttentionKind kernel, const ScoreTime& score,
+                   double block_rows, const Gpu& gpu, const Calibration& calibration) {
+  if (!work.cached || kernel != AttentionKind::flash || !has_warp_groups(gpu)) return Seconds(0.0);
+  const Bytes moved = 2.0 * number(work.head_dim) * block_rows * bytes_per_element(precision);
+  const BytesPerSecond bandwidth = gpu.memory_bandwidth * calibration.streaming.bandwidth_efficiency;
+  return score.shorter * (gpu.sms * block_rows * number(Packing::block_rows)) + moved * gpu.sms / bandwidth;
+}
+
 // Thread blocks of some queries (backward: keys) of one head run over the other sequence; the scores never leave the
 // multiprocessor.
 struct Blocks {
@@ -191,8 +209,10 @@ Blocks blocks_of(const Attention& work, Precision precision, AttentionKind kerne
   const Visits visited = visits(work, rows.rows, 0.5 * block_rows);
   const int splits =
       kernel == AttentionKind::flash_3 && work.cached ? key_splits(blocks, number(work.key_length), gpu) : 1;
-  const Seconds key = time_per_score(work, precision, kernel, gpu, calibration) * (gpu.sms * block_rows);
-  const Seconds start = tiles * Seconds(calibration.attention.block_start_us * 1e-6);
+  const ScoreTime score = time_per_score(work, precision, kernel, gpu, calibration);
+  const Seconds key = score.flowing * (gpu.sms * block_rows);
+  const Seconds start = tiles * Seconds(calibration.attention.block_start_us * 1e-6) +
+                        lone_block(work, precision, kernel, score, block_rows, gpu, calibration);
   return {blocks * splits / gpu.sms, start + key * (visited.average / splits), start + key * (visited.most / splits),
           splits};
 }

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "model/cost/operation_energy.hpp"
+
 namespace foretrain {
 
 namespace {
@@ -27,9 +29,11 @@ bool uses_tensor_cores(const Gpu& gpu, Precision precision) {
   return precision != Precision::fp32 && gpu.has_tensor_cores(gpu.arithmetic_precision(precision));
 }
 
-bool has_warp_groups(const Gpu& gpu) {
-  return gpu.compute_capability >= warp_groups_since && gpu.compute_capability < warp_groups_until;
+bool has_warp_groups(double compute_capability) {
+  return compute_capability >= warp_groups_since && compute_capability < warp_groups_until;
 }
+
+bool has_warp_groups(const Gpu& gpu) { return has_warp_groups(gpu.compute_capability); }
 
 bool has_tensor_memory(const Gpu& gpu) {
   return gpu.compute_capability >= tensor_memory_since && gpu.compute_capability < tensor_memory_until;
@@ -43,10 +47,12 @@ Gpu gpu_in_step(const Gpu& gpu, const StepConstants& constants) {
 
 double sustained_clock(const Gpu& gpu, Precision precision, const PowerConstants& constants, double utilisation) {
   if (gpu.board_power_watts <= 0.0) return 1.0;
-  const GenerationPower& generation = constants.generation[generation_of(gpu)];
+  const std::size_t generation = generation_of(gpu);
   const bool tensor = uses_tensor_cores(gpu, precision);
-  const double energy = tensor ? generation.tensor_watts : generation.vector_watts;
-  if (!(energy > 0.0)) return 1.0;  // nobody measured it
+  const double at_one = tensor ? tensor_energy(constants, generation) : constants.generation[generation].vector_pj;
+  if (!(at_one > 0.0)) return 1.0;  // nobody measured it
+  const double gigahertz = gpu.boost_clock.value() * 1e-9;
+  const double energy = at_one * gigahertz * gigahertz;
   const Bytes width = bytes_per_element(gpu.arithmetic_precision(precision));
   const double relative_width = width / bytes_per_element(tensor ? Precision::fp16 : Precision::fp32);
   const double tera_rate = gpu.matrix_rate(precision).value() * 1e-12;

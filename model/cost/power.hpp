@@ -18,6 +18,7 @@ bool uses_tensor_cores(const Gpu& gpu, Precision precision);
 
 /// Architectures whose full tensor-core rate needs instructions that a group of four warps or a thread issues for a whole
 /// tile (PTX ISA: wgmma, sm_90a; tcgen05, sm_100a to sm_103a): Hopper and Blackwell's data-centre chips.
+bool has_warp_groups(double compute_capability);
 bool has_warp_groups(const Gpu& gpu);
 
 /// Whether accumulators have a memory of their own, from Blackwell's data-centre chips on, but for its consumer chips
@@ -31,9 +32,9 @@ Gpu gpu_in_step(const Gpu& gpu, const StepConstants& constants);
 /// is
 ///   static share · board power + energy per operation · R · f³
 /// (switching power goes with the square of the voltage, which is taken to rise as the clock does), and f is the
-/// largest that keeps it within the board's power. Energy per operation is a property of the chip's generation;
-/// operand_share of it goes with the width of the operands, the rest is accumulation. A board without stated power is
-/// not limited. `utilisation` is the share of the peak rate that the kernel keeps busy at the boost clock.
+/// largest that keeps it within the board's power. Energy per operation at 1 GHz is a property of the chip's generation,
+/// and at the boost clock its square as much; operand_share of it goes with the width of the operands, the rest is
+/// accumulation. A board without stated power is not limited. `utilisation` is the share of the peak rate that the kernel keeps busy at the boost clock.
 double sustained_clock(const Gpu& gpu, Precision precision, const PowerConstants& constants, double utilisation = 1.0);
 
 }  // namespace foretrain

@@ -29,7 +29,7 @@ TEST_CASE("fit leaves GPUs out, in text and in JSON") {
   const std::string cases = folder.file("t.csv", table);
   const FilterResult text = run_program({"fit", "--cases", cases, "--leave-one-out", "--budget", "20"});
   CHECK(text.status == 0);
-  CHECK_THAT(text.output, Catch::Contains("Without t4") && Catch::Contains("power.turing_tensor_watts"));
+  CHECK_THAT(text.output, Catch::Contains("Without t4") && Catch::Contains("power.turing_tensor_pj"));
   const FilterResult json = run_program({"fit", "--cases", cases, "--leave-out", "t4", "--budget", "20", "--json"});
   CHECK(json.status == 0);
   CHECK_THAT(json.output, Catch::Contains("\"left_out\"") && Catch::Contains("\"gpu\": \"t4\""));

@@ -135,7 +135,7 @@ TEST_CASE("A board of half the power runs slower, but by less than half") {
   // Power goes with the cube of the clock beyond a quarter of static power: where the full board is just at its limit,
   // half the power leaves the cube root of a half, 0.794.
   PowerConstants constants{.static_share = NotedNumber(0.25), .generation = {}};
-  constants.generation[generation_of(10.0)].tensor_watts = 1.0;
+  constants.generation[generation_of(10.0)].tensor_pj = 1.0;
   Gpu gpu;
   gpu.compute_capability = 10.0;
   gpu.tensor_rate[static_cast<std::size_t>(Precision::fp16)] = FlopsPerSecond(300e12);
@@ -148,7 +148,7 @@ TEST_CASE("A board of half the power runs slower, but by less than half") {
 TEST_CASE("Chips of an unknown generation are priced like the newest that is not newer") {
   PowerConstants constants{.static_share = NotedNumber(0.0), .generation = {}};
   for (std::size_t i = 0; i < chip_generations.size(); ++i) {
-    constants.generation[i].vector_watts = 10.0 * static_cast<double>(i + 1);
+    constants.generation[i].vector_pj = 10.0 * static_cast<double>(i + 1);
   }
   Gpu gpu;
   gpu.vector_rate[fp32] = FlopsPerSecond(10e12);
@@ -169,14 +169,14 @@ TEST_CASE("A product of half the width takes more than half the energy, and one 
   // 300 W for 300 TFLOP/s of 2 bytes at 1 pJ. 600 TFLOP/s of 1 byte take 600 · (1 - s / 2) W: 372 W with s = 0.76, of
   // which 300 W are granted.
   PowerConstants constants{.static_share = NotedNumber(0.0), .operand_share = NotedNumber(0.76), .generation = {}};
-  for (GenerationPower& energy : constants.generation) energy.tensor_watts = 1.0;
+  for (GenerationPower& energy : constants.generation) energy.tensor_pj = 1.0;
   Gpu gpu;
   gpu.tensor_rate[static_cast<std::size_t>(Precision::fp16)] = FlopsPerSecond(300e12);
   gpu.tensor_rate[static_cast<std::size_t>(Precision::fp8)] = FlopsPerSecond(600e12);
   gpu.board_power_watts = 300.0;
   gpu.compute_capability = 9.0;
   CHECK(sustained_clock(gpu, Precision::fp8, constants) == Approx(std::cbrt(300.0 / 372.0)));
-  constants.generation[generation_of(9.0)].tensor_watts = 0.0;
+  constants.generation[generation_of(9.0)].tensor_pj = 0.0;
   CHECK(sustained_clock(gpu, Precision::fp8, constants) == 1.0);
 }
 

@@ -247,12 +247,12 @@ TEST_CASE("Energies come from products that ran for seconds, and short ones are 
   // A truth that spends four times the published energy, of which nothing would be limited: long products run at the
   // clock that the board's power leaves, short ones at the boost clock.
   Calibration truth = load_default_calibration();
-  for (GenerationPower& generation : truth.power.generation) generation.tensor_watts *= 4.0;
+  for (GenerationPower& generation : truth.power.generation) generation.tensor_pj *= 4.0;
   const synthetic::Design design{.suites = {"gemm"}, .noise = 0.0};
   RawMeasurements raw = synthetic::measurements(truth, design);
   Calibration unlimited = truth;
   for (GenerationPower& generation : unlimited.power.generation)
-    generation.tensor_watts = generation.vector_watts = 0.001;
+    generation.tensor_pj = generation.vector_pj = 0.001;
   RawMeasurements fast = synthetic::measurements(unlimited, design);
   for (std::size_t i = 0; i < raw.points.size(); ++i) {
     fast.points[i].record.state = DeviceState{2000.0, std::nullopt, {}};

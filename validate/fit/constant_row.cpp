@@ -18,7 +18,7 @@ const ConstantRow& constant_row(const std::string& name) {
 }
 
 std::string energy_name(std::size_t generation, bool tensor) {
-  return "power." + std::string(chip_generations[generation].name) + (tensor ? "_tensor_watts" : "_vector_watts");
+  return "power." + std::string(chip_generations[generation].name) + (tensor ? "_tensor_pj" : "_vector_pj");
 }
 
 }  // namespace foretrain

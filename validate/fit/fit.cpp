@@ -5,10 +5,10 @@
 #include <set>
 
 #include "model/base/error.hpp"
+#include "model/cost/operation_energy.hpp"
 #include "model/cost/operator_alone.hpp"
 #include "model/cost/power.hpp"
 #include "validate/fit/constant_row.hpp"
-#include "validate/fit/process_scaling.hpp"
 #include "validate/fit/robust_fit.hpp"
 
 namespace foretrain {
@@ -145,7 +145,7 @@ LeftOut leave_out(const std::vector<FitRow>& rows, const std::string& gpu, const
   Calibration& calibration = result.fitted.calibration;
   for (const auto& [generation, tensor] : own) {
     if (others.contains({generation, tensor})) continue;
-    const auto unit = tensor ? &GenerationPower::tensor_watts : &GenerationPower::vector_watts;
+    const auto unit = tensor ? &GenerationPower::tensor_pj : &GenerationPower::vector_pj;
     NotedNumber& energy = calibration.power.generation[generation].*unit;
     const double before = energy;
     energy = scaled_energy(known_generations(calibration, tensor, generation), generation, calibration.power, unit)

@@ -48,7 +48,7 @@ void raise_energies(const std::vector<PredictedPoint>& points, const Gpu& gpu, C
     const Seconds least = predicted_time(unlimited, calibration) * 1.01;
     GenerationPower& energies = calibration.power.generation[generation_of(gpu.compute_capability)];
     NotedNumber& energy =
-        uses_tensor_cores(gpu, point.op->op.precision) ? energies.tensor_watts : energies.vector_watts;
+        uses_tensor_cores(gpu, point.op->op.precision) ? energies.tensor_pj : energies.vector_pj;
     for (int i = 0; i < 40 && predicted_time(point, calibration) < least; ++i) {
       energy = std::max(1.2 * energy, least_energy);
     }

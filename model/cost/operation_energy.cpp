@@ -1,10 +1,25 @@
-#include "validate/fit/process_scaling.hpp"
+#include "model/cost/operation_energy.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
+#include <vector>
+
+#include "model/cost/power.hpp"
 
 namespace foretrain {
+namespace {
+
+constexpr auto tensor = &GenerationPower::tensor_pj;
+
+// Instructions of a warp take their operands from registers, those of groups of warps from shared memory, once for all.
+bool alike(std::size_t a, std::size_t b) {
+  return has_warp_groups(chip_generations[a].compute_capability) ==
+         has_warp_groups(chip_generations[b].compute_capability);
+}
+
+}  // namespace
 
 std::optional<double> scaled_energy(const std::set<std::size_t>& known, std::size_t target,
                                     const PowerConstants& constants, NotedNumber GenerationPower::*unit) {
@@ -15,6 +30,7 @@ std::optional<double> scaled_energy(const std::set<std::size_t>& known, std::siz
   };
   std::map<double, Mean> by_process;
   for (const std::size_t i : known) {
+    if (unit == tensor && !alike(i, target)) continue;
     Mean& mean = by_process[chip_generations[i].process_nm];
     mean.sum += constants.generation[i].*unit;
     ++mean.count;
@@ -33,6 +49,15 @@ std::optional<double> scaled_energy(const std::set<std::size_t>& known, std::siz
   const auto [nm1, energy1] = nearest[1];
   const double exponent = std::log(energy1 / energy0) / std::log(nm1 / nm0);
   return energy0 * std::pow(process / nm0, exponent);
+}
+
+double tensor_energy(const PowerConstants& constants, std::size_t generation) {
+  if (const double own = constants.generation[generation].tensor_pj; own > 0.0) return own;
+  std::set<std::size_t> known;
+  for (std::size_t i = 0; i < chip_generations.size(); ++i) {
+    if (alike(i, generation) && constants.generation[i].tensor_pj > 0.0) known.insert(i);
+  }
+  return scaled_energy(known, generation, constants, tensor).value_or(0.0);
 }
 
 }  // namespace foretrain

@@ -1,4 +1,4 @@
-#include "validate/fit/process_scaling.hpp"
+#include "model/cost/operation_energy.hpp"
 
 #include "tests/catch.hpp"
 
@@ -13,12 +13,12 @@ std::size_t index_of(std::string_view name) {
   throw std::invalid_argument("no such generation");
 }
 
-constexpr auto tensor = &GenerationPower::tensor_watts;
+constexpr auto tensor = &GenerationPower::tensor_pj;
 
 PowerConstants energies(double turing, double hopper) {
   PowerConstants power;
-  power.generation[index_of("turing")].tensor_watts = turing;
-  power.generation[index_of("hopper")].tensor_watts = hopper;
+  power.generation[index_of("turing")].tensor_pj = turing;
+  power.generation[index_of("hopper")].tensor_pj = hopper;
   return power;
 }
 
@@ -53,10 +53,10 @@ TEST_CASE("A chip belongs to the last generation that is not newer than itself")
 TEST_CASE("Of several processes the two nearest in ratio count, generations of one process by their mean") {
   // 8 nm lies between 7 and 12, by 1.14 and 1.5; 4 nm, half of it, does not count.
   PowerConstants power = energies(1.2, 0.1);
-  power.generation[index_of("ampere")].tensor_watts = 0.7;
+  power.generation[index_of("ampere")].tensor_pj = 0.7;
   const std::set<std::size_t> known = {index_of("turing"), index_of("ampere"), index_of("hopper")};
   CHECK(scaled_energy(known, index_of("ampere_8nm"), power, tensor).value() == Approx(0.8));
-  power.generation[index_of("volta")].tensor_watts = 0.8;
+  power.generation[index_of("volta")].tensor_pj = 0.8;
   CHECK(scaled_energy({index_of("volta"), index_of("turing")}, index_of("hopper"), power, tensor).value() ==
         Approx(1.0));
 }
