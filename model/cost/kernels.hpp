@@ -29,6 +29,10 @@ double FORETRAIN_OPERATORS(FORETRAIN_THREAD_BLOCKS);
 /// Blocks of `batch` products with m × n results each.
 double product_blocks(double batch, double m, double n);
 
+/// Integer units of a multiprocessor (CUDA C++ Programming Guide, throughput of native arithmetic instructions, compute
+/// capability 7.0 to 9.0).
+constexpr double integer_lanes = 64.0;
+
 /// What of a memory-bound kernel's bytes one block moves, a few loads of 16 bytes for each of its threads: assumption.
 constexpr Bytes block_bytes(32768.0);
 

@@ -76,9 +76,6 @@ double warp_mma_share(const Gpu& gpu, const AttentionConstants& constants) {
 // backward pass).
 constexpr double paired_blocks = 2.0;
 
-// Of a multiprocessor (CUDA C++ Programming Guide, throughput of native arithmetic instructions, compute capability 7.0
-// to 9.0).
-constexpr double integer_lanes = 64.0;
 // Blackwell Ultra has twice the special function units (NVIDIA, "Making Softmax More Efficient with NVIDIA Blackwell
 // Ultra", 2026).
 constexpr double ultra_since = 10.3;
@@ -91,6 +88,13 @@ double exponentials_per_clock(const Gpu& gpu) {
 Seconds overlapped(std::initializer_list<Seconds> parts, double exposed) {
   const Seconds longest = std::max(parts);
   return longest + exposed * (std::accumulate(parts.begin(), parts.end(), Seconds(0.0)) - longest);
+}
+
+// What its products draw over others as large: those of the probabilities, which lie between 0 and 1, less (PV; of the
+// backward pass, dV).
+double energy_share(const Attention& work, const PowerConstants& constants) {
+  const double products = work.backward ? backward_products : forward_products;
+  return (products - 1.0 + constants.probability_share) / products;
 }
 
 struct ScoreTime {
@@ -130,7 +134,7 @@ ScoreTime time_per_score(const Attention& work, Precision precision, AttentionKi
                         : loop == InnerLoop::narrow_warps
                             ? beside + softmax
                             : overlapped({multiply, shared, cache, softmax}, c.exposed_share);
-  const double utilisation = products / gpu.matrix_rate(precision) / total;
+  const double utilisation = energy_share(work, calibration.power) * (products / gpu.matrix_rate(precision) / total);
   const double clock = sustained_clock(gpu, precision, calibration.power, utilisation);
   return {total / clock, std::min(multiply, softmax) / clock};
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -58,6 +59,23 @@ Gemm implicit_product(const Convolution& work, Precision precision, bool tensor,
   return gemm;
 }
 
+// Tiles of a product whose images are gathered take this many filters (weight gradients: rows of filters) at once;
+// every tile gathers its images anew. From 64 to 768 filters of an H100's and an H200's convolutions of three channels
+// take time as 64 do (validate/measurements): modelling choice.
+constexpr std::int64_t gathering_tile = 64;
+
+// Where a pixel's channels are no multiple of the longest load, as three colours are not, no copy engine puts images
+// into tiles: their addresses are worked out for every piece, beside the multiplication on tensor cores.
+Seconds gathering_time(const Convolution& work, const Gpu& gpu, const ConvolutionConstants& constants) {
+  const bool of_results = work.pass == ConvolutionPass::data_gradient;
+  const std::int64_t piece = std::gcd(of_results ? work.k : work.c, channel_multiple);
+  if (piece == channel_multiple || work.groups > 1) return Seconds(0.0);
+  const std::int64_t pixels = of_results ? work.n * work.h * work.w : work.n * work.p * work.q;
+  const double pieces = number(pixels) * number(of_results ? work.k : work.c) * number(work.r * work.s) / number(piece);
+  const double tiles = number(divide_up(of_results ? work.c : work.k, gathering_tile));
+  return Seconds(pieces * tiles * constants.address_instructions / (integer_lanes * gpu.sms * gpu.boost_clock.value()));
+}
+
 KernelTime implicit_time(const Convolution& work, Precision precision, Bytes traffic, const Gpu& gpu,
                          const Calibration& calibration) {
   const ConvolutionConstants& constants = calibration.convolution;
@@ -68,6 +86,8 @@ KernelTime implicit_time(const Convolution& work, Precision precision, Bytes tra
   if (!tensor && in_turn) gemm.address_instructions = constants.address_instructions;
   gemm.narrow_tiles = true;
   const GemmTime product = gemm_time(gemm, gpu, calibration);
+  const Seconds gathering = tensor ? gathering_time(work, gpu, constants) : Seconds(0.0);
+  if (gathering > product.total()) return {gathering, Bound::compute};
   return {product.total(), product.bound};
 }
 
