@@ -79,6 +79,7 @@ struct TrafficKey {
   };
   std::uint64_t network;  ///< the topology's serial number
   CollectiveConstants constants;
+  NotedNumber sockets;  ///< as hosts copy
   RankGroups groups;
   CollectiveOperation operation;
   Way way;
@@ -107,7 +108,7 @@ class AutomaticCollective {
   AutomaticCollective(const CollectiveCall& call, const Topology& topology, const Calibration& calibration)
       : call_(call), topology_(topology), library_(call, topology, calibration), load_(topology) {}
 
-  LoweredCollective lower() { return lower(fastest(candidates())); }
+  LoweredCollective lower() { return lower(fastest(expected())); }
 
   /// The fastest of those that a name stands for.
   std::optional<LoweredCollective> lower(SyncAlgorithm named) {
@@ -121,7 +122,7 @@ class AutomaticCollective {
     return lowered;
   }
 
-  Seconds time() { return fastest(candidates()).time(call_.size); }
+  Seconds time() { return fastest(expected()).time(call_.size); }
 
  private:
   using enum CollectiveOperation;
@@ -156,6 +157,17 @@ class AutomaticCollective {
       candidates.push_back(in_network_switches(network_));
     }
     return candidates;
+  }
+
+  /// Inside a node NCCL takes what it expects to be fastest, its switches or its rings; between nodes the fastest.
+  std::vector<Candidate> expected() {
+    std::vector<Candidate> all = candidates();
+    const auto in_switches = [this](const Candidate& candidate) { return candidate.traffic == &in_network_; };
+    if (library_.in_one_node() && !library_.version().none() && std::ranges::any_of(all, in_switches)) {
+      const bool expected = library_.expects_switches(busy(main_));
+      std::erase_if(all, [&](const Candidate& candidate) { return in_switches(candidate) != expected; });
+    }
+    return all;
   }
 
   void add_rings(std::vector<Candidate>& candidates) {
@@ -204,7 +216,7 @@ class AutomaticCollective {
   }
 
   [[nodiscard]] std::vector<Flow> flows_of(const std::vector<GroupLayout>& layouts, Way way, Bytes message) const {
-    TrafficBuilder builder(topology_, library_.constants(), message);
+    TrafficBuilder builder(topology_, library_.constants(), message, &library_.hosts());
     for (const GroupLayout& layout : layouts) {
       switch (way) {
         case Way::rings:
@@ -225,7 +237,13 @@ class AutomaticCollective {
   }
 
   Load traffic(Way way, Bytes message) {
-    const TrafficKey key{topology_.serial(), library_.constants(), call_.groups, call_.operation, way, message};
+    const TrafficKey key{topology_.serial(),
+                         library_.constants(),
+                         library_.hosts().pageable_copy_gbps,
+                         call_.groups,
+                         call_.operation,
+                         way,
+                         message};
     const auto known = session().known(key, [&] {
       const Reading reading;
       const std::vector<GroupLayout> few_nodes = on_three_nodes(library_.layouts(), topology_);
@@ -245,7 +263,8 @@ class AutomaticCollective {
   }
 
   Load direct_traffic() {
-    TrafficBuilder builder(topology_, library_.constants(), library_.largest_message()), uneven = builder;
+    TrafficBuilder builder(topology_, library_.constants(), library_.largest_message(), &library_.hosts());
+    TrafficBuilder uneven = builder;
     const bool exchanges = call_.operation == CollectiveOperation::all_to_all && call_.size > Bytes(0.0);
     const std::size_t members = call_.groups.front().size();
     for (std::size_t group = 0; group < call_.groups.size(); ++group) {
@@ -287,7 +306,7 @@ class AutomaticCollective {
   }
 
   /// A node sends a piece on when all of it has come over the network, so that each of the ways up and down but the
-  /// first begins a piece later.
+  /// first begins a piece later. In a node's switches the way down does.
   static Seconds first_pieces(const Candidate& tree, double ways, Bytes pieces) {
     return tree.traffic->time * (ways * (pieces / Bytes(1.0)) / tree.share);
   }
@@ -307,6 +326,7 @@ class AutomaticCollective {
 
   Candidate in_switch(const Load& traffic) const {
     Candidate candidate{"nvls", library_.launch() + switch_set_up(), &traffic, 1.0, SyncAlgorithm::in_network};
+    candidate.latency += first_pieces(candidate, 1.0, library_.switch_pieces());
     if (slowest().node_count() > 1) {
       candidate.name = "nvls_tree";
       candidate.latency += 2.0 * library_.levels() * library_.tree_step(library_.simple(), library_.simple().step);
@@ -337,7 +357,7 @@ class AutomaticCollective {
     }
     candidate.latency += library_.messages(message, peers);
     if (exchanges) {
-      candidate.latency += library_.local_copies() + library_.last_pieces(busy(traffic));
+      candidate.latency += library_.exchange_in_node(busy(traffic));
     } else if (slowest().nvlink) {
       candidate.share = std::min(1.0, traffic.time / (Bytes(1.0) / library_.peer_bandwidth(call_.size)));
     }

@@ -21,7 +21,7 @@ constexpr NcclVersion fast_launch_since{2, 22};
 constexpr NcclVersion parallel_trees_since{2, 23};
 constexpr NcclVersion forwarding_since{2, 12};
 constexpr double parallel_trees_on = 6.0;  // compute capability
-constexpr double hopper = 9.0, blackwell = 10.0;
+constexpr double ampere = 8.0, hopper = 9.0, blackwell = 10.0;
 // A channel's slots: LL's without flags, LL128's for 640 threads with 120 words each (src/include/device.h).
 constexpr Bytes ll_slot(32.0 * 1024.0), ll128_slot(640.0 * 120.0 * 8.0);
 constexpr Bytes switch_chunk(64.0 * 1024.0);
@@ -30,6 +30,9 @@ constexpr Bytes ll_word(8.0), largest_ll_message(16 * 1024.0), piece(512 * 1024.
 /// Peers that NCCL serves at a time, the own copy among them (NCCL_MAX_DEV_WORK_P2P_PER_BATCH, src/include/device.h).
 constexpr int batch = 8;
 constexpr double ll_threads = 512.0, message_channels = 32.0, pcie_channels = 2.0;
+constexpr double hidden_slices = 1.0 / 2.0;  // one of two (SLICESTEPS of CHUNKSTEPS, src/include/collectives.h)
+constexpr double idle_steps = 2.0 / 3.0;
+constexpr double traffic_of_copy = 2.0;  // read once, written once
 
 Seconds microseconds(double value) { return Seconds(value * 1e-6); }
 
@@ -62,7 +65,7 @@ CollectiveConstants library_constants(const Topology& topology, const Calibratio
 }  // namespace
 
 Library::Library(const CollectiveCall& call, const Topology& topology, const Calibration& calibration)
-    : call_(call), topology_(topology), constants_(library_constants(topology, calibration)) {
+    : call_(call), topology_(topology), constants_(library_constants(topology, calibration)), hosts_(calibration.host) {
   layouts_ = session().known(LayoutsKey{topology.serial(), call.groups}, [&] {
     std::vector<GroupLayout> layouts;
     for (const std::vector<int>& group : call.groups) layouts.push_back(lay_out(group, topology));
@@ -164,7 +167,13 @@ RingCost Library::ring_by(LibraryProtocolKind kind, Seconds links, int steps) co
     return cost;
   }
   const Seconds waiting = step_in_node(simple) * static_cast<double>(steps);
-  return {"Simple", start + local_copies() + Seconds(std::hypot(waiting.value(), links.value())) - links, 1.0};
+  const Seconds once = step_in_node(simple) * (idle_share() * slowest_->ranks);
+  return {"Simple", start + local_copies() + std::max(waiting - links * hidden_slices, once), 1.0};
+}
+
+double Library::idle_share() const {
+  const bool idles = compute_capability_ >= ampere && compute_capability_ < blackwell;
+  return slowest_->nvlink && idles ? idle_steps : 0.0;
 }
 
 Seconds Library::step_in_node(LibraryProtocolKind kind) const {
@@ -196,10 +205,15 @@ Seconds Library::messages(Bytes size, int peers) const {
          size / BytesPerSecond(constants_.message_gbps * 1e9);
 }
 
-Seconds Library::last_pieces(Seconds links) const {
+Seconds Library::exchange_in_node(Seconds links) const {
+  if (version().none()) return Seconds(0.0);
   const double channels = slowest_->nvlink ? message_channels : pcie_channels;
-  const double share = call_.size > Bytes(0.0) ? std::min(1.0, piece * channels / call_.size) : 0.0;
-  return links * share * constants_.message_fill;
+  const Bytes under_way = piece * channels;
+  const double share = call_.size > under_way ? std::sqrt(under_way / call_.size) : 1.0;
+  const Seconds copies = call_.size / static_cast<double>(slowest_->ranks) * traffic_of_copy / memory_;
+  const Seconds beside = copies + links * (share * constants_.message_fill);
+  if (!slowest_->nvlink) return beside;
+  return std::max(beside, call_.size / BytesPerSecond(constants_.peer_channel_gbps * 1e9 * channels) - links);
 }
 
 Seconds Library::network_step(const LibraryProtocol& protocol, Seconds inside, Seconds latency) const {
@@ -232,8 +246,7 @@ Seconds Library::ring_latency(const LibraryProtocol& protocol) const {
 
 bool Library::has_own_part() const {
   using enum CollectiveOperation;
-  return call_.operation == all_reduce || call_.operation == all_gather || call_.operation == reduce_scatter ||
-         call_.operation == all_to_all;
+  return call_.operation == all_reduce || call_.operation == all_gather || call_.operation == reduce_scatter;
 }
 
 Seconds Library::local_copies() const {
@@ -262,6 +275,21 @@ Bytes Library::tree_pieces(LibraryProtocolKind kind) const {
   while (kind == ll128 && too_few(64.0) && chunk > Bytes(128.0 * 1024.0)) chunk /= 2.0;
   while (kind == ll128 && too_few(16.0) && chunk > Bytes(32.0 * 1024.0)) chunk /= 2.0;
   return std::min(channels * chunk, call_.size);
+}
+
+bool Library::expects_switches(Seconds links) const {
+  const ExpectedRing ring{ring_steps(), links, slowest_->nvlink, compute_capability_, tuning_step()};
+  return foretrain::expects_switches(ring, slowest_->ranks);
+}
+
+Bytes Library::switch_pieces() const {
+  if (version().none()) return Bytes(0.0);
+  const double lanes = switch_lanes * slowest_->largest_node;
+  Bytes chunk = switch_chunk * 2.0;
+  if (call_.size < chunk * (64.0 * lanes)) chunk = switch_chunk;
+  if (call_.size < chunk * (8.0 * lanes)) chunk = switch_chunk / 2.0;
+  if (call_.size < chunk * (2.0 * lanes)) chunk = switch_chunk / 4.0;
+  return std::min(chunk * lanes, call_.size);
 }
 
 Bytes Library::switch_tree_pieces() const {

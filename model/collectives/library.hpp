@@ -31,6 +31,7 @@ class Library {
   Library(const CollectiveCall& call, const Topology& topology, const Calibration& calibration);
 
   [[nodiscard]] const CollectiveConstants& constants() const { return constants_; }
+  [[nodiscard]] const HostConstants& hosts() const { return hosts_; }
   [[nodiscard]] const std::vector<GroupLayout>& layouts() const { return *layouts_; }
   /// The group on the most nodes.
   [[nodiscard]] const GroupLayout& slowest() const { return *slowest_; }
@@ -48,7 +49,12 @@ class Library {
   ///
   ///   LL      launch + steps · step + parts · part / (channels in use · a channel's rate)
   ///   LL128   launch + start + steps · step + parts · part / rate
-  ///   Simple  launch + start + √((steps · step)² + links²) + copies of the own part
+  ///   Simple  launch + start + max(steps · step + ½ links, links + ranks · idle) + copies of the own part
+  ///
+  /// Simple passes a chunk on in two slices, of which the next rank waits for the first only: while steps decide, the
+  /// other half of what links do is hidden. While links decide, those of Ampere and Hopper stand still for idle = 2/3
+  /// of a step once for every rank, those of Volta and Blackwell not to be seen: modelling choice, from rings of 2 to
+  /// 512 MB.
   ///
   /// A channel of LL joins for every 512 threads that have a word of eight bytes in each part: until all are in use, a
   /// step takes as long whatever the size. LL128 relies on NVLink storing 128 bytes at once: NCCL offers it there only.
@@ -66,9 +72,13 @@ class Library {
   /// (NCCL_P2P_LL_THRESHOLD, src/enqueue.cc), with a step for every doubling of the ranks: modelling choice. Up to 2.21
   /// peers are set up one after the other.
   [[nodiscard]] Seconds messages(Bytes size, int peers) const;
-  /// All-to-alls inside a node cut their messages over 32 channels (2 over PCIe) in pieces of 512 KiB: the last ones of
-  /// each travel when no other piece is left to hide them. `links`: how long the busiest link is busy.
-  [[nodiscard]] Seconds last_pieces(Seconds links) const;
+  /// What an all-to-all inside a node takes beside its start and the time of its links. Either these decide: the own
+  /// copy is added, and what messages wait for each other, which come in pieces of 512 KiB over 32 channels (2 over
+  /// PCIe) and meet at their receivers by chance, so that it grows with the root of their number. Or the blocks of all
+  /// channels do, whose warps are shared out among a rank's messages, the own copy among them: together they move the
+  /// whole buffer at what they carry, however few ranks there are (src/device/sendrecv.h). `links`: how long the
+  /// busiest link is busy.
+  [[nodiscard]] Seconds exchange_in_node(Seconds links) const;
   /// Between nodes data and the news of its arrival travel the network once per step.
   [[nodiscard]] Seconds network_step(const LibraryProtocol& protocol, Seconds inside, Seconds latency) const;
   /// Over the longest hop between neighbouring nodes; zero on one node.
@@ -99,6 +109,11 @@ class Library {
   /// What is under way at once in all channels of a tree, a chunk in each: a slot of the protocol's buffer (of LL half
   /// are flags), which NCCL halves under LL128 until enough of them follow each other (src/enqueue.cc).
   [[nodiscard]] Bytes tree_pieces(LibraryProtocolKind kind) const;
+  /// NCCL expects reductions in a node's switches to be faster than its rings, whose links are busy for so long.
+  [[nodiscard]] bool expects_switches(Seconds links) const;
+  /// What is under way at once in a node's switches, a chunk in each lane, of 128 KiB at most: NCCL halves them until
+  /// 64, then 8, then 2 follow each other (NVLS_CHUNKSIZE; src/enqueue.cc).
+  [[nodiscard]] Bytes switch_pieces() const;
   /// The same of trees of switches over four nodes and more (NVLSTREE_MAX_CHUNKSIZE).
   [[nodiscard]] Bytes switch_tree_pieces() const;
 
@@ -111,12 +126,14 @@ class Library {
   [[nodiscard]] bool has_own_part() const;
   [[nodiscard]] bool is_early() const;
   [[nodiscard]] double hopper_share() const;
+  [[nodiscard]] double idle_share() const;
   [[nodiscard]] Seconds tuning_step() const;
   [[nodiscard]] RingCost ring_by(LibraryProtocolKind kind, Seconds links, int steps) const;
 
   const CollectiveCall& call_;
   const Topology& topology_;
   CollectiveConstants constants_;
+  const HostConstants& hosts_;
   std::shared_ptr<const std::vector<GroupLayout>> layouts_;
   const GroupLayout* slowest_ = nullptr;
   double compute_capability_ = 1000.0;  ///< of the oldest GPU

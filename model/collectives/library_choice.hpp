@@ -27,6 +27,10 @@ struct ExpectedGpu {
   double ll128;     ///< perChMaxRingLL128Bws
   double channels;  ///< of its kernels, over NVLink
   double simple;    ///< that bandwidth over what Simple reaches (links.yaml)
+  double switches;  ///< what reductions in switches reach of that bandwidth (nvlsEfficiency); 0: none
+  /// The most of that bandwidth that its search gives each rank's channel through them: 60 of 360, 90 of 720 GB/s
+  /// (sm90SpeedArrayIntra, sm100SpeedArrayIntra, src/graph/search.cc)
+  double head;
 };
 /// The last one that is not newer than the GPU; GPUs older than all are like the first.
 const ExpectedGpu& expected_of(double compute_capability);
@@ -41,5 +45,8 @@ struct ExpectedRing {
 };
 /// LL and LL128 are no faster, by that model.
 bool expects_simple(const ExpectedRing& ring);
+/// The switches of so many ranks carry an all-reduce out faster than any ring, by that model: 25 us whatever the ranks,
+/// and the message once.
+bool expects_switches(const ExpectedRing& ring, int ranks);
 
 }  // namespace foretrain

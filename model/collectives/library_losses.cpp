@@ -28,7 +28,7 @@ class LossyPhases {
 
  private:
   void lose_on_links(Bytes message) {
-    TrafficBuilder builder(topology_, library_.constants(), message);
+    TrafficBuilder builder(topology_, library_.constants(), message, &library_.hosts());
     const bool in_switches = algorithm_.runs == Algorithm::Runs::switches && library_.slowest().in_network;
     const auto engine = in_switches ? TrafficBuilder::Engine::switches : TrafficBuilder::Engine::kernels;
     for (LoweredCollective::Phase& phase : phases_) {
@@ -79,10 +79,9 @@ class LossyPhases {
       if (busiest >= least[i] || busiest <= Seconds(0.0)) continue;
       for (Flow& flow : phases_[i].flows) flow.bytes *= least[i] / busiest;
     }
-    if (library_.in_one_node()) add_once(library_.local_copies());
-    if (library_.in_one_node() && call_.operation == CollectiveOperation::all_to_all) {
-      add_once(library_.last_pieces(busy));
-    }
+    if (!library_.in_one_node()) return;
+    const bool all_to_all = call_.operation == CollectiveOperation::all_to_all;
+    add_once(all_to_all ? library_.exchange_in_node(busy) : library_.local_copies());
   }
 
   static Bytes largest_message(const LoweredCollective::Phase& phase) {
@@ -133,7 +132,7 @@ class LossyPhases {
 
   /// How long links would be busy with the library's own rings.
   [[nodiscard]] Seconds rings_of_library() {
-    TrafficBuilder builder(topology_, library_.constants(), Library::ring_message);
+    TrafficBuilder builder(topology_, library_.constants(), Library::ring_message, &library_.hosts());
     for (const GroupLayout& layout : library_.layouts()) builder.add_ring(layout, call_.operation);
     return load_.busiest(builder.flows()) * (call_.size / Bytes(1.0));
   }

@@ -1,6 +1,7 @@
 #include "model/collectives/traffic.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "model/collectives/collective.hpp"
@@ -110,9 +111,19 @@ Flow TrafficBuilder::carried(Flow flow, Engine engine) {
   const int node = topology_.node_of(flow.source);
   if (node == topology_.node_of(flow.destination)) return flow;
   flow.message = message_ / share;
-  const int sockets = topology_.nccl().none() ? 0 : topology_.tcp_streams(node);
-  if (sockets > 0) flow.most_rate = BytesPerSecond(constants_.socket_gbps * 1e9) * (sockets * flow.weight / share);
+  const int sockets = topology_.nccl().none() || hosts_ == nullptr ? 0 : topology_.tcp_streams(node);
+  if (sockets > 0) {
+    const BytesPerSecond copies(hosts_->pageable_copy_gbps * 1e9);
+    flow.most_rate = copies * (sockets * flow.weight * channel_share_ / share);
+  }
   return flow;
+}
+
+/// A channel enters a node by one of the ranks at its card; here its bytes are spread over all of them.
+void TrafficBuilder::share_channels(const std::vector<int>& ranks) {
+  std::set<int> cards;
+  for (const int rank : ranks) cards.insert(topology_.card_of_gpu(rank));
+  channel_share_ = static_cast<double>(cards.size()) / static_cast<double>(ranks.size());
 }
 
 void TrafficBuilder::add(EndpointId source, EndpointId destination, double bytes, Engine engine) {
@@ -149,6 +160,7 @@ void TrafficBuilder::add_ring(const GroupLayout& layout, CollectiveOperation ope
       }
       if (layout.nodes.size() == 1) continue;
       // From one node to the next at the same place in their orders: the hop stays on one rail, as NCCL prefers.
+      share_channels(ring.order);
       for (int place = 0; place < length; ++place) {
         add_hop(ring.order[place], after.order[place % after.order.size()], ring.share / length);
       }
@@ -218,6 +230,7 @@ void TrafficBuilder::add_tree_between_nodes(const GroupLayout& layout) {
   for (std::size_t k = 0; k < (nodes == 2 ? 1 : nodes); ++k) {
     const std::vector<int>& here = layout.nodes[k].ranks;
     const std::vector<int>& next = layout.nodes[(k + 1) % nodes].ranks;
+    share_channels(here);
     for (int rail = 0; rail < layout.largest_node; ++rail) {
       const int a = here[rail % here.size()];
       const int b = next[rail % next.size()];

@@ -34,9 +34,11 @@ GroupLayout lay_out(const std::vector<int>& group, const Topology& topology);
 /// against large copies, and flows between nodes know the messages into which they are cut.
 class TrafficBuilder {
  public:
-  /// `message` is the size of the messages into which data is cut between nodes.
-  TrafficBuilder(const Topology& topology, const CollectiveConstants& constants, Bytes message = Bytes::infinity())
-      : topology_(topology), constants_(constants), message_(message) {}
+  /// `message` is the size of the messages into which data is cut between nodes. Without `hosts` sockets carry whatever
+  /// the cards do.
+  TrafficBuilder(const Topology& topology, const CollectiveConstants& constants, Bytes message = Bytes::infinity(),
+                 const HostConstants* hosts = nullptr)
+      : topology_(topology), constants_(constants), message_(message), hosts_(hosts) {}
 
   /// Rings through all ranks: `per_hop` bytes on every hop. On each node the ring enters at every rank in turn, so that
   /// all network cards are used. In a broadcast (reduce) nothing flows into (out of) the first rank.
@@ -58,8 +60,8 @@ class TrafficBuilder {
 
   enum class Engine { kernels, switches };
   /// The flow as the library's kernels carry it. Over TCP its sockets limit it, whatever the cards carry: NCCL opens
-  /// one for each channel unless told otherwise (NCCL_NSOCKS_PERTHREAD, NCCL_SOCKET_NTHREADS), and over one card a ring
-  /// is one channel: modelling choice.
+  /// one for each channel unless told otherwise (NCCL_NSOCKS_PERTHREAD, NCCL_SOCKET_NTHREADS), over one card a ring is
+  /// one channel, and one core copies what a socket sends and receives as fast as pageable memory: modelling choices.
   Flow carried(Flow flow, Engine engine = Engine::kernels);
   /// What these reach of the route's bandwidth in endless messages, its links' own figures before the general ones.
   double efficiency(EndpointId source, EndpointId destination, Engine engine = Engine::kernels);
@@ -68,12 +70,15 @@ class TrafficBuilder {
   void add(EndpointId source, EndpointId destination, double bytes, Engine engine = Engine::kernels);
   void add_tree_between_nodes(const GroupLayout& layout);
   void add_to_switches(const GroupLayout& layout);
+  void share_channels(const std::vector<int>& ranks);
   /// Point to point, of a message of one byte; forwarded over rails where the library does that.
   void add_messages(std::vector<Flow> messages);
 
   const Topology& topology_;
   const CollectiveConstants& constants_;
   Bytes message_;
+  const HostConstants* hosts_;
+  double channel_share_ = 1.0;  ///< of a channel, that a flow between nodes stands for
   std::vector<Flow> flows_;
   std::vector<LinkId> links_;  ///< scratch
 };

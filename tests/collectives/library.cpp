@@ -1,5 +1,6 @@
 // The losses of NCCL's kernels: one set for `auto` and for every named algorithm, by the version of the library.
 #include <stdexcept>
+#include <string>
 
 #include "model/base/error.hpp"
 #include "model/collectives/contention.hpp"
@@ -27,7 +28,10 @@ TEST_CASE("auto is never slower than a named algorithm: all carry one set of los
     for (const AlgorithmRow& row : algorithm_table()) {
       for (const Bytes size : {8.0_B, 64.0_KB, 1.0_MB, 32.0_MB, 1.0_GB}) {
         CollectiveCall call = automatic_call(row.operation, size, {iota(topology.gpus())});
-        const Seconds best = uncontended_time(lower(call, topology, published()), topology);
+        const LoweredCollective automatic = lower(call, topology, published());
+        const Seconds best = uncontended_time(automatic, topology);
+        // Where NCCL expects its switches to be faster it takes them, also when rings would be.
+        const double most = automatic.chosen_algorithm == "nvls" ? 1.2 : 1.001;
         call.algorithm = row.algorithm;
         call.placement = ServerPlacement::gpu;
         LoweredCollective named;
@@ -38,7 +42,7 @@ TEST_CASE("auto is never slower than a named algorithm: all carry one set of los
         }
         INFO(row.name << ", " << name(row.operation) << " of " << size.value() << " B on " << cluster.nodes << " "
                       << cluster.node.name);
-        CHECK(best.value() <= uncontended_time(named, topology).value() * 1.001);
+        CHECK(best.value() <= uncontended_time(named, topology).value() * most);
       }
     }
   }
@@ -220,6 +224,101 @@ TEST_CASE("what depends on the library's version does so on every GPU alike") {
     CHECK(difference == Approx(1e-6 * (constants.early_launch_us - launch)));
     CHECK(latency({2, 22}, one_each, all_gather).chosen_algorithm == "ring/LL");
     CHECK(latency({2, 23}, one_each, all_gather).chosen_algorithm == "pat/Simple");
+  }
+}
+
+TEST_CASE(
+    "under Simple half of the links' time hides behind steps that decide; links that decide stand still at times") {
+  // An all-gather of eight, seven steps, whose links are busy for so long: what it takes beside these. From where half
+  // of the links' time is what seven steps take, no step is left on Volta and Blackwell; on Ampere 2/3 of one for each
+  // rank.
+  const auto beside_links = [](double capability, Seconds links) {
+    Node node = nvswitch_node();
+    node.gpu.compute_capability = capability;
+    const Topology topology(nccl_cluster(node));
+    const CollectiveCall call = automatic_call(CollectiveOperation::all_gather, 64.0_MB, {iota(8)});
+    const RingCost cost = Library(call, topology, published()).ring_in_node(links, Seconds(1.0), 7);
+    REQUIRE(std::string(cost.protocol) == "Simple");
+    return cost.latency.value() * 1e6;
+  };
+  const double step = published().collective.simple_step_us;
+  for (const double capability : {7.0, 8.0, 10.0}) {
+    const double all = beside_links(capability, Seconds(0.0));
+    CHECK(beside_links(capability, 10.0_us) == Approx(all - 5.0));
+    const double least = capability == 8.0 ? 2.0 / 3.0 * 8.0 : 0.0;
+    CHECK(beside_links(capability, 1000.0_us) == Approx(all - (7.0 - least) * step));
+  }
+}
+
+TEST_CASE("a node's switches reduce where NCCL expects them to be faster than its rings") {
+  // It gives each rank's channel through the switches 60 of Hopper's 360 GB/s at most: four reach 0.85 of 240, 204 GB/s
+  // of the message, a ring of four 360 · 4/6 = 240; eight ranks 306 against 360 · 8/14 = 206. On Blackwell 0.74 of 360
+  // against 480, and 533 against 411.
+  for (const double capability : {9.0, 10.0}) {
+    Node node = hopper_node();
+    node.gpu.compute_capability = capability;
+    const Topology topology(nccl_cluster(node));
+    const auto chosen = [&](int ranks, Bytes size) {
+      const CollectiveCall call = automatic_call(CollectiveOperation::all_reduce, size, {iota(ranks)});
+      return lower(call, topology, published()).chosen_algorithm;
+    };
+    CHECK(chosen(4, 1.0_GB) == "ring/Simple");
+    CHECK(chosen(8, 1.0_GB) == "nvls");
+    CHECK(chosen(8, 64.0_KB) == "ring/LL");  // 25 us against 6.6 + 14 · 0.6
+  }
+}
+
+TEST_CASE("chunks in a node's switches are halved until enough of them follow each other") {
+  // Eight ranks, 16 channels: 128 lanes. 64 chunks of 128 KiB in each are 1 GiB, 8 of 64 KiB 64 MiB, 2 of 32 KiB 8 MiB.
+  const Topology topology(nccl_cluster(hopper_node()));
+  const auto chunk = [&](Bytes size) {
+    const CollectiveCall call = automatic_call(CollectiveOperation::all_reduce, size, {iota(8)});
+    return Library(call, topology, published()).switch_pieces().value() / (128.0 * 1024.0);
+  };
+  CHECK(chunk(1024.0_MiB) == 128.0);
+  CHECK(chunk(1023.0_MiB) == 64.0);
+  CHECK(chunk(64.0_MiB) == 64.0);
+  CHECK(chunk(63.0_MiB) == 32.0);
+  CHECK(chunk(8.0_MiB) == 32.0);
+  CHECK(chunk(7.0_MiB) == 16.0);
+  CHECK(chunk(1.0_MiB) == 8.0);  // all of it
+}
+
+TEST_CASE("an all-to-all inside a node moves no more than its channels' blocks, whatever the number of ranks") {
+  // Over links of 12 TB/s all that counts are the blocks: 32 channels, each of which moves messages and the own copy of
+  // the buffer. At 300 GB/s eight ranks wait for 7/8 of it, then for a copy, read and written, and for pieces: 32 · 512
+  // KiB are under way, of 4096 times as much a 64th of the links' time counts.
+  const auto time = [](BytesPerSecond lane, int ranks, Bytes size) {
+    Node node = nvswitch_node();
+    node.link_types[0].bandwidth = lane;
+    node.gpu.memory_bandwidth = 2000.0_GBps;
+    const Topology topology(nccl_cluster(node));
+    const CollectiveCall call = automatic_call(CollectiveOperation::all_to_all, size, {iota(ranks)});
+    return uncontended_time(lower(call, topology, published()), topology).value();
+  };
+  const CollectiveConstants& constants = published().collective;
+  for (const int ranks : {2, 4, 8}) {
+    const double per_byte = (time(1000.0_GBps, ranks, 4.0_GB) - time(1000.0_GBps, ranks, 2.0_GB)) / 2e9;
+    CHECK(per_byte == Approx(1e-9 / (32.0 * constants.peer_channel_gbps)));
+  }
+  const Bytes size(4096.0 * 32.0 * 512.0 * 1024.0);
+  const double links = size.value() * 7.0 / 8.0 / (300e9 * constants.nvlink_efficiency);
+  const double expected = links * (1.0 + constants.message_fill / 64.0) + size.value() * 2.0 / 8.0 / 2000e9;
+  CHECK(time(25.0_GBps, 8, size) == Approx(expected).epsilon(0.001));
+}
+
+TEST_CASE("over TCP a ring is one channel of each card, as fast as one core copies, whatever the ranks at the card") {
+  // Two nodes with a card of 25 GB/s each: 2 · (n-1)/n of the message pass it, n ranks in all.
+  Cluster cluster = nccl_cluster(nvswitch_node(), 2);
+  cluster.network.nics_per_node = 1;
+  cluster.network.transport = Transport{.protocol = Protocol::tcp, .mtu = Bytes(9000.0)};
+  const Topology topology(cluster);
+  for (const std::vector<int>& ranks : {std::vector<int>{0, 8}, {0, 1, 2, 3, 8, 9, 10, 11}, iota(16)}) {
+    CollectiveCall call = automatic_call(CollectiveOperation::all_reduce, 4.0_GB, {ranks});
+    call.algorithm = SyncAlgorithm::ring;
+    const double expected = bus_bandwidth_factor(CollectiveOperation::all_reduce, static_cast<int>(ranks.size())) *
+                            4e9 / (published().host.pageable_copy_gbps * 1e9);
+    CHECK(uncontended_time(lower(call, topology, published()), topology).value() == Approx(expected).epsilon(0.01));
   }
 }
 
