@@ -357,7 +357,9 @@ class AutomaticCollective {
     }
     candidate.latency += library_.messages(message, peers);
     if (exchanges) {
-      candidate.latency += library_.exchange_in_node(busy(traffic));
+      // Libraries that send a token but once write straight into their peers' memory (DeepEP, HybridEP).
+      const bool by_nccl = call_.tokens.dispatch == ExpertDispatch::all_to_all;
+      if (by_nccl) candidate.latency += library_.exchange_in_node(busy(traffic));
     } else if (slowest().nvlink) {
       candidate.share = std::min(1.0, traffic.time / (Bytes(1.0) / library_.peer_bandwidth(call_.size)));
     }

@@ -64,14 +64,14 @@ Gemm implicit_product(const Convolution& work, Precision precision, bool tensor,
 // take time as 64 do (validate/measurements): modelling choice.
 constexpr std::int64_t gathering_tile = 64;
 
-// Where a pixel's channels are no multiple of the longest load, as three colours are not, no copy engine puts images
-// into tiles: their addresses are worked out for every piece, beside the multiplication on tensor cores.
+// Where a pixel's channels are fewer than the longest load takes, as three colours are, no copy engine puts images into
+// tiles: addresses are worked out for every piece, beside the multiplication on tensor cores.
 Seconds gathering_time(const Convolution& work, const Gpu& gpu, const ConvolutionConstants& constants) {
   const bool of_results = work.pass == ConvolutionPass::data_gradient;
-  const std::int64_t piece = std::gcd(of_results ? work.k : work.c, channel_multiple);
-  if (piece == channel_multiple || work.groups > 1) return Seconds(0.0);
+  const std::int64_t channels = of_results ? work.k : work.c;
+  if (channels >= channel_multiple || work.groups > 1) return Seconds(0.0);
   const std::int64_t pixels = of_results ? work.n * work.h * work.w : work.n * work.p * work.q;
-  const double pieces = number(pixels) * number(of_results ? work.k : work.c) * number(work.r * work.s) / number(piece);
+  const double pieces = number(pixels) * number(work.r * work.s * channels / std::gcd(channels, channel_multiple));
   const double tiles = number(divide_up(of_results ? work.c : work.k, gathering_tile));
   return Seconds(pieces * tiles * constants.address_instructions / (integer_lanes * gpu.sms * gpu.boost_clock.value()));
 }

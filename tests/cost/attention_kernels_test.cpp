@@ -52,18 +52,53 @@ TEST_CASE("Where all blocks run at once, attention takes as long as its longest"
   CHECK(burst.device.value() * 1e6 == Approx(c.kernel_us + c.block_start_us + block).epsilon(0.006));
 }
 
+TEST_CASE("A block that is alone on its multiprocessor waits for its first softmax, its queries and its results") {
+  // As above, 32 blocks for 132 multiprocessors, by an engine's kernel: 128 · 128 scores of what is shorter, softmax or
+  // products, and 128 queries and results of 128 elements at a multiprocessor's share of the memory. The kernel before
+  // it reads and writes queries, keys and values of 4,096.
+  const Machine& m = machine("dgx-h100");
+  Attention work = causal(AttentionKind::flash, 1, 1, 4096);
+  const double alone = m.burst(work, Precision::bf16).device.value() * 1e6;
+  work.cached = true;
+  const double softmax = 1.0 / 16.0 + instruction_clocks(m);
+  const double shorter = std::min(softmax, products_clocks(m, 512.0)) / m.gpu.boost_clock.value() * 1e6;
+  const StreamingConstants& c = m.calibration.streaming;
+  const double microsecond_bytes = m.gpu.memory_bandwidth.value() * c.bandwidth_efficiency * 1e-6;
+  const double prepared = c.kernel_us + 2.0 * 3.0 * 4096.0 * 128.0 * 2.0 / microsecond_bytes;
+  const double moved = 2.0 * 128.0 * 128.0 * 2.0 * m.gpu.sms / microsecond_bytes;
+  CHECK(m.burst(work, Precision::bf16).device.value() * 1e6 - alone ==
+        Approx(prepared + 128.0 * 128.0 * shorter + moved).epsilon(1e-6));
+}
+
+TEST_CASE("Products of probabilities take less of the board's power") {
+  // Of two products one is of probabilities: with nothing for it, half of the energy is left, of five four.
+  const Machine& m = machine("dgx-b200");
+  Attention work = causal(AttentionKind::flash, 8, 64, 16384);
+  Machine spared = m;
+  spared.calibration.power.probability_share = NotedNumber(0.0);
+  Machine half = m;
+  half.calibration.power.probability_share = NotedNumber(1.0);
+  half.gpu.board_power_watts *= 2.0;
+  CHECK(spared.time(work, Precision::bf16).value() == Approx(half.time(work, Precision::bf16).value()));
+  CHECK(spared.time(work, Precision::bf16) < m.time(work, Precision::bf16));
+  work.backward = true;
+  half.gpu.board_power_watts *= 1.25 / 2.0;
+  CHECK(spared.time(work, Precision::bf16).value() == Approx(half.time(work, Precision::bf16).value()));
+}
+
 TEST_CASE("An engine prepares its attention by a kernel that reads and writes the operands once") {
   const Machine& m = machine("dgx-h100");
   Attention work = causal(AttentionKind::flash, 64, 32, 1024);
   work.kv_heads = 8;
-  const double alone = microseconds("dgx-h100", work);
   work.cached = true;
   // Q of 64 · 32 · 1024 · 128 elements of two bytes, K and V of a quarter each.
   const double query = 64.0 * 32.0 * 1024.0 * 128.0 * 2.0;
   const StreamingConstants& c = m.calibration.streaming;
   const double microsecond_bytes = m.gpu.memory_bandwidth.value() * c.bandwidth_efficiency * 1e-6;
-  CHECK(microseconds("dgx-h100", work) - alone ==
-        Approx(c.kernel_us + 2.0 * 1.5 * query / microsecond_bytes).epsilon(1e-6));
+  Attention own_keys = work;
+  own_keys.kv_heads = 32;
+  CHECK(microseconds("dgx-h100", own_keys) - microseconds("dgx-h100", work) ==
+        Approx(2.0 * 1.5 * query / microsecond_bytes).epsilon(1e-6));
   // FlashAttention-3's callers move keys and values alone.
   work.kind = AttentionKind::flash_3;
   const double prepared = microseconds("dgx-h100", work);
@@ -72,11 +107,10 @@ TEST_CASE("An engine prepares its attention by a kernel that reads and writes th
         Approx(c.kernel_us + 2.0 * 0.5 * query / microsecond_bytes).epsilon(1e-6));
   // Of a prompt's last 256 tokens, only these are new to the cache.
   work.kind = AttentionKind::flash;
-  work.query_length = 256;
-  const double last = microseconds("dgx-h100", work);
+  work.query_length = own_keys.query_length = 256;
   work.cached = true;
-  CHECK(microseconds("dgx-h100", work) - last ==
-        Approx(c.kernel_us + 2.0 * 1.5 * 0.25 * query / microsecond_bytes).epsilon(1e-6));
+  CHECK(microseconds("dgx-h100", own_keys) - microseconds("dgx-h100", work) ==
+        Approx(2.0 * 1.5 * 0.25 * query / microsecond_bytes).epsilon(1e-6));
 }
 
 TEST_CASE("FlashAttention-3 beside a cache splits keys where there are too few blocks for the device") {

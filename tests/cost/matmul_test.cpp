@@ -138,11 +138,15 @@ TEST_CASE("A board of half the power runs slower, but by less than half") {
   constants.generation[generation_of(10.0)].tensor_pj = 1.0;
   Gpu gpu;
   gpu.compute_capability = 10.0;
+  gpu.boost_clock = Hertz(1e9);
   gpu.tensor_rate[static_cast<std::size_t>(Precision::fp16)] = FlopsPerSecond(300e12);
   gpu.board_power_watts = 400.0;  // 300 W beyond the static share, as 300 TFLOP/s of 1 pJ need
   CHECK(sustained_clock(gpu, Precision::fp16, constants) == 1.0);
   gpu.board_power_watts = 200.0;
   CHECK(sustained_clock(gpu, Precision::fp16, constants) == Approx(0.7937).epsilon(0.001));
+  // At twice the clock the voltage is twice as high, and an operation takes four times as much.
+  gpu.boost_clock = Hertz(2e9);
+  CHECK(sustained_clock(gpu, Precision::fp16, constants) == Approx(0.5).epsilon(0.001));
 }
 
 TEST_CASE("Chips of an unknown generation are priced like the newest that is not newer") {
@@ -151,6 +155,7 @@ TEST_CASE("Chips of an unknown generation are priced like the newest that is not
     constants.generation[i].vector_pj = 10.0 * static_cast<double>(i + 1);
   }
   Gpu gpu;
+  gpu.boost_clock = Hertz(1e9);
   gpu.vector_rate[fp32] = FlopsPerSecond(10e12);
   gpu.board_power_watts = 100.0;
   // The clock is the cube root of power over need: 100 W / (10 TFLOP/s · watts).
@@ -171,12 +176,13 @@ TEST_CASE("A product of half the width takes more than half the energy, and one 
   PowerConstants constants{.static_share = NotedNumber(0.0), .operand_share = NotedNumber(0.76), .generation = {}};
   for (GenerationPower& energy : constants.generation) energy.tensor_pj = 1.0;
   Gpu gpu;
+  gpu.boost_clock = Hertz(1e9);
   gpu.tensor_rate[static_cast<std::size_t>(Precision::fp16)] = FlopsPerSecond(300e12);
   gpu.tensor_rate[static_cast<std::size_t>(Precision::fp8)] = FlopsPerSecond(600e12);
   gpu.board_power_watts = 300.0;
   gpu.compute_capability = 9.0;
   CHECK(sustained_clock(gpu, Precision::fp8, constants) == Approx(std::cbrt(300.0 / 372.0)));
-  constants.generation[generation_of(9.0)].tensor_pj = 0.0;
+  for (GenerationPower& energy : constants.generation) energy.tensor_pj = 0.0;
   CHECK(sustained_clock(gpu, Precision::fp8, constants) == 1.0);
 }
 

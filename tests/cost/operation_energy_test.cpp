@@ -15,10 +15,10 @@ std::size_t index_of(std::string_view name) {
 
 constexpr auto tensor = &GenerationPower::tensor_pj;
 
-PowerConstants energies(double turing, double hopper) {
+PowerConstants energies(double turing, double ada) {
   PowerConstants power;
   power.generation[index_of("turing")].tensor_pj = turing;
-  power.generation[index_of("hopper")].tensor_pj = hopper;
+  power.generation[index_of("ada")].tensor_pj = ada;
   return power;
 }
 
@@ -27,14 +27,14 @@ PowerConstants energies(double turing, double hopper) {
 TEST_CASE("A generation of the same process has the same energy") {
   // Volta and Turing are both 12 nm.
   const auto energy =
-      scaled_energy({index_of("turing"), index_of("hopper")}, index_of("volta"), energies(1.2, 0.6), tensor);
+      scaled_energy({index_of("turing"), index_of("ada")}, index_of("volta"), energies(1.2, 0.6), tensor);
   CHECK(energy.value() == Approx(1.2));
 }
 
 TEST_CASE("Between two processes energy follows a power of the nanometres") {
   // From 12 to 4 nm energy falls from 1.2 to 0.4, in proportion to the process: at 7 nm it is 0.7.
   const auto energy =
-      scaled_energy({index_of("turing"), index_of("hopper")}, index_of("ampere"), energies(1.2, 0.4), tensor);
+      scaled_energy({index_of("turing"), index_of("ada")}, index_of("ampere"), energies(1.2, 0.4), tensor);
   CHECK(energy.value() == Approx(0.7));
 }
 
@@ -54,9 +54,28 @@ TEST_CASE("Of several processes the two nearest in ratio count, generations of o
   // 8 nm lies between 7 and 12, by 1.14 and 1.5; 4 nm, half of it, does not count.
   PowerConstants power = energies(1.2, 0.1);
   power.generation[index_of("ampere")].tensor_pj = 0.7;
-  const std::set<std::size_t> known = {index_of("turing"), index_of("ampere"), index_of("hopper")};
+  const std::set<std::size_t> known = {index_of("turing"), index_of("ampere"), index_of("ada")};
   CHECK(scaled_energy(known, index_of("ampere_8nm"), power, tensor).value() == Approx(0.8));
   power.generation[index_of("volta")].tensor_pj = 0.8;
-  CHECK(scaled_energy({index_of("volta"), index_of("turing")}, index_of("hopper"), power, tensor).value() ==
+  CHECK(scaled_energy({index_of("volta"), index_of("turing")}, index_of("ada"), power, tensor).value() == Approx(1.0));
+}
+
+TEST_CASE("Tensor cores that read registers say nothing of those that read shared memory") {
+  PowerConstants power = energies(1.2, 0.4);
+  power.generation[index_of("blackwell")].tensor_pj = 0.3;
+  const std::set<std::size_t> known = {index_of("turing"), index_of("ada"), index_of("blackwell")};
+  CHECK(scaled_energy(known, index_of("hopper"), power, tensor).value() == Approx(0.3));
+  CHECK(scaled_energy(known, index_of("ampere"), power, tensor).value() == Approx(0.7));
+  // CUDA cores are alike in all.
+  power.generation[index_of("ada")].vector_pj = 1.0;
+  CHECK(scaled_energy({index_of("ada")}, index_of("hopper"), power, &GenerationPower::vector_pj).value() ==
         Approx(1.0));
+}
+
+TEST_CASE("Where nothing was found for a generation, its tensor cores take what follows from the others") {
+  const PowerConstants power = energies(1.2, 0.4);
+  CHECK(tensor_energy(power, index_of("turing")) == 1.2);
+  CHECK(tensor_energy(power, index_of("blackwell_rtx")) == Approx(0.4));  // Ada's process and instructions
+  CHECK(tensor_energy(power, index_of("ampere")) == Approx(0.7));
+  CHECK(tensor_energy(power, index_of("hopper")) == 0.0);
 }
