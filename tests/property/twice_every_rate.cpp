@@ -17,7 +17,7 @@ void hurry(Gpu& gpu) {
   gpu.memory_bandwidth = gpu.memory_bandwidth * 2.0;
   gpu.memory_latency = gpu.memory_latency * 0.5;
   gpu.l2_bandwidth = gpu.l2_bandwidth * 2.0;
-  gpu.board_power_watts *= 2.0;
+  gpu.board_power_watts *= 8.0;  // at twice the clock an operation takes four times the energy
 }
 
 void hurry(LinkType& link) {

@@ -95,7 +95,7 @@ TEST_CASE("Ranges hold about nine of ten measured times, of each kind and of eac
     CHECK(share_held(of_kind) >= std::min(0.86, 0.9 - 2.0 * deviation));
     // What two to four groups have in common says little of the next: their ranges reach farther than nine of ten.
     if (groups < 5) continue;
-    CHECK(share_held(of_kind) <= 0.975);
+    CHECK(share_held(of_kind) <= std::max(0.975, 0.9 + 2.001 * deviation));
     CHECK(share_held_by_groups(of_kind, 0.6) < 0.86);
   }
   // No group of a kind stands beside its range.

@@ -266,7 +266,7 @@ TEST_CASE("every step of every collective as a flow gives what whole phases give
       overrides.emplace_back(cluster);
       INFO(algorithm << ", " << cluster);
       // Which flows meet on narrow links differs by when each step starts.
-      CHECK(step_of(overrides, Fidelity::steps) == Approx(step_of(overrides)).epsilon(2e-3));
+      CHECK(step_of(overrides, Fidelity::steps) == Approx(step_of(overrides)).epsilon(3e-3));
     }
   }
 }
