@@ -1,5 +1,7 @@
 #include "model/cost/operation_energy.hpp"
 
+#include "model/cost/power.hpp"
+
 #include "tests/catch.hpp"
 
 using namespace foretrain;
