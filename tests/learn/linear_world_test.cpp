@@ -145,6 +145,16 @@ TEST_CASE("Runs left out are predicted by the others alone") {
   CHECK(stack.spread == Approx(0.1).margin(0.02));  // of two in ten
 }
 
+TEST_CASE(
+    "The next run lies within the spread nine times of ten: of ten runs it reaches the farthest, of twenty it leaves "
+    "one") {
+  for (const int runs : {10, 20}) {
+    LinearWorld world(runs, 0.2);
+    world.pauses[3] = 0.1;
+    CHECK(world.learned().spread == Approx(runs == 10 ? 0.1 : 0.0).margin(0.02));
+  }
+}
+
 TEST_CASE("A run is unexplained four scales away, which is the runs' own, three per cent at least") {
   const auto unexplained = [](double pause) {
     LinearWorld world(20, 0.0);
