@@ -356,9 +356,9 @@ class AutomaticCollective {
       return candidate;
     }
     candidate.latency += library_.messages(message, peers);
-    const bool by_nccl = call_.tokens.dispatch == ExpertDispatch::all_to_all;  // DeepEP writes into peers' memory
-    if (exchanges && by_nccl) candidate.latency += library_.exchange_in_node(busy(traffic));
-    if (!exchanges && slowest().nvlink) {
+    if (exchanges) {
+      candidate.latency += library_.exchange_in_node(busy(traffic));
+    } else if (slowest().nvlink) {
       candidate.share = std::min(1.0, traffic.time / (Bytes(1.0) / library_.peer_bandwidth(call_.size)));
     }
     return candidate;

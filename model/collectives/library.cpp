@@ -206,7 +206,8 @@ Seconds Library::messages(Bytes size, int peers) const {
 }
 
 Seconds Library::exchange_in_node(Seconds links) const {
-  if (version().none()) return Seconds(0.0);
+  // Others than NCCL send a token but once, straight into their peers' memory (DeepEP, HybridEP).
+  if (version().none() || call_.tokens.dispatch != ExpertDispatch::all_to_all) return Seconds(0.0);
   const double channels = slowest_->nvlink ? message_channels : pcie_channels;
   const Bytes under_way = piece * channels;
   const double share = call_.size > under_way ? std::sqrt(under_way / call_.size) : 1.0;
