@@ -55,7 +55,7 @@ double tensor_energy(const PowerConstants& constants, std::size_t generation) {
   if (const double own = constants.generation[generation].tensor_pj; own > 0.0) return own;
   std::set<std::size_t> known;
   for (std::size_t i = 0; i < chip_generations.size(); ++i) {
-    if (constants.generation[i].tensor_pj > 0.0) known.insert(i);
+    if (alike(i, generation) && constants.generation[i].tensor_pj > 0.0) known.insert(i);
   }
   return scaled_energy(known, generation, constants, tensor).value_or(0.0);
 }
