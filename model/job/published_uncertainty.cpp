@@ -18,8 +18,8 @@ namespace {
 
 // Architectures with steps, and with products, among the shipped tables; the others' constants rest on their
 // neighbours.
-constexpr std::array<std::string_view, 6> architectures_of_steps = {"kepler", "pascal", "volta",
-                                                                    "ampere", "hopper", "blackwell"};
+constexpr std::array<std::string_view, 7> architectures_of_steps = {"kepler", "pascal",    "volta",          "ampere",
+                                                                    "hopper", "blackwell", "blackwell_ultra"};
 constexpr std::array<std::string_view, 6> architectures_of_products = {"volta", "turing", "ampere",
                                                                        "ada",   "hopper", "blackwell"};
 // Large products of H100 and L40S are off 2.7 and 3.4 times as far where no product of their generation was fitted

@@ -98,7 +98,7 @@ class CallCost {
 
  private:
   [[nodiscard]] Seconds of_one(Bytes bytes) const {
-    return bytes / BytesPerSecond(constants_.call_gbps * 1e9) + Seconds(constants_.call_us * 1e-6);
+    return bytes / BytesPerSecond(constants_.pageable_copy_gbps * 1e9) + Seconds(constants_.call_us * 1e-6);
   }
 
   const HostConstants& constants_;

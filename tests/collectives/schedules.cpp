@@ -99,7 +99,7 @@ std::map<std::pair<int, int>, int> amounts(const Phase& phase) {
 
 }  // namespace
 
-TEST_CASE("every schedule leaves every rank with every contribution exactly once, for 1 to 33 ranks") {
+TEST_CASE("every schedule leaves every rank with every contribution exactly once, for 1 to 33 ranks", "[exhaustive]") {
   for (const AlgorithmRow& row : algorithm_table()) {
     for (int ranks = 1; ranks <= 33; ++ranks) {
       for (const ScheduleShape& shape : shapes_to_try(row.algorithm, ranks)) {

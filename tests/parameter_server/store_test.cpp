@@ -389,10 +389,10 @@ TEST_CASE("calls over TCP take turns on a connection and at a variable, and nowh
     }
     return all;
   };
-  // VGG-16: 138,357,544 parameters in 16 layers of four bytes each, at 1.5 GB/s and 20 us a call, once up and once
+  // VGG-16: 138,357,544 parameters in 16 layers of four bytes each, at 1.36 GB/s and 20 us a call, once up and once
   // down; its largest layer has 25,088 x 4,096 weights and 4,096 biases.
-  const double all = 138'357'544.0 * 4.0 / 1.5e9 + 16.0 * 20e-6;
-  const double largest = (25'088.0 * 4096.0 + 4096.0) * 4.0 / 1.5e9 + 20e-6;
+  const double all = 138'357'544.0 * 4.0 / 1.36e9 + 16.0 * 20e-6;
+  const double largest = (25'088.0 * 4096.0 + 4096.0) * 4.0 / 1.36e9 + 20e-6;
   for (const int nodes : {5, 9}) {  // other workers have connections of their own
     const ParameterStore::Calls calls = calls_of({"cluster.nodes=" + std::to_string(nodes)});
     CHECK(calls.push.value() == Approx(all));
