@@ -78,10 +78,9 @@ constexpr double paired_blocks = 2.0;
 
 // Blackwell Ultra has twice the special function units (NVIDIA, "Making Softmax More Efficient with NVIDIA Blackwell
 // Ultra", 2026).
-constexpr double ultra_since = 10.3;
-
 double exponentials_per_clock(const Gpu& gpu) {
-  return has_warp_groups(gpu) && gpu.compute_capability >= ultra_since ? 32.0 : 16.0;
+  const bool ultra = chip_generations[generation_of(gpu)].name == "blackwell_ultra";
+  return ultra && has_warp_groups(gpu) ? 32.0 : 16.0;
 }
 
 // What runs at the same time: the longest, and a share of the others that it does not hide.
