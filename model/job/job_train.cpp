@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -189,8 +190,11 @@ class TrainJob final : public Job {
         checkpoint.every, std::string(name(checkpoint.mode)),    cost.state, cost.copy_time, cost.write, step.step,
         step.mean,        train.step_time * longer_beside_write_};
     if (life) return add_goodput(scenario_, *life, std::move(intervals), result);
-    const double longer = step.mean / train.step_time;
-    if (train.time_to_train) *train.time_to_train *= longer;
+    if (!train.time_to_train) return;
+    const double steps = *train.time_to_train / train.step_time;
+    const double saved = std::max(std::ceil(steps / checkpoint.every - 1e-9) - 1.0, 0.0);  // none at the very end
+    const double longer = 1.0 + saved * checkpoint.every / steps * (step.mean / train.step_time - 1.0);
+    *train.time_to_train *= longer;
     if (train.cost_usd) *train.cost_usd *= longer;
   }
 

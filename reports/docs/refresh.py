@@ -20,6 +20,8 @@ DOCS = pathlib.Path(__file__).resolve().parent
 ROOT = DOCS.parents[1]
 TEMPLATE = ROOT / "reports/gallery/gallery.md"
 PLACE = re.compile(r"{{(.*?)}}(?!})")
+REPLAYED = re.compile(r"\[\[replayed (\S+)\]\]")  # a record of foretrain-gpu replay
+RAN = re.compile(r"\[\[ran (\S+) (\S+)( memory_per_gpu)?\]\]")  # a table of cases, which of their names, what of them
 
 
 class Program:
@@ -122,8 +124,28 @@ def section_commands(section):
     return "\n".join(["```", *lines, "```"])
 
 
+def with_runs(program, template):
+    """How far runs of tables are off, where the template asks for them."""
+    known = {}
+
+    def text(match):
+        table, names, quantity = match.groups()
+        if table not in known:
+            known[table] = json.loads(program.run("validate", "--cases", table, "--json"))["cases"]
+        errors = [abs(one["error"]) for one in known[table] if re.search(names, one["case"]) and
+                  (one["quantity"] == "memory_per_gpu") == bool(quantity)]
+        return f"{len(errors)} runs, {100.0 * sum(errors) / len(errors):.1f} %"
+
+    def replayed(match):
+        record = json.loads((ROOT / match[1]).read_text(encoding="utf-8"))
+        measured, predicted = (in_words("time_s", value) for value in (record["step"]["median"], record["predicted_s"]))
+        return f"{measured} (then predicted: {predicted})"
+
+    return REPLAYED.sub(replayed, RAN.sub(text, template))
+
+
 def gallery_page(program):
-    template = TEMPLATE.read_text(encoding="utf-8")
+    template = with_runs(program, TEMPLATE.read_text(encoding="utf-8"))
     numbers = Numbers(program, template)
     sections = re.split(r"(?m)^(?=## )", template)
     filled = [section.replace("[[commands]]", section_commands(section)) for section in sections]

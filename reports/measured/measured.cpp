@@ -68,6 +68,11 @@ std::optional<double> predicted_value(const Result& result, MeasuredQuantity qua
       return of_train([](const TrainResult& t) {
         return (t.memory.logged > Bytes(0.0) ? t.memory.logged : t.memory.total()).value();
       });
+    case MeasuredQuantity::time_to_train:
+      return of_train([](const TrainResult& t) -> std::optional<double> {
+        if (!t.time_to_train) return std::nullopt;
+        return t.time_to_train->value();
+      });
     case MeasuredQuantity::time:
       return result.train() ? std::nullopt : std::optional(result.time().value());
     case MeasuredQuantity::bus_bandwidth:
@@ -83,6 +88,11 @@ namespace {
 std::optional<bool> covered(const Result& result, const Comparison& c) {
   if (c.quantity == name(MeasuredQuantity::memory_per_gpu)) return std::nullopt;
   if (!(result.uncertainty_high > result.uncertainty_low)) return std::nullopt;
+  if (c.quantity == name(MeasuredQuantity::time_to_train)) {
+    if (!result.train()->bill) return std::nullopt;
+    const TrainResult::Bill& bill = *result.train()->bill;
+    return c.measured >= bill.shortest.value() && c.measured <= bill.longest.value();
+  }
   const Seconds measured = result.time() * (is_rate(c.quantity) ? c.predicted / c.measured : c.measured / c.predicted);
   return measured >= result.uncertainty_low && measured <= result.uncertainty_high;
 }
@@ -96,8 +106,10 @@ std::vector<Comparison> compare(const Case& row, const Result& result) {
     const std::string quantity(name(measurement.quantity));
     const std::optional<double> predicted = predicted_value(result, measurement.quantity);
     if (!predicted) {
-      throw UsageError(fmt::format("{}: measured.{}: this kind of workload has no such prediction",
-                                   measurement.where.text(), quantity));
+      const bool no_length = measurement.quantity == MeasuredQuantity::time_to_train && result.train();
+      throw UsageError(fmt::format("{}: measured.{}: {}", measurement.where.text(), quantity,
+                                   no_length ? "the training has no length; state workload.train.samples"
+                                             : "this kind of workload has no such prediction"));
     }
     Comparison& comparison =
         comparisons.emplace_back(Comparison{row.name, row.group, quantity, measurement.value, *predicted});

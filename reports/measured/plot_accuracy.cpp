@@ -21,6 +21,7 @@ struct DrawnQuantity {
 const std::vector<DrawnQuantity>& drawn_quantities() {
   static const std::vector<DrawnQuantity> all = {
       {{"step_time"}, "Time of a training step", "s"},
+      {{"time_to_train"}, "Length of a training", "s"},
       {{"samples_per_second", "tokens_per_second", "tokens_per_second_per_gpu"}, "Samples or tokens a second", ""},
       {{"time"}, "Time of an operator or a collective", "s"},
       {{"bus_bandwidth"}, "Bus bandwidth", "B/s"},

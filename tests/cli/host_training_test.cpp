@@ -10,11 +10,15 @@ namespace foretrain::test {
 
 namespace {
 
-FilterResult run_host_steps(const std::vector<std::string>& arguments) {
+FilterResult run_script(const std::string& name, const std::vector<std::string>& arguments) {
   const std::string python = std::filesystem::exists("/usr/bin/python3") ? "/usr/bin/python3" : "python3";
-  std::vector<std::string> command = {python, std::string(FORETRAIN_SOURCE_DIR) + "/validate/pytorch/host_steps.py"};
+  std::vector<std::string> command = {python, std::string(FORETRAIN_SOURCE_DIR) + "/validate/pytorch/" + name};
   command.insert(command.end(), arguments.begin(), arguments.end());
   return run_filter(command, "");
+}
+
+FilterResult run_host_steps(const std::vector<std::string>& arguments) {
+  return run_script("host_steps.py", arguments);
 }
 
 bool no_interpreter() {
@@ -125,6 +129,40 @@ TEST_CASE("A model is divided over hosts in more than 200 ways, each with a name
   INFO(validated.errors);
   CHECK(validated.status == 0);
   CHECK_THAT(validated.output, Catch::Contains("hosts-six") && Catch::Contains(R"("failed": [])"));
+}
+
+TEST_CASE("Whole trainings on hosts become a table whose lengths validate compares") {
+  if (no_interpreter()) return;
+  const TemporaryFolder folder;
+  const auto run = [](const std::string& name, const std::string& rest) {
+    return R"({"name": ")" + name +
+           R"(", "kind": "lifetime", "model": "llama-tall", "batch": 2, "rate": 1000, )"
+           R"("share": 1.0, "workers": 2, "data": 2, "steps": 24, "heartbeat": 0.5, "start_s": 5.0, )"
+           R"("initialise_s": 0.4, "length_s": 30.0, "done_again": 0, "cores_busy": 1.5, )"
+           R"("probes": [{"product": 3.0, "convolution": 6.0, "relu": 0.2}], )" +
+           rest + "}";
+  };
+  write_file(folder.file("operators.json"),
+             R"({"points": [{"name": "probe: product", "figure": "probe", "median_s": 0.003},
+      {"name": "probe: convolution", "figure": "probe", "median_s": 0.006}]})");
+  write_file(folder.file("runs.json"),
+             R"({"kind": "host lifetimes", "machine": {"torch": "2.6", "processor": "a processor", "cores": 2, )"
+             R"("kernel": "6", "date": "2026-01-01"}, "runs": [)" +
+                 run("plain", R"("every": 0, "between": 0, "deaths": 0)") + "," +
+                 run("saved", R"("every": 4, "mode": "asynchronous", "storage": 200, "between": 0, "deaths": 0)") +
+                 "," + run("died", R"("every": 4, "mode": "synchronous", "storage": 500, "between": 15, "deaths": 2)") +
+                 "]}");
+  const std::string table = folder.file("cases.csv");
+  const FilterResult written = run_script(
+      "host_lifetime.py",
+      {"-o", folder.file("runs.json"), "--operators", folder.file("operators.json"), "--table", table, "--table-only"});
+  INFO(written.errors);
+  REQUIRE(written.status == 0);
+  CHECK_THAT(read_text_file(table),
+             Catch::Contains("software: 0.008333 h") && Catch::Contains("link_bandwidth: 23.91 MB/s"));
+  const FilterResult validated = run_program({"validate", "--cases", table, "--json"});
+  CHECK(validated.status == 0);
+  CHECK_THAT(validated.output, Catch::Contains(R"("quantity": "time_to_train")") && Catch::Contains(R"("failed": [])"));
 }
 
 TEST_CASE("Tensor ranks and exchanged experts run between hosts, and take about as long as predicted") {

@@ -24,6 +24,10 @@ TEST_CASE("Each measured quantity is compared with its own prediction") {
   CHECK(predicted_value(collective(), MeasuredQuantity::bus_bandwidth) == 16e9);
   CHECK(predicted_value(matrix_product(), MeasuredQuantity::time) == 0.0005);
   CHECK_FALSE(predicted_value(large_step(), MeasuredQuantity::bus_bandwidth));
+  Result training = short_step(0.5);
+  CHECK_FALSE(predicted_value(training, MeasuredQuantity::time_to_train));  // without a length
+  training.train()->time_to_train = Seconds(86400.0);
+  CHECK(predicted_value(training, MeasuredQuantity::time_to_train) == 86400.0);
   CHECK_FALSE(predicted_value(collective(), MeasuredQuantity::step_time));
 }
 

@@ -20,7 +20,7 @@ if [ ! -e "$root/.complete" ]; then
     sed -nE 's/^(URIs:|deb) +(https?:[^ ]+).*/\2/p' | grep -v security | head -1)
   rm -rf --one-file-system "$root"
   mkdir -p "$(dirname "$root")"
-  debootstrap --variant=minbase --include=python3-torch,iproute2 trixie "$root" "${mirror:-http://deb.debian.org/debian}" >&2
+  debootstrap --variant=minbase --include=python3-torch,libopenblas0-pthread,iproute2,procps trixie "$root" "${mirror:-http://deb.debian.org/debian}" >&2
   touch "$root/.complete"
 fi
 mkdir -p "$root$project" "$root/sys"

@@ -632,6 +632,7 @@ def prepare(case, rank):
         run()
         optimizer.step()
 
+    step.weights = [p for stage in bare for p in stage.parameters()]
     return step
 
 

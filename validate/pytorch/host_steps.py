@@ -174,10 +174,9 @@ def spread(values):
     return (high - low) / middle
 
 
-def machine(versions):
-    return dict(processor=host_lab.processor(), cores=os.cpu_count(), kernel=platform.release(),
-                torch=versions["torch"], process_bytes=versions["process_bytes"],
-                date=time.strftime("%Y-%m-%d", time.gmtime()))
+def machine(torch, **more):
+    return dict(processor=host_lab.processor(), cores=os.cpu_count(), kernel=platform.release(), torch=torch,
+                date=time.strftime("%Y-%m-%d", time.gmtime()), **more)
 
 
 def save(path, measured):
@@ -229,7 +228,7 @@ def measure(cases, path, minutes):
                     hosts.close()
                 hosts = None
                 continue
-            known["machine"] = machine(hosts.versions[0])
+            known["machine"] = machine(**hosts.versions[0])
             trace = run.pop("timeline", None)
             if run["others"] <= measured.get(run["name"], 1.0):  # of two runs the one that was disturbed less
                 if trace:
@@ -282,14 +281,17 @@ def main():
             return 1
         measured = json.loads(options.output.read_text())
         if options.operators:
-            points = json.loads(options.operators.read_text())["points"]
-            measured["machine"]["operators_ms"] = {
-                point["name"][len("probe: "):]: point["median_s"] * 1e3 for point in points
-                if point["figure"] == "probe"}
+            measured["machine"]["operators_ms"] = probed(options.operators)
         write_table(options.table, measured)
     for line in missing:
         print(line, file=sys.stderr)
     return 1 if missing else 0
+
+
+def probed(operators):
+    """What the probes took, in ms, when the figures of the processor were measured."""
+    points = json.loads(operators.read_text())["points"]
+    return {point["name"][len("probe: "):]: point["median_s"] * 1e3 for point in points if point["figure"] == "probe"}
 
 
 def why_no_torch():

@@ -13,7 +13,9 @@ COLUMNS = ["case", "group", "anchor", "base", "cluster.nodes", "cluster.network.
            "plan.interleave", "plan.schedule", "plan.stage_layers", "plan.zero", "plan.reshard_after_forward",
            "plan.sync.algorithm", "plan.sync.servers", "plan.sync.split", "plan.sync.placement",
            "plan.sync.consistency", "plan.sync.barrier", "plan.sync.slow_workers", "plan.sync.compression",
-           "plan.sync.overlap", "background", "measured.step_time", "measured.memory_per_gpu", "replay.model",
+           "plan.sync.overlap", "background", "cluster.failures", "workload.train.samples", "workload.train.checkpoint",
+           "workload.train.recovery", "measured.step_time", "measured.time_to_train", "measured.memory_per_gpu",
+           "replay.model", "replay.deaths", "replay.done_again",
            "replay.way", "replay.core", "replay.exposed", "replay.staleness", "replay.faults", "replay.spread",
            "replay.cores_busy", "replay.others", "source"]
 
@@ -60,9 +62,7 @@ def cells_of(run, reference, source, speed):
 def write_table(path, measured):
     """Steps, and after them the peaks of memory, one for each way to train that holds something else."""
     reference, peaks, rows = measured["machine"].get("operators_ms"), {}, []
-    where = measured["machine"]
-    source = (f"validate/pytorch/host_steps.py, PyTorch {where['torch']}, {where['processor']} with {where['cores']} "
-              f"cores, Linux {where['kernel']}, {where['date']}")
+    source = source_of("host_steps.py", measured["machine"])
     runs = sorted((run for run in measured["runs"] if run["kind"] != "sum"), key=simplest_first)
     speed = speed_of([run for run in runs if run["kind"] in PARALLEL], reference)
     for run in runs:
@@ -74,7 +74,15 @@ def write_table(path, measured):
                            if not key.startswith(("anchor", "measured", "replay"))}
             peaks[held].update({"case": cells["case"] + "-memory", "group": "hosts-memory",
                                 "measured.memory_per_gpu": f"{run['peak_bytes']} B"})
-    rows += peaks.values()
+    write_rows(path, rows + list(peaks.values()))
+
+
+def source_of(program, where):
+    return (f"validate/pytorch/{program}, PyTorch {where['torch']}, {where['processor']} with {where['cores']} cores, "
+            f"Linux {where['kernel']}, {where['date']}")
+
+
+def write_rows(path, rows):
     with open(path, "w", newline="") as out:
         columns = [name for name in COLUMNS if any(name in row for row in rows)]
         table = csv.DictWriter(out, columns, lineterminator="\n")

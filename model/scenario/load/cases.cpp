@@ -22,7 +22,7 @@ struct QuantityRow {
   double (*parse)(std::string_view);  ///< to base units
 };
 
-constexpr std::array<QuantityRow, 7> quantity_rows = {
+constexpr std::array<QuantityRow, 8> quantity_rows = {
     {{MeasuredQuantity::step_time, "step_time", [](std::string_view t) { return parse_quantity<Seconds>(t).value(); }},
      {MeasuredQuantity::samples_per_second, "samples_per_second", parse_number},
      {MeasuredQuantity::tokens_per_second, "tokens_per_second", parse_number},
@@ -31,7 +31,9 @@ constexpr std::array<QuantityRow, 7> quantity_rows = {
      {MeasuredQuantity::bus_bandwidth, "bus_bandwidth",
       [](std::string_view t) { return parse_quantity<BytesPerSecond>(t).value(); }},
      {MeasuredQuantity::memory_per_gpu, "memory_per_gpu",
-      [](std::string_view t) { return parse_quantity<Bytes>(t).value(); }}}};
+      [](std::string_view t) { return parse_quantity<Bytes>(t).value(); }},
+     {MeasuredQuantity::time_to_train, "time_to_train",
+      [](std::string_view t) { return parse_quantity<Seconds>(t).value(); }}}};
 
 constexpr std::string_view measured_prefix = "measured.";
 constexpr std::string_view predicted_prefix = "predicted.";

@@ -22,7 +22,8 @@ enum class MeasuredQuantity {
   tokens_per_second_per_gpu,
   time,
   bus_bandwidth,
-  memory_per_gpu
+  memory_per_gpu,
+  time_to_train
 };
 
 /// "step_time": the column's name behind the dot.
