@@ -27,6 +27,13 @@ void scale(TrainResult& train, double factor) {
   }
   if (train.time_to_train) *train.time_to_train *= factor;
   if (train.cost_usd) *train.cost_usd *= factor;
+  if (!train.bill) return;
+  TrainResult::Bill& bill = *train.bill;
+  bill.shortest *= factor;
+  bill.longest *= factor;
+  for (std::optional<double>* part : {&bill.usd_low, &bill.usd_high, &bill.kwh, &bill.kg_co2}) {
+    if (*part) **part *= factor;
+  }
 }
 
 void scale(CollectiveResult& collective, double factor) {

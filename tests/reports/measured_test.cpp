@@ -31,6 +31,19 @@ TEST_CASE("Each measured quantity is compared with its own prediction") {
   CHECK_FALSE(predicted_value(collective(), MeasuredQuantity::step_time));
 }
 
+TEST_CASE("A stretched training's bill stretches with it, but not its power") {
+  Result training = short_step(0.5);
+  training.train()->time_to_train = Seconds(100.0);
+  training.train()->bill = TrainResult::Bill{Seconds(90.0), Seconds(130.0), 9.0, 13.0, 500.0, 2.0, std::nullopt};
+  const TrainResult::Bill bill = *stretched(training, 2.0).train()->bill;
+  CHECK(bill.shortest == Seconds(180.0));
+  CHECK(bill.longest == Seconds(260.0));
+  CHECK(bill.usd_high == 26.0);
+  CHECK(bill.watts == 500.0);
+  CHECK(bill.kwh == 4.0);
+  CHECK_FALSE(bill.kg_co2);
+}
+
 TEST_CASE("A case is compared in the quantity that was measured") {
   const std::vector<Comparison> comparisons =
       compare(case_with(MeasuredQuantity::samples_per_second, 30.0), large_step());
