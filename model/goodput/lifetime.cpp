@@ -15,6 +15,7 @@
 #include "model/base/session.hpp"
 #include "model/base/spread.hpp"
 #include "model/base/statistics.hpp"
+#include "model/goodput/saves.hpp"
 
 namespace foretrain {
 
@@ -179,11 +180,8 @@ class Training {
  private:
   void next_failure() { failure_ = now_ + failures_.of(number_, drawn_++).after; }
 
-  /// Checkpoints between what is saved and the end; none at the very end.
-  [[nodiscard]] double whole_intervals() const {
-    if (life_.every == 0) return 0.0;
-    return std::max(std::ceil((life_.steps - saved_) / life_.every - 1e-9) - 1.0, 0.0);
-  }
+  /// Between what is saved and the end.
+  [[nodiscard]] double whole_intervals() const { return saves_before_end(life_.steps - saved_, life_.every); }
   [[nodiscard]] Seconds length_of_rest() const {
     const double intervals = whole_intervals();
     return intervals * cycle_ + (life_.steps - saved_ - intervals * life_.every) * life_.step;

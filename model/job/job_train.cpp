@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "model/base/words.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/cost/kernels.hpp"
+#include "model/goodput/saves.hpp"
 #include "model/job/job_kinds.hpp"
 #include "model/job/training_outlook.hpp"
 #include "model/loading/loader_graph.hpp"
@@ -192,8 +192,8 @@ class TrainJob final : public Job {
     if (life) return add_goodput(scenario_, *life, std::move(intervals), result);
     if (!train.time_to_train) return;
     const double steps = *train.time_to_train / train.step_time;
-    const double saved = std::max(std::ceil(steps / checkpoint.every - 1e-9) - 1.0, 0.0);  // none at the very end
-    const double longer = 1.0 + saved * checkpoint.every / steps * (step.mean / train.step_time - 1.0);
+    const double saved = saves_before_end(steps, checkpoint.every) * checkpoint.every;
+    const double longer = 1.0 + saved / steps * (step.mean / train.step_time - 1.0);
     *train.time_to_train *= longer;
     if (train.cost_usd) *train.cost_usd *= longer;
   }

@@ -22,6 +22,12 @@ CPU_GROUPS = pathlib.Path("/sys/fs/cgroup/cpu")  # cgroup v1; in v2 the folder a
 V2_GROUPS = pathlib.Path("/sys/fs/cgroup")
 
 
+def of_training(**more):
+    """The environment of a process that trains with one thread, by Gloo over its host's card."""
+    return dict(os.environ, MASTER_ADDR=address(0), GLOO_SOCKET_IFNAME="eth0", USE_LIBUV="0", OMP_NUM_THREADS="1",
+                OPENBLAS_NUM_THREADS="1", **MEMORY, **more)
+
+
 def processor():
     """What the kernel calls it; the architecture where it says nothing."""
     names = [line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]

@@ -14,7 +14,6 @@ What starting processes and joining them takes is read from the runs in which no
 import argparse
 import json
 import math
-import os
 import pathlib
 import queue
 import random
@@ -28,7 +27,7 @@ import time
 import host_lab
 import host_steps
 from host_cases import USUAL
-from host_parallel_cases import FAMILIES, SHARES, model_cell
+from host_parallel_cases import SHARES, parallel_cells
 from host_table import source_of, speed_of, write_rows
 
 PROCESS = pathlib.Path(__file__).with_name("host_lifetime_process.py")
@@ -134,9 +133,7 @@ class Start:
 
 
 def begin(lab, host, words, held=True, **more):
-    environment = dict(os.environ, MASTER_ADDR=host_lab.address(0), GLOO_SOCKET_IFNAME="eth0", USE_LIBUV="0",
-                       OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", **host_lab.MEMORY, **more)
-    return lab.start(host, [sys.executable, str(PROCESS)] + words, held, env=environment, text=True,
+    return lab.start(host, [sys.executable, str(PROCESS)] + words, held, env=host_lab.of_training(**more), text=True,
                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
 
 
@@ -224,16 +221,14 @@ def measure(path, minutes, only):
 
 
 def cells(run, speed, start, initialise):
+    """Those of a model that is divided, and what happens to its training."""
     case = dict(USUAL, **run)
-    result = {"case": "hosts-" + case["name"], "group": "hosts-deaths" if case["between"] else "hosts-checkpoints"
-              if case["every"] else "hosts-lengths", "base": "parallel-hosts", "cluster.nodes": case["workers"],
-              "cluster.network.nic_bandwidth": f"{case['rate']} Mbit/s",
-              "cluster.node.gpu.processor.share": round(case["share"] * speed, 3),
-              "workload.train.model": model_cell(FAMILIES[case["model"]]), "workload.train.micro_batch": case["batch"],
-              "workload.train.global_batch": case["batch"] * case["workers"],
-              "workload.train.samples": f"{case['steps'] * case['batch'] * case['workers']} samples",
-              "plan.tensor": 1, "plan.data": case["workers"], "measured.time_to_train": f"{case['length_s']:.3f} s",
-              "replay.deaths": case["deaths"], "replay.done_again": case["done_again"]}
+    kind = "deaths" if case["between"] else "checkpoints" if case["every"] else "lengths"
+    result = parallel_cells(case, speed)
+    result.update({"group": f"hosts-{kind}",
+                   "workload.train.samples": f"{case['steps'] * case['batch'] * case['data']} samples",
+                   "measured.time_to_train": f"{case['length_s']:.3f} s", "replay.deaths": case["deaths"],
+                   "replay.done_again": case["done_again"]})
     if case["every"]:
         rate = f"{case['storage'] / 8 * PAYLOAD:.2f} MB/s"
         storage = (f"{{ kind: network, read_bandwidth: {rate}, stream_bandwidth: {rate}, link_bandwidth: {rate}, "
@@ -251,9 +246,11 @@ def cells(run, speed, start, initialise):
 
 def write_table(path, measured):
     reference = measured["machine"]["operators_ms"]
-    runs = sorted(measured["runs"], key=lambda run: (run.get("between", 0) > 0, "every" in run, run["name"]))
+    runs = sorted(measured["runs"], key=lambda run: (run["between"] > 0, run["every"] > 0, run["name"]))
     speed = speed_of(runs, reference)
-    undisturbed = [run for run in runs if not run["deaths"] and run["workers"] == 2]
+    undisturbed = [run for run in runs if not run["between"] and run["workers"] == 2]
+    if not undisturbed:
+        raise RuntimeError("what starting processes takes is not known: no run in which nobody dies was measured")
     start, initialise = (statistics.median(run[key] for run in undisturbed) for key in ("start_s", "initialise_s"))
     source = source_of("host_lifetime.py", measured["machine"])
     write_rows(path, [dict(cells(run, speed, start, initialise), source=source) for run in runs])
@@ -275,10 +272,15 @@ def main():
             print(f"cannot measure here: {why}", file=sys.stderr)
             return 2
         missing = measure(arguments.output, arguments.minutes, arguments.only)
-    if arguments.table and arguments.output.exists():
+    if arguments.table and not arguments.output.exists():
+        missing.append(f"{arguments.output} is not there: nothing was measured")
+    elif arguments.table:
         measured = json.loads(arguments.output.read_text())
         measured["machine"]["operators_ms"] = host_steps.probed(arguments.operators)
-        write_table(arguments.table, measured)
+        try:
+            write_table(arguments.table, measured)
+        except RuntimeError as error:
+            missing.append(f"{arguments.table}: {error}")
     for line in missing:
         print(line, file=sys.stderr)
     return 1 if missing else 0

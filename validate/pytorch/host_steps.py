@@ -61,11 +61,10 @@ class Hosts:
         self.processes, self.traffic, self.port = [], [], 30000
         self.lab.shape([(1000, 1000)] * count)
         for rank in range(count + beside):
-            environment = dict(os.environ, RANK=str(rank), MASTER_ADDR=host_lab.address(0), GLOO_SOCKET_IFNAME="eth0",
-                               USE_LIBUV="0", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", **host_lab.MEMORY)
             self.processes.append(
-                self.lab.start(rank % count, [sys.executable, str(PROCESS)], env=environment, stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True))
+                self.lab.start(rank % count, [sys.executable, str(PROCESS)], env=host_lab.of_training(RANK=str(rank)),
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               start_new_session=True))
         self.versions = self.answers()
 
     def answers(self):

@@ -3,10 +3,10 @@
 #   validate/pytorch/measure_hosts.sh [training|parallel|lifetime]
 # training: data parallel and servers, with the PyTorch that is here (1.13 and newer). parallel: a transformer divided in
 # every way, with Debian 13's PyTorch 2.6 (debian13.sh). lifetime: whole trainings with it that are saved to a file server
-# and go on after workers have died. Takes at most MINUTES (20) and some two more; called again, it
-# goes on where it was. Leaves every repetition in validate/measurements/DAY-host-operators.json (with PyTorch
-# 2.6: DAY-host-parallel-operators.json) and DAY-host-PART.json (and timelines), the medians in cases_host_PART.csv, pictures in
-# reports/gallery, and prints the figures of the processor that follow from the operators
+# and go on after workers have died. Takes at most MINUTES (20) and some two more; called again, it goes on where it was.
+# Leaves every repetition in validate/measurements/DAY-host-operators.json (with PyTorch 2.6 in
+# DAY-host-parallel-operators.json) and DAY-host-PART.json (and timelines), the medians in cases_host_PART.csv, pictures
+# in reports/gallery, and prints the figures of the processor that follow from the operators
 # (scenarios/hardware/gpus/host-core*.yaml holds those of ours) and how far predictions are off. PYTHON names the
 # interpreter that has PyTorch, FORETRAIN the program. The machine should have nothing else to do.
 set -eu
