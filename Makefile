@@ -82,7 +82,7 @@ scaling-plot: configure
 	@tests/benchmark/plot_training_scaling $(FORETRAIN) reports/gallery/training-scaling.svg
 
 # PyTorch's training steps between hosts made of this machine, beside their predictions; as root, needs python3-torch.
-# PART: training or parallel.
+# PART: training, parallel, vision or lifetime.
 measure-hosts: build
 	@FORETRAIN=$(FORETRAIN) validate/pytorch/measure_hosts.sh $(or $(PART),training)
 

@@ -35,6 +35,7 @@ struct CollectiveCall {
   std::vector<int> levels = {};  ///< hierarchical: as in Sync
   TokenRouting tokens = {};      ///< all_to_all by `automatic`
   bool by_messages = false;      ///< passed on round a ring by the trainer itself (ring attention)
+  bool in_turn = false;          ///< broadcast: one of many, whose roots are the ranks in turn; as the mean of these
 };
 
 /// Bytes that move between two ends at the same time. On a link that is full, flows get rates in proportion to their

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <utility>
 
 #include "model/base/number.hpp"
 #include "model/collectives/contention.hpp"
+#include "model/collectives/exchange.hpp"
 #include "model/collectives/network_effects.hpp"
 
 namespace foretrain {
@@ -18,24 +21,49 @@ const Processor* processor_of(int rank, const Topology& topology) {
   return processor ? &*processor : nullptr;
 }
 
-/// How much longer a link is busy than with what passes over it where both directions are used at a time: the hottest
-/// rank gets more than the mean from the others, and owes them less.
-double turns(const CollectiveCall& call) {
-  const double ranks = number(std::ssize(call.groups.front()));
-  if (call.operation == all_to_all) {
-    const double hot = std::clamp(call.tokens.imbalance, 1.0, ranks);
-    return 1.0 + (ranks - hot) / (ranks - 1.0) / hot;
+/// Of two ranks that owe each other a message one sends first; with so many ranks that flows are no longer those of
+/// pairs, all of an all-to-all takes twice as long instead.
+bool takes_turns(const CollectiveCall& call) {
+  return call.operation == all_to_all && call.groups.front().size() < fewest_ranks_aggregated;
+}
+
+/// How much longer a link is busy than with what passes over it where both directions are used at a time.
+double longer(const CollectiveCall& call) {
+  if (call.operation == all_to_all) return takes_turns(call) ? 1.0 : 2.0;
+  return call.operation == all_gather && call.groups.front().size() == 2 && !call.by_messages ? 1.5 : 1.0;
+}
+
+/// Every other bit of the number first: neighbours lie far apart.
+std::size_t reversed_bits(std::size_t number, std::size_t count) {
+  std::size_t reversed = 0;
+  for (std::size_t bit = std::bit_ceil(count) / 2; bit >= 1; bit /= 2, number /= 2) reversed += bit * (number % 2);
+  return reversed;
+}
+
+/// The rank that came to the exchange later sends first, as the other one is ready. Ranks come in any order: as a mean of these, one in which those of the same switch do not follow each other.
+void take_turns(LoweredCollective& lowered, const CollectiveCall& call) {
+  std::map<EndpointId, std::size_t> came;
+  for (const std::vector<int>& group : call.groups) {
+    for (std::size_t i = 0; i < group.size(); ++i) came[group[i]] = reversed_bits(i, group.size());
   }
-  return call.operation == all_gather && ranks == 2.0 && !call.by_messages ? 1.5 : 1.0;
+  std::vector<LoweredCollective::Phase> phases;
+  for (const LoweredCollective::Phase& phase : std::as_const(lowered.phases)) {
+    LoweredCollective::Phase there = phase, back = phase;
+    std::erase_if(there.flows, [&](const Flow& flow) { return came[flow.source] < came[flow.destination]; });
+    std::erase_if(back.flows, [&](const Flow& flow) { return came[flow.source] >= came[flow.destination]; });
+    phases.push_back(std::move(there));
+    phases.push_back(std::move(back));
+  }
+  lowered.phases = std::move(phases);
 }
 
 /// That a rank sends and receives in each repetition of a phase; rings have two pieces under way.
 double messages(const CollectiveCall& call) {
   switch (call.operation) {
     case all_to_all:
-      return 2.0 * (number(std::ssize(call.groups.front())) - 1.0);
+      return (takes_turns(call) ? 1.0 : 2.0) * (number(std::ssize(call.groups.front())) - 1.0);
     case broadcast:
-      return 1.0;
+      return call.in_turn ? 1.0 / number(std::ssize(call.groups.front())) : 1.0;
     default:
       return call.by_messages ? 2.0 : 4.0;
   }
@@ -59,16 +87,19 @@ std::optional<CollectiveCall> call_of_gloo(const CollectiveCall& call, const Top
 
 LoweredCollective broadcast_by_gloo(const CollectiveCall& call, const Topology& topology) {
   LoweredCollective lowered{.chosen_algorithm = "binomial tree", .phases = {}};
-  const std::size_t ranks = call.groups.front().size();
-  for (std::size_t distance = std::bit_ceil(ranks) / 2; distance >= 1; distance /= 2) {
-    LoweredCollective::Phase& phase = lowered.phases.emplace_back();
-    for (const std::vector<int>& group : call.groups) {
-      for (std::size_t from = 0; from + distance < ranks; from += 2 * distance) {
-        phase.flows.push_back({group[from], group[from + distance], call.size});
-        phase.latency = std::max(phase.latency, topology.latency(group[from], group[from + distance]));
+  const std::size_t ranks = call.groups.front().size(), roots = call.in_turn ? ranks : 1;
+  for (std::size_t root = 0; root < roots; ++root) {
+    for (std::size_t distance = std::bit_ceil(ranks) / 2; distance >= 1; distance /= 2) {
+      LoweredCollective::Phase& phase = lowered.phases.emplace_back();
+      for (const std::vector<int>& group : call.groups) {
+        for (std::size_t at = 0; at + distance < ranks; at += 2 * distance) {
+          const int from = group[(root + at) % ranks], to = group[(root + at + distance) % ranks];
+          phase.flows.push_back({from, to, call.size / number(roots)});
+          phase.latency = std::max(phase.latency, topology.latency(from, to) / number(roots));
+        }
       }
+      add_headers(phase, topology);
     }
-    add_headers(phase, topology);
   }
   return lowered;
 }
@@ -76,6 +107,7 @@ LoweredCollective broadcast_by_gloo(const CollectiveCall& call, const Topology& 
 void add_gloo_costs(LoweredCollective& lowered, const CollectiveCall& call, const Topology& topology) {
   const std::vector<int>& ranks = call.groups.front();
   if (ranks.size() < 2 || lowered.phases.empty()) return;
+  if (takes_turns(call)) take_turns(lowered, call);
   const Bytes sent = call.size * bus_bandwidth_factor(call.operation, static_cast<int>(ranks.size()));
   const auto sums = [&](const Processor& own) {
     return sent / own.sum_rate + (call.by_messages ? Seconds(0.0) : own.all_reduce);
@@ -96,7 +128,7 @@ void add_gloo_costs(LoweredCollective& lowered, const CollectiveCall& call, cons
   LoweredCollective::Phase& first = lowered.phases.front();
   first.latency += sums(*slowest) / number(first.repeat);
   for (LoweredCollective::Phase& phase : lowered.phases) {
-    for (Flow& flow : phase.flows) flow.bytes *= turns(call);
+    for (Flow& flow : phase.flows) flow.bytes *= longer(call);
     phase.latency += slowest->message * messages(call);
   }
   const Seconds held_up = longest - uncontended_time(lowered, topology);

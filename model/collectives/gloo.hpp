@@ -18,8 +18,8 @@ LoweredCollective broadcast_by_gloo(const CollectiveCall& call, const Topology& 
 
 /// Adds what a lowered call_of_gloo() takes beside its links: the core's time for each message that a rank sends and
 /// receives, and for the bytes, which it adds up and copies. A share of a core holds that up where the core would be
-/// busy for more than the share. Two ranks that owe each other a message each take turns: that the second one is ready
-/// to receive is said behind what it sends itself, over the same connection (gloo/transport/tcp/pair.cc). An
+/// busy for more than the share. Two ranks that owe each other a message each take turns: that the one which came later
+/// is ready to receive is said behind what it sends itself, over the same connection (gloo/transport/tcp/pair.cc). An
 /// all-gather between two is in two pieces, of which the second ones pass at the same time.
 void add_gloo_costs(LoweredCollective& lowered, const CollectiveCall& call, const Topology& topology);
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/base/number.hpp"
+#include "model/workload/block_builder.hpp"
 #include "model/workload/transformer_parameters.hpp"
 
 namespace foretrain {
@@ -38,6 +39,7 @@ class ProjectorBuilder {
   void linear(const std::string& name, std::int64_t rows, std::int64_t outputs, std::int64_t inputs, bool bias);
   void stream(const std::string& name, StreamingKind kind, double elements, double reads, double writes,
               double backward_reads, double backward_writes);
+  void activation(const std::string& name, double elements);
   void norm(const std::string& name, std::int64_t rows, std::int64_t width);
   void attention(const std::string& name, std::int64_t queries, std::int64_t keys);
 
@@ -75,6 +77,12 @@ void ProjectorBuilder::stream(const std::string& name, StreamingKind kind, doubl
   if (!inputs_) return;
   layer_.backward.push_back(
       streaming_operator(name + " backward", kind, elements, backward_reads, backward_writes, precision_));
+}
+
+void ProjectorBuilder::activation(const std::string& name, double elements) {
+  Marker added(layer_);
+  stream(name, StreamingKind::elementwise, elements, 1, 1, 2, 1);
+  added.mark(OperatorRole::activation);
 }
 
 /// Reads x, writes y; backward reads dy and x, writes dx; where it is trained, both are read again.
@@ -125,7 +133,7 @@ void ProjectorBuilder::mlp() {
     linear("projector " + std::to_string(i + 1), rows, outputs, width, true);
     width = outputs;
     if (last) continue;
-    stream("projector activation", StreamingKind::elementwise, number(rows) * number(width), 1, 1, 2, 1);
+    activation("projector activation", number(rows) * number(width));
     if (inputs_) layer_.recomputation.keep(element_ * (number(rows) * number(width)));
   }
 }
@@ -143,7 +151,7 @@ void ProjectorBuilder::resampler() {
     if (p.ffn_hidden == 0) continue;
     norm(block + " ffn norm", rounded(rows), p.hidden);
     linear(block + " ffn up", rounded(rows), p.ffn_hidden, p.hidden, true);
-    stream(block + " activation", StreamingKind::elementwise, rows * number(p.ffn_hidden), 1, 1, 2, 1);
+    activation(block + " activation", rows * number(p.ffn_hidden));
     if (inputs_) layer_.recomputation.keep(element_ * (rows * number(p.ffn_hidden)));
     linear(block + " ffn down", rounded(rows), p.hidden, p.ffn_hidden, true);
     stream(block + " ffn residual", StreamingKind::elementwise, rows * number(p.hidden), 2, 1, 1, 1);

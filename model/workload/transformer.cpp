@@ -274,8 +274,10 @@ Layer BlockBuilder::embedding() const {
   const double t = options_.tensor;
   const auto width = number(tokens_) * number(c.hidden);
   if (c.family == TransformerFamily::vit) {
-    linear(layer, "patch projection", tokens_, c.hidden / options_.tensor, 3 * c.patch_size * c.patch_size,
+    const std::int64_t patches = tokens_ - tokens_ / sequence_;  // all tokens but one of each image
+    linear(layer, "patch projection", patches, c.hidden / options_.tensor, 3 * c.patch_size * c.patch_size,
            activations_);
+    layer.backward.erase(layer.backward.begin());  // images need no gradient
   } else {
     // Forward gathers a row a token and adds positions; backward scatters the gradients back.
     stream(layer, "embedding", StreamingKind::gather, width * (stream_ / element_),

@@ -6,11 +6,15 @@
 
 namespace foretrain {
 
+// Image encoders: open_clip's transformer has no dropout layers; torchvision's vision_transformer.py, transformers'
+// ViTConfig, CLIPVisionConfig and SiglipVisionConfig have rates of 0.
 bool has_dropout(TransformerFamily family) {
-  return family == TransformerFamily::gpt || family == TransformerFamily::bert || family == TransformerFamily::vit;
+  return family == TransformerFamily::gpt || family == TransformerFamily::bert;
 }
 
-bool has_learned_positions(TransformerFamily family) { return has_dropout(family); }
+bool has_learned_positions(TransformerFamily family) {
+  return has_dropout(family) || family == TransformerFamily::vit;
+}
 
 bool is_causal(TransformerFamily family) {
   return family != TransformerFamily::bert && family != TransformerFamily::vit;

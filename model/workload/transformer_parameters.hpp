@@ -29,7 +29,7 @@ double idle_parameters(const TransformerConfig& config);
 std::vector<WeightMatrix> embedding_matrices(const TransformerConfig& config, std::int64_t tensor);
 std::vector<WeightMatrix> head_matrices(const TransformerConfig& config, std::int64_t tensor);
 
-/// gpt, bert and vit are trained with dropout; llama and mpt without.
+/// gpt and bert are trained with dropout; llama, mpt and vit without.
 bool has_dropout(TransformerFamily family);
 /// gpt, bert and vit learn a vector per position; llama rotates, mpt biases the scores.
 bool has_learned_positions(TransformerFamily family);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "model/base/error.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/measured/measured_graph.hpp"
@@ -8,27 +10,42 @@ namespace foretrain {
 
 namespace {
 
-ExitStatus run(const PlotOptions& options, const std::string& group) {
+struct ReplayFigure {
+  std::string group = "host-scaling";
+  std::string run, streams;
+};
+
+ExitStatus run(const PlotOptions& options, const ReplayFigure& figure) {
   if (is_measured_graph(read_text_file(options.file(), 100'000'000))) {
     const MeasuredGraph graph = read_measured_graph(options.file());
     if (graph.steps.empty()) throw UsageError("plot replay: " + graph.name + " could not be run");
     return draw(options, to_figure(measured_timeline(graph)));
   }
-  const auto panels = replay_panels(read_host_measurements(options.file()).runs, group);
-  if (panels.empty()) throw UsageError("plot replay: no group's name begins with " + group);
+  const std::vector<HostMeasurement> runs = read_host_measurements(options.file()).runs;
+  if (!figure.run.empty()) {
+    const auto named = std::ranges::find(runs, figure.run, &HostMeasurement::name);
+    if (named == runs.end()) throw UsageError("plot replay: " + options.file() + " has no run " + figure.run);
+    return draw(options, to_figure(host_timeline(*named, figure.streams)));
+  }
+  const auto panels = replay_panels(runs, figure.group);
+  if (panels.empty()) throw UsageError("plot replay: no group's name begins with " + figure.group);
   return draw(options, to_figure(panels));
 }
 
 }  // namespace
 
 void add_plot_replay(CLI::App& plot, ExitStatus& status) {
-  const auto group = std::make_shared<std::string>("host-scaling");
+  const auto figure = std::make_shared<ReplayFigure>();
   const PlotCommand command = {
-      "replay", "replayed all-reduces by number of workers, or the timeline of one graph on GPUs, beside predictions",
+      "replay", "replayed collectives by number of workers, or the timeline of one graph, beside predictions",
       "MEASUREMENTS", "what `foretrain replay -o` wrote, or replay-NAME.json", must_draw};
-  add_plot_command(plot, status, command, [group](const PlotOptions& options) { return run(options, *group); })
-      ->add_option("--group", *group, "one panel for each group whose name begins so")
+  CLI::App* added =
+      add_plot_command(plot, status, command, [figure](const PlotOptions& options) { return run(options, *figure); });
+  added->add_option("--group", figure->group, "one panel for each group whose name begins so")->type_name("NAME");
+  added->add_option("--run", figure->run, "between hosts: the timeline of this run, measured with --timeline")
       ->type_name("NAME");
+  added->add_option("--streams", figure->streams, "of the timeline those streams whose names contain this")
+      ->type_name("WORD");
 }
 
 }  // namespace foretrain

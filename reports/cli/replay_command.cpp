@@ -46,7 +46,7 @@ struct NamedScenario {
   throw UsageError("replay " + name + ": " + why + "; on a machine with a GPU validate/on_gpu.sh runs all, or take " +
                    "the task graph there: foretrain replay " + name + " --export " + name +
                    ".graph, then foretrain-gpu replay " + name + ".graph -o DIR there, and here foretrain replay " +
-                   "--from DIR. Without a GPU only all-reduces between hosts run, with one rank per host");
+                   "--from DIR. Without a GPU collectives and steps run between hosts, with one rank per host");
 }
 
 /// Whether a scenario is replayed on the GPUs of one machine; others run on hosts made of this one.
@@ -122,6 +122,7 @@ struct ReplayCommand {
   int jobs = 1;
   bool probe = false;
   bool json = false;
+  bool timeline = false;
 };
 
 /// Messages from here on count for the bar: below, the latency of a busy kernel is all there is.
@@ -132,6 +133,8 @@ struct ReplayJob {
   std::string name, group;
   Scenario scenario;
   ReplayOptions options;
+  bool timeline = false;  ///< the tasks' moments are kept
+  std::optional<Seconds> predicted_waiting = {};
 };
 
 /// Scenarios are called after their files, and cases after themselves.
@@ -166,7 +169,8 @@ std::vector<ReplayJob> jobs_of(const ReplayCommand& command) {
     jobs.push_back({scenario.name,
                     "",
                     std::move(scenario),
-                    {.executor = executor, .repetitions = command.repetitions, .keys = command.keys, .predicted = {}}});
+                    {.executor = executor, .repetitions = command.repetitions, .keys = command.keys, .predicted = {}},
+                    command.timeline});
   }
   if (command.table.empty()) return jobs;
   for (const Case& row : read_cases(command.table)) {
@@ -177,7 +181,8 @@ std::vector<ReplayJob> jobs_of(const ReplayCommand& command) {
                     {.executor = stated == row.replay.end() ? executor : parse_executor(stated->second),
                      .repetitions = command.repetitions > 0 ? command.repetitions : count_in(row, "repetitions", 0),
                      .keys = count_in(row, "keys", command.keys),
-                     .predicted = {}}});
+                     .predicted = {}},
+                    command.timeline || count_in(row, "timeline", 0) > 0});
   }
   return jobs;
 }
@@ -190,6 +195,9 @@ std::vector<ReplayPlan> plans_of(std::vector<ReplayJob>& jobs, const ReplayComma
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (!outcomes[i].result) throw UsageError(jobs[i].name + ": " + outcomes[i].error);
     jobs[i].options.predicted = outcomes[i].result->time();
+    if (const TrainResult* train = outcomes[i].result->train()) {
+      jobs[i].predicted_waiting = train->breakdown.exposed_communication + train->breakdown.pipeline_bubble;
+    }
     plans.push_back(plan_replay(jobs[i].scenario, jobs[i].options));
   }
   return plans;
@@ -203,6 +211,30 @@ HostMeasurements earlier(const std::string& path) {
   if (describe(known.machine) == describe(fresh.machine)) return known;
   throw UsageError(
       fmt::format("{}: measured on another machine ({}): choose another file", path, describe(known.machine)));
+}
+
+/// What is predicted of a run, as of today.
+void set_prediction(const ReplayJob& job, HostMeasurement& run) {
+  run.predicted = job.options.predicted;
+  if (run.waiting) run.predicted_waiting = job.predicted_waiting;
+}
+
+/// Of a step's tasks those that take time.
+std::vector<HostTask> tasks_of(const ReplayJob& job, const StepOfRanks& step, const Execution& measured,
+                               Fidelity fidelity) {
+  const TaskGraph& graph = step.graph.graph;
+  const Topology topology(job.scenario.cluster);
+  const Execution predicted =
+      fidelity == Fidelity::estimate ? run(graph) : simulate(graph, topology, fidelity, job.scenario.background);
+  std::vector<HostTask> tasks;
+  for (std::size_t i = 0; i < graph.tasks().size(); ++i) {
+    const auto task = static_cast<TaskId>(i);
+    if (!(predicted.finish[i] > predicted.start[i])) continue;
+    const Block& block = graph.block_of(task);
+    tasks.push_back({graph.resource_of(task).name, block.name, std::string(name(block.category)), predicted.start[i],
+                     predicted.finish[i], measured.start[i], measured.finish[i]});
+  }
+  return tasks;
 }
 
 HostMeasurement* find_run(HostMeasurements& known, const ReplayJob& job, const std::string& plan) {
@@ -300,7 +332,7 @@ ExitStatus run(const ReplayCommand& command) {
   bool failed = false;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (HostMeasurement* known = find_run(measurements, jobs[i], plan_hash(plans[i]))) {
-      known->predicted = jobs[i].options.predicted;  // which may have become better since
+      set_prediction(jobs[i], *known);  // which may have become better since
       runs.push_back(*known);
     } else {
       try {
@@ -312,7 +344,10 @@ ExitStatus run(const ReplayCommand& command) {
       }
       runs.back().name = jobs[i].name;
       runs.back().group = jobs[i].group;
-      runs.back().predicted = jobs[i].options.predicted;
+      set_prediction(jobs[i], runs.back());
+      if (jobs[i].timeline && replayer.execution()) {
+        runs.back().tasks = tasks_of(jobs[i], *plans[i].graph, *replayer.execution(), command.fidelity);
+      }
       measurements.runs.push_back(runs.back());
     }
     save(measurements, command.measurements);
@@ -333,7 +368,7 @@ void add_replay(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<ReplayCommand>();
   CLI::App* command =
       app.add_subcommand("replay",
-                         "run scenarios for real, on this machine's GPUs, or all-reduces and training steps "
+                         "run scenarios for real, on this machine's GPUs, or collectives and training steps "
                          "between hosts made of it, beside their prediction");
   command->add_option("FILE", options->files,
                       "scenarios on one machine with GPUs, or with one rank per node, such as replay-ring-4");
@@ -366,6 +401,8 @@ void add_replay(CLI::App& app, ExitStatus& status) {
   command->add_option("--bar", options->bar, "fail when the mean absolute error from 1 MB on is above it")
       ->type_name("PERCENT")
       ->check(CLI::PositiveNumber.description(""));
+  command->add_flag("--timeline", options->timeline,
+                    "of steps between hosts also keep when each task ran (in a table: replay.timeline, 1)");
   command->add_flag("--probe", options->probe, "also measure what single messages cost, by size and protocol");
   add_fidelity(*command, options->fidelity);
   add_overrides(*command, options->overrides);

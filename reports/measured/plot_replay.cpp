@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "model/base/error.hpp"
 #include "model/base/format.hpp"
 #include "reports/print/number.hpp"
 
@@ -86,6 +87,32 @@ Figure to_figure(const std::vector<ReplayPanel>& panels) {
       panel.series.push_back(std::move(measured));
     }
     figure.panels.push_back(std::move(panel));
+  }
+  return figure;
+}
+
+TimelineFigure host_timeline(const HostMeasurement& run, const std::string& streams) {
+  if (run.tasks.empty()) throw UsageError(run.name + ": its tasks were not kept: foretrain replay --timeline");
+  TimelineFigure figure{fmt::format("{}: {} predicted, {} measured", run.name, format_seconds(run.predicted),
+                                    format_seconds(run.median())),
+                        {},
+                        {}};
+  std::vector<std::string> named;
+  for (const HostTask& task : run.tasks) {
+    const bool wanted = task.stream.find(streams) != std::string::npos;
+    if (wanted && std::ranges::find(named, task.stream) == named.end()) named.push_back(task.stream);
+  }
+  if (named.empty()) throw UsageError(run.name + ": no stream's name contains " + streams);
+  for (const std::string& stream : named) {
+    for (const bool predicted : {true, false}) {
+      for (const HostTask& task : run.tasks) {
+        const Seconds start = predicted ? task.predicted_start : task.start;
+        const Seconds end = predicted ? task.predicted_end : task.end;
+        if (task.stream != stream || !(end > start)) continue;
+        figure.entries.push_back({stream + (predicted ? ", predicted" : ", measured"), task.name, start, end - start,
+                                  -1, task.category});
+      }
+    }
   }
   return figure;
 }

@@ -20,19 +20,38 @@ std::vector<std::string> texts(const CsvRow& row) {
   return cells;
 }
 
+std::string waiting_cell(const HostMeasurement& run) {
+  if (!run.waiting || !run.predicted_waiting) return "";
+  return fmt::format("{:.0f}, {:.0f} %", *run.predicted_waiting / run.predicted * 100.0,
+                     *run.waiting / run.median() * 100.0);
+}
+
 }  // namespace
 
 std::string replay_text(const std::vector<HostMeasurement>& runs) {
-  TextTable table("llrrrrrrl", {"run", "by", "ranks", "predicted", "measured", "spread", "error", "cores", ""});
+  const bool steps = std::ranges::any_of(runs, [](const HostMeasurement& run) { return run.waiting.has_value(); });
+  std::vector<std::string> header = {"run", "by", "ranks", "predicted", "measured", "spread", "error", "cores", ""};
+  if (steps) header.insert(header.begin() + 7, "waiting");
+  TextTable table(steps ? "llrrrrrrrl" : "llrrrrrrl", header);
   bool limited = false;
   for (const HostMeasurement& run : runs) {
     const bool busy = run.busy > busy_limit;
     limited = limited || busy;
-    table.add_row({run.name, run.executor, std::to_string(run.ranks), format_seconds(run.predicted),
-                   format_seconds(run.median()), format_percent(run.spread()), signed_percent(run.error()),
-                   fmt::format("{:.0f} %", run.busy * 100.0), busy ? "*" : ""});
+    std::vector<std::string> row = {run.name,
+                                    run.executor,
+                                    std::to_string(run.ranks),
+                                    format_seconds(run.predicted),
+                                    format_seconds(run.median()),
+                                    format_percent(run.spread()),
+                                    signed_percent(run.error()),
+                                    fmt::format("{:.0f} %", run.busy * 100.0),
+                                    busy ? "*" : ""};
+    if (steps) row.insert(row.begin() + 7, waiting_cell(run));
+    table.add_row(std::move(row));
   }
-  std::string text = "Predicted and measured: medians; spread is the distance of the quartiles\n\n" + table.text(2);
+  std::string text = "Predicted and measured: medians; spread is the distance of the quartiles";
+  if (steps) text += "; waiting: predicted and measured share of the step in which the busiest rank does no work";
+  text += "\n\n" + table.text(2);
   if (limited) text += fmt::format("\n  * the cores were busy more than {:.0f} % of the time\n", busy_limit * 100.0);
   return text;
 }

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "reports/figure/figure.hpp"
+#include "reports/figure/plot_timeline.hpp"
 #include "reports/measured/accuracy.hpp"
 #include "validate/host_replay/measurements.hpp"
 
@@ -24,6 +24,10 @@ std::vector<Comparison> comparisons_of(const std::vector<HostMeasurement>& runs)
 /// that `runs` name (added where they are missing); other cases keep what they say. Throws ScenarioError as parse_csv.
 std::string measured_table(std::string_view text, const std::string& file, const std::vector<HostMeasurement>& runs,
                            const HostMachine& machine);
+
+/// A step's tasks as they were predicted and as they ran, one above the other, on streams whose names contain `streams`.
+/// Throws UsageError where the run's tasks were not kept, or none is on such a stream.
+TimelineFigure host_timeline(const HostMeasurement& run, const std::string& streams);
 
 // ---- replayed all-reduces over the number of workers: what was predicted as lines, what was measured as points
 

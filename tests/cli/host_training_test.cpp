@@ -131,6 +131,43 @@ TEST_CASE("A model is divided over hosts in more than 200 ways, each with a name
   CHECK_THAT(validated.output, Catch::Contains("hosts-six") && Catch::Contains(R"("failed": [])"));
 }
 
+TEST_CASE("Vision–language models are trained on hosts whole and in part, and become a table that validate takes") {
+  if (no_interpreter()) return;
+  const FilterResult all = run_host_steps({"--vision", "--list"});
+  REQUIRE(all.status == 0);
+  std::istringstream in(all.output);
+  std::vector<std::string> names;
+  for (std::string line; std::getline(in, line);) names.push_back(line);
+  CHECK(names.size() >= 30);
+  std::sort(names.begin(), names.end());
+  CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
+
+  const TemporaryFolder folder;
+  const auto run = [](const std::string& name, const std::string& rest) {
+    return R"({"name": ")" + name +
+           R"(", "kind": "vision", "model": "llava-small", "batch": 2, "rate": 1000, "values": [0.2], )"
+           R"("median_s": 0.25, "spread": 0.01, "cores_busy": 0.5, "others": 0.0, )" +
+           rest + "}";
+  };
+  write_file(folder.file("runs.json"),
+             R"({"kind": "host training", "machine": {"torch": "2.6", "processor": "a processor", "cores": 2, )"
+             R"("kernel": "6", "date": "2026-01-01"}, "runs": [)" +
+                 run("one", R"("workers": 1, "share": 1.0, "images": 4, "peak_bytes": 500000000)") + "," +
+                 run("two", R"("workers": 2, "share": 1.0, "freeze": ["vision"], "lora": 8, "exposed_s": 0.1)") + "," +
+                 run("three", R"("workers": 4, "share": 0.5, "freeze": ["vision", "language"], "accumulate": 2)") +
+                 "]}");
+  const std::string table = folder.file("cases.csv");
+  REQUIRE(run_host_steps({"--vision", "-o", folder.file("runs.json"), "--table", table, "--table-only"}).status == 0);
+  CHECK_THAT(read_text_file(table), Catch::Contains("{ images: 4, text: 64 }") &&
+                                        Catch::Contains("\"[vision, language]\"") &&
+                                        Catch::Contains("\"{ rank: 8, targets: [attention, ffn] }\""));
+  const FilterResult validated = run_program({"validate", "--cases", table, "--json"});
+  INFO(validated.errors);
+  CHECK(validated.status == 0);
+  CHECK_THAT(validated.output, Catch::Contains("hosts-vision") && Catch::Contains("hosts-one-memory") &&
+                                   Catch::Contains(R"("failed": [])"));
+}
+
 TEST_CASE("Whole trainings on hosts become a table whose lengths validate compares") {
   if (no_interpreter()) return;
   const TemporaryFolder folder;

@@ -109,6 +109,23 @@ TEST_CASE("slower cards and others' traffic are taken over from the scenario", "
   CHECK(made.background[1].rate.value() == Approx(1.25e7 * 1514.0 / 1448.0));
 }
 
+TEST_CASE("leaves with one cable each are made as they are", "[host]") {
+  CHECK(plan({}).uplinks.hosts_per_leaf == 0);
+  const ReplayPlan made = plan({"cluster.network.fabric={ kind: fat_tree, nodes_per_leaf: 2, oversubscription: 10 }"});
+  CHECK(made.uplinks.hosts_per_leaf == 2);
+  CHECK(made.uplinks.rate.value() == Approx(2 * 1.25e8 / 10));
+  CHECK(plan_hash(made) != plan_hash(plan({})));
+}
+
+TEST_CASE("collectives that add up nothing are a task of every rank", "[host]") {
+  const ReplayPlan made = plan({"workload.collective.operation=all_gather"});
+  REQUIRE(made.task.steps.size() == 4);
+  for (const std::vector<StepTask>& tasks : made.task.steps) CHECK(tasks.size() == 1);
+  // Each rank passes three quarters of 4 MB on.
+  CHECK(made.sent.value() == Approx(3e6).epsilon(1e-3));
+  CHECK_THROWS_AS(plan({"workload.collective.operation=all_gather"}, HostExecutor::gloo), ScenarioError);
+}
+
 TEST_CASE("what cannot be run on hosts is refused at its key", "[host]") {
   const auto refuses = [](const std::vector<std::string>& overrides, const std::string& key) {
     INFO(key);
@@ -119,7 +136,8 @@ TEST_CASE("what cannot be run on hosts is refused at its key", "[host]") {
       CHECK(error.key() == key);
     }
   };
-  refuses({"workload.collective.operation=all_gather"}, "workload");
+  refuses({"cluster.network.fabric={ kind: torus, dimensions: [2, 2] }"}, "cluster.network.fabric");
+  refuses({"cluster.network.fabric={ kind: fat_tree, nodes_per_leaf: 2 }"}, "cluster.network.fabric");  // two cables
   refuses({"workload.collective.size=4001 B"}, "workload.collective.size");
   refuses({"workload.collective.algorithm=auto"}, "workload.collective.algorithm");
   refuses({"cluster.nodes=17"}, "cluster.nodes");

@@ -1,9 +1,13 @@
 // Training steps as what processes on hosts do; and, as root, done.
 #include "validate/host_replay/step_plan.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <map>
 #include <numeric>
 
 #include "model/job/job.hpp"
@@ -36,11 +40,51 @@ double busy_seconds(const std::vector<StepTask>& tasks) {
   return std::accumulate(tasks.begin(), tasks.end(), 0.0,
                          [](double sum, const StepTask& t) { return sum + t.seconds; });
 }
-std::int64_t exchanged(const std::vector<StepTask>& tasks) {
-  std::int64_t sum = 0;
-  for (const StepTask& t : tasks) sum += t.exchanged.count;
-  return sum;
+bool exchanges(const StepTask& task) { return task.exchange >= 0; }
+
+/// Of each stream, who sends how much to whom, in a rank's order; between two ranks alone.
+using Messages = std::map<int, std::vector<std::int64_t>>;
+Messages between(const StepPlan& plan, int rank, int source, int destination) {
+  Messages messages;
+  for (const StepTask& task : plan.tasks[static_cast<std::size_t>(rank)]) {
+    if (!exchanges(task)) continue;
+    for (const Exchange::Phase& phase : plan.exchanges[static_cast<std::size_t>(task.exchange)].phases) {
+      for (int turn = 0; turn < phase.repeat; ++turn) {
+        for (const Exchange::Message& m : phase.messages) {
+          if (m.source == source && m.destination == destination) messages[task.stream].push_back(m.bytes);
+        }
+      }
+    }
+  }
+  return messages;
 }
+
+/// A small transformer on four hosts by this plan.
+Scenario divided(std::vector<std::string> overrides) {
+  overrides.insert(overrides.begin(),
+                   {"cluster.nodes=4", "workload.train.micro_batch=1", "workload.train.global_batch=8",
+                    "workload.train.model={ preset: gpt2, layers: 8, hidden: 64, heads: 4, vocabulary: 512, "
+                    "sequence: 32, tied_embeddings: false }"});
+  Scenario scenario = ring_training(std::move(overrides));
+  return scenario;
+}
+
+/// Every way to divide a model, with what makes four ranks of it.
+const std::vector<std::vector<std::string>> ways = {
+    {"plan.data=1", "plan.tensor=4"},
+    {"plan.data=1", "plan.tensor=4", "plan.sequence_parallel=true"},
+    {"plan.data=1", "plan.context=4"},
+    {"plan.data=1", "plan.pipeline=4", "plan.schedule=gpipe"},
+    {"plan.data=1", "plan.pipeline=4", "plan.schedule=1f1b"},
+    {"plan.data=1", "plan.pipeline=4", "plan.schedule=interleaved", "plan.interleave=2"},
+    {"plan.data=1", "plan.pipeline=4", "plan.schedule=zero_bubble"},
+    {"plan.data=1", "plan.pipeline=4", "plan.schedule=dualpipe"},
+    {"plan.data=4", "plan.zero=1"},
+    {"plan.data=4", "plan.zero=3"},
+    {"plan.data=4", "plan.zero={ stage: 3, shard: 2 }"},
+    {"plan.data=2", "plan.tensor=2"},
+    {"plan.data=2", "plan.pipeline=2", "plan.schedule=1f1b"},
+};
 
 HostMeasurement measured_step(HostReplayer& replayer, const Scenario& scenario, HostExecutor executor) {
   ReplayOptions options;
@@ -64,25 +108,25 @@ bool can_have_hosts() {
 
 }  // namespace
 
-TEST_CASE("a rank is busy for as long as it is predicted to compute, and exchanges every gradient once", "[host]") {
+TEST_CASE("a rank is busy for as long as it is predicted to compute, and sends every gradient", "[host]") {
   for (const Scenario& scenario : {ring_training(), server_training()}) {
     const StepPlan plan = plan_step(scenario);
     const Result predicted = estimate(scenario);
     CHECK(plan.ranks == 2);
-    CHECK(plan.elements == mlp_numbers);
+    // A ring of two: half of the gradients there and half of the sums back; a server has them all.
+    CHECK(plan.sent().value() == Approx(4.0 * mlp_numbers).epsilon(1e-3));
     for (const std::vector<StepTask>& tasks : plan.tasks) {
-      CHECK(exchanged(tasks) == mlp_numbers);
       const Seconds computes = predicted.time() - predicted.train()->breakdown.exposed_communication;
       CHECK(busy_seconds(tasks) == Approx(computes.value()).epsilon(0.03));
     }
   }
+  CHECK(plan_step(server_training()).elements == mlp_numbers);
 }
 
 TEST_CASE("buckets are exchanged beside the backward pass, which goes on meanwhile", "[host]") {
   // Buckets of 100 kB: the last layers' gradients and the first layer's, which alone are 525 kB.
   const StepPlan plan = plan_step(ring_training({"plan.sync.bucket=100 KB"}));
   const std::vector<StepTask>& tasks = plan.tasks.front();
-  const auto exchanges = [](const StepTask& task) { return task.exchanged.count > 0; };
   REQUIRE(std::ranges::count_if(tasks, exchanges) >= 2);
   const auto first = std::ranges::find_if(tasks, exchanges);
   const auto computes_after = [&](const StepTask& task) {
@@ -92,6 +136,35 @@ TEST_CASE("buckets are exchanged beside the backward pass, which goes on meanwhi
   CHECK(std::any_of(first, tasks.end(), computes_after));
   // The last thing that is exchanged is waited for before the optimizer.
   CHECK_FALSE(tasks[tasks.size() - 2].after.empty());
+}
+
+TEST_CASE("two ranks see the same messages between them, stream by stream and in the same order", "[host]") {
+  for (const std::vector<std::string>& way : ways) {
+    INFO(fmt::format("{}", fmt::join(way, " ")));
+    const StepPlan plan = plan_step(divided(way));
+    REQUIRE(plan.ranks == 4);
+    std::size_t messages = 0;
+    for (int source = 0; source < 4; ++source) {
+      for (int destination = 0; destination < 4; ++destination) {
+        const Messages sent = between(plan, source, source, destination);
+        CHECK(sent == between(plan, destination, source, destination));
+        messages += sent.size();
+      }
+    }
+    CHECK(messages > 0);
+  }
+}
+
+TEST_CASE("all that is predicted to be computed is, by the rank with the most", "[host]") {
+  for (const std::vector<std::string>& way : ways) {
+    INFO(fmt::format("{}", fmt::join(way, " ")));
+    const Scenario scenario = divided(way);
+    const Breakdown predicted = estimate(scenario).train()->breakdown;
+    double most = 0.0;
+    for (const std::vector<StepTask>& tasks : plan_step(scenario).tasks) most = std::max(most, busy_seconds(tasks));
+    const Seconds work = predicted.compute + predicted.optimizer + predicted.host_overhead;
+    CHECK(most == Approx(work.value()).epsilon(0.02));
+  }
 }
 
 TEST_CASE("a rank with a slower device is busy for longer", "[host]") {
@@ -134,4 +207,56 @@ TEST_CASE("a step by a ring and one by a server take at least what is computed a
   // One worker's card at half the rate.
   const char* slow = "cluster.faults=[{ node: 0, link: \"nic0>fabric\", bandwidth: 50 Mbit/s }]";
   CHECK(measured_step(replayer, ring_training({slow}), HostExecutor::own).median().value() > 0.9 * 2.0 * seconds);
+}
+
+TEST_CASE("a schedule that no framework runs on processors takes its predicted time between hosts", "[host][network]") {
+  if (!can_have_hosts()) return;
+  HostReplayer replayer;
+  const Scenario scenario = divided({"plan.data=1", "plan.pipeline=4", "plan.schedule=dualpipe"});
+  ReplayOptions options;
+  options.repetitions = 3;
+  options.predicted = estimate(scenario).time();
+  const ReplayPlan plan = plan_replay(scenario, options);
+  const HostMeasurement run = replayer.run(plan);
+  REQUIRE(replayer.execution());
+  const Execution& execution = *replayer.execution();
+  const TaskGraph& graph = plan.graph->graph.graph;
+  // No task ran before those that it waits for were done, and none was left out.
+  for (TaskId task = 0; task < static_cast<TaskId>(graph.tasks().size()); ++task) {
+    const auto at = static_cast<std::size_t>(task);
+    CHECK(execution.finish[at] >= execution.start[at]);
+    CHECK(execution.finish[at].value() > 0.0);
+    for (const TaskId next : graph.successors(task)) {
+      // Clocks of different processes start within the barrier's wake.
+      CHECK(execution.finish[static_cast<std::size_t>(next)].value() > execution.finish[at].value() - 0.02);
+    }
+  }
+  double most = 0.0;
+  for (const std::vector<StepTask>& tasks : plan.task.steps) most = std::max(most, busy_seconds(tasks));
+  CHECK(run.median().value() > most);
+  REQUIRE(run.waiting);
+  CHECK(run.waiting->value() > 0.0);
+  CHECK(*run.waiting < run.median());
+  CHECK(run.median() < 10.0 * run.predicted);  // no load of others makes it as long as this
+}
+
+TEST_CASE("leaves share a cable, and hosts that were on leaves find each other without them", "[host][network]") {
+  if (!can_have_hosts()) return;
+  HostReplayer replayer;
+  const auto time = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> overrides = {"cluster.node=host-veth", "cluster.nodes=4", "workload.collective.ranks=4",
+                                          "workload.collective.operation=all_to_all",
+                                          "workload.collective.algorithm=auto", "workload.collective.size=1 MB",
+                                          "cluster.network.nic_bandwidth=200 Mbit/s"};
+    overrides.insert(overrides.end(), more.begin(), more.end());
+    ReplayOptions options;
+    options.repetitions = 2;
+    return replayer.run(plan_replay(load_scenario("replay-hosts", overrides), options)).median().value();
+  };
+  // Two of a leaf's ranks send two quarters each over a cable of 40 Mbit/s: 1 MB, 200 ms (less the buckets).
+  CHECK(time({"cluster.network.fabric={ kind: fat_tree, nodes_per_leaf: 2, oversubscription: 10 }"}) > 0.9 * 0.2);
+  // Three quarters through a card of 200 Mbit/s: 30 ms.
+  const double one_switch = time({});
+  CHECK(one_switch > 0.9 * 0.03);
+  CHECK(one_switch < 10 * 0.03);
 }

@@ -80,30 +80,37 @@ TEST_CASE("each number of a task has a least value, at which it is a task", "[ho
 TEST_CASE("a task of a step waits for earlier ones of its rank alone, and takes no less than no time", "[host]") {
   const auto refuses = [](const StepTask& second) {
     WorkerTask task = ring_task();
-    task.steps = std::vector<std::vector<StepTask>>(3, {StepTask{0, 0.5, {}, {}}, second});
+    task.exchanges = {Exchange{}};
+    task.steps = std::vector<std::vector<StepTask>>(3, {StepTask{0, 0.5, -1, {}}, second});
     CHECK_THROWS_WITH(task_from_json(to_json(task)), Catch::Contains("a task of a step"));
   };
-  refuses({1, -0.5, {}, {0}});
-  refuses({1, 0.0, {}, {-1}});
-  refuses({1, 0.0, {}, {1}});       // itself
-  refuses({1, 0.0, {}, {0, 1}});    // one of two
-  refuses({1, 0.0, {0, 11}, {0}});  // of ten values
+  refuses({1, -0.5, -1, {0}});
+  refuses({1, 0.0, -1, {-1}});
+  refuses({1, 0.0, -1, {1}});     // itself
+  refuses({1, 0.0, -1, {0, 1}});  // one of two
+  refuses({1, 0.0, 1, {0}});      // of one exchange
+  refuses({1, 0.0, -2, {0}});
 }
 
 TEST_CASE("a step comes back as it was written, and one whose tasks wait for later ones is refused", "[host]") {
   WorkerTask task = ring_task();
-  const std::vector<StepTask> step = {{0, 0.5, {}, {}}, {1, 0.0, {2, 8}, {0}}, {0, 0.25, {}, {0, 1}}};
+  const std::vector<StepTask> step = {{0, 0.5, -1, {}}, {1, 0.0, 1, {0}}, {0, 0.25, -1, {0, 1}}};
   task.steps = {step, step, step};
-  CHECK(to_json(task_from_json(to_json(task))) == to_json(task));
-  CHECK(task_from_json(to_json(task)).steps[2][1].exchanged.count == 8);
+  task.exchanges = {Exchange{}, Exchange{{{2, {{0, 1, 8}, {1, 2, 16}}}, {1, {{2, 0, 1}}}}}};
+  const WorkerTask read = task_from_json(to_json(task));
+  CHECK(to_json(read) == to_json(task));
+  CHECK(read.steps[2][1].exchange == 1);
+  CHECK(read.exchanges[1].phases[0].repeat == 2);
+  CHECK(read.exchanges[1].phases[0].messages[1].bytes == 16);
   task.steps[0][1].after = {2};
   CHECK_THROWS_WITH(task_from_json(to_json(task)), Catch::Contains("waits for a later one"));
-  task.steps[0][1] = {1, 0.0, {3, 8}, {0}};  // values 3 to 10 of ten
-  CHECK_THROWS_WITH(task_from_json(to_json(task)), Catch::Contains("values that do not exist"));
-  for (const auto& exchanged : {StepTask{1, 0.0, {-1, 8}, {0}}, StepTask{1, 0.0, {2, -1}, {0}}}) {
-    task.steps[0][1] = exchanged;
-    CHECK_THROWS_WITH(task_from_json(to_json(task)), Catch::Contains("values that do not exist"));
+  task.steps[0][1].after = {0};
+  for (const Exchange::Message& wrong : {Exchange::Message{0, 3, 8}, {-1, 1, 8}, {1, 1, 8}, {0, 1, 0}}) {
+    task.exchanges[1].phases[0].messages[0] = wrong;
+    CHECK_THROWS_WITH(task_from_json(to_json(task)), Catch::Contains("a message between"));
   }
+  task.exchanges[1].phases[0].messages[0] = {0, 1, 8};
+  CHECK_NOTHROW(task_from_json(to_json(task)));
   task.steps.pop_back();
   CHECK_THROWS_WITH(task_from_json(to_json(task)), Catch::Contains("steps of other ranks"));
 }

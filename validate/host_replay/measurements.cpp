@@ -59,8 +59,10 @@ std::vector<double> rounded_times(const std::vector<double>& seconds) {
   return result;
 }
 
+double rounded_time(Seconds time) { return rounded_times({time.value()}).front(); }
+
 ordered_json to_value(const HostMeasurement& run) {
-  return {{"case", run.name},
+  ordered_json value = {{"case", run.name},
           {"group", run.group},
           {"executor", run.executor},
           {"algorithm", run.algorithm},
@@ -71,9 +73,18 @@ ordered_json to_value(const HostMeasurement& run) {
           {"rate_bytes_per_second", run.rate.value()},
           {"plan", run.plan},
           {"predicted_s", run.predicted.value()},
-          {"median_s", rounded_times({run.median().value()}).front()},
+          {"median_s", rounded_time(run.median())},
           {"cores_busy", std::round(run.busy * 1000.0) / 1000.0},
           {"samples", rounded_times(run.samples)}};
+  if (run.waiting && run.predicted_waiting) {
+    value["waiting_s"] = rounded_time(*run.waiting);
+    value["predicted_waiting_s"] = run.predicted_waiting->value();
+  }
+  for (const HostTask& task : run.tasks) {
+    value["tasks"].push_back({task.stream, task.name, task.category, rounded_time(task.predicted_start),
+                              rounded_time(task.predicted_end), rounded_time(task.start), rounded_time(task.end)});
+  }
+  return value;
 }
 
 ordered_json to_value(const ProbeMeasurement& probe) {
@@ -102,6 +113,14 @@ HostMeasurement run_from(const json& value) {
   run.busy = value.at("cores_busy");
   run.samples = value.at("samples").get<std::vector<double>>();
   if (run.samples.empty()) throw std::runtime_error(run.name + ": no samples");
+  if (value.contains("waiting_s")) {
+    run.waiting = Seconds(value.at("waiting_s"));
+    run.predicted_waiting = Seconds(value.at("predicted_waiting_s"));
+  }
+  for (const json& task : value.value("tasks", json::array())) {
+    run.tasks.push_back({task.at(0), task.at(1), task.at(2), Seconds(task.at(3)), Seconds(task.at(4)),
+                         Seconds(task.at(5)), Seconds(task.at(6))});
+  }
   return run;
 }
 
@@ -202,6 +221,9 @@ HostMeasurements read_host_measurements(const std::string& path) {
 std::string plan_hash(const ReplayPlan& plan) {
   std::string text = to_json(plan.task);
   for (const HostRate& host : plan.hosts) text += fmt::format(" {:.0f}/{:.0f}", host.out.value(), host.in.value());
+  if (plan.uplinks.hosts_per_leaf > 0) {
+    text += fmt::format(" {}:{:.0f}", plan.uplinks.hosts_per_leaf, plan.uplinks.rate.value());
+  }
   for (const BackgroundTraffic& t : plan.background) {
     text += fmt::format(" {}>{}:{:.0f}", t.from, t.to, t.rate.value());
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,12 @@ std::string describe(const HostMachine& machine);
 /// The cores were so busy that they, and not the cards, may have set the time.
 inline constexpr double busy_limit = 0.9;
 
+/// A task of a step, as it was predicted to run and did.
+struct HostTask {
+  std::string stream, name, category;
+  Seconds predicted_start, predicted_end, start, end;
+};
+
 struct HostMeasurement {
   std::string name;   ///< of the scenario or case
   std::string group;  ///< "" when it has none
@@ -41,6 +48,9 @@ struct HostMeasurement {
   std::vector<double> samples;  ///< seconds, all repetitions after warm-up, in order; each the slowest process's
   double busy = 0.0;            ///< share of the cores' time that was not idle
   Seconds predicted;
+  /// Of steps of collectives and messages: bubble and exposed communication of the rank with the most work.
+  std::optional<Seconds> waiting, predicted_waiting;
+  std::vector<HostTask> tasks;  ///< where they are kept
 
   [[nodiscard]] Seconds median() const;
   /// Distance of the quartiles over the median.

@@ -186,7 +186,7 @@ std::string why_no_namespaces() {
   return "";
 }
 
-HostLab::HostLab(const std::vector<HostRate>& hosts) {
+HostLab::HostLab(const std::vector<HostRate>& hosts, const Uplinks& uplinks) {
   catch_signals();
   const bool found_leftovers = remove_leftovers();
   for (std::size_t host = 0; host < hosts.size(); ++host) {
@@ -197,7 +197,7 @@ HostLab::HostLab(const std::vector<HostRate>& hosts) {
   folder_was_mounted_ = folder_is_mounted() && !(found_leftovers && namespaces_there().empty());
   try {
     make();
-    shape(hosts);
+    shape(hosts, uplinks);
   } catch (...) {
     remove();
     throw;
@@ -219,7 +219,7 @@ void HostLab::make() {
                 fmt::format("link add eth0 netns {} address {} type veth peer name port{} netns {}\n", name(host),
                             card_address(host), host, switch_));
     run_command({"ip", "-n", switch_, "-batch", "-"},
-                fmt::format("link set port{0} master br0\nlink set port{0} up\n", host));
+                fmt::format("link set port{0} up\n", host));
     run_command({"ip", "-n", name(host), "-batch", "-"},
                 fmt::format("addr add {}/24 dev eth0\nlink set lo up\nlink set eth0 up\n", host_address(host)) +
                     neighbours_of(host, hosts()));
@@ -227,9 +227,38 @@ void HostLab::make() {
   }
 }
 
-void HostLab::shape(const std::vector<HostRate>& hosts) {
+/// Leaves are bridges, and the first bridge is their spine. A cable that goes down takes along what its bridges know of
+/// who is behind it.
+void HostLab::hang_on_leaves(const Uplinks& uplinks) {
+  const int each = uplinks.hosts_per_leaf, leaves = each > 0 ? (hosts() + each - 1) / each : 0;
+  std::string links;
+  for (; leaves_ < leaves; ++leaves_) {
+    links += fmt::format(
+        "link add leaf{0} type bridge mcast_snooping 0\nlink set leaf{0} up\n"
+        "link add up{0} type veth peer name down{0}\nlink set up{0} master leaf{0}\nlink set down{0} master br0\n",
+        leaves_);
+  }
+  for (int leaf = 0; leaf < leaves_; ++leaf) {
+    for (const char* end : {"up", "down"}) {
+      links += fmt::format("link set {0}{1} down\n", end, leaf);
+      if (leaf < leaves) links += fmt::format("link set {0}{1} up\n", end, leaf);
+    }
+  }
+  for (int host = 0; host < hosts(); ++host) {
+    links += fmt::format("link set port{} master {}\n", host, each > 0 ? fmt::format("leaf{}", host / each) : "br0");
+  }
+  run_command({"ip", "-n", switch_, "-batch", "-"}, links);
+}
+
+void HostLab::shape(const std::vector<HostRate>& hosts, const Uplinks& uplinks) {
   if (static_cast<int>(hosts.size()) != this->hosts()) throw std::invalid_argument("one rate per host");
+  hang_on_leaves(uplinks);
+  const bool leaves = uplinks.hosts_per_leaf > 0;
   std::string ports;
+  for (int leaf = 0; leaf < leaves_; ++leaf) {
+    if (!leaves) break;
+    for (const char* end : {"up", "down"}) ports += bucket(fmt::format("{}{}", end, leaf), uplinks.rate);
+  }
   for (int host = 0; host < this->hosts(); ++host) {
     const HostRate& rate = hosts[at_index(host)];
     ports += bucket(fmt::format("port{}", host), rate.in);
@@ -237,6 +266,7 @@ void HostLab::shape(const std::vector<HostRate>& hosts) {
     // A packet that is larger than the receiving card's bucket would be cut there at great cost.
     double largest = shaped_rate(rate.out).largest_packet.value();
     for (const HostRate& other : hosts) largest = std::min(largest, shaped_rate(other.in).largest_packet.value());
+    if (leaves) largest = std::min(largest, shaped_rate(uplinks.rate).largest_packet.value());
     run_command({"ip", "-n", name(host), "link", "set", "dev", "eth0", "gso_max_size", fmt::format("{:.0f}", largest)});
     run_command({"ip", "netns", "exec", name(host), "sh", "-c", limit_queue(Bytes(largest))});
   }

@@ -1,5 +1,5 @@
-// Hosts that are network namespaces of this machine: one card each, all cards on one switch, both directions of every
-// card held to a rate by token buckets.
+// Hosts that are network namespaces of this machine: one card each, all cards on one switch or on leaves below
+// a spine, both directions of every card and cable held to a rate by token buckets.
 #pragma once
 
 #include <string>
@@ -14,6 +14,12 @@ namespace foretrain {
 struct HostRate {
   BytesPerSecond out;  ///< from the host to the switch
   BytesPerSecond in;   ///< from the switch to the host
+};
+
+/// Leaves of the switch: each so many hosts, which share a cable to the spine that joins all.
+struct Uplinks {
+  int hosts_per_leaf = 0;  ///< 0: all hosts on one switch
+  BytesPerSecond rate;     ///< of a leaf's cable, each way
 };
 
 /// The token bucket behind a rate. Sources: tc-tbf(8); veth's gso_max_size, ip-link(8).
@@ -44,7 +50,7 @@ std::string why_no_namespaces();
 class HostLab {
  public:
   /// Throws UsageError with the command that failed and what it said.
-  explicit HostLab(const std::vector<HostRate>& hosts);
+  explicit HostLab(const std::vector<HostRate>& hosts, const Uplinks& uplinks = {});
   ~HostLab();
   HostLab(const HostLab&) = delete;
   HostLab& operator=(const HostLab&) = delete;
@@ -52,8 +58,8 @@ class HostLab {
   [[nodiscard]] int hosts() const { return static_cast<int>(names_.size()); }
   [[nodiscard]] const std::string& name(int host) const { return names_[at_index(host)]; }
 
-  /// Changes what the cards let through, without making the hosts anew.
-  void shape(const std::vector<HostRate>& hosts);
+  /// Changes what cards and cables let through, without making the hosts anew.
+  void shape(const std::vector<HostRate>& hosts, const Uplinks& uplinks = {});
   /// Lets the cards' drivers join segments (the default), or sends each as a packet of its own: interface counters then
   /// count every header.
   void set_offload(bool joined) const;
@@ -65,10 +71,12 @@ class HostLab {
 
  private:
   void make();
+  void hang_on_leaves(const Uplinks& uplinks);
   void remove() noexcept;
 
   std::vector<std::string> names_;
   std::string switch_;
+  int leaves_ = 0;  ///< that have been made
   bool folder_was_mounted_ = true;
 };
 

@@ -1,6 +1,7 @@
 #include "validate/host_replay/replay.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
@@ -15,6 +16,27 @@ int messages_for(Bytes payload, BytesPerSecond rate) {
   return static_cast<int>(std::clamp(rate.value() * 0.02 / (payload.value() + 100.0), 4.0, 200.0));
 }
 
+/// Of workers that do not wait for each other: until the first one is done, in which time as many exchanges end as there
+/// are workers; without the first half, in which fast ones run ahead as far as they may.
+std::vector<double> rounds(const WorkerTask& task, const std::vector<std::vector<TaskSpan>>& spans) {
+  std::vector<double> ends, result;
+  double first_done = std::numeric_limits<double>::infinity();
+  for (std::size_t rank = 0; rank < spans.size(); ++rank) {
+    double last = 0.0;
+    for (std::size_t i = 0; i < spans[rank].size(); ++i) {
+      if (task.steps[rank][i].exchange >= 0) ends.push_back(last = spans[rank][i].end);
+    }
+    first_done = std::min(first_done, last);
+  }
+  std::erase_if(ends, [&](double end) { return end > first_done; });
+  std::ranges::sort(ends);
+  const std::size_t workers = spans.size();
+  for (std::size_t i = ends.size() / 2 + workers; i < ends.size(); i += workers) {
+    result.push_back(ends[i] - ends[i - workers]);
+  }
+  return result;
+}
+
 }  // namespace
 
 HostReplayer::HostReplayer() {
@@ -22,19 +44,24 @@ HostReplayer::HostReplayer() {
   programs_ = find_host_programs();
 }
 
-const HostLab& HostReplayer::lab_for(const std::vector<HostRate>& hosts) {
+const HostLab& HostReplayer::lab_for(const std::vector<HostRate>& hosts, const Uplinks& uplinks) {
   if (lab_ && lab_->hosts() == static_cast<int>(hosts.size())) {
-    lab_->shape(hosts);
+    lab_->shape(hosts, uplinks);
   } else {
     lab_.reset();
-    lab_ = std::make_unique<HostLab>(hosts);
+    lab_ = std::make_unique<HostLab>(hosts, uplinks);
   }
   return *lab_;
 }
 
 HostMeasurement HostReplayer::run(const ReplayPlan& plan) {
-  const Samples samples = run_workers(lab_for(plan.hosts), programs_, plan.task, plan.background);
+  const Samples samples = run_workers(lab_for(plan.hosts, plan.uplinks), programs_, plan.task, plan.background);
+  execution_.reset();
   HostMeasurement measured;
+  if (plan.graph) {
+    execution_ = plan.graph->execution(samples.spans);
+    measured.waiting = plan.graph->waiting(*execution_);
+  }
   measured.executor = name(plan.task.executor);
   measured.algorithm = plan.task.algorithm;
   measured.ranks = plan.task.ranks;
@@ -42,10 +69,10 @@ HostMeasurement HostReplayer::run(const ReplayPlan& plan) {
   for (int server = plan.task.ranks; server < static_cast<int>(plan.task.participants.size()); ++server) {
     measured.shared_hosts |= plan.task.participants[at_index(server)].host < plan.task.ranks;
   }
-  measured.size = Bytes(number(plan.task.elements) * 4.0);
+  measured.size = plan.sent;
   measured.rate = plan.hosts.front().out;
   measured.plan = plan_hash(plan);
-  measured.samples = samples.seconds;
+  measured.samples = plan.task.iterations > 1 ? rounds(plan.task, samples.spans) : samples.seconds;
   measured.busy = samples.busy;
   return measured;
 }
@@ -60,7 +87,7 @@ ProbeMeasurement HostReplayer::probe(const std::string& protocol, Bytes payload,
   task.keys = messages_for(payload, rate);
   task.warmup = 3;
   task.repetitions = 11;
-  const HostLab& lab = lab_for({{rate, rate}, {rate, rate}});
+  const HostLab& lab = lab_for({{rate, rate}, {rate, rate}}, {});
   const int messages = round_trip ? 2 * task.keys : task.keys;
 
   // First the bytes of one repetition more than none: what the connection itself costs drops out.

@@ -13,7 +13,6 @@
 #include "model/collectives/placement.hpp"
 #include "model/hardware/topology.hpp"
 #include "model/scenario/load/checks.hpp"
-#include "validate/host_replay/step_plan.hpp"
 
 namespace foretrain {
 
@@ -29,25 +28,41 @@ constexpr double longest_repetition = 60.0;  // seconds
   throw ScenarioError(position_of(scenario, key), key, got, expected);
 }
 
-/// A training step, or an all-reduce as a step that is nothing else.
-StepPlan step_of(const Scenario& scenario) {
-  if (std::holds_alternative<TrainWorkload>(scenario.workload)) {
-    StepPlan step = plan_step(scenario);
-    if (number(step.elements) * 4.0 <= largest_message) return step;
-    refuse(scenario, "workload.train.model", fmt::format("gradients of {:.0f} B", number(step.elements) * 4.0),
-           "at most 1 GB of them");
-  }
+/// A training step, or a collective as a step that is nothing else. All-reduces by a schedule that the user names, by
+/// servers or by a library are no tasks but sums.
+StepPlan step_of(const Scenario& scenario, HostExecutor executor) {
+  if (std::holds_alternative<TrainWorkload>(scenario.workload)) return plan_step(scenario);
   const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload);
-  if (collective == nullptr || collective->operation != CollectiveOperation::all_reduce) {
-    refuse(scenario, "workload", "this kind of work is not run on hosts",
-           "workload.train, or workload.collective: { operation: all_reduce, … }");
+  if (collective == nullptr) {
+    refuse(scenario, "workload", "this kind of work is not run on hosts", "workload.train or workload.collective");
+  }
+  const bool sums = collective->operation == CollectiveOperation::all_reduce;
+  if (!sums && executor != HostExecutor::own) {
+    refuse(scenario, "workload.collective.operation", fmt::format("{} runs all-reduces alone", name(executor)),
+           "all_reduce, or --executor own");
   }
   const double size = collective->size.value();
   if (size < 4.0 || size > largest_message || std::fmod(size, 4.0) != 0.0) {
     refuse(scenario, "workload.collective.size", fmt::format("{:.0f} B", size),
            "a whole number of fp32 values, from 4 B to 1 GB");
   }
-  return {collective->ranks, static_cast<std::int64_t>(size / 4.0), {}};
+  if (!sums) return plan_collective(scenario);
+  StepPlan plan;
+  plan.ranks = collective->ranks;
+  plan.elements = static_cast<std::int64_t>(size / 4.0);
+  return plan;
+}
+
+/// A fabric of leaves has one cable upward from each.
+Uplinks uplinks_of(const Scenario& scenario) {
+  const Network& network = scenario.cluster.network;
+  if (std::holds_alternative<SingleSwitch>(network.fabric.shape)) return {};
+  const auto* tree = std::get_if<FatTree>(&network.fabric.shape);
+  if (tree == nullptr || tree->nodes_per_pod > 0 || tree->rails || tree->uplinks_of(scenario.cluster) != 1) {
+    refuse(scenario, "cluster.network.fabric", "hosts share one switch, or leaves below one spine",
+           "kind: single_switch, or a fat_tree without pods whose leaves have one cable upward each");
+  }
+  return {tree->nodes_per_leaf, network.nic_bandwidth * (number(tree->nodes_per_leaf) / tree->oversubscription)};
 }
 
 void check_cluster(const Scenario& scenario) {
@@ -67,7 +82,8 @@ void check_cluster(const Scenario& scenario) {
         "one card of at most 10 Gbit/s per host");
   }
   if (cluster.network.oversubscription != 1.0) {
-    refuse(scenario, "cluster.network.oversubscription", "hosts share one switch that does not block", "1");
+    refuse(scenario, "cluster.network.oversubscription", "no host has a link of its own behind its card",
+           "1, and cluster.network.fabric: { kind: fat_tree, oversubscription: … }");
   }
 }
 
@@ -139,62 +155,91 @@ int repetitions_for(const ReplayOptions& options) {
 
 }  // namespace
 
-ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options) {
-  check_cluster(scenario);
-  StepPlan step = step_of(scenario);
+namespace {
+
+/// The schedule that the task's processes carry out, or how the store is cut.
+void add_sums(const Scenario& scenario, const ReplayOptions& options, const StepPlan& step, WorkerTask& task) {
   const Sync& sync = scenario.plan.sync;
-  const bool trains = !step.tasks.empty();
-  const std::string algorithm_key = trains ? "plan.sync.algorithm" : "workload.collective.algorithm";
+  const bool trains = std::holds_alternative<TrainWorkload>(scenario.workload);
+  const std::string key = trains ? "plan.sync.algorithm" : "workload.collective.algorithm";
+  const std::string algorithm(name(sync.algorithm));
   const Algorithm::Build build = algorithm_of(sync.algorithm).build(CollectiveOperation::all_reduce);
   if (build == nullptr) {
-    refuse(scenario, algorithm_key, "`auto` leaves it to the library",
+    refuse(scenario, key, "`auto` leaves it to the library",
            "the algorithm to run: ring, tree, parameter_server, …");
-  }
-  if (options.predicted.value() > longest_repetition) {
-    refuse(scenario, trains ? "workload.train" : "workload.collective.size",
-           fmt::format("one {} takes {}", trains ? "step" : "all-reduce", format_seconds(options.predicted)),
-           "less data or faster cards: at most a minute");
   }
   CollectiveCall call;
   call.operation = CollectiveOperation::all_reduce;
   call.algorithm = sync.algorithm;
-  call.size = Bytes(number(step.elements) * 4.0);
+  call.size = step.sent();
   call.servers = sync.servers;
   call.placement = sync.placement;
   std::vector<int> ranks(at_index(step.ranks));
   std::iota(ranks.begin(), ranks.end(), 0);
   call.groups = {ranks};
-
-  const std::string algorithm(name(sync.algorithm));
-  ReplayPlan plan;
-  plan.hosts = rates_of(scenario);
-  WorkerTask& task = plan.task;
-  task.executor = options.executor;
-  task.algorithm = algorithm;
   task.participants = participants_of(scenario, call);
-  task.ranks = step.ranks;
-  task.elements = step.elements;
-  task.steps = std::move(step.tasks);
   if (options.executor == HostExecutor::own) {
     const Schedule schedule = build(task.ranks, shape_of(scenario));
     if (schedule.servers != task.servers() || !schedule.switch_ports.empty()) {
-      refuse(scenario, algorithm_key, algorithm + " needs more than hosts",
+      refuse(scenario, key, algorithm + " needs more than hosts",
              "an algorithm of ranks and servers: ring, tree, parameter_server, …");
     }
     task.chunks = schedule.chunks;
     for (int phase = 0; phase < schedule.phases; ++phase) task.phases.push_back(without_strides(schedule.phase(phase)));
   } else if (options.executor == HostExecutor::server) {
     if (sync.algorithm != SyncAlgorithm::parameter_server) {
-      refuse(scenario, algorithm_key, "the key-value servers run no " + algorithm, "parameter_server");
+      refuse(scenario, key, "the key-value servers run no " + algorithm, "parameter_server");
     }
     task.keys = options.keys > 0 ? options.keys : task.servers();
-  } else if (trains) {
+  }
+}
+
+}  // namespace
+
+ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options) {
+  check_cluster(scenario);
+  const bool trains = std::holds_alternative<TrainWorkload>(scenario.workload);
+  const bool library = options.executor == HostExecutor::gloo || options.executor == HostExecutor::mpi;
+  if (trains && library) {
     refuse(scenario, "workload.train", fmt::format("{} runs all-reduces alone", name(options.executor)),
            "--executor own or server");
   }
+  StepPlan step = step_of(scenario, options.executor);
+  if (step.sent().value() > largest_message) {
+    refuse(scenario, trains ? "workload.train.model" : "workload.collective.size",
+           fmt::format("{} sent by a rank", format_bytes(step.sent())), "at most 1 GB");
+  }
+  if (options.predicted.value() > longest_repetition) {
+    refuse(scenario, trains ? "workload.train" : "workload.collective.size",
+           fmt::format("one {} takes {}", trains ? "step" : "collective", format_seconds(options.predicted)),
+           "less data or faster cards: at most a minute");
+  }
+  ReplayPlan plan;
+  plan.hosts = rates_of(scenario);
+  plan.uplinks = uplinks_of(scenario);
+  plan.sent = step.sent();
+  plan.graph = step.graph;
+  WorkerTask& task = plan.task;
+  task.executor = options.executor;
+  task.algorithm = name(scenario.plan.sync.algorithm);
+  task.ranks = step.ranks;
+  task.elements = step.elements;
+  task.iterations = step.iterations;
+  task.bound = step.bound;
+  task.steps = std::move(step.tasks);
+  task.exchanges = std::move(step.exchanges);
+  if (task.elements > 0) {
+    add_sums(scenario, options, step, task);
+  } else {
+    if (options.executor == HostExecutor::server) {
+      refuse(scenario, "plan.sync.algorithm", "the key-value servers run no " + task.algorithm, "parameter_server");
+    }
+    for (int rank = 0; rank < task.ranks; ++rank) task.participants.push_back({rank, host_address(rank)});
+  }
   plan.background = background_of(scenario);
   task.repetitions = repetitions_for(options);
-  const double predicted = options.predicted.value();
+  if (task.iterations > 1) task.repetitions = 1, task.warmup = 0;  // iterations are repetitions
+  const double predicted = options.predicted.value() * task.iterations;
   task.timeout = 20.0 + 5.0 * predicted * (task.repetitions + task.warmup);
   return plan;
 }

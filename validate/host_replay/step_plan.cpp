@@ -1,16 +1,19 @@
 #include "validate/host_replay/step_plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
 #include "model/collectives/algorithm.hpp"
+#include "model/job/job.hpp"
 #include "model/parameter_server/store.hpp"
 #include "model/scenario/load/checks.hpp"
-#include "model/training/graph/step_graph.hpp"
+#include "model/training/outcome/breakdown.hpp"
 #include "model/training/pricing/build_step.hpp"
 #include "model/workload/build.hpp"
 
@@ -25,123 +28,196 @@ namespace {
 
 void check_step(const Scenario& scenario, const TrainWorkload& train) {
   const Plan& plan = scenario.plan;
-  if (plan.tensor * plan.pipeline * plan.context * plan.expert != 1 || plan.zero > 0) {
-    refuse_step(scenario, "plan", "hosts exchange whole gradients and nothing else", "data parallelism alone, zero: 0");
-  }
   if (plan.sync.compression.kind != Compression::Kind::none) {
     refuse_step(scenario, "plan.sync.compression", "hosts send gradients as they are", "none");
   }
   if (train.loader || train.checkpoint) {
     refuse_step(scenario, "workload.train", "hosts read and write no files", "no loader, no checkpoint");
   }
+  if (scenario.cluster.jitter) {
+    refuse_step(scenario, "cluster.jitter", "hosts have what chance they have", "no jitter");
+  }
 }
 
-StepTask busy(Seconds time) { return {0, time.value(), {}, {}}; }
-
-/// A lane of `graph` as one process does it. What the lane waits for that others do, it learns by the exchanges.
-class LaneTasks {
- public:
-  LaneTasks(const Step& step, const StepGraph& graph, const std::map<int, ValueRange>& ranges, int lane)
-      : graph_(graph.graph), before_(graph_.tasks().size()), numbers_(graph_.tasks().size(), -1) {
-    for (TaskId task = 0; std::cmp_less(task, graph_.tasks().size()); ++task) {
-      for (const TaskId next : graph_.successors(task)) before_[at_index(next)].push_back(task);
-    }
-    std::map<TaskId, ValueRange> exchanged;
-    std::set<TaskId> of_others;
-    for (const StepGraph::Transfer& t : graph.transfers) {
-      const Step::Transfer::Part& part = step.transfers[at_index(t.transfer)].parts[t.part];
-      const bool takes_part = std::ranges::find(part.lanes, lane) != part.lanes.end();
-      if (takes_part) exchanged[t.task] = ranges.at(t.transfer);
-      if (!takes_part) of_others.insert(t.task);
-    }
-    for (TaskId task = 0; std::cmp_less(task, graph_.tasks().size()); ++task) {
-      const auto exchange = exchanged.find(task);
-      const bool computes = exchange == exchanged.end();
-      if (computes && (graph_.resource_of(task).lane != lane || of_others.contains(task))) continue;
-      numbers_[at_index(task)] = static_cast<int>(tasks_.size());
-      StepTask& mine = tasks_.emplace_back();
-      mine.stream = graph_.tasks()[at_index(task)].resource;
-      mine.seconds = computes ? graph_.block_of(task).uncontended.value() : 0.0;
-      mine.exchanged = computes ? ValueRange{} : exchange->second;
-      std::set<int> after;
-      collect(task, after);
-      mine.after.assign(after.begin(), after.end());
+/// What moves over links, phase by phase; messages between the same two ranks joined.
+Exchange exchange_of(const LoweredCollective& lowered) {
+  Exchange exchange;
+  for (const LoweredCollective::Phase& phase : lowered.phases) {
+    Exchange::Phase& own = exchange.phases.emplace_back();
+    own.repeat = phase.repeat;
+    for (const Flow& flow : merge_by_ends(phase.flows)) {
+      const auto bytes = static_cast<std::int64_t>(std::llround(flow.bytes.value()));
+      if (bytes > 0) own.messages.push_back({flow.source, flow.destination, bytes});
     }
   }
-  std::vector<StepTask> take() { return std::move(tasks_); }
+  return exchange;
+}
+
+/// The tasks of a graph as those of processes.
+class RankTasks {
+ public:
+  RankTasks(const TaskGraph& graph, const std::map<TaskId, std::set<int>>& together)
+      : graph_(graph), together_(together), before_(graph.tasks().size()), exchange_of_block_(graph.blocks().size(), -1) {
+    for (TaskId task = 0; std::cmp_less(task, graph.tasks().size()); ++task) {
+      for (const TaskId next : graph.successors(task)) before_[at_index(next)].push_back(task);
+      const BlockId block = graph.tasks()[at_index(task)].block;
+      int& exchange = exchange_of_block_[at_index(block)];
+      const std::optional<LoweredCollective>& flows = graph.block_of(task).flows;
+      if (exchange >= 0 || !flows || flows->phases.empty()) continue;
+      exchange = static_cast<int>(exchanges_.size());
+      exchanges_.push_back(foretrain::exchange_of(*flows));
+    }
+  }
+
+  /// Those of a rank, and their numbers in the graph.
+  std::pair<std::vector<StepTask>, std::vector<TaskId>> of_rank(int rank) const {
+    std::vector<StepTask> tasks;
+    std::vector<TaskId> numbers;
+    std::vector<int> own(graph_.tasks().size(), -1);
+    for (TaskId task = 0; std::cmp_less(task, own.size()); ++task) {
+      if (!takes_part(task, rank)) continue;
+      own[at_index(task)] = static_cast<int>(tasks.size());
+      const int exchange = exchange_of_block_[at_index(graph_.tasks()[at_index(task)].block)];
+      StepTask& mine = tasks.emplace_back();
+      mine.stream = graph_.tasks()[at_index(task)].resource;
+      mine.exchange = exchange;
+      mine.seconds = exchange < 0 ? graph_.block_of(task).uncontended.value() : 0.0;
+      std::vector<bool> seen(own.size());
+      std::set<int> after;
+      collect(task, own, seen, after);
+      mine.after.assign(after.begin(), after.end());
+      numbers.push_back(task);
+    }
+    return {std::move(tasks), std::move(numbers)};
+  }
+  std::vector<Exchange> take_exchanges() { return std::move(exchanges_); }
 
  private:
-  /// The lane's own tasks before `task`, through those of others.
-  void collect(TaskId task, std::set<int>& after) const {
+  [[nodiscard]] bool takes_part(TaskId task, int rank) const {
+    const auto ranks = together_.find(task);
+    return ranks != together_.end() ? ranks->second.contains(rank) : graph_.resource_of(task).lane == rank;
+  }
+
+  /// The rank's own tasks before `task`, through those of others.
+  void collect(TaskId task, const std::vector<int>& own, std::vector<bool>& seen, std::set<int>& after) const {
     for (const TaskId before : before_[at_index(task)]) {
-      const int number = numbers_[at_index(before)];
+      if (seen[at_index(before)]) continue;
+      seen[at_index(before)] = true;
+      const int number = own[at_index(before)];
       if (number >= 0) after.insert(number);
-      if (number < 0) collect(before, after);
+      if (number < 0) collect(before, own, seen, after);
     }
   }
 
   const TaskGraph& graph_;
+  const std::map<TaskId, std::set<int>>& together_;
   std::vector<std::vector<TaskId>> before_;
-  std::vector<int> numbers_;  ///< of the lane's tasks among its own, −1 for others
-  std::vector<StepTask> tasks_;
+  std::vector<int> exchange_of_block_;  ///< −1 where it moves nothing
+  std::vector<Exchange> exchanges_;
 };
 
-/// The gradients that each transfer exchanges, one after the other.
-std::map<int, ValueRange> ranges_of(const Step& step) {
-  std::map<int, ValueRange> ranges;
-  std::int64_t next = 0;
-  for (const GradientBucket& bucket : step.lanes.front().chunks.front().buckets) {
-    const auto count = static_cast<std::int64_t>(bucket.gradients.value() / sizeof(float));
-    if (!bucket.stages.empty()) ranges[bucket.stages.front().transfer] = {next, count};
-    next += count;
+StepPlan plan_of_ranks(const Scenario& scenario, Step step) {
+  auto made = std::make_shared<StepOfRanks>(StepOfRanks{std::move(step), {}, {}});
+  made->graph = step_graph(made->step);
+  std::map<TaskId, std::set<int>> together;  // tasks that several ranks carry out
+  for (const StepGraph::Transfer& t : made->graph.transfers) {
+    const std::vector<int>& lanes = made->step.transfers[at_index(t.transfer)].parts[t.part].lanes;
+    together[t.task].insert(lanes.begin(), lanes.end());
   }
-  return ranges;
-}
-
-StepPlan plan_buckets(const Step& step) {
-  const std::map<int, ValueRange> ranges = ranges_of(step);
-  const StepGraph graph = step_graph(step);
+  for (const Block& block : made->graph.graph.blocks()) {
+    if (block.inside.exposed_copies + block.inside.hidden_copies > Seconds(0.0)) {
+      refuse_step(scenario, "plan.offload", "hosts offload nothing", "no offloading");
+    }
+  }
+  RankTasks all(made->graph.graph, together);
   StepPlan plan;
-  for (const auto& [transfer, range] : ranges) plan.elements += range.count;
-  plan.ranks = static_cast<int>(step.lanes.size());
-  for (int lane = 0; lane < plan.ranks; ++lane) {
-    plan.tasks.push_back(LaneTasks(step, graph, ranges, lane).take());
-    std::vector<StepTask>& tasks = plan.tasks.back();
-    StepTask host = busy(step.once_per_step);
-    host.stream = graph.compute[at_index(lane)];
-    host.after = {static_cast<int>(tasks.size()) - 1};  // the optimizer is the last of a step
-    tasks.push_back(std::move(host));
+  plan.ranks = static_cast<int>(made->step.lanes.size());
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    auto [tasks, numbers] = all.of_rank(rank);
+    if (made->step.once_per_step > Seconds(0.0)) {  // the host's work between steps: the optimizer is the last of one
+      tasks.push_back({made->graph.compute[at_index(rank)], made->step.once_per_step.value(), -1,
+                       {static_cast<int>(tasks.size()) - 1}});
+    }
+    plan.tasks.push_back(std::move(tasks));
+    made->tasks.push_back(std::move(numbers));
   }
+  plan.exchanges = all.take_exchanges();
+  plan.graph = std::move(made);
   return plan;
 }
 
+StepTask busy(Seconds time) { return {0, time.value(), -1, {}}; }
+
+/// Until workers are as far apart as they get, and as long again.
+constexpr int iterations_apart = 24;
+
 /// A step by servers: passes, then all gradients there and all weights back.
-StepPlan plan_exchange(const Scenario& scenario, const ParameterStore& store) {
+StepPlan plan_store(const Scenario& scenario, const ParameterStore& store) {
   const Sync& sync = scenario.plan.sync;
-  if (store.consistency != Sync::Consistency::synchronous) {
-    refuse_step(scenario, "plan.sync.consistency", "the servers of a replay answer when all have pushed",
-                "synchronous");
-  }
   if (sync.overlap) {
     refuse_step(scenario, "plan.sync.overlap", "workers of a replay push when their backward pass is over", "false");
   }
   StepPlan plan;
   plan.ranks = store.worker_count();
+  plan.exchanges.emplace_back();  // with the store
   double parameters = 0.0;
   for (const ParameterStore::KeyGroup& group : store.groups) {
     for (const double on_server : group.parameters) parameters += on_server;
   }
   plan.elements = static_cast<std::int64_t>(parameters * store.gradient.value() / sizeof(float));
+  if (store.consistency != Sync::Consistency::synchronous) {
+    plan.iterations = iterations_apart;
+    plan.bound = store.consistency == Sync::Consistency::bounded ? store.staleness : WorkerTask::unbounded;
+  }
   for (int worker = 0; worker < plan.ranks; ++worker) {
     std::vector<StepTask>& tasks = plan.tasks.emplace_back();
-    tasks.push_back(busy(store.compute().total() * store.mean_factor(worker)));
-    tasks.push_back({0, 0.0, {0, plan.elements}, {}});
-    tasks.push_back(busy(store.host_between_steps));
+    for (int iteration = 0; iteration < plan.iterations; ++iteration) {
+      tasks.push_back(busy(store.compute().total() * store.mean_factor(worker)));
+      tasks.push_back({0, 0.0, 0, {}});
+      tasks.push_back(busy(store.host_between_steps));
+    }
   }
   return plan;
 }
 
 }  // namespace
+
+Execution StepOfRanks::execution(const std::vector<std::vector<TaskSpan>>& spans) const {
+  const std::size_t count = graph.graph.tasks().size();
+  Execution execution{std::vector<Seconds>(count), std::vector<Seconds>(count), {}};
+  for (std::size_t rank = 0; rank < tasks.size(); ++rank) {
+    for (std::size_t i = 0; i < tasks[rank].size(); ++i) {
+      Seconds& start = execution.start[at_index(tasks[rank][i])];
+      Seconds& finish = execution.finish[at_index(tasks[rank][i])];
+      start = std::max(start, Seconds(spans.at(rank).at(i).start));
+      finish = std::max(finish, Seconds(spans.at(rank).at(i).end));
+      execution.makespan = std::max(execution.makespan, finish);
+    }
+  }
+  return execution;
+}
+
+Seconds StepOfRanks::waiting(const Execution& execution) const {
+  const Breakdown breakdown = breakdown_of(step, times_of(graph, execution));
+  return breakdown.exposed_communication + breakdown.pipeline_bubble;
+}
+
+Bytes StepPlan::sent() const {
+  if (!graph) return Bytes(number(elements) * sizeof(float));
+  std::vector<double> sent(at_index(ranks));
+  for (const std::vector<StepTask>& own : tasks) {
+    const auto rank = static_cast<int>(&own - tasks.data());
+    for (const StepTask& task : own) {
+      if (task.exchange < 0) continue;
+      for (const Exchange::Phase& phase : exchanges[at_index(task.exchange)].phases) {
+        for (const Exchange::Message& message : phase.messages) {
+          if (message.source == rank) sent[at_index(rank)] += phase.repeat * number(message.bytes);
+        }
+      }
+    }
+  }
+  return Bytes(*std::ranges::max_element(sent));
+}
 
 StepPlan plan_step(const Scenario& scenario) {
   const auto& train = std::get<TrainWorkload>(scenario.workload);
@@ -149,12 +225,24 @@ StepPlan plan_step(const Scenario& scenario) {
   const Model model = build_model(train.model, build_options(train, scenario.plan));
   const Topology topology(scenario.cluster);
   // Every rank a lane of its own: each is a process.
-  const Step step =
-      build_step(scenario, train, model, topology, Recipes::none, InsideLayers::merged, Symmetry::ignored);
+  Step step = build_step(scenario, train, model, topology, Recipes::none, InsideLayers::seen, Symmetry::ignored);
   if (has_servers(scenario.plan.sync.algorithm)) {
-    return plan_exchange(scenario, build_store(scenario, train, model, topology, step));
+    return plan_store(scenario, build_store(scenario, train, model, topology, step));
   }
-  return plan_buckets(step);
+  return plan_of_ranks(scenario, std::move(step));
+}
+
+StepPlan plan_collective(const Scenario& scenario) {
+  const std::unique_ptr<Job> job = make_job(scenario, Fidelity::flows);
+  std::set<int> ranks;
+  for (int rank = 0; rank < scenario.cluster.nodes; ++rank) ranks.insert(rank);
+  const std::map<TaskId, std::set<int>> together{{0, ranks}};
+  RankTasks all(job->graph(), together);
+  StepPlan plan;
+  plan.ranks = scenario.cluster.nodes;
+  for (const int rank : ranks) plan.tasks.push_back(all.of_rank(rank).first);
+  plan.exchanges = all.take_exchanges();
+  return plan;
 }
 
 }  // namespace foretrain

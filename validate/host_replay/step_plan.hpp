@@ -2,21 +2,47 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "model/scenario/scenario.hpp"
+#include "model/training/graph/step_graph.hpp"
+#include "validate/host_replay/worker_step.hpp"
 #include "validate/host_replay/worker_task.hpp"
 
 namespace foretrain {
 
-struct StepPlan {
-  int ranks = 0;
-  std::int64_t elements = 0;                 ///< of all gradients, as fp32 values
-  std::vector<std::vector<StepTask>> tasks;  ///< by rank
+/// A step's tasks, and which of them each rank carries out: what its own streams hold, and the exchanges that it takes
+/// part in. What it waits for that others do, it learns by these.
+struct StepOfRanks {
+  Step step;
+  StepGraph graph;
+  std::vector<std::vector<TaskId>> tasks;  ///< by rank
+
+  /// From when each rank ran its tasks: one that several ranks carry out together begins when the last of them has
+  /// come, and ends when the last is done.
+  [[nodiscard]] Execution execution(const std::vector<std::vector<TaskSpan>>& spans) const;
+  /// In which the rank with the most work does none.
+  [[nodiscard]] Seconds waiting(const Execution& execution) const;
 };
 
-/// Of data parallel training, whose gradients are exchanged by a schedule bucket by bucket, beside the backward pass or
-/// after it; or by synchronous servers after it. Throws ScenarioError at the key that cannot be replayed.
+struct StepPlan {
+  int ranks = 0;
+  std::vector<std::vector<StepTask>> tasks;  ///< by rank
+  std::vector<Exchange> exchanges;
+  std::int64_t elements = 0;                 ///< servers: of all gradients, as fp32 values
+  int iterations = 1, bound = 0;             ///< servers: as of WorkerTask
+  std::shared_ptr<const StepOfRanks> graph;  ///< nothing where servers hold the weights
+
+  /// That the rank which sends most sends.
+  [[nodiscard]] Bytes sent() const;
+};
+
+/// Of any plan whose ranks exchange what they hold by collectives and messages; or with servers, after the passes:
+/// where these are not synchronous, of many steps. Throws ScenarioError at the key that cannot be replayed.
 StepPlan plan_step(const Scenario& scenario);
+
+/// A collective alone, as the one task of a step.
+StepPlan plan_collective(const Scenario& scenario);
 
 }  // namespace foretrain

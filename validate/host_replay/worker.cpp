@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -131,6 +132,7 @@ int run_worker(const std::string& folder, int process,
     if (process < 0 || process >= static_cast<int>(task.participants.size())) {
       throw std::runtime_error(fmt::format("there is no process {}", process));
     }
+    prctl(PR_SET_TIMERSLACK, 1000UL);  // ns: sleeping tasks end in time
     // The process ends itself when something hangs.
     alarm(static_cast<unsigned>(task.timeout) + 2);
     ProcessBarrier barrier(task.folder, static_cast<int>(task.participants.size()), task.timeout);

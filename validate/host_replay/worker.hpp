@@ -59,25 +59,22 @@ ProcessTimes read_times(const std::string& folder, int process);
 int run_worker(const std::string& folder, int process,
                const std::function<void(const WorkerTask&, int process, ProcessBarrier&)>& work);
 
-/// A process's part of what is repeated: the tasks of its step, each when those that it waits for are done, `exchange`
-/// among them; without a step one exchange of all values. Throws what `exchange` throws.
-///
-/// A task that computes keeps a processor busy until its time is over, whoever else had that processor meanwhile: hosts
-/// have cores of their own, which are shared here.
-void run_step(const WorkerTask& task, int process, const std::function<void(const ValueRange&)>& exchange);
-
 /// One participant's part of the project's own schedule over TCP: connects, then measures. Within a phase all of its
 /// transfers run at the same time; it goes on to the next phase when its own are done, as the schedule's meaning allows
 /// (phases depend on earlier phases only).
 void run_schedule(const WorkerTask& task, int process, ProcessBarrier& barrier);
 
+/// One rank's part of a step: its tasks, and its messages of their exchanges over TCP. Nothing is added up: bytes move.
+/// Each message is checked to be the one expected.
+void run_exchanges(const WorkerTask& task, int process, ProcessBarrier& barrier);
+
 /// One participant's part of the project's parameter server, a key-value store over TCP with push and pull: ranks are
 /// workers, the others servers.
 ///
 /// The message is cut into keys; key k lives on server k mod servers. A worker pushes key after key and asks for each
-/// at once; the server adds up what the workers push and answers when all of them have. With one key per server, pulls
-/// begin when all pushes have ended, as in the schedule parameter_server; with several, they overlap. Source of the
-/// interface: Li et al., "Scaling distributed machine learning with the parameter server", OSDI 2014.
+/// at once; the server adds up what the workers push and answers when all of them have, or with a bound when none is
+/// further behind than that. With one key per server, pulls begin when all pushes have ended, as in the schedule
+/// parameter_server; with several, they overlap. Source of the interface: Li et al., "Scaling distributed machine learning with the parameter server", OSDI 2014.
 void run_key_value(const WorkerTask& task, int process, ProcessBarrier& barrier);
 
 /// What a message costs, in latency and in bytes on the wire: between participants 0 and 1, `keys` messages of

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "validate/host_replay/namespaces.hpp"
+#include "validate/host_replay/worker_step.hpp"
 #include "validate/host_replay/worker_task.hpp"
 
 namespace foretrain {
@@ -34,6 +35,7 @@ struct BackgroundTraffic {
 struct Samples {
   std::vector<double> seconds;  ///< per repetition: the slowest process's
   double busy = 0.0;            ///< share of all processors' time that was not idle
+  std::vector<std::vector<TaskSpan>> spans = {};  ///< by rank: of its step's tasks
 };
 
 /// Runs one task: `task.folder` is filled in here (a folder under TMPDIR that goes away). Throws ReplayError,

@@ -1,32 +1,45 @@
+#include "validate/host_replay/worker_step.hpp"
+
 #include <algorithm>
 #include <condition_variable>
+#include <ctime>
 #include <exception>
+#include <fstream>
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <thread>
+#include <utility>
 
+#include "model/base/files.hpp"
 #include "model/base/number.hpp"
-#include "validate/host_replay/worker.hpp"
+#include "model/base/statistics.hpp"
+#include "validate/measure/clock.hpp"
 
 namespace foretrain {
 
 namespace {
 
-void compute_for(double seconds) {
-  const double end = now() + seconds;
-  while (now() < end) continue;
+std::string spans_file(const std::string& folder, int process) {
+  return folder + "/spans-" + std::to_string(process) + ".json";
+}
+
+void sleep_until(double moment) {
+  const auto whole = static_cast<std::time_t>(moment);
+  const timespec date{whole, static_cast<long>((moment - number(whole)) * 1e9)};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &date, nullptr) == EINTR) continue;
 }
 
 /// The tasks of one step and which of them are done; a thread for each stream but the first one.
 class RunningStep {
  public:
-  RunningStep(const std::vector<StepTask>& tasks, const std::function<void(const ValueRange&)>& exchange)
-      : tasks_(tasks), exchange_(exchange), done_(tasks.size(), false) {
+  RunningStep(const std::vector<StepTask>& tasks, const StepRunner::Carry& carry)
+      : tasks_(tasks), carry_(carry), spans_(tasks.size()), done_(tasks.size(), false), began_(now()) {
     for (std::size_t i = 0; i < tasks.size(); ++i) streams_[tasks[i].stream].push_back(i);
   }
 
-  void run() {
+  std::vector<TaskSpan> run() && {
     std::vector<std::thread> threads;
     for (auto stream = std::next(streams_.begin()); stream != streams_.end(); ++stream) {
       threads.emplace_back([this, &numbers = stream->second] { run_stream(numbers); });
@@ -34,6 +47,7 @@ class RunningStep {
     run_stream(streams_.begin()->second);
     for (std::thread& thread : threads) thread.join();
     if (failure_) std::rethrow_exception(failure_);
+    return std::move(spans_);
   }
 
  private:
@@ -42,8 +56,10 @@ class RunningStep {
       for (const std::size_t number : numbers) {
         const StepTask& task = tasks_[number];
         if (!wait_for(task.after)) return;
-        if (task.exchanged.count > 0) exchange_(task.exchanged);
-        compute_for(task.seconds);
+        const double start = now();
+        if (task.exchange >= 0) carry_(task);
+        if (task.seconds > 0.0) sleep_until(start + task.seconds);
+        spans_[number] = {start - began_, now() - began_};
         const std::scoped_lock lock(mutex_);
         done_[number] = true;
         changed_.notify_all();
@@ -65,22 +81,51 @@ class RunningStep {
   }
 
   const std::vector<StepTask>& tasks_;
-  const std::function<void(const ValueRange&)>& exchange_;
+  const StepRunner::Carry& carry_;
   std::map<int, std::vector<std::size_t>> streams_;  ///< numbers of their tasks
+  std::vector<TaskSpan> spans_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<bool> done_;
   std::exception_ptr failure_;
+  double began_;
 };
 
 }  // namespace
 
-void run_step(const WorkerTask& task, int process, const std::function<void(const ValueRange&)>& exchange) {
-  if (task.steps.empty() || process >= task.ranks) {  // servers have nothing else to do
-    exchange({0, task.elements});
-  } else if (const std::vector<StepTask>& tasks = task.steps[at_index(process)]; !tasks.empty()) {
-    RunningStep(tasks, exchange).run();
+StepRunner::StepRunner(const WorkerTask& task, int process, Carry carry)
+    : task_(task), process_(process), carry_(std::move(carry)) {}
+
+void StepRunner::run() {
+  if (task_.steps.empty() || process_ >= task_.ranks) {  // servers have nothing else to do
+    carry_(StepTask{0, 0.0, 0, {}});
+    return;
   }
+  const std::vector<StepTask>& tasks = task_.steps[at_index(process_)];
+  if (!tasks.empty()) repetitions_.push_back(RunningStep(tasks, carry_).run());
+}
+
+void StepRunner::write() const {
+  if (repetitions_.empty()) return;
+  const auto first = std::min(at_index(task_.warmup), repetitions_.size() - 1);
+  nlohmann::json spans = nlohmann::json::array();
+  for (std::size_t i = 0; i < repetitions_.front().size(); ++i) {
+    std::vector<double> starts, ends;
+    for (std::size_t r = first; r < repetitions_.size(); ++r) {
+      starts.push_back(repetitions_[r][i].start);
+      ends.push_back(repetitions_[r][i].end);
+    }
+    spans.push_back({median(starts), median(ends)});
+  }
+  write_file(spans_file(task_.folder, process_), spans.dump());
+}
+
+std::vector<TaskSpan> read_spans(const std::string& folder, int process) {
+  std::ifstream file(spans_file(folder, process));
+  std::vector<TaskSpan> spans;
+  if (!file) return spans;
+  for (const nlohmann::json& span : nlohmann::json::parse(file)) spans.push_back({span.at(0), span.at(1)});
+  return spans;
 }
 
 }  // namespace foretrain

@@ -21,16 +21,26 @@ void check_step(const WorkerTask& task, const std::vector<StepTask>& tasks) {
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const StepTask& t = tasks[i];
     const bool earlier = std::ranges::all_of(t.after, [&](int n) { return n >= 0 && std::cmp_less(n, i); });
-    if (!earlier || !(t.seconds >= 0.0) || t.exchanged.first < 0 || t.exchanged.count < 0 ||
-        t.exchanged.first + t.exchanged.count > task.elements) {
-      throw std::runtime_error("a task of a step that waits for a later one, or exchanges values that do not exist");
+    if (!earlier || !(t.seconds >= 0.0) || t.exchange < -1 || std::cmp_greater_equal(t.exchange, task.exchanges.size())) {
+      throw std::runtime_error("a task of a step that waits for a later one, or an exchange that does not exist");
+    }
+  }
+}
+
+void check_exchange(const Exchange& exchange, int participants) {
+  for (const Exchange::Phase& phase : exchange.phases) {
+    for (const Exchange::Message& m : phase.messages) {
+      const bool known = std::min(m.source, m.destination) >= 0 && std::max(m.source, m.destination) < participants;
+      if (!known || m.source == m.destination || m.bytes < 1) {
+        throw std::runtime_error("a message between participants that do not exist, or of no bytes");
+      }
     }
   }
 }
 
 void check(const WorkerTask& task) {
   const int participants = static_cast<int>(task.participants.size());
-  if (task.ranks < 1 || task.ranks > participants || task.elements < 0 || task.chunks < 1 || task.keys < 1 ||
+  if (task.ranks < 1 || task.ranks > participants || task.elements < 0 || task.chunks < 1 || task.keys < 1 || task.iterations < 1 || task.bound < 0 ||
       task.warmup < 0 || task.repetitions < 1 || !(task.timeout > 0.0)) {
     throw std::runtime_error("a task with impossible numbers");
   }
@@ -38,6 +48,7 @@ void check(const WorkerTask& task) {
     throw std::runtime_error("steps of other ranks");
   }
   for (const std::vector<StepTask>& tasks : task.steps) check_step(task, tasks);
+  for (const Exchange& exchange : task.exchanges) check_exchange(exchange, participants);
   for (const Phase& phase : task.phases) {
     for (const Transfer& t : phase) {
       const bool known = std::min(t.source, t.destination) >= 0 && std::max(t.source, t.destination) < participants;
@@ -66,8 +77,7 @@ json steps_json(const std::vector<std::vector<StepTask>>& steps) {
   json ranks = json::array();
   for (const std::vector<StepTask>& tasks : steps) {
     json list = json::array();
-    for (const StepTask& t : tasks)
-      list.push_back({t.stream, t.seconds, t.exchanged.first, t.exchanged.count, t.after});
+    for (const StepTask& t : tasks) list.push_back({t.stream, t.seconds, t.exchange, t.after});
     ranks.push_back(std::move(list));
   }
   return ranks;
@@ -77,9 +87,36 @@ std::vector<std::vector<StepTask>> steps_from(const json& ranks) {
   std::vector<std::vector<StepTask>> steps;
   for (const json& list : ranks) {
     std::vector<StepTask>& tasks = steps.emplace_back();
-    for (const json& t : list) tasks.push_back({t.at(0), t.at(1), {t.at(2), t.at(3)}, t.at(4)});
+    for (const json& t : list) tasks.push_back({t.at(0), t.at(1), t.at(2), t.at(3)});
   }
   return steps;
+}
+
+json exchanges_json(const std::vector<Exchange>& exchanges) {
+  json list = json::array();
+  for (const Exchange& exchange : exchanges) {
+    json phases = json::array();
+    for (const Exchange::Phase& phase : exchange.phases) {
+      json messages = json::array();
+      for (const Exchange::Message& m : phase.messages) messages.push_back({m.source, m.destination, m.bytes});
+      phases.push_back({phase.repeat, std::move(messages)});
+    }
+    list.push_back(std::move(phases));
+  }
+  return list;
+}
+
+std::vector<Exchange> exchanges_from(const json& list) {
+  std::vector<Exchange> exchanges;
+  for (const json& phases : list) {
+    Exchange& exchange = exchanges.emplace_back();
+    for (const json& phase : phases) {
+      Exchange::Phase& own = exchange.phases.emplace_back();
+      own.repeat = phase.at(0);
+      for (const json& m : phase.at(1)) own.messages.push_back({m.at(0), m.at(1), m.at(2)});
+    }
+  }
+  return exchanges;
 }
 
 }  // namespace
@@ -103,11 +140,16 @@ std::string to_json(const WorkerTask& task) {
               {"chunks", task.chunks},
               {"phases", phases},
               {"keys", task.keys},
+              {"iterations", task.iterations},
+              {"bound", task.bound},
               {"warmup", task.warmup},
               {"repetitions", task.repetitions},
               {"timeout", task.timeout},
               {"folder", task.folder}};
-  if (!task.steps.empty()) object["steps"] = steps_json(task.steps);
+  if (!task.steps.empty()) {
+    object["steps"] = steps_json(task.steps);
+    object["exchanges"] = exchanges_json(task.exchanges);
+  }
   return object.dump();
 }
 
@@ -130,7 +172,12 @@ WorkerTask task_from_json(const std::string& text) {
       task.phases.push_back(std::move(phase));
     }
     task.keys = object.at("keys");
-    if (object.contains("steps")) task.steps = steps_from(object["steps"]);
+    task.iterations = object.at("iterations");
+    task.bound = object.at("bound");
+    if (object.contains("steps")) {
+      task.steps = steps_from(object["steps"]);
+      task.exchanges = exchanges_from(object.at("exchanges"));
+    }
     task.warmup = object.at("warmup");
     task.repetitions = object.at("repetitions");
     task.timeout = object.at("timeout");

@@ -34,12 +34,24 @@ struct ValueRange {
   }
 };
 
-/// What a rank does in a training step: it computes, which keeps a processor busy for a time, or takes part in the
-/// exchange of some of the values.
+/// What moves between participants, phase by phase; each phase so often.
+struct Exchange {
+  struct Message {
+    int source = 0, destination = 0;
+    std::int64_t bytes = 0;
+  };
+  struct Phase {
+    int repeat = 1;
+    std::vector<Message> messages;  ///< at the same time
+  };
+  std::vector<Phase> phases;
+};
+
+/// What a rank does in a training step: it computes for a time, or takes part in an exchange.
 struct StepTask {
-  int stream = 0;  ///< tasks of a stream follow each other; streams run side by side
+  int stream = 0;  ///< tasks of a stream follow each other, in all processes in the same order; streams run side by side
   double seconds = 0.0;
-  ValueRange exchanged;    ///< none: it computes
+  int exchange = -1;       ///< into WorkerTask::exchanges; −1: it computes
   std::vector<int> after;  ///< earlier tasks of the rank
 };
 
@@ -50,9 +62,14 @@ struct WorkerTask {
   int ranks = 0;
   std::int64_t elements = 0;  ///< fp32 values of the message
   int chunks = 1;
-  std::vector<Phase> phases;  ///< own: the whole schedule
-  int keys = 1;               ///< server: the message is cut into this many keys, key k lives on server k mod servers
-  std::vector<std::vector<StepTask>> steps;  ///< by rank; empty: all values are exchanged at once, and that is all
+  std::vector<Phase> phases;              ///< own: the whole schedule of an all-reduce
+  int keys = 1;        ///< server: the message is cut into this many keys, key k lives on server k mod servers
+  int iterations = 1;  ///< server: of every worker in a repetition
+  /// server: iterations by which a worker may be ahead of the slowest; 0: synchronous.
+  int bound = 0;
+  static constexpr int unbounded = 1 << 30;
+  std::vector<std::vector<StepTask>> steps;  ///< by rank; empty: all values are added up at once, and that is all
+  std::vector<Exchange> exchanges;           ///< of the steps; server: one, of all values with the store
   int warmup = 2;
   int repetitions = 5;
   double timeout = 60.0;  ///< seconds for everything; after that the process gives up

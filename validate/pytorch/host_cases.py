@@ -33,7 +33,7 @@ NINTH = 0.22  # of a core: nine hosts on two cores
 USUAL = dict(servers=0, beside=False, bound=None, accumulate=1, checkpoint=False, hook=None, slow=None, slow_core=None,
              background=None, timeline=False, uplink=None, tensor=1, sequence=False, context=1, data=1, pipeline=1,
              schedule=None, interleave=1, micro_batches=1, stage_layers=None, sharding=None, shard=0, expert=1, skew=1.0,
-             operation="all_reduce")
+             operation="all_reduce", images=1, text=64, freeze=[], lora=0)
 
 
 def case_of(kind, model, workers, share, hosts, rate, larger=1, **rest):

@@ -27,6 +27,9 @@ SHORTEST_S = 0.05  # of a value: several of the scheduler's periods
 def prepare(case):
     """The model, and a function from what is called (the model, or what wraps it) to the loss."""
     torch.manual_seed(1)
+    if case["kind"] == "vision":
+        import host_vision
+        return host_vision.prepare(case)
     shape = MODELS[case["model"]][2]
     if shape:
         model = models.build_transformer(shape, bert=case["model"].startswith("bert"))
@@ -47,7 +50,8 @@ class Exposed:
 
     def __init__(self, model):
         self.last, self.total, self.steps = 0.0, 0.0, 0
-        for parameter in list(model.parameters())[:2]:  # whose gradients come last
+        trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        for parameter in trained[:2]:  # whose gradients come last
             parameter.register_hook(self.computed)
 
     def computed(self, gradient):
@@ -70,7 +74,8 @@ def backward(case, loss_of, call):
 def ring_step(case, model, loss_of, exposed):
     call = model
     if case["workers"] > 1:
-        call = torch.nn.parallel.DistributedDataParallel(model)
+        # The only buffers of vision–language models are rotary angles, which are constant.
+        call = torch.nn.parallel.DistributedDataParallel(model, broadcast_buffers=case["kind"] != "vision")
         if case["hook"] == "fp16":
             from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
             call.register_comm_hook(None, fp16_compress_hook)

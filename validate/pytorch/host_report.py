@@ -92,7 +92,8 @@ def samples(row):
 def setting(row):
     """What two plans must have in common to be rivals: model, hosts and what disturbs them."""
     keys = ["cluster.network.nic_bandwidth", "cluster.network.fabric", "cluster.faults", "background",
-            "workload.train.recompute", "plan.sync.compression", "plan.sync.consistency", "replay.core"]
+            "workload.train.data", "workload.train.freeze", "workload.train.lora", "workload.train.recompute",
+            "plan.sync.compression", "plan.sync.consistency", "replay.core"]
     # Skewed experts are another model; servers beside the workers take hosts of their own.
     return (row["workload.train.model"], row["cluster.nodes"] if "parallel" in row["base"] else row["plan.data"]) + tuple(
         row.get(key, "") for key in keys)

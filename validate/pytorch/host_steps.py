@@ -34,6 +34,7 @@ import host_lab
 from host_cases import USUAL, designed_cases
 from host_parallel_cases import parallel_cases
 from host_table import write_table
+from host_vision_cases import vision_cases
 
 TIMEOUT_S = 150
 DISTURBED = 0.03  # share of the cores that others may take
@@ -250,15 +251,17 @@ def main():
     parser.add_argument("--operators", type=pathlib.Path, help="what host_operators.py measured before: the core that "
                         "shares of a core are of")
     parser.add_argument("--table", type=pathlib.Path, help="write them as a table of cases, too")
-    parser.add_argument("--parallel", action="store_true", help="the cases that divide a model (PyTorch 2.6), not those "
-                        "of data parallel training")
+    others = parser.add_mutually_exclusive_group()  # by PyTorch 2.6
+    others.add_argument("--parallel", action="store_true", help="the cases that divide a model, not those of data parallel "
+                        "training")
+    others.add_argument("--vision", action="store_true", help="the cases of vision–language models")
     parser.add_argument("--only", default="", help="cases whose names contain one of these words, with commas")
     parser.add_argument("--minutes", type=float, default=45, help="no case is begun after so long (default: 45)")
     parser.add_argument("--list", action="store_true", help="print the names of all cases and end")
     parser.add_argument("--table-only", action="store_true", help="measure nothing")
     options = parser.parse_args()
     words = [word for word in options.only.split(",") if word]
-    designed = parallel_cases() if options.parallel else designed_cases()
+    designed = parallel_cases() if options.parallel else vision_cases() if options.vision else designed_cases()
     cases = [case for case in designed if not words or any(word in case["name"] for word in words)]
     if not cases:
         parser.error(f"no case is called anything like {options.only}")

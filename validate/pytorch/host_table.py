@@ -5,17 +5,18 @@ import statistics
 
 from host_cases import MODELS, SERVED, USUAL, scenario_cells, share_of
 from host_parallel_cases import PARALLEL, parallel_cells
+from host_vision_cases import vision_cells
 
 COLUMNS = ["case", "group", "anchor", "base", "cluster.nodes", "cluster.network.nic_bandwidth",
            "cluster.network.fabric", "cluster.node.gpu.processor.share", "cluster.faults", "workload.train.model",
-           "workload.train.micro_batch", "workload.train.global_batch", "workload.train.recompute", "plan.trainer",
-           "plan.data", "plan.tensor", "plan.sequence_parallel", "plan.context", "plan.expert", "plan.pipeline",
-           "plan.interleave", "plan.schedule", "plan.stage_layers", "plan.zero", "plan.reshard_after_forward",
-           "plan.sync.algorithm", "plan.sync.servers", "plan.sync.split", "plan.sync.placement",
-           "plan.sync.consistency", "plan.sync.barrier", "plan.sync.slow_workers", "plan.sync.compression",
-           "plan.sync.overlap", "background", "cluster.failures", "workload.train.samples", "workload.train.checkpoint",
-           "workload.train.recovery", "measured.step_time", "measured.time_to_train", "measured.memory_per_gpu",
-           "replay.model", "replay.deaths", "replay.done_again",
+           "workload.train.data", "workload.train.freeze", "workload.train.lora", "workload.train.micro_batch",
+           "workload.train.global_batch", "workload.train.recompute", "plan.trainer", "plan.data", "plan.tensor",
+           "plan.sequence_parallel", "plan.context", "plan.expert", "plan.pipeline", "plan.interleave", "plan.schedule",
+           "plan.stage_layers", "plan.zero", "plan.reshard_after_forward", "plan.sync.algorithm", "plan.sync.servers",
+           "plan.sync.split", "plan.sync.placement", "plan.sync.consistency", "plan.sync.barrier",
+           "plan.sync.slow_workers", "plan.sync.compression", "plan.sync.overlap", "background", "cluster.failures",
+           "workload.train.samples", "workload.train.checkpoint", "workload.train.recovery", "measured.step_time",
+           "measured.time_to_train", "measured.memory_per_gpu", "replay.model", "replay.deaths", "replay.done_again",
            "replay.way", "replay.core", "replay.exposed", "replay.staleness", "replay.faults", "replay.spread",
            "replay.cores_busy", "replay.others", "source"]
 
@@ -23,7 +24,7 @@ COLUMNS = ["case", "group", "anchor", "base", "cluster.nodes", "cluster.network.
 def simplest_first(run):
     """The order of a table: its first step of a model, one process on a whole core and the usual batch, is what the
     model's other steps are anchored by (`foretrain validate --anchor 1`)."""
-    kinds = ("alone", "ring") + SERVED + PARALLEL
+    kinds = ("alone", "ring") + SERVED + PARALLEL + ("vision",)
     unusual = run["model"] in MODELS and run["batch"] != MODELS[run["model"]][1]
     return (kinds.index(run["kind"]), -run["share"], run["model"], unusual, run.get("accumulate", 1), run["workers"],
             run["rate"], run["name"])
@@ -55,7 +56,12 @@ def cells_of(run, reference, source, speed):
         cells["replay.staleness"] = f"{run['staleness_mean']:.3f}"
     if "faults" in run:
         cells["replay.faults"] = run["faults"]
-    cells.update(parallel_cells(run, speed) if run["kind"] in PARALLEL else scenario_cells(run, reference))
+    if run["kind"] == "vision":
+        cells.update(vision_cells(run, speed))
+    elif run["kind"] in PARALLEL:
+        cells.update(parallel_cells(run, speed))
+    else:
+        cells.update(scenario_cells(run, reference))
     return cells
 
 
@@ -64,7 +70,7 @@ def write_table(path, measured):
     reference, peaks, rows = measured["machine"].get("operators_ms"), {}, []
     source = source_of("host_steps.py", measured["machine"])
     runs = sorted((run for run in measured["runs"] if run["kind"] != "sum"), key=simplest_first)
-    speed = speed_of([run for run in runs if run["kind"] in PARALLEL], reference)
+    speed = speed_of([run for run in runs if run["kind"] in PARALLEL + ("vision",)], reference)
     for run in runs:
         cells = cells_of(run, reference, source, speed)
         rows.append(cells)

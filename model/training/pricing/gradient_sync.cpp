@@ -199,6 +199,7 @@ int GradientSync::transfer_of(int stage, GroupKind kind, CollectiveOperation ope
   call.servers = sync.servers;
   call.placement = sync.placement;
   call.size = size / pieces;
+  call.in_turn = operation == CollectiveOperation::broadcast;  // every owner sends its own weights
   RecipePointer recipe;
   if (pricer_.keeps_recipes()) {
     recipe =

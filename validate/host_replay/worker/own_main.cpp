@@ -17,6 +17,8 @@ void work(const WorkerTask& task, int process, ProcessBarrier& barrier) {
     run_probe(task, process, barrier);
   } else if (task.executor == HostExecutor::server) {
     run_key_value(task, process, barrier);
+  } else if (!task.steps.empty()) {
+    run_exchanges(task, process, barrier);
   } else {
     run_schedule(task, process, barrier);
   }
