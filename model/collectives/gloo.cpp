@@ -40,17 +40,22 @@ std::size_t reversed_bits(std::size_t number, std::size_t count) {
   return reversed;
 }
 
-/// The rank that came to the exchange later sends first, as the other one is ready. Ranks come in any order: as a mean of these, one in which those of the same switch do not follow each other.
+/// The rank that came to the exchange later sends first, as the other one is ready. Ranks come in any order: as a mean
+/// of these, one in which those of the same switch do not follow each other. The hottest rank, by which all are measured
+/// here, gets more than the mean from the others, and owes them less.
 void take_turns(LoweredCollective& lowered, const CollectiveCall& call) {
   std::map<EndpointId, std::size_t> came;
   for (const std::vector<int>& group : call.groups) {
     for (std::size_t i = 0; i < group.size(); ++i) came[group[i]] = reversed_bits(i, group.size());
   }
+  const double ranks = number(std::ssize(call.groups.front()));
+  const double hot = std::clamp(call.tokens.imbalance, 1.0, ranks), owed = (ranks - hot) / (ranks - 1.0) / hot;
   std::vector<LoweredCollective::Phase> phases;
   for (const LoweredCollective::Phase& phase : std::as_const(lowered.phases)) {
     LoweredCollective::Phase there = phase, back = phase;
     std::erase_if(there.flows, [&](const Flow& flow) { return came[flow.source] < came[flow.destination]; });
     std::erase_if(back.flows, [&](const Flow& flow) { return came[flow.source] >= came[flow.destination]; });
+    for (Flow& flow : back.flows) flow.bytes *= owed;
     phases.push_back(std::move(there));
     phases.push_back(std::move(back));
   }

@@ -12,9 +12,7 @@ bool has_dropout(TransformerFamily family) {
   return family == TransformerFamily::gpt || family == TransformerFamily::bert;
 }
 
-bool has_learned_positions(TransformerFamily family) {
-  return has_dropout(family) || family == TransformerFamily::vit;
-}
+bool has_learned_positions(TransformerFamily family) { return has_dropout(family) || family == TransformerFamily::vit; }
 
 bool is_causal(TransformerFamily family) {
   return family != TransformerFamily::bert && family != TransformerFamily::vit;

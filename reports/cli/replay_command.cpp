@@ -216,6 +216,7 @@ HostMeasurements earlier(const std::string& path) {
 /// What is predicted of a run, as of today.
 void set_prediction(const ReplayJob& job, HostMeasurement& run) {
   run.predicted = job.options.predicted;
+  run.trains = std::holds_alternative<TrainWorkload>(job.scenario.workload);
   if (run.waiting) run.predicted_waiting = job.predicted_waiting;
 }
 
@@ -378,7 +379,9 @@ void add_replay(CLI::App& app, ExitStatus& status) {
       ->add_option("-o,--output", options->measurements,
                    "where every repetition is kept, for GPUs a folder; what it holds already is not measured again")
       ->type_name("MEASUREMENTS.json|DIR");
-  command->add_option("--table", options->result_table, "the table of --cases with measured.time filled in")
+  command
+      ->add_option("--table", options->result_table,
+                   "the table of --cases with measured.time or measured.step_time filled in")
       ->type_name("OUT.csv");
   command
       ->add_option("--export", options->exported,

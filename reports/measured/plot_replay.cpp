@@ -109,8 +109,8 @@ TimelineFigure host_timeline(const HostMeasurement& run, const std::string& stre
         const Seconds start = predicted ? task.predicted_start : task.start;
         const Seconds end = predicted ? task.predicted_end : task.end;
         if (task.stream != stream || !(end > start)) continue;
-        figure.entries.push_back({stream + (predicted ? ", predicted" : ", measured"), task.name, start, end - start,
-                                  -1, task.category});
+        figure.entries.push_back(
+            {stream + (predicted ? ", predicted" : ", measured"), task.name, start, end - start, -1, task.category});
       }
     }
   }

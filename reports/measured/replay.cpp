@@ -87,15 +87,20 @@ std::string measured_table(std::string_view text, const std::string& file, const
     if (found == header.end()) header.push_back(name);
     return place;
   };
-  const std::size_t name = column("case"), time = column("measured.time"), spread = column("replay.spread"),
-                    busy = column("replay.cores_busy"), source = column("source");
+  const auto trains = [&](bool wanted) {
+    return std::ranges::any_of(runs, [&](const HostMeasurement& run) { return run.trains == wanted; });
+  };
+  const std::size_t name = column("case"), none = header.size();
+  const std::size_t step = trains(true) ? column("measured.step_time") : none;
+  const std::size_t time = trains(false) ? column("measured.time") : none;
+  const std::size_t spread = column("replay.spread"), busy = column("replay.cores_busy"), source = column("source");
   std::string result = csv_line(header) + "\n";
   for (const CsvRow& row : table.rows) {
     std::vector<std::string> cells = texts(row);
     cells.resize(header.size());
     const auto run = std::find_if(runs.begin(), runs.end(), [&](const auto& r) { return r.name == cells[name]; });
     if (run != runs.end()) {
-      cells[time] = fmt::format("{:.6g} ms", run->median().value() * 1e3);
+      cells[run->trains ? step : time] = fmt::format("{:.6g} ms", run->median().value() * 1e3);
       cells[spread] = fmt::format("{:.3f}", run->spread());
       cells[busy] = fmt::format("{:.2f}", run->busy);
       cells[source] = fmt::format("foretrain replay, {}, {}", describe(machine), machine.date);

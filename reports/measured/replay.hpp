@@ -20,13 +20,14 @@ std::string probe_text(const std::vector<ProbeMeasurement>& probes);
 /// The runs as comparisons of times.
 std::vector<Comparison> comparisons_of(const std::vector<HostMeasurement>& runs);
 
-/// The table `text` with the columns measured.time, replay.spread, replay.cores_busy and source filled in for the cases
-/// that `runs` name (added where they are missing); other cases keep what they say. Throws ScenarioError as parse_csv.
+/// The table `text` with the columns measured.time (of steps measured.step_time), replay.spread, replay.cores_busy and
+/// source filled in for the cases that `runs` name (added where they are missing); other cases keep what they say.
+/// Throws ScenarioError as parse_csv.
 std::string measured_table(std::string_view text, const std::string& file, const std::vector<HostMeasurement>& runs,
                            const HostMachine& machine);
 
-/// A step's tasks as they were predicted and as they ran, one above the other, on streams whose names contain `streams`.
-/// Throws UsageError where the run's tasks were not kept, or none is on such a stream.
+/// A step's tasks as they were predicted and as they ran, one above the other, on streams whose names contain
+/// `streams`. Throws UsageError where the run's tasks were not kept, or none is on such a stream.
 TimelineFigure host_timeline(const HostMeasurement& run, const std::string& streams);
 
 // ---- replayed all-reduces over the number of workers: what was predicted as lines, what was measured as points

@@ -90,6 +90,29 @@ TEST_CASE("the hottest of four ranks gets more than the others, and owes them le
   CHECK((milliseconds(call, hosts) - even) * 1e-3 == Approx(0.4 * 30e6 / card).epsilon(0.01));
 }
 
+TEST_CASE("turns of an all-to-all load a cable that all share half as long again, not twice") {
+  const Topology hosts(load_scenario("parallel-hosts", {"cluster.nodes=4", "plan.data=2",
+                                                        "cluster.network.fabric={ kind: fat_tree, nodes_per_leaf: 2, "
+                                                        "oversubscription: 20 }"})
+                           .cluster);
+  // Four messages of 10 MB each way over a tenth of a card. Of ranks that come 0, 2, 1, 3 three send one way first, one
+  // the other way.
+  const CollectiveCall call = call_of(SyncAlgorithm::automatic, 40.0_MB, iota(4), CollectiveOperation::all_to_all);
+  CHECK(milliseconds(call, hosts) * 1e-3 == Approx((3.0 + 3.0) * 10e6 / (card / 10.0)).epsilon(0.01));
+}
+
+TEST_CASE("broadcasts whose roots are all ranks in turn take the mean of these") {
+  const Topology hosts(load_scenario("parallel-hosts", {"cluster.nodes=4", "plan.data=2",
+                                                        "cluster.faults=[{ node: 0, card: 0, bandwidth: 1 % }]"})
+                           .cluster);
+  CollectiveCall call = call_of(SyncAlgorithm::ring, 10.0_MB, iota(4), CollectiveOperation::broadcast);
+  const double slow = 10e6 / (card / 100.0);
+  CHECK(milliseconds(call, hosts) * 1e-3 == Approx(2.0 * slow).epsilon(0.01));
+  call.in_turn = true;
+  // From ranks 0 and 2 the slow one receives or sends at both levels, from 1 and 3 at the second one.
+  CHECK(milliseconds(call, hosts) * 1e-3 == Approx((2.0 + 1.0 + 2.0 + 1.0) / 4.0 * slow).epsilon(0.03));
+}
+
 TEST_CASE("a broadcast is a binomial tree, whose root sends once a level") {
   CHECK(time_of(CollectiveOperation::broadcast, 4, 10e6) ==
         Approx(2.0 * (message + 10e6 / card + latency) + beside + 10e6 / sum_rate).epsilon(0.001));

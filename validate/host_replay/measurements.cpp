@@ -63,19 +63,19 @@ double rounded_time(Seconds time) { return rounded_times({time.value()}).front()
 
 ordered_json to_value(const HostMeasurement& run) {
   ordered_json value = {{"case", run.name},
-          {"group", run.group},
-          {"executor", run.executor},
-          {"algorithm", run.algorithm},
-          {"ranks", run.ranks},
-          {"servers", run.servers},
-          {"shared_hosts", run.shared_hosts},
-          {"size_bytes", run.size.value()},
-          {"rate_bytes_per_second", run.rate.value()},
-          {"plan", run.plan},
-          {"predicted_s", run.predicted.value()},
-          {"median_s", rounded_time(run.median())},
-          {"cores_busy", std::round(run.busy * 1000.0) / 1000.0},
-          {"samples", rounded_times(run.samples)}};
+                        {"group", run.group},
+                        {"executor", run.executor},
+                        {"algorithm", run.algorithm},
+                        {"ranks", run.ranks},
+                        {"servers", run.servers},
+                        {"shared_hosts", run.shared_hosts},
+                        {"size_bytes", run.size.value()},
+                        {"rate_bytes_per_second", run.rate.value()},
+                        {"plan", run.plan},
+                        {"predicted_s", run.predicted.value()},
+                        {"median_s", rounded_time(run.median())},
+                        {"cores_busy", std::round(run.busy * 1000.0) / 1000.0},
+                        {"samples", rounded_times(run.samples)}};
   if (run.waiting && run.predicted_waiting) {
     value["waiting_s"] = rounded_time(*run.waiting);
     value["predicted_waiting_s"] = run.predicted_waiting->value();

@@ -51,6 +51,7 @@ struct HostMeasurement {
   /// Of steps of collectives and messages: bubble and exposed communication of the rank with the most work.
   std::optional<Seconds> waiting, predicted_waiting;
   std::vector<HostTask> tasks;  ///< where they are kept
+  bool trains = false;          ///< as the scenario says; not in the file
 
   [[nodiscard]] Seconds median() const;
   /// Distance of the quartiles over the median.

@@ -218,8 +218,7 @@ void HostLab::make() {
     run_command({"ip", "-batch", "-"},
                 fmt::format("link add eth0 netns {} address {} type veth peer name port{} netns {}\n", name(host),
                             card_address(host), host, switch_));
-    run_command({"ip", "-n", switch_, "-batch", "-"},
-                fmt::format("link set port{0} up\n", host));
+    run_command({"ip", "-n", switch_, "-batch", "-"}, fmt::format("link set port{0} up\n", host));
     run_command({"ip", "-n", name(host), "-batch", "-"},
                 fmt::format("addr add {}/24 dev eth0\nlink set lo up\nlink set eth0 up\n", host_address(host)) +
                     neighbours_of(host, hosts()));

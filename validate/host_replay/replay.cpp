@@ -16,8 +16,8 @@ int messages_for(Bytes payload, BytesPerSecond rate) {
   return static_cast<int>(std::clamp(rate.value() * 0.02 / (payload.value() + 100.0), 4.0, 200.0));
 }
 
-/// Of workers that do not wait for each other: until the first one is done, in which time as many exchanges end as there
-/// are workers; without the first half, in which fast ones run ahead as far as they may.
+/// Of workers that do not wait for each other: until the first one is done, in which time as many exchanges end as
+/// there are workers; without the first half, in which fast ones run ahead as far as they may.
 std::vector<double> rounds(const WorkerTask& task, const std::vector<std::vector<TaskSpan>>& spans) {
   std::vector<double> ends, result;
   double first_done = std::numeric_limits<double>::infinity();

@@ -165,8 +165,7 @@ void add_sums(const Scenario& scenario, const ReplayOptions& options, const Step
   const std::string algorithm(name(sync.algorithm));
   const Algorithm::Build build = algorithm_of(sync.algorithm).build(CollectiveOperation::all_reduce);
   if (build == nullptr) {
-    refuse(scenario, key, "`auto` leaves it to the library",
-           "the algorithm to run: ring, tree, parameter_server, …");
+    refuse(scenario, key, "`auto` leaves it to the library", "the algorithm to run: ring, tree, parameter_server, …");
   }
   CollectiveCall call;
   call.operation = CollectiveOperation::all_reduce;
@@ -190,7 +189,7 @@ void add_sums(const Scenario& scenario, const ReplayOptions& options, const Step
     if (sync.algorithm != SyncAlgorithm::parameter_server) {
       refuse(scenario, key, "the key-value servers run no " + algorithm, "parameter_server");
     }
-    task.keys = options.keys > 0 ? options.keys : task.servers();
+    task.keys = options.keys > 0 ? options.keys : step.keys * task.servers();
   }
 }
 

@@ -57,7 +57,10 @@ Exchange exchange_of(const LoweredCollective& lowered) {
 class RankTasks {
  public:
   RankTasks(const TaskGraph& graph, const std::map<TaskId, std::set<int>>& together)
-      : graph_(graph), together_(together), before_(graph.tasks().size()), exchange_of_block_(graph.blocks().size(), -1) {
+      : graph_(graph),
+        together_(together),
+        before_(graph.tasks().size()),
+        exchange_of_block_(graph.blocks().size(), -1) {
     for (TaskId task = 0; std::cmp_less(task, graph.tasks().size()); ++task) {
       for (const TaskId next : graph.successors(task)) before_[at_index(next)].push_back(task);
       const BlockId block = graph.tasks()[at_index(task)].block;
@@ -135,7 +138,9 @@ StepPlan plan_of_ranks(const Scenario& scenario, Step step) {
   for (int rank = 0; rank < plan.ranks; ++rank) {
     auto [tasks, numbers] = all.of_rank(rank);
     if (made->step.once_per_step > Seconds(0.0)) {  // the host's work between steps: the optimizer is the last of one
-      tasks.push_back({made->graph.compute[at_index(rank)], made->step.once_per_step.value(), -1,
+      tasks.push_back({made->graph.compute[at_index(rank)],
+                       made->step.once_per_step.value(),
+                       -1,
                        {static_cast<int>(tasks.size()) - 1}});
     }
     plan.tasks.push_back(std::move(tasks));
@@ -149,7 +154,7 @@ StepPlan plan_of_ranks(const Scenario& scenario, Step step) {
 StepTask busy(Seconds time) { return {0, time.value(), -1, {}}; }
 
 /// Until workers are as far apart as they get, and as long again.
-constexpr int iterations_apart = 24;
+constexpr int iterations_apart = 12;
 
 /// A step by servers: passes, then all gradients there and all weights back.
 StepPlan plan_store(const Scenario& scenario, const ParameterStore& store) {
@@ -166,6 +171,7 @@ StepPlan plan_store(const Scenario& scenario, const ParameterStore& store) {
   }
   plan.elements = static_cast<std::int64_t>(parameters * store.gradient.value() / sizeof(float));
   if (store.consistency != Sync::Consistency::synchronous) {
+    plan.keys = static_cast<int>(store.groups.size());
     plan.iterations = iterations_apart;
     plan.bound = store.consistency == Sync::Consistency::bounded ? store.staleness : WorkerTask::unbounded;
   }
@@ -203,7 +209,7 @@ Seconds StepOfRanks::waiting(const Execution& execution) const {
 }
 
 Bytes StepPlan::sent() const {
-  if (!graph) return Bytes(number(elements) * sizeof(float));
+  if (elements > 0) return Bytes(number(elements) * sizeof(float));
   std::vector<double> sent(at_index(ranks));
   for (const std::vector<StepTask>& own : tasks) {
     const auto rank = static_cast<int>(&own - tasks.data());

@@ -31,6 +31,7 @@ struct StepPlan {
   std::vector<std::vector<StepTask>> tasks;  ///< by rank
   std::vector<Exchange> exchanges;
   std::int64_t elements = 0;                 ///< servers: of all gradients, as fp32 values
+  int keys = 1;                              ///< servers that wait for nobody: that a server answers apart
   int iterations = 1, bound = 0;             ///< servers: as of WorkerTask
   std::shared_ptr<const StepOfRanks> graph;  ///< nothing where servers hold the weights
 

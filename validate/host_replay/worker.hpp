@@ -74,7 +74,8 @@ void run_exchanges(const WorkerTask& task, int process, ProcessBarrier& barrier)
 /// The message is cut into keys; key k lives on server k mod servers. A worker pushes key after key and asks for each
 /// at once; the server adds up what the workers push and answers when all of them have, or with a bound when none is
 /// further behind than that. With one key per server, pulls begin when all pushes have ended, as in the schedule
-/// parameter_server; with several, they overlap. Source of the interface: Li et al., "Scaling distributed machine learning with the parameter server", OSDI 2014.
+/// parameter_server; with several, they overlap. Source of the interface: Li et al., "Scaling distributed machine
+/// learning with the parameter server", OSDI 2014.
 void run_key_value(const WorkerTask& task, int process, ProcessBarrier& barrier);
 
 /// What a message costs, in latency and in bytes on the wire: between participants 0 and 1, `keys` messages of

@@ -74,7 +74,8 @@ class Stream {
     Memory& memory = memory_.at(message.source);
     const auto bytes = std::min(static_cast<std::size_t>(message.bytes), sizeof memory.received);
     if (std::memcmp(memory.in.data(), &memory.received, bytes) != 0) {
-      throw std::runtime_error(fmt::format("another message than the one expected came from process {}", message.source));
+      throw std::runtime_error(
+          fmt::format("another message than the one expected came from process {}", message.source));
     }
     ++memory.received;
   }
@@ -109,9 +110,8 @@ std::map<int, Stream> streams_of(const WorkerTask& task, int process, ProcessBar
 
 void run_exchanges(const WorkerTask& task, int process, ProcessBarrier& barrier) {
   std::map<int, Stream> streams = streams_of(task, process, barrier);
-  StepRunner runner(task, process, [&](const StepTask& t) {
-    streams.at(t.stream).carry(task.exchanges[at_index(t.exchange)]);
-  });
+  StepRunner runner(task, process,
+                    [&](const StepTask& t) { streams.at(t.stream).carry(task.exchanges[at_index(t.exchange)]); });
   measure(task, process, barrier, {[] {}, [&] { runner.run(); }, [] {}});
   runner.write();
 }

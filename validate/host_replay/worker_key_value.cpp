@@ -259,8 +259,8 @@ void run_key_value(const WorkerTask& task, int process, ProcessBarrier& barrier)
   if (process < task.ranks) {
     Worker worker(task, process, barrier);
     StepRunner runner(task, process, [&](const StepTask&) { worker.run(); });
-    measure(task, process, barrier,
-            {[&] { worker.prepare(); }, [&] { runner.run(); }, [&] { worker.check(); }});
+    measure(task, process, barrier, {[&] { worker.prepare(); }, [&] { runner.run(); }, [&] { worker.check(); }});
+    runner.write();
   } else {
     Server server(task, process, barrier);
     measure(task, process, barrier, {[&] { server.prepare(); }, [&] { server.run(); }, [] {}});

@@ -33,8 +33,8 @@ struct BackgroundTraffic {
 };
 
 struct Samples {
-  std::vector<double> seconds;  ///< per repetition: the slowest process's
-  double busy = 0.0;            ///< share of all processors' time that was not idle
+  std::vector<double> seconds;                    ///< per repetition: the slowest process's
+  double busy = 0.0;                              ///< share of all processors' time that was not idle
   std::vector<std::vector<TaskSpan>> spans = {};  ///< by rank: of its step's tasks
 };
 

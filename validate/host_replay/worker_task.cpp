@@ -21,7 +21,8 @@ void check_step(const WorkerTask& task, const std::vector<StepTask>& tasks) {
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const StepTask& t = tasks[i];
     const bool earlier = std::ranges::all_of(t.after, [&](int n) { return n >= 0 && std::cmp_less(n, i); });
-    if (!earlier || !(t.seconds >= 0.0) || t.exchange < -1 || std::cmp_greater_equal(t.exchange, task.exchanges.size())) {
+    if (!earlier || !(t.seconds >= 0.0) || t.exchange < -1 ||
+        std::cmp_greater_equal(t.exchange, task.exchanges.size())) {
       throw std::runtime_error("a task of a step that waits for a later one, or an exchange that does not exist");
     }
   }
@@ -40,8 +41,8 @@ void check_exchange(const Exchange& exchange, int participants) {
 
 void check(const WorkerTask& task) {
   const int participants = static_cast<int>(task.participants.size());
-  if (task.ranks < 1 || task.ranks > participants || task.elements < 0 || task.chunks < 1 || task.keys < 1 || task.iterations < 1 || task.bound < 0 ||
-      task.warmup < 0 || task.repetitions < 1 || !(task.timeout > 0.0)) {
+  if (task.ranks < 1 || task.ranks > participants || task.elements < 0 || task.chunks < 1 || task.keys < 1 ||
+      task.iterations < 1 || task.bound < 0 || task.warmup < 0 || task.repetitions < 1 || !(task.timeout > 0.0)) {
     throw std::runtime_error("a task with impossible numbers");
   }
   if (!task.steps.empty() && std::cmp_not_equal(task.steps.size(), task.ranks)) {
@@ -140,8 +141,6 @@ std::string to_json(const WorkerTask& task) {
               {"chunks", task.chunks},
               {"phases", phases},
               {"keys", task.keys},
-              {"iterations", task.iterations},
-              {"bound", task.bound},
               {"warmup", task.warmup},
               {"repetitions", task.repetitions},
               {"timeout", task.timeout},
@@ -149,6 +148,10 @@ std::string to_json(const WorkerTask& task) {
   if (!task.steps.empty()) {
     object["steps"] = steps_json(task.steps);
     object["exchanges"] = exchanges_json(task.exchanges);
+  }
+  if (task.iterations > 1) {
+    object["iterations"] = task.iterations;
+    object["bound"] = task.bound;
   }
   return object.dump();
 }
@@ -172,8 +175,8 @@ WorkerTask task_from_json(const std::string& text) {
       task.phases.push_back(std::move(phase));
     }
     task.keys = object.at("keys");
-    task.iterations = object.at("iterations");
-    task.bound = object.at("bound");
+    task.iterations = object.value("iterations", 1);
+    task.bound = object.value("bound", 0);
     if (object.contains("steps")) {
       task.steps = steps_from(object["steps"]);
       task.exchanges = exchanges_from(object.at("exchanges"));

@@ -26,7 +26,7 @@ struct Participant {
   std::string address;  ///< of its host
 };
 
-/// First value and number of values of a range of chunks, or of what is exchanged at once.
+/// First value and number of values of a range of chunks.
 struct ValueRange {
   std::int64_t first = 0, count = 0;
   [[nodiscard]] bool overlaps(const ValueRange& other) const {
@@ -49,7 +49,8 @@ struct Exchange {
 
 /// What a rank does in a training step: it computes for a time, or takes part in an exchange.
 struct StepTask {
-  int stream = 0;  ///< tasks of a stream follow each other, in all processes in the same order; streams run side by side
+  int stream =
+      0;  ///< tasks of a stream follow each other, in all processes in the same order; streams run side by side
   double seconds = 0.0;
   int exchange = -1;       ///< into WorkerTask::exchanges; −1: it computes
   std::vector<int> after;  ///< earlier tasks of the rank
@@ -62,9 +63,9 @@ struct WorkerTask {
   int ranks = 0;
   std::int64_t elements = 0;  ///< fp32 values of the message
   int chunks = 1;
-  std::vector<Phase> phases;              ///< own: the whole schedule of an all-reduce
-  int keys = 1;        ///< server: the message is cut into this many keys, key k lives on server k mod servers
-  int iterations = 1;  ///< server: of every worker in a repetition
+  std::vector<Phase> phases;  ///< own: the whole schedule of an all-reduce
+  int keys = 1;               ///< server: the message is cut into this many keys, key k lives on server k mod servers
+  int iterations = 1;         ///< server: of every worker in a repetition
   /// server: iterations by which a worker may be ahead of the slowest; 0: synchronous.
   int bound = 0;
   static constexpr int unbounded = 1 << 30;

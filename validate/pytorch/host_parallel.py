@@ -148,13 +148,14 @@ def attend(q, k, v, dropout):
 
 
 class Pass:
-    """A tensor on its way to the next of the ring, and what comes from the one before."""
+    """A tensor on its way to the next of the ring (`way` 1) or the one before (-1), and what comes from the other."""
 
-    def __init__(self, tensor, mesh):
+    def __init__(self, tensor, mesh, way):
         ranks, here = mesh.ranks["context"], mesh.at["context"]
         self.sent, self.came = tensor.contiguous(), torch.empty(tensor.shape)
         # A receiver's word that it is ready travels behind what it has sent to the same host before.
-        self.works = [dist.irecv(self.came, ranks[here - 1]), dist.isend(self.sent, ranks[(here + 1) % len(ranks)])]
+        self.works = [dist.irecv(self.came, ranks[(here - way) % len(ranks)]),
+                      dist.isend(self.sent, ranks[(here + way) % len(ranks)])]
 
     def wait(self):
         for work in self.works:
@@ -164,26 +165,28 @@ class Pass:
 
 class RingAttention(torch.autograd.Function):
     """Causal attention to the keys and values of all context ranks, which are passed round while those before are
-    attended to; backward they are passed round again, and their gradients behind them."""
+    attended to; backward they are passed back from where they have come to, and their gradients behind them, which so
+    come home (Transformer Engine, context_parallel.py, AttnFuncWithCPAndKVP2P)."""
 
     @staticmethod
-    def blocks(q, kv, mesh):
-        """(keys, values), whether some are later than some queries, for each rank; nothing where all are."""
-        size, here = mesh.size["context"], mesh.at["context"]
+    def blocks(kv, owner, mesh, way):
+        """Keys and values of each rank, and whose they are, from `owner` on, whose are here."""
+        size = mesh.size["context"]
         for step in range(size):
-            on_its_way = Pass(kv, mesh) if step + 1 < size else None
-            owner = (here - step) % size
-            yield kv if owner <= here else None, owner == here
+            on_its_way = Pass(kv, mesh, way) if step + 1 < size else None
+            yield kv, owner
             kv = on_its_way.wait() if on_its_way else None
+            owner = (owner - way) % size
 
     @staticmethod
     def forward(ctx, q, kv, mesh, dropout):
-        result, sums = torch.zeros_like(q), None
+        result, sums, here = torch.zeros_like(q), None, mesh.at["context"]
         ctx.masks = []
-        for block, diagonal in RingAttention.blocks(q, kv, mesh):
-            if block is None:
+        for block, owner in RingAttention.blocks(kv, here, mesh, 1):
+            last = block
+            if owner > here:  # all of its keys are later than all queries
                 continue
-            scores = scores_of(q, block[0], diagonal)
+            scores = scores_of(q, block[0], owner == here)
             own = torch.logsumexp(scores, -1, keepdim=True)
             both = own if sums is None else torch.logaddexp(sums, own)
             weights = torch.exp(scores - both)
@@ -195,21 +198,22 @@ class RingAttention(torch.autograd.Function):
             kept = 0.0 if sums is None else torch.exp(sums - both)
             result = result * kept + weights @ block[1]
             sums = both
-        ctx.save_for_backward(q, kv, result, sums)
+        ctx.save_for_backward(q, last, result, sums)
         ctx.mesh = mesh
         return result
 
     @staticmethod
     def backward(ctx, gradient):
-        q, kv, result, sums = ctx.saved_tensors
-        to_queries, behind = torch.zeros_like(q), None
+        q, last, result, sums = ctx.saved_tensors
+        mesh, here, behind = ctx.mesh, ctx.mesh.at["context"], None
+        to_queries = torch.zeros_like(q)
         delta = (gradient * result).sum(-1, keepdim=True)
-        masks = iter(ctx.masks)
-        for step, (block, diagonal) in enumerate(RingAttention.blocks(q, kv, ctx.mesh)):
-            own = torch.zeros_like(kv)
-            if block is not None:
+        masks = reversed(ctx.masks)
+        for block, owner in RingAttention.blocks(last, (here + 1) % mesh.size["context"], mesh, -1):
+            own = torch.zeros_like(block)
+            if owner <= here:
                 k, v = block
-                weights, mask = torch.exp(scores_of(q, k, diagonal) - sums), next(masks)
+                weights, mask = torch.exp(scores_of(q, k, owner == here) - sums), next(masks)
                 own[1] = (weights if mask is None else weights * mask).transpose(-2, -1) @ gradient
                 of_weights = gradient @ v.transpose(-2, -1)
                 if mask is not None:
@@ -219,8 +223,8 @@ class RingAttention(torch.autograd.Function):
                 own[0] = of_scores.transpose(-2, -1) @ q
             if behind is not None:
                 own += behind.wait()
-            behind = Pass(own, ctx.mesh)
-        return to_queries, behind.wait(), None, None
+            behind = Pass(own, mesh, -1) if owner != here else None
+        return to_queries, own, None, None
 
 
 class Experts(nn.Module):

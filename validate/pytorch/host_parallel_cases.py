@@ -95,7 +95,8 @@ def parallel_cases():
     add("mixed", both, (500,), data=2, tensor=2, pipeline=2, **piped)
     add("mixed", both, (500,), data=2, tensor=4)
     add("mixed", both, (500,), data=2, pipeline=4, **piped)
-    for more in (dict(uplink=200), dict(uplink=500), dict(background=[0, 3])):
+    # Others' traffic takes a part of the cores, too, of which its hosts leave half.
+    for more in (dict(uplink=200), dict(uplink=500), dict(background=[0, 3], share=0.25, hosts=4)):
         add("replicas", both, (1000,), data=4, **more)
         add("tensor", both, (1000,), tensor=4, **more)
         add("pipeline", both, (1000,), pipeline=4, **dict(piped, **more))

@@ -228,7 +228,10 @@ def measure(cases, path, minutes):
                     hosts.close()
                 hosts = None
                 continue
-            known["machine"] = machine(**hosts.versions[0])
+            earlier, known["machine"] = known["machine"].get("date"), machine(**hosts.versions[0])
+            for other in known["runs"]:  # of another day than this one
+                if earlier != known["machine"]["date"]:
+                    other.setdefault("date", earlier)
             trace = run.pop("timeline", None)
             if run["others"] <= measured.get(run["name"], 1.0):  # of two runs the one that was disturbed less
                 if trace:

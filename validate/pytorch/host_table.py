@@ -68,11 +68,13 @@ def cells_of(run, reference, source, speed):
 def write_table(path, measured):
     """Steps, and after them the peaks of memory, one for each way to train that holds something else."""
     reference, peaks, rows = measured["machine"].get("operators_ms"), {}, []
-    source = source_of("host_steps.py", measured["machine"])
     runs = sorted((run for run in measured["runs"] if run["kind"] != "sum"), key=simplest_first)
-    speed = speed_of([run for run in runs if run["kind"] in PARALLEL + ("vision",)], reference)
+    divided = [run for run in runs if run["kind"] in PARALLEL + ("vision",)]
+    speeds = {date: speed_of([run for run in divided if run.get("date") == date], reference)
+              for date in {run.get("date") for run in divided}}
     for run in runs:
-        cells = cells_of(run, reference, source, speed)
+        source = source_of("host_steps.py", measured["machine"], run.get("date"))
+        cells = cells_of(run, reference, source, speeds.get(run.get("date")))
         rows.append(cells)
         held = (run["model"], run["batch"], run["kind"], run["workers"], cells["replay.way"])
         if "peak_bytes" in run and held not in peaks:
@@ -83,9 +85,10 @@ def write_table(path, measured):
     write_rows(path, rows + list(peaks.values()))
 
 
-def source_of(program, where):
+def source_of(program, where, date=None):
+    """`date`: of the run, where it is of another day than the last one."""
     return (f"validate/pytorch/{program}, PyTorch {where['torch']}, {where['processor']} with {where['cores']} cores, "
-            f"Linux {where['kernel']}, {where['date']}")
+            f"Linux {where['kernel']}, {date or where['date']}")
 
 
 def write_rows(path, rows):
