@@ -55,6 +55,9 @@ struct PlotCommand {
 CLI::App* add_plot_command(CLI::App& plot, ExitStatus& status, const PlotCommand& command,
                            std::function<ExitStatus(const PlotOptions&)> run);
 
+/// The moment that an option states. Throws UsageError naming it.
+Seconds moment_of(const std::string& option, const std::string& text);
+
 /// Writes the picture, and what is drawn, where the command line says.
 ExitStatus draw(const PlotOptions& options, Figure figure);
 

@@ -85,6 +85,14 @@ CLI::App* add_plot_command(CLI::App& plot, ExitStatus& status, const PlotCommand
   return app;
 }
 
+Seconds moment_of(const std::string& option, const std::string& text) {
+  try {
+    return parse_quantity<Seconds>(text);
+  } catch (const UnitError& error) {
+    throw UsageError("plot: " + option + " " + text + ": " + error.got() + "; a time, such as 2 ms");
+  }
+}
+
 ExitStatus draw(const PlotOptions& options, Figure figure) {
   dress(figure, options);
   const std::string picture = options.output.empty() ? "" : to_picture(figure, *picture_format(options.output));

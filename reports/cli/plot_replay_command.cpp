@@ -12,7 +12,7 @@ namespace {
 
 struct ReplayFigure {
   std::string group = "host-scaling";
-  std::string run, streams;
+  std::string run, streams, until;
 };
 
 ExitStatus run(const PlotOptions& options, const ReplayFigure& figure) {
@@ -25,7 +25,9 @@ ExitStatus run(const PlotOptions& options, const ReplayFigure& figure) {
   if (!figure.run.empty()) {
     const auto named = std::ranges::find(runs, figure.run, &HostMeasurement::name);
     if (named == runs.end()) throw UsageError("plot replay: " + options.file() + " has no run " + figure.run);
-    return draw(options, to_figure(host_timeline(*named, figure.streams)));
+    TimelineFigure timeline = host_timeline(*named, figure.streams);
+    if (!figure.until.empty()) timeline.until = moment_of("--until", figure.until);
+    return draw(options, to_figure(timeline));
   }
   const auto panels = replay_panels(runs, figure.group);
   if (panels.empty()) throw UsageError("plot replay: no group's name begins with " + figure.group);
@@ -46,6 +48,8 @@ void add_plot_replay(CLI::App& plot, ExitStatus& status) {
       ->type_name("NAME");
   added->add_option("--streams", figure->streams, "of the timeline those streams whose names contain this")
       ->type_name("WORD");
+  added->add_option("--until", figure->until, "leave out of the timeline what lies behind (default: the end)")
+      ->type_name("TIME");
 }
 
 }  // namespace foretrain

@@ -5,7 +5,6 @@
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
-#include "model/base/units.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/figure/plot_timeline.hpp"
@@ -40,14 +39,6 @@ std::vector<TimelineEntry> measured_entries(const std::string& file) {
   return entries;
 }
 
-Seconds date(const std::string& option, const std::string& text) {
-  try {
-    return parse_quantity<Seconds>(text);
-  } catch (const UnitError& error) {
-    throw UsageError("plot timeline: " + option + " " + text + ": " + error.got() + "; a time, such as 2 ms");
-  }
-}
-
 ExitStatus run(const PlotOptions& shared, const TimelineOptions& options) {
   Result result =
       predict(planned_file(shared.file(), shared.overrides, shared.fidelity), shared.fidelity, Detail::timeline);
@@ -59,8 +50,8 @@ ExitStatus run(const PlotOptions& shared, const TimelineOptions& options) {
     const std::vector<TimelineEntry> measured = measured_entries(options.beside);
     timeline.entries.insert(timeline.entries.end(), measured.begin(), measured.end());
   }
-  if (!options.from.empty()) timeline.from = date("--from", options.from);
-  if (!options.until.empty()) timeline.until = date("--until", options.until);
+  if (!options.from.empty()) timeline.from = moment_of("--from", options.from);
+  if (!options.until.empty()) timeline.until = moment_of("--until", options.until);
   return draw(shared, to_figure(timeline));
 }
 

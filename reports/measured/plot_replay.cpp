@@ -102,6 +102,7 @@ TimelineFigure host_timeline(const HostMeasurement& run, const std::string& stre
     const bool wanted = task.stream.find(streams) != std::string::npos;
     if (wanted && std::ranges::find(named, task.stream) == named.end()) named.push_back(task.stream);
   }
+  std::ranges::sort(named);
   if (named.empty()) throw UsageError(run.name + ": no stream's name contains " + streams);
   for (const std::string& stream : named) {
     for (const bool predicted : {true, false}) {

@@ -21,7 +21,7 @@ status=0
 [ $status -le 1 ] || exit $status
 if [ $cases = steps ]; then
   pictures=reports/gallery/host-dualpipe.svg
-  "$foretrain" plot replay "$measurements" --run own-pipeline4-dualpipe-gpt-200 --streams compute -o $pictures
+  "$foretrain" plot replay "$measurements" --run own-pipeline4-dualpipe-gpt-200 --streams compute --until 400ms -o $pictures
 else
   pictures=reports/gallery/host-replay.svg
   "$foretrain" plot replay "$measurements" -o $pictures
