@@ -179,6 +179,8 @@ TEST_CASE("a rank with a slower device is busy for longer", "[host]") {
 TEST_CASE("steps that hosts cannot do are refused at their key", "[host]") {
   using Catch::Contains;
   CHECK_THROWS_WITH(plan_step(ring_training({"plan.sync.compression=fp16"})), Contains("plan.sync.compression"));
+  CHECK_THROWS_WITH(plan_step(divided({"plan.data=2", "plan.tensor=2", "plan.sync.algorithm=parameter_server"})),
+                    Contains("through a host's memory"));
   CHECK_THROWS_WITH(plan_step(server_training({"plan.sync.overlap=true"})), Contains("plan.sync.overlap"));
   ReplayOptions gloo;
   gloo.executor = HostExecutor::gloo;

@@ -9,7 +9,6 @@
 
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
-#include "model/collectives/algorithm.hpp"
 #include "model/job/job.hpp"
 #include "model/parameter_server/store.hpp"
 #include "model/scenario/load/checks.hpp"
@@ -147,6 +146,14 @@ StepPlan plan_of_ranks(const Scenario& scenario, Step step) {
     made->tasks.push_back(std::move(numbers));
   }
   plan.exchanges = all.take_exchanges();
+  for (const Exchange& exchange : plan.exchanges) {
+    for (const Exchange::Phase& phase : exchange.phases) {
+      for (const Exchange::Message& message : phase.messages) {
+        if (std::max(message.source, message.destination) < plan.ranks) continue;
+        refuse_step(scenario, "plan", "messages of this plan pass through a host's memory", "messages between ranks");
+      }
+    }
+  }
   plan.graph = std::move(made);
   return plan;
 }
@@ -232,7 +239,7 @@ StepPlan plan_step(const Scenario& scenario) {
   const Topology topology(scenario.cluster);
   // Every rank a lane of its own: each is a process.
   Step step = build_step(scenario, train, model, topology, Recipes::none, InsideLayers::seen, Symmetry::ignored);
-  if (has_servers(scenario.plan.sync.algorithm)) {
+  if (uses_store(scenario)) {
     return plan_store(scenario, build_store(scenario, train, model, topology, step));
   }
   return plan_of_ranks(scenario, std::move(step));
