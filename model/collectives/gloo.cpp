@@ -41,8 +41,8 @@ std::size_t reversed_bits(std::size_t number, std::size_t count) {
 }
 
 /// The rank that came to the exchange later sends first, as the other one is ready. Ranks come in any order: as a mean
-/// of these, one in which those of the same switch do not follow each other. The hottest rank, by which all are measured
-/// here, gets more than the mean from the others, and owes them less.
+/// of these, one in which those of the same switch do not follow each other. The hottest rank, by which all are
+/// measured here, gets more than the mean from the others, and owes them less.
 void take_turns(LoweredCollective& lowered, const CollectiveCall& call) {
   std::map<EndpointId, std::size_t> came;
   for (const std::vector<int>& group : call.groups) {
