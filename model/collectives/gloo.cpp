@@ -21,15 +21,22 @@ const Processor* processor_of(int rank, const Topology& topology) {
   return processor ? &*processor : nullptr;
 }
 
+/// What the hottest rank of an all-to-all owes the others, over what it gets from them: that is more than the mean.
+double owed(const CollectiveCall& call) {
+  const double ranks = number(std::ssize(call.groups.front()));
+  const double hot = std::clamp(call.tokens.imbalance, 1.0, ranks);
+  return (ranks - hot) / (ranks - 1.0) / hot;
+}
+
 /// Of two ranks that owe each other a message one sends first; with so many ranks that flows are no longer those of
-/// pairs, all of an all-to-all takes twice as long instead.
+/// pairs, all of an all-to-all takes longer instead.
 bool takes_turns(const CollectiveCall& call) {
   return call.operation == all_to_all && call.groups.front().size() < fewest_ranks_aggregated;
 }
 
 /// How much longer a link is busy than with what passes over it where both directions are used at a time.
 double longer(const CollectiveCall& call) {
-  if (call.operation == all_to_all) return takes_turns(call) ? 1.0 : 2.0;
+  if (call.operation == all_to_all) return takes_turns(call) ? 1.0 : 1.0 + owed(call);
   return call.operation == all_gather && call.groups.front().size() == 2 && !call.by_messages ? 1.5 : 1.0;
 }
 
@@ -41,21 +48,18 @@ std::size_t reversed_bits(std::size_t number, std::size_t count) {
 }
 
 /// The rank that came to the exchange later sends first, as the other one is ready. Ranks come in any order: as a mean
-/// of these, one in which those of the same switch do not follow each other. The hottest rank, by which all are
-/// measured here, gets more than the mean from the others, and owes them less.
+/// of these, one in which those of the same switch do not follow each other. All are as busy as the hottest.
 void take_turns(LoweredCollective& lowered, const CollectiveCall& call) {
   std::map<EndpointId, std::size_t> came;
   for (const std::vector<int>& group : call.groups) {
     for (std::size_t i = 0; i < group.size(); ++i) came[group[i]] = reversed_bits(i, group.size());
   }
-  const double ranks = number(std::ssize(call.groups.front()));
-  const double hot = std::clamp(call.tokens.imbalance, 1.0, ranks), owed = (ranks - hot) / (ranks - 1.0) / hot;
   std::vector<LoweredCollective::Phase> phases;
   for (const LoweredCollective::Phase& phase : std::as_const(lowered.phases)) {
     LoweredCollective::Phase there = phase, back = phase;
     std::erase_if(there.flows, [&](const Flow& flow) { return came[flow.source] < came[flow.destination]; });
     std::erase_if(back.flows, [&](const Flow& flow) { return came[flow.source] >= came[flow.destination]; });
-    for (Flow& flow : back.flows) flow.bytes *= owed;
+    for (Flow& flow : back.flows) flow.bytes *= owed(call);
     phases.push_back(std::move(there));
     phases.push_back(std::move(back));
   }
