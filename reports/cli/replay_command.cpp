@@ -346,8 +346,8 @@ ExitStatus run(const ReplayCommand& command) {
       runs.back().name = jobs[i].name;
       runs.back().group = jobs[i].group;
       set_prediction(jobs[i], runs.back());
-      if (jobs[i].timeline && replayer.execution()) {
-        runs.back().tasks = tasks_of(jobs[i], *plans[i].graph, *replayer.execution(), command.fidelity);
+      if (jobs[i].timeline && runs.back().execution) {
+        runs.back().tasks = tasks_of(jobs[i], *plans[i].graph, *runs.back().execution, command.fidelity);
       }
       measurements.runs.push_back(runs.back());
     }

@@ -237,8 +237,8 @@ TEST_CASE("a schedule that no framework runs on processors takes its predicted t
   const ReplayPlan plan = plan_replay(scenario, options);
   HostMeasurement run = replayer.run(plan);
   run.predicted = options.predicted;
-  REQUIRE(replayer.execution());
-  const Execution& execution = *replayer.execution();
+  REQUIRE(run.execution);
+  const Execution& execution = *run.execution;
   const TaskGraph& graph = plan.graph->graph.graph;
   // No task ran before those that it waits for were done, and none was left out.
   for (TaskId task = 0; task < static_cast<TaskId>(graph.tasks().size()); ++task) {

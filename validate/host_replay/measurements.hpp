@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/base/quantity.hpp"
+#include "model/graph/execution.hpp"
 #include "validate/host_replay/replay_plan.hpp"
 #include "validate/host_replay/worker_processes.hpp"
 
@@ -51,7 +52,9 @@ struct HostMeasurement {
   /// Of steps of collectives and messages: bubble and exposed communication of the rank with the most work.
   std::optional<Seconds> waiting, predicted_waiting;
   std::vector<HostTask> tasks;  ///< where they are kept
-  bool trains = false;          ///< as the scenario says; not in the file
+  // Not in the file:
+  bool trains = false;                 ///< as the scenario says
+  std::optional<Execution> execution;  ///< of a step's graph
 
   [[nodiscard]] Seconds median() const;
   /// Distance of the quartiles over the median.

@@ -228,7 +228,7 @@ void HostLab::make() {
 
 /// Leaves are bridges, and the first bridge is their spine. A cable that goes down takes along what its bridges know of
 /// who is behind it.
-void HostLab::hang_on_leaves(const Uplinks& uplinks) {
+int HostLab::hang_on_leaves(const Uplinks& uplinks) {
   const int each = uplinks.hosts_per_leaf, leaves = each > 0 ? (hosts() + each - 1) / each : 0;
   std::string links;
   for (; leaves_ < leaves; ++leaves_) {
@@ -247,15 +247,14 @@ void HostLab::hang_on_leaves(const Uplinks& uplinks) {
     links += fmt::format("link set port{} master {}\n", host, each > 0 ? fmt::format("leaf{}", host / each) : "br0");
   }
   run_command({"ip", "-n", switch_, "-batch", "-"}, links);
+  return leaves;
 }
 
 void HostLab::shape(const std::vector<HostRate>& hosts, const Uplinks& uplinks) {
   if (static_cast<int>(hosts.size()) != this->hosts()) throw std::invalid_argument("one rate per host");
-  hang_on_leaves(uplinks);
-  const bool leaves = uplinks.hosts_per_leaf > 0;
+  const int leaves = hang_on_leaves(uplinks);
   std::string ports;
-  for (int leaf = 0; leaf < leaves_; ++leaf) {
-    if (!leaves) break;
+  for (int leaf = 0; leaf < leaves; ++leaf) {
     for (const char* end : {"up", "down"}) ports += bucket(fmt::format("{}{}", end, leaf), uplinks.rate);
   }
   for (int host = 0; host < this->hosts(); ++host) {
@@ -265,7 +264,7 @@ void HostLab::shape(const std::vector<HostRate>& hosts, const Uplinks& uplinks) 
     // A packet that is larger than the receiving card's bucket would be cut there at great cost.
     double largest = shaped_rate(rate.out).largest_packet.value();
     for (const HostRate& other : hosts) largest = std::min(largest, shaped_rate(other.in).largest_packet.value());
-    if (leaves) largest = std::min(largest, shaped_rate(uplinks.rate).largest_packet.value());
+    if (leaves > 0) largest = std::min(largest, shaped_rate(uplinks.rate).largest_packet.value());
     run_command({"ip", "-n", name(host), "link", "set", "dev", "eth0", "gso_max_size", fmt::format("{:.0f}", largest)});
     run_command({"ip", "netns", "exec", name(host), "sh", "-c", limit_queue(Bytes(largest))});
   }

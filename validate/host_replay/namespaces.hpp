@@ -71,12 +71,13 @@ class HostLab {
 
  private:
   void make();
-  void hang_on_leaves(const Uplinks& uplinks);
+  /// Returns how many leaves there are now.
+  int hang_on_leaves(const Uplinks& uplinks);
   void remove() noexcept;
 
   std::vector<std::string> names_;
   std::string switch_;
-  int leaves_ = 0;  ///< that have been made
+  int leaves_ = 0;  ///< that have been made, in use or not
   bool folder_was_mounted_ = true;
 };
 

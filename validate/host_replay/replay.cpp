@@ -56,11 +56,10 @@ const HostLab& HostReplayer::lab_for(const std::vector<HostRate>& hosts, const U
 
 HostMeasurement HostReplayer::run(const ReplayPlan& plan) {
   const Samples samples = run_workers(lab_for(plan.hosts, plan.uplinks), programs_, plan.task, plan.background);
-  execution_.reset();
   HostMeasurement measured;
   if (plan.graph) {
-    execution_ = plan.graph->execution(samples.spans);
-    measured.waiting = plan.graph->waiting(*execution_);
+    measured.execution = plan.graph->execution(samples.spans);
+    measured.waiting = plan.graph->waiting(*measured.execution);
   }
   measured.executor = name(plan.task.executor);
   measured.algorithm = plan.task.algorithm;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "validate/host_replay/measurements.hpp"
@@ -16,8 +15,6 @@ class HostReplayer {
 
   /// Throws ReplayError, Interrupted, UsageError. Fills in everything but name, group and prediction.
   HostMeasurement run(const ReplayPlan& plan);
-  /// When each task of the last run ran; nothing where its plan has no graph.
-  [[nodiscard]] const std::optional<Execution>& execution() const { return execution_; }
   /// A message between two hosts, as run_probe() has it. Segments are not joined when bytes are counted.
   ProbeMeasurement probe(const std::string& protocol, Bytes payload, BytesPerSecond rate);
 
@@ -26,7 +23,6 @@ class HostReplayer {
 
   HostPrograms programs_;
   std::unique_ptr<HostLab> lab_;
-  std::optional<Execution> execution_;
 };
 
 }  // namespace foretrain

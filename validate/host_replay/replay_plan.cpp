@@ -204,19 +204,19 @@ ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options) {
            "--executor own or server");
   }
   StepPlan step = step_of(scenario, options.executor);
-  if (step.sent().value() > largest_message) {
+  ReplayPlan plan;
+  plan.sent = step.sent();
+  if (plan.sent.value() > largest_message) {
     refuse(scenario, trains ? "workload.train.model" : "workload.collective.size",
-           fmt::format("{} sent by a rank", format_bytes(step.sent())), "at most 1 GB");
+           fmt::format("{} sent by a rank", format_bytes(plan.sent)), "at most 1 GB");
   }
   if (options.predicted.value() > longest_repetition) {
     refuse(scenario, trains ? "workload.train" : "workload.collective.size",
            fmt::format("one {} takes {}", trains ? "step" : "collective", format_seconds(options.predicted)),
            "less data or faster cards: at most a minute");
   }
-  ReplayPlan plan;
   plan.hosts = rates_of(scenario);
   plan.uplinks = uplinks_of(scenario);
-  plan.sent = step.sent();
   plan.graph = step.graph;
   WorkerTask& task = plan.task;
   task.executor = options.executor;

@@ -1,10 +1,10 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <set>
 #include <stdexcept>
-
-#include <fmt/format.h>
 
 #include "model/base/number.hpp"
 #include "validate/host_replay/moves.hpp"

@@ -11,7 +11,7 @@
 
 namespace foretrain {
 
-/// Who carries the all-reduce out.
+/// Who carries a collective or a step out.
 enum class HostExecutor {
 #define EXECUTOR(name, ...) name,
 #include "validate/host_replay/executors.def"

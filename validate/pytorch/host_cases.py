@@ -197,6 +197,11 @@ def faults_of(case):
             for link in ("nic0>fabric", "fabric>nic0") if case["slow"]]
 
 
+def mapping(keys):
+    """As scenarios write it."""
+    return "{ " + ", ".join(f"{key}: {value}" for key, value in keys.items()) + " }"
+
+
 def scenario_cells(run, reference):
     """The case's cells of a table for `foretrain validate`."""
     case = dict(USUAL, **run)

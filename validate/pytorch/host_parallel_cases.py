@@ -2,7 +2,7 @@
 
 import math
 
-from host_cases import NINTH, USUAL, faults_of
+from host_cases import NINTH, USUAL, faults_of, mapping
 
 FAMILIES = {  # those of host_parallel.py
     "gpt-tall": dict(family="gpt", layers=8, hidden=384, heads=8, ffn=1536, vocabulary=4096, sequence=128, experts=0),
@@ -156,7 +156,7 @@ def model_cell(shape):
         keys.update(kv_heads=shape["heads"], ffn_hidden=shape["ffn"])
     if shape["experts"]:
         keys.update(experts=shape["experts"], experts_per_token=shape["per_token"])
-    return ", ".join([f"{{ preset: {preset}"] + [f"{key}: {value}" for key, value in keys.items()]) + " }"
+    return mapping(dict(preset=preset, **keys))
 
 
 def parallel_cells(run, speed):

@@ -1,6 +1,6 @@
 """What host_steps.py measures of vision–language models, and its rows of a table."""
 
-from host_cases import USUAL
+from host_cases import USUAL, mapping
 from host_parallel_cases import SHARES
 
 VISION = {  # an encoder, what makes tokens of its patches, and a language model, by the keys of scenarios
@@ -58,10 +58,6 @@ def vision_name_of(case):
     words += ["frozen"] + case["freeze"] if case["freeze"] else []
     words += [f"lora{case['lora']}"] if case["lora"] else []
     return "-".join(words + ["checkpoint"] * case["checkpoint"])
-
-
-def mapping(keys):
-    return "{ " + ", ".join(f"{key}: {value}" for key, value in keys.items()) + " }"
 
 
 def model_cell(shape):
