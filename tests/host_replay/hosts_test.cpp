@@ -5,30 +5,17 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
-#include <iostream>
 
 #include "model/base/statistics.hpp"
 #include "model/collectives/algorithm.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
+#include "tests/host_replay/can_have_hosts.hpp"
 #include "validate/host_replay/replay.hpp"
 
 using namespace foretrain;
 
 namespace {
-
-bool can_have_hosts() {
-  setenv("FORETRAIN_SCENARIOS", FORETRAIN_SOURCE_DIR "/scenarios", 1);
-  setenv("FORETRAIN_HOST_PROGRAMS", FORETRAIN_HOST_FOLDER, 1);
-  static const std::string why = why_no_namespaces();
-  static const bool told = [] {
-    if (!why.empty()) std::cerr << "skipped: " << why << "\n";
-    return true;
-  }();
-  (void)told;
-  return why.empty();
-}
 
 ReplayPlan plan(const std::vector<std::string>& overrides, HostExecutor executor = HostExecutor::own,
                 int repetitions = 1) {

@@ -3,12 +3,12 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "model/base/files.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
+#include "tests/host_replay/can_have_hosts.hpp"
 #include "validate/host_replay/measurements.hpp"
 
 using namespace foretrain;
@@ -16,7 +16,7 @@ using namespace foretrain;
 namespace {
 
 Scenario hosts(const std::vector<std::string>& overrides) {
-  setenv("FORETRAIN_SCENARIOS", FORETRAIN_SOURCE_DIR "/scenarios", 1);
+  use_own_scenarios();
   return load_scenario("replay-hosts", overrides);
 }
 

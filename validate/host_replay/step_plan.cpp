@@ -71,6 +71,11 @@ class RankTasks {
     }
   }
 
+  /// `task`, for which the graph has a time alone, moves this.
+  void moves(TaskId task, Exchange exchange) {
+    exchange_of_block_[at_index(graph_.tasks()[at_index(task)].block)] = static_cast<int>(exchanges_.size());
+    exchanges_.push_back(std::move(exchange));
+  }
   /// Those of a rank, and their numbers in the graph.
   std::pair<std::vector<StepTask>, std::vector<TaskId>> of_rank(int rank) const {
     std::vector<StepTask> tasks;
@@ -118,6 +123,16 @@ class RankTasks {
   std::vector<Exchange> exchanges_;
 };
 
+/// One number from every rank to the first one, and their sum back.
+Exchange sum_of_numbers(int ranks) {
+  Exchange exchange{{{}, {}}};
+  for (int rank = 1; rank < ranks; ++rank) {
+    exchange.phases[0].messages.push_back({rank, 0, sizeof(float)});
+    exchange.phases[1].messages.push_back({0, rank, sizeof(float)});
+  }
+  return exchange;
+}
+
 StepPlan plan_of_ranks(const Scenario& scenario, Step step) {
   auto made = std::make_shared<StepOfRanks>(StepOfRanks{std::move(step), {}, {}});
   made->graph = step_graph(made->step);
@@ -131,9 +146,13 @@ StepPlan plan_of_ranks(const Scenario& scenario, Step step) {
       refuse_step(scenario, "plan.offload", "hosts offload nothing", "no offloading");
     }
   }
-  RankTasks all(made->graph.graph, together);
   StepPlan plan;
   plan.ranks = static_cast<int>(made->step.lanes.size());
+  for (int rank = 0; rank < plan.ranks; ++rank) together[made->graph.synchronised].insert(rank);
+  RankTasks all(made->graph.graph, together);
+  if (made->step.gradient_norm > Seconds(0.0)) {  // without it, no rank waits for others before its update
+    all.moves(made->graph.synchronised, sum_of_numbers(plan.ranks));
+  }
   for (int rank = 0; rank < plan.ranks; ++rank) {
     auto [tasks, numbers] = all.of_rank(rank);
     if (made->step.once_per_step > Seconds(0.0)) {  // the host's work between steps: the optimizer is the last of one

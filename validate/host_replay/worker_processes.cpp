@@ -182,8 +182,8 @@ Samples collect(const WorkerTask& task) {
     for (std::size_t k = 0; k < times.seconds.size(); ++k) {
       samples.seconds[k] = std::max(samples.seconds[k], times.seconds[k]);
     }
-    if (i < task.ranks && !task.steps.empty()) samples.spans.push_back(read_spans(task.folder, i));
   }
+  if (!task.steps.empty()) samples.spans = read_spans(task.folder, task.ranks);
   return samples;
 }
 

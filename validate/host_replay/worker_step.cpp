@@ -6,6 +6,7 @@
 #include <exception>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -35,7 +36,7 @@ void sleep_until(double moment) {
 class RunningStep {
  public:
   RunningStep(const std::vector<StepTask>& tasks, const StepRunner::Carry& carry)
-      : tasks_(tasks), carry_(carry), spans_(tasks.size()), done_(tasks.size(), false), began_(now()) {
+      : tasks_(tasks), carry_(carry), spans_(tasks.size()), done_(tasks.size(), false) {
     for (std::size_t i = 0; i < tasks.size(); ++i) streams_[tasks[i].stream].push_back(i);
   }
 
@@ -59,7 +60,7 @@ class RunningStep {
         const double start = now();
         if (task.exchange >= 0) carry_(task);
         if (task.seconds > 0.0) sleep_until(start + task.seconds);
-        spans_[number] = {start - began_, now() - began_};
+        spans_[number] = {start, now()};
         const std::scoped_lock lock(mutex_);
         done_[number] = true;
         changed_.notify_all();
@@ -88,7 +89,6 @@ class RunningStep {
   std::condition_variable changed_;
   std::vector<bool> done_;
   std::exception_ptr failure_;
-  double began_;
 };
 
 }  // namespace
@@ -107,25 +107,41 @@ void StepRunner::run() {
 
 void StepRunner::write() const {
   if (repetitions_.empty()) return;
-  const auto first = std::min(at_index(task_.warmup), repetitions_.size() - 1);
-  nlohmann::json spans = nlohmann::json::array();
-  for (std::size_t i = 0; i < repetitions_.front().size(); ++i) {
-    std::vector<double> starts, ends;
-    for (std::size_t r = first; r < repetitions_.size(); ++r) {
-      starts.push_back(repetitions_[r][i].start);
-      ends.push_back(repetitions_[r][i].end);
-    }
-    spans.push_back({median(starts), median(ends)});
+  nlohmann::json steps = nlohmann::json::array();
+  for (std::size_t r = std::min(at_index(task_.warmup), repetitions_.size() - 1); r < repetitions_.size(); ++r) {
+    nlohmann::json& spans = steps.emplace_back(nlohmann::json::array());
+    for (const TaskSpan& span : repetitions_[r]) spans.push_back({span.start, span.end});
   }
-  write_file(spans_file(task_.folder, process_), spans.dump());
+  write_file(spans_file(task_.folder, process_), steps.dump());
 }
 
-std::vector<TaskSpan> read_spans(const std::string& folder, int process) {
-  std::ifstream file(spans_file(folder, process));
-  std::vector<TaskSpan> spans;
-  if (!file) return spans;
-  for (const nlohmann::json& span : nlohmann::json::parse(file)) spans.push_back({span.at(0), span.at(1)});
-  return spans;
+std::vector<std::vector<TaskSpan>> read_spans(const std::string& folder, int ranks) {
+  std::vector<nlohmann::json> steps_of_rank;
+  std::vector<double> began;  // the first task of each step, on any rank
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::ifstream file(spans_file(folder, rank));
+    const nlohmann::json& steps =
+        steps_of_rank.emplace_back(file ? nlohmann::json::parse(file) : nlohmann::json::array());
+    began.resize(std::max(began.size(), steps.size()), std::numeric_limits<double>::infinity());
+    for (std::size_t step = 0; step < steps.size(); ++step) {
+      for (const nlohmann::json& span : steps[step]) began[step] = std::min(began[step], span.at(0).get<double>());
+    }
+  }
+  std::vector<std::vector<TaskSpan>> result;
+  for (const nlohmann::json& steps : steps_of_rank) {
+    std::vector<TaskSpan>& spans = result.emplace_back(steps.empty() ? 0 : steps.front().size());
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+      const auto middle = [&](int end) {
+        std::vector<double> moments;
+        for (std::size_t step = 0; step < steps.size(); ++step) {
+          moments.push_back(steps[step].at(i).at(end).get<double>() - began[step]);
+        }
+        return median(moments);
+      };
+      spans[i] = {middle(0), middle(1)};
+    }
+  }
+  return result;
 }
 
 }  // namespace foretrain

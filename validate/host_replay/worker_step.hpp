@@ -9,7 +9,7 @@
 
 namespace foretrain {
 
-/// When a task ran, in seconds since its step began in the same process.
+/// When a task ran, in seconds.
 struct TaskSpan {
   double start = 0.0, end = 0.0;
 };
@@ -25,7 +25,7 @@ class StepRunner {
 
   /// One step. Throws what `carry` throws.
   void run();
-  /// Leaves the tasks' moments in the task's folder: medians of the steps after warm-up.
+  /// Leaves the tasks' moments in the task's folder: of each step after warm-up, on the clock that processes share.
   void write() const;
 
  private:
@@ -35,7 +35,8 @@ class StepRunner {
   std::vector<std::vector<TaskSpan>> repetitions_;
 };
 
-/// What StepRunner::write() left of one process; nothing where it had no step.
-std::vector<TaskSpan> read_spans(const std::string& folder, int process);
+/// By rank, from what StepRunner::write() left (nothing of a process that had no step): the medians of all steps, each
+/// counted from when its first task began on any rank, so that what waits for another rank's task ends after that.
+std::vector<std::vector<TaskSpan>> read_spans(const std::string& folder, int ranks);
 
 }  // namespace foretrain

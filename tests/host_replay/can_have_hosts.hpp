@@ -1,0 +1,26 @@
+// Whether hosts can be had here: as root alone. Tests that need them say once why they are skipped.
+#pragma once
+
+#include <cstdlib>
+#include <iostream>
+
+#include "validate/host_replay/replay.hpp"
+
+namespace foretrain {
+
+/// The project's own scenarios, wherever the test runs.
+inline void use_own_scenarios() { setenv("FORETRAIN_SCENARIOS", FORETRAIN_SOURCE_DIR "/scenarios", 1); }
+
+inline bool can_have_hosts() {
+  use_own_scenarios();
+  setenv("FORETRAIN_HOST_PROGRAMS", FORETRAIN_HOST_FOLDER, 1);
+  static const std::string why = why_no_namespaces();
+  static const bool told = [] {
+    if (!why.empty()) std::cerr << "skipped: " << why << "\n";
+    return true;
+  }();
+  (void)told;
+  return why.empty();
+}
+
+}  // namespace foretrain
