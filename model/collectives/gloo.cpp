@@ -78,6 +78,12 @@ double messages(const CollectiveCall& call) {
   }
 }
 
+/// Of these messages, those that it waits for: what it receives.
+double waits(const CollectiveCall& call) {
+  const bool sends_as_many = call.operation != all_to_all && call.operation != broadcast;
+  return sends_as_many ? messages(call) / 2.0 : std::min(1.0, messages(call));
+}
+
 }  // namespace
 
 std::optional<CollectiveCall> call_of_gloo(const CollectiveCall& call, const Topology& topology) {
@@ -122,9 +128,12 @@ void add_gloo_costs(LoweredCollective& lowered, const CollectiveCall& call, cons
     return sent / own.sum_rate + (call.by_messages ? Seconds(0.0) : own.all_reduce);
   };
   const auto busy = [&](const Processor& own) {
-    Seconds time = sums(own);
-    for (const LoweredCollective::Phase& phase : lowered.phases) time += own.message * (messages(call) * phase.repeat);
-    return time / own.share;
+    Seconds time = sums(own), idle;
+    for (const LoweredCollective::Phase& phase : lowered.phases) {
+      time += own.message * (messages(call) * phase.repeat);
+      idle += own.wake * (waits(call) * phase.repeat);
+    }
+    return idle + time / own.share;
   };
   const Processor* slowest = processor_of(ranks.front(), topology);
   Seconds longest = busy(*slowest);
@@ -138,7 +147,7 @@ void add_gloo_costs(LoweredCollective& lowered, const CollectiveCall& call, cons
   first.latency += sums(*slowest) / number(first.repeat);
   for (LoweredCollective::Phase& phase : lowered.phases) {
     for (Flow& flow : phase.flows) flow.bytes *= longer(call);
-    phase.latency += slowest->message * messages(call);
+    phase.latency += slowest->message * messages(call) + slowest->wake * waits(call);
   }
   const Seconds held_up = longest - uncontended_time(lowered, topology);
   first.latency += std::max(held_up, Seconds(0.0)) / number(first.repeat);
@@ -149,7 +158,7 @@ Seconds gloo_message(const Flow& flow, const Topology& topology) {
   for (const EndpointId end : {flow.source, flow.destination}) {
     if (!topology.is_gpu(end)) continue;
     if (const Processor* processor = processor_of(end, topology)) {
-      longest = std::max(longest, processor->message + flow.bytes / processor->sum_rate);
+      longest = std::max(longest, processor->message + processor->wake + flow.bytes / processor->sum_rate);
     }
   }
   return longest;

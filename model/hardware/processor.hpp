@@ -27,6 +27,8 @@ struct Processor {
   BytesPerSecond fresh_rate;           ///< results for which the C library asks the system every time
   BytesPerSecond transfer_rate;        ///< what the core sends or receives through TCP when it does nothing else
   Seconds message;                     ///< of the core's time for each message that Gloo sends or receives
+  Seconds wake;                        ///< until a core that waits for a message notices that it has come
+  Seconds after_wait;                  ///< by which a core that has waited computes longer: its caches are cold
   Seconds all_reduce;                  ///< what one of Gloo's collectives takes beside its bytes and messages
   BytesPerSecond sum_rate;             ///< of what it sends: received, added up and copied while no card is busy
   BytesPerSecond narrow_sum_rate;      ///< the same of numbers of two bytes

@@ -231,6 +231,44 @@ def add_fresh(points):
                                repetitions=len(after)))
 
 
+def add_waits(points):
+    """By how much longer part of a transformer's layer computes after the core has waited: beside it without waiting,
+    before and after, 24 layers each."""
+    import torch
+    tokens, hidden, rounds = 256, 384, 20
+    weights = [[torch.randn(hidden, hidden) for _ in range(4)] for _ in range(16)]
+    x = torch.randn(tokens, hidden)
+
+    def computed(products, wait_s):
+        """Mean seconds of the thread for this many products with their norms."""
+        took = []
+        for layer in range(24):
+            if wait_s:
+                time.sleep(wait_s)
+            start, y = time.thread_time(), x
+            for weight in weights[layer % len(weights)][:products]:
+                y = torch.nn.functional.gelu(torch.nn.functional.layer_norm(y, (hidden,)) @ weight)
+            took.append(time.thread_time() - start)
+        return statistics.mean(took)
+
+    with torch.no_grad():
+        for products in (1, 2, 4):
+            for wait_ms in (4, 8):
+                before, values = computed(products, 0.0), []
+                for _ in range(rounds):
+                    waited, after = computed(products, wait_ms * 1e-3), computed(products, 0.0)
+                    values.append(waited - (before + after) / 2.0)
+                    before = after
+                points.all.append(dict(name=f"{products} products after {wait_ms} ms", figure="after_wait", work=0.0,
+                                       traffic=0.0, dispatches=0, median_s=statistics.median(values),
+                                       lowest_s=min(values), repetitions=rounds))
+
+
+# Fresh memory first: afterwards the heap has room for anything.
+PARTS = dict(fresh=add_fresh, dispatch=add_dispatch, products=add_products, convolutions=add_convolutions,
+             loops=add_loops, waits=add_waits, probes=add_probes)
+
+
 def seconds(point):
     """The mean: what a neighbour takes now and then is a part of every step, and none of a median."""
     return point.get("mean_s", point["median_s"])
@@ -252,9 +290,14 @@ def moved(point):
 
 
 def fitted(points):
-    """The figures, in seconds, operations and bytes a second; and how far the operators lie from them."""
-    figures = {"dispatch": statistics.median(seconds(p) / p["dispatches"] for p in points
-                                             if p["figure"] == "dispatch")}
+    """The figures, in seconds, operations and bytes a second, of the parts that were measured."""
+    measured = {p["figure"] for p in points}
+    figures = {}
+    if "after_wait" in measured:
+        figures["after_wait"] = statistics.median(p["median_s"] for p in points if p["figure"] == "after_wait")
+    if "dispatch" not in measured:  # which all others have a part of
+        return figures
+    figures["dispatch"] = statistics.median(seconds(p) / p["dispatches"] for p in points if p["figure"] == "dispatch")
 
     def rest(point, mover):
         """Time without dispatch and what moves tensors; where that is all, a tenth stands for the rest."""
@@ -266,10 +309,13 @@ def fitted(points):
 
     for figure in ("norm_rate", "norm_gradient_rate", "transcendental_rate", "pooling_rate", "random_rate",
                    "l2_bandwidth", "memory_bandwidth", "conversion_rate", "fresh_rate"):
-        figures[figure] = rate(figure)
+        if figure in measured:
+            figures[figure] = rate(figure)
     # What computes, and what moves its tensors beside that, together.
     for mover, names in MOVERS.items():
         own = [p for p in points if p["figure"] in names]
+        if not own:
+            continue
 
         def misfit(speed):
             rates = {name: rate(name, speed) for name in names}
@@ -286,7 +332,7 @@ def misfits(points, figures):
     """By figure: number of operators, and the median of |ln(measured / formula)|."""
     table = {}
     for p in points:
-        if p["figure"] == "probe":
+        if p["figure"] not in figures or p["figure"] == "after_wait":
             continue
         work = p["work"] / figures[p["figure"]] if p["work"] else 0.0
         mover = next((figures[mover] for mover, names in MOVERS.items() if p["figure"] in names), math.inf)
@@ -296,7 +342,7 @@ def misfits(points, figures):
 
 
 def figure_text(figure, value):
-    if figure == "dispatch":
+    if figure in ("dispatch", "after_wait"):
         return f"{value * 1e6:.2f} us"
     operations = figure in ("product_rate", "convolution_rate", "convolution_gradient_rate")
     return f"{value * 1e-9:.3g} {'GFLOP/s' if operations else 'GB/s'}"
@@ -305,6 +351,7 @@ def figure_text(figure, value):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=pathlib.Path, required=True, help="MEASUREMENTS.json; kept if it is there")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, help="of the operators (default: all)")
     parser.add_argument("--core", type=int, default=0, help="the core to measure on (default: 0)")
     options = parser.parse_args()
     if options.output.exists():
@@ -326,9 +373,8 @@ def main():
         torch.manual_seed(1)
         size = process_bytes()
         points = Points()
-        # Fresh memory first: afterwards the heap has room for anything.
-        for part in (add_fresh, add_dispatch, add_products, add_convolutions, add_loops, add_probes):
-            part(points)
+        for part in options.parts or PARTS:
+            PARTS[part](points)
         document = dict(kind="host operators", torch=torch.__version__, date=time.strftime("%Y-%m-%d", time.gmtime()),
                         processor=host_lab.processor(), process_bytes=size, points=points.all)
         lines = ",\n".join("    " + json.dumps(point) for point in points.all)
@@ -339,7 +385,7 @@ def main():
     errors = misfits(document["points"], figures)
     for figure, value in figures.items():
         count, error = errors.get(figure, (0, 0.0))
-        of_all = f"# of all {'products' if figure == 'packing_rate' else 'convolutions'}"
+        of_all = dict(packing_rate="# of all products", reorder_rate="# of all convolutions").get(figure, "")
         far = f"# {count} operators, half of them within {error:.0%}" if count else of_all
         print(f"{figure}: {figure_text(figure, value)}  {far}")
     return 0

@@ -42,15 +42,34 @@ def predicted(table, foretrain):
     return rows
 
 
+def of_scenario(row, foretrain, command, *options):
+    """What `foretrain COMMAND` says of the row's scenario."""
+    keys = [key for key in row if key.split(".")[0] in ("cluster", "workload", "plan", "background") and row[key]]
+    changes = [word for key in keys for word in ("--set", f"{key}={row[key]}")]
+    said = subprocess.run([foretrain, command, row["base"], *options, *changes], check=True, capture_output=True,
+                          text=True)
+    return said.stdout
+
+
 def staleness(row, foretrain):
     """Mean predicted staleness, which tables do not hold."""
-    keys = [key for key in row if key.split(".")[0] in ("cluster", "workload", "plan", "background") and row[key]]
-    command = [foretrain, "predict", row["base"], "--json"]
-    for key in keys:
-        command += ["--set", f"{key}={row[key]}"]
-    told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    told = json.loads(of_scenario(row, foretrain, "predict", "--json"))
     told = told[0] if isinstance(told, list) else told
     return told["parameter_server"]["staleness"]["mean"]
+
+
+def waiting(row, foretrain):
+    """Seconds of the step in which the first rank computes nothing, whose waiting was measured."""
+    if int(row.get("plan.pipeline") or 1) == 1:
+        return number(row["predicted.exposed_communication_s"]) + number(row["predicted.pipeline_bubble_s"])
+    # A table says it of the stage with the most work, which is not the first one.
+    with tempfile.TemporaryDirectory() as folder:
+        trace = pathlib.Path(folder, "trace.json")
+        of_scenario(row, foretrain, "timeline", "-o", str(trace))
+        events = json.loads(trace.read_text())["traceEvents"]
+    computed = sum(event["dur"] for event in events if event["ph"] == "X" and (event["pid"], event["tid"]) == (1, 1)
+                   and event["cat"] != "communication")
+    return number(row["predicted.step_time_s"]) - computed * 1e-6
 
 
 def errors_of(rows, factor=1.0):
@@ -130,8 +149,7 @@ def main():
     waited = collections.OrderedDict()
     for row in timed:
         if row.get("replay.exposed") and "slow core" not in row["replay.way"]:  # whose others wait for it, not for cards
-            told = number(row["predicted.exposed_communication_s"]) + number(row["predicted.pipeline_bubble_s"])
-            error = (told - number(row["replay.exposed"])) / number(row["measured.step_time"])
+            error = (waiting(row, options.foretrain) - number(row["replay.exposed"])) / number(row["measured.step_time"])
             waited.setdefault(row["group"], []).append((error, row["case"]))
     for group, errors in waited.items():
         line(group + ": waiting", [e for e, _ in errors],

@@ -58,6 +58,8 @@ Processor read_processor(const Field& field, FigureLog& log) {
   processor.fresh_rate = figure<BytesPerSecond>(keys, "fresh_rate", log);
   processor.transfer_rate = figure<BytesPerSecond>(keys, "transfer_rate", log);
   if (keys.has("message")) processor.message = figure<Seconds>(keys, "message", log);
+  if (keys.has("wake")) processor.wake = figure<Seconds>(keys, "wake", log);
+  if (keys.has("after_wait")) processor.after_wait = figure<Seconds>(keys, "after_wait", log);
   processor.all_reduce = figure<Seconds>(keys, "all_reduce", log);
   processor.sum_rate = figure<BytesPerSecond>(keys, "sum_rate", log);
   processor.narrow_sum_rate = figure<BytesPerSecond>(keys, "narrow_sum_rate", log);

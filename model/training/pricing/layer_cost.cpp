@@ -294,6 +294,12 @@ double LayerCalls::Calls::share_beside() const {
   return hidden_by_others ? free : std::min(hiding, free);
 }
 
+Seconds LayerPricer::after_waits(const LayerCalls::Calls& calls, double speed) const {
+  if (!gpu_.processor) return Seconds(0.0);
+  return gpu_.processor->after_wait * number(calls.between.size() + calls.beside.size()) /
+         (gpu_.processor->share * speed);
+}
+
 LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double speed, int lane,
                                const TransferTable& transfers) const {
   const auto total = [&](const std::vector<int>& of_kind) {
@@ -312,7 +318,7 @@ LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double s
     for (const auto& [transfer, own] : of_pass.behind) {
       longer += std::min(transfers.time(transfer, lane), pass.kernels * own) * transfers.slowdown(transfer);
     }
-    pass.kernels += longer;
+    pass.kernels += longer + after_waits(of_pass, speed);
     pass.collectives = total(of_pass.between);
     const auto run_beside = [&](Seconds time, Seconds hiding) {
       pass.hidden += std::min(time, hiding);

@@ -94,6 +94,8 @@ class LayerPricer {
  private:
   /// Whether collectives of tensor ranks are chunked behind products.
   [[nodiscard]] bool chunks_products() const { return scenario_.plan.tensor_overlap && scenario_.plan.tensor > 1; }
+  /// What a processor computes longer as it has waited for these.
+  [[nodiscard]] Seconds after_waits(const LayerCalls::Calls& calls, double speed) const;
   /// Copies of a sharded layer's weights before a pass.
   [[nodiscard]] std::vector<Operator> weight_copies(const Layer& layer, bool backward) const;
   [[nodiscard]] PassCost cost_of(const std::vector<Operator>& ops, Seconds around_launch = {}) const;
