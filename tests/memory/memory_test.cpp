@@ -292,3 +292,23 @@ TEST_CASE("what parameter servers hold is theirs: fp32 weights and momentum, and
   const MemoryFootprint ring = Training("servers-server-beats-ring", {"plan.sync={ algorithm: ring }"}).footprint();
   CHECK(ring.optimizer.value() == Approx(4.0 * parameters));
 }
+
+TEST_CASE("ranks that divide sequences add up their gradients in buckets, as replicas do") {
+  const auto buckets = [](const char* way, int nodes) {
+    const Training training("parallel-hosts", {"plan.tensor=1", way, "cluster.nodes=" + std::to_string(nodes)});
+    return training.timeline().moments.front().parts[MemoryPart::communication].value() / training.model.parameters;
+  };
+  // DistributedDataParallel on processors keeps all of them, of 4 bytes a parameter.
+  CHECK(buckets("plan.data=2", 2) == Approx(4.0));
+  CHECK(buckets("plan.context=2", 2) == Approx(4.0));
+  CHECK(buckets("plan.data=1", 1) == 0.0);
+}
+
+TEST_CASE("a processor's heap keeps room for all weights that were gathered") {
+  const auto heap = [](const char* zero) {
+    const Training training("parallel-hosts", {"plan.tensor=1", "plan.data=2", zero});
+    return training.timeline().moments.front().parts[MemoryPart::allocator].value() / training.model.parameters;
+  };
+  CHECK(heap("plan.zero=3") == Approx(4.0));
+  CHECK(heap("plan.zero=1") == 0.0);
+}
