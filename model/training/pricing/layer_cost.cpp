@@ -296,8 +296,9 @@ double LayerCalls::Calls::share_beside() const {
 
 Seconds LayerPricer::after_waits(const LayerCalls::Calls& calls, double speed) const {
   if (!gpu_.processor) return Seconds(0.0);
-  return gpu_.processor->after_wait * number(calls.between.size() + calls.beside.size()) /
-         (gpu_.processor->share * speed);
+  const int steps_of_ring = calls.hidden_by_others ? 0 : scenario_.plan.context - 1;
+  const double waits = number(calls.between.size()) + number(calls.beside.size()) * steps_of_ring;
+  return gpu_.processor->after_wait * waits / (gpu_.processor->share * speed);
 }
 
 LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double speed, int lane,
