@@ -8,11 +8,7 @@
 
 namespace foretrain {
 
-/// The project's own scenarios, wherever the test runs.
-inline void use_own_scenarios() { setenv("FORETRAIN_SCENARIOS", FORETRAIN_SOURCE_DIR "/scenarios", 1); }
-
 inline bool can_have_hosts() {
-  use_own_scenarios();
   setenv("FORETRAIN_HOST_PROGRAMS", FORETRAIN_HOST_FOLDER, 1);
   static const std::string why = why_no_namespaces();
   static const bool told = [] {

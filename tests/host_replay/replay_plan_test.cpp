@@ -8,17 +8,13 @@
 #include "model/base/files.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
-#include "tests/host_replay/can_have_hosts.hpp"
 #include "validate/host_replay/measurements.hpp"
 
 using namespace foretrain;
 
 namespace {
 
-Scenario hosts(const std::vector<std::string>& overrides) {
-  use_own_scenarios();
-  return load_scenario("replay-hosts", overrides);
-}
+Scenario hosts(const std::vector<std::string>& overrides) { return load_scenario("replay-hosts", overrides); }
 
 ReplayPlan plan(const std::vector<std::string>& overrides, HostExecutor executor = HostExecutor::own) {
   ReplayOptions options;

@@ -4,31 +4,22 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <filesystem>
 #include <stdexcept>
 #include <thread>
 
+#include "model/base/files.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;
 
 namespace {
 
-/// A folder that goes away.
-struct Folder {
-  Folder() { std::filesystem::create_directory(path); }
-  ~Folder() { std::filesystem::remove_all(path); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string path = std::filesystem::temp_directory_path() / ("foretrain-step-" + std::to_string(getpid()));
-};
-
 /// Two ranks: the first computes, sends on a second stream, and computes meanwhile; the other receives and computes.
-WorkerTask two_ranks(const Folder& folder) {
+WorkerTask two_ranks(const ScratchFolder& folder) {
   WorkerTask task;
   task.ranks = 2;
   task.warmup = 1;
-  task.folder = folder.path;
+  task.folder = folder.path();
   task.steps = {{{0, 0.002, -1, {}}, {1, 0.0, 0, {0}}, {0, 0.004, -1, {0}}, {0, 0.001, -1, {1, 2}}},
                 {{1, 0.0, 0, {}}, {0, 0.001, -1, {0}}}};
   return task;
@@ -37,7 +28,7 @@ WorkerTask two_ranks(const Folder& folder) {
 }  // namespace
 
 TEST_CASE("a step's tasks begin when those that they wait for are done, on the clock of all ranks", "[host]") {
-  const Folder folder;
+  const ScratchFolder folder;
   const WorkerTask task = two_ranks(folder);
   for (int step = 0; step < 4; ++step) {
     std::atomic<bool> sent{false};
@@ -53,7 +44,7 @@ TEST_CASE("a step's tasks begin when those that they wait for are done, on the c
       });
     }
     for (std::thread& rank : ranks) rank.join();
-    const std::vector<std::vector<TaskSpan>> spans = read_spans(folder.path, 2);
+    const std::vector<std::vector<TaskSpan>> spans = read_spans(folder.path(), 2);
     REQUIRE(spans.size() == 2);
     for (std::size_t rank = 0; rank < 2; ++rank) {
       REQUIRE(spans[rank].size() == task.steps[rank].size());
@@ -72,7 +63,7 @@ TEST_CASE("a step's tasks begin when those that they wait for are done, on the c
 }
 
 TEST_CASE("moments are medians of the steps after warm-up, each from its own beginning", "[host]") {
-  const Folder folder;
+  const ScratchFolder folder;
   WorkerTask task = two_ranks(folder);
   task.warmup = 2;
   task.steps = {{{0, 0.0, 0, {}}}, {{0, 0.0, 0, {}}}};
@@ -85,15 +76,15 @@ TEST_CASE("moments are medians of the steps after warm-up, each from its own beg
   }
   first.write();
   second.write();
-  const std::vector<std::vector<TaskSpan>> spans = read_spans(folder.path, 2);
+  const std::vector<std::vector<TaskSpan>> spans = read_spans(folder.path(), 2);
   CHECK(spans[0][0].start == 0.0);
   CHECK(spans[1][0].start >= spans[0][0].end);
   CHECK(spans[1][0].end >= 0.02);
-  CHECK(read_spans(folder.path, 3).back().empty());
+  CHECK(read_spans(folder.path(), 3).back().empty());
 }
 
 TEST_CASE("a stream that fails ends the step, whatever waits for it", "[host]") {
-  const Folder folder;
+  const ScratchFolder folder;
   const WorkerTask task = two_ranks(folder);
   StepRunner runner(task, 0, [](const StepTask&) { throw std::runtime_error("the other is gone"); });
   CHECK_THROWS_WITH(runner.run(), "the other is gone");

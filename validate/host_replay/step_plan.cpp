@@ -125,7 +125,8 @@ class RankTasks {
 
 /// One number from every rank to the first one, and their sum back.
 Exchange sum_of_numbers(int ranks) {
-  Exchange exchange{{{}, {}}};
+  Exchange exchange;
+  exchange.phases.resize(2);
   for (int rank = 1; rank < ranks; ++rank) {
     exchange.phases[0].messages.push_back({rank, 0, sizeof(float)});
     exchange.phases[1].messages.push_back({0, rank, sizeof(float)});

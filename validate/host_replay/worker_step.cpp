@@ -1,6 +1,7 @@
 #include "validate/host_replay/worker_step.hpp"
 
 #include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <ctime>
 #include <exception>
@@ -25,6 +26,9 @@ namespace {
 std::string spans_file(const std::string& folder, int process) {
   return folder + "/spans-" + std::to_string(process) + ".json";
 }
+
+/// By step and task: when it began, and when it ended.
+using Moments = std::vector<std::vector<std::array<double, 2>>>;
 
 void sleep_until(double moment) {
   const auto whole = static_cast<std::time_t>(moment);
@@ -107,38 +111,35 @@ void StepRunner::run() {
 
 void StepRunner::write() const {
   if (repetitions_.empty()) return;
-  nlohmann::json steps = nlohmann::json::array();
+  Moments steps;
   for (std::size_t r = std::min(at_index(task_.warmup), repetitions_.size() - 1); r < repetitions_.size(); ++r) {
-    nlohmann::json& spans = steps.emplace_back(nlohmann::json::array());
+    auto& spans = steps.emplace_back();
     for (const TaskSpan& span : repetitions_[r]) spans.push_back({span.start, span.end});
   }
-  write_file(spans_file(task_.folder, process_), steps.dump());
+  write_file(spans_file(task_.folder, process_), nlohmann::json(steps).dump());
 }
 
 std::vector<std::vector<TaskSpan>> read_spans(const std::string& folder, int ranks) {
-  std::vector<nlohmann::json> steps_of_rank;
+  std::vector<Moments> steps_of_rank;
   std::vector<double> began;  // the first task of each step, on any rank
   for (int rank = 0; rank < ranks; ++rank) {
     std::ifstream file(spans_file(folder, rank));
-    const nlohmann::json& steps =
-        steps_of_rank.emplace_back(file ? nlohmann::json::parse(file) : nlohmann::json::array());
+    const Moments& steps = steps_of_rank.emplace_back(file ? nlohmann::json::parse(file).get<Moments>() : Moments());
     began.resize(std::max(began.size(), steps.size()), std::numeric_limits<double>::infinity());
     for (std::size_t step = 0; step < steps.size(); ++step) {
-      for (const nlohmann::json& span : steps[step]) began[step] = std::min(began[step], span.at(0).get<double>());
+      for (const auto& [start, end] : steps[step]) began[step] = std::min(began[step], start);
     }
   }
   std::vector<std::vector<TaskSpan>> result;
-  for (const nlohmann::json& steps : steps_of_rank) {
+  for (const Moments& steps : steps_of_rank) {
     std::vector<TaskSpan>& spans = result.emplace_back(steps.empty() ? 0 : steps.front().size());
-    for (std::size_t i = 0; i < spans.size(); ++i) {
-      const auto middle = [&](int end) {
-        std::vector<double> moments;
-        for (std::size_t step = 0; step < steps.size(); ++step) {
-          moments.push_back(steps[step].at(i).at(end).get<double>() - began[step]);
-        }
-        return median(moments);
-      };
-      spans[i] = {middle(0), middle(1)};
+    for (std::size_t task = 0; task < spans.size(); ++task) {
+      std::vector<double> starts, ends;
+      for (std::size_t step = 0; step < steps.size(); ++step) {
+        starts.push_back(steps[step][task][0] - began[step]);
+        ends.push_back(steps[step][task][1] - began[step]);
+      }
+      spans[task] = {median(starts), median(ends)};
     }
   }
   return result;

@@ -5,8 +5,8 @@
 
 RUNS.json and OPERATORS.json are what host_steps.py --parallel and host_operators.py left. Prints the figures
 (FIGURES, of `processor:` in a device file) that make the mean of |ln(predicted / measured)| least, by Nelder and Mead's
-method from the figures of --gpu and from half and twice these, and that mean before and after. No step of training has
-a part in it. Needs SciPy (Debian: python3-scipy).
+method from --start and from half and twice that, and that mean with the figures of --gpu and with these. No step of
+training has a part in it. Needs SciPy (Debian: python3-scipy).
 """
 
 import argparse
@@ -19,14 +19,11 @@ import subprocess
 import sys
 import tempfile
 
+from host_cases import USUAL
 from host_steps import probed
 from host_table import speed_of
 
 FIGURES = {"message": "us", "wake": "us", "all_reduce": "us", "sum_rate": "GB/s"}
-
-
-def operation_of(run):
-    return run.get("operation", "all_reduce")
 
 
 def collectives(runs, speed, gpu):
@@ -35,10 +32,10 @@ def collectives(runs, speed, gpu):
              "cluster.node": f"{{ preset: host-training, gpu: {gpu} }}", "cluster.nodes": run["workers"],
              "cluster.network.nic_bandwidth": f"{run['rate']} Mbit/s",
              "cluster.node.gpu.processor.share": round(run["share"] * speed, 4),
-             "workload.collective.operation": operation_of(run), "workload.collective.size": f"{run['batch']} B",
+             "workload.collective.operation": run["operation"], "workload.collective.size": f"{run['batch']} B",
              "workload.collective.ranks": run["workers"], "workload.collective.algorithm": "auto",
              "measured.time": f"{run['median_s'] * 1e3} ms"}
-            for run in runs if run["kind"] == "sum" and operation_of(run) != "send"]
+            for run in (dict(USUAL, **run) for run in runs) if run["kind"] == "sum" and run["operation"] != "send"]
 
 
 def misfit(rows, figures, options, folder):
