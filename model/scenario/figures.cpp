@@ -35,8 +35,8 @@ std::vector<std::string> assumed_in(const MappingReader& owner) {
   for (const YamlEntry& entry : assumed->node().entries) {
     const YamlNode* value = owner.field().node().at(entry.key);
     if (value != nullptr && !is_of_file(*value, entry.where.file)) continue;
-    warnings.push_back(fmt::format("assumed: {}: {}", entry.key,
-                                   Field(entry.value, join_path(assumed->path(), entry.key)).text()));
+    warnings.push_back(
+        fmt::format("assumed: {}: {}", entry.key, Field(entry.value, join_path(assumed->path(), entry.key)).text()));
   }
   return warnings;
 }

@@ -55,7 +55,8 @@ void add_hardware_init(CLI::App& hardware) {
           [&node](const std::string& word) {
             const auto* const found = std::find(std::begin(gpu_link_words), std::end(gpu_link_words), word);
             if (found == std::end(gpu_link_words)) {
-              throw CLI::ValidationError("--links", "there is no " + word + "; write nvswitch, nvlink-mesh, nvlink-bridge or pcie");
+              throw CLI::ValidationError(
+                  "--links", "there is no " + word + "; write nvswitch, nvlink-mesh, nvlink-bridge or pcie");
             }
             node.links = static_cast<GpuLinks>(found - std::begin(gpu_link_words));
           },

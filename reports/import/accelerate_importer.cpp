@@ -2,7 +2,6 @@
 // the model; neither the model nor its batches.
 #include <fmt/format.h>
 
-
 #include "model/base/text.hpp"
 #include "reports/import/importer.hpp"
 #include "reports/import/input_text.hpp"
@@ -53,7 +52,8 @@ TrainingSize accelerate_size(Settings& settings) {
 void refuse_two_splits(Settings& settings) {
   const std::string prefix = "parallelism_config.parallelism_config_";
   const ForeignSetting* ulysses = settings.find(prefix + "sp_size");
-  if (settings.whole(prefix + "sp_size").value_or(1) == 1 || settings.whole(prefix + "cp_size").value_or(1) == 1) return;
+  if (settings.whole(prefix + "sp_size").value_or(1) == 1 || settings.whole(prefix + "cp_size").value_or(1) == 1)
+    return;
   fail(*ulysses, "sequences are divided twice, by cp_size as well", "one of the two");
 }
 

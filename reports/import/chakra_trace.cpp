@@ -176,7 +176,8 @@ ChakraNode read_wire_node(WireReader reader, const std::string& file) {
     if (field.number == 1) node.id = field.value;
     if (field.number == 2) node.name = std::string(field.bytes);
     if (field.number == 3 && field.value <= 7) node.type = static_cast<ChakraNode::Type>(field.value);
-    if (field.number == 4 || field.number == 5) add_numbers_of(field, file, field.number == 4 ? node.control : node.data);
+    if (field.number == 4 || field.number == 5)
+      add_numbers_of(field, file, field.number == 4 ? node.control : node.data);
     if (field.number == 7) node.microseconds = field.value;
     if (field.number == 8) add_inputs(field, file, node);
     if (field.number == 10) add_attribute(field, file, node);

@@ -1,7 +1,6 @@
 // DeepSpeed's configuration (deepspeed.ai, "DeepSpeed Configuration JSON"). It says how a model is trained, not which.
 #include <fmt/format.h>
 
-
 #include "model/scenario/model/model_reader.hpp"
 #include "reports/import/importer.hpp"
 #include "reports/import/input_text.hpp"
@@ -63,13 +62,15 @@ void set_deepspeed_precision(Settings& settings, Draft& draft) {
 
 void set_deepspeed_batch(Settings& settings, Draft& draft) {
   if (settings.is_auto("train_micro_batch_size_per_gpu")) {
-    draft.assume("workload.train.micro_batch", "8",
-                 "train_micro_batch_size_per_gpu is auto: the Trainer's per_device_train_batch_size, 8 unless it is said");
+    draft.assume(
+        "workload.train.micro_batch", "8",
+        "train_micro_batch_size_per_gpu is auto: the Trainer's per_device_train_batch_size, 8 unless it is said");
   }
   draft.assume("workload.train.micro_batch", "1", "train_micro_batch_size_per_gpu is missing");
   const auto steps = settings.whole("gradient_accumulation_steps");
-  if (settings.is_auto("gradient_accumulation_steps")) {
-    draft.note_assumed("workload.train.global_batch", "gradient_accumulation_steps is auto: the Trainer's, 1 unless it is said");
+  if (settings.is_auto("gradient_accumulation_steps") && !draft.has("workload.train.global_batch")) {
+    draft.note_assumed("workload.train.global_batch",
+                       "gradient_accumulation_steps is auto: the Trainer's, 1 unless it is said");
   }
   if (!steps) return;
   set_batch_of_rank(draft, *steps * number_of(draft, "workload.train.micro_batch"),
@@ -78,7 +79,8 @@ void set_deepspeed_batch(Settings& settings, Draft& draft) {
 
 void set_deepspeed_autos(Settings& settings, Draft& draft) {
   if (settings.is_auto("gradient_clipping")) {
-    draft.assume("workload.train.clip_gradients", "true", "gradient_clipping is auto: max_grad_norm, 1.0 unless it is said");
+    draft.assume("workload.train.clip_gradients", "true",
+                 "gradient_clipping is auto: max_grad_norm, 1.0 unless it is said");
   }
   if (!settings.is_auto("zero_optimization.reduce_bucket_size")) return;
   const YamlNode* model = draft.document().at("workload.train.model");

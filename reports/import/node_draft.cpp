@@ -33,7 +33,8 @@ std::optional<std::pair<int, int>> slot_numbers(const std::string& slot) {
 std::string medium_of(const YamlNode& machine) {
   const std::string card = text_at(machine, "network.nic");
   if (card.empty()) return "";
-  return text_at(cached_yaml_file((data_directory() / "hardware" / "cards.yaml").string()), "cards." + card + ".medium");
+  return text_at(cached_yaml_file((data_directory() / "hardware" / "cards.yaml").string()),
+                 "cards." + card + ".medium");
 }
 
 std::vector<std::string> name_words(std::string_view name) {
@@ -254,7 +255,8 @@ std::optional<std::string> gpu_of_name(std::string_view name) {
       score += has(word) ? 4 : may_lack ? -1 : -1000;
     }
     for (const char* kind : {"ti", "super", "laptop", "mobile", "pcie", "nvl"}) {  // that make another GPU of it
-      if (has(kind) && std::ranges::find(words, kind) == words.end()) score -= kind == std::string_view("pcie") ? 4 : 1000;
+      if (has(kind) && std::ranges::find(words, kind) == words.end())
+        score -= kind == std::string_view("pcie") ? 4 : 1000;
     }
     if (score <= most) continue;
     most = score;

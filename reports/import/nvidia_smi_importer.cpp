@@ -197,9 +197,10 @@ class MatrixMachine {
     }
     const std::vector<std::string> likely = links > 0 ? gpus_with_links(links, pairs) : std::vector<std::string>();
     if (likely.empty() && draft.scalar("gpu").empty()) {
-      throw ScenarioError(told_.where, "gpu", links > 0 ? fmt::format("no GPU is known by its {} NVLinks", links)
-                                                        : "nothing tells which GPUs these are",
-                          "--set gpu=NAME of `foretrain list`, or what `nvidia-smi -L` prints before the matrix");
+      throw ScenarioError(
+          told_.where, "gpu",
+          links > 0 ? fmt::format("no GPU is known by its {} NVLinks", links) : "nothing tells which GPUs these are",
+          "--set gpu=NAME of `foretrain list`, or what `nvidia-smi -L` prints before the matrix");
     }
     if (likely.empty()) return;
     told_.gpu = likely.front();

@@ -95,11 +95,12 @@ class OwnNodeMaker {
     const YamlNode name = yaml_scalar(asked.gpu, {"--gpu", 0, 0});
     const std::string file = catalogue_file(CatalogueSection::gpu, Field(name, "")).stem().string();
     if (asked.gpus < 1) {
-      throw UsageError(fmt::format("--gpu {}: how many has the machine? --gpus N; what else is not said is assumed, and "
-                                   "every prediction says so: --sockets N, --switches N (of PCIe), --links "
-                                   "nvswitch|nvlink-mesh|nvlink-bridge|pcie, --nics N --nic-bandwidth '100 Gbit/s', or "
-                                   "--like NAME of `foretrain hardware list`",
-                                   file));
+      throw UsageError(
+          fmt::format("--gpu {}: how many has the machine? --gpus N; what else is not said is assumed, and "
+                      "every prediction says so: --sockets N, --switches N (of PCIe), --links "
+                      "nvswitch|nvlink-mesh|nvlink-bridge|pcie, --nics N --nic-bandwidth '100 Gbit/s', or "
+                      "--like NAME of `foretrain hardware list`",
+                      file));
     }
     ToldNode told;
     told.gpus = asked.gpus;

@@ -125,15 +125,17 @@ TEST_CASE("A machine of which the GPU alone is known is a plain server, and says
     CHECK(node.link_types[static_cast<std::size_t>(node.links.front().type)].name == node.gpu.slot);
     // cpu, wiring and storage.
     REQUIRE(node.assumed.size() == 3);
-    CHECK_THAT(node.assumed[1] + node.assumed[2], Catch::Contains("each GPU on a root port of its own, " + node.gpu.slot));
+    CHECK_THAT(node.assumed[1] + node.assumed[2],
+               Catch::Contains("each GPU on a root port of its own, " + node.gpu.slot));
   }
 }
 
 TEST_CASE("A machine that one's own is like brings no links that the GPU does not have") {
   CHECK_THROWS_WITH(own_node({.like = "dgx-h100", .gpu = "rtx-4090"}),
                     Catch::Contains("--like dgx-h100: rtx-4090 has no NVLink; write --links pcie"));
-  CHECK_THROWS_WITH(own_node({.like = "dgx-h100", .gpu = "a100-pcie-80gb"}),
-                    Catch::Contains("has NVLink by bridges between two cards alone; write --links nvlink-bridge or pcie"));
+  CHECK_THROWS_WITH(
+      own_node({.like = "dgx-h100", .gpu = "a100-pcie-80gb"}),
+      Catch::Contains("has NVLink by bridges between two cards alone; write --links nvlink-bridge or pcie"));
   // An A100's twelve links, and PCIe 4 in the slots of PCIe 5.
   const Node node = read_text(own_node({.like = "dgx-h100", .gpu = "a100-sxm-80gb"}));
   CHECK(node.links.front().count == 12);

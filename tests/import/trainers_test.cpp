@@ -334,8 +334,8 @@ TEST_CASE("what a file leaves to its framework is what this does by default, and
     const Scenario scenario = read_scenario(document, "x");
     return fmt::format("{}", fmt::join(scenario.assumed, "\n"));
   };
-  const std::string autos =
-      assumed("deepspeed", R"({ "bf16": { "enabled": "auto" }, "fp16": { "enabled": "auto" }, "gradient_clipping": "auto",
+  const std::string autos = assumed(
+      "deepspeed", R"({ "bf16": { "enabled": "auto" }, "fp16": { "enabled": "auto" }, "gradient_clipping": "auto",
         "train_micro_batch_size_per_gpu": "auto", "zero_optimization": { "stage": 2, "reduce_bucket_size": "auto" } })");
   CHECK_THAT(autos, Catch::Contains("workload.train.precision: bf16: bf16.enabled is auto"));
   CHECK_THAT(autos, Catch::Contains("workload.train.micro_batch: 8: "));

@@ -66,8 +66,7 @@ gpu1 - cpu1: 1 x pcie4-x16
 cpu0 - cpu1: 2 x xgmi
 )");
   // Several bridges apart: a switch above those of one bridge.
-  CHECK(smi("\tGPU0\tGPU1\tGPU2\tCPU\nGPU0\tX\tPIX\tPXB\nGPU1\tPIX\tX\tPXB\nGPU2\tPXB\tPXB\tX\n",
-            a100_cards) == R"(
+  CHECK(smi("\tGPU0\tGPU1\tGPU2\tCPU\nGPU0\tX\tPIX\tPXB\nGPU1\tPIX\tX\tPXB\nGPU2\tPXB\tPXB\tX\n", a100_cards) == R"(
 3 x a100-pcie-80gb, 1 sockets
 plx0 - cpu0: 1 x pcie4-x16
 plx1 - plx0: 1 x pcie4-x16
@@ -133,8 +132,7 @@ TEST_CASE("how many NVLinks a GPU has tells which it is, and more than eighteen 
 }
 
 TEST_CASE("a matrix without NVLinks names no GPU: its driver's name does, or the user") {
-  const std::string four =
-      "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\tX\tPHB\t0-3\t0\nGPU1\tPHB\tX\t0-3\t0\n";
+  const std::string four = "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\tX\tPHB\t0-3\t0\nGPU1\tPHB\tX\t0-3\t0\n";
   CHECK_THROWS_WITH(smi(four), Catch::Contains("nothing tells which GPUs these are; --set gpu=NAME"));
   const std::string text = import_text("nvidia-smi", "GPU 0: NVIDIA GeForce RTX 4090 (UUID: GPU-1)\n" + four);
   CHECK_THAT(wiring_of(text), Catch::Contains("2 x rtx-4090, 1 sockets"));
@@ -143,24 +141,25 @@ TEST_CASE("a matrix without NVLinks names no GPU: its driver's name does, or the
 }
 
 TEST_CASE("a driver's name is that of one GPU of the catalogue, or of none") {
-  const std::pair<const char*, const char*> names[] = {{"NVIDIA GeForce RTX 4090", "rtx-4090"},
-                                                       {"NVIDIA GeForce RTX 2080 Ti", "rtx-2080-ti"},
-                                                       {"NVIDIA H100 80GB HBM3", "h100-sxm-80gb"},
-                                                       {"NVIDIA H100 PCIe", "h100-pcie-80gb"},
-                                                       {"NVIDIA H100 NVL", "h100-nvl-94gb"},
-                                                       {"NVIDIA A100-SXM4-40GB", "a100-sxm-40gb"},
-                                                       {"NVIDIA A100 80GB PCIe", "a100-pcie-80gb"},
-                                                       {"Tesla V100-SXM2-32GB", "v100-sxm2-32gb"},
-                                                       {"Tesla V100-PCIE-32GB", "v100-pcie-32gb"},
-                                                       {"Tesla T4", "t4"},
-                                                       {"NVIDIA A10G", "a10g"},
-                                                       {"NVIDIA A10", "a10"},
-                                                       {"NVIDIA RTX A6000", "a6000"},
-                                                       {"NVIDIA RTX 6000 Ada Generation", "rtx-6000-ada"},
-                                                       {"NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "rtx-pro-6000"},
-                                                       {"NVIDIA RTX PRO 6000 Blackwell Server Edition", "rtx-pro-6000-server"},
-                                                       {"NVIDIA L40S", "l40s"},
-                                                       {"NVIDIA B200", "b200-sxm-180gb"}};
+  const std::pair<const char*, const char*> names[] = {
+      {"NVIDIA GeForce RTX 4090", "rtx-4090"},
+      {"NVIDIA GeForce RTX 2080 Ti", "rtx-2080-ti"},
+      {"NVIDIA H100 80GB HBM3", "h100-sxm-80gb"},
+      {"NVIDIA H100 PCIe", "h100-pcie-80gb"},
+      {"NVIDIA H100 NVL", "h100-nvl-94gb"},
+      {"NVIDIA A100-SXM4-40GB", "a100-sxm-40gb"},
+      {"NVIDIA A100 80GB PCIe", "a100-pcie-80gb"},
+      {"Tesla V100-SXM2-32GB", "v100-sxm2-32gb"},
+      {"Tesla V100-PCIE-32GB", "v100-pcie-32gb"},
+      {"Tesla T4", "t4"},
+      {"NVIDIA A10G", "a10g"},
+      {"NVIDIA A10", "a10"},
+      {"NVIDIA RTX A6000", "a6000"},
+      {"NVIDIA RTX 6000 Ada Generation", "rtx-6000-ada"},
+      {"NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "rtx-pro-6000"},
+      {"NVIDIA RTX PRO 6000 Blackwell Server Edition", "rtx-pro-6000-server"},
+      {"NVIDIA L40S", "l40s"},
+      {"NVIDIA B200", "b200-sxm-180gb"}};
   for (const auto& [driver, catalogue] : names) {
     INFO(driver);
     CHECK(gpu_of_name(driver).value_or("none") == catalogue);
@@ -360,13 +359,14 @@ TEST_CASE("clouds' topologies are of the machine that has such slots, processors
   std::string cpus[2];
   for (int cpu = 0; cpu < 2; ++cpu) {
     for (int gpu = 0; gpu < 4; ++gpu) {
-      cpus[cpu] += fmt::format(R"(<pci busid="{}" class="0x030200" link_speed="16 GT/s" link_width="16"/>)", 4 * cpu + gpu);
+      cpus[cpu] +=
+          fmt::format(R"(<pci busid="{}" class="0x030200" link_speed="16 GT/s" link_width="16"/>)", 4 * cpu + gpu);
     }
   }
   const std::string head = R"(<cpu arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="85">)";
   const std::string card = R"(<pci busid="c" class="0x020700" link_speed="16 GT/s" link_width="16"/>)";
-  const std::string v100 = import_text(
-      "nccl-topology", "<system version=\"1\">" + head + cpus[0] + card + "</cpu>" + head + cpus[1] + "</cpu></system>");
+  const std::string v100 = import_text("nccl-topology", "<system version=\"1\">" + head + cpus[0] + card + "</cpu>" +
+                                                            head + cpus[1] + "</cpu></system>");
   CHECK_THAT(v100, Catch::Contains("\ngpu: v100-sxm2-32gb") && Catch::Contains("as nd40rs-v2") &&
                        !Catch::Contains("nvswitch"));
   // Eight H100 behind switches with an InfiniBand card each: no Elastic Fabric Adapters.
@@ -377,8 +377,10 @@ TEST_CASE("clouds' topologies are of the machine that has such slots, processors
                             R"(<pci busid="c{0}" class="0x020700" link_speed="32" link_width="16"/></pci>)",
                             i);
   }
-  const std::string h100 = import_text("nccl-topology", R"(<system version="1"><cpu vendor="GenuineIntel" familyid="6" )"
-                                                        R"(modelid="143">)" + switches + "</cpu></system>");
+  const std::string h100 =
+      import_text("nccl-topology", R"(<system version="1"><cpu vendor="GenuineIntel" familyid="6" )"
+                                   R"(modelid="143">)" +
+                                       switches + "</cpu></system>");
   CHECK_THAT(h100, Catch::Contains("\ngpu: h100-sxm-80gb") && Catch::Contains("nic_bandwidth: 400 Gbit/s") &&
                        !Catch::Contains("efa") && !Catch::Contains("p5.48xlarge"));
 }
