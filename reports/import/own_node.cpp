@@ -158,9 +158,9 @@ class OwnNodeMaker {
   void take_peer_access() {
     ToldNode one;
     one.gpus = 1;
+    if (text_at(nearest_node(one, gpu()), "peer_to_peer") == "false") return set("peer_to_peer", "false");
     document_.erase("peer_to_peer");
     forget_source("peer_to_peer");
-    if (text_at(nearest_node(one, gpu()), "peer_to_peer") == "false") set("peer_to_peer", "false");
   }
 
   /// Figures of all sockets together.
