@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/base/text.hpp"
+#include "model/scenario/catalogue.hpp"
 
 namespace foretrain {
 
@@ -89,7 +90,10 @@ std::string FigureLog::relative_path(const Field& figure) const {
 
 Source FigureLog::source_of(const Field& figure) const {
   const std::string path = relative_path(figure);
-  if (files_.contains(figure.where().file)) {
+  // Presets of the catalogue whose own sources were all replaced have those of the file that changes them.
+  const std::string& file = figure.where().file;
+  const bool sourced = files_.contains(file) || file.starts_with((data_directory() / "hardware" / "").string());
+  if (!sources_.empty() && sourced) {
     for (std::string key = path;;) {
       for (const auto& [name, source] : sources_) {
         if (name == key) return source;

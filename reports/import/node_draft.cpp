@@ -251,8 +251,8 @@ std::optional<std::string> gpu_of_name(std::string_view name) {
     int score = 0;
     for (const std::string& word : words) {
       // Drivers leave form and memory out where one kind alone is sold.
-      const bool may_lack = word.ends_with("gb") || word.starts_with("sxm") || word == "pcie";
-      score += has(word) ? 4 : may_lack ? -1 : -1000;
+      const bool may_lack = word.ends_with("gb") || word.starts_with("sxm");
+      score += has(word) ? 4 : may_lack ? -1 : word == "pcie" ? -2 : -1000;
     }
     for (const char* kind : {"ti", "super", "laptop", "mobile", "pcie", "nvl"}) {  // that make another GPU of it
       if (has(kind) && std::ranges::find(words, kind) == words.end())

@@ -326,7 +326,7 @@ TEST_CASE("Every node is sound and has routes between all its GPUs and sockets")
   for (const auto& [name, node] : nodes()) {
     INFO(name);
     for (const HardwareProblem& problem : check_node(node)) FAIL_CHECK(problem.key + ": " + problem.text);
-    const Topology topology(test_nodes::cluster_of(node, 2));
+    const Topology topology(test_nodes::cluster_of(node, node.network.nics_per_node > 0 ? 2 : 1));
     for (int from = 0; from < topology.endpoints(); ++from) {
       for (int to = 0; to < topology.endpoints(); ++to) {
         const Route route = topology.route(from, to);

@@ -144,7 +144,8 @@ TEST_CASE("JSON of Chakra has numbers as they are or as texts, and names of two 
                     {"name": "c", "floatList": {"values": [1]}}, 3, {"name": "d", "doc_string": "no"}]})");
   CHECK(camel.id == 12);
   CHECK(camel.type == ChakraNode::Type::comm_send);
-  CHECK(camel.after == std::vector<std::uint64_t>{1, 23, 4});
+  CHECK(camel.control == std::vector<std::uint64_t>{1, 23});
+  CHECK(camel.data == std::vector<std::uint64_t>{4});
   CHECK(camel.microseconds == 56);
   CHECK(camel.attributes == std::map<std::string, std::string>{{"a", "78"}, {"b", "true"}});
   CHECK(camel.number("a") == 78);
@@ -156,7 +157,7 @@ TEST_CASE("JSON of Chakra has numbers as they are or as texts, and names of two 
   CHECK(snake.type == ChakraNode::Type::invalid);
   CHECK(snake.id == 0);
   CHECK(snake.name.empty());
-  CHECK(snake.after == std::vector<std::uint64_t>{4});
+  CHECK(snake.data == std::vector<std::uint64_t>{4});
   CHECK(snake.microseconds == 56);
   CHECK(snake.number("a") == 78);
   // Brackets and quotes in a text end nothing.
