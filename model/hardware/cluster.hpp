@@ -116,6 +116,7 @@ struct Node {
   Storage storage;
   std::optional<NcclVersion> nccl = std::nullopt;  ///< where the machine decides it: textbook machines have none
   std::vector<Constant> constants;
+  std::vector<std::string> assumed = {};  ///< warnings: what whoever wrote the file did not know
   bool operator==(const Node&) const = default;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "model/base/text.hpp"
+#include "model/scenario/model/model_reader.hpp"
 #include "reports/import/importer.hpp"
 #include "reports/import/input_text.hpp"
 #include "reports/import/shell_arguments.hpp"
@@ -47,6 +48,25 @@ void set_heads(Settings& settings, Draft& draft) {
   for (const char* key : {"--use-flash-attn", "--attention-backend"}) settings.find(key);  // flash is ours, too
 }
 
+/// Of a model of the catalogue whose tokenizer it is: meta-llama/Llama-2-7b-hf, ./Mixtral-8x7B-v0.1.
+std::optional<std::int64_t> vocabulary_of(const ForeignSetting* tokenizer) {
+  if (tokenizer == nullptr) return std::nullopt;
+  std::string name = to_lower(tokenizer->value);
+  while (name.ends_with('/')) name.pop_back();
+  name = name.substr(name.rfind('/') + 1);
+  for (const char* end : {"-hf", "-instruct", "-base", "-v0.1"}) {
+    if (name.ends_with(end)) name.resize(name.size() - std::string_view(end).size());
+  }
+  try {
+    const YamlNode written = yaml_scalar(name, tokenizer->where);
+    const ModelConfig model = read_model(Field(written, "--tokenizer-model"));
+    const auto* shape = std::get_if<TransformerConfig>(&model.shape);
+    return shape == nullptr ? std::nullopt : std::optional<std::int64_t>(shape->vocabulary);
+  } catch (const ScenarioError&) {
+    return std::nullopt;  // no model of the catalogue
+  }
+}
+
 /// Vocabularies are padded, so that tensor ranks divide them (megatron/training/tokenizer: _vocab_size_with_padding).
 void set_vocabulary(Settings& settings, Draft& draft) {
   const std::int64_t tensor = settings.whole("--tensor-model-parallel-size").value_or(1);
@@ -57,8 +77,19 @@ void set_vocabulary(Settings& settings, Draft& draft) {
               named(stated) + fmt::format(", padded to a multiple of {}", unit));
     return;
   }
-  draft.assume("workload.train.model.vocabulary", std::to_string((50257 + unit - 1) / unit * unit),
-               "GPT-2's, padded; the tokenizer decides");
+  const std::string key = "workload.train.model.vocabulary";
+  const ForeignSetting* type = settings.find("--tokenizer-type");
+  const std::string kind = type != nullptr ? type->value : "GPT2BPETokenizer";
+  const auto padded = [unit](std::int64_t words) { return std::to_string((words + unit - 1) / unit * unit); };
+  if (kind == "GPT2BPETokenizer") return draft.assume(key, padded(50257), "GPT-2's, padded");
+  if (draft.has(key)) return;
+  const ForeignSetting* model = settings.find("--tokenizer-model");
+  if (const auto words = vocabulary_of(model)) {
+    draft.set(key, padded(*words), model->where, named(*model) + fmt::format(", padded to a multiple of {}", unit));
+    return;
+  }
+  fail(*type, "the tokenizer decides the vocabulary, and the arguments do not tell its size",
+       "--vocab-size N among them, or --set workload.train.model.vocabulary=N");
 }
 
 void set_experts(Settings& settings, Draft& draft) {
@@ -145,6 +176,12 @@ void set_length(Settings& settings, Draft& draft) {
 std::string import_megatron(const ImportInput& input) {
   require_config_text(input);
   Settings settings(shell_arguments(input.text, input.file));
+  for (const char* key : {"--encoder-num-layers", "--decoder-num-layers"}) {
+    if (const ForeignSetting* two = settings.find(key); two != nullptr && settings.find("--num-layers") == nullptr) {
+      fail(*two, "an encoder and a decoder (pretrain_t5.py), which this importer does not read",
+           "a scenario whose workload.train.model is such a model of `foretrain models list`");
+    }
+  }
   if (settings.find("--num-layers") == nullptr) {
     throw ScenarioError({input.file, 0, 0}, "--num-layers", "this argument is missing", "Megatron-LM's arguments");
   }

@@ -28,6 +28,17 @@ TEST_CASE("a vocabulary is padded to the next multiple, and stays where it is on
   CHECK(padded("--vocab-size 1001 --make-vocab-size-divisible-by 500 --tensor-model-parallel-size 4") == 2000);
 }
 
+TEST_CASE("a tokenizer tells the vocabulary where it is known, else the arguments must") {
+  const std::string hugging_face = "--tokenizer-type HuggingFaceTokenizer --tokenizer-model ";
+  CHECK(megatron_number("vocabulary", hugging_face + "meta-llama/Llama-2-7b-hf") == 32000);  // 250 · 128
+  CHECK_THROWS_WITH(
+      megatron_number("vocabulary", hugging_face + "me/mine"),
+      Catch::Contains("--tokenizer-type: the tokenizer decides the vocabulary") && Catch::Contains("--vocab-size N"));
+  CHECK(megatron_number("vocabulary", hugging_face + "me/mine --vocab-size 1280") == 1280);
+  CHECK_THROWS_WITH(import_text("megatron", "--encoder-num-layers 12 --hidden-size 768"),
+                    Catch::Contains("--encoder-num-layers: an encoder and a decoder"));
+}
+
 TEST_CASE("shared experts are as many as their size says, by that of one expert or of a block") {
   const auto shared = [](const std::string& arguments) {
     return megatron_number("shared_experts", "--num-experts 8 --moe-router-topk 2 --ffn-hidden-size 256 " + arguments);

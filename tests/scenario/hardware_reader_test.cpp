@@ -114,6 +114,31 @@ TEST_CASE("Every node of the catalogue can be read and says where its figures co
   }
 }
 
+TEST_CASE("A machine's file may be another's with changes, which may itself be one") {
+  // p4de over TCP is p4d over TCP with other GPUs, which is p4d with other cards.
+  const Node node = read("p4de.24xlarge-tcp");
+  CHECK(node.gpu.name == "a100-sxm-80gb");
+  CHECK(node.links.size() == read("p4d.24xlarge").links.size());
+  CHECK(node.network.nics_per_node == 4);
+  CHECK_FALSE(node.network.gpu_direct);
+  CHECK(constant(node.constants, "p4de.24xlarge-tcp.cpu.memory_bandwidth").kind == ConstantKind::datasheet);
+  const TemporaryFolder folder;
+  const std::string endless = folder.write("a.yaml", "kind: node\nname: a\npreset: ./a.yaml\n").string();
+  CHECK(complaint("{ preset: " + endless + " }").find("presets without an end") != std::string::npos);
+}
+
+TEST_CASE("What a machine's file assumes is a warning, until a scenario states it") {
+  const std::string text = inline_node() + "assumed: { cpu: as another, wiring: drawn }\n";
+  CHECK(read(text).assumed ==
+        std::vector<std::string>{"node: assumed: cpu: as another", "node: assumed: wiring: drawn"});
+  const TemporaryFolder folder;
+  const std::string file = folder.write("n.yaml", text).string();
+  CHECK(read("{ preset: " + file + ", wiring: [ { between: [gpu0..gpu1, cpu0], link: slot } ] }").assumed ==
+        std::vector<std::string>{"node: assumed: cpu: as another"});
+  // Some cores more leave the rest as it was assumed.
+  CHECK(read("{ preset: " + file + ", cpu: { cores: 20 } }").assumed.size() == 2);
+}
+
 TEST_CASE("Ranges of equal length are joined one by one") {
   const Node node =
       read(inline_node("[ { between: [gpu0..gpu1, plx0..plx1], link: slot }, "

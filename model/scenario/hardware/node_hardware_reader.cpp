@@ -58,6 +58,7 @@ Node read_node_document(const YamlNode& document, const Field& written) {
   if (const auto network = node.find("network")) result.network = read_network(*network, {}, log);
   if (const auto storage = node.find("storage")) result.storage = read_storage(*storage, log);
   result.constants = std::move(log).take();
+  for (const std::string& what : assumed_in(node)) result.assumed.push_back(result.name + ": " + what);
   require_possible(result, node);
   return result;
 }
@@ -79,7 +80,7 @@ Node read_node(const Field& written) {
   if (!written.is_scalar()) return read_node_document(resolve_preset(written, CatalogueSection::node), written);
   const std::string file = catalogue_file(CatalogueSection::node, written).string();
   return made_of_files(NodeKey{file, written.path(), data_directory().string()},
-                       [&] { return read_node_document(cached_yaml_file(file), written); })
+                       [&] { return read_node_document(resolve_preset(written, CatalogueSection::node), written); })
       ->value;
 }
 

@@ -29,6 +29,10 @@ constexpr Key gpu_keys[] = {
     {"shared_memory_per_sm", quantity("KiB"), "needed", "Shared memory of a multiprocessor."},
     {"board_power", quantity("W"), "needed", "The power limit, by which clocks fall under load."},
     {"copy_engines", whole, "2", "Copies that run at the same time."},
+    {"slot", named(Catalogue::link), "not known", "The widest PCIe link of its connector."},
+    {"nvlink", named(Catalogue::link), "none", "The kind of its links to other GPUs."},
+    {"nvlinks", whole, "0", "How many such links it has."},
+    {"bridged", flag, "false", "Whether these links join two cards by a bridge, not the GPUs of a board."},
     {"processor", mapping(processor), "", "Of a processor that trains in a GPU's place: what one core reaches."},
     {"sources", by_name(mapping(source)), "needed in files", "Where the figures come from: default, or by key."},
 };
@@ -93,6 +97,7 @@ constexpr Key hierarchy_keys[] = {
     {"kind", text, "", "What a file describes: processor."},
     {"description", text, "", "A line about the microarchitecture."},
     {"models", one_or_list(text), "", "Vendor, family and model of /proc/cpuinfo by which it is recognised."},
+    {"slot", named(Catalogue::link), "not known", "The widest PCIe link that it has."},
     {"caches", mapping(caches), "needed", "Its caches."},
     {"tlb", mapping(tlb), "needed", "Its translation of addresses."},
     {"line", quantity("B"), "64 B", "Size of a cache line."},

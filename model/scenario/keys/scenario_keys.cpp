@@ -18,6 +18,8 @@ constexpr Key scenario_keys[] = {
     {"jobs", list(mapping(job)), "no other jobs", "Further trainings on nodes of the same cluster."},
     {"calibration", named(Catalogue::calibration), "published",
      "The constants of the cost models: those that come with foretrain, or those that `foretrain calibrate` measured."},
+    {"assumed", by_name(text), "nothing",
+     "Keys of which whoever wrote the file knew nothing, each with why: predictions repeat them as warnings."},
 };
 
 constexpr Key cluster_keys[] = {
