@@ -91,6 +91,8 @@ class BlockBuilder {
   /// cast, by a kernel of its own or, compiled, by the producer; so that no cast is part of what comes before it.
   void block_linear(Layer& layer, const std::string& name, std::int64_t m, std::int64_t n, std::int64_t k,
                     bool cast_input, std::int64_t batch = 1, bool grouped = false) const {
+    if (quantised())
+      dequantise(layer, name, number(batch) * number(n) * number(k), number(m) * number(k), number(m) * number(n));
     linear(layer, name, m, n, k, options_.precision, batch, grouped);
     if (!casts_operands(options_.precision)) return;
     const bool apart = plain() && options_.precision == Precision::fp8;
@@ -112,6 +114,24 @@ class BlockBuilder {
     if (weights.kernels > 0) before_last(layer.forward, 1, std::move(weights));
     before_last(layer.backward, weights_ ? 2 : 1, cast(Operand::gradient, " cast", number(m) * number(n)));
   }
+
+  /// Frozen weights become 16-bit numbers before each product, in both passes (bitsandbytes, autograd/_functions.py:
+  /// MatMul4Bit). 8-bit ones are multiplied as they are in the forward pass, by inputs that are cast row by row, and
+  /// what comes out is scaled (MatMul8bitLt).
+  void dequantise(Layer& layer, const std::string& name, double weights, double inputs, double outputs) const {
+    const double stored = options_.parts.quantised.size().value(), e = element_.value();
+    const auto pass = [&](const char* what, double read, double written, int kernels) {
+      return Operator{name + what,
+                      Streaming{StreamingKind::elementwise, Bytes(read), Bytes(written), Flops(0.0), false},
+                      activations_, kernels};
+    };
+    const Operator whole = pass(" dequantisation", stored * weights, e * weights, 1);
+    const bool int8 = options_.parts.quantised.weights == FrozenWeights::Format::int8;
+    layer.forward.push_back(int8 ? pass(" cast and scaling", e * inputs + 4.0 * outputs, inputs + e * outputs, 2)
+                                 : whole);
+    layer.backward.push_back(whole);
+  }
+  [[nodiscard]] bool quantised() const { return !weights_ && options_.parts.quantised.any(); }
 
   /// A memory-bound kernel over `elements` numbers: forward and backward passes as (reads, writes) per element.
   void stream(Layer& layer, const std::string& name, StreamingKind kind, double elements, double forward_reads,
@@ -202,6 +222,10 @@ class BlockBuilder {
   }
   /// The feed-forward layer has a gate, which is a product of its own.
   [[nodiscard]] bool has_own_gate() const { return config_.gated_ffn && !options_.code.joined_projections; }
+  /// Models that predict the next token have no use for the last one's logits.
+  [[nodiscard]] bool shifts_logits() const {
+    return options_.code.shifted_logits && is_causal(config_.family) && !options_.fused_loss;
+  }
   [[nodiscard]] bool plain() const { return options_.code.kernels == KernelSet::plain; }
 
   // The layers themselves, in transformer.cpp.

@@ -23,11 +23,14 @@ struct TrainerCode {
   /// One kernel updates a layer's tensors, on gradients as they were summed; else unscaling, norm, clipping and update
   /// are launched for each tensor, on fp32 gradients.
   bool fused_optimizer = true;
+  bool fp32_states =
+      true;  ///< also where weights are shorter and have no fp32 copy; else gradients and states are as they
   bool clip_gradients = true;  ///< the norm of all gradients is taken and limited before the update
   ContextPieces context_pieces = ContextPieces::balanced;
-  bool narrow_gathers = true;  ///< tensor ranks gather what goes into fp8 products as fp8
-  bool keep_gathered = false;  ///< inputs that tensor ranks gathered are kept whole; else they are gathered again
-  bool loss_in_place = false;  ///< eager cross-entropy writes the softmax, and gradients over it, into one copy
+  bool narrow_gathers = true;   ///< tensor ranks gather what goes into fp8 products as fp8
+  bool keep_gathered = false;   ///< inputs that tensor ranks gathered are kept whole; else they are gathered again
+  bool shifted_logits = false;  ///< the loss reads a copy of the logits without the last token's (key shifted_logits)
+  bool loss_in_place = false;   ///< eager cross-entropy writes the softmax, and gradients over it, into one copy
 
   /// Fused modules cast operands themselves (Transformer Engine); plain code has the framework cast them.
   [[nodiscard]] bool casts_in_modules(Precision p) const { return kernels == KernelSet::fused && casts_operands(p); }

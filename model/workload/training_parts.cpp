@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "model/base/number.hpp"
@@ -57,11 +58,25 @@ void add_lora(Layer& block, const Lora& lora, const TransformerConfig& config, c
     const std::int64_t out = matrix.outputs;
     std::vector<Operator> forward = {product(down, linear_forward(n, r, in)), product(up, linear_forward(n, out, r)),
                                      addition(matrix.name + " adapter sum", number(n) * number(out), p)};
+    if (shape.plain) {  // dropout of what A reads, with its mask, and B's result times the scale
+      const double e = bytes_per_element(p).value(), read = number(n) * number(in),
+                   scaled = e * number(n) * number(out);
+      const auto pass = [&](const std::string& what, double from, double to) {
+        return Operator{matrix.name + what,
+                        Streaming{StreamingKind::elementwise, Bytes(from), Bytes(to), Flops(from), true}, p, 1};
+      };
+      forward.insert(forward.begin(), pass(" adapter dropout", e * read, (e + 1.0) * read));
+      forward.insert(forward.end() - 1, pass(" adapter scaling", scaled, scaled));
+      block.backward.push_back(pass(" adapter scaling backward", scaled, scaled));
+      block.backward.push_back(pass(" adapter dropout backward", (e + 1.0) * read, e * read));
+      block.recomputation.keep(Bytes((e + 1.0) * read));
+    }
     // The backward pass reads A's result, but what comes of the last matrix enters a sum alone.
     if (matrix.is_last && block.unread_tail > 0) {
-      block.forward.insert(block.forward.end(), forward.begin() + 1, forward.end());
-      block.unread_tail += forward.size() - 1;
-      forward.resize(1);
+      const std::size_t read = shape.plain ? 2 : 1;
+      block.unread_tail += forward.size() - read;
+      block.forward.insert(block.forward.end(), forward.begin() + static_cast<std::ptrdiff_t>(read), forward.end());
+      forward.resize(read);
     }
     block.forward.insert(block.forward.begin(), forward.begin(), forward.end());
     block.backward.push_back(product(up + " data gradient", linear_data_gradient(n, out, r)));
@@ -142,6 +157,18 @@ void adapt_frozen_block(Layer& block, const std::optional<Lora>& lora, const Tra
   const Bytes unneeded = unneeded_activations(lora, config, shape);
   for (const Recompute way : {Recompute::none, Recompute::selective}) block.recomputation[way].kept -= unneeded;
   if (lora) add_lora(block, *lora, config, shape);
+}
+
+void store_quantised(Layer& layer, const FrozenWeights& stored, Precision precision) {
+  if (!stored.any()) return;
+  const Bytes weight = bytes_per_element(precision);
+  layer.frozen_share = (layer.splittable ? stored.size() : bytes_per_element(Precision::fp32)) / weight;
+  double largest = 0.0;
+  for (const Operator& op : layer.forward) {
+    const auto* const product = std::get_if<Matmul>(&op.work);
+    if (product != nullptr && layer.splittable) largest = std::max(largest, number(product->n) * number(product->k));
+  }
+  layer.workspace += weight * largest;
 }
 
 }  // namespace foretrain

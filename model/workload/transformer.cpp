@@ -55,6 +55,8 @@ Layer layer_of_tower(Gradients gradients, Make make, const TransformerConfig& co
   Layer layer = std::invoke(make, build);
   if (gradients == Gradients::inputs) hold_weights(layer);
   if (gradients == Gradients::none) forward_only(layer);
+  if (gradients != Gradients::all)
+    store_quantised(layer, options.parts.quantised, storage_precision(options.precision));
   return layer;
 }
 
@@ -69,7 +71,7 @@ LayerGroup blocks_of_tower(const TransformerConfig& config, const BuildOptions& 
   if (tower.blocks == Gradients::inputs) {
     adapt_frozen_block(block, tower.lora, of,
                        {BlockBuilder(of, options).tokens(), options.tensor, options.sequence_parallel,
-                        storage_precision(options.precision)});
+                        storage_precision(options.precision), options.code.kernels == KernelSet::plain});
   }
   return {std::move(block), static_cast<int>(run.count)};
 }
@@ -341,6 +343,7 @@ Layer BlockBuilder::head() const {
   if (c.family == TransformerFamily::bert) separate_bias(layer, "logits bias", logits);
   const double wide = 4.0 / element_.value();
   Marker added(layer);
+  if (shifts_logits()) stream(layer, "shifted logits", StreamingKind::elementwise, logits, 1, 1, 1, 2, 2);
   if (options_.fused_loss) {
     stream(layer, "cross-entropy", StreamingKind::reduction, logits, 2, 1, 1, 1);
   } else {

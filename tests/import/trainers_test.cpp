@@ -277,8 +277,8 @@ plan:
   pipeline: 2  # line 3: megatron_lm_config.megatron_lm_pp_degree: 2
   trainer: megatron  # line 1: distributed_type: MEGATRON_LM
 )");
-  CHECK_THROWS_WITH(accelerate("deepspeed_config: { offload_param_device: nvme }\n"),
-                    Catch::Contains("offloading that is not modelled"));
+  CHECK_THROWS_WITH(accelerate("deepspeed_config: { offload_param_device: tape }\n"),
+                    Catch::Contains("cpu, nvme or none"));
 }
 
 TEST_CASE("DeepSpeed's buckets are of elements, its batches of a rank") {
@@ -317,6 +317,7 @@ workload:
   train:
 plan:
   zero: 3  # line 1: zero_optimization.stage: 3
+  pinned_offload: true  # line 1: zero_optimization.offload_param.pin_memory: true
   offload: [optimizer, parameters]  # line 1: zero_optimization.offload_param.device: cpu
   trainer: deepspeed  # its habits, where the file does not say otherwise
 )");
@@ -324,8 +325,8 @@ plan:
                     Catch::Contains("1000000000000"));
   CHECK_THROWS_WITH(deepspeed("{ \"zero_optimization\": { \"reduce_bucket_size\": e } }"),
                     Catch::Contains("\"e\" is no number"));
-  CHECK_THROWS_WITH(deepspeed("{ \"zero_optimization\": { \"offload_param\": { \"device\": \"nvme\" } } }"),
-                    Catch::Contains("offloading to nvme is not modelled"));
+  CHECK_THAT(deepspeed("{ \"zero_optimization\": { \"offload_param\": { \"device\": \"nvme\" } } }"),
+             Catch::Contains("offload_to: disks"));
 }
 
 TEST_CASE("what a file leaves to its framework is what this does by default, and stays in every answer") {

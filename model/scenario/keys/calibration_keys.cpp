@@ -83,6 +83,7 @@ constexpr Key trainer_keys[] = {
     {"kind", text, "needed", "What the file describes: trainer."},
     {"name", text, "", "What people call the trainer."},
     {"description", text, "", "A line about the trainer for people who list trainers."},
+    {"base", named(Catalogue::trainer), "", "The trainer whose habits hold where this file says nothing."},
     {"habits", mapping(habits), "needed", "What it does where a scenario does not say otherwise, by dotted key."},
     {"refuses", list(mapping(refusal)), "nothing", "Factors of a plan that it does not run."},
     {"constants", by_name(mapping(constant)), "none",

@@ -18,7 +18,7 @@ extern const Mapping gpu, rates, operations, processor, cpu, hierarchy, caches, 
 extern const Mapping plan, collective_plan, execution_plan, zero, sync, slow_workers, buckets_file, bucket_rule;
 // train_keys.cpp
 extern const Mapping workload, train, precision, recipe, data, distribution, fixed, uniform, lognormal, histogram,
-    batching, lora, collective, checkpoint;
+    batching, lora, quantisation, collective, checkpoint;
 // loading_keys.cpp
 extern const Mapping loader, dataset, loader_alone, disk_requests;
 // model_keys.cpp

@@ -49,6 +49,10 @@ constexpr Key train_keys[] = {
         {.usual = "false; true with plain kernels"}),
     member<&TrainerCode::fused_optimizer>("Whether one kernel updates a layer's tensors, or several each of them.",
                                           {.usual = "true; false with plain kernels"}),
+    member<&TrainerCode::fp32_states>(
+        "Whether the optimizer's states are fp32 where weights are shorter and have no fp32 copy; else these and the "
+        "gradients are as the weights.",
+        {.together = "master_weights: false"}),
     member<&TrainerCode::clip_gradients>("Whether the norm of all gradients is limited before the update.",
                                          {.usual = "true; false with sgd and momentum"}),
     member<&TrainerCode::context_pieces>(
@@ -60,6 +64,9 @@ constexpr Key train_keys[] = {
     member<&TrainerCode::keep_gathered>(
         "Whether inputs that tensor ranks gathered are kept whole, or gathered again.",
         {.usual = "false; true with plain kernels", .together = "plan.sequence_parallel"}),
+    member<&TrainerCode::shifted_logits>(
+        "Whether the loss reads a copy of the logits without the last token's, and widens them for its caller.",
+        {.together = "loss: eager"}),
     member<&TrainerCode::loss_in_place>(
         "Whether cross-entropy in fp32 writes the softmax over the one copy it makes of the logits, and their gradient "
         "over that, as sharded losses do.",
@@ -79,6 +86,8 @@ constexpr Key train_keys[] = {
      "Models with a sequence."},
     {"freeze", one_or_list(words(part_words)), "nothing", "Parts of the model that are not trained."},
     {"lora", mapping(lora), "none", "Adapters that are trained in the place of weights."},
+    {"quantisation", mapping(quantisation), "none", "QLoRA: frozen matrices of blocks that are stored in 4 or 8 bits.",
+     "With lora."},
     {"checkpoint", mapping(checkpoint), "none", "How often, and to where, the training's state is written."},
     {"recovery", mapping(recovery), "as scenarios/hardware/failures.yaml says",
      "How failures are noticed and what a restart takes.", "With cluster.failures."},
@@ -87,6 +96,10 @@ constexpr Key train_keys[] = {
     member<&TrainWorkload::layer_dispatch>("What the trainer's code takes on the host for each block of layers, "
                                            "micro-batch and direction, beside kernels.",
                                            {.value = quantity("us"), .zero = Zero::allowed}),
+    member<&TrainWorkload::module_dispatch>("What the framework's code takes on the host for each module that holds "
+                                            "weights, micro-batch and direction, such "
+                                            "as hooks that gather and release them.",
+                                            {.value = quantity("us"), .zero = Zero::allowed}),
     member<&TrainWorkload::peer_dispatch>(
         "What the host takes for each other tensor rank at a block's pass, in pipelines across machines.",
         {.value = quantity("us"), .together = "With pipeline and tensor above 1.", .zero = Zero::allowed}),
@@ -103,6 +116,9 @@ constexpr Key train_keys[] = {
     member<&TrainWorkload::activation_stretch>(
         "How many times as much the code keeps of a block for its backward pass as operators read again: copies.",
         {.zero = Zero::refused}),
+    member<&TrainWorkload::fragmentation>(
+        "Free blocks that the allocator keeps and no tensor fits into, as a share of the tensors that come and go.",
+        {.zero = Zero::allowed}),
     member<&TrainWorkload::waiting_tensors>(
         "Whole hidden states that tensor ranks have freed but not back, as the host is far ahead of its GPU: the "
         "allocator waits for the collectives that use them.",
@@ -165,6 +181,11 @@ constexpr Key lora_keys[] = {
     {"targets", one_or_list(words(adapter_words)), "qkv", "The matrices that have adapters."},
 };
 
+constexpr Key quantisation_keys[] = {
+    member<&FrozenWeights::weights>("What they are stored as; each product makes 16-bit numbers of them again."),
+    member<&FrozenWeights::doubly>("Whether the scales are stored in 8 bits, too.", {.name = "double"}),
+};
+
 constexpr Key collective_keys[] = {
     {"operation", word<CollectiveOperation>, "needed", "What is done."},
     {"size", quantity("MB"), "needed", "Bytes that every rank has.", "", "message"},
@@ -200,6 +221,7 @@ constinit const Mapping lognormal = {"lognormal lengths", lognormal_keys};
 constinit const Mapping histogram = {"histogram of lengths", histogram_keys};
 constinit const Mapping batching = {"batching", batching_keys};
 constinit const Mapping lora = {"adapters", lora_keys};
+constinit const Mapping quantisation = {"quantised weights", quantisation_keys};
 constinit const Mapping collective = {"collective", collective_keys};
 constinit const Mapping checkpoint = {"checkpoint", checkpoint_keys};
 

@@ -267,6 +267,11 @@ void check_unequal_devices(const Scenario& scenario) {
   }
 }
 
+void check_disks(const Scenario& scenario) {
+  if (!scenario.plan.offload_to_disks || scenario.cluster.node.storage.exists()) return;
+  fail(scenario, "plan.offload_to", "a node without disks", "memory, or cluster.node with storage");
+}
+
 /// Nodes of several kinds are known to training by collectives, and to collectives.
 void check_groups(const Scenario& scenario) {
   if (scenario.cluster.groups.empty()) return;
@@ -306,6 +311,7 @@ void check_scenario(const Scenario& scenario) {
   }
   check_unequal_devices(scenario);
   check_groups(scenario);
+  check_disks(scenario);
   check_split(scenario);
   check_jobs(scenario);
   check_failures(scenario);

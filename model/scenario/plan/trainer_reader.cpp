@@ -124,7 +124,7 @@ std::string_view optimizer_word(const YamlNode& document) {
 bool has_short_weights(const YamlNode& document) {
   const Precision kept = storage_precision(precision_of(document));
   return bytes_per_element(kept) < bytes_per_element(Precision::fp32) &&
-         optimizer_word(document) != name(Optimizer::adamw_8bit);
+         !has_8bit_states(value_of<Optimizer>(optimizer_word(document)).value_or(Optimizer::adamw));
 }
 
 /// Whether the trait is one of all plans, although some have nothing to which it means something.
@@ -316,8 +316,13 @@ TrainedScenario with_trainer(const YamlNode& document, const Cluster& cluster) {
   const std::filesystem::path path = named != nullptr ? file_named(Field(*named, "plan.trainer")) : rest;
   const Trainee trainee(document, cluster);
   if (named != nullptr) {
-    add_habits(path, Trait::From::trainer, trainee, result);
-    check_refusals(trainer_file(cached_yaml_file(path.string())), result.document, trainee, named->where);
+    const auto base = trainer_file(cached_yaml_file(path.string())).find("base");
+    std::vector<std::filesystem::path> files = {path};
+    if (base) files.push_back(file_named(*base));
+    for (const std::filesystem::path& file : files) add_habits(file, Trait::From::trainer, trainee, result);
+    for (const std::filesystem::path& file : files) {
+      check_refusals(trainer_file(cached_yaml_file(file.string())), result.document, trainee, named->where);
+    }
   }
   add_habits(rest, Trait::From::assumed, trainee, result);
   result.trainer = path.stem().string();

@@ -71,7 +71,7 @@ void read_global_batch(const MappingReader& train, TrainWorkload& workload, Read
 
 TrainerCode read_trainer_code(const MappingReader& train, const ModelConfig& model, const Cluster& cluster) {
   for (const char* key : {"kernels", "joined_projections", "native_attention", "context_pieces", "narrow_gathers",
-                          "keep_gathered", "loss_in_place", "waiting_tensors"}) {
+                          "keep_gathered", "shifted_logits", "loss_in_place", "waiting_tensors"}) {
     if (!train.has(key) || !std::holds_alternative<NetworkConfig>(model.shape)) continue;
     train.fail(key, fmt::format("{} is a network of layers, each with its own kernels", model.name),
                "a transformer, or leave the key out");
@@ -98,6 +98,12 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   if (const auto data = train.find("data")) workload.data = read_data(*data, workload.model);
   if (const auto freeze = train.find("freeze")) read_freeze(*freeze, workload.model, workload.parts);
   if (const auto lora = train.find("lora")) read_lora(*lora, workload.model, workload.parts);
+  if (const auto quantisation = train.find("quantisation")) {
+    quantisation->mapping(keys::quantisation).fill(workload.parts.quantised);
+    if (workload.parts.quantised.any() && !workload.parts.lora) {
+      quantisation->fail("quantised weights cannot be trained", "lora: { rank: 16 } beside it, or weights: none");
+    }
+  }
   check_something_is_trained(field, workload.model, workload.parts);
   if (const auto samples = train.find("samples")) {
     workload.training_samples = read_training_samples(*samples, workload);

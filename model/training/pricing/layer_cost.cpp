@@ -91,6 +91,12 @@ double stretch_of(const Scenario& scenario) {
          (1.0 + constants.device_spread * expected_largest(RankLayout(scenario.plan).gpus()));
 }
 
+/// Modules that hold weights: linear layers and the norms before them.
+double modules_of(const Layer& layer) {
+  const auto is_product = [](const Operator& op) { return std::holds_alternative<Matmul>(op.work); };
+  return number(std::ranges::count_if(layer.forward, is_product)) + (layer.splittable ? 2.0 : 1.0);
+}
+
 }  // namespace
 
 LayerPricer::LayerPricer(const Scenario& scenario, const TrainWorkload& train, Recipes recipes)
@@ -156,7 +162,7 @@ std::vector<Operator> LayerPricer::weight_copies(const Layer& layer, bool backwa
   if (plan.zero != 3 || !plan.sync.copied || shards_of(plan) == 1) return {};
   if (backward && !plan.reshard_after_forward) return {};
   const Precision precision = storage_precision(train_.precision);
-  const Bytes weights = bytes_per_element(precision) * (layer.parameters + layer.frozen_parameters);
+  const Bytes weights = bytes_per_element(precision) * layer.held();
   return {
       {"gathered weights", Streaming{StreamingKind::elementwise, weights, weights, Flops(0.0), false}, precision, 1}};
 }
@@ -173,6 +179,9 @@ LayerCost LayerPricer::without_recomputation(const Layer& layer) const {
     add_chunks(layer.backward, true, cost.backward);
   }
   if (layer.reads_counts && scenario_.plan.execution == ExecutionMode::eager) cost.counted = counted_pass(layer);
+  const Seconds hooks = train_.module_dispatch * modules_of(layer);
+  cost.forward.dispatch += hooks;
+  cost.backward.dispatch += hooks;
   if (layer.splittable) {
     cost.backward.kernels += train_.layer_overhead;
     cost.forward.dispatch += dispatch_of_trainer_;
