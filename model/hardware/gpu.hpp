@@ -31,6 +31,7 @@ struct Gpu {
   Bytes shared_memory_per_sm;
   double board_power_watts = 0.0;
   int copy_engines = 2;
+  bool peer_access = true;                            ///< over PCIe, by the vendor's driver
   std::optional<Processor> processor = std::nullopt;  ///< where it is no GPU but a processor that trains
   std::vector<Constant> constants;                    ///< every figure above with its source
 

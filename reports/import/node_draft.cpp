@@ -202,8 +202,9 @@ std::string finished_node(Draft& draft, ToldNode told, const std::string& title)
   draft.set("gpu", told.gpu, told.where, told.gpu_why);
   draft.set("gpus", std::to_string(told.gpus), told.where, "");
   set_processor(draft, told, nearest);
-  draft.set("peer_to_peer", text_at(nearest, "peer_to_peer") == "false" ? "false" : "true", draft.nowhere(),
-            "assumed: as " + text_at(nearest, "name"));
+  if (text_at(nearest, "peer_to_peer") == "false") {
+    draft.set("peer_to_peer", "false", draft.nowhere(), "assumed: as " + text_at(nearest, "name"));
+  }
   set_wiring(draft, told, nearest);
   set_network(draft, told, nearest);
   const std::string source = draft.nowhere().file;

@@ -108,6 +108,7 @@ Gpu read_gpu(const Field& written) {
   result.shared_memory_per_sm = figure<Bytes>(gpu, "shared_memory_per_sm", log);
   result.board_power_watts = noted("board_power").parse([](const std::string& text) { return parse_watts(text); });
   result.copy_engines = gpu.int_or("copy_engines", result.copy_engines, {1, 64});
+  result.peer_access = gpu.flag_or("peer_access", result.peer_access);
   if (const auto processor = gpu.find("processor")) result.processor = read_processor(*processor, log);
   if (!(result.vector_rate[static_cast<std::size_t>(Precision::fp32)].value() > 0.0)) {
     gpu.fail("vector_rate", "no fp32 rate", "fp32: the rate of the CUDA cores; other formats fall back to it");

@@ -29,6 +29,7 @@ constexpr Key gpu_keys[] = {
     {"shared_memory_per_sm", quantity("KiB"), "needed", "Shared memory of a multiprocessor."},
     {"board_power", quantity("W"), "needed", "The power limit, by which clocks fall under load."},
     {"copy_engines", whole, "2", "Copies that run at the same time."},
+    {"peer_access", flag, "true", "Whether the vendor's driver lets such GPUs read each other's memory over PCIe."},
     {"processor", mapping(processor), "", "Of a processor that trains in a GPU's place: what one core reaches."},
     {"sources", by_name(mapping(source)), "needed in files", "Where the figures come from: default, or by key."},
 };
