@@ -145,9 +145,9 @@ class BlockBuilder {
   void norm(Layer& layer, const std::string& name, int products = 0) const {
     Marker added(layer);
     if (plain()) {
-      const bool rms = config_.family == TransformerFamily::llama;
       const double elements = norm_tokens() * number(config_.hidden);
-      append_streams(layer, name, rms ? plain_rms_norm(stream_) : plain_layer_norm(stream_), elements, options_);
+      append_streams(layer, name, config_.has_rms_norm() ? plain_rms_norm(stream_) : plain_layer_norm(stream_),
+                     elements, options_);
       added.mark(OperatorRole::norm);
       if (stream_ > element_ && products > 0) {
         append_streams(layer, name, plain_input_casts(element_, products), elements, options_);
@@ -201,10 +201,17 @@ class BlockBuilder {
     using enum CollectiveOperation;
     constexpr auto group = LayerCollective::Group::tensor;
     const Bytes size = element_ * (number(tokens_) * number(config_.hidden));
+    const Bytes source = element_ * (number(source_tokens()) * number(config_.hidden));
     if (!options_.sequence_parallel) {
       layer.forward_collectives.push_back({all_reduce, group, size, halves});
       layer.backward_collectives.push_back({all_reduce, group, size, halves});
+      if (source > Bytes(0.0)) layer.backward_collectives.push_back({all_reduce, group, source});
       return;
+    }
+    if (source > Bytes(0.0)) {  // keys and values need what other ranks have of the encoder's result
+      layer.forward_collectives.push_back({all_gather, group, source});
+      layer.backward_collectives.push_back({all_gather, group, source});
+      layer.backward_collectives.push_back({reduce_scatter, group, source});
     }
     const bool narrow = options_.precision == Precision::fp8 && options_.code.narrow_gathers;
     const Bytes gathered = narrow ? size * (bytes_per_element(options_.precision) / element_) : size;
@@ -227,19 +234,25 @@ class BlockBuilder {
     return options_.code.shifted_logits && is_causal(config_.family) && !options_.fused_loss;
   }
   [[nodiscard]] bool plain() const { return options_.code.kernels == KernelSet::plain; }
+  /// Parts of a block that each begin with a norm and end with a residual addition.
+  [[nodiscard]] int halves() const { return config_.source > 0 ? 3 : 2; }
+  /// Of the encoder, to which a decoder's tokens attend.
+  [[nodiscard]] std::int64_t source_tokens() const { return options_.micro_batch * config_.source; }
 
-  // The layers themselves, in transformer.cpp.
+  // The layers themselves, in transformer.cpp, and before, between and behind them, in transformer_ends.cpp.
   [[nodiscard]] Layer block(LayerKind kind = LayerKind::block) const;
   /// A module that predicts a further token, with its block, its loss and the output layer that it shares.
   [[nodiscard]] Layer further_token() const;
   [[nodiscard]] Layer embedding() const;
+  [[nodiscard]] Layer encoder_norm() const;
   [[nodiscard]] Layer head() const;
 
  private:
-  void attention_half(Layer& layer) const;
+  /// `cross`: to the encoder's tokens, in place of the sample's own.
+  void attention_half(Layer& layer, bool cross = false) const;
   /// Queries, keys and values of such widths on one rank.
-  void attention_projections(Layer& layer, std::int64_t q_width, std::int64_t kv_width) const;
-  [[nodiscard]] Attention attention_core(std::int64_t kv_heads, std::int64_t head_dim) const;
+  void attention_projections(Layer& layer, std::int64_t q_width, std::int64_t kv_width, bool cross) const;
+  [[nodiscard]] Attention attention_core(std::int64_t kv_heads, std::int64_t head_dim, bool cross) const;
   void attention_kernels(Layer& layer, Attention core) const;
   /// Queries, keys and values out of latent vectors; with the widths that the attention's output and keys have.
   void latent_projections(Layer& layer) const;
@@ -250,6 +263,8 @@ class BlockBuilder {
 
   // In transformer_mamba.cpp.
   void mamba_layer(Layer& layer) const;
+  /// What stands between the convolution of a Mamba-1 layer and its output.
+  void selective_scan(Layer& layer) const;
   /// Products of the state-space duality with what lies between them.
   void scan(Layer& layer) const;
 

@@ -30,6 +30,13 @@ std::vector<AdaptedMatrix> adapted_matrices(const Lora& lora, const TransformerC
     matrices = {
         {"query", q, c.hidden}, {"key", kv, c.hidden}, {"value", kv, c.hidden}, {"attention output", c.hidden, q}};
   }
+  if (c.source > 0 && !matrices.empty()) {
+    const std::vector<AdaptedMatrix> own = matrices;
+    for (AdaptedMatrix matrix : own) {
+      matrix.name = "cross-attention " + matrix.name;
+      matrices.push_back(std::move(matrix));
+    }
+  }
   if (lora.ffn) {
     if (c.gated_ffn) matrices.push_back({"ffn gate", f, c.hidden});
     matrices.push_back({"ffn up", f, c.hidden});
@@ -100,7 +107,7 @@ Bytes unneeded_activations(const std::optional<Lora>& lora, const TransformerCon
   const auto tokens = number(shape.tokens);
   const double norm = tokens / (shape.sequence_parallel ? shape.tensor : 1) * number(config.hidden);
   const double activated = tokens * routed * number(config.ffn_hidden) / shape.tensor;
-  const double elements = (attention ? 0.0 : norm) + (ffn ? 0.0 : norm + activated);
+  const double elements = (attention ? 0.0 : norm * (config.source > 0 ? 2.0 : 1.0)) + (ffn ? 0.0 : norm + activated);
   return bytes_per_element(shape.precision) * elements;
 }
 

@@ -36,6 +36,7 @@ void BlockBuilder::keep_operators(Layer& layer) const {
   const bool separate = c.family == TransformerFamily::llama;
   const double log_sums = number(c.heads) / options_.tensor * 4.0;  // fp32, a row of scores each
   double kept = w.q;                                                // attention's output
+  if (c.source > 0) kept += 2.0 * (w.q + w.kv * number(c.source) / number(sequence_));
   if (separate) {
     kept += w.q + w.kv + w.f + (options_.compiled ? 0.0 : hidden);
   } else {
@@ -84,7 +85,7 @@ void BlockBuilder::drop_modules(Layer& layer) const {
                   (operand - shortest) * w.routed * number(c.hidden);
   if (c.latent()) widths += e * (w.q + 2.0 * w.kv - number(c.q_lora_rank + c.kv_lora_rank + c.rope_head_dim));
   Recomputation::Way& way = layer.recomputation[Recompute::selective_modules];
-  way.kept = layer.kept() - Bytes(number(tokens_) * widths + 2.0 * norm_tokens() * number(c.hidden) * operand);
+  way.kept = layer.kept() - Bytes(number(tokens_) * widths + halves() * norm_tokens() * number(c.hidden) * operand);
 
   for (const Operator& op : layer.forward) {
     using enum OperatorRole;
@@ -100,28 +101,30 @@ void BlockBuilder::set_block_memory(Layer& layer) const {
   const auto [q, kv, routed, f] = BlockWidths(c, options_);
   const double mask = has_dropout(c.family) ? 1.0 : 0.0;
 
-  // Two norm inputs, the inputs of the two column-parallel products, two dropout masks: not divided by t alone.
-  // Inputs may be kept as they were gathered from the other ranks (autograd saves what a product read), or the rank's
-  // own part alone, and gathered again.
+  // Of each half, the norm's input, the input of the column-parallel product and a dropout mask: not divided by t
+  // alone. Inputs may be kept as they were gathered from the other ranks (autograd saves what a product read), or the
+  // rank's own part alone, and gathered again.
   const double operand = kept_operand();
-  const double gathered = options_.code.keep_gathered ? 2.0 * (n - norm_tokens()) * h * operand : 0.0;
-  const double replicated = norm_tokens() * h * (2.0 * e + 2.0 * operand + 2.0 * mask) + gathered;
+  const double gathered = options_.code.keep_gathered ? halves() * (n - norm_tokens()) * h * operand : 0.0;
+  const double replicated = norm_tokens() * h * halves() * (e + operand + mask) + gathered;
   // q, k, v and the attention's output; both sides of the activation function (a gated one has two inputs).
   // What experts receive is the input of their first product. The attention's output is an operand as well: cast, it is
   // kept twice.
-  const double divided = n * (e * (2.0 * q + 2.0 * kv + (c.gated_ffn ? 2.0 : 1.0) * f) + operand * (f + routed * h) +
-                              (operand < e ? operand * q : 0.0));
+  double divided = n * (e * (2.0 * q + 2.0 * kv + (c.gated_ffn ? 2.0 : 1.0) * f) + operand * (f + routed * h) +
+                        (operand < e ? operand * q : 0.0));
+  const double source = number(source_tokens());
+  if (source > 0.0) divided += n * q * (2.0 * e + (operand < e ? operand : 0.0)) + source * 2.0 * kv * e;
   double scores = 0.0;  // softmax output, dropout mask and dropout output, per head and pair of tokens
   if (options_.attention == AttentionKind::standard) {
-    scores = number(batch_) * number(c.heads) / t * number(sequence_) * number(sequence_) / options_.context *
-             (2.0 * e + mask);
+    scores = number(batch_) * number(c.heads) / t * number(sequence_) * number(sequence_ + c.source) /
+             options_.context * (2.0 * e + mask);
   } else {
-    scores = n * number(c.heads) / t * 4.0;  // the log-sum-exp of each row
+    scores = n * number(c.heads) / t * 4.0 * (halves() - 1);  // the log-sum-exp of each row
   }
   layer.recomputation[Recompute::none].kept = Bytes(replicated + divided + scores);
   layer.recomputation[Recompute::selective].kept = Bytes(replicated + divided);
   layer.recomputation[Recompute::full].kept = Bytes(norm_tokens() * h * e);
-  layer.output = Bytes(n * h * e);
+  layer.output = Bytes((n + source) * h * e);  // a decoder's stages hand on what the encoder made
   // Two gradients of the block's input, which its products add up. Code that keeps what it gathered gathers its
   // result's from the tensor ranks as well, and rearranges it, sequences being the second dimension (PyTorch,
   // distributed/_functional_collectives.py: all_gather_tensor joins the chunks of every other dimension than the first

@@ -67,7 +67,7 @@ TEST_CASE("Bad workloads") {
        "gpu0:stream1"},
       {"{ tasks: [ { id: a, on: gpu0, run: ^{ sleep: 1 s, copy: { from: cpu, to: gpu0, size: 1 B } } } ] }",
        "workload.tasks[0].run", "2 pieces of work", "one"},
-      {"{ tasks: [ { id: a, on: gpu0, run: { sleep: ^2 } } ] }", "workload.tasks[0].run.sleep", "no unit", "2 us"},
+      {"{ tasks: [ { id: a, on: gpu0, run: { sleep: ^2 } } ] }", "workload.tasks[0].run.sleep.time", "no unit", "2 us"},
       {"{ tasks: [ { id: a, on: gpu0, run: synchronize, after: [^b] } ] }", "workload.tasks[0].after[0]",
        "no task \"b\"", "further up"},
       {"{ tasks: [ { id: a, on: cpu, run: synchronize }, { id: ^a, on: cpu, run: synchronize } ] }",

@@ -35,7 +35,7 @@ constexpr Key train_keys[] = {
     member<&TrainWorkload::optimizer>("The optimizer, which decides how much memory its states take."),
     member<&TrainWorkload::recompute>("What is computed again in the backward pass instead of being kept.",
                                       {.value = word<Recompute> | words(auto_words)}),
-    member<&TrainWorkload::attention>("The attention kernels.", {.usual = "flash; standard on old GPUs"}),
+    member<&TrainWorkload::attention>("The attention kernels.", {.usual = "flash; standard on old GPUs and for t5"}),
     member<&TrainerCode::kernels>("Whether small operators are fused.",
                                   {.usual = "fused; plain on processors", .together = "Transformers."}),
     member<&TrainerCode::joined_projections>(

@@ -193,7 +193,12 @@ void check_transformer(const Scenario& scenario, const TransformerConfig& model)
     require_divisible(scenario, "plan.tensor", plan.tensor, model.mamba.heads, "heads of Mamba-2 layers");
   }
   require_divisible(scenario, "plan.context", plan.context, model.sequence, "tokens of a sequence");
-  check_stages(scenario, model.layers, model.layers + (plan.embedding_in_pipeline ? 2 : 0));
+  check_stages(scenario, model.all_layers(), model.all_layers() + (plan.embedding_in_pipeline ? 2 : 0));
+  if (model.decoder_layers > 0) {  // megatron/core/pipeline_parallel and models/T5 have none of these
+    refuse_factors(scenario,
+                   {{"plan.context", plan.context}, {"plan.interleave", plan.interleave}, {"plan.expert", plan.expert}},
+                   "model with encoder and decoder");
+  }
   if (plan.expert > 1 || plan.folded_experts) {
     if (model.experts == 1)
       fail(scenario, "plan.expert", "the model has no experts", "expert: 1, or a model with experts");
