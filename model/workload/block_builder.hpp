@@ -124,7 +124,7 @@ class BlockBuilder {
   /// `products`: linear layers that read its result.
   void norm(Layer& layer, const std::string& name, int products = 0) const {
     Marker added(layer);
-    if (plain()) {
+    if (!fuses(Fusion::norm)) {
       const bool rms = config_.family == TransformerFamily::llama;
       const double elements = norm_tokens() * number(config_.hidden);
       append_streams(layer, name, rms ? plain_rms_norm(stream_) : plain_layer_norm(stream_), elements, options_);
@@ -155,7 +155,7 @@ class BlockBuilder {
   void residual(Layer& layer, const std::string& name) const {
     const double mask = has_dropout(config_.family) ? 1.0 / element_.value() : 0.0;
     const double elements = norm_tokens() * number(config_.hidden);
-    if (plain()) {
+    if (!fuses(Fusion::bias_dropout_add)) {
       separate_bias(layer, name + " bias", elements);
       Marker added(layer);
       if (mask > 0.0) stream(layer, name + " dropout", StreamingKind::elementwise, elements, 1, 1 + mask, 1 + mask, 1);
@@ -203,6 +203,7 @@ class BlockBuilder {
   /// The feed-forward layer has a gate, which is a product of its own.
   [[nodiscard]] bool has_own_gate() const { return config_.gated_ffn && !options_.code.joined_projections; }
   [[nodiscard]] bool plain() const { return options_.code.kernels == KernelSet::plain; }
+  [[nodiscard]] bool fuses(Fusion one) const { return options_.code.fuses(one); }
 
   // The layers themselves, in transformer.cpp.
   [[nodiscard]] Layer block(LayerKind kind = LayerKind::block) const;
