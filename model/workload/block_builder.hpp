@@ -144,7 +144,7 @@ class BlockBuilder {
   /// `products`: linear layers that read its result.
   void norm(Layer& layer, const std::string& name, int products = 0) const {
     Marker added(layer);
-    if (plain()) {
+    if (!fuses(Fusion::norm)) {
       const double elements = norm_tokens() * number(config_.hidden);
       append_streams(layer, name, config_.has_rms_norm() ? plain_rms_norm(stream_) : plain_layer_norm(stream_),
                      elements, options_);
@@ -175,7 +175,7 @@ class BlockBuilder {
   void residual(Layer& layer, const std::string& name) const {
     const double mask = has_dropout(config_.family) ? 1.0 / element_.value() : 0.0;
     const double elements = norm_tokens() * number(config_.hidden);
-    if (plain()) {
+    if (!fuses(Fusion::bias_dropout_add)) {
       separate_bias(layer, name + " bias", elements);
       Marker added(layer);
       if (mask > 0.0) stream(layer, name + " dropout", StreamingKind::elementwise, elements, 1, 1 + mask, 1 + mask, 1);
@@ -238,6 +238,7 @@ class BlockBuilder {
   [[nodiscard]] int halves() const { return config_.source > 0 ? 3 : 2; }
   /// Of the encoder, to which a decoder's tokens attend.
   [[nodiscard]] std::int64_t source_tokens() const { return options_.micro_batch * config_.source; }
+  [[nodiscard]] bool fuses(Fusion one) const { return options_.code.fuses(one); }
 
   // The layers themselves, in transformer.cpp, and before, between and behind them, in transformer_ends.cpp.
   [[nodiscard]] Layer block(LayerKind kind = LayerKind::block) const;

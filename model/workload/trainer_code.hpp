@@ -2,6 +2,8 @@
 // scenarios/trainers says what each trainer does, and from where that is known.
 #pragma once
 
+#include <initializer_list>
+
 #include "model/hardware/precision.hpp"
 
 namespace foretrain {
@@ -15,8 +17,33 @@ enum class KernelSet { fused, plain };
 /// get_batch_on_this_cp_rank); in_order: the last rank sees the most keys, and the others wait for it.
 enum class ContextPieces { balanced, in_order };
 
+/// How images lie in memory. nchw: each channel by itself; nhwc: a pixel's channels side by side (PyTorch's
+/// channels_last), as kernels for tensor cores read them.
+enum class MemoryFormat { nchw, nhwc };
+
+/// Operations that one kernel does although kernels are plain. norm: a norm in one pass over each row; of images, batch
+/// norm with the activation and the residual sum behind it.
+enum class Fusion { norm, softmax, activation, bias_dropout_add, rotary, cross_entropy, optimizer };
+
+/// A set of them.
+class Fusions {
+ public:
+  constexpr Fusions(std::initializer_list<Fusion> all = {}) {
+    for (const Fusion one : all) add(one);
+  }
+  constexpr void add(Fusion one) { bits_ |= bit(one); }
+  [[nodiscard]] constexpr bool has(Fusion one) const { return (bits_ & bit(one)) != 0; }
+  bool operator==(const Fusions&) const = default;
+
+ private:
+  static constexpr unsigned bit(Fusion one) { return 1U << static_cast<unsigned>(one); }
+  unsigned bits_ = 0;
+};
+
 struct TrainerCode {
   KernelSet kernels = KernelSet::fused;
+  Fusions fusions;  ///< beside plain kernels, and of networks of layers
+  MemoryFormat memory_format = MemoryFormat::nchw;
   bool joined_projections = true;  ///< one product makes queries, keys and values, one a gated layer's two halves
   bool native_attention = true;    ///< flash attention runs as the GPU's generation has it, not as FlashAttention-2
   bool cast_weights = false;       ///< weights are fp32 and cast in each pass; else the update writes a short copy
@@ -32,6 +59,8 @@ struct TrainerCode {
   bool shifted_logits = false;  ///< the loss reads a copy of the logits without the last token's (key shifted_logits)
   bool loss_in_place = false;   ///< eager cross-entropy writes the softmax, and gradients over it, into one copy
 
+  /// Of a transformer's layers.
+  [[nodiscard]] bool fuses(Fusion one) const { return kernels == KernelSet::fused || fusions.has(one); }
   /// Fused modules cast operands themselves (Transformer Engine); plain code has the framework cast them.
   [[nodiscard]] bool casts_in_modules(Precision p) const { return kernels == KernelSet::fused && casts_operands(p); }
 };

@@ -111,7 +111,8 @@ void BlockBuilder::attention_half(Layer& layer, bool cross) const {
   if (c.qk_norm) norm_over(layer, "query-key norm", queries + keys);
   if (plain()) {
     append_plain_copies(layer, c, options_, queries, keys);
-  } else if (c.family == TransformerFamily::llama) {
+  }
+  if (c.family == TransformerFamily::llama && fuses(Fusion::rotary)) {
     stream(layer, "rotary embedding", StreamingKind::elementwise, queries + keys, 1, 1, 1, 1);
   }
   attention_kernels(layer, attention_core(kv_heads, head_dim, cross));
@@ -163,14 +164,16 @@ Attention BlockBuilder::attention_core(std::int64_t kv_heads, std::int64_t head_
     core.ring = true;
   }
   core.dropout = has_dropout(c.family);
-  core.fused_softmax = true;  // trainers with standard attention fuse scaling, mask and softmax (Megatron)
+  // Trainers with standard attention fuse scaling, mask and softmax (Megatron); so do plain kernels, beside
+  // those of plain_scores. A compiler writes reductions, each of which reads the scores (XLA: row maximum, sum, quotient).
+  core.fused_softmax = fuses(Fusion::softmax) || !options_.compiled;
   core.native = options_.code.native_attention;
   return core;
 }
 
 void BlockBuilder::attention_kernels(Layer& layer, Attention core) const {
   const int kernels = options_.attention == AttentionKind::standard ? 4 : 1;
-  if (plain() && core.kind == AttentionKind::standard) {
+  if (!fuses(Fusion::softmax) && core.kind == AttentionKind::standard) {
     const auto pairs = number(core.batch) * number(core.heads) * number(core.query_length) * number(core.key_length);
     append_streams(layer, "scores", plain_scores(element_), pairs, options_);
   }
@@ -232,9 +235,9 @@ void BlockBuilder::ffn_products(Layer& layer, const std::string& name, std::int6
   layer.forward.back().role = OperatorRole::up;
   layer.matrices.push_back({(c.gated_ffn ? 2 : 1) * width, c.hidden, batch, experts});
   const auto activated = number(batch) * number(rows) * number(width);
-  separate_bias(layer, name + " bias", activated);
+  if (!fuses(Fusion::activation)) separate_bias(layer, name + " bias", activated);
   Marker added(layer);
-  if (c.gated_ffn && plain()) {
+  if (c.gated_ffn && !fuses(Fusion::activation)) {
     append_streams(layer, "activation", plain_gated_activation(element_), activated, options_);
   } else if (c.gated_ffn) {
     stream(layer, "gated activation", StreamingKind::elementwise, activated, 2, 1, 3, 2);

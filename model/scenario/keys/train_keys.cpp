@@ -19,6 +19,8 @@ constexpr Key workload_keys[] = {
 
 constexpr std::string_view part_words[] = {"vision", "projector", "language", "embedding", "blocks", "head"};
 constexpr std::string_view loss_words[] = {"eager", "fused"};
+constexpr std::string_view fusion_words[] = {"none",   "norm",          "softmax",  "activation", "bias_dropout_add",
+                                             "rotary", "cross_entropy", "optimizer"};
 constexpr std::string_view node_words[] = {"node"};
 constexpr std::string_view auto_words[] = {"auto"};  // searched for before a scenario is read
 constexpr Key train_keys[] = {
@@ -38,6 +40,15 @@ constexpr Key train_keys[] = {
     member<&TrainWorkload::attention>("The attention kernels.", {.usual = "flash; standard on old GPUs and for t5"}),
     member<&TrainerCode::kernels>("Whether small operators are fused.",
                                   {.usual = "fused; plain on processors", .together = "Transformers."}),
+    {"fusions", one_or_list(words(fusion_words)), "none",
+     "What one kernel does where kernels are plain; norm: of images, batch norm with the activation and the residual "
+     "sum "
+     "behind it.",
+     "kernels: plain, or networks of layers"},
+    member<&TrainerCode::memory_format>(
+        "How images lie in memory: each channel by itself, or a pixel's channels side by side (channels_last), as "
+        "tensor cores read them.",
+        {.together = "Networks of layers."}),
     member<&TrainerCode::joined_projections>(
         "Whether one product makes queries, keys and values, and one both halves of a gated layer.",
         {.usual = "true; false with plain kernels", .together = "Transformers."}),

@@ -82,6 +82,9 @@ std::vector<Row> rows_of_code(const Scenario& scenario, const TrainWorkload& tra
   work.biased = shape != nullptr && shape->family == TransformerFamily::mpt;
   const AttentionKind kernel = attention_kernel(work, kept, scenario.cluster.node.gpu);
   return {{one_projection, "the model's code has one projection", {"workload.train.joined_projections"}},
+          {shape != nullptr && train.code.kernels == KernelSet::fused,
+           "fused kernels do all of that",
+           {"workload.train.fusions"}},
           {kernel != AttentionKind::flash,
            "the GPUs have no attention kernels of their own generation",
            {"workload.train.native_attention"}},

@@ -34,13 +34,15 @@ enum class Belongs {
   to_servers,
   to_transformers,
   to_transformers_on_gpus,  ///< processors have plain kernels alone
-  to_tensor_ranks,          ///< that divide the sequence, whose gathers and scatters could hide behind products
-  to_pipelines,             ///< with several stages
-  to_experts,               ///< models that have any
-  to_divided_gradients,     ///< ZeRO-2's
-  to_divided_states,        ///< gradients that ZeRO-1's ranks, or ZeRO-2's which keep them whole, sum up
-  to_updated_parts,         ///< ZeRO-1's and 2's, whose weights come back to all ranks
-  to_short_weights          ///< fewer than four bytes each, updated in fp32
+  to_plain_kernels,
+  to_networks,           ///< of layers, on GPUs
+  to_tensor_ranks,       ///< that divide the sequence, whose gathers and scatters could hide behind products
+  to_pipelines,          ///< with several stages
+  to_experts,            ///< models that have any
+  to_divided_gradients,  ///< ZeRO-2's
+  to_divided_states,     ///< gradients that ZeRO-1's ranks, or ZeRO-2's which keep them whole, sum up
+  to_updated_parts,      ///< ZeRO-1's and 2's, whose weights come back to all ranks
+  to_short_weights       ///< fewer than four bytes each, updated in fp32
 };
 
 Belongs belongs_to(std::string_view key) {
@@ -141,6 +143,11 @@ bool belongs(Belongs to, const YamlNode& document, const Trainee& trainee) {
       return trainee.transformer;
     case Belongs::to_transformers_on_gpus:
       return trainee.transformer && !trainee.on_processors;
+    case Belongs::to_plain_kernels:
+      return !trainee.on_processors &&
+             (!trainee.transformer || word_at(document, "workload.train.kernels", "") == name(KernelSet::plain));
+    case Belongs::to_networks:
+      return !trainee.transformer && !trainee.on_processors;
     case Belongs::to_tensor_ranks:
       return factor_at(document, "plan.tensor") > 1 && word_at(document, "plan.sequence_parallel", "") == "true";
     case Belongs::to_divided_gradients:

@@ -79,9 +79,19 @@ TrainerCode read_trainer_code(const MappingReader& train, const ModelConfig& mod
     train.fail(key, fmt::format("{} is a network of layers, each with its own kernels", model.name),
                "a transformer, or leave the key out");
   }
+  if (train.has("memory_format") && !std::holds_alternative<NetworkConfig>(model.shape)) {
+    train.fail("memory_format", fmt::format("{} is no network of layers", model.name),
+               "a network of layers, or leave the key out");
+  }
   TrainerCode code;
   code.kernels = usual_kernels(cluster.node.gpu.processor.has_value());
   train.fill(code);
+  if (const auto fusions = train.find("fusions")) {
+    for (const Field& one : fusions->list_or_one()) {
+      if (one.text() != "none") code.fusions.add(one.choice<Fusion>());
+    }
+  }
+  code.fused_optimizer |= code.fusions.has(Fusion::optimizer);
   return code;
 }
 
@@ -94,6 +104,7 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   read_global_batch(train, workload, result);
   read_training_precision(train, workload);
   workload.code = read_trainer_code(train, workload.model, cluster);
+  workload.fused_loss |= workload.code.fusions.has(Fusion::cross_entropy);
   for (const Gpu* gpu : gpus_in(cluster)) {
     check_training_precision(train, workload, *gpu);
     check_attention(workload.model, workload.attention, workload.precision, *gpu, field);
