@@ -217,6 +217,7 @@ class BlockBuilder {
   void attention_projections(Layer& layer, std::int64_t q_width, std::int64_t kv_width) const;
   [[nodiscard]] Attention attention_core(std::int64_t kv_heads, std::int64_t head_dim) const;
   void attention_kernels(Layer& layer, Attention core) const;
+  void merge_ring_steps(Layer& layer, const Attention& core) const;
   /// Queries, keys and values out of latent vectors; with the widths that the attention's output and keys have.
   void latent_projections(Layer& layer) const;
   void ffn_half(Layer& layer) const;
@@ -243,6 +244,8 @@ class BlockBuilder {
   [[nodiscard]] double kept_operand() const;
   void set_half_memory(Layer& layer, LayerKind kind) const;
   void set_embedding_memory(Layer& layer) const;
+  /// Parts of the tokens that pass through output layer and loss one after the other.
+  [[nodiscard]] std::int64_t loss_parts(std::int64_t rows, std::int64_t outputs) const;
   /// The output layer with its loss over `rows` × `columns` logits.
   void set_head_memory(Layer& layer, std::int64_t rows, std::int64_t columns) const;
 

@@ -15,6 +15,24 @@ enum class KernelSet { fused, plain };
 /// get_batch_on_this_cp_rank); in_order: the last rank sees the most keys, and the others wait for it.
 enum class ContextPieces { balanced, in_order };
 
+/// How cross-entropy is computed. eager: a kernel a step, on fp32 copies of the logits; fused: one kernel reads logits
+/// and writes their gradient; chunked: output layer, loss and backward pass of both for one part of the tokens after
+/// the other (torchtitan, components/loss.py, ChunkedCELoss), each eagerly or, compiled, fused; fused_linear: the same
+/// in as many parts as logits are wider than hidden states, gradients over the logits (Liger,
+/// ops/fused_linear_cross_entropy.py).
+struct Loss {
+  enum class Kind { eager, fused, chunked, fused_linear };
+  Kind kind = Kind::eager;
+  int chunks = 1;  ///< of chunked
+  /// Logits are read in their own format and no fp32 copy is made.
+  [[nodiscard]] bool fused(bool compiled) const {
+    return kind == Kind::fused || kind == Kind::fused_linear || (kind == Kind::chunked && compiled);
+  }
+  /// The gradient of the hidden states is ready once the loss is, and logits are gone.
+  [[nodiscard]] bool in_parts() const { return kind == Kind::chunked || kind == Kind::fused_linear; }
+  bool operator==(const Loss&) const = default;
+};
+
 struct TrainerCode {
   KernelSet kernels = KernelSet::fused;
   bool joined_projections = true;  ///< one product makes queries, keys and values, one a gated layer's two halves
@@ -27,6 +45,7 @@ struct TrainerCode {
   ContextPieces context_pieces = ContextPieces::balanced;
   bool narrow_gathers = true;  ///< tensor ranks gather what goes into fp8 products as fp8
   bool keep_gathered = false;  ///< inputs that tensor ranks gathered are kept whole; else they are gathered again
+  Loss loss;
   bool loss_in_place = false;  ///< eager cross-entropy writes the softmax, and gradients over it, into one copy
 
   /// Fused modules cast operands themselves (Transformer Engine); plain code has the framework cast them.

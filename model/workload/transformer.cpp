@@ -15,9 +15,6 @@ namespace foretrain {
 
 namespace {
 
-// BERT predicts the masked 15 % of the tokens only (Devlin et al. 2018, section 3.1); the others reach no output layer.
-constexpr double masked_share = 0.15;
-
 /// Layers in a row that are alike.
 struct LayerRunOfKind {
   std::int64_t count = 1;
@@ -147,12 +144,30 @@ Attention BlockBuilder::attention_core(std::int64_t kv_heads, std::int64_t head_
   if (options_.context > 1 && core.causal && core.window == 0 && balanced) {
     core.batch *= options_.context;
     core.key_length = core.query_length;
-    core.ring = true;
+    core.ring = !plain();
   }
   core.dropout = has_dropout(c.family);
   core.fused_softmax = true;  // trainers with standard attention fuse scaling, mask and softmax (Megatron)
   core.native = options_.code.native_attention;
   return core;
+}
+
+// PyTorch's ring adds up what each further step leaves, in fp32 and by operations written out
+// (tensor/experimental/_attention.py, _SDPAMerger, and _templated_ring_attention_backward for the queries' gradient):
+// widened (read e, write 4), subtracted (8, 4), scaled (4, 4), subtracted (8, 4), of all queries in half of the steps
+// and of half in the others, which are then joined to the rest (4, 4).
+void BlockBuilder::merge_ring_steps(Layer& layer, const Attention& core) const {
+  const double e = element_.value();
+  const double steps = options_.context - 1.0;
+  const double elements =
+      steps * number(core.batch / options_.context * core.heads) * number(core.query_length * core.head_dim);
+  const double both = 0.75, joined = 0.5 * 4.0;
+  layer.forward.push_back(streaming_operator("ring sums", StreamingKind::reduction, elements,
+                                             (both * (e + 20.0) + joined) / e, (both * 16.0 + joined) / e, activations_,
+                                             5 * (options_.context - 1)));
+  layer.backward.push_back(streaming_operator("ring sums backward", StreamingKind::reduction, elements,
+                                              both * (e + 4.0) / e, both * 4.0 / e, activations_,
+                                              2 * (options_.context - 1)));
 }
 
 void BlockBuilder::attention_kernels(Layer& layer, Attention core) const {
@@ -166,6 +181,7 @@ void BlockBuilder::attention_kernels(Layer& layer, Attention core) const {
   core.backward = true;
   layer.backward.push_back({"attention backward", core, activations_, kernels + 1});
   if (options_.context == 1) return;
+  if (core.batch > batch_ && plain()) merge_ring_steps(layer, core);
   // Ring attention: every rank sees the keys and values of all others; a step's exchange runs beside the previous
   // step's products.
   const Bytes keys_values = element_ * 2.0 * number(batch_ * sequence_) * number(core.kv_heads * core.head_dim);
@@ -308,62 +324,6 @@ Layer BlockBuilder::embedding() const {
   layer.parameters = transformer_counts(c).embedding / t;
   layer.matrices = embedding_matrices(c, options_.tensor);
   set_embedding_memory(layer);
-  return layer;
-}
-
-Layer BlockBuilder::head() const {
-  const auto& c = config_;
-  Layer layer;
-  layer.name = "head";
-  layer.recomputable = false;
-  const std::int64_t t = options_.tensor;
-  norm(layer, "final norm", 1);
-  std::int64_t rows = tokens_;
-  std::int64_t outputs = c.vocabulary;
-  if (c.family == TransformerFamily::vit) {
-    rows = options_.micro_batch;
-    outputs = c.classes;
-  } else if (c.family == TransformerFamily::bert) {
-    rows = std::max<std::int64_t>(std::llround(masked_share * number(tokens_)), 1);
-    linear(layer, "masked-token transform", rows, c.hidden, c.hidden, activations_);
-    linear(layer, "pooler", options_.micro_batch, c.hidden, c.hidden, activations_);
-  }
-  const std::int64_t columns = (outputs + t - 1) / t;
-  // What is compiled block by block leaves the loss to the framework, and its logits with it.
-  linear(layer, "logits", rows, columns, c.hidden, activations_, 1, false, options_.fused_loss);
-  // Fused, it reads logits twice (each row's maximum and sum in one pass, then the gradient, which takes their place)
-  // and the backward pass scales that (Transformer Engine, common/triton/cross_entropy.py; Liger,
-  // ops/cross_entropy.py). Else cross-entropy in fp32, one kernel a step as trainers run it eagerly: logits are widened
-  // (read e, write 4), each row's maximum and sum are found (read 4), and log-probabilities written (read 4, write 4);
-  // backward, the one-hot gradient is written (4), combined with the probabilities (read 8, write 4) and narrowed (read
-  // 4, write e).
-  const auto logits = number(rows) * number(columns);
-  if (c.family == TransformerFamily::bert) separate_bias(layer, "logits bias", logits);
-  const double wide = 4.0 / element_.value();
-  Marker added(layer);
-  if (options_.fused_loss) {
-    stream(layer, "cross-entropy", StreamingKind::reduction, logits, 2, 1, 1, 1);
-  } else {
-    stream(layer, "cross-entropy", StreamingKind::reduction, logits, 1 + 2 * wide, 2 * wide, 3 * wide, 2 * wide + 1, 3);
-  }
-  added.mark(OperatorRole::loss);
-  if (t > 1) {
-    const Bytes size = element_ * (number(tokens_) * number(c.hidden));
-    using enum CollectiveOperation;
-    constexpr auto group = LayerCollective::Group::tensor;
-    if (options_.sequence_parallel) {
-      layer.forward_collectives.push_back({all_gather, group, size});
-      layer.backward_collectives.push_back({reduce_scatter, group, size});
-    } else {
-      layer.backward_collectives.push_back({all_reduce, group, size});
-    }
-    // row maximum, sum of exponentials and target logit of each token
-    layer.forward_collectives.push_back({all_reduce, group, Bytes(4.0 * number(rows)), 3});
-  }
-  std::reverse(layer.backward.begin(), layer.backward.end());
-  layer.parameters = transformer_counts(c).head / number(t);
-  layer.matrices = head_matrices(c, options_.tensor);
-  set_head_memory(layer, rows, columns);
   return layer;
 }
 

@@ -98,7 +98,9 @@ std::vector<Row> rows_of_code(const Scenario& scenario, const TrainWorkload& tra
            "tensor ranks gather no fp8 operands",
            {"workload.train.narrow_gathers"}},
           {!gathers, "tensor ranks gather no inputs", {"workload.train.keep_gathered"}},
-          {train.fused_loss, "a fused loss makes no copies", {"workload.train.loss_in_place"}},
+          {train.code.loss.fused(plan.execution == ExecutionMode::compiled),
+           "a fused loss makes no copies",
+           {"workload.train.loss_in_place"}},
           {plan.tensor == 1, "one tensor rank has no others", {"workload.train.waiting_tensors"}}};
 }
 

@@ -69,6 +69,17 @@ void read_global_batch(const MappingReader& train, TrainWorkload& workload, Read
   if (per_gpu) result.global_batch_per_gpu = per_gpu->number(Zero::refused);
 }
 
+Loss read_loss(const Field& field) {
+  const auto [word, parts] = field.word_with_number(1);
+  const bool chunked = word == name(Loss::Kind::chunked);
+  if (chunked != parts.has_value()) {
+    field.fail(chunked ? "chunked into how many parts?" : fmt::format("{} has no parts to count", word),
+               "eager, fused, chunked(8) or fused_linear");
+  }
+  if (chunked) return {Loss::Kind::chunked, *parts};
+  return {field.choice<Loss::Kind>(), 1};
+}
+
 TrainerCode read_trainer_code(const MappingReader& train, const ModelConfig& model, const Cluster& cluster) {
   for (const char* key : {"kernels", "joined_projections", "native_attention", "context_pieces", "narrow_gathers",
                           "keep_gathered", "loss_in_place", "waiting_tensors"}) {
@@ -79,6 +90,7 @@ TrainerCode read_trainer_code(const MappingReader& train, const ModelConfig& mod
   TrainerCode code;
   code.kernels = usual_kernels(cluster.node.gpu.processor.has_value());
   train.fill(code);
+  if (const auto loss = train.find("loss")) code.loss = read_loss(*loss);
   return code;
 }
 
