@@ -231,7 +231,8 @@ class BlockBuilder {
   [[nodiscard]] bool has_own_gate() const { return config_.gated_ffn && !options_.code.joined_projections; }
   /// Models that predict the next token have no use for the last one's logits.
   [[nodiscard]] bool shifts_logits() const {
-    return options_.code.shifted_logits && is_causal(config_.family) && !options_.fused_loss;
+    return options_.code.shifted_logits && is_causal(config_.family) &&
+           options_.code.loss.kind == Loss::Kind::eager;
   }
   [[nodiscard]] bool plain() const { return options_.code.kernels == KernelSet::plain; }
   /// Parts of a block that each begin with a norm and end with a residual addition.
@@ -255,6 +256,7 @@ class BlockBuilder {
   void attention_projections(Layer& layer, std::int64_t q_width, std::int64_t kv_width, bool cross) const;
   [[nodiscard]] Attention attention_core(std::int64_t kv_heads, std::int64_t head_dim, bool cross) const;
   void attention_kernels(Layer& layer, Attention core) const;
+  void merge_ring_steps(Layer& layer, const Attention& core) const;
   /// Queries, keys and values out of latent vectors; with the widths that the attention's output and keys have.
   void latent_projections(Layer& layer) const;
   void ffn_half(Layer& layer) const;
@@ -283,6 +285,8 @@ class BlockBuilder {
   [[nodiscard]] double kept_operand() const;
   void set_half_memory(Layer& layer, LayerKind kind) const;
   void set_embedding_memory(Layer& layer) const;
+  /// Parts of the tokens that pass through output layer and loss one after the other.
+  [[nodiscard]] std::int64_t loss_parts(std::int64_t rows, std::int64_t outputs) const;
   /// The output layer with its loss over `rows` × `columns` logits.
   void set_head_memory(Layer& layer, std::int64_t rows, std::int64_t columns) const;
 

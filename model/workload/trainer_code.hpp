@@ -40,6 +40,24 @@ class Fusions {
   unsigned bits_ = 0;
 };
 
+/// How cross-entropy is computed. eager: a kernel a step, on fp32 copies of the logits; fused: one kernel reads logits
+/// and writes their gradient; chunked: output layer, loss and backward pass of both for one part of the tokens after
+/// the other (torchtitan, components/loss.py, ChunkedCELoss), each eagerly or, compiled, fused; fused_linear: the same
+/// in as many parts as logits are wider than hidden states, gradients over the logits (Liger,
+/// ops/fused_linear_cross_entropy.py).
+struct Loss {
+  enum class Kind { eager, fused, chunked, fused_linear };
+  Kind kind = Kind::eager;
+  int chunks = 1;  ///< of chunked
+  /// Logits are read in their own format and no fp32 copy is made.
+  [[nodiscard]] bool fused(bool compiled) const {
+    return kind == Kind::fused || kind == Kind::fused_linear || (kind == Kind::chunked && compiled);
+  }
+  /// The gradient of the hidden states is ready once the loss is, and logits are gone.
+  [[nodiscard]] bool in_parts() const { return kind == Kind::chunked || kind == Kind::fused_linear; }
+  bool operator==(const Loss&) const = default;
+};
+
 struct TrainerCode {
   KernelSet kernels = KernelSet::fused;
   Fusions fusions;  ///< beside plain kernels, and of networks of layers
@@ -50,13 +68,13 @@ struct TrainerCode {
   /// One kernel updates a layer's tensors, on gradients as they were summed; else unscaling, norm, clipping and update
   /// are launched for each tensor, on fp32 gradients.
   bool fused_optimizer = true;
-  bool fp32_states =
-      true;  ///< also where weights are shorter and have no fp32 copy; else gradients and states are as they
+  bool fp32_states = true;  ///< also where weights are shorter and have no fp32 copy; else all have the weights' format
   bool clip_gradients = true;  ///< the norm of all gradients is taken and limited before the update
   ContextPieces context_pieces = ContextPieces::balanced;
   bool narrow_gathers = true;   ///< tensor ranks gather what goes into fp8 products as fp8
   bool keep_gathered = false;   ///< inputs that tensor ranks gathered are kept whole; else they are gathered again
   bool shifted_logits = false;  ///< the loss reads a copy of the logits without the last token's (key shifted_logits)
+  Loss loss;
   bool loss_in_place = false;   ///< eager cross-entropy writes the softmax, and gradients over it, into one copy
 
   /// Of a transformer's layers.

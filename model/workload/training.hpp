@@ -59,7 +59,6 @@ struct TrainWorkload {
   bool master_weights = false;  ///< an fp32 copy of 2-byte weights beside the optimizer's states (key master_weights)
   /// Recomputation ends once all that was not kept is back (key recompute_early_stop), not with the layer.
   bool recompute_early_stop = false;
-  bool fused_loss = false;  ///< cross-entropy makes no fp32 copies of the logits (key loss: eager | fused)
   std::optional<double> training_samples;  ///< sequences or images to train on, for time_to_train
   std::optional<DataLoader> loader;        ///< without: data are there when they are needed
   std::optional<Checkpoint> checkpoint;

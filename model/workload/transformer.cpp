@@ -161,7 +161,7 @@ Attention BlockBuilder::attention_core(std::int64_t kv_heads, std::int64_t head_
   if (options_.context > 1 && core.causal && core.window == 0 && balanced) {
     core.batch *= options_.context;
     core.key_length = core.query_length;
-    core.ring = true;
+    core.ring = !plain();
   }
   core.dropout = has_dropout(c.family);
   // Trainers with standard attention fuse scaling, mask and softmax (Megatron); so do plain kernels, beside
@@ -169,6 +169,24 @@ Attention BlockBuilder::attention_core(std::int64_t kv_heads, std::int64_t head_
   core.fused_softmax = fuses(Fusion::softmax) || !options_.compiled;
   core.native = options_.code.native_attention;
   return core;
+}
+
+// PyTorch's ring adds up what each further step leaves, in fp32 and by operations written out
+// (tensor/experimental/_attention.py, _SDPAMerger, and _templated_ring_attention_backward for the queries' gradient):
+// widened (read e, write 4), subtracted (8, 4), scaled (4, 4), subtracted (8, 4), of all queries in half of the steps
+// and of half in the others, which are then joined to the rest (4, 4).
+void BlockBuilder::merge_ring_steps(Layer& layer, const Attention& core) const {
+  const double e = element_.value();
+  const double steps = options_.context - 1.0;
+  const double elements =
+      steps * number(core.batch / options_.context * core.heads) * number(core.query_length * core.head_dim);
+  const double both = 0.75, joined = 0.5 * 4.0;
+  layer.forward.push_back(streaming_operator("ring sums", StreamingKind::reduction, elements,
+                                             (both * (e + 20.0) + joined) / e, (both * 16.0 + joined) / e, activations_,
+                                             5 * (options_.context - 1)));
+  layer.backward.push_back(streaming_operator("ring sums backward", StreamingKind::reduction, elements,
+                                              both * (e + 4.0) / e, both * 4.0 / e, activations_,
+                                              2 * (options_.context - 1)));
 }
 
 void BlockBuilder::attention_kernels(Layer& layer, Attention core) const {
@@ -182,6 +200,7 @@ void BlockBuilder::attention_kernels(Layer& layer, Attention core) const {
   core.backward = true;
   layer.backward.push_back({"attention backward", core, activations_, kernels + 1});
   if (options_.context == 1) return;
+  if (core.batch > batch_ && plain()) merge_ring_steps(layer, core);
   // Ring attention: every rank sees the keys and values of all others; a step's exchange runs beside the previous
   // step's products.
   const Bytes keys_values = element_ * 2.0 * number(batch_ * sequence_) * number(core.kv_heads * core.head_dim);

@@ -1,5 +1,5 @@
 // What stands before, between and behind a transformer's blocks: embedding, the norm of an encoder's result, modules
-// that predict further tokens, output layer with its loss.
+// that predict further tokens.
 
 #include <algorithm>
 #include <cmath>
@@ -13,9 +13,6 @@
 namespace foretrain {
 
 namespace {
-
-// BERT predicts the masked 15 % of the tokens only (Devlin et al. 2018, section 3.1); the others reach no output layer.
-constexpr double masked_share = 0.15;
 
 template <typename T>
 void append(std::vector<T>& list, const std::vector<T>& more) {
@@ -85,63 +82,6 @@ Layer BlockBuilder::encoder_norm() const {
   layer.parameters = norm_parameters(config_);
   layer.recomputation.keep(element_ * (2.0 * width));
   layer.output = element_ * (number(tokens_) * number(config_.hidden));
-  return layer;
-}
-
-Layer BlockBuilder::head() const {
-  const auto& c = config_;
-  Layer layer;
-  layer.name = "head";
-  layer.recomputable = false;
-  const std::int64_t t = options_.tensor;
-  norm(layer, "final norm", 1);
-  std::int64_t rows = tokens_;
-  std::int64_t outputs = c.vocabulary;
-  if (c.family == TransformerFamily::vit) {
-    rows = options_.micro_batch;
-    outputs = c.classes;
-  } else if (c.family == TransformerFamily::bert) {
-    rows = std::max<std::int64_t>(std::llround(masked_share * number(tokens_)), 1);
-    linear(layer, "masked-token transform", rows, c.hidden, c.hidden, activations_);
-    linear(layer, "pooler", options_.micro_batch, c.hidden, c.hidden, activations_);
-  }
-  const std::int64_t columns = (outputs + t - 1) / t;
-  // What is compiled block by block leaves the loss to the framework, and its logits with it.
-  linear(layer, "logits", rows, columns, c.hidden, activations_, 1, false, options_.fused_loss);
-  // Fused, it reads logits twice (each row's maximum and sum in one pass, then the gradient, which takes their place)
-  // and the backward pass scales that (Transformer Engine, common/triton/cross_entropy.py; Liger,
-  // ops/cross_entropy.py). Else cross-entropy in fp32, one kernel a step as trainers run it eagerly: logits are widened
-  // (read e, write 4), each row's maximum and sum are found (read 4), and log-probabilities written (read 4, write 4);
-  // backward, the one-hot gradient is written (4), combined with the probabilities (read 8, write 4) and narrowed (read
-  // 4, write e).
-  const auto logits = number(rows) * number(columns);
-  if (c.family == TransformerFamily::bert) separate_bias(layer, "logits bias", logits);
-  const double wide = 4.0 / element_.value();
-  Marker added(layer);
-  if (shifts_logits()) stream(layer, "shifted logits", StreamingKind::elementwise, logits, 1, 1, 1, 2, 2);
-  if (options_.fused_loss) {
-    stream(layer, "cross-entropy", StreamingKind::reduction, logits, 2, 1, 1, 1);
-  } else {
-    stream(layer, "cross-entropy", StreamingKind::reduction, logits, 1 + 2 * wide, 2 * wide, 3 * wide, 2 * wide + 1, 3);
-  }
-  added.mark(OperatorRole::loss);
-  if (t > 1) {
-    const Bytes size = element_ * (number(tokens_) * number(c.hidden));
-    using enum CollectiveOperation;
-    constexpr auto group = LayerCollective::Group::tensor;
-    if (options_.sequence_parallel) {
-      layer.forward_collectives.push_back({all_gather, group, size});
-      layer.backward_collectives.push_back({reduce_scatter, group, size});
-    } else {
-      layer.backward_collectives.push_back({all_reduce, group, size});
-    }
-    // row maximum, sum of exponentials and target logit of each token
-    layer.forward_collectives.push_back({all_reduce, group, Bytes(4.0 * number(rows)), 3});
-  }
-  std::reverse(layer.backward.begin(), layer.backward.end());
-  layer.parameters = transformer_counts(c).head / number(t);
-  layer.matrices = head_matrices(c, options_.tensor);
-  set_head_memory(layer, rows, columns);
   return layer;
 }
 

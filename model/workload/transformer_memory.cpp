@@ -29,18 +29,20 @@ struct BlockWidths {
 // the first, third, fifth, … matrix product are kept beside the block's input. Llama's products are q, k, v, output,
 // gate, up, down; elsewhere q, k and v are one, gate and up are one. Run eagerly, what the list names is kept whether
 // or not the backward pass reads it: llama's seventh product, whose result only enters a sum, is dropped by a compiler.
+// Experts' grouped products are not in the list and run again.
 void BlockBuilder::keep_operators(Layer& layer) const {
   const auto& c = config_;
   const BlockWidths w(c, options_);
   const auto hidden = number(c.hidden);
   const bool separate = c.family == TransformerFamily::llama;
   const double log_sums = number(c.heads) / options_.tensor * 4.0;  // fp32, a row of scores each
-  double kept = w.q;                                                // attention's output
+  const double f = w.f - w.routed * number(c.ffn_hidden) / options_.tensor;
+  double kept = w.q;  // attention's output
   if (c.source > 0) kept += 2.0 * (w.q + w.kv * number(c.source) / number(sequence_));
   if (separate) {
-    kept += w.q + w.kv + w.f + (options_.compiled ? 0.0 : hidden);
+    kept += w.q + w.kv + f + (options_.compiled ? 0.0 : hidden);
   } else {
-    kept += w.q + 2.0 * w.kv + (c.gated_ffn ? 2.0 : 1.0) * w.f;
+    kept += w.q + 2.0 * w.kv + (c.gated_ffn ? 2.0 : 1.0) * f;
   }
   const double scattered = options_.tensor > 1 && options_.sequence_parallel ? 2.0 : 0.0;  // after output and down
   const double e = element_.value();
@@ -51,7 +53,7 @@ void BlockBuilder::keep_operators(Layer& layer) const {
     // The last ones need no rerun.
     if (std::holds_alternative<Attention>(op.work) || op.role == OperatorRole::down) continue;
     Operator again = op;
-    if (auto* product = std::get_if<Matmul>(&again.work)) {
+    if (auto* product = std::get_if<Matmul>(&again.work); product != nullptr && !product->grouped) {
       const bool odd =
           op.role == OperatorRole::query || op.role == OperatorRole::value || op.role == OperatorRole::gate;
       if (odd) continue;  // as kernels of their own
@@ -145,14 +147,25 @@ void BlockBuilder::set_embedding_memory(Layer& layer) const {
 // pass two gradients of that size; the segment of the 2-byte logits is too small for any of these and stays reserved.
 // Fused, it reads the logits and writes their gradient, both in the activations' format. In place, the widened logits
 // and one copy are all: softmax and gradient are written over that (nanotron, tensor_parallel/functional.py,
-// _ShardedCrossEntropy, after Megatron-LM's).
+// _ShardedCrossEntropy, after Megatron-LM's). In parts, all this is of one part, Liger's gradient over its logits;
+// beside it lie the parts of the hidden states, their gradient (torchtitan's in fp32), which alone is kept, and the
+// weights'.
 void BlockBuilder::set_head_memory(Layer& layer, std::int64_t rows, std::int64_t columns) const {
   const double e = element_.value();
   const auto logits = number(rows) * number(columns);
   const double copies = options_.code.loss_in_place ? 8.0 : 12.0;
   layer.recomputation.keep(Bytes(norm_tokens() * number(config_.hidden) * 2.0 * e));  // the norm's input and output
-  layer.loss_kept = Bytes(logits * (options_.fused_loss ? e : 4.0));
-  layer.loss_buffers = Bytes(logits * (options_.fused_loss ? 2.0 * e : copies + (e < 4.0 ? e : 0.0)));
+  const Loss& loss = options_.code.loss;
+  const bool fused = loss.fused(options_.compiled), linear = loss.kind == Loss::Kind::fused_linear;
+  const double each = linear ? e : fused ? 2.0 * e : copies + (e < 4.0 ? e : 0.0);
+  layer.loss_kept = Bytes(logits * (fused ? e : 4.0));
+  layer.loss_buffers = Bytes(logits * each);
+  if (loss.in_parts()) {
+    const double hidden = number(rows) * number(config_.hidden);
+    layer.loss_kept = Bytes(hidden * (linear ? e : 4.0));
+    layer.loss_buffers = layer.loss_kept + Bytes(logits * each / number(loss_parts(rows, config_.vocabulary)) +
+                                                 (linear ? 0.0 : hidden * e) + number(columns * config_.hidden) * e);
+  }
   if (options_.code.keep_gathered)
     layer.loss_buffers += Bytes((number(tokens_) - norm_tokens()) * number(config_.hidden) * e);
   // The copy that the loss reads, and the output that is widened for whoever reads it (accelerate,

@@ -47,7 +47,7 @@ plan:
   tensor: 2  # line 2: parallelism.tensor_parallel_degree: 2
   pipeline: 4  # line 3: parallelism.pipeline_parallel_degree: 4
   context: 2  # line 4: parallelism.context_parallel_degree: 2
-  trainer: fsdp  # line 6: parallelism.data_parallel_shard_degree: 2
+  trainer: torchtitan  # line 6: parallelism.data_parallel_shard_degree: 2
   zero: { stage: 3, shard: 4 }  # line 6: parallelism.data_parallel_shard_degree: 2
   sequence_parallel: true  # torchtitan's tensor parallelism has it
 )");
@@ -60,7 +60,7 @@ workload:
     model:
 plan:
   tensor: 4  # line 2: parallelism.tensor_parallel_degree: 4
-  trainer: fsdp  # data_parallel_shard_degree is all unless stated
+  trainer: torchtitan  # data_parallel_shard_degree is all unless stated
   zero: { stage: 3, shard: 2 }  # data_parallel_shard_degree is all unless stated
   sequence_parallel: true  # torchtitan's tensor parallelism has it
 )");
@@ -141,7 +141,7 @@ workload:
     micro_batch: 4  # line 2: training.local_batch_size: 4
 plan:
   execution: compiled  # line 4: compile.enable: true
-  trainer: fsdp  # data_parallel_shard_degree is all unless stated
+  trainer: torchtitan  # data_parallel_shard_degree is all unless stated
   zero: 3  # data_parallel_shard_degree is all unless stated
 )");
   CHECK(titan(pipeline + "pipeline_parallel_schedule = \"GPipe\"\n[training]\nlocal_batch_size = 4\n"
@@ -156,7 +156,7 @@ workload:
 plan:
   pipeline: 2  # line 2: parallelism.pipeline_parallel_degree: 2
   schedule: gpipe  # line 3: parallelism.pipeline_parallel_schedule: GPipe
-  trainer: fsdp  # data_parallel_shard_degree is all unless stated
+  trainer: torchtitan  # data_parallel_shard_degree is all unless stated
   zero: 3  # data_parallel_shard_degree is all unless stated
 )");
   CHECK(

@@ -77,10 +77,11 @@ TEST_CASE("A trainer's habits are what the scenario leaves out") {
   CHECK(with("horovod").plan.sync.bucket == 128.0_MiB);
 
   const auto fused_loss = [](const std::string& trainer, const std::vector<std::string>& more = {}) {
-    return std::get<TrainWorkload>(with(trainer, more).workload).fused_loss;
+    return std::get<TrainWorkload>(with(trainer, more).workload).code.loss.kind == Loss::Kind::fused;
   };
   CHECK(fused_loss("llm-foundry"));
   CHECK_FALSE(fused_loss("fsdp"));
+  CHECK(fused_loss("fsdp", {"plan.execution=compiled"}));
   CHECK_FALSE(fused_loss("llm-foundry", {"workload.train.loss=eager"}));
 }
 

@@ -1,6 +1,7 @@
 // Calibrations, trainers' habits, and the kinds of files that there are.
 #include "model/base/constant.hpp"
 #include "model/hardware/precision.hpp"
+#include "model/parallelism/plan.hpp"
 #include "model/scenario/keys/keys.hpp"
 #include "model/workload/trainer_code.hpp"
 #include "model/workload/training.hpp"
@@ -142,6 +143,9 @@ constexpr Key condition_keys[] = {
     {"optimizer", one_or_list(word<Optimizer>), "all", "Optimizers of the training."},
     {"adapters", flag, "both", "Whether adapters are trained (lora)."},
     {"kernels", word<KernelSet>, "both", "How kernels are cut (workload.train.kernels)."},
+    {"execution", word<ExecutionMode>, "all", "How operators are launched (plan.execution)."},
+    {"architecture", one_or_list(text), "all", "Generations of the GPUs."},
+    {"context", flag, "both", "Whether sequences are divided among context ranks."},
 };
 
 constexpr Key refusal_keys[] = {

@@ -8,8 +8,8 @@ namespace {
 constexpr Value clocked_time = quantity("ns") | quantity("cycles");
 constexpr Value clocked_bandwidth = quantity("GB/s") | quantity("B/cycle");
 
-constexpr std::string_view architecture_words[] = {"kepler", "pascal", "volta",     "turing", "ampere",
-                                                   "ada",    "hopper", "blackwell", "cdna3",  "host"};
+constexpr std::string_view architecture_words[] = {"kepler", "pascal",    "volta", "turing", "ampere", "ada",
+                                                   "hopper", "blackwell", "cdna2", "cdna3",  "cdna4",  "host"};
 constexpr Key gpu_keys[] = {
     {"kind", text, "gpu", "What a file describes: gpu."},
     {"name", text, "gpu", "What results call the GPU."},

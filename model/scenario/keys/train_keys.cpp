@@ -18,7 +18,6 @@ constexpr Key workload_keys[] = {
 };
 
 constexpr std::string_view part_words[] = {"vision", "projector", "language", "embedding", "blocks", "head"};
-constexpr std::string_view loss_words[] = {"eager", "fused"};
 constexpr std::string_view fusion_words[] = {"none",   "norm",          "softmax",  "activation", "bias_dropout_add",
                                              "rotary", "cross_entropy", "optimizer"};
 constexpr std::string_view node_words[] = {"node"};
@@ -86,8 +85,9 @@ constexpr Key train_keys[] = {
                                            {.usual = "true for 2-byte weights"}),
     member<&TrainWorkload::recompute_early_stop>(
         "Whether recomputation ends as soon as all that was not kept is back, instead of with the layer."),
-    member<&TrainWorkload::fused_loss>("Whether cross-entropy makes fp32 copies of the logits.",
-                                       {.name = "loss", .value = words(loss_words)}),
+    {"loss", word<Loss::Kind> | text, "eager",
+     "Whether cross-entropy makes fp32 copies of the logits, and whether they are all there at a time: eager, fused, "
+     "chunked(8), fused_linear."},
     {"samples", text, "", "The whole training, such as 15 trillion tokens or 90 epochs of 1281167 images.",
      "Results then say how long it takes."},
     {"loader", mapping(loader), "data are there when needed", "How samples come from storage to the GPU."},

@@ -80,7 +80,8 @@ bool synchronises_by_servers(const YamlNode& document) {
 
 /// What is trained, and on what: no habit changes it.
 struct Trainee {
-  Trainee(const YamlNode& document, const Cluster& cluster) : on_processors(cluster.node.gpu.processor.has_value()) {
+  Trainee(const YamlNode& document, const Cluster& cluster)
+      : on_processors(cluster.node.gpu.processor.has_value()), architecture(cluster.node.gpu.architecture) {
     constexpr const char* key = "workload.train.model";
     const YamlNode* stated = document.at(key);
     if (stated == nullptr) return;  // its reader complains
@@ -89,6 +90,7 @@ struct Trainee {
     experts = model.has_experts();
   }
   bool on_processors;
+  std::string architecture;
   bool transformer = false, experts = false;
 };
 
@@ -175,6 +177,17 @@ bool holds(const Field& when, const YamlNode& document, const Trainee& trainee) 
   if (const auto kernels = keys.find("kernels")) {
     const std::string_view usual = name(usual_kernels(trainee.on_processors));
     if (word_at(document, "workload.train.kernels", usual) != name(kernels->choice<KernelSet>())) return false;
+  }
+  if (const auto execution = keys.find("execution")) {
+    const std::string_view own = word_at(document, "plan.execution", name(ExecutionMode::eager));
+    if (own != name(execution->choice<ExecutionMode>())) return false;
+  }
+  if (const auto known = keys.find("architecture")) {
+    const auto is_own = [&](const Field& one) { return one.text() == trainee.architecture; };
+    if (std::ranges::none_of(known->list_or_one(), is_own)) return false;
+  }
+  if (const auto context = keys.find("context")) {
+    if (context->flag() != (factor_at(document, "plan.context") > 1)) return false;
   }
   if (const auto servers = keys.find("servers")) {
     if (servers->flag() != synchronises_by_servers(document)) return false;

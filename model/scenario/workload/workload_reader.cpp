@@ -72,6 +72,17 @@ void read_global_batch(const MappingReader& train, TrainWorkload& workload, Read
   if (per_gpu) result.global_batch_per_gpu = per_gpu->number(Zero::refused);
 }
 
+Loss read_loss(const Field& field) {
+  const auto [word, parts] = field.word_with_number(1);
+  const bool chunked = word == name(Loss::Kind::chunked);
+  if (chunked != parts.has_value()) {
+    field.fail(chunked ? "chunked into how many parts?" : fmt::format("{} has no parts to count", word),
+               "eager, fused, chunked(8) or fused_linear");
+  }
+  if (chunked) return {Loss::Kind::chunked, *parts};
+  return {field.choice<Loss::Kind>(), 1};
+}
+
 TrainerCode read_trainer_code(const MappingReader& train, const ModelConfig& model, const Cluster& cluster) {
   for (const char* key : {"kernels", "joined_projections", "native_attention", "context_pieces", "narrow_gathers",
                           "keep_gathered", "shifted_logits", "loss_in_place", "waiting_tensors"}) {
@@ -92,6 +103,8 @@ TrainerCode read_trainer_code(const MappingReader& train, const ModelConfig& mod
     }
   }
   code.fused_optimizer |= code.fusions.has(Fusion::optimizer);
+  if (const auto loss = train.find("loss")) code.loss = read_loss(*loss);
+  if (code.fusions.has(Fusion::cross_entropy) && code.loss.kind == Loss::Kind::eager) code.loss.kind = Loss::Kind::fused;
   return code;
 }
 
@@ -104,7 +117,6 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   read_global_batch(train, workload, result);
   read_training_precision(train, workload);
   workload.code = read_trainer_code(train, workload.model, cluster);
-  workload.fused_loss |= workload.code.fusions.has(Fusion::cross_entropy);
   for (const Gpu* gpu : gpus_in(cluster)) {
     check_training_precision(train, workload, *gpu);
     check_attention(workload.model, workload.attention, workload.precision, *gpu, field);
