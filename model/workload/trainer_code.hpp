@@ -27,6 +27,7 @@ struct TrainerCode {
   ContextPieces context_pieces = ContextPieces::balanced;
   bool narrow_gathers = true;  ///< tensor ranks gather what goes into fp8 products as fp8
   bool keep_gathered = false;  ///< inputs that tensor ranks gathered are kept whole; else they are gathered again
+  bool gather_logits = false;  ///< tensor ranks gather whole rows of logits for the loss; else each keeps its columns
   bool loss_in_place = false;  ///< eager cross-entropy writes the softmax, and gradients over it, into one copy
 
   /// Fused modules cast operands themselves (Transformer Engine); plain code has the framework cast them.

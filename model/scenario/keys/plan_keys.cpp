@@ -55,6 +55,8 @@ constexpr Key plan_keys[] = {
     {"reshard_after_forward", flag, "true; false with a pipeline",
      "Whether weights are given back after the forward pass and gathered again.", "zero: 3"},
     {"offload", one_or_list(words(offload_words)), "none", "What is kept in host memory between its uses."},
+    {"headroom", quantity("%") | number, "6 %",
+     "Share of a GPU's memory that stays free: a plan that needs more than the rest does not count as one that fits."},
     {"sync", mapping(sync), "all-reduce by the fastest algorithm", "How gradients are synchronised."},
     execution,
     member<&Plan::graphed_parts>(

@@ -60,6 +60,9 @@ constexpr Key train_keys[] = {
     member<&TrainerCode::keep_gathered>(
         "Whether inputs that tensor ranks gathered are kept whole, or gathered again.",
         {.usual = "false; true with plain kernels", .together = "plan.sequence_parallel"}),
+    member<&TrainerCode::gather_logits>(
+        "Whether tensor ranks gather whole rows of logits for the loss, or each keeps its columns.",
+        {.usual = "false", .together = "plan.tensor above 1."}),
     member<&TrainerCode::loss_in_place>(
         "Whether cross-entropy in fp32 writes the softmax over the one copy it makes of the logits, and their gradient "
         "over that, as sharded losses do.",
