@@ -133,6 +133,7 @@ MemoryFootprint memory_footprint(const Scenario& scenario, const TrainWorkload& 
       worst.workspace += parts.size.at(part);
     }
   }
+  worst.headroom = plan.headroom;
   worst.host = host * static_cast<double>(scenario.cluster.gpus_per_node);
   worst.host_capacity = scenario.cluster.node.cpu.memory;
   return worst;

@@ -74,6 +74,7 @@ struct TrainerCode {
   bool narrow_gathers = true;   ///< tensor ranks gather what goes into fp8 products as fp8
   bool keep_gathered = false;   ///< inputs that tensor ranks gathered are kept whole; else they are gathered again
   bool shifted_logits = false;  ///< the loss reads a copy of the logits without the last token's (key shifted_logits)
+  bool gather_logits = false;   ///< tensor ranks gather whole rows of logits for the loss; else each keeps its columns
   Loss loss;
   bool loss_in_place = false;   ///< eager cross-entropy writes the softmax, and gradients over it, into one copy
 

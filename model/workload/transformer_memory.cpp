@@ -107,19 +107,26 @@ void BlockBuilder::set_block_memory(Layer& layer) const {
   // alone. Inputs may be kept as they were gathered from the other ranks (autograd saves what a product read), or the
   // rank's own part alone, and gathered again.
   const double operand = kept_operand();
+  // Written out operation by operation, a norm of squares keeps its input in fp32 and what it scaled before the weight
+  // (torchtitan, models/norms.py and Hugging Face's LlamaRMSNorm: x.float(), then type_as), PyTorch's layer norm its
+  // input as the stream passes it; a gated activation keeps the gate's activation beside both halves and the product.
+  // A compiler keeps what a fused kernel keeps.
+  const auto written_out = [&](Fusion one) { return !fuses(one) && !options_.compiled; };
+  const double normed = !written_out(Fusion::norm) ? e : (c.has_rms_norm() ? 4.0 : 0.0) + stream_.value();
+  const double inner = !c.gated_ffn ? 1.0 : written_out(Fusion::activation) ? 3.0 : 2.0;
   const double gathered = options_.code.keep_gathered ? halves() * (n - norm_tokens()) * h * operand : 0.0;
-  const double replicated = norm_tokens() * h * halves() * (e + operand + mask) + gathered;
+  const double replicated = norm_tokens() * h * halves() * (normed + operand + mask) + gathered;
   // q, k, v and the attention's output; both sides of the activation function (a gated one has two inputs).
   // What experts receive is the input of their first product. The attention's output is an operand as well: cast, it is
   // kept twice.
-  double divided = n * (e * (2.0 * q + 2.0 * kv + (c.gated_ffn ? 2.0 : 1.0) * f) + operand * (f + routed * h) +
+  double divided = n * (e * (2.0 * q + 2.0 * kv + inner * f) + operand * (f + routed * h) +
                         (operand < e ? operand * q : 0.0));
   const double source = number(source_tokens());
   if (source > 0.0) divided += n * q * (2.0 * e + (operand < e ? operand : 0.0)) + source * 2.0 * kv * e;
   double scores = 0.0;  // softmax output, dropout mask and dropout output, per head and pair of tokens
   if (options_.attention == AttentionKind::standard) {
     scores = number(batch_) * number(c.heads) / t * number(sequence_) * number(sequence_ + c.source) /
-             options_.context * (2.0 * e + mask);
+             options_.context * (2.0 * e + mask + (written_out(Fusion::softmax) ? 4.0 : 0.0));
   } else {
     scores = n * number(c.heads) / t * 4.0 * (halves() - 1);  // the log-sum-exp of each row
   }
@@ -152,8 +159,10 @@ void BlockBuilder::set_embedding_memory(Layer& layer) const {
 // weights'.
 void BlockBuilder::set_head_memory(Layer& layer, std::int64_t rows, std::int64_t columns) const {
   const double e = element_.value();
-  const auto logits = number(rows) * number(columns);
-  const double copies = options_.code.loss_in_place ? 8.0 : 12.0;
+  // Gathered, logits lie there as the other ranks sent them and once more as whole rows.
+  const bool gathers = options_.tensor > 1 && options_.code.gather_logits;
+  const auto logits = number(rows) * number(columns) * (gathers ? options_.tensor : 1.0);
+  const double copies = (options_.code.loss_in_place ? 8.0 : 12.0) + (gathers ? 2.0 * e : 0.0);
   layer.recomputation.keep(Bytes(norm_tokens() * number(config_.hidden) * 2.0 * e));  // the norm's input and output
   const Loss& loss = options_.code.loss;
   const bool fused = loss.fused(options_.compiled), linear = loss.kind == Loss::Kind::fused_linear;

@@ -123,6 +123,7 @@ void fields(auto& v, Is<MemoryFootprint> auto& memory) {
   v.derived("total", Whole{total});
   v("capacity", Whole{memory.capacity});
   v.derived("fits", memory.fits());
+  v.when(memory.headroom > 0.0, "headroom", memory.headroom);
   v.when(memory.logged > Bytes(0.0), "logged", Whole{memory.logged});
   v.when(memory.host > Bytes(0.0), "host", Whole{memory.host});
   v.when(memory.host > Bytes(0.0), "host_capacity", Whole{memory.host_capacity});

@@ -62,9 +62,12 @@ std::string memory_verdict(const Result& result) {
   const TrainResult* train = result.train();
   if (train == nullptr || !(train->memory.capacity > Bytes(0)) || train->memory.fits()) return "";
   const MemoryFootprint& m = train->memory;
-  return wrap(fmt::format("DOES NOT FIT into memory: the fullest GPU needs {} and has {}; `foretrain memory` says what "
-                          "would help, `foretrain plan` which plans fit.",
-                          format_bytes(m.total()), format_bytes(m.capacity)),
+  const std::string left =
+      m.fits_barely() ? fmt::format(", which leaves less than the headroom of {:.3g} %", 100.0 * m.headroom) : "";
+  return wrap(fmt::format("{} into memory: the fullest GPU needs {} and has {}{}; `foretrain memory` says what would "
+                          "help, `foretrain plan` which plans fit.",
+                          m.fits_barely() ? "FITS BARELY" : "DOES NOT FIT", format_bytes(m.total()),
+                          format_bytes(m.capacity), left),
               page_width(), 0) +
          "\n\n";
 }
@@ -237,8 +240,8 @@ std::string memory_section(const TrainResult& train) {
   for (const auto& [label, key, size] : footprint_parts) {
     table.add_row({std::string(label), format_bytes(m.*size), bar(m.*size / m.capacity, bar_width)});
   }
-  return heading(fmt::format("Memory of the fullest GPU: {}, {} of {}", m.fits() ? "fits" : "DOES NOT FIT",
-                             format_bytes(m.total()), format_bytes(m.capacity))) +
+  return heading(fmt::format("Memory of the fullest GPU: {}, {} of {}", verdict(m), format_bytes(m.total()),
+                             format_bytes(m.capacity))) +
          table.text(page_indent) + parameters_line(train);
 }
 

@@ -150,7 +150,7 @@ constexpr Key condition_keys[] = {
 
 constexpr Key refusal_keys[] = {
     {"key", text, "needed", "The factor of the plan, such as plan.pipeline, that may not exceed 1."},
-    {"when", mapping(condition), "needed", "In which plans."},
+    {"when", mapping(condition), "always", "In which plans."},
     {"instead", text, "needed", "What would be right."},
     {"source", text, "needed", "Where the trainer says so."},
 };

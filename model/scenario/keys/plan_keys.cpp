@@ -68,6 +68,8 @@ constexpr Key plan_keys[] = {
         {.zero = Zero::allowed}),
     member<&Plan::gathered_parameters>("Parameters that stay gathered, buckets of gradients included; 0: two layers'.",
                                        {.together = "zero: 3", .zero = Zero::allowed}),
+    {"headroom", quantity("%") | number, "6 %",
+     "Share of a GPU's memory that stays free: a plan that needs more than the rest does not count as one that fits."},
     {"sync", mapping(sync), "all-reduce by the fastest algorithm", "How gradients are synchronised."},
     execution,
     member<&Plan::graphed_parts>(

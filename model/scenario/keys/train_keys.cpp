@@ -77,6 +77,9 @@ constexpr Key train_keys[] = {
     member<&TrainerCode::shifted_logits>(
         "Whether the loss reads a copy of the logits without the last token's, and widens them for its caller.",
         {.together = "loss: eager"}),
+    member<&TrainerCode::gather_logits>(
+        "Whether tensor ranks gather whole rows of logits for the loss, or each keeps its columns.",
+        {.usual = "false", .together = "plan.tensor above 1."}),
     member<&TrainerCode::loss_in_place>(
         "Whether cross-entropy in fp32 writes the softmax over the one copy it makes of the logits, and their gradient "
         "over that, as sharded losses do.",

@@ -11,6 +11,7 @@
 #include "model/scenario/plan/bucket_reader.hpp"
 #include "model/scenario/plan/placement_reader.hpp"
 #include "model/scenario/server_keys.hpp"
+#include "model/scenario/workload/loader_reader.hpp"
 
 namespace foretrain {
 
@@ -213,8 +214,8 @@ void read_stage_layers(const Field& field, Plan& plan) {
   if (plan.balance_by_speed) return;
   if (field.is_scalar()) field.fail("no layers", "by_speed, or a list such as [20, 12]");
   for (const Field& layers : field.list()) plan.stage_layers.push_back(static_cast<int>(layers.integer({0, 100'000})));
-  if (plan.stage_layers.size() > 2 && std::find(plan.stage_layers.begin() + 1, plan.stage_layers.end() - 1, 0) !=
-                                          plan.stage_layers.end() - 1) {
+  if (plan.stage_layers.size() > 2 &&
+      std::find(plan.stage_layers.begin() + 1, plan.stage_layers.end() - 1, 0) != plan.stage_layers.end() - 1) {
     field.fail("a stage between others without a layer", "layers for all but the first and the last stage");
   }
   if (!std::cmp_equal(plan.stage_layers.size(), plan.pipeline)) {
@@ -242,6 +243,7 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
               "zero: 3, or leave the key out");
   }
   if (const auto offload = keys.find("offload")) plan.offload = read_offload(*offload);
+  if (const auto headroom = keys.find("headroom")) plan.headroom = read_share(*headroom, "headroom", "memory");
   plan.sync.bucket_rule = "auto";
   if (const auto sync = keys.find("sync")) read_sync(*sync, plan.sync);
   if (const auto placement = keys.find("placement"); placement || !taken.empty()) {

@@ -242,7 +242,8 @@ void check_refusals(const MappingReader& file, const YamlNode& document, const T
     const MappingReader refusal = one.mapping(keys::refusal);
     const std::string key = refusal["key"].text(), instead = refusal["instead"].text(),
                       source = refusal["source"].text();
-    if (!holds(refusal["when"], document, trainee) || factor_at(document, key) < 2) continue;
+    const auto when = refusal.find("when");
+    if (factor_at(document, key) < 2 || (when && !holds(*when, document, trainee))) continue;
     const YamlNode* guilty = document.at(key);
     throw ScenarioError(guilty != nullptr ? guilty->where : named, key,
                         fmt::format("{} refuses this: {}", file["name"].text(), source), instead);

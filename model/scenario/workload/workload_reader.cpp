@@ -85,7 +85,7 @@ Loss read_loss(const Field& field) {
 
 TrainerCode read_trainer_code(const MappingReader& train, const ModelConfig& model, const Cluster& cluster) {
   for (const char* key : {"kernels", "joined_projections", "native_attention", "context_pieces", "narrow_gathers",
-                          "keep_gathered", "shifted_logits", "loss_in_place", "waiting_tensors"}) {
+                          "keep_gathered", "gather_logits", "shifted_logits", "loss_in_place", "waiting_tensors"}) {
     if (!train.has(key) || !std::holds_alternative<NetworkConfig>(model.shape)) continue;
     train.fail(key, fmt::format("{} is a network of layers, each with its own kernels", model.name),
                "a transformer, or leave the key out");
@@ -134,7 +134,7 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   if (const auto samples = train.find("samples")) {
     workload.training_samples = read_training_samples(*samples, workload);
   }
-  if (const auto spread = train.find("compute_spread")) workload.compute_spread = read_spread(*spread);
+  if (const auto spread = train.find("compute_spread")) workload.compute_spread = read_share(*spread, "spread", "mean");
   if (const auto loader = train.find("loader")) workload.loader = read_loader(*loader, cluster.node.storage);
   if (const auto checkpoint = train.find("checkpoint")) {
     workload.checkpoint = read_checkpoint(*checkpoint, cluster.node.storage);
