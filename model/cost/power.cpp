@@ -1,7 +1,9 @@
 #include "model/cost/power.hpp"
 
+#include <algorithm>
 #include <cmath>
 
+#include "model/base/number.hpp"
 #include "model/cost/operation_energy.hpp"
 
 namespace foretrain {
@@ -23,8 +25,9 @@ std::size_t generation_of(double compute_capability) {
 }
 
 std::size_t generation_of(const Gpu& gpu) {
-  return gpu.architecture == chip_generations.back().name ? chip_generations.size() - 1
-                                                          : generation_of(gpu.compute_capability);
+  if (!gpu.architecture.starts_with("cdna")) return generation_of(gpu.compute_capability);
+  return at_index(std::ranges::find(chip_generations, gpu.architecture, &ChipGeneration::name) -
+                  chip_generations.begin());
 }
 
 bool uses_tensor_cores(const Gpu& gpu, Precision precision) {

@@ -81,6 +81,8 @@ struct TrainWorkload {
   Seconds peer_dispatch;
   /// What memory-bound kernels take longer than a well-written kernel that moves the same (key memory_stretch).
   double memory_stretch = 1.0;
+  /// How many times as long all kernels take as the tuned libraries' that the models describe (key kernel_slowdown).
+  double kernel_slowdown = 1.0;
   Bytes reserved_memory;
   /// What the code keeps of a block for its backward pass over what operators read again (key activation_stretch).
   double activation_stretch = 1.0;

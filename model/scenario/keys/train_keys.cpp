@@ -120,6 +120,9 @@ constexpr Key train_keys[] = {
     member<&TrainWorkload::message_overhead>(
         "What a message between stages takes beside its transfer, there or back: hosts that agree on what comes.",
         {.value = quantity("us"), .together = "With pipeline above 1.", .zero = Zero::allowed}),
+    member<&TrainWorkload::kernel_slowdown>(
+        "How many times as long kernels take as those of libraries that are tuned for the GPU.",
+        {.zero = Zero::refused}),
     member<&TrainWorkload::memory_stretch>(
         "How many times as long memory-bound kernels take as well-written ones that move the same.",
         {.zero = Zero::refused}),

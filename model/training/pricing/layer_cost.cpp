@@ -84,11 +84,11 @@ namespace {
 
 /// What kernels take longer in a step than alone: those that wait for each other in every step are as slow as the
 /// slowest device.
-double stretch_of(const Scenario& scenario) {
+double stretch_of(const Scenario& scenario, const TrainWorkload& train) {
   const StepConstants& constants = scenario.calibration.step;
-  if (!scenario.plan.sync.waits_for_slowest()) return constants.kernel_stretch;
-  return constants.kernel_stretch *
-         (1.0 + constants.device_spread * expected_largest(RankLayout(scenario.plan).gpus()));
+  const double own = constants.kernel_stretch * train.kernel_slowdown;
+  if (!scenario.plan.sync.waits_for_slowest()) return own;
+  return own * (1.0 + constants.device_spread * expected_largest(RankLayout(scenario.plan).gpus()));
 }
 
 /// Modules that hold weights: linear layers and the norms before them.
@@ -103,7 +103,7 @@ LayerPricer::LayerPricer(const Scenario& scenario, const TrainWorkload& train, R
     : scenario_(scenario),
       train_(train),
       recipes_(recipes),
-      stretch_(stretch_of(scenario)),
+      stretch_(stretch_of(scenario, train)),
       dispatch_of_trainer_(dispatch_of_trainer(scenario.plan, scenario.cluster, train)),
       gpu_(gpu_in_step(scenario.cluster.node.gpu, scenario.calibration.step)) {}
 
