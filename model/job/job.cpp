@@ -42,9 +42,9 @@ void warn_of_memory(const Scenario& scenario, Detail detail, Result& result) {
   if (memory.fits()) return;
   const Cluster& cluster = scenario.cluster;
   const std::string where = cluster.groups.empty() ? "" : fmt::format(" of node {} and its like", memory.node);
-  std::vector<std::string> warnings = {fmt::format("does not fit: {:.1f} GB needed, {:.1f} GB on {}{}",
-                                                   memory.total().value() / 1e9, memory.capacity.value() / 1e9,
-                                                   cluster.node_at(memory.node).gpu.name, where)};
+  std::vector<std::string> warnings = {fmt::format(
+      "{}: {:.1f} GB needed, {:.1f} GB on {}{}", memory.fits_barely() ? "fits barely" : "does not fit",
+      memory.total().value() / 1e9, memory.capacity.value() / 1e9, cluster.node_at(memory.node).gpu.name, where)};
   if (detail != Detail::numbers) {
     const std::vector<std::string> remedies = remedies_for_memory(scenario, std::get<TrainWorkload>(scenario.workload));
     warnings.insert(warnings.end(), remedies.begin(), remedies.end());

@@ -153,7 +153,7 @@ void set_range_of_step(const Scenario& scenario, const TrainWorkload& train, Res
   const double waits =
       std::clamp(result.train()->breakdown.exposed_communication / std::max(result.time(), Seconds(1e-12)), 0.0, 1.0);
   double wider = 1.0;
-  if (has_generation(gpu) && !is_one_of(architectures_of_steps, gpu)) {
+  if (!has_measured_step(gpu)) {
     wider = wider_unseen;
     result.warnings.push_back(
         fmt::format("no training step on {} GPUs is among the published measurements: the interval is wider by half",
@@ -165,6 +165,8 @@ void set_range_of_step(const Scenario& scenario, const TrainWorkload& train, Res
 }
 
 }  // namespace
+
+bool has_measured_step(const Gpu& gpu) { return !has_generation(gpu) || is_one_of(architectures_of_steps, gpu); }
 
 bool set_learned_uncertainty(const Scenario& scenario, Result& result) {
   constexpr double wider_elsewhere = 1.5;  // modelling choice

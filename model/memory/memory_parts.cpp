@@ -10,6 +10,10 @@ std::string_view name(MemoryPart part) {
   return names.at(static_cast<std::size_t>(part));
 }
 
+std::string_view verdict(const MemoryFootprint& memory) {
+  return memory.fits() ? "fits" : memory.fits_barely() ? "fits barely" : "DOES NOT FIT";
+}
+
 Bytes MemoryParts::total() const {
   Bytes sum;
   for (const Bytes part : size) sum += part;

@@ -42,11 +42,17 @@ struct MemoryFootprint {
   int node = 0;                         ///< that has such a GPU
   Bytes logged = {};                    ///< what the trainer says of the first rank; none: it says the total
   Bytes host = {}, host_capacity = {};  ///< what is offloaded by all GPUs of a node, and the node's memory
+  double headroom = 0.0;                ///< share of the capacity that stays free (Plan::headroom)
   [[nodiscard]] Bytes total() const { return weights + gradients + optimizer + activations + workspace; }
-  [[nodiscard]] bool fits_gpu() const { return total() <= capacity; }
+  [[nodiscard]] bool fits_gpu() const { return total() <= capacity * (1.0 - headroom); }
+  /// Only without the headroom: whether it runs, errors of predictions decide.
+  [[nodiscard]] bool fits_barely() const { return !fits() && total() <= capacity && fits_host(); }
   [[nodiscard]] bool fits_host() const { return host <= host_capacity || !(host > Bytes(0.0)); }
   [[nodiscard]] bool fits() const { return fits_gpu() && fits_host(); }
 };
+
+/// "fits", "fits barely" or "DOES NOT FIT".
+std::string_view verdict(const MemoryFootprint& memory);
 
 /// The fullest GPU's step in the order of its work.
 struct MemoryTimeline {

@@ -31,7 +31,17 @@ std::string_view key_of(PlanDimension dimension) {
 PlanDimensions PlanDimensions::all() {
   PlanDimensions dimensions;
   dimensions.set_.set();
+  dimensions.allow_all();
   return dimensions;
+}
+
+std::vector<PlanExtra> extras_of(const PlanPoint& point) {
+  std::vector<PlanExtra> extras;
+  if (point.offload > 0) extras.push_back(PlanExtra::offload);
+  if (point.pipeline > 1 && is_extra(point.schedule)) extras.push_back(PlanExtra::schedules);
+  if (point.servers > 0) extras.push_back(PlanExtra::servers);
+  if (point.servers == 0 && point.algorithm != SyncAlgorithm::automatic) extras.push_back(PlanExtra::algorithms);
+  return extras;
 }
 
 Plan::Offload offload_of(int number) {

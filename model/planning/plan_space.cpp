@@ -47,7 +47,7 @@ std::vector<int> powers_of_two(int most) {
 
 int layers_of(const ModelConfig& model) {
   if (const auto* transformer = std::get_if<TransformerConfig>(&model.shape)) {
-    return static_cast<int>(transformer->layers);
+    return static_cast<int>(transformer->all_layers());
   }
   if (const auto* whole = std::get_if<VisionLanguageConfig>(&model.shape)) {
     return static_cast<int>(whole->vision.layers + whole->language.layers);
@@ -104,6 +104,7 @@ PlanSpace::PlanSpace(YamlNode document, std::string name, const PlanDimensions& 
   }
   const Cluster cluster = read_cluster(Field(*document_.at("cluster"), "cluster"));
   refuse_what_is_not_searched(cluster);
+  allow_what_is_stated();
   if (chosen_.has(PlanDimension::algorithm)) without_servers_ = sync_without_servers(document_);
   erase_chosen(document_, chosen_);
   ask_trainer(cluster);
@@ -136,6 +137,19 @@ PlanSpace::PlanSpace(YamlNode document, std::string name, const PlanDimensions& 
   topology_ = std::make_shared<const Topology>(example_.cluster);
 }
 
+/// Extras that the scenario itself has are asked for.
+void PlanSpace::allow_what_is_stated() {
+  using enum PlanDimension;
+  if (const YamlNode* stated = document_.at(key_of(offload)); stated != nullptr && stated->scalar != "none") {
+    chosen_.allow(PlanExtra::offload);
+  }
+  const auto stated_schedule = stated_word<PipelineSchedule>(document_, schedule);
+  if (stated_schedule && is_extra(*stated_schedule)) chosen_.allow(PlanExtra::schedules);
+  const auto stated_algorithm = stated_word<SyncAlgorithm>(document_, algorithm).value_or(SyncAlgorithm::automatic);
+  if (has_servers(stated_algorithm)) chosen_.allow(PlanExtra::servers);
+  if (stated_algorithm != SyncAlgorithm::automatic) chosen_.allow(PlanExtra::algorithms);
+}
+
 void PlanSpace::refuse_what_is_not_searched(const Cluster& cluster) const {
   if (document_.at("jobs") != nullptr) refuse(document_, "jobs", "other jobs on the fabric", "one job");
   if (!cluster.groups.empty()) refuse(document_, "cluster", "several kinds of nodes", "cluster.node: one kind");
@@ -150,7 +164,7 @@ void PlanSpace::refuse_what_is_not_searched(const Cluster& cluster) const {
 /// on machines of their own, up to half of all.
 std::vector<PlanPoint> PlanSpace::server_choices(const Cluster& cluster) const {
   using enum PlanDimension;
-  if (algorithm_ && !has_servers(*algorithm_)) return {};
+  if (algorithm_ ? !has_servers(*algorithm_) : !chosen_.allows(PlanExtra::servers)) return {};
   std::vector<ServerPlacement> places(plan_placements.begin(), plan_placements.end());
   if (!chosen_.has(server_placement)) {
     places = {stated_word<ServerPlacement>(document_, server_placement).value_or(ServerPlacement::cpu)};
@@ -208,8 +222,9 @@ void PlanSpace::add_layouts(const Cluster& cluster) {
 void PlanSpace::add_layouts(const Cluster& cluster, std::int64_t gpus, PlanPoint point) {
   using enum PlanDimension;
   const auto* config = std::get_if<TransformerConfig>(&std::get<TrainWorkload>(example_.workload).model.shape);
-  const bool images = config != nullptr && config->family == TransformerFamily::vit;
-  const std::vector<int> contexts = config != nullptr && !images ? powers_of_two(most_context) : std::vector<int>{1};
+  const bool one_sequence =
+      config != nullptr && config->family != TransformerFamily::vit && config->family != TransformerFamily::t5;
+  const std::vector<int> contexts = one_sequence ? powers_of_two(most_context) : std::vector<int>{1};
   const std::vector<int> experts = config != nullptr ? divisors(config->experts, 1024) : std::vector<int>{1};
   const int stated_data = chosen_.has(data) ? 0 : stated_factor(document_, data, 0);
   // Neighbours divide layers alike, so that these are priced once.
@@ -299,11 +314,13 @@ std::vector<PlanPoint> PlanSpace::pipelinings(PlanPoint point) const {
   const int stages = point.pipeline;
   const std::int64_t batches = batch_of_replica(point) / point.micro_batch;
   add(one_forward_one_backward, 1);
-  if (stages > 1) {
+  if (stages > 1 && (!any_schedule || chosen_.allows(PlanExtra::schedules))) {
     add(gpipe, 1);
     add(zero_bubble, 1);
     if (2 * stages <= layers_) add(zero_bubble, 2);
     if (stages % 2 == 0 && batches % 2 == 0 && batches / 2 >= stages) add(dualpipe, 1);
+  }
+  if (stages > 1) {
     for (int chunks = 2; chunks <= most_interleave && stages * chunks <= layers_; ++chunks) {
       if (layers_ % (stages * chunks) == 0 && batches % stages == 0) add(interleaved, chunks);
     }
@@ -322,7 +339,7 @@ std::vector<PlanPoint> PlanSpace::shardings(PlanPoint point) const {
   if (chosen_.has(PlanDimension::zero)) levels = alone || servers_alone ? std::vector{0} : std::vector{0, 1, 2, 3};
   std::vector<int> offloads = {-1};
   if (chosen_.has(PlanDimension::offload)) {
-    offloads.resize(servers_alone ? 1 : plan_offloads.size());
+    offloads.resize(servers_alone || !chosen_.allows(PlanExtra::offload) ? 1 : plan_offloads.size());
     std::iota(offloads.begin(), offloads.end(), 0);
   }
   std::vector<PlanPoint> all;

@@ -52,6 +52,7 @@ class PlanSpace {
  private:
   [[nodiscard]] std::vector<int> factors(PlanDimension dimension, const std::vector<int>& candidates) const;
   [[nodiscard]] std::vector<int> tensor_factors(const Cluster& cluster) const;
+  void allow_what_is_stated();
   void refuse_what_is_not_searched(const Cluster& cluster) const;
   void add_layouts(const Cluster& cluster);
   void add_layouts(const Cluster& cluster, std::int64_t gpus, PlanPoint point);

@@ -66,7 +66,7 @@ std::vector<PlanPoint> PlanSpace::methods(const PlanPoint& point) const {
   };
   if (!algorithm_) {
     for (const SyncAlgorithm one : plan_algorithms) add(one, 0, ServerPlacement::cpu);
-    if (alone || point.zero > 0) all.resize(1);
+    if (alone || point.zero > 0 || !chosen_.allows(PlanExtra::algorithms)) all.resize(1);
   } else if (!has_servers(*algorithm_)) {
     add(*algorithm_, 0, ServerPlacement::cpu);
   }

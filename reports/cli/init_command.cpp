@@ -25,7 +25,7 @@ namespace foretrain {
 namespace {
 
 struct InitOptions {
-  std::string model, node = "dgx-h100", network, precision = "bf16", tokens, output;
+  std::string model, node = "dgx-h100", network, precision = "bf16", tokens, headroom, output;
   int gpus = 0, nodes = 0;
   std::int64_t batch = 0, sequence = 0;
 };
@@ -128,7 +128,8 @@ std::string scenario_text(const InitOptions& options, const MachineKind& kind, c
                      commented(4, keys::train, "precision", options.precision);
   if (!options.tokens.empty()) text += commented(4, keys::train, "samples", options.tokens);
   text += found_lines(found, keys::train, "workload.train.", 4);
-  const std::string plan = found_lines(found, keys::plan, "plan.", 2);
+  std::string plan = found_lines(found, keys::plan, "plan.", 2);
+  if (!options.headroom.empty()) plan += commented(2, keys::plan, "headroom", options.headroom);
   return plan.empty() ? text : text + "plan:\n" + plan;
 }
 
@@ -223,6 +224,8 @@ void add_init(CLI::App& app, ExitStatus&) {
       ->check(positive);
   command->add_option("--precision", options->precision, "the format of products (default: bf16)");
   command->add_option("--tokens", options->tokens, "the whole training, such as \"15T tokens\"");
+  command->add_option("--headroom", options->headroom, "share of each GPU's memory that stays free (default: 6 %)")
+      ->type_name("SHARE");
   command->add_option("-o,--output", options->output, "where to write it (default: the terminal)")
       ->type_name("FILE.yaml");
   command->callback([options] {

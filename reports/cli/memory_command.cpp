@@ -42,6 +42,7 @@ void add_memory(CLI::App& app, ExitStatus& status) {
       "memory", "a GPU's memory over the step: its peak and what makes it, the largest micro-batch, remedies");
   command->add_option("FILE", options->file, "a scenario that trains a model")->required();
   add_overrides(*command, options->overrides);
+  add_headroom(*command, options->overrides);
   command->add_flag("--json", options->json, "JSON for programs, with every moment of the step");
   command->callback([options, &status] {
     const MemoryReport report = memory_report(options->file, options->overrides);

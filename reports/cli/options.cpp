@@ -72,6 +72,13 @@ std::vector<Case> with_stack(std::vector<Case> rows, const std::string& stack) {
   return rows;
 }
 
+void add_headroom(CLI::App& command, std::vector<std::string>& overrides) {
+  const auto set = [&overrides](const std::string& share) { overrides.push_back("plan.headroom=" + share); };
+  command
+      .add_option_function<std::string>("--headroom", set, "share of each GPU's memory that stays free (default: 6 %)")
+      ->type_name("SHARE");
+}
+
 void add_calibration(CLI::App& command, std::string& calibration) {
   command
       .add_option("--calibration", calibration, "constants of your own machine, as `foretrain calibrate` wrote them")

@@ -22,6 +22,8 @@ void add_fidelity(CLI::App& command, Fidelity& fidelity);
 void add_what_if_fidelity(CLI::App& command, std::optional<Fidelity>& fidelity, const std::string& what);
 /// --set KEY=VALUE, any number of times; --stack STACK.yaml, which sets plan.trainer.
 void add_overrides(CLI::App& command, std::vector<std::string>& overrides);
+/// --headroom SHARE, which sets plan.headroom.
+void add_headroom(CLI::App& command, std::vector<std::string>& overrides);
 /// --calibration FILE.
 void add_calibration(CLI::App& command, std::string& calibration);
 /// The rows with `calibration` in place of the one they name; unchanged where it is empty.

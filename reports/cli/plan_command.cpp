@@ -13,8 +13,10 @@
 #include "model/base/number.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
+#include "model/base/words.hpp"
 #include "model/hardware/network_limits.hpp"
 #include "model/hardware/topology.hpp"
+#include "model/job/published_uncertainty.hpp"
 #include "model/planning/least_machines.hpp"
 #include "model/planning/machine_use.hpp"
 #include "reports/cli/command.hpp"
@@ -35,7 +37,7 @@ namespace {
 
 struct PlanOptions {
   std::string file;
-  std::vector<std::string> overrides, fixed;
+  std::vector<std::string> overrides, fixed, allowed;
   HardwareChoice hardware;
   PlanAim aim;
   std::string calibration, output;
@@ -97,6 +99,7 @@ std::vector<RankedPlan> ranked(const std::vector<PlanCandidate>& candidates, con
     plan.point = candidates[i].point;
     plan.hardware = hardware[space].label;
     plan.machines = machines[space];
+    plan.is_measured_gpu = has_measured_step(spaces[space].example().cluster.node.gpu);
     plan.machines.name = hardware[space].name;
     plan.overrides = all_overrides(options, hardware[space].overrides);
     const std::vector<std::string> own = spaces[space].overrides(plan.point);
@@ -121,8 +124,7 @@ std::vector<RankedPlan> ranked(const std::vector<PlanCandidate>& candidates, con
 
 /// Hardware on which no plan is possible is told, each reason once, unless it is the only one and there is no other
 /// hardware.
-Searched spaces_of(const PlanOptions& options) {
-  const PlanDimensions chosen = plan_dimensions(options.fixed);
+Searched spaces_of(const PlanOptions& options, const PlanDimensions& chosen) {
   Searched all;
   struct Impossible {
     std::string text;
@@ -179,7 +181,7 @@ std::optional<BetterBatch> better_batch(const RankedPlan& best, const Searched& 
   try {
     constexpr double worth_telling = 1.01;
     const std::vector<PlanSpace> spaces = {
-        PlanSpace(scenario_document(options.file, overrides), options.file, plan_dimensions(options.fixed))};
+        PlanSpace(scenario_document(options.file, overrides), options.file, searched.spaces.front().chosen())};
     PlanObjective objective = objective_of(options.aim, spaces.front().example());
     const Seconds as_fast =
         best.estimate * (static_cast<double>(better.batch) / static_cast<double>(better.instead_of));
@@ -239,7 +241,8 @@ std::vector<RankedPlan> best_on_each(const PlanReport& report, const Searched& s
 }
 
 PlanReport searched(const PlanOptions& options) {
-  Searched space = spaces_of(options);
+  PlanDimensions chosen = plan_dimensions(options.fixed, options.allowed);
+  Searched space = spaces_of(options, chosen);
   catch_signals();
   PlanReport report;
   report.scenario = space.spaces.front().example().name;
@@ -257,10 +260,19 @@ PlanReport searched(const PlanOptions& options) {
                                  [&](const PlanSearch& search) { progress.tell(search); });
     seconds = progress.elapsed_seconds();
   };
-  search_space();
-  if (report.search.best.empty() && report.search.complete && options.aim.limits.any()) {
+  const auto found_nothing = [&] { return report.search.best.empty() && report.search.complete; };
+  const auto search_by_limits = [&] {
+    search_space();
+    if (!found_nothing() || !options.aim.limits.any()) return;
     space = without_limits(std::move(space), true);
     search_space();
+  };
+  search_by_limits();
+  if (found_nothing() && !chosen.allows_all()) {
+    chosen.allow_all();
+    space = spaces_of(options, chosen);
+    search_by_limits();
+    report.is_last_resort = true;
   }
   const PlanSearch& search = report.search;
   warn(fmt::format("{} plans settled in {:.1f} s, {:.0f} a second", search.counts.plans, seconds,
@@ -297,8 +309,16 @@ ExitStatus run_plan(const PlanOptions& options) {
 
 }  // namespace
 
-PlanDimensions plan_dimensions(const std::vector<std::string>& fixed) {
+PlanDimensions plan_dimensions(const std::vector<std::string>& fixed, const std::vector<std::string>& allowed) {
   PlanDimensions chosen = PlanDimensions::all();
+  chosen.allow_all(false);
+  for (const std::string& word : allowed) {
+    const std::optional<PlanExtra> extra = value_of<PlanExtra>(word);
+    if (!extra) {
+      throw UsageError(fmt::format("--allow {}: there are {}", word, fmt::join(names_of<PlanExtra>, ", ")));
+    }
+    chosen.allow(*extra);
+  }
   for (const std::string& key : fixed) {
     std::vector<std::string> keys = {"gpus_per_node"};
     bool known = is_gpus_per_node(key);
@@ -361,6 +381,11 @@ void add_plan(CLI::App& app, ExitStatus& status) {
       ->type_name("KEY")
       ->delimiter(',');
   command
+      ->add_option("--allow", options->allowed,
+                   "what plans may have beyond what frameworks run by default: offload, schedules, servers, algorithms")
+      ->type_name("WORD")
+      ->delimiter(',');
+  command
       ->add_option("--nodes", options->hardware.nodes,
                    "numbers of nodes to compare: 8,16 or 8..64, each twice the one before")
       ->type_name("A..B");
@@ -377,6 +402,7 @@ void add_plan(CLI::App& app, ExitStatus& status) {
   command->add_flag("--json", options->json, "JSON for programs");
   add_fidelity(*command, options->fidelity);
   add_overrides(*command, options->overrides);
+  add_headroom(*command, options->overrides);
   add_calibration(*command, options->calibration);
   add_jobs(*command, options->jobs);
   command->callback([options, &status] {

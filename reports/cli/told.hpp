@@ -20,9 +20,9 @@ Explanation explanation_of(const PlotOptions& options, std::optional<Fidelity> w
 /// The best plans for the first file's training, the fastest first.
 PlanReport plan_report(const PlotOptions& options);
 
-/// What a search chooses where these keys, whole or their last words, keep the scenario's values. Throws UsageError for
-/// one in which plans do not differ.
-PlanDimensions plan_dimensions(const std::vector<std::string>& fixed);
+/// What a search chooses where these keys, whole or their last words, keep the scenario's values, and with these
+/// extras. Throws UsageError for a key in which plans do not differ, and for unknown extras.
+PlanDimensions plan_dimensions(const std::vector<std::string>& fixed, const std::vector<std::string>& allowed = {});
 
 /// Throws ScenarioError for a scenario that trains nothing.
 MemoryReport memory_report(const std::string& file, const std::vector<std::string>& overrides);

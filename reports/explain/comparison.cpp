@@ -44,7 +44,9 @@ std::vector<Line> lines() {
                               [time = part.time](const TrainResult& t) { return format_seconds(t.breakdown.*time); }));
   }
   all.push_back(of_training("memory of a GPU", [](const TrainResult& t) {
-    return format_bytes(t.memory.total()) + (t.memory.fits() ? "" : " (does not fit)");
+    return format_bytes(t.memory.total()) + (t.memory.fits()          ? ""
+                                             : t.memory.fits_barely() ? " (fits barely)"
+                                                                      : " (does not fit)");
   }));
   all.push_back(of_training("goodput", [](const TrainResult& t) {
     return t.goodput ? format_percent(t.goodput->simulated.shares.useful) : std::string();

@@ -22,7 +22,8 @@ void set_accelerate_offload(Settings& settings, Draft& draft) {
                                      std::pair("deepspeed_config.offload_param_device", "parameters")}) {
     const ForeignSetting* device = settings.find(theirs);
     if (device == nullptr) continue;
-    if (device->value != "cpu") fail(*device, "offloading that is not modelled", "cpu or none");
+    if (device->value == "nvme") draft.set("plan.offload_to", "disks", device->where, named(*device));
+    if (device->value != "cpu" && device->value != "nvme") fail(*device, "an unknown device", "cpu, nvme or none");
     says = device;
     parts.emplace_back(ours);
   }

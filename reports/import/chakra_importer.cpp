@@ -30,8 +30,9 @@ struct ImportedTask {
 
 using Cells = std::vector<std::pair<std::string, std::string>>;
 
-YamlNode run_of(const std::string& kind, const Cells& cells, const SourcePosition& where) {
-  return yaml_nodes({{kind, yaml_entries(cells, where)}}, where);
+YamlNode run_of(const std::string& kind, Cells cells, const SourcePosition& where) {
+  cells.insert(cells.begin(), {"kind", kind});
+  return yaml_entries(cells, where);
 }
 
 /// All whole numbers of "[[4096, 1024], [1024, 512]]", list by list; nothing where a shape has no two numbers.

@@ -38,8 +38,10 @@ void set_deepspeed_offload(Settings& settings, Draft& draft) {
     const std::string prefix = theirs;
     const ForeignSetting* device = settings.find(prefix + ".device");
     if (device == nullptr) continue;
-    if (device->value != "cpu") {
-      fail(*device, fmt::format("offloading to {} is not modelled", device->value), "cpu, none; or --set plan.offload");
+    if (device->value == "nvme") draft.set("plan.offload_to", "disks", device->where, named(*device));
+    if (device->value != "cpu" && device->value != "nvme") fail(*device, "an unknown device", "cpu, nvme or none");
+    if (const ForeignSetting* pinned = settings.find(prefix + ".pin_memory")) {
+      draft.set("plan.pinned_offload", pinned->value, pinned->where, named(*pinned));
     }
     settings.ignore(prefix);
     parts.emplace_back(ours);

@@ -171,7 +171,7 @@ void set_torchtitan_sharding(Settings& settings, Draft& draft, std::int64_t shar
     draft.set("plan.trainer", "ddp", where, comment);
     return;
   }
-  draft.set("plan.trainer", "fsdp", where, comment);
+  draft.set("plan.trainer", "torchtitan", where, comment);
   if (replicated) {
     draft.set("plan.zero", yaml_entries({{"stage", std::string("3")}, {"shard", std::to_string(ranks)}}, where), where,
               comment);

@@ -123,6 +123,7 @@ void fields(auto& v, Is<MemoryFootprint> auto& memory) {
   v.derived("total", Whole{total});
   v("capacity", Whole{memory.capacity});
   v.derived("fits", memory.fits());
+  v.when(memory.headroom > 0.0, "headroom", memory.headroom);
   v.when(memory.logged > Bytes(0.0), "logged", Whole{memory.logged});
   v.when(memory.host > Bytes(0.0), "host", Whole{memory.host});
   v.when(memory.host > Bytes(0.0), "host_capacity", Whole{memory.host_capacity});
@@ -353,6 +354,7 @@ void fields(auto& v, Is<Result> auto& result) {
   v("provenance", result.provenance);
   v("warnings", result.warnings);
   v.template of_kind<TrainResult>(result.work, [&](auto& train) {
+    v.if_any("model", train.model);
     v.added("parameters", Whole{train.parameters});
     v.added("active_parameters", Whole{train.active_parameters});
     v.added("bytes_per_parameter", train.bytes_per_parameter);

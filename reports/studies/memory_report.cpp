@@ -102,7 +102,7 @@ std::string to_text(const MemoryReport& report) {
   const MemoryTimeline& timeline = report.timeline;
   std::string text = report.scenario + "\n\n";
   text += wrap(fmt::format("Memory of the fullest GPU (pipeline stage {}): {}, {} of {} ({})", timeline.stage + 1,
-                           m.fits_gpu() ? "fits" : "DOES NOT FIT", format_bytes(m.total()), format_bytes(m.capacity),
+                           m.fits_gpu() ? "fits" : verdict(m), format_bytes(m.total()), format_bytes(m.capacity),
                            report.gpu),
                page_width(), 2) +
           "\n";

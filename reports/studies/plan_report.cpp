@@ -115,12 +115,14 @@ std::array<double, 2> usd_and_time(const RankedPlan& plan) {
   return {train.cost_usd.value_or(plan.usd), train.time_to_train.value_or(train.step_time).value()};
 }
 
-/// Ways of dividing the training, of saving memory and of synchronising that a plan uses beyond data parallelism.
-int complexity(const PlanPoint& point) {
-  return (point.tensor > 1) + (point.context > 1) + (point.expert > 1) + (point.pipeline > 1) + (point.interleave > 1) +
-         (point.schedule != PipelineSchedule::one_forward_one_backward) + (point.recompute != Recompute::none) +
-         (point.zero > 1) + (point.zero > 2) + (point.offload > 0) + (point.servers > 0) +
-         (point.algorithm != SyncAlgorithm::automatic) + (point.bucket > 0);
+/// Ways of dividing the training, of saving memory and of synchronising that a plan uses beyond data parallelism; and
+/// how many GPUs hold a replica, in chunks.
+std::pair<int, int> complexity(const PlanPoint& point) {
+  const int features = (point.tensor > 1) + (point.context > 1) + (point.expert > 1) + (point.pipeline > 1) +
+                       (point.interleave > 1) + (point.recompute != Recompute::none) + (point.zero > 1) +
+                       (point.zero > 2) + (point.bucket > 0) + (point.order > 0) +
+                       static_cast<int>(extras_of(point).size());
+  return {features, point.tensor * point.context * point.expert * point.pipeline * point.interleave};
 }
 
 /// What it divides, how its pipeline runs, its passes, and what these run again or keep elsewhere.
@@ -134,12 +136,10 @@ std::vector<std::uint64_t> parts_of(const RankedPlan& plan) {
 /// Of plans on the best one's machines of which hardly more is expected, the simplest comes first. Whether there was
 /// one.
 bool prefer_simple(std::vector<RankedPlan>& plans) {
-  constexpr double hardly =
-      0.005;  // below what predictions of one plan differ by from one release of software to the next
   const RankedPlan& best = plans.front();
   const auto is_as_good = [&](const RankedPlan& plan) {
     return plan.odds && plan.hardware == best.hardware && plan.machines.cards == best.machines.cards &&
-           plan.train().memory.fits() && plan.expected() <= best.expected() * (1.0 + hardly);
+           plan.train().memory.fits() && plan.expected() <= best.expected() * (1.0 + noise_of_runs);
   };
   auto simplest = plans.begin();
   for (auto plan = plans.begin(); plan != plans.end(); ++plan) {

@@ -41,6 +41,7 @@ struct RankedPlan {
   double chance_of_shortage = 0.0;
   double ranked_as = 0.0;       ///< what is expected, or that of the same plan on slower cards that takes as long
   bool needless_cards = false;  ///< there is such a plan
+  bool is_measured_gpu = true;  ///< a training step of its GPUs' generation is (has_measured_step)
   bool in_front = false;        ///< no other is at least as good in time, cost and memory, and better in one
   std::string why;              ///< it is no better than the first; empty for the first
 
@@ -84,12 +85,17 @@ struct PlanReport {
   std::vector<RankedPlan> machines = {};
   /// What plans were drawn over, the greatest first; none where plans were not drawn, as where memory is the goal.
   std::vector<Unknown> unknowns = {};
-  double curse = 1.0;       ///< SearchOdds::curse
-  bool is_simpler = false;  ///< the first one is, than others of which hardly less is expected
+  double curse = 1.0;           ///< SearchOdds::curse
+  bool is_simpler = false;      ///< the first one is, than others of which hardly less is expected
+  bool is_last_resort = false;  ///< nothing fits without extras that nobody allowed
   std::optional<BetterBatch> better_batch = std::nullopt;
   std::optional<MachineCount> least = std::nullopt;  ///< where no plan fits: on how many machines one would
   int most_nodes = 0;                                ///< of the clusters that were searched
 };
+
+/// One plan that is run again takes so much more or less: the least of what published runs of one release differ by
+/// (1 to 5 %).
+inline constexpr double noise_of_runs = 0.015;
 
 /// Draws the plans (plan_odds.hpp); `effects` of each of them.
 void set_odds(PlanReport& report, const std::vector<std::vector<Effect>>& effects);

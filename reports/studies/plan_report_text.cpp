@@ -24,17 +24,28 @@ constexpr std::size_t most_runners_up = 10, most_in_front = 12;
 
 std::string count_text(std::int64_t number) { return grouped(std::to_string(number)); }
 
+std::string plan_of(const RankedPlan& plan) {
+  return describe(plan.point) + (plan.is_measured_gpu ? "" : " (no training step of this GPU generation is measured)");
+}
+
 std::string name_of(const RankedPlan& plan) {
-  return (plan.hardware.empty() ? "" : plan.hardware + ": ") + describe(plan.point);
+  return (plan.hardware.empty() ? "" : plan.hardware + ": ") + plan_of(plan);
+}
+
+/// "offload": the plan's extras (`--allow`).
+std::string extras_text(const PlanPoint& point) {
+  std::string text;
+  for (const PlanExtra extra : extras_of(point)) text += (text.empty() ? "" : ", ") + std::string(name(extra));
+  return text;
 }
 
 std::string space_text(const PlanSearch& search) {
-  std::string text = fmt::format("  {} plans of {} layouts: {} estimated by their graphs, {} do not fit,{}",
+  std::string text = fmt::format("  {} candidates in {} layouts: {} evaluated, {} exceed memory,{}",
                                  count_text(search.counts.plans), count_text(static_cast<std::int64_t>(search.layouts)),
                                  count_text(search.counts.estimated), count_text(search.counts.unfit),
                                  search.counts.impossible > 0 ? " " + count_text(search.counts.impossible) +
-                                                                    " impossible,\n  the rest too slow by a bound\n"
-                                                              : "\n  the rest too slow by a bound\n");
+                                                                    " impossible,\n  the rest pruned by lower bound\n"
+                                                              : "\n  the rest pruned by lower bound\n");
   if (!search.complete) {
     text += fmt::format("  Interrupted: {} plans were not looked at; the best may be among them\n",
                         count_text(search.plans - search.counts.plans));
@@ -85,6 +96,7 @@ std::string best_text(const PlanReport& report) {
                          : "\nBest plan\n";
   text += fmt::format("  {}\n  step {} · MFU {} · {}\n", name_of(best), format_seconds(best.train().step_time),
                       format_percent(best.train().mfu), memory_text(best));
+  if (report.is_last_resort) text += fmt::format("  Nothing fits without {}\n", extras_text(best.point));
   if (best.train().time_to_train) text += fmt::format("  {}\n", outlook_text(best));
   if (report.limits.any()) text += fmt::format("  {}: {}\n", describe(report.limits), limits_text(best, report.limits));
   text += more_nodes_text(report) + "\n";
@@ -118,7 +130,7 @@ std::string odds_text(const PlanReport& report) {
   const RankedPlan& best = report.ranked.front();
   if (!best.odds) return "";
   const PlanOdds& odds = *best.odds;
-  std::string text = "\nHow sure\n";
+  std::string text = "\nConfidence\n";
   const auto add = [&text](const std::string& line) {
     text += "  " + wrap(line, page_width() - page_indent, page_indent) + "\n";
   };
@@ -130,9 +142,11 @@ std::string odds_text(const PlanReport& report) {
                     "step then takes {:.0f} times as long, which the ranking counts",
                     format_chance(best.chance_of_shortage), shortage_slowdown));
   }
-  if (report.is_simpler) add("the simplest of the plans of which no more than 0.5 % less is expected");
+  if (report.is_simpler) {
+    add(fmt::format("the simplest of the plans of which no more than {:.2g} % less is expected", 100 * noise_of_runs));
+  }
   if (report.curse > 1.0005) {
-    add(fmt::format("the least of many predictions is {:.1f} % too good on average: expect {}",
+    add(fmt::format("selection bias (winner's curse) {:+.1f} %: expect {}",
                     100.0 * (report.curse - 1.0), time_text(best, best.value * report.curse)));
   }
   add(fmt::format("drawn, one standard deviation: {}; each plan by itself ±{:.0f} %",
@@ -166,7 +180,7 @@ std::string runners_up_text(const PlanReport& report) {
                         name_of(plan), plan.why, plan.odds ? "; " + chance_text(*plan.odds) : "");
   }
   if (text.empty()) return "";
-  return fmt::format("\nRunners-up of other kinds among the best {}, and why they lose\n{}", report.ranked.size(),
+  return fmt::format("\nAlternatives of other kinds among the best {} (why slower)\n{}", report.ranked.size(),
                      text);
 }
 
@@ -176,7 +190,7 @@ std::string machines_text(const PlanReport& report) {
   for (const RankedPlan& plan : report.machines) {
     const std::string limits = limits_text(plan, report.limits);
     text += fmt::format("  {} {}: {}\n      {}\n", plan.in_front ? "*" : " ", plan.machines.name, outlook_text(plan),
-                        plan.hardware == plan.machines.name ? describe(plan.point) : name_of(plan));
+                        plan.hardware == plan.machines.name ? plan_of(plan) : name_of(plan));
     if (!limits.empty()) text += fmt::format("      {}\n", limits);
   }
   return text;
@@ -247,6 +261,8 @@ nlohmann::ordered_json plan_json(const RankedPlan& plan, const PlanLimits& limit
                     {"expected_regret", plan.odds->regret}};
   }
   if (plan.chance_of_shortage > 0.0) json["chance_of_shortage"] = plan.chance_of_shortage;
+  for (const PlanExtra extra : extras_of(plan.point)) json["extras"].push_back(name(extra));
+  if (!plan.is_measured_gpu) json["measured_gpu"] = false;
   json["in_front"] = plan.in_front;
   json["why"] = plan.why;
   if (!plan.machines.limits.empty()) json["limits"] = plan.machines.limits;

@@ -27,7 +27,7 @@ TEST_CASE("The best plan is told with the command that predicts it, runners-up w
   INFO(result.errors);
   REQUIRE(result.status == 0);
   for (const char* text : {"Plans for small training", "Best plan", "foretrain predict ", "--set 'plan.data=8'",
-                           "Runners-up", "Pareto front"}) {
+                           "Alternatives", "Pareto front"}) {
     CHECK_THAT(result.output, Catch::Contains(text));
   }
   const FilterResult alone =
@@ -134,7 +134,7 @@ TEST_CASE("The page on planning says what the program does") {
   CHECK_THAT(page, Catch::Contains("The 200 best by that estimate"));
   CHECK_THAT(help, Catch::Contains("(default: 200)"));
   for (const char* option :
-       {"--fix", "--objective", "--within", "--budget", "--nodes", "--node", "--network", "--json", "-o"}) {
+       {"--fix", "--allow", "--headroom", "--objective", "--within", "--budget", "--nodes", "--node", "--network", "--json", "-o"}) {
     CHECK_THAT(page, Catch::Contains(option));
     CHECK_THAT(help, Catch::Contains(option));
   }

@@ -77,6 +77,10 @@ TEST_CASE("Every GPU and node that the project promises is there, under its file
                            "rtx-pro-6000",
                            "mi300x-192gb",
                            "mi325x-256gb",
+                           "mi250x-gcd-64gb",
+                           "mi350x-288gb",
+                           "mi355x-288gb",
+                           "l40s"}) {
                            "l40s",
                            "rtx-2080-ti",
                            "titan-rtx",
@@ -118,6 +122,9 @@ TEST_CASE("Every GPU and node that the project promises is there, under its file
                            "hgx-h800",
                            "mi300x-x8",
                            "mi325x-x8",
+                           "mi250x-x8",
+                           "mi350x-x8",
+                           "mi355x-x8",
                            "l40s-x8",
                            "rtx5090-x1",
                            "rtx5090-x4",
@@ -202,6 +209,9 @@ TEST_CASE("Memory bandwidth is bus width × data rate") {
                                                                {"rtx-pro-6000", {512, 28.0}},
                                                                {"mi300x-192gb", {8192, 5.2}},
                                                                {"mi325x-256gb", {8192, 5.86}},
+                                                               {"mi250x-gcd-64gb", {4096, 3.2}},
+                                                               {"mi350x-288gb", {8192, 7.8}},
+                                                               {"mi355x-288gb", {8192, 7.8}},
                                                                {"h200-sxm-141gb", {6144, 6.25}}};
   const auto all = gpus();
   for (const auto& [name, bus] : buses) {
@@ -237,14 +247,14 @@ TEST_CASE("Only Blackwell has units for block-scaled formats: fp8's rate, and tw
   }
 }
 
-TEST_CASE("Eight MI300X are fully joined: seven links each, and rings over all of them") {
+TEST_CASE("Eight devices from MI300X on are fully joined: seven links each, and rings over all of them") {
   const auto all = nodes();
-  for (const char* name : {"mi300x-x8", "mi325x-x8"}) {
+  for (const char* name : {"mi300x-x8", "mi325x-x8", "mi350x-x8", "mi355x-x8"}) {
     const Node& node = all.at(name);
     for (int gpu = 0; gpu < node.gpus; ++gpu) {
       int links = 0;
       for (const NodeLink& link : node.links) {
-        const bool fabric = node.link_types[static_cast<std::size_t>(link.type)].name == "infinity-fabric-4";
+        const bool fabric = node.link_types[static_cast<std::size_t>(link.type)].name.starts_with("infinity-fabric-4");
         links += fabric && (link.a == gpu || link.b == gpu) ? link.count : 0;
       }
       CHECK(links == 7);

@@ -47,7 +47,7 @@ plan:
   tensor: 2  # line 2: parallelism.tensor_parallel_degree: 2
   pipeline: 4  # line 3: parallelism.pipeline_parallel_degree: 4
   context: 2  # line 4: parallelism.context_parallel_degree: 2
-  trainer: fsdp  # line 6: parallelism.data_parallel_shard_degree: 2
+  trainer: torchtitan  # line 6: parallelism.data_parallel_shard_degree: 2
   zero: { stage: 3, shard: 4 }  # line 6: parallelism.data_parallel_shard_degree: 2
   sequence_parallel: true  # torchtitan's tensor parallelism has it
 )");
@@ -60,7 +60,7 @@ workload:
     model:
 plan:
   tensor: 4  # line 2: parallelism.tensor_parallel_degree: 4
-  trainer: fsdp  # data_parallel_shard_degree is all unless stated
+  trainer: torchtitan  # data_parallel_shard_degree is all unless stated
   zero: { stage: 3, shard: 2 }  # data_parallel_shard_degree is all unless stated
   sequence_parallel: true  # torchtitan's tensor parallelism has it
 )");
@@ -141,7 +141,7 @@ workload:
     micro_batch: 4  # line 2: training.local_batch_size: 4
 plan:
   execution: compiled  # line 4: compile.enable: true
-  trainer: fsdp  # data_parallel_shard_degree is all unless stated
+  trainer: torchtitan  # data_parallel_shard_degree is all unless stated
   zero: 3  # data_parallel_shard_degree is all unless stated
 )");
   CHECK(titan(pipeline + "pipeline_parallel_schedule = \"GPipe\"\n[training]\nlocal_batch_size = 4\n"
@@ -156,7 +156,7 @@ workload:
 plan:
   pipeline: 2  # line 2: parallelism.pipeline_parallel_degree: 2
   schedule: gpipe  # line 3: parallelism.pipeline_parallel_schedule: GPipe
-  trainer: fsdp  # data_parallel_shard_degree is all unless stated
+  trainer: torchtitan  # data_parallel_shard_degree is all unless stated
   zero: 3  # data_parallel_shard_degree is all unless stated
 )");
   CHECK(
@@ -277,8 +277,8 @@ plan:
   pipeline: 2  # line 3: megatron_lm_config.megatron_lm_pp_degree: 2
   trainer: megatron  # line 1: distributed_type: MEGATRON_LM
 )");
-  CHECK_THROWS_WITH(accelerate("deepspeed_config: { offload_param_device: nvme }\n"),
-                    Catch::Contains("offloading that is not modelled"));
+  CHECK_THROWS_WITH(accelerate("deepspeed_config: { offload_param_device: tape }\n"),
+                    Catch::Contains("cpu, nvme or none"));
 }
 
 TEST_CASE("DeepSpeed's buckets are of elements, its batches of a rank") {
@@ -317,6 +317,7 @@ workload:
   train:
 plan:
   zero: 3  # line 1: zero_optimization.stage: 3
+  pinned_offload: true  # line 1: zero_optimization.offload_param.pin_memory: true
   offload: [optimizer, parameters]  # line 1: zero_optimization.offload_param.device: cpu
   trainer: deepspeed  # its habits, where the file does not say otherwise
 )");
@@ -324,8 +325,8 @@ plan:
                     Catch::Contains("1000000000000"));
   CHECK_THROWS_WITH(deepspeed("{ \"zero_optimization\": { \"reduce_bucket_size\": e } }"),
                     Catch::Contains("\"e\" is no number"));
-  CHECK_THROWS_WITH(deepspeed("{ \"zero_optimization\": { \"offload_param\": { \"device\": \"nvme\" } } }"),
-                    Catch::Contains("offloading to nvme is not modelled"));
+  CHECK_THAT(deepspeed("{ \"zero_optimization\": { \"offload_param\": { \"device\": \"nvme\" } } }"),
+             Catch::Contains("offload_to: disks"));
 }
 
 TEST_CASE("what a file leaves to its framework is what this does by default, and stays in every answer") {

@@ -108,10 +108,24 @@ TEST_CASE("the largest micro-batch just fits, and one sample more just does not"
 TEST_CASE("a plan fits a card of just its size as the driver reports it, and none of a byte less") {
   const double need = std::ceil(Training("fit-zero-2").footprint().total().value());
   const auto on = [](double capacity) {
-    return Training("fit-zero-2", {fmt::format("cluster.node.gpu.memory={:.0f} B", capacity)}).footprint();
+    return Training("fit-zero-2", {fmt::format("cluster.node.gpu.memory={:.0f} B", capacity), "plan.headroom=0 %"})
+        .footprint();
   };
   CHECK(on(need).fits());
   CHECK_FALSE(on(need - 1.0).fits());
+}
+
+TEST_CASE("the headroom of a card stays free: what needs more of it fits barely, what needs more than the card not") {
+  const double need = Training("fit-zero-2").footprint().total().value();
+  const auto on = [&](double times, const char* headroom) {
+    const std::string capacity = fmt::format("cluster.node.gpu.memory={:.0f} B", need * times);
+    return verdict(Training("fit-zero-2", {capacity, std::string("plan.headroom=") + headroom}).footprint());
+  };
+  // Of a card 1.25 times as large, 80 % are needed and 20 % are left.
+  CHECK(on(1.26, "20 %") == "fits");
+  CHECK(on(1.24, "20 %") == "fits barely");
+  CHECK(on(1.24, "19 %") == "fits");
+  CHECK(on(0.99, "20 %") == "DOES NOT FIT");
 }
 
 TEST_CASE("a footprint never falls when the micro-batch grows") {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <random>
+#include <set>
 
 #include "model/job/job.hpp"
 #include "model/planning/auto_plan.hpp"
@@ -82,6 +83,38 @@ TEST_CASE("The best plans are those of full enumeration, for random models on ra
     check_against_enumeration(training(node, pick(1, 2), model, pick(8, 16)),
                               without({context, offload, bucket, overlap, order, sequence_parallel}));
   }
+}
+
+TEST_CASE("What frameworks do not run by default is searched where it is allowed or stated") {
+  // Four stages of a pipeline on one node of eight GPUs: other schedules, offloading and servers are extras.
+  const auto extras_in = [](const std::vector<PlanExtra>& allowed, const std::string& stated) {
+    YamlNode document = training("dgx-a100-80gb", 1, small_gpt, 16);
+    if (!stated.empty()) apply_override(document, parse_override(stated));
+    PlanDimensions chosen = PlanDimensions::all();
+    chosen.allow_all(false);
+    for (const PlanExtra extra : allowed) chosen.allow(extra);
+    const PlanSpace space(document, "searched", chosen);
+    std::set<PlanExtra> found;
+    for (const PlanPoint& layout : space.layouts()) {
+      for (const PlanPoint& pass : space.passes(layout)) {
+        for (const PlanPoint& pipelined : space.pipelinings(pass)) {
+          for (const PlanPoint& sharded : space.shardings(pipelined)) {
+            for (const PlanPoint& point : space.synchronisations(sharded)) {
+              for (const PlanExtra extra : extras_of(point)) found.insert(extra);
+            }
+          }
+        }
+      }
+    }
+    return found;
+  };
+  using enum PlanExtra;
+  CHECK(extras_in({}, "").empty());
+  CHECK(extras_in({offload}, "") == std::set{offload});
+  CHECK(extras_in({schedules, servers}, "") == std::set{schedules, servers});
+  CHECK(extras_in({algorithms}, "") == std::set{algorithms});
+  CHECK(extras_in({}, "plan.schedule=zero_bubble") == std::set{schedules});
+  CHECK(extras_in({}, "plan.offload=optimizer") == std::set{offload});
 }
 
 TEST_CASE("The same with synchronisation, offloading and experts among the choices") {

@@ -117,6 +117,7 @@ Gpu read_gpu(const Field& written) {
   result.nvlink = gpu.text_or("nvlink", "");
   result.nvlinks = gpu.int_or("nvlinks", 0, {0, 64});
   result.bridged = gpu.flag_or("bridged", false);
+  result.peer_access = gpu.flag_or("peer_access", result.peer_access);
   if (const auto processor = gpu.find("processor")) result.processor = read_processor(*processor, log);
   if (!(result.vector_rate[static_cast<std::size_t>(Precision::fp32)].value() > 0.0)) {
     gpu.fail("vector_rate", "no fp32 rate", "fp32: the rate of the CUDA cores; other formats fall back to it");

@@ -49,7 +49,7 @@ Node read_node_document(const YamlNode& document, const Field& written) {
   log.append(result.gpu.constants);
   result.gpus = static_cast<int>(node["gpus"].integer({1, most_gpus_per_node}));
   result.cpu = read_cpu(node["cpu"], log);
-  result.peer_to_peer = node.flag_or("peer_to_peer", true);
+  if (node.has("peer_to_peer")) result.peer_to_peer = node.flag_or("peer_to_peer", true);
   if (const auto nccl = node.find("nccl")) result.nccl = read_nccl(*nccl);
   const std::optional<Field> link_types = node.find("link_types");
   const std::vector<Field> links = read_wiring(node["wiring"], link_types, result, log);

@@ -8,8 +8,8 @@ namespace {
 constexpr Value clocked_time = quantity("ns") | quantity("cycles");
 constexpr Value clocked_bandwidth = quantity("GB/s") | quantity("B/cycle");
 
-constexpr std::string_view architecture_words[] = {"kepler", "pascal", "volta",     "turing", "ampere",
-                                                   "ada",    "hopper", "blackwell", "cdna3",  "host"};
+constexpr std::string_view architecture_words[] = {"kepler", "pascal",    "volta", "turing", "ampere", "ada",
+                                                   "hopper", "blackwell", "cdna2", "cdna3",  "cdna4",  "host"};
 constexpr Key gpu_keys[] = {
     {"kind", text, "gpu", "What a file describes: gpu."},
     {"name", text, "gpu", "What results call the GPU."},
@@ -33,6 +33,7 @@ constexpr Key gpu_keys[] = {
     {"nvlink", named(Catalogue::link), "none", "The kind of its links to other GPUs."},
     {"nvlinks", whole, "0", "How many such links it has."},
     {"bridged", flag, "false", "Whether these links join two cards by a bridge, not the GPUs of a board."},
+    {"peer_access", flag, "true", "Whether the vendor's driver lets such GPUs read each other's memory over PCIe."},
     {"processor", mapping(processor), "", "Of a processor that trains in a GPU's place: what one core reaches."},
     {"sources", by_name(mapping(source)), "needed in files", "Where the figures come from: default, or by key."},
 };

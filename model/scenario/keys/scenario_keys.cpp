@@ -93,6 +93,7 @@ constexpr Key transport_keys[] = {
     {"window", quantity("MB"), "unlimited", "The most that a TCP connection has under way."},
     member<&Transport::loss>("Share of packets that are lost on the way of a TCP connection."),
     member<&Transport::streams>("TCP connections side by side between two endpoints.", {.range = {1, 1'000'000}}),
+    {"flow_limit", quantity("Gbit/s"), "unlimited", "The most that the network lets one TCP connection carry."},
 };
 
 constexpr Key fault_keys[] = {

@@ -111,7 +111,25 @@ Scenario read_completed(const YamlNode& document, Cluster cluster, std::string_v
   return scenario;
 }
 
-Scenario read_with_habits(const YamlNode& stated, std::string_view default_name) {
+/// plan.framework is plan.trainer; of both, what the command line or a table states holds.
+YamlNode with_one_framework(YamlNode document) {
+  YamlEntry* const plan = document.find("plan");
+  if (plan == nullptr || !plan->value.is_mapping()) return document;
+  YamlNode& keys = plan->value;
+  YamlEntry* const framework = keys.find("framework");
+  if (framework == nullptr) return document;
+  if (const YamlEntry* trainer = keys.find("trainer")) {
+    const bool later = framework->value.where.file != trainer->value.where.file;
+    if (!later) Field(framework->value, "plan.framework").fail("plan.trainer says it already", "one of them");
+    const std::string_view earlier = framework->value.where.file == document.where.file ? "framework" : "trainer";
+    std::erase_if(keys.entries, [&](const YamlEntry& entry) { return entry.key == earlier; });
+  }
+  if (YamlEntry* const left = keys.find("framework")) left->key = "trainer";
+  return document;
+}
+
+Scenario read_with_habits(const YamlNode& document_as_written, std::string_view default_name) {
+  const YamlNode stated = with_one_framework(document_as_written);
   const std::optional<StackedScenario> stacked = with_learned_cluster(stated);
   const YamlNode& document = stacked ? stacked->document : stated;
   Cluster cluster = read_cluster(Field(document, "").mapping(keys::scenario)["cluster"]);

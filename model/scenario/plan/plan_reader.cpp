@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <string_view>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "model/scenario/plan/bucket_reader.hpp"
 #include "model/scenario/plan/placement_reader.hpp"
 #include "model/scenario/server_keys.hpp"
+#include "model/scenario/workload/loader_reader.hpp"
 
 namespace foretrain {
 
@@ -19,27 +19,8 @@ namespace {
 
 constexpr IntegerRange factor{1, 1'000'000};
 
-/// "bounded(4)" → "bounded" and 4; "none" → "none" and nothing.
-struct WordWithNumber {
-  std::string_view word;
-  std::optional<int> number;
-};
-WordWithNumber split_call(const Field& field, int least) {
-  const std::string_view text = field.text();
-  const std::size_t open = text.find('(');
-  if (open == std::string_view::npos) return {text, std::nullopt};
-  int number = 0;
-  const char* const last = text.data() + text.size() - 1;
-  const auto [rest, status] = std::from_chars(text.data() + open + 1, last, number);
-  if (*last != ')' || rest != last || status != std::errc() || number < least) {
-    field.fail(fmt::format("\"{}\" is not a word with a number", text),
-               fmt::format("for example {}(4)", text.substr(0, open)));
-  }
-  return {text.substr(0, open), number};
-}
-
 void read_consistency(const Field& field, Sync& sync) {
-  const auto [word, number] = split_call(field, 0);  // bounded(0) is synchronous
+  const auto [word, number] = field.word_with_number(0);  // bounded(0) is synchronous
   if (word == "bounded" && number) {
     sync.consistency = Sync::Consistency::bounded;
     sync.staleness = *number;
@@ -108,7 +89,7 @@ void read_compression(const Field& field, Compression& compression) {
   if (wanted == share) {
     compression.share = read_sent_share(field);
   } else {
-    const std::optional<int> number = split_call(field, 1).number;
+    const std::optional<int> number = field.word_with_number(1).number;
     if (!kind || number.has_value() != (wanted == rank)) {
       field.fail(fmt::format("unknown value \"{}\"", text), compressions(Compression::Kind::none));
     }
@@ -233,8 +214,8 @@ void read_stage_layers(const Field& field, Plan& plan) {
   if (plan.balance_by_speed) return;
   if (field.is_scalar()) field.fail("no layers", "by_speed, or a list such as [20, 12]");
   for (const Field& layers : field.list()) plan.stage_layers.push_back(static_cast<int>(layers.integer({0, 100'000})));
-  if (plan.stage_layers.size() > 2 && std::find(plan.stage_layers.begin() + 1, plan.stage_layers.end() - 1, 0) !=
-                                          plan.stage_layers.end() - 1) {
+  if (plan.stage_layers.size() > 2 &&
+      std::find(plan.stage_layers.begin() + 1, plan.stage_layers.end() - 1, 0) != plan.stage_layers.end() - 1) {
     field.fail("a stage between others without a layer", "layers for all but the first and the last stage");
   }
   if (!std::cmp_equal(plan.stage_layers.size(), plan.pipeline)) {
@@ -262,6 +243,7 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
               "zero: 3, or leave the key out");
   }
   if (const auto offload = keys.find("offload")) plan.offload = read_offload(*offload);
+  if (const auto headroom = keys.find("headroom")) plan.headroom = read_share(*headroom, "headroom", "memory");
   plan.sync.bucket_rule = "auto";
   if (const auto sync = keys.find("sync")) read_sync(*sync, plan.sync);
   if (const auto placement = keys.find("placement"); placement || !taken.empty()) {

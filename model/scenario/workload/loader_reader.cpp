@@ -58,13 +58,15 @@ void check_loader(const DataLoader& loader, const MappingReader& keys, const Sto
 
 }  // namespace
 
-double read_spread(const Field& field) {
+double read_share(const Field& field, std::string_view what, std::string_view whole) {
   std::string text = field.text();
   const bool percent = text.ends_with('%');
   if (percent) text.erase(text.find_last_not_of("% ") + 1);
-  const double spread = field.parse([&](const std::string&) { return parse_number(text); }) * (percent ? 0.01 : 1.0);
-  if (spread >= 1.0) field.fail(fmt::format("a spread of {}", field.text()), "less than 100 % of the mean, as 5 %");
-  return spread;
+  const double share = field.parse([&](const std::string&) { return parse_number(text); }) * (percent ? 0.01 : 1.0);
+  if (share >= 1.0) {
+    field.fail(fmt::format("a {} of {}", what, field.text()), fmt::format("less than 100 % of the {}, as 5 %", whole));
+  }
+  return share;
 }
 
 DataLoader read_loader(const Field& field, const Storage& usual) {
@@ -74,7 +76,7 @@ DataLoader read_loader(const Field& field, const Storage& usual) {
   keys.fill(loader.stages);
   if (const auto dataset = keys.find("dataset")) loader.dataset = read_dataset(*dataset);
   if (const auto storage = keys.find("storage")) loader.storage = read_storage(*storage);
-  if (const auto spread = keys.find("spread")) loader.spread = read_spread(*spread);
+  if (const auto spread = keys.find("spread")) loader.spread = read_share(*spread, "spread", "mean");
   check_loader(loader, keys, usual);
   return loader;
 }
@@ -82,7 +84,7 @@ DataLoader read_loader(const Field& field, const Storage& usual) {
 LoaderWorkload read_loader_workload(const Field& field, const Storage& usual) {
   LoaderWorkload workload;
   YamlNode loader = field.node();
-  std::erase_if(loader.entries, [](const YamlEntry& entry) { return entry.key == "kind" || entry.key == "batch"; });
+  loader.erase("batch");
   workload.loader = read_loader(Field(loader, field.path()), usual);
   const YamlEntry* batch = field.node().find("batch");
   if (batch == nullptr) {

@@ -13,7 +13,7 @@ DataLoader read_loader(const Field& field, const Storage& usual);
 /// { kind: data_loader, batch, … } with the keys of a loader.
 LoaderWorkload read_loader_workload(const Field& field, const Storage& usual);
 
-/// "5 %" or 0.05, below 100 %.
-double read_spread(const Field& field);
+/// "5 %" or 0.05, below 100 % of the `whole`.
+double read_share(const Field& field, std::string_view what, std::string_view whole);
 
 }  // namespace foretrain
