@@ -276,7 +276,7 @@ std::string finished_node(Draft& draft, ToldNode told, const std::string& title)
   draft.set("gpus", std::to_string(told.gpus), told.where, "");
   set_processor(draft, told, nearest);
   if (text_at(nearest, "peer_to_peer") == "false") {
-    draft.set("peer_to_peer", "false", draft.nowhere(), "assumed: as " + text_at(nearest, "name"));
+    draft.assume("peer_to_peer", "false", "as " + text_at(nearest, "name"));
   }
   set_wiring(draft, told, nearest);
   set_network(draft, told, nearest);

@@ -148,19 +148,13 @@ class OwnNodeMaker {
       set("gpu", catalogue_file(CatalogueSection::gpu, Field(name, "")).stem().string());
     }
     set("gpus", std::to_string(gpus()));
-    if (has_other_gpu() || is_plain()) take_peer_access();
+    if (has_other_gpu() || is_plain()) {
+      document_.erase("peer_to_peer");  // as the GPU has it
+      forget_source("peer_to_peer");
+    }
     if (sockets() != base_sockets()) scale_processors();
     const bool own = !asked_.name.empty() || asked_.like.empty();
     if (own) set("name", asked_.name.empty() ? fmt::format("{}-x{}-own", gpu(), gpus()) : asked_.name);
-  }
-
-  /// As the catalogue's machine with one such GPU has it.
-  void take_peer_access() {
-    ToldNode one;
-    one.gpus = 1;
-    if (text_at(nearest_node(one, gpu()), "peer_to_peer") == "false") return set("peer_to_peer", "false");
-    document_.erase("peer_to_peer");
-    forget_source("peer_to_peer");
   }
 
   /// Figures of all sockets together.

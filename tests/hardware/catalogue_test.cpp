@@ -81,17 +81,9 @@ TEST_CASE("Every GPU and node that the project promises is there, under its file
                            "mi350x-288gb",
                            "mi355x-288gb",
                            "l40s"}) {
-                           "l40s",
-                           "rtx-2080-ti",
-                           "titan-rtx",
-                           "rtx-3080",
-                           "rtx-4080",
-                           "a6000",
-                           "a40",
-                           "a10g",
-                           "rtx-6000-ada",
-                           "rtx-pro-6000-server",
-                           "h100-nvl-94gb"}) {
+    "l40s", "rtx-2080-ti", "titan-rtx", "rtx-3080", "rtx-4080", "a6000", "a40", "a10g", "rtx-6000-ada",
+        "rtx-pro-6000-server", "h100-nvl-94gb"
+  }) {
     INFO(name);
     CHECK(all_gpus.contains(name));
   }
@@ -316,7 +308,7 @@ TEST_CASE("GPUs without peer access, by their driver or their cloud, have it in 
                          node.gpu.name.starts_with("rtx-4") || node.gpu.name.starts_with("rtx-5") ||
                          node.gpu.name == "titan-rtx";
     INFO(name);
-    if (geforce && node.gpus > 1) CHECK_FALSE(node.peer_to_peer);
+    if (geforce && node.gpus > 1) CHECK_FALSE(node.peer_to_peer.value_or(node.gpu.peer_access));
   }
 }
 

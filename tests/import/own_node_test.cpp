@@ -121,7 +121,7 @@ TEST_CASE("A machine of which the GPU alone is known is a plain server, and says
     // Each GPU on a root port: eight links to two sockets, and one between these.
     CHECK(node.links.size() == 8 + 1);
     CHECK(node.network.nics_per_node == 0);
-    CHECK(node.peer_to_peer == (std::string(gpu) != "rtx-3090"));
+    CHECK(node.peer_to_peer.value_or(node.gpu.peer_access) == (std::string(gpu) != "rtx-3090"));
     CHECK(node.link_types[static_cast<std::size_t>(node.links.front().type)].name == node.gpu.slot);
     // cpu, wiring and storage.
     REQUIRE(node.assumed.size() == 3);

@@ -137,7 +137,9 @@ TEST_CASE("a matrix without NVLinks names no GPU: its driver's name does, or the
   const std::string text = import_text("nvidia-smi", "GPU 0: NVIDIA GeForce RTX 4090 (UUID: GPU-1)\n" + four);
   CHECK_THAT(wiring_of(text), Catch::Contains("2 x rtx-4090, 1 sockets"));
   // GeForce have no peer access over PCIe.
-  CHECK_FALSE(read_node(Field(parse_yaml(text, "imported.yaml"), "")).peer_to_peer);
+  const YamlNode document = parse_yaml(text, "imported.yaml");
+  const Node node = read_node(Field(document, ""));
+  CHECK_FALSE(node.peer_to_peer.value_or(node.gpu.peer_access));
 }
 
 TEST_CASE("a driver's name is that of one GPU of the catalogue, or of none") {
