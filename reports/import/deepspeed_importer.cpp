@@ -1,6 +1,8 @@
 // DeepSpeed's configuration (deepspeed.ai, "DeepSpeed Configuration JSON"). It says how a model is trained, not which.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "model/scenario/model/model_reader.hpp"
 #include "reports/import/importer.hpp"
 #include "reports/import/input_text.hpp"
@@ -99,7 +101,8 @@ void set_deepspeed_autos(Settings& settings, Draft& draft) {
 
 std::string import_deepspeed(const ImportInput& input) {
   const YamlNode config = parse_config(input, "a configuration of DeepSpeed: { \"train_batch_size\": …, … }");
-  Settings settings(flat_settings(config));
+  const std::vector<ForeignSetting> all = flat_settings(config);
+  Settings settings(all);
   Draft draft(input);
   draft.set("name", file_stem(input), draft.nowhere(), "");
   TrainingSize size;
@@ -113,6 +116,9 @@ std::string import_deepspeed(const ImportInput& input) {
   set_deepspeed_bucket(settings, draft);
   set_deepspeed_autos(settings, draft);
   set_deepspeed_offload(settings, draft);
+  if (const auto left = std::ranges::find(all, "auto", &ForeignSetting::value); left != all.end()) {
+    draft.set("plan.trainer", "huggingface", left->where, named(*left) + ", which transformers fills in");
+  }
   draft.set("plan.trainer", "deepspeed", draft.nowhere(), "its habits, where the file does not say otherwise");
   settings.ignore_without_time("deepspeed");
   settings.leave_out_rest(draft);
