@@ -235,8 +235,10 @@ struct Tilings {
       const double waves = round_up(blocks[i] / p.sms);
       const double alone = p.lone_rounds * busy_rounds[i];
       compute[i] = (waves < alone ? alone : waves) * p.k * slice[i];
-      const double beside = p.hides_start * (1.0 / per_resident[i] - 1.0) * p.k * slice[i];
-      start[i] = round_up(waves * per_resident[i]) * (beside < p.tile_start ? p.tile_start - beside : 0.0);
+      // All tiles but one of each round multiply while that one starts.
+      const double rounds = round_up(waves * per_resident[i]);
+      const double wait = rounds * p.tile_start - p.hides_start * (waves - rounds) * p.k * slice[i];
+      start[i] = wait < 0.0 ? 0.0 : wait;
     }
   }
   [[nodiscard]] Candidate unsplit(const Problem& p, std::size_t tile) const {

@@ -55,7 +55,7 @@ inline constexpr PerTile instruction_reads = of_tiles([](Tile t) {  // elements,
 // 32 results, a block at most eight warps (cuDNN's scudnn_128x32 to 128x128): modelling choice.
 inline constexpr double busy_warps = 16.0;
 inline constexpr PerTile busy_rounds =
-    of_tiles([](Tile t) { return busy_warps / std::clamp(t.rows * t.columns / 1024.0, 2.0, 8.0); });
+    of_tiles([](Tile t) { return busy_warps / std::min(t.rows * t.columns / 1024.0, 8.0); });
 inline constexpr PerTile per_resident =
     of_tiles([](Tile t) { return 1.0 / std::clamp(resident_elements / (t.rows * t.columns), 1.0, max_resident); });
 
