@@ -232,13 +232,13 @@ struct Tilings {
                  sides[i] * p.seconds_per_address;
     }
     for (std::size_t i = p.first; i < p.last; ++i) {
-      const double waves = round_up(blocks[i] / p.sms);
-      const double alone = p.lone_rounds * busy_rounds[i];
-      compute[i] = (waves < alone ? alone : waves) * p.k * slice[i];
-      // All tiles but one of each round multiply while that one starts.
-      const double rounds = round_up(waves * per_resident[i]);
-      const double wait = rounds * p.tile_start - p.hides_start * (waves - rounds) * p.k * slice[i];
-      start[i] = wait < 0.0 ? 0.0 : wait;
+      const double waves = round_up(blocks[i] / p.sms), rounds = round_up(waves * per_resident[i]);
+      const double alone = p.lone_rounds * busy_rounds[i], tile = p.k * slice[i];
+      // Where starts hide, tiles of a round multiply while others start, and take no less than one with its start.
+      const double multiply = (waves < alone ? alone : waves) * tile;
+      const double started = p.hides_start * rounds * (p.tile_start + tile);
+      compute[i] = multiply < started ? started : multiply;
+      start[i] = (1.0 - p.hides_start) * rounds * p.tile_start;
     }
   }
   [[nodiscard]] Candidate unsplit(const Problem& p, std::size_t tile) const {
