@@ -233,10 +233,10 @@ struct Tilings {
     }
     for (std::size_t i = p.first; i < p.last; ++i) {
       const double waves = round_up(blocks[i] / p.sms), rounds = round_up(waves * per_resident[i]);
-      const double alone = p.lone_rounds * busy_rounds[i], tile = p.k * slice[i];
+      const double alone = p.lone_rounds * busy_rounds[i];
       // Where starts hide, tiles of a round multiply while others start, and take no less than one with its start.
-      const double multiply = (waves < alone ? alone : waves) * tile;
-      const double started = p.hides_start * rounds * (p.tile_start + tile);
+      const double multiply = (waves < alone ? alone : waves) * p.k * slice[i];
+      const double started = p.hides_start * rounds * (p.tile_start + p.k * slice[i]);
       compute[i] = multiply < started ? started : multiply;
       start[i] = (1.0 - p.hides_start) * rounds * p.tile_start;
     }
