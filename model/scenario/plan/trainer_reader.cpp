@@ -134,7 +134,8 @@ bool has_short_weights(const YamlNode& document) {
 /// Whether the trait is one of all plans, although some have nothing to which it means something.
 bool would_matter(Belongs to) {
   return to == Belongs::to_divided_gradients || to == Belongs::to_divided_states || to == Belongs::to_tensor_ranks ||
-         to == Belongs::to_short_weights || to == Belongs::to_updated_parts || to == Belongs::to_pipelines;
+         to == Belongs::to_short_weights || to == Belongs::to_updated_parts || to == Belongs::to_pipelines ||
+         to == Belongs::to_plain_kernels;
 }
 
 bool belongs(Belongs to, const YamlNode& document, const Trainee& trainee) {
