@@ -80,7 +80,6 @@ TEST_CASE("Every GPU and node that the project promises is there, under its file
                            "mi250x-gcd-64gb",
                            "mi350x-288gb",
                            "mi355x-288gb",
-                           "l40s"}) {
                            "l40s",
                            "rtx-2080-ti",
                            "titan-rtx",
