@@ -122,7 +122,7 @@ void BlockBuilder::set_block_memory(Layer& layer) const {
   double scores = 0.0;  // softmax output, dropout mask and dropout output, per head and pair of tokens
   if (options_.attention == AttentionKind::standard) {
     scores = number(batch_) * number(c.heads) / t * number(sequence_) * number(sequence_) / options_.context *
-             (2.0 * e + mask + (written_out ? 4.0 : 0.0));
+             (2.0 * e + mask + (written_out && e < 4.0 ? 4.0 : 0.0));  // and the softmax in fp32
   } else {
     scores = n * number(c.heads) / t * 4.0;  // the log-sum-exp of each row
   }
