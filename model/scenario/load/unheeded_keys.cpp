@@ -99,7 +99,9 @@ std::vector<Row> rows_of_code(const Scenario& scenario, const TrainWorkload& tra
            {"workload.train.narrow_gathers"}},
           {!gathers, "tensor ranks gather no inputs", {"workload.train.keep_gathered"}},
           {train.fused_loss, "a fused loss makes no copies", {"workload.train.loss_in_place"}},
-          {plan.tensor == 1, "one tensor rank has no others", {"workload.train.waiting_tensors"}}};
+          {plan.tensor == 1,
+           "one tensor rank has no others",
+           {"workload.train.waiting_tensors", "workload.train.gather_logits"}}};
 }
 
 std::vector<Row> rows_of_model(const Scenario& scenario, const TrainWorkload& train) {
