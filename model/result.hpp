@@ -120,6 +120,7 @@ struct TrainResult {
   std::optional<double> cost_usd;  ///< of the whole training, when a price and a length are given
   std::optional<ParameterServerResult> parameter_server;
   std::optional<SharedFabric> shared_fabric;  ///< where there are other jobs
+  std::string model;                          ///< its name
   double parameters = 0.0;                    ///< of the whole model, trained or not
   double active_parameters = 0.0;             ///< of these, those that a token meets
   Bytes bytes_per_parameter = {};  ///< weights, gradients and states of a trained one, divided among no ranks

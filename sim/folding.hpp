@@ -22,12 +22,12 @@ class Folding {
   /// `fold` = false: every flow represents itself.
   explicit Folding(const NetworkPlan& plan, bool fold = true);
 
-  [[nodiscard]] const SharedLinks& links() const { return links_; }
+  [[nodiscard]] const RoutedLinks& links() const { return links_; }
   [[nodiscard]] std::span<const Representative> flows_of(SetIndex set) const;
   [[nodiscard]] std::span<const RouteIndex> background() const { return background_; }
 
  private:
-  SharedLinks links_;
+  RoutedLinks links_;
   std::vector<Representative> flows_;  ///< set by set
   std::vector<std::size_t> first_;     ///< of each set in flows_
   std::vector<RouteIndex> background_;

@@ -10,7 +10,7 @@ namespace foretrain {
 
 namespace {
 
-using MakeSharing = LinkSharing*(const SharedLinks&);
+using MakeSharing = LinkSharing*(const RoutedLinks&);
 
 MakeSharing* load_library() {
   try {
@@ -28,7 +28,7 @@ MakeSharing& make_sharing() {
 
 }  // namespace
 
-std::unique_ptr<LinkSharing> LinkSharing::make(const SharedLinks& links) {
+std::unique_ptr<LinkSharing> LinkSharing::make(const RoutedLinks& links) {
   return std::unique_ptr<LinkSharing>(make_sharing()(links));
 }
 

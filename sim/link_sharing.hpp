@@ -13,7 +13,7 @@ using RouteIndex = std::int32_t;
 
 /// Links and the routes over them. A route lists the links that it crosses by number; one listed twice carries every
 /// byte twice. On a full link flows get rates in proportion to the weights of their routes.
-struct SharedLinks {
+struct RoutedLinks {
   std::vector<BytesPerSecond> links;
   std::vector<std::vector<std::int32_t>> routes;
   std::vector<double> weights = {};  ///< of each route; empty: all alike
@@ -27,9 +27,9 @@ struct SharedLinks {
 /// asked by those before changes no bit.
 class LinkSharing {
  public:
-  /// Loads SimGrid where this is the first. Throws std::runtime_error where it cannot be loaded or others use it in this
-  /// process, std::logic_error while there is another one. The links must outlive it.
-  static std::unique_ptr<LinkSharing> make(const SharedLinks& links);
+  /// Loads SimGrid where this is the first. Throws std::runtime_error where it cannot be loaded or others use it in
+  /// this process, std::logic_error while there is another one. The links must outlive it.
+  static std::unique_ptr<LinkSharing> make(const RoutedLinks& links);
   virtual ~LinkSharing() = default;
 
   /// From now on so many flows move over the route, none at first. The route must have links.

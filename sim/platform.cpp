@@ -17,7 +17,7 @@ constexpr Seconds same_date = 0.001_ns;
 
 }  // namespace
 
-Platform::Platform(const SharedLinks& links)
+Platform::Platform(const RoutedLinks& links)
     : sharing_(LinkSharing::make(links)), routes_(links.routes.size()), links_(links.links.size()) {
   for (std::size_t i = 0; i < routes_.size(); ++i) {
     std::vector<LinkIndex> crossed = links.routes[i];
@@ -272,7 +272,7 @@ void check_platform() {
   const BytesPerSecond bandwidth = 450.0_GBps;
   const Bytes bytes = 450.0_MB;
   const Seconds once = bytes / bandwidth;
-  const SharedLinks links{
+  const RoutedLinks links{
       {bandwidth, bandwidth, bandwidth, bandwidth}, {{0}, {1}, {1}, {2, 2}, {3}, {3}}, {1.0, 1.0, 1.0, 1.0, 3.0, 1.0}};
   Platform platform(links);
   std::vector<Seconds> ended(links.routes.size());

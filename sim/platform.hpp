@@ -23,7 +23,7 @@ class Platform {
   using FlowId = std::int32_t;
 
   /// As LinkSharing::make. The links must outlive the platform.
-  explicit Platform(const SharedLinks& links);
+  explicit Platform(const RoutedLinks& links);
 
   /// Starts a flow now. Bytes are whole: `bytes` is rounded, to one at least. The route must have links.
   FlowId start(RouteIndex route, Bytes bytes);

@@ -213,7 +213,7 @@ void Pool::forget_communications() {
 /// Every route that has moved has a communication, which counts for as many flows as move there, or for none.
 class SimGridSharing final : public LinkSharing {
  public:
-  explicit SimGridSharing(const SharedLinks& links);
+  explicit SimGridSharing(const RoutedLinks& links);
   ~SimGridSharing() override;
   SimGridSharing(const SimGridSharing&) = delete;
   SimGridSharing& operator=(const SimGridSharing&) = delete;
@@ -234,7 +234,7 @@ class SimGridSharing final : public LinkSharing {
   };
   void note_change(Link& link) const;
 
-  const SharedLinks& plan_;
+  const RoutedLinks& plan_;
   Pool& pool_ = Pool::of_process();
   std::int64_t shared_ = 0;
   std::vector<Link> links_;
@@ -242,7 +242,7 @@ class SimGridSharing final : public LinkSharing {
   static inline bool in_use_ = false;
 };
 
-SimGridSharing::SimGridSharing(const SharedLinks& plan) : plan_(plan), routes_(plan.routes.size()) {
+SimGridSharing::SimGridSharing(const RoutedLinks& plan) : plan_(plan), routes_(plan.routes.size()) {
   if (in_use_) throw std::logic_error("two simulations share links at a time");
   for (std::size_t i = 0; i < plan.links.size(); ++i) {
     links_.push_back({&pool_.link(i)});
@@ -290,6 +290,6 @@ BytesPerSecond SimGridSharing::rate(RouteIndex index) const {
 
 }  // namespace foretrain
 
-extern "C" foretrain::LinkSharing* foretrain_share_links(const foretrain::SharedLinks& links) {
+extern "C" foretrain::LinkSharing* foretrain_share_links(const foretrain::RoutedLinks& links) {
   return std::make_unique<foretrain::SimGridSharing>(links).release();
 }

@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "model/collectives/traffic.hpp"
+
 namespace foretrain {
 
 namespace {
@@ -11,15 +13,19 @@ namespace {
 constexpr double on_nvlink = 24.0, between_nodes_at_most = 16.0;
 constexpr NcclVersion more_channels_since{2, 18};
 
-/// Whether every rank has one that it reaches over NVLink alone: rings need not go through all pairs.
+/// Whether NVLinks lead from each rank to all others, by way of other ranks at most: bridged pairs on PCIe are apart.
 bool over_nvlink(const std::vector<int>& group, const Topology& topology) {
   const auto joined = [&](int from, int to) {
-    return from != to && std::ranges::all_of(topology.route(from, to).links, [&](LinkId link) {
-             return topology.link_kind(link) == LinkKind::nvlink || topology.link_kind(link) == LinkKind::nvswitch;
-           });
+    return std::ranges::all_of(topology.route(from, to).links,
+                               [&](LinkId link) { return is_nvlink(topology.link_kind(link)); });
   };
-  return std::ranges::all_of(
-      group, [&](int from) { return std::ranges::any_of(group, [&](int to) { return joined(from, to); }); });
+  std::vector<int> reached = {group.front()};
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    for (const int to : group) {
+      if (std::ranges::find(reached, to) == reached.end() && joined(reached[i], to)) reached.push_back(to);
+    }
+  }
+  return reached.size() == group.size();
 }
 
 }  // namespace

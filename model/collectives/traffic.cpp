@@ -16,6 +16,11 @@ namespace {
 /// V100, first five: GPU 4 reaches the others only through GPU 0; 23 of 48 GB/s).
 constexpr double chain_inflation = 2.0;
 
+/// Where a GPU reads from host memory, the requests for it share the PCIe link with what it writes there: kernels read
+/// and write lines of 128 bytes, with 24 bytes around each write and in each request (PCI Express Base Specification:
+/// framing, header of four words, checksum).
+constexpr double beside_read_requests = (128.0 + 24.0) / (128.0 + 24.0 + 24.0);
+
 bool flows_through_first_rank(CollectiveOperation operation) {
   return operation != CollectiveOperation::broadcast && operation != CollectiveOperation::reduce;
 }
@@ -90,7 +95,7 @@ double TrafficBuilder::efficiency(EndpointId source, EndpointId destination, Eng
   links_.clear();
   topology_.append_route(source, destination, links_);
   double nvlink = 1.0;
-  bool only_nvlink = true;
+  bool only_nvlink = true, staged = false;
   for (const LinkId link : links_) {
     const LinkKind kind = topology_.link_kind(link);
     if (kind == LinkKind::network) {
@@ -98,10 +103,12 @@ double TrafficBuilder::efficiency(EndpointId source, EndpointId destination, Eng
       return own > 0.0 ? own : constants_.network_efficiency;
     }
     only_nvlink = only_nvlink && is_nvlink(kind);
+    staged = staged || kind == LinkKind::memory;
     const double own = topology_.collective_efficiency(link);
     nvlink = std::min(nvlink, own > 0.0 ? own : constants_.nvlink_efficiency);
   }
-  if (!only_nvlink) return constants_.pcie_efficiency;
+  staged = staged && topology_.is_gpu(source) && topology_.is_gpu(destination);
+  if (!only_nvlink) return constants_.pcie_efficiency * (staged ? beside_read_requests : 1.0);
   return engine == Engine::switches ? constants_.nvls_efficiency : nvlink;
 }
 
@@ -111,10 +118,10 @@ Flow TrafficBuilder::carried(Flow flow, Engine engine) {
   const int node = topology_.node_of(flow.source);
   if (node == topology_.node_of(flow.destination)) return flow;
   flow.message = message_ / share;
-  const int sockets = topology_.nccl().none() || hosts_ == nullptr ? 0 : topology_.tcp_streams(node);
-  if (sockets > 0) {
-    const BytesPerSecond copies(hosts_->pageable_copy_gbps * 1e9);
-    flow.most_rate = copies * (sockets * flow.weight * channel_share_ / share);
+  const Transport* tcp = topology_.nccl().none() || hosts_ == nullptr ? nullptr : topology_.tcp(node);
+  if (tcp != nullptr) {
+    const BytesPerSecond socket = std::min(BytesPerSecond(hosts_->pageable_copy_gbps * 1e9), tcp->flow_limit);
+    flow.most_rate = socket * (tcp->streams * flow.weight * channel_share_ / share);
   }
   return flow;
 }

@@ -27,7 +27,7 @@ struct ChipGeneration {
 /// Generations whose energy per operation is known, oldest first. A chip belongs to the last one that is not newer than
 /// itself, so that one newer than all is priced like the newest. AMD states no compute capability: its chips are known
 /// by their architecture, behind all others.
-inline constexpr std::array<ChipGeneration, 12> chip_generations = {{{"kepler", 3.0, 28.0},
+inline constexpr std::array<ChipGeneration, 14> chip_generations = {{{"kepler", 3.0, 28.0},
                                                                      {"pascal", 6.0, 16.0},
                                                                      {"volta", 7.0, 12.0},
                                                                      {"turing", 7.5, 12.0},
@@ -38,7 +38,9 @@ inline constexpr std::array<ChipGeneration, 12> chip_generations = {{{"kepler", 
                                                                      {"blackwell", 10.0, 4.0},
                                                                      {"blackwell_ultra", 10.3, 4.0},
                                                                      {"blackwell_rtx", 12.0, 4.0},
-                                                                     {"cdna3", 1000.0, 5.0}}};
+                                                                     {"cdna2", 1000.0, 6.0},
+                                                                     {"cdna3", 1001.0, 5.0},
+                                                                     {"cdna4", 1002.0, 3.0}}};
 
 /// Picojoules per operation (watts per TFLOP/s) at the voltage of 1 GHz. Zero: not known; of tensor cores it then follows
 /// from other generations (cost/operation_energy.hpp), fp32 has no limit.

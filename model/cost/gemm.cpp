@@ -101,6 +101,11 @@ constexpr PerTile instruction_reads = of_tiles([](Tile t) {                     
   const double longer = t.rows > t.columns ? t.rows : t.columns, shorter = t.rows + t.columns - longer;
   return longer + shorter * (longer > instruction_rows ? longer / instruction_rows : 1.0);
 });
+// Tiles of a multiprocessor that keep it busy on CUDA cores, four warps for each of its schedulers; a thread has about
+// 32 results, a block at most eight warps (cuDNN's scudnn_128x32 to 128x128): modelling choice.
+constexpr double busy_warps = 16.0;
+constexpr PerTile busy_rounds =
+    of_tiles([](Tile t) { return busy_warps / std::clamp(t.rows * t.columns / 1024.0, 2.0, 8.0); });
 constexpr PerTile per_resident =
     of_tiles([](Tile t) { return 1.0 / std::clamp(resident_elements / (t.rows * t.columns), 1.0, max_resident); });
 
@@ -111,9 +116,11 @@ struct Problem {
   double sms, per_sm;
   std::size_t first, last;            // tiles that its kernels have, without the last
   bool splits;                        // k among multiprocessors
+  double lone_rounds;                 // share of a tile's busy_rounds that it takes at least
   double seconds_per_flop;            // what a multiprocessor takes at the boost clock, unlimited tile
   double tile_loss;                   // elements
   double tile_start;                  // seconds; none where kernels stay and hide them
+  double hides_start;                 // 1 where a tile starts while others of its multiprocessor multiply
   double vector_compute;              // seconds, multiplied on all CUDA cores
   double vector_start, vector_fixed;  // of a matrix times a vector
   double seconds_per_load;            // of one multiprocessor, one element of A or B
@@ -192,11 +199,13 @@ Problem state(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) 
   const bool stays = inner != InnerProduct::warps;
   p.first = stays && !gemm.narrow_tiles && !narrow_format ? 0 : first_common_tile;
   p.last = narrow_format ? first_common_tile + 1 : tensor && !gemm.narrow_tiles ? first_narrow_tile : tile_count;
-  p.splits = !narrow_format;
+  p.splits = !narrow_format && !gemm.whole_sums;
+  p.lone_rounds = gemm.whole_sums ? 1.0 : 0.0;
   p.slowdown = 1.0 / gemm.speed;
   p.seconds_per_flop = p.sms / rate.value();
   p.vector_compute = 2.0 * p.batch * p.m * p.n * p.k / gpu.matrix_rate(Precision::fp32).value();
   p.tile_loss = tensor && inner != InnerProduct::tensor_memory ? c.tile_loss : 0.0;
+  p.hides_start = gemm.narrow_tiles ? 1.0 : 0.0;
   p.vector_start = (gpu.memory_latency * c.tile_latencies).value();
   p.tile_start = stays ? 0.0 : p.vector_start;
   if (gpu.boost_clock.value() > 0.0) {
@@ -230,6 +239,7 @@ Problem state(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) 
       p.exposed = c.tensor_memory_exposed_share;
       break;
   }
+  p.exposed = gemm.exposed_share.value_or(p.exposed);
   return p;
 }
 
@@ -272,8 +282,10 @@ struct Tilings {
     }
     for (std::size_t i = p.first; i < p.last; ++i) {
       const double waves = round_up(blocks[i] / p.sms);
-      compute[i] = waves * p.k * slice[i];
-      start[i] = round_up(waves * per_resident[i]) * p.tile_start;
+      const double alone = p.lone_rounds * busy_rounds[i];
+      compute[i] = (waves < alone ? alone : waves) * p.k * slice[i];
+      const double beside = p.hides_start * (1.0 / per_resident[i] - 1.0) * p.k * slice[i];
+      start[i] = round_up(waves * per_resident[i]) * (beside < p.tile_start ? p.tile_start - beside : 0.0);
     }
   }
   [[nodiscard]] Candidate unsplit(const Problem& p, std::size_t tile) const {

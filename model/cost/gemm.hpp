@@ -1,6 +1,8 @@
 // The matrix product that products, convolutions and attention are made of.
 #pragma once
 
+#include <optional>
+
 #include "model/cost/calibration.hpp"
 #include "model/cost/operator_cost.hpp"
 #include "model/hardware/gpu.hpp"
@@ -15,13 +17,15 @@ inline constexpr double shared_bytes_per_clock = 128.0;
 struct Gemm {
   std::int64_t batch = 1, m = 1, n = 1, k = 1;
   Precision precision = Precision::fp32;
-  Bytes operands;             ///< A and B once
-  Bytes result;               ///< reads and writes of C
-  Bytes load_width;           ///< longest load that every row's start allows; zero: 16 bytes, the longest there is
-  double speed = 1.0;         ///< between start and drain, over a plain product's
-  bool narrow_tiles = false;  ///< tensor-core kernels of sides below 64 exist, as for convolutions
-  double address_instructions = 0.0;  ///< on CUDA cores, for each element put into a tile, between multiplications
-  bool across_k = false;              ///< both operands lie so that no instruction for a whole tile reads them
+  Bytes operands;    ///< A and B once
+  Bytes result;      ///< reads and writes of C
+  Bytes load_width;  ///< longest load that every row's start allows; zero: 16 bytes, the longest there is
+  std::optional<double> exposed_share;  ///< of a convolution's kernels; else the products'
+  double speed = 1.0;                   ///< between start and drain, over a plain product's
+  bool narrow_tiles = false;            ///< tensor-core kernels of sides below 64 exist, as for convolutions
+  double address_instructions = 0.0;    ///< on CUDA cores, for each element put into a tile, between multiplications
+  bool whole_sums = false;              ///< on CUDA cores by kernels that do not divide k among thread blocks
+  bool across_k = false;                ///< both operands lie so that no instruction for a whole tile reads them
   /// The products are one launch, and the row counts of its `batch` members differ, with m their mean: the last tile of
   /// each is half full on average, as what is left over is anything from one row to a whole tile.
   bool unequal_rows = false;

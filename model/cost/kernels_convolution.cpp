@@ -25,6 +25,15 @@ constexpr std::int64_t fourier_sizes[] = {16, 32};
 // Volta was the first to compute addresses beside fp32 arithmetic (NVIDIA V100 architecture whitepaper).
 constexpr double separate_integer_units_since = 7.0;
 
+// cuDNN's kernels for Winograd's algorithm were written for Maxwell to Volta (maxwell_scudnn_winograd,
+// volta_scudnn_winograd); later GPUs run those, or others that are made of general products.
+constexpr double own_winograd_until = 8.0;
+
+double transform_efficiency(const Gpu& gpu, const ConvolutionConstants& constants) {
+  return gpu.compute_capability < own_winograd_until ? constants.transform_efficiency
+                                                     : constants.late_transform_efficiency;
+}
+
 std::int64_t padded(std::int64_t channels, bool tensor) {
   return tensor ? (channels + channel_multiple - 1) / channel_multiple * channel_multiple : channels;
 }
@@ -76,19 +85,47 @@ Seconds gathering_time(const Convolution& work, const Gpu& gpu, const Convolutio
   return Seconds(pieces * tiles * constants.address_instructions / (integer_lanes * gpu.sms * gpu.boost_clock.value()));
 }
 
+// Speed over a plain product's. Images are gathered beside the multiplication, which waits for them the more, the more
+// a multiprocessor multiplies in a clock: the constant is that of A100's 2,048 operations of two bytes.
+double gathering_speed(Precision precision, const Gpu& gpu, const ConvolutionConstants& constants) {
+  constexpr double operations_of_constant = 2048.0;
+  const double clocks = gpu.sms * gpu.boost_clock.value();
+  if (clocks == 0.0) return constants.tensor_efficiency;
+  const double width = bytes_per_element(precision) / bytes_per_element(Precision::fp16);
+  const double operations = width * gpu.matrix_rate(precision).value() / clocks;
+  return 1.0 / (1.0 + (1.0 / constants.tensor_efficiency - 1.0) * operations / operations_of_constant);
+}
+
 KernelTime implicit_time(const Convolution& work, Precision precision, Bytes traffic, const Gpu& gpu,
                          const Calibration& calibration) {
   const ConvolutionConstants& constants = calibration.convolution;
   const bool tensor = uses_tensor_cores(gpu, precision);
   Gemm gemm = implicit_product(work, precision, tensor, traffic);
   const bool in_turn = gpu.compute_capability < separate_integer_units_since || shares_issue_slots(gpu);
-  if (tensor) gemm.speed = constants.tensor_efficiency;
+  if (tensor) {
+    gemm.speed = gathering_speed(precision, gpu, constants);
+    gemm.exposed_share = constants.exposed_share;
+  }
   if (!tensor && in_turn) gemm.address_instructions = constants.address_instructions;
   gemm.narrow_tiles = true;
+  // cuDNN divides the sums of weight gradients alone (cudnnConvolutionBwdFilterAlgo_t has algorithms with atomics).
+  gemm.whole_sums = !tensor && work.pass != ConvolutionPass::weight_gradient;
   const GemmTime product = gemm_time(gemm, gpu, calibration);
   const Seconds gathering = tensor ? gathering_time(work, gpu, constants) : Seconds(0.0);
   if (gathering > product.total()) return {gathering, Bound::compute};
   return {product.total(), product.bound};
+}
+
+// cuDNN's kernels for tensor cores read NHWC. What lies in NCHW its own kernels turn round before, and back behind
+// (nchwToNhwcKernel, nhwcToNchwKernel); only a filter of one tap in four bytes is a product of matrices as they lie
+// (names of cuDNN 9's kernels in steps of ResNet-50, validate/measurements/2026-11-26-h200).
+Seconds turning_time(const Convolution& work, Precision precision, const Gpu& gpu, const Calibration& calibration) {
+  if (work.format == MemoryFormat::nhwc || !uses_tensor_cores(gpu, precision)) return Seconds(0.0);
+  const Bytes element = bytes_per_element(precision);
+  if (work.r * work.s == 1 && work.stride == 1 && element == Bytes(4.0)) return Seconds(0.0);
+  const Bytes images = (work.inputs() + work.outputs()) * element;
+  const Streaming passes{StreamingKind::elementwise, images, images, Flops(0.0)};
+  return kernel_time(passes, precision, 2, gpu, calibration).device;
 }
 
 // An algorithm that transforms tiles of the images and the filters, so that a convolution becomes one product of tiles
@@ -174,7 +211,7 @@ KernelTime transform_time(const Convolution& work, Precision precision, const Tr
   const GemmTime product = gemm_time(gemm, gpu, calibration);
   const Streaming transforms{StreamingKind::elementwise, traffic, gemm.operands + gemm.result, Flops(0), false};
   const KernelTime streaming = kernel_time(transforms, precision, 3, gpu, calibration);
-  return {(product.total() + streaming.device) / calibration.convolution.transform_efficiency,
+  return {(product.total() + streaming.device) / transform_efficiency(gpu, calibration.convolution),
           product.total() > streaming.device ? product.bound : streaming.bound};
 }
 
@@ -215,11 +252,12 @@ KernelTime kernel_time(const Convolution& work, Precision precision, int /*kerne
     return kernel_time(pass, precision, 1, gpu, calibration);
   }
   KernelTime fastest = implicit_time(work, precision, traffic, gpu, calibration);
+  fastest.device += turning_time(work, precision, gpu, calibration);
   for (const FindTransform find : transforming_algorithms) {
     const std::optional<Transform> transform = find(work, precision);
     if (!transform) continue;
     // It cannot be faster than its multiplications alone.
-    const Seconds least = plain * relative_work(work, *transform) / calibration.convolution.transform_efficiency;
+    const Seconds least = plain * relative_work(work, *transform) / transform_efficiency(gpu, calibration.convolution);
     if (least >= fastest.device) continue;
     const KernelTime time = transform_time(work, precision, *transform, traffic, gpu, calibration);
     if (time.device < fastest.device) fastest = time;

@@ -23,6 +23,23 @@ double relative_efficiency(StreamingKind kind, const StreamingConstants& constan
   }
 }
 
+// Threads that a multiprocessor holds (CUDA C++ Programming Guide, technical specifications for each compute
+// capability).
+double threads_per_sm(const Gpu& gpu) {
+  const double capability = gpu.compute_capability;
+  if (capability == 7.5) return 1024.0;
+  return capability > 8.0 && (capability < 9.0 || capability >= 12.0) ? 1536.0 : 2048.0;
+}
+
+// Of what a row's later passes read, the share that is gone from the L2, where rows under way lie with what they wrote:
+// a block of threads for each.
+Bytes missed(const Streaming::Rows& rows, const Gpu& gpu, const StreamingConstants& constants) {
+  if (!(rows.again > Bytes(0.0)) || !(gpu.l2_cache > Bytes(0.0))) return rows.again;
+  const double blocks = gpu.sms * std::max(1.0, std::floor(threads_per_sm(gpu) / rows.threads));
+  const Bytes under_way = rows.row * std::min(rows.count, blocks);
+  return rows.again * std::clamp(under_way / (gpu.l2_cache * constants.row_cache_share) - 1.0, 0.0, 1.0);
+}
+
 // Little's law: each number waits for the memory's latency, and so many are on their way.
 Seconds one_at_a_time(double numbers, const Gpu& gpu, const StreamingConstants& constants) {
   return gpu.memory_latency * (numbers / (constants.singles_in_flight * gpu.sms));
@@ -38,9 +55,10 @@ KernelTime kernel_time(const Streaming& work, Precision /*precision*/, int kerne
                        const Calibration& calibration) {
   const StreamingConstants& constants = calibration.streaming;
   const double efficiency = constants.bandwidth_efficiency * relative_efficiency(work.kind, constants);
-  const Bytes total = work.read + work.written;
+  const Bytes total = work.read + work.written + work.rows.again;
   const bool warm = work.kind == StreamingKind::elementwise || work.kind == StreamingKind::reduction;
-  const Bytes cached = warm ? kept(work.read, gpu.l2_cache) : Bytes(0);
+  const Bytes cached =
+      (warm ? kept(work.read, gpu.l2_cache) : Bytes(0)) + work.rows.again - missed(work.rows, gpu, constants);
   const BytesPerSecond memory = gpu.memory_bandwidth * efficiency;
   const BytesPerSecond cache = std::max(gpu.l2_bandwidth * efficiency, memory);
   const Seconds traffic = (total - cached) / memory + cached / cache;

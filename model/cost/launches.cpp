@@ -16,11 +16,6 @@ Bytes result_size(const Operator& op) {
                     op.work);
 }
 
-bool fusible(const Operator& op) {
-  const auto* streaming = std::get_if<Streaming>(&op.work);
-  return streaming != nullptr && streaming->fusible;
-}
-
 bool is_graphed(LayerPart part, GraphedParts parts) {
   using enum GraphedParts;
   if (parts == attention_and_router) return part == LayerPart::attention || part == LayerPart::router;
@@ -28,6 +23,14 @@ bool is_graphed(LayerPart part, GraphedParts parts) {
 }
 
 }  // namespace
+
+// A compiler writes kernels for what is bound by memory, and calls libraries for products, convolutions and attention,
+// whose results the next kernel reads (PyTorch, torch/_inductor/kernel/mm.py: ATen's unless max_autotune is asked for;
+// XLA, service/gpu: custom calls of cuBLAS and cuDNN).
+bool joins(const Operator& op, const Operator& before) {
+  const auto* streaming = std::get_if<Streaming>(&op.work);
+  return streaming != nullptr && streaming->fusible && std::holds_alternative<Streaming>(before.work);
+}
 
 Seconds host_dispatch_time(int kernels, ExecutionMode mode, const HostConstants& constants) {
   if (kernels <= 0) return Seconds(0);
@@ -58,7 +61,7 @@ LaunchPlan plan_launches(const std::vector<Operator>& ops, ExecutionMode mode, b
       ++plan.folded;
       continue;
     }
-    const bool fuse = compiled && fusible(op) && !plan.launches.empty();
+    const bool fuse = compiled && !plan.launches.empty() && joins(op, ops[at_index(index - 1)]);
     const OperatorCost cost = launched_cost(op, mode, fuse, gpu, calibration);
     if (fuse) {
       Launch& producer = plan.launches.back();
@@ -93,9 +96,12 @@ LaunchTotals launch_totals(const std::vector<Operator>& ops, ExecutionMode mode,
                            const Calibration& calibration) {
   const bool compiled = mode == ExecutionMode::compiled;
   LaunchTotals totals;
-  LayerPart graph = LayerPart::rest;  // that the operator before is a node of
+  LayerPart graph = LayerPart::rest;   // that the operator before is a node of
+  const Operator* producer = nullptr;  // elementwise, where it belongs to the layer before
   for (const Operator& op : ops) {
-    const OperatorCost cost = launched_cost(op, mode, compiled, gpu, calibration);
+    const bool fuse = compiled && (producer == nullptr || joins(op, *producer));
+    producer = &op;
+    const OperatorCost cost = launched_cost(op, mode, fuse, gpu, calibration);
     totals.device += cost.device;
     const LayerPart before = std::exchange(graph, is_graphed(op.part, graphed) ? op.part : LayerPart::rest);
     if (graph == LayerPart::rest) totals.kernels += cost.kernels;

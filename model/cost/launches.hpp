@@ -55,14 +55,17 @@ struct LaunchPlan {
 OperatorCost launched_cost(const Operator& op, ExecutionMode mode, bool fused, const Gpu& gpu,
                            const Calibration& calibration);
 
+/// Whether a compiler does the operator in the kernel of the one before it.
+bool joins(const Operator& op, const Operator& before);
+
 /// Execution of a list of operators, each of which reads what the one before it wrote.
 ///
 /// eager: one launch for each kernel of each operator; every result is written to device memory.
-/// compiled: an elementwise operator is done in the kernel of the one before it, before that one's result is written;
-/// what the two would have handed over is never in memory. With `constant_weights` (no training) operators that read
-/// nothing but weights are folded away.
-/// cuda_graph: the kernels of eager execution, launched as one graph. Elsewhere a kernel's time includes the gap to the
-/// next one, HostConstants::launch_gap_us, which nodes of a graph do not have.
+/// compiled: an elementwise operator is done in the kernel of the one before it, unless that is a library's, before its
+/// result is written; what the two would have handed over is never in memory. With `constant_weights` (no training)
+/// operators that read nothing but weights are folded away. cuda_graph: the kernels of eager execution, launched as one
+/// graph. Elsewhere a kernel's time includes the gap to the next one, HostConstants::launch_gap_us, which nodes of a
+/// graph do not have.
 LaunchPlan plan_launches(const std::vector<Operator>& ops, ExecutionMode mode, bool constant_weights, const Gpu& gpu,
                          const Calibration& calibration);
 

@@ -1,13 +1,17 @@
 #include "model/cost/power.hpp"
 
+#include <algorithm>
 #include <cmath>
 
+#include "model/base/number.hpp"
 #include "model/cost/operation_energy.hpp"
 
 namespace foretrain {
 
 namespace {
 constexpr double warp_groups_since = 9.0, warp_groups_until = 11.0;
+// Of 1,024 on other boards of these chips (scenarios/hardware/architectures.yaml).
+constexpr double geforce_operations = 512.0;
 constexpr double tensor_memory_since = 10.0, tensor_memory_until = 12.0;
 }  // namespace
 
@@ -21,8 +25,9 @@ std::size_t generation_of(double compute_capability) {
 }
 
 std::size_t generation_of(const Gpu& gpu) {
-  return gpu.architecture == chip_generations.back().name ? chip_generations.size() - 1
-                                                          : generation_of(gpu.compute_capability);
+  if (!gpu.architecture.starts_with("cdna")) return generation_of(gpu.compute_capability);
+  return at_index(std::ranges::find(chip_generations, gpu.architecture, &ChipGeneration::name) -
+                  chip_generations.begin());
 }
 
 bool uses_tensor_cores(const Gpu& gpu, Precision precision) {
@@ -39,9 +44,22 @@ bool has_tensor_memory(const Gpu& gpu) {
   return gpu.compute_capability >= tensor_memory_since && gpu.compute_capability < tensor_memory_until;
 }
 
+bool is_geforce(const Gpu& gpu) {
+  const double rate = gpu.tensor_rate[static_cast<std::size_t>(Precision::fp16)].value();
+  const double clocks = gpu.sms * gpu.boost_clock.value();
+  return rate > 0.0 && rate < 1.5 * geforce_operations * clocks;
+}
+
 Gpu gpu_in_step(const Gpu& gpu, const StepConstants& constants) {
   Gpu allowed = gpu;
   allowed.board_power_watts *= constants.power_allowance;
+  if (!is_geforce(gpu)) return allowed;
+  allowed.memory_bandwidth *= constants.geforce_bandwidth;
+  allowed.boost_clock *= constants.geforce_clock;
+  allowed.l2_bandwidth *= constants.geforce_clock;
+  for (auto* rates : {&allowed.vector_rate, &allowed.tensor_rate}) {
+    for (FlopsPerSecond& rate : *rates) rate *= constants.geforce_clock;
+  }
   return allowed;
 }
 

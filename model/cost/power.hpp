@@ -16,8 +16,8 @@ std::size_t generation_of(const Gpu& gpu);
 /// Whether matrix products of this precision run on tensor cores (plain fp32 never does; see Gpu::matrix_rate).
 bool uses_tensor_cores(const Gpu& gpu, Precision precision);
 
-/// Architectures whose full tensor-core rate needs instructions that a group of four warps or a thread issues for a whole
-/// tile (PTX ISA: wgmma, sm_90a; tcgen05, sm_100a to sm_103a): Hopper and Blackwell's data-centre chips.
+/// Architectures whose full tensor-core rate needs instructions that a group of four warps or a thread issues for a
+/// whole tile (PTX ISA: wgmma, sm_90a; tcgen05, sm_100a to sm_103a): Hopper and Blackwell's data-centre chips.
 bool has_warp_groups(double compute_capability);
 bool has_warp_groups(const Gpu& gpu);
 
@@ -25,16 +25,21 @@ bool has_warp_groups(const Gpu& gpu);
 /// (PTX ISA: tcgen05).
 bool has_tensor_memory(const Gpu& gpu);
 
-/// The GPU of a training step, whose board regulates its power over many kernels (StepConstants::power_allowance).
+/// Whether tensor cores accumulate in fp32 at half the chip's rate, as those of boards sold as GeForce do.
+bool is_geforce(const Gpu& gpu);
+
+/// The GPU of a training step, whose board regulates its power over many kernels (StepConstants::power_allowance);
+/// a GeForce's clock rises above its rating.
 Gpu gpu_in_step(const Gpu& gpu, const StepConstants& constants);
 
 /// Clock under sustained matrix arithmetic over boost clock, at most 1. The power of a peak rate R at relative clock f
 /// is
 ///   static share · board power + energy per operation · R · f³
 /// (switching power goes with the square of the voltage, which is taken to rise as the clock does), and f is the
-/// largest that keeps it within the board's power. Energy per operation at 1 GHz is a property of the chip's generation,
-/// and at the boost clock its square as much; operand_share of it goes with the width of the operands, the rest is
-/// accumulation. A board without stated power is not limited. `utilisation` is the share of the peak rate that the kernel keeps busy at the boost clock.
+/// largest that keeps it within the board's power. Energy per operation at 1 GHz is a property of the chip's
+/// generation, and at the boost clock its square as much; operand_share of it goes with the width of the operands, the
+/// rest is accumulation. A board without stated power is not limited. `utilisation` is the share of the peak rate that
+/// the kernel keeps busy at the boost clock.
 double sustained_clock(const Gpu& gpu, Precision precision, const PowerConstants& constants, double utilisation = 1.0);
 
 }  // namespace foretrain

@@ -44,11 +44,6 @@ void fuse(std::vector<PricedOperator>& kernels, const Operator& op, Seconds pred
   producer.predicted += predicted / static_cast<double>(producer.count);
 }
 
-bool fusible(const Operator& op) {
-  const auto* streaming = std::get_if<Streaming>(&op.work);
-  return streaming != nullptr && streaming->fusible;
-}
-
 Recipe recipe_from(const std::vector<PricedOperator>& kernels) { return {{kernels.begin(), kernels.end()}}; }
 
 }  // namespace
@@ -77,8 +72,9 @@ Recipe kernels_of(const std::vector<Operator>& ops, ExecutionMode mode, double s
   const bool compiled = mode == ExecutionMode::compiled;
   std::vector<PricedOperator> kernels;
   for (const Operator& op : ops) {
-    const Seconds device = launched_cost(op, mode, compiled, gpu, calibration).device * stretch;
-    if (compiled && fusible(op) && !kernels.empty()) {
+    const bool part = compiled && (kernels.empty() || joins(op, *(&op - 1)));
+    const Seconds device = launched_cost(op, mode, part, gpu, calibration).device * stretch;
+    if (part && !kernels.empty()) {
       fuse(kernels, op, device);
       continue;
     }

@@ -32,6 +32,8 @@ struct LinkType {
   bool in_network_reduction = false;
   /// Share of `bandwidth` that rings of a collective library's kernels reach; 0: the calibration's general figure.
   double collective_efficiency = 0.0;
+  /// Between processors: what their GPUs send each other through all such links together; 0: whatever these carry.
+  BytesPerSecond gpu_bandwidth{};
   bool operator==(const LinkType&) const = default;
 };
 
@@ -106,7 +108,9 @@ struct Node {
   Gpu gpu;
   int gpus = 0;
   Cpu cpu;
-  bool peer_to_peer = true;  ///< false: GPU-to-GPU copies over PCIe are staged through host memory
+  /// Whether GPUs copy to each other over PCIe without the host. Not stated: where Gpu::peer_access allows it and no
+  /// processor lies between them, as NCCL does by default (NCCL_P2P_LEVEL is PXB; src/graph/paths.cc).
+  std::optional<bool> peer_to_peer = std::nullopt;
   std::vector<LinkType> link_types;
   std::vector<NodeVertex> vertices;  ///< the GPUs first, gpu0 … gpu(gpus-1), then the rest
   std::vector<NodeLink> links;
@@ -116,6 +120,7 @@ struct Node {
   Storage storage;
   std::optional<NcclVersion> nccl = std::nullopt;  ///< where the machine decides it: textbook machines have none
   std::vector<Constant> constants;
+  std::vector<std::string> assumed = {};  ///< warnings: what whoever wrote the file did not know
   bool operator==(const Node&) const = default;
 };
 

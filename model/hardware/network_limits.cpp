@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <variant>
 
 namespace foretrain {
 
@@ -51,7 +52,8 @@ void add_limits(int node, const std::string& name, const Network& network, const
     if (!slow && most < std::min(slot.bandwidth, card.bandwidth) * noticed) {
       slow = true;
       limits.push_back(
-          fmt::format("{}: the connections between two ends carry {:.3g} Gbit/s (window, loss, streams), a card {:.3g}",
+          fmt::format("{}: the connections between two ends carry {:.3g} Gbit/s (network.transport: window, loss, "
+                      "flow_limit, streams), a card {:.3g}",
                       name, gigabits(most), gigabits(card.bandwidth)));
     }
   }
@@ -63,11 +65,26 @@ void add_limits(int node, const std::string& name, const Network& network, const
   }
 }
 
+/// Hashed routes and congestion cost such networks what a single switch would carry.
+void add_assumed_fabric(int nodes, const Network& network, std::vector<std::string>& limits) {
+  constexpr int few = 2;
+  const bool roce = network.transport && network.transport->protocol == Protocol::roce;
+  if (!roce || nodes <= few || !network.scaling.empty() ||
+      !std::holds_alternative<SingleSwitch>(network.fabric.shape)) {
+    return;
+  }
+  limits.push_back(
+      fmt::format("fabric: one switch that never blocks is assumed, and {} nodes over RoCE often reach less; "
+                  "state network.scaling as measured, or network.fabric",
+                  nodes));
+}
+
 }  // namespace
 
 std::vector<std::string> network_limits(const Cluster& cluster, const Topology& topology) {
   std::vector<std::string> limits;
   if (topology.nodes() < 2) return limits;
+  add_assumed_fabric(topology.nodes(), cluster.network, limits);
   int node = 0;
   if (cluster.groups.empty()) add_limits(node, cluster.node.name, cluster.network, topology, limits);
   for (const NodeGroup& group : cluster.groups) {

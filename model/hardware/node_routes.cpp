@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -60,6 +61,8 @@ class Builder {
     for (const LinkId link : {forward, backward}) {
       routes_.links[at_index(link)].in_network_reduction = type.in_network_reduction;
       routes_.links[at_index(link)].collective_efficiency = type.collective_efficiency;
+      if (!(type.gpu_bandwidth.value() > 0.0)) continue;
+      for_gpus_[link] = add_link(routes_.links[at_index(link)].name + " for GPUs", type.kind, type.gpu_bandwidth);
     }
     add_wire(a, b, {forward, routes_.links[at_index(forward)].bandwidth, type.latency, nvlink});
     add_wire(b, a, {backward, routes_.links[at_index(backward)].bandwidth, type.latency, nvlink});
@@ -249,10 +252,25 @@ class Builder {
     return make_route(std::move(links), first.latency + second.latency);
   }
 
-  /// Without peer access, a copy is written to the memory near its source and read from there.
+  /// Without peer access, the sender writes to the memory near the receiver, which reads it there (NCCL_SHM_LOCALITY is
+  /// the receiver's; src/transport/shm.cc).
   [[nodiscard]] Route staged(int from, int to) const {
-    const int host = node_.gpus + routes_.host_of_gpu[at_index(from)];
+    const int host = node_.gpus + routes_.host_of_gpu[at_index(to)];
     return join(memory_to_memory(from, host), memory_to_memory(host, to));
+  }
+
+  /// Between GPUs that no NVLink joins.
+  [[nodiscard]] Route over_pcie(int from, int to) const {
+    const std::vector<int>& way = path(endpoint_vertices_[at_index(from)], endpoint_vertices_[at_index(to)]).vertices;
+    const bool past_processor = std::ranges::any_of(
+        way, [this](int vertex) { return node_.vertices[at_index(vertex)].kind == VertexKind::cpu; });
+    const bool by_default = node_.gpu.processor || (node_.gpu.peer_access && !past_processor);
+    const Route route = node_.peer_to_peer.value_or(by_default) ? memory_to_memory(from, to) : staged(from, to);
+    std::vector<LinkId> links = route.links;
+    for (const LinkId link : route.links) {
+      if (const auto limit = for_gpus_.find(link); limit != for_gpus_.end()) links.push_back(limit->second);
+    }
+    return make_route(std::move(links), route.latency);
   }
 
   void find_between() {
@@ -269,8 +287,8 @@ class Builder {
           const Path& way = *over_nvlink[at_index(to)];
           if (way.cost.hops == 1) routes_.direct_nvlinks[at_index(from * node_.gpus + to)] = way.links.front();
           routes_.between_endpoints.push_back(make_route(way.links, way.latency));
-        } else if (between_gpus && !node_.peer_to_peer) {
-          routes_.between_endpoints.push_back(staged(from, to));
+        } else if (between_gpus) {
+          routes_.between_endpoints.push_back(over_pcie(from, to));
         } else {
           routes_.between_endpoints.push_back(memory_to_memory(from, to));
         }
@@ -357,6 +375,7 @@ class Builder {
   std::vector<int> endpoint_vertices_;  // GPUs, then CPUs
   std::vector<int> card_vertices_;
   std::vector<LinkId> memory_links_, card_up_, card_down_;
+  std::map<LinkId, LinkId> for_gpus_;  // of a link between processors what limits their GPUs
   LinkId node_up_ = -1, node_down_ = -1;
   std::vector<std::vector<std::optional<Path>>> paths_;  // by source vertex: endpoints and cards only
 };

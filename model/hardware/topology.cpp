@@ -134,9 +134,9 @@ double Topology::collective_efficiency(LinkId id) const {
 
 const Gpu& Topology::gpu_model(int node) const { return impl_->group_of(node).gpu; }
 const CardMessages& Topology::card_messages(int node) const { return impl_->group_of(node).messages; }
-int Topology::tcp_streams(int node) const {
+const Transport* Topology::tcp(int node) const {
   const std::optional<Transport>& transport = impl_->group_of(node).transport;
-  return transport && transport->protocol == Protocol::tcp ? transport->streams : 0;
+  return transport && transport->protocol == Protocol::tcp ? &*transport : nullptr;
 }
 
 Route Topology::route(EndpointId source, EndpointId destination) const {

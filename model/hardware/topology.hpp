@@ -120,8 +120,8 @@ class Topology {
   /// The cluster's collective library.
   [[nodiscard]] NcclVersion nccl() const;
 
-  /// Connections side by side between two ends, where what passes between nodes is said to go over TCP; else 0.
-  [[nodiscard]] int tcp_streams(int node) const;
+  /// What passes between nodes goes over, where it is said to be TCP; else nothing.
+  [[nodiscard]] const Transport* tcp(int node) const;
 
   /// The path that data takes. Cheap: composed from the node's route table.
   [[nodiscard]] Route route(EndpointId source, EndpointId destination) const;

@@ -38,6 +38,14 @@ std::vector<int> Topology::widest_ring(const std::vector<int>& ranks, const std:
   }
 
   std::ranges::sort(members, {}, [&](int rank) { return local.tree_position[at_index(impl_->place(rank).endpoint)]; });
+  // Bridged pairs stay neighbours.
+  const auto joined = [&](int a, int b) {
+    return local.direct_nvlink(impl_->place(a).endpoint, impl_->place(b).endpoint) >= 0;
+  };
+  for (auto at = members.begin(); at != members.end(); ++at) {
+    const auto partner = std::find_if(at + 1, members.end(), [&](int other) { return joined(*at, other); });
+    if (partner != members.end()) std::rotate(at + 1, partner, partner + 1);
+  }
   std::vector<LinkId> taken;
   for (std::size_t i = 0; i < members.size(); ++i) append_route(members[i], members[(i + 1) % members.size()], taken);
   const bool free = std::none_of(taken.begin(), taken.end(), [&](LinkId link) { return used.contains(link); });

@@ -93,9 +93,11 @@ std::optional<HardwareProblem> check_transport(const Transport& transport) {
     return HardwareProblem{"link_layer", "InfiniBand's packets on InfiniBand's links only",
                            "ethernet for tcp, udp and roce"};
   }
-  const bool limited = is_finite(transport.window) || transport.loss != 0.0 || transport.streams != 1;
+  const bool limited =
+      is_finite(transport.window) || transport.loss != 0.0 || transport.streams != 1 || is_finite(transport.flow_limit);
   if (limited && transport.protocol != Protocol::tcp) {
-    return HardwareProblem{"protocol", "window, loss and streams describe TCP connections", "protocol: tcp"};
+    return HardwareProblem{"protocol", "window, loss, streams and flow_limit describe TCP connections",
+                           "protocol: tcp"};
   }
   if (!(transport.window > Bytes(0.0))) {
     return HardwareProblem{"window", "nothing may be under way", "64 KiB, or more with window scaling"};
@@ -141,10 +143,10 @@ double payload_share(const Transport& transport) {
 }
 
 BytesPerSecond connection_rate(const Transport& transport, Seconds round_trip) {
-  BytesPerSecond rate = BytesPerSecond::infinity();
-  if (transport.protocol != Protocol::tcp || !(round_trip > Seconds(0.0))) return rate;
-  if (is_finite(transport.window)) rate = std::min(rate, transport.window / round_trip);
-  if (transport.loss > 0.0) {
+  BytesPerSecond rate = transport.flow_limit;
+  const bool waits = transport.protocol == Protocol::tcp && round_trip > Seconds(0.0);
+  if (waits && is_finite(transport.window)) rate = std::min(rate, transport.window / round_trip);
+  if (waits && transport.loss > 0.0) {
     rate = std::min(rate, packet_payload(transport) / (round_trip * std::sqrt(2.0 * transport.loss / 3.0)));
   }
   return rate * number(transport.streams);

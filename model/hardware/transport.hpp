@@ -34,6 +34,7 @@ struct Transport {
   Bytes window = Bytes::infinity();   ///< TCP: the most that a connection has under way
   double loss = 0.0;                  ///< TCP: share of packets lost on the way
   int streams = 1;                    ///< TCP: connections side by side between two endpoints
+  BytesPerSecond flow_limit = BytesPerSecond::infinity();  ///< TCP: the most that the network lets one connection carry
   bool operator==(const Transport&) const = default;
 };
 
@@ -52,10 +53,10 @@ double payload_share(const Transport& transport);
 /// limit for other protocols than TCP, which wait for no answer here: UDP sends on, and RDMA's cards keep enough under
 /// way.
 ///
-/// Two limits, the lower one counts. A window must be acknowledged before more is sent: window ÷ RTT (RFC 7323,
-/// section 1.1). Losses halve it: MSS ÷ (RTT · √(2p/3)), steady state of congestion avoidance (Mathis, Semke, Mahdavi
-/// and Ott, The macroscopic behavior of the TCP congestion avoidance algorithm, CCR 27(3), 1997). The latter is Reno's;
-/// CUBIC does better on long fat lines, BBR hardly minds.
+/// The lowest of three limits counts. A network may limit each connection (flow_limit). A window must be acknowledged
+/// before more is sent: window ÷ RTT (RFC 7323, section 1.1). Losses halve it: MSS ÷ (RTT · √(2p/3)), steady state of
+/// congestion avoidance (Mathis, Semke, Mahdavi and Ott, The macroscopic behavior of the TCP congestion avoidance
+/// algorithm, CCR 27(3), 1997). The latter is Reno's; CUBIC does better on long fat lines, BBR hardly minds.
 BytesPerSecond connection_rate(const Transport& transport, Seconds round_trip);
 
 }  // namespace foretrain

@@ -58,7 +58,9 @@ Result Job::named_result() const {
   Result result;
   result.scenario = scenario_.name;
   result.fidelity = fidelity_;
-  result.warnings = scenario_.calibration.warnings;
+  result.warnings = scenario_.assumed;
+  const std::vector<std::string>& limits = scenario_.calibration.warnings;
+  result.warnings.insert(result.warnings.end(), limits.begin(), limits.end());
   for (std::string& limit : network_limits(scenario_.cluster, topology_)) result.warnings.push_back(std::move(limit));
   if (fidelity_ == Fidelity::estimate && !scenario_.jobs.empty()) {
     result.warnings.emplace_back("an estimate does not see the other jobs on the fabric: use --fidelity flows");

@@ -243,6 +243,7 @@ void fill_training(Result& result, const Scenario& scenario, const Topology& top
     r.token_use = TrainResult::TokenUse{model.tokens_per_sample, batch->computed_tokens, batch->visual_tokens,
                                         batch->images, step.slowest_replica};
   }
+  r.model = model.name;
   r.parameters = model.parameters;
   r.active_parameters = model.parameters - model.idle_parameters;
   r.bytes_per_parameter = bytes_per_parameter(plan, workload);

@@ -77,6 +77,7 @@ StagePeak peak_of(const StageMemory& memory, const StageOrder& order) {
       if (others >= Bytes(0.0)) visit_moments(memory, pass, others, false, keep_fullest);
     }
   }
+  if (const MemoryParts update = memory.update(); update.total() > peak.parts.total()) peak.parts = update;
   return peak;
 }
 
@@ -107,12 +108,19 @@ MemoryFootprint memory_footprint(const Scenario& scenario, const TrainWorkload& 
   Bytes host;
   for (int stage = 0; stage < plan.pipeline; ++stage) {
     const StageMemory memory(scenario, train, model, chunks, stage);
-    const auto [parts, activations_on_host] = peak_of(memory, StageOrder(train, plan, stage));
-    host = std::max(host, memory.host() + (plan.offload.activations ? activations_on_host : Bytes(0.0)));
+    auto [parts, activations_on_host] = peak_of(memory, StageOrder(train, plan, stage));
+    const auto [capacity, node] = smallest_gpu(scenario, stage);
+    Bytes on_host = memory.host() + (plan.offload.activations ? activations_on_host : Bytes(0.0));
+    if (is_paged(train.optimizer)) {  // what finds no room
+      Bytes& states = parts[MemoryPart::optimizer];
+      const Bytes moved = std::clamp(parts.total() - capacity, Bytes(0.0), states);
+      states -= moved;
+      on_host += moved;
+    }
+    if (!plan.offload_to_disks) host = std::max(host, on_host);
     if (stage == 0 && train.logged_memory == LoggedMemory::first_reserved) {
       worst.logged = parts.total() - memory.outside_framework();
     }
-    const auto [capacity, node] = smallest_gpu(scenario, stage);
     if (stage > 0 && !(parts.total() - capacity > worst.total() - worst.capacity)) continue;
     worst.capacity = capacity;
     worst.node = node;
@@ -157,7 +165,7 @@ MemoryTimeline memory_timeline(const Scenario& scenario, const TrainWorkload& tr
     micro_batch = pass.micro_batch;
     visit_moments(memory, pass, others, true, append);
   });
-  timeline.moments.push_back({MemoryTimeline::Phase::optimizer, -1, -1, "", memory.fixed()});
+  timeline.moments.push_back({MemoryTimeline::Phase::optimizer, -1, -1, "", memory.update()});
   const auto fuller = [](const MemoryTimeline::Moment& a, const MemoryTimeline::Moment& b) {
     return a.parts.total() < b.parts.total();
   };

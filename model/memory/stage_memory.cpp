@@ -78,9 +78,14 @@ ParameterBytes bytes_of_parameter(const Plan& plan, const TrainWorkload& train) 
   const Bytes weight = bytes_per_element(storage_precision(train.precision));
   const Bytes gradient = bytes_per_element(plan.sync.gradient_precision);
   const bool on_servers = servers_update(plan);
-  const Bytes state = on_servers ? Bytes(0.0) : optimizer_state(train.optimizer);
+  Bytes state = on_servers ? Bytes(0.0) : optimizer_state(train.optimizer);
   // FSDP shards the fp32 weights themselves and gathers them in the shorter format: there is no second copy.
   if ((plan.zero == 3 || casts_give_way(plan, train)) && train.master_weights) return {fp32, fp32, Bytes(0.0), state};
+  // Without fp32 weights there are tensors of one format alone (PyTorch, optim/adamw.py: zeros_like of the parameter).
+  if (!train.master_weights && !train.code.cast_weights && !train.code.fp32_states && weight < fp32) {
+    if (!has_8bit_states(train.optimizer)) state = state * (weight / fp32);
+    return {weight, std::min(weight, gradient), Bytes(0.0), state};
+  }
   // Of the last micro-batches they are made while activations go; where a forward pass follows, blocks are left between
   // what it keeps, as large as they are.
   const bool follows = micro_batches(train, plan) > plan.pipeline || plan.zero == 0;
@@ -101,6 +106,7 @@ namespace {
 /// A frozen weight that only products read is kept as those read it where modules cast their own operands: nothing
 /// updates a longer one (Transformer Engine, fp8_model_init; NeMo and Megatron-Bridge: fp8_params, fp8_param_gather).
 Bytes frozen_weight(const Layer& layer, const TrainWorkload& train) {
+  if (train.parts.quantised.any()) return bytes_per_element(storage_precision(train.precision)) * layer.frozen_share;
   const bool cast = std::ranges::any_of(layer.forward, [&](const Operator& op) {
     return std::holds_alternative<Matmul>(op.work) && op.precision == train.precision;
   });
@@ -144,8 +150,10 @@ Bytes optimizer_state(Optimizer optimizer) {
       return Bytes(4.0);
     case Optimizer::adam:
     case Optimizer::adamw:
+    case Optimizer::paged_adamw_32bit:
       return Bytes(8.0);
     case Optimizer::adamw_8bit:
+    case Optimizer::paged_adamw_8bit:
       return Bytes(2.0 * (1.0 + 4.0 / 2048.0));
   }
   return Bytes(0.0);
@@ -154,7 +162,7 @@ Bytes optimizer_state(Optimizer optimizer) {
 StageMemory::StageMemory(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Chunks& chunks,
                          int stage)
     : shards_(shards_of(scenario.plan)),
-      fragmentation_(scenario.calibration.memory.fragmentation),
+      fragmentation_(scenario.calibration.memory.fragmentation + train.fragmentation),
       sharded_(scenario.plan.zero == 3),
       activations_on_host_(scenario.plan.offload.activations) {
   const ChunkPlacement placement(scenario.plan);
@@ -193,7 +201,7 @@ void StageMemory::add_layers(const Scenario& scenario, const TrainWorkload& trai
       memory.forward_temporaries += blocked_copies(layer);
       memory.backward_temporaries += blocked_copies(layer);
     }
-    const double numbers = layer.parameters + layer.frozen_parameters;
+    const double numbers = layer.held();
     if (layer.splittable) {
       waiting_ = std::max(waiting_, waiting_tensors(scenario, train, layer));
       memory.gathered = 2.0 * numbers * weight;
@@ -208,7 +216,7 @@ void StageMemory::add_layers(const Scenario& scenario, const TrainWorkload& trai
     }
     parameters_ += layer.parameters * run.count;
     in_experts_ += layer.expert_parameters * run.count;
-    frozen_ += layer.frozen_parameters * run.count;
+    frozen_ += (numbers - layer.parameters) * run.count;
     frozen_weights_ += frozen_weight(layer, train) * (layer.frozen_parameters * run.count);
     chunk.kept += memory.kept * static_cast<double>(run.count) + layer.loss_kept;
     chunk.kept_for_weights += memory.kept_for_weights * static_cast<double>(run.count);
@@ -231,8 +239,14 @@ void StageMemory::add_states(const Scenario& scenario, const TrainWorkload& trai
   }
   fixed_[MemoryPart::optimizer] = (each.state + each.master) * kept(plan.zero >= 1);
   if (servers_update(plan)) add_server(plan, train);
+  const double updated = kept(plan.zero >= 1);
+  fixed_[MemoryPart::gradients] += fp32 * std::min(plan.update_group, updated);
+  // Updates tensor by tensor launch each operation for all of them (PyTorch, optim/adam.py, _multi_tensor_adam: a
+  // square root of each second moment is there at a time).
+  if (!train.code.fused_optimizer && each.state > Bytes(4.0)) update_temporaries_ = each.state * (0.5 * updated);
   const auto to_host = [&](MemoryPart part) { host_ += std::exchange(fixed_[part], Bytes(0.0)); };
   if (plan.offload.optimizer) {
+    update_temporaries_ = Bytes(0.0);
     to_host(MemoryPart::optimizer);
     to_host(MemoryPart::gradients);  // copied as they become ready, added up there
   }
@@ -270,6 +284,10 @@ void StageMemory::add_buffers(const Scenario& scenario, const TrainWorkload& tra
   const bool streams = gathers || plan.offload.parameters;
   for (StageMemory::Chunk& chunk : chunks_) {
     for (StageMemory::Layers& run : chunk.layers) {
+      if (run.layer->splittable) {
+        run.gathered =
+            std::max(run.gathered, weight * std::min(plan.gathered_parameters, parameters_ + frozen_ - root_));
+      }
       if (!streams || !plan.reshard_after_forward) run.gathered = Bytes(0.0);
     }
   }
@@ -301,6 +319,12 @@ void StageMemory::add_buffers(const Scenario& scenario, const TrainWorkload& tra
   fixed_[MemoryPart::communication] = communication + compression_needs(plan, parameters_, matrices);
   outside_framework_ = 1.0_MiB * (constants.context_mib + constants.communicator_mib * communicators(plan));
   fixed_[MemoryPart::context] = outside_framework_ + train.reserved_memory;
+}
+
+MemoryParts StageMemory::update() const {
+  MemoryParts parts = fixed_;
+  parts[MemoryPart::temporaries] = update_temporaries_;
+  return parts;
 }
 
 MemoryParts StageMemory::moment(const StageMemory::Layers& layer, Bytes activations) const {

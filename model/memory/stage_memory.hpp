@@ -49,6 +49,8 @@ class StageMemory {
 
   /// Weights, gradients, states, buffers, context: there at every moment.
   [[nodiscard]] const MemoryParts& fixed() const { return fixed_; }
+  /// While the optimizer updates.
+  [[nodiscard]] MemoryParts update() const;
   [[nodiscard]] const std::vector<Chunk>& chunks() const { return chunks_; }
   /// The driver's and the communicators', of which the framework's allocator does not know.
   [[nodiscard]] Bytes outside_framework() const { return outside_framework_; }
@@ -75,7 +77,7 @@ class StageMemory {
 
   MemoryParts fixed_;
   std::vector<Chunk> chunks_;
-  Bytes host_, outside_framework_;
+  Bytes host_, outside_framework_, update_temporaries_;
   double parameters_ = 0.0, in_experts_ = 0.0, frozen_ = 0.0;  // the stage's, on one tensor-parallel rank
   Bytes frozen_weights_;
   double largest_ = 0.0, root_ = 0.0;  // in its largest block, and in its layers outside the blocks; frozen ones too

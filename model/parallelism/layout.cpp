@@ -31,7 +31,6 @@ BuildOptions build_options(const TrainWorkload& train, const Plan& plan) {
   options.parts = train.parts;
   options.data = train.data;
   options.compiled = plan.execution == ExecutionMode::compiled;
-  options.fused_loss = train.fused_loss;
   return options;
 }
 

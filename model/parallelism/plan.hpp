@@ -130,6 +130,13 @@ struct Plan {
   int shard = 0;  ///< ranks over which `zero` divides, as often as there are replicas of these (HSDP); 0: all of them
   bool reshard_after_forward = true;  ///< zero 3: weights are gathered again for the backward pass
   Offload offload;
+  bool pinned_offload = true;     ///< host memory of weights, gradients and states is page-locked (key pinned_offload)
+  bool offload_to_disks = false;  ///< what is offloaded lies on the machine's disks, not in its memory (key offload_to)
+  int host_threads = 0;           ///< of each process, for updates on the host; 0: cores are divided among processes
+  /// Parameters of a shard whose gradients are widened to fp32 for the update at a time; 0: they are updated as they
+  /// are.
+  double update_group = 0.0;
+  double gathered_parameters = 0.0;  ///< ZeRO-3 keeps so many gathered; 0: a layer and the one prefetched behind it
   /// Share of a GPU's memory that a plan leaves free (key headroom): nine of ten runs of cases_nanotron_h100.csv need at
   /// most that much more than predicted.
   double headroom = 0.06;

@@ -47,7 +47,7 @@ std::vector<int> powers_of_two(int most) {
 
 int layers_of(const ModelConfig& model) {
   if (const auto* transformer = std::get_if<TransformerConfig>(&model.shape)) {
-    return static_cast<int>(transformer->layers);
+    return static_cast<int>(transformer->all_layers());
   }
   if (const auto* whole = std::get_if<VisionLanguageConfig>(&model.shape)) {
     return static_cast<int>(whole->vision.layers + whole->language.layers);
@@ -222,8 +222,9 @@ void PlanSpace::add_layouts(const Cluster& cluster) {
 void PlanSpace::add_layouts(const Cluster& cluster, std::int64_t gpus, PlanPoint point) {
   using enum PlanDimension;
   const auto* config = std::get_if<TransformerConfig>(&std::get<TrainWorkload>(example_.workload).model.shape);
-  const bool images = config != nullptr && config->family == TransformerFamily::vit;
-  const std::vector<int> contexts = config != nullptr && !images ? powers_of_two(most_context) : std::vector<int>{1};
+  const bool one_sequence =
+      config != nullptr && config->family != TransformerFamily::vit && config->family != TransformerFamily::t5;
+  const std::vector<int> contexts = one_sequence ? powers_of_two(most_context) : std::vector<int>{1};
   const std::vector<int> experts = config != nullptr ? divisors(config->experts, 1024) : std::vector<int>{1};
   const int stated_data = chosen_.has(data) ? 0 : stated_factor(document_, data, 0);
   // Neighbours divide layers alike, so that these are priced once.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "model/base/text.hpp"
@@ -13,6 +14,31 @@ Source read_source(const Field& field) {
   Source result{source["kind"].choice<ConstantKind>(), source["text"].text()};
   if (trim(result.text).empty()) source.fail("text", "an empty source", "where the figure was published or measured");
   return result;
+}
+
+namespace {
+
+/// Whether a value, or one of those below it, was written in a file.
+bool is_of_file(const YamlNode& node, const std::string& file) {
+  const auto of_file = [&](const YamlNode& below) { return is_of_file(below, file); };
+  return node.is_mapping() ? std::ranges::any_of(node.entries, of_file, &YamlEntry::value)
+                           : node.where.file == file || std::ranges::any_of(node.items, of_file);
+}
+
+}  // namespace
+
+std::vector<std::string> assumed_in(const MappingReader& owner) {
+  std::vector<std::string> warnings;
+  const auto assumed = owner.find("assumed");
+  if (!assumed) return warnings;
+  if (!assumed->is_mapping()) assumed->fail("no mapping of keys", "assumed: { KEY: why it is assumed }");
+  for (const YamlEntry& entry : assumed->node().entries) {
+    const YamlNode* value = owner.field().node().at(entry.key);
+    if (value != nullptr && !is_of_file(*value, entry.where.file)) continue;
+    warnings.push_back(
+        fmt::format("assumed: {}: {}", entry.key, Field(entry.value, join_path(assumed->path(), entry.key)).text()));
+  }
+  return warnings;
 }
 
 FigureLog::FigureLog(std::string name, const Field& owner) : name_(std::move(name)), owner_path_(owner.path()) {
@@ -27,8 +53,11 @@ FigureLog::FigureLog(std::string name, const Field& owner) : name_(std::move(nam
   }
   const Field list(sources->value, join_path(owner.path(), "sources"));
   if (!list.is_mapping()) list.fail("sources are no mapping", "sources: { default: { kind: datasheet, text: \"…\" } }");
-  sources_file_ = list.where().file;
+  // A file's own, and those of the presets that it changes.
+  files_.insert(list.where().file);
+  if (const YamlEntry* kind = owner.node().find("kind")) files_.insert(kind->where.file);
   for (const YamlEntry& entry : list.node().entries) {
+    files_.insert(entry.where.file);
     const Field field(entry.value, join_path(list.path(), entry.key));
     if (entry.key != "default" && owner.node().at(entry.key) == nullptr) {
       throw ScenarioError(entry.where, field.path(), "no such figure in this file", "\"default\" or a key of the file");
@@ -60,7 +89,7 @@ std::string FigureLog::relative_path(const Field& figure) const {
 
 Source FigureLog::source_of(const Field& figure) const {
   const std::string path = relative_path(figure);
-  if (figure.where().file == sources_file_) {
+  if (files_.contains(figure.where().file)) {
     for (std::string key = path;;) {
       for (const auto& [name, source] : sources_) {
         if (name == key) return source;

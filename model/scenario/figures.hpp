@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,9 @@ struct Source {
   std::string text;
 };
 Source read_source(const Field& field);
+
+/// What `assumed:` of a mapping says, as warnings: the key, and why. Keys that another file has stated since are left out.
+std::vector<std::string> assumed_in(const MappingReader& owner);
 
 /// Collects the constants of one piece of hardware. `sources:` maps figures, or mappings of figures ("cpu",
 /// "network.efficiency"), to where they come from; `default` stands for all others. Figures that a scenario states or
@@ -37,7 +41,8 @@ class FigureLog {
   [[nodiscard]] Source source_of(const Field& figure) const;
   [[nodiscard]] std::string relative_path(const Field& figure) const;
 
-  std::string name_, owner_path_, sources_file_;
+  std::string name_, owner_path_;
+  std::set<std::string> files_;  ///< whose figures the sources are of
   std::vector<std::pair<std::string, Source>> sources_;
   std::vector<Constant> constants_;
 };

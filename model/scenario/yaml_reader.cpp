@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "model/base/error.hpp"
@@ -50,6 +51,20 @@ std::vector<Field> Field::list() const {
 std::vector<Field> Field::list_or_one() const {
   if (node_->is_scalar()) return {*this};
   return list();
+}
+
+Field::WordWithNumber Field::word_with_number(int least) const {
+  const std::string_view whole = text();
+  const std::size_t open = whole.find('(');
+  if (open == std::string_view::npos) return {whole, std::nullopt};
+  int number = 0;
+  const char* const last = whole.data() + whole.size() - 1;
+  const auto [rest, status] = std::from_chars(whole.data() + open + 1, last, number);
+  if (*last != ')' || rest != last || status != std::errc() || number < least) {
+    fail(fmt::format("\"{}\" is not a word with a number", whole),
+         fmt::format("for example {}(4)", whole.substr(0, open)));
+  }
+  return {whole.substr(0, open), number};
 }
 
 void Field::fail(std::string got, std::string expected) const {

@@ -46,6 +46,12 @@ class Field {
   [[nodiscard]] bool flag(std::string_view no, std::string_view yes) const;
   /// One of these words, and its place among them.
   [[nodiscard]] std::size_t word(std::span<const std::string_view> words) const;
+  /// "bounded(4)" is "bounded" and 4, "none" is "none" and nothing.
+  struct WordWithNumber {
+    std::string_view word;
+    std::optional<int> number;
+  };
+  [[nodiscard]] WordWithNumber word_with_number(int least) const;
   /// See parse_quantity for the units.
   template <typename Q>
   [[nodiscard]] Q quantity(Zero zero = Zero::refused) const;

@@ -91,6 +91,8 @@ class BlockBuilder {
   /// cast, by a kernel of its own or, compiled, by the producer; so that no cast is part of what comes before it.
   void block_linear(Layer& layer, const std::string& name, std::int64_t m, std::int64_t n, std::int64_t k,
                     bool cast_input, std::int64_t batch = 1, bool grouped = false) const {
+    if (quantised())
+      dequantise(layer, name, number(batch) * number(n) * number(k), number(m) * number(k), number(m) * number(n));
     linear(layer, name, m, n, k, options_.precision, batch, grouped);
     if (!casts_operands(options_.precision)) return;
     const bool apart = plain() && options_.precision == Precision::fp8;
@@ -113,6 +115,24 @@ class BlockBuilder {
     before_last(layer.backward, weights_ ? 2 : 1, cast(Operand::gradient, " cast", number(m) * number(n)));
   }
 
+  /// Frozen weights become 16-bit numbers before each product, in both passes (bitsandbytes, autograd/_functions.py:
+  /// MatMul4Bit). 8-bit ones are multiplied as they are in the forward pass, by inputs that are cast row by row, and
+  /// what comes out is scaled (MatMul8bitLt).
+  void dequantise(Layer& layer, const std::string& name, double weights, double inputs, double outputs) const {
+    const double stored = options_.parts.quantised.size().value(), e = element_.value();
+    const auto pass = [&](const char* what, double read, double written, int kernels) {
+      return Operator{name + what,
+                      Streaming{StreamingKind::elementwise, Bytes(read), Bytes(written), Flops(0.0), false},
+                      activations_, kernels};
+    };
+    const Operator whole = pass(" dequantisation", stored * weights, e * weights, 1);
+    const bool int8 = options_.parts.quantised.weights == FrozenWeights::Format::int8;
+    layer.forward.push_back(int8 ? pass(" cast and scaling", e * inputs + 4.0 * outputs, inputs + e * outputs, 2)
+                                 : whole);
+    layer.backward.push_back(whole);
+  }
+  [[nodiscard]] bool quantised() const { return !weights_ && options_.parts.quantised.any(); }
+
   /// A memory-bound kernel over `elements` numbers: forward and backward passes as (reads, writes) per element.
   void stream(Layer& layer, const std::string& name, StreamingKind kind, double elements, double forward_reads,
               double forward_writes, double backward_reads, double backward_writes, int backward_kernels = 1) const {
@@ -124,10 +144,10 @@ class BlockBuilder {
   /// `products`: linear layers that read its result.
   void norm(Layer& layer, const std::string& name, int products = 0) const {
     Marker added(layer);
-    if (plain()) {
-      const bool rms = config_.family == TransformerFamily::llama;
+    if (!fuses(Fusion::norm)) {
       const double elements = norm_tokens() * number(config_.hidden);
-      append_streams(layer, name, rms ? plain_rms_norm(stream_) : plain_layer_norm(stream_), elements, options_);
+      append_streams(layer, name, config_.has_rms_norm() ? plain_rms_norm(stream_) : plain_layer_norm(stream_),
+                     elements, options_);
       added.mark(OperatorRole::norm);
       if (stream_ > element_ && products > 0) {
         append_streams(layer, name, plain_input_casts(element_, products), elements, options_);
@@ -155,7 +175,7 @@ class BlockBuilder {
   void residual(Layer& layer, const std::string& name) const {
     const double mask = has_dropout(config_.family) ? 1.0 / element_.value() : 0.0;
     const double elements = norm_tokens() * number(config_.hidden);
-    if (plain()) {
+    if (!fuses(Fusion::bias_dropout_add)) {
       separate_bias(layer, name + " bias", elements);
       Marker added(layer);
       if (mask > 0.0) stream(layer, name + " dropout", StreamingKind::elementwise, elements, 1, 1 + mask, 1 + mask, 1);
@@ -181,10 +201,17 @@ class BlockBuilder {
     using enum CollectiveOperation;
     constexpr auto group = LayerCollective::Group::tensor;
     const Bytes size = element_ * (number(tokens_) * number(config_.hidden));
+    const Bytes source = element_ * (number(source_tokens()) * number(config_.hidden));
     if (!options_.sequence_parallel) {
       layer.forward_collectives.push_back({all_reduce, group, size, halves});
       layer.backward_collectives.push_back({all_reduce, group, size, halves});
+      if (source > Bytes(0.0)) layer.backward_collectives.push_back({all_reduce, group, source});
       return;
+    }
+    if (source > Bytes(0.0)) {  // keys and values need what other ranks have of the encoder's result
+      layer.forward_collectives.push_back({all_gather, group, source});
+      layer.backward_collectives.push_back({all_gather, group, source});
+      layer.backward_collectives.push_back({reduce_scatter, group, source});
     }
     const bool narrow = options_.precision == Precision::fp8 && options_.code.narrow_gathers;
     const Bytes gathered = narrow ? size * (bytes_per_element(options_.precision) / element_) : size;
@@ -202,21 +229,34 @@ class BlockBuilder {
   }
   /// The feed-forward layer has a gate, which is a product of its own.
   [[nodiscard]] bool has_own_gate() const { return config_.gated_ffn && !options_.code.joined_projections; }
+  /// Models that predict the next token have no use for the last one's logits.
+  [[nodiscard]] bool shifts_logits() const {
+    return options_.code.shifted_logits && is_causal(config_.family) &&
+           options_.code.loss.kind == Loss::Kind::eager;
+  }
   [[nodiscard]] bool plain() const { return options_.code.kernels == KernelSet::plain; }
+  /// Parts of a block that each begin with a norm and end with a residual addition.
+  [[nodiscard]] int halves() const { return config_.source > 0 ? 3 : 2; }
+  /// Of the encoder, to which a decoder's tokens attend.
+  [[nodiscard]] std::int64_t source_tokens() const { return options_.micro_batch * config_.source; }
+  [[nodiscard]] bool fuses(Fusion one) const { return options_.code.fuses(one); }
 
-  // The layers themselves, in transformer.cpp.
+  // The layers themselves, in transformer.cpp, and before, between and behind them, in transformer_ends.cpp.
   [[nodiscard]] Layer block(LayerKind kind = LayerKind::block) const;
   /// A module that predicts a further token, with its block, its loss and the output layer that it shares.
   [[nodiscard]] Layer further_token() const;
   [[nodiscard]] Layer embedding() const;
+  [[nodiscard]] Layer encoder_norm() const;
   [[nodiscard]] Layer head() const;
 
  private:
-  void attention_half(Layer& layer) const;
+  /// `cross`: to the encoder's tokens, in place of the sample's own.
+  void attention_half(Layer& layer, bool cross = false) const;
   /// Queries, keys and values of such widths on one rank.
-  void attention_projections(Layer& layer, std::int64_t q_width, std::int64_t kv_width) const;
-  [[nodiscard]] Attention attention_core(std::int64_t kv_heads, std::int64_t head_dim) const;
+  void attention_projections(Layer& layer, std::int64_t q_width, std::int64_t kv_width, bool cross) const;
+  [[nodiscard]] Attention attention_core(std::int64_t kv_heads, std::int64_t head_dim, bool cross) const;
   void attention_kernels(Layer& layer, Attention core) const;
+  void merge_ring_steps(Layer& layer, const Attention& core) const;
   /// Queries, keys and values out of latent vectors; with the widths that the attention's output and keys have.
   void latent_projections(Layer& layer) const;
   void ffn_half(Layer& layer) const;
@@ -226,6 +266,8 @@ class BlockBuilder {
 
   // In transformer_mamba.cpp.
   void mamba_layer(Layer& layer) const;
+  /// What stands between the convolution of a Mamba-1 layer and its output.
+  void selective_scan(Layer& layer) const;
   /// Products of the state-space duality with what lies between them.
   void scan(Layer& layer) const;
 
@@ -243,6 +285,8 @@ class BlockBuilder {
   [[nodiscard]] double kept_operand() const;
   void set_half_memory(Layer& layer, LayerKind kind) const;
   void set_embedding_memory(Layer& layer) const;
+  /// Parts of the tokens that pass through output layer and loss one after the other.
+  [[nodiscard]] std::int64_t loss_parts(std::int64_t rows, std::int64_t outputs) const;
   /// The output layer with its loss over `rows` × `columns` logits.
   void set_head_memory(Layer& layer, std::int64_t rows, std::int64_t columns) const;
 

@@ -22,7 +22,8 @@ Model build(const ModelConfig& config, const BuildOptions& options) {
                              config.name + " is a network of layers; use data or pipeline parallelism",
                          "plan");
   }
-  return build_network(std::get<NetworkConfig>(config.shape), config.name, options.micro_batch, options.precision);
+  return build_network(std::get<NetworkConfig>(config.shape), config.name, options.micro_batch, options.precision,
+                       options.code);
 }
 
 }  // namespace

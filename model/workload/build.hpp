@@ -29,7 +29,6 @@ struct BuildOptions {
   TrainerCode code = {};
   bool casts_weights = false;  ///< weights are whole, and cast to a shorter training precision in every pass
   bool compiled = false;       ///< a compiler drops kept tensors that no backward kernel reads
-  bool fused_loss = false;     ///< cross-entropy without fp32 copies of the logits
   std::optional<PassTokens> pass =
       std::nullopt;  ///< what a transformer's pass computes; else micro_batch sequences of its own length
   TrainedParts parts = {};

@@ -52,6 +52,7 @@ struct Layer {
   double parameters = 0.0;             ///< trainable numbers held by one tensor-parallel rank
   double expert_parameters = 0.0;      ///< those in experts: in a share of them under expert parallelism
   double frozen_parameters = 0.0;      ///< held but not trained, beside `parameters`
+  double frozen_share = 1.0;           ///< bytes of a frozen number over a weight's: quantised ones are shorter
   std::vector<WeightMatrix> matrices;  ///< of `parameters`, the matrices in forward order; the rest are vectors
   Recomputation recomputation;
   std::size_t unread_tail = 0;  ///< last forward operators whose results the backward pass never reads
@@ -64,6 +65,8 @@ struct Layer {
   bool reads_counts = false;    ///< of tokens for each expert, from the device, before their products are launched
   bool splittable = false;      ///< counts as one of `layers` when a pipeline divides the model
 
+  /// Numbers held, by the bytes that they take.
+  [[nodiscard]] double held() const { return parameters + frozen_share * frozen_parameters; }
   /// Activations kept for the backward pass, beside what the loss keeps.
   [[nodiscard]] Bytes kept(Recompute recompute = Recompute::none) const {
     return recomputation[recompute == Recompute::full && !recomputable ? Recompute::none : recompute].kept;

@@ -10,7 +10,7 @@
 
 namespace foretrain {
 
-enum class TransformerFamily { gpt, bert, mpt, llama, vit };
+enum class TransformerFamily { gpt, bert, mpt, llama, vit, t5 };
 
 /// What a token's state passes on its way through a model, with norm and residual addition: a block of attention and
 /// feed-forward half, or, in hybrid models, a half alone or a Mamba-2 layer. Letters of key layer_pattern, as
@@ -23,20 +23,29 @@ struct MambaConfig {
   std::int64_t heads = 0, head_dim = 64, state = 128, groups = 8;
   std::int64_t kernel = 4;   ///< taps of the causal convolution
   std::int64_t chunk = 256;  ///< tokens that are multiplied at once
+  /// Mamba-1 (Gu and Dao 2023, arXiv 2312.00752): heads of one element, each number of a state with a rate of its own;
+  /// steps, and what writes and reads the states, come out of the convolved inputs, steps through so many numbers.
+  std::int64_t step_rank = 0;
   bool operator==(const MambaConfig&) const = default;
   [[nodiscard]] std::int64_t inner() const { return heads * head_dim; }
-  [[nodiscard]] std::int64_t convolved() const { return inner() + 2 * groups * state; }
+  [[nodiscard]] bool selective() const { return step_rank > 0; }
+  [[nodiscard]] std::int64_t convolved() const { return inner() + (selective() ? 0 : 2 * groups * state); }
 };
 
 /// Defaults are those of the family: 4·hidden feed-forward (llama: gated), as many key–value heads as heads, learned
-/// positions for gpt and bert, ALiBi for mpt, rotary for llama; embeddings tied except in llama.
+/// positions for gpt and bert, ALiBi for mpt, rotary for llama, a learned bias by distance for t5; embeddings tied
+/// except in llama. t5: an encoder of `layers` layers over `sequence` tokens, and a decoder whose blocks attend to
+/// these as well.
 struct TransformerConfig {
   TransformerFamily family = TransformerFamily::gpt;
   std::int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, head_dim = 0;
   std::int64_t ffn_hidden = 0, vocabulary = 0, sequence = 0;
   bool gated_ffn = false;
   bool tied_embeddings = true;
-  bool biases = true;  ///< linear layers and norms have bias terms
+  bool biases = true;       ///< linear layers and norms have bias terms
+  bool layer_norm = false;  ///< families llama and t5: norms subtract the mean, as in all others (LayerNorm)
+  std::int64_t decoder_layers = 0, decoder_sequence = 0;  ///< t5, of its second stack
+  std::int64_t source = 0;  ///< of a decoder stack alone: tokens of the encoder that a sample's tokens attend to
   std::int64_t experts = 1, experts_per_token = 1;
   std::int64_t shared_experts = 0;  ///< beside the routed ones, for every token, each as wide as a routed one
   std::int64_t dense_layers = 0, dense_ffn_hidden = 0;  ///< the first layers, which have no experts
@@ -58,6 +67,20 @@ struct TransformerConfig {
   std::int64_t image_size = 0, patch_size = 0, classes = 0;  ///< vit
 
   [[nodiscard]] bool latent() const { return kv_lora_rank > 0; }
+  [[nodiscard]] bool has_rms_norm() const {
+    return (family == TransformerFamily::llama || family == TransformerFamily::t5) && !layer_norm;
+  }
+  [[nodiscard]] std::int64_t all_layers() const { return layers + decoder_layers; }
+  /// Each with `layers` layers over `sequence` tokens: encoder and decoder, or itself.
+  [[nodiscard]] std::vector<TransformerConfig> stacks() const {
+    if (decoder_layers == 0) return {*this};
+    TransformerConfig encoder = *this, decoder = *this;
+    encoder.decoder_layers = decoder.decoder_layers = 0;
+    decoder.layers = decoder_layers;
+    decoder.sequence = decoder_sequence;
+    decoder.source = sequence;
+    return {encoder, decoder};
+  }
   /// Rows of the busiest experts over the mean; with a capacity all are filled up to it.
   [[nodiscard]] double expert_load() const { return expert_capacity > 0.0 ? expert_capacity : expert_imbalance; }
   [[nodiscard]] LayerKind kind_of(std::int64_t layer) const {
@@ -127,6 +150,8 @@ struct ProjectorConfig {
   std::int64_t merge = 1;   ///< mlp: patches a side that are joined into one input (pixel shuffle)
   std::int64_t queries = 0, heads = 0, ffn_hidden = 0;  ///< resampler; without a feed-forward half where it is 0
   bool self_attention = false;                          ///< resampler: queries attend to each other first (Q-Former)
+  bool averaged = false;                                ///< mlp: patches are joined by their mean
+  std::int64_t inner_layers = 0;  ///< mlp: of the encoder, from which as many projectors more read (DeepStack)
 };
 
 /// An image encoder (vit, without its classifier), a projector and a language model, into whose sequence the visual

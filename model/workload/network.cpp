@@ -129,6 +129,7 @@ class NetworkBuilder {
       throw ScenarioError(layer.where, std::string(key(layer.kind)),
                           fmt::format("more than {} layers after repetition", most_primitives), "fewer repetitions");
     }
+    const bool behind_norm = std::exchange(behind_norm_, false);
     switch (layer.kind) {
       case NetworkLayer::Kind::residual:
         return walk_residual(layer, input);
@@ -141,7 +142,11 @@ class NetworkBuilder {
       }
       case NetworkLayer::Kind::flatten:
         return add_view(output_shape(layer, tensors_[input].shape), input);
+      case NetworkLayer::Kind::relu:
+        if (behind_norm) return input;  // the norm's kernel has done it; its mask is a bit for each number
+        [[fallthrough]];
       default:
+        behind_norm_ = layer.kind == NetworkLayer::Kind::batch_norm && settings_.fuses_norms();
         return walk_primitive(layer, input);
     }
   }
@@ -182,6 +187,7 @@ class NetworkBuilder {
     append_gradient_sum(input, 2);
     waiting_ += size_of(input);
     const std::size_t body = walk(layer.bodies.front(), input);
+    const bool summed_by_norm = std::exchange(behind_norm_, false);
     waiting_ -= size_of(input);
     waiting_ += size_of(body);
     const std::size_t shortcut = layer.bodies.size() > 1 ? walk(layer.bodies[1], input) : input;
@@ -193,7 +199,13 @@ class NetworkBuilder {
           fmt::format("the body ends with {}, the shortcut with {}", shape.text(), tensors_[shortcut].shape.text()),
           "equal shapes: a conv in the shortcut with the body's channels and stride");
     }
-    layer_.forward.push_back(sum_of_tensors("residual sum", shape, 2, settings_));
+    if (summed_by_norm) {
+      layer_.forward.push_back(part_of_norm("residual sum", size_of(shortcut), Bytes(), settings_));
+      backward_.push_back({part_of_norm("residual gradient", Bytes(), size_of(shortcut), settings_)});
+    } else {
+      layer_.forward.push_back(sum_of_tensors("residual sum", shape, 2, settings_));
+    }
+    behind_norm_ = summed_by_norm;
     return add_tensor(shape, tensors_[body].needs_gradient || tensors_[shortcut].needs_gradient);
   }
 
@@ -229,7 +241,10 @@ class NetworkBuilder {
   }
 
   void append_gradient_sum(std::size_t input, int paths) {
-    if (tensors_[input].needs_gradient && paths > 1) {
+    if (!tensors_[input].needs_gradient || paths < 2) return;
+    if (settings_.fuses_norms()) {
+      backward_.push_back({part_of_norm("gradient sum", (paths - 1.0) * size_of(input), Bytes(), settings_)});
+    } else {
       backward_.push_back({sum_of_tensors("gradient sum", tensors_[input].shape, paths, settings_)});
     }
   }
@@ -270,6 +285,7 @@ class NetworkBuilder {
   std::vector<LayerGroup> groups_;
   Layer layer_;                                  ///< the one being filled
   std::vector<std::vector<Operator>> backward_;  ///< layer_'s, one entry per forward step, in forward order
+  bool behind_norm_ = false;                     ///< what comes next is part of a fused norm, if it is an activation
   bool has_start_ = false;                       ///< layer_ has the layer that gives it its name
   Bytes waiting_;                                ///< gradients of other paths that live while this one is walked
   int started_ = 0;
@@ -278,7 +294,8 @@ class NetworkBuilder {
 
 }  // namespace
 
-Model build_network(const NetworkConfig& config, std::string name, std::int64_t micro_batch, Precision precision) {
+Model build_network(const NetworkConfig& config, std::string name, std::int64_t micro_batch, Precision precision,
+                    const TrainerCode& code) {
   if (micro_batch < 1) {
     throw InternalError(fmt::format("build_network: micro_batch is {}", micro_batch));
   }
@@ -288,7 +305,7 @@ Model build_network(const NetworkConfig& config, std::string name, std::int64_t 
   const FeatureMap images{config.channels, config.height, config.width};
   check_shape(images, config.layers.front().where, "input");
 
-  const PassSettings settings{micro_batch, precision};
+  const PassSettings settings{micro_batch, precision, code};
   Model model;
   model.name = std::move(name);
   model.layers = NetworkBuilder(settings).build(config);

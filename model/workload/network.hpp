@@ -7,6 +7,7 @@
 #include "model/hardware/precision.hpp"
 #include "model/workload/model.hpp"
 #include "model/workload/model_config.hpp"
+#include "model/workload/trainer_code.hpp"
 
 namespace foretrain {
 
@@ -22,7 +23,10 @@ namespace foretrain {
 /// the backward pass: inputs of convolutions, linear layers, norms and pooling, outputs of ReLU and sigmoid, dropout
 /// masks and pooling indices; each tensor once, however many operators keep it (so ReLU in place costs nothing extra).
 ///
+/// `code`: how images lie in memory, and whether batch norms are one kernel with what lies behind them.
+///
 /// Throws ScenarioError at NetworkLayer::where when shapes do not fit.
-Model build_network(const NetworkConfig& config, std::string name, std::int64_t micro_batch, Precision precision);
+Model build_network(const NetworkConfig& config, std::string name, std::int64_t micro_batch, Precision precision,
+                    const TrainerCode& code = {});
 
 }  // namespace foretrain

@@ -15,13 +15,22 @@ constexpr Bytes label_size(8.0);          // int64, as PyTorch demands of class 
 constexpr Bytes pooling_index_size(8.0);  // int64, as PyTorch's max_pool2d returns
 constexpr Bytes mask_size(1.0);           // one byte per element, PyTorch's bool
 
-// Numbers that PyTorch's kernels take one at a time (Streaming::singles), for each of a layer's input: batch norm in
-// fp32 (cuDNN) and in 2 bytes (PyTorch's own), max pooling. Measured on an H200, ResNet-50 and ResNet-18, the 20
-// longest kernels of each (validate/measurements/2026-11-26-h200).
+// Numbers that kernels take one at a time (Streaming::singles), for each of a layer's input: cuDNN's batch norm in NCHW
+// (bn_fw_tr_1C11_kernel_NCHW), PyTorch's own in NHWC, max pooling. Measured on an H200, ResNet-50 and ResNet-18, the 20
+// longest kernels of each (validate/measurements/2026-11-26-h200). cuDNN's batch norm in NHWC has long loads
+// (CUDNN_BATCHNORM_SPATIAL_PERSISTENT).
 struct Singles {
   double forward, backward;
 };
-constexpr Singles batch_norm_fp32{1.6, 2.6}, batch_norm_short{1.5, 1.1}, max_pool_singles{1.3, 2.9};
+constexpr Singles batch_norm_nchw{1.6, 2.6}, batch_norm_own{1.5, 1.1}, max_pool_singles{1.3, 2.9};
+
+// PyTorch gives batch norm to cuDNN unless images are in bf16 (ATen/native/Normalization.cpp, _batch_norm_impl_index);
+// in NHWC cuDNN does it in its persistent mode (ATen/native/cudnn/BatchNorm.cpp, getCudnnBatchNormMode).
+Singles batch_norm_singles(const PassSettings& settings) {
+  if (settings.code.memory_format == MemoryFormat::nchw) return batch_norm_nchw;
+  const bool own = settings.activation_precision() == Precision::bf16 && !settings.fuses_norms();
+  return own ? batch_norm_own : Singles{};
+}
 
 Operator streaming(std::string name, const PassSettings& settings, Streaming work, int kernels = 1) {
   return {std::move(name), work, settings.activation_precision(), kernels};
@@ -96,7 +105,8 @@ PrimitiveOperators convolution(const NetworkLayer& layer, const FeatureMap& inpu
                        .q = output.width,
                        .stride = layer.stride,
                        .groups = layer.groups,
-                       .pass = pass};
+                       .pass = pass,
+                       .format = settings.code.memory_format};
   };
   const std::string name =
       fmt::format("conv {}x{}, {} to {}", layer.kernel_h, layer.kernel_w, input.channels, output.channels);
@@ -127,8 +137,7 @@ PrimitiveOperators linear(const NetworkLayer& layer, const FeatureMap& input, bo
 PrimitiveOperators batch_norm(const FeatureMap& shape, const PassSettings& settings) {
   const Bytes size = settings.activation_bytes(shape);
   const Bytes per_channel = 2.0 * number(shape.channels) * fp32_size;
-  const Singles singles =
-      bytes_per_element(settings.activation_precision()) == fp32_size ? batch_norm_fp32 : batch_norm_short;
+  const Singles singles = batch_norm_singles(settings);
   const double numbers = number(settings.batch) * shape.elements();
   PrimitiveOperators result;
   result.parameters = 2.0 * number(shape.channels);
@@ -275,6 +284,10 @@ Operator sum_of_tensors(std::string name, const FeatureMap& shape, int terms, co
       std::move(name), settings,
       {StreamingKind::elementwise, 2.0 * sums * size, sums * size, per_element(sums, shape, settings), true},
       terms - 1);
+}
+
+Operator part_of_norm(std::string name, Bytes read, Bytes written, const PassSettings& settings) {
+  return streaming(std::move(name), settings, {StreamingKind::elementwise, read, written, Flops(), false}, 0);
 }
 
 Operator concatenation(const FeatureMap& output, const PassSettings& settings) {

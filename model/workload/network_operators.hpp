@@ -10,6 +10,7 @@
 #include "model/workload/model_config.hpp"
 #include "model/workload/network_shapes.hpp"
 #include "model/workload/operator.hpp"
+#include "model/workload/trainer_code.hpp"
 
 namespace foretrain {
 
@@ -17,7 +18,10 @@ namespace foretrain {
 struct PassSettings {
   std::int64_t batch = 1;  ///< samples in the micro-batch
   Precision precision = Precision::fp32;
+  TrainerCode code = {};
 
+  /// Batch norms are one kernel with the activation and the residual sum behind them.
+  [[nodiscard]] bool fuses_norms() const { return code.fusions.has(Fusion::norm); }
   /// Number format of activations and their gradients: the precision's own, bf16 for fp8.
   [[nodiscard]] Precision activation_precision() const { return storage_precision(precision); }
   /// Activations of the whole micro-batch.
@@ -49,6 +53,10 @@ PrimitiveOperators primitive_operators(const NetworkLayer& layer, const FeatureM
 /// Sum of `terms` tensors of one shape, pair by pair: where paths of a residual block meet, and where their gradients
 /// do.
 Operator sum_of_tensors(std::string name, const FeatureMap& shape, int terms, const PassSettings& settings);
+
+/// What kernels move beside their own tensors where they add: a batch norm reads a residual's other path, and in the
+/// backward pass writes its gradient, to which a convolution adds what it computes. It launches nothing.
+Operator part_of_norm(std::string name, Bytes read, Bytes written, const PassSettings& settings);
 
 /// Concatenation along channels: a copy. Its backward pass only makes views.
 Operator concatenation(const FeatureMap& output, const PassSettings& settings);

@@ -18,6 +18,7 @@
 #include "model/base/quantity.hpp"
 #include "model/hardware/precision.hpp"
 #include "model/workload/attention.hpp"
+#include "model/workload/trainer_code.hpp"
 
 namespace foretrain {
 
@@ -59,6 +60,7 @@ struct Convolution {
   std::int64_t n = 1, c = 1, h = 1, w = 1, k = 1, r = 1, s = 1, p = 1, q = 1;
   std::int64_t stride = 1, groups = 1;
   ConvolutionPass pass = ConvolutionPass::forward;
+  MemoryFormat format = MemoryFormat::nhwc;  ///< of images; kernels for tensor cores turn those in NCHW round
 
   [[nodiscard]] double inputs() const { return number(n) * number(c) * number(h) * number(w); }
   [[nodiscard]] double weights() const { return number(k) * number(c) / number(groups) * number(r) * number(s); }
@@ -87,6 +89,13 @@ struct Streaming {
   Flops flops;
   bool fusible = false;  ///< a compiler may merge it into its producer: the intermediate is then never written
   double singles = 0.0;  ///< numbers that a framework's kernel takes singly, each a short load or store of its own
+  /// Kernels that pass over each row more than once, a row for each block of threads.
+  struct Rows {
+    double count = 0.0, threads = 1.0;  ///< rows, threads of a block
+    Bytes row;                          ///< of one row, read and written
+    Bytes again;  ///< what is read again, of all rows; from the L2 where rows under way are still there
+    bool operator==(const Rows&) const = default;
+  } rows = {};
 
   [[nodiscard]] Flops operations() const { return flops; }
   [[nodiscard]] Bytes traffic(Bytes /*element*/) const { return read + written; }

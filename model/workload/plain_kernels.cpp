@@ -143,7 +143,7 @@ void append_plain_copies(Layer& layer, const TransformerConfig& config, const Bu
     append_streams(layer, "key-value", {{"repetition", Kind::elementwise, read, e, e, read, true, 2}}, 2.0 * queries,
                    options);
   }
-  if (config.family == TransformerFamily::llama) {
+  if (config.family == TransformerFamily::llama && !options.code.fuses(Fusion::rotary)) {
     append_streams(layer, "rotary embedding", plain_rotary_embedding(Bytes(e)), queries + keys, options);
   }
 }

@@ -126,7 +126,11 @@ void ProjectorBuilder::mlp() {
   const ProjectorConfig& p = config_.projector;
   const std::int64_t joined = p.merge * p.merge;
   const std::int64_t rows = rounded(images_ * number(patches(config_.vision) / joined));
-  std::int64_t width = config_.vision.hidden * joined;
+  if (p.averaged && joined > 1) {
+    const double patch = number(rows) * number(config_.vision.hidden), all = number(joined);
+    stream("projector mean", StreamingKind::reduction, patch, all, 1, 1, all);
+  }
+  std::int64_t width = config_.vision.hidden * (p.averaged ? 1 : joined);
   for (std::int64_t i = 0; i < p.layers; ++i) {
     const bool last = i + 1 == p.layers;
     const std::int64_t outputs = last ? config_.language.hidden : p.hidden;
@@ -193,7 +197,7 @@ Layer build_projector(const VisionLanguageConfig& config, double images, double 
   if (config.projector.kind == ProjectorConfig::Kind::resampler) {
     build.resampler();
   } else {
-    build.mlp();
+    for (std::int64_t i = 0; i <= config.projector.inner_layers; ++i) build.mlp();
   }
   build.insertion(sequence_tokens);
   Layer layer = std::move(build).finish();

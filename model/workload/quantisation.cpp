@@ -29,6 +29,12 @@ Quantisation nvfp4_quantisation(Operand operand, double copies) {
 
 }  // namespace
 
+Bytes FrozenWeights::size() const {
+  constexpr double block = 64.0, scales = 256.0, fp32 = 4.0;
+  if (weights == Format::int8) return Bytes(1.0);
+  return Bytes(0.5 + (doubly ? 1.0 + fp32 / scales : fp32) / block);
+}
+
 Quantisation quantisation(Precision precision, Fp8Scaling scaling, Operand operand, bool both_ways) {
   const double copies = both_ways ? 2.0 : 1.0;
   if (precision == Precision::fp8) return fp8_quantisation(scaling, operand, copies);

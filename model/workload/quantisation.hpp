@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "model/base/quantity.hpp"
 #include "model/hardware/precision.hpp"
 
 namespace foretrain {
@@ -17,6 +18,19 @@ struct QuantisationRecipe {
   Fp8Scaling scaling = Fp8Scaling::delayed;
   std::int64_t first_bf16_layers = 0, last_bf16_layers = 0;  ///< blocks at either end that stay in bf16
   bool operator==(const QuantisationRecipe&) const = default;
+};
+
+/// What frozen matrices of blocks are stored as (key quantisation of a training; Dettmers et al. 2023, arXiv
+/// 2305.14314). nf4: half a byte and an fp32 scale for 64 numbers; with `doubly` a byte for these and an fp32 scale for
+/// 256 of those. int8: a byte, and an fp32 scale for a row, which is left out.
+struct FrozenWeights {
+  enum class Format { none, nf4, int8 };
+  Format weights = Format::none;
+  bool doubly = true;
+  [[nodiscard]] bool any() const { return weights != Format::none; }
+  /// Of one number.
+  [[nodiscard]] Bytes size() const;
+  bool operator==(const FrozenWeights&) const = default;
 };
 
 /// What a linear layer's products read; `gradient`: that of its result.

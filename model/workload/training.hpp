@@ -24,7 +24,12 @@ inline constexpr std::array training_precisions = {Precision::fp32, Precision::t
 inline constexpr std::array gradient_precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16,
                                                    Precision::fp8};
 
-enum class Optimizer { sgd, momentum, adam, adamw, adamw_8bit };
+/// Paged: states in memory that CUDA moves between GPU and host where the GPU's is full (bitsandbytes).
+enum class Optimizer { sgd, momentum, adam, adamw, adamw_8bit, paged_adamw_32bit, paged_adamw_8bit };
+constexpr bool is_paged(Optimizer optimizer) { return optimizer >= Optimizer::paged_adamw_32bit; }
+constexpr bool has_8bit_states(Optimizer optimizer) {
+  return optimizer == Optimizer::adamw_8bit || optimizer == Optimizer::paged_adamw_8bit;
+}
 
 /// What a measurement of memory is: all that the fullest GPU holds, as nvidia-smi says; or what the framework's
 /// allocator has reserved on the first rank's, as a trainer that logs there says.
@@ -54,7 +59,6 @@ struct TrainWorkload {
   bool master_weights = false;  ///< an fp32 copy of 2-byte weights beside the optimizer's states (key master_weights)
   /// Recomputation ends once all that was not kept is back (key recompute_early_stop), not with the layer.
   bool recompute_early_stop = false;
-  bool fused_loss = false;  ///< cross-entropy makes no fp32 copies of the logits (key loss: eager | fused)
   std::optional<double> training_samples;  ///< sequences or images to train on, for time_to_train
   std::optional<DataLoader> loader;        ///< without: data are there when they are needed
   std::optional<Checkpoint> checkpoint;
@@ -67,6 +71,9 @@ struct TrainWorkload {
   /// What its code takes on the host for a pass of such a block, forward or backward, beside what operations take: like
   /// these it hides behind kernels (key layer_dispatch).
   Seconds layer_dispatch;
+  /// The same for each module of a layer that holds weights, such as hooks that fetch and release these (key
+  /// module_dispatch).
+  Seconds module_dispatch;
   /// What it takes at each message between stages, there or back, beside the transfer: hosts that tell each other what
   /// comes, and wait for their GPUs to hear it (key message_overhead).
   Seconds message_overhead;
@@ -74,9 +81,14 @@ struct TrainWorkload {
   Seconds peer_dispatch;
   /// What memory-bound kernels take longer than a well-written kernel that moves the same (key memory_stretch).
   double memory_stretch = 1.0;
+  /// How many times as long all kernels take as the tuned libraries' that the models describe (key kernel_slowdown).
+  double kernel_slowdown = 1.0;
   Bytes reserved_memory;
   /// What the code keeps of a block for its backward pass over what operators read again (key activation_stretch).
   double activation_stretch = 1.0;
+  /// Free blocks of the allocator that fit no tensor, over the tensors that come and go, beyond the calibration's (key
+  /// fragmentation).
+  double fragmentation = 0.0;
   /// Whole hidden states, freed, that collectives of tensor ranks may still read where the host is as far ahead of its
   /// GPU as it can be (key waiting_tensors).
   double waiting_tensors = 0.0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "model/base/number.hpp"
@@ -28,6 +29,13 @@ std::vector<AdaptedMatrix> adapted_matrices(const Lora& lora, const TransformerC
   } else if (lora.attention) {
     matrices = {
         {"query", q, c.hidden}, {"key", kv, c.hidden}, {"value", kv, c.hidden}, {"attention output", c.hidden, q}};
+  }
+  if (c.source > 0 && !matrices.empty()) {
+    const std::vector<AdaptedMatrix> own = matrices;
+    for (AdaptedMatrix matrix : own) {
+      matrix.name = "cross-attention " + matrix.name;
+      matrices.push_back(std::move(matrix));
+    }
   }
   if (lora.ffn) {
     if (c.gated_ffn) matrices.push_back({"ffn gate", f, c.hidden});
@@ -57,11 +65,25 @@ void add_lora(Layer& block, const Lora& lora, const TransformerConfig& config, c
     const std::int64_t out = matrix.outputs;
     std::vector<Operator> forward = {product(down, linear_forward(n, r, in)), product(up, linear_forward(n, out, r)),
                                      addition(matrix.name + " adapter sum", number(n) * number(out), p)};
+    if (shape.plain) {  // dropout of what A reads, with its mask, and B's result times the scale
+      const double e = bytes_per_element(p).value(), read = number(n) * number(in),
+                   scaled = e * number(n) * number(out);
+      const auto pass = [&](const std::string& what, double from, double to) {
+        return Operator{matrix.name + what,
+                        Streaming{StreamingKind::elementwise, Bytes(from), Bytes(to), Flops(from), true}, p, 1};
+      };
+      forward.insert(forward.begin(), pass(" adapter dropout", e * read, (e + 1.0) * read));
+      forward.insert(forward.end() - 1, pass(" adapter scaling", scaled, scaled));
+      block.backward.push_back(pass(" adapter scaling backward", scaled, scaled));
+      block.backward.push_back(pass(" adapter dropout backward", (e + 1.0) * read, e * read));
+      block.recomputation.keep(Bytes((e + 1.0) * read));
+    }
     // The backward pass reads A's result, but what comes of the last matrix enters a sum alone.
     if (matrix.is_last && block.unread_tail > 0) {
-      block.forward.insert(block.forward.end(), forward.begin() + 1, forward.end());
-      block.unread_tail += forward.size() - 1;
-      forward.resize(1);
+      const std::size_t read = shape.plain ? 2 : 1;
+      block.unread_tail += forward.size() - read;
+      block.forward.insert(block.forward.end(), forward.begin() + static_cast<std::ptrdiff_t>(read), forward.end());
+      forward.resize(read);
     }
     block.forward.insert(block.forward.begin(), forward.begin(), forward.end());
     block.backward.push_back(product(up + " data gradient", linear_data_gradient(n, out, r)));
@@ -85,7 +107,7 @@ Bytes unneeded_activations(const std::optional<Lora>& lora, const TransformerCon
   const auto tokens = number(shape.tokens);
   const double norm = tokens / (shape.sequence_parallel ? shape.tensor : 1) * number(config.hidden);
   const double activated = tokens * routed * number(config.ffn_hidden) / shape.tensor;
-  const double elements = (attention ? 0.0 : norm) + (ffn ? 0.0 : norm + activated);
+  const double elements = (attention ? 0.0 : norm * (config.source > 0 ? 2.0 : 1.0)) + (ffn ? 0.0 : norm + activated);
   return bytes_per_element(shape.precision) * elements;
 }
 
@@ -142,6 +164,18 @@ void adapt_frozen_block(Layer& block, const std::optional<Lora>& lora, const Tra
   const Bytes unneeded = unneeded_activations(lora, config, shape);
   for (const Recompute way : {Recompute::none, Recompute::selective}) block.recomputation[way].kept -= unneeded;
   if (lora) add_lora(block, *lora, config, shape);
+}
+
+void store_quantised(Layer& layer, const FrozenWeights& stored, Precision precision) {
+  if (!stored.any()) return;
+  const Bytes weight = bytes_per_element(precision);
+  layer.frozen_share = (layer.splittable ? stored.size() : bytes_per_element(Precision::fp32)) / weight;
+  double largest = 0.0;
+  for (const Operator& op : layer.forward) {
+    const auto* const product = std::get_if<Matmul>(&op.work);
+    if (product != nullptr && layer.splittable) largest = std::max(largest, number(product->n) * number(product->k));
+  }
+  layer.workspace += weight * largest;
 }
 
 }  // namespace foretrain

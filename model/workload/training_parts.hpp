@@ -6,6 +6,7 @@
 
 #include "model/workload/model.hpp"
 #include "model/workload/model_config.hpp"
+#include "model/workload/quantisation.hpp"
 
 namespace foretrain {
 
@@ -24,6 +25,7 @@ struct TrainedParts {
   bool vision_frozen = false, projector_frozen = false;
   bool embedding_frozen = false, blocks_frozen = false, head_frozen = false;  ///< the language model's parts
   std::optional<Lora> lora;
+  FrozenWeights quantised;  ///< beside adapters
   bool operator==(const TrainedParts&) const = default;
   /// Everything is trained, as usual.
   [[nodiscard]] bool all() const { return *this == TrainedParts{}; }
@@ -60,8 +62,13 @@ struct AdaptedBlock {
   int tensor = 1;
   bool sequence_parallel = false;
   Precision precision = Precision::bf16;
+  bool plain = false;  ///< adapters run operation by operation, with dropout (PEFT, tuners/lora/layer.py)
 };
 void adapt_frozen_block(Layer& block, const std::optional<Lora>& lora, const TransformerConfig& config,
                         const AdaptedBlock& shape);
+
+/// Frozen matrices of a block are stored shorter, and one at a time is there as `precision` has it; other frozen layers
+/// are kept in fp32 then (PEFT, utils/other.py: prepare_model_for_kbit_training).
+void store_quantised(Layer& layer, const FrozenWeights& stored, Precision precision);
 
 }  // namespace foretrain

@@ -15,9 +15,6 @@ namespace foretrain {
 
 namespace {
 
-// BERT predicts the masked 15 % of the tokens only (Devlin et al. 2018, section 3.1); the others reach no output layer.
-constexpr double masked_share = 0.15;
-
 /// Layers in a row that are alike.
 struct LayerRunOfKind {
   std::int64_t count = 1;
@@ -55,6 +52,8 @@ Layer layer_of_tower(Gradients gradients, Make make, const TransformerConfig& co
   Layer layer = std::invoke(make, build);
   if (gradients == Gradients::inputs) hold_weights(layer);
   if (gradients == Gradients::none) forward_only(layer);
+  if (gradients != Gradients::all)
+    store_quantised(layer, options.parts.quantised, storage_precision(options.precision));
   return layer;
 }
 
@@ -69,7 +68,7 @@ LayerGroup blocks_of_tower(const TransformerConfig& config, const BuildOptions& 
   if (tower.blocks == Gradients::inputs) {
     adapt_frozen_block(block, tower.lora, of,
                        {BlockBuilder(of, options).tokens(), options.tensor, options.sequence_parallel,
-                        storage_precision(options.precision)});
+                        storage_precision(options.precision), options.code.kernels == KernelSet::plain});
   }
   return {std::move(block), static_cast<int>(run.count)};
 }
@@ -78,86 +77,121 @@ std::vector<LayerGroup> layers_of_tower(const TransformerConfig& config, const B
                                         const TowerOptions& tower) {
   std::vector<LayerGroup> layers;
   layers.push_back({layer_of_tower(tower.embedding, &BlockBuilder::embedding, config, options), 1});
-  for (const LayerRunOfKind& run : layer_runs(config, options.recipe)) {
-    layers.push_back(blocks_of_tower(config, options, tower, run));
+  const std::vector<TransformerConfig> stacks = config.stacks();
+  for (const TransformerConfig& stack : stacks) {
+    for (const LayerRunOfKind& run : layer_runs(stack, options.recipe)) {
+      layers.push_back(blocks_of_tower(stack, options, tower, run));
+    }
+    if (&stack == &stacks.back()) continue;
+    layers.push_back({layer_of_tower(tower.blocks, &BlockBuilder::encoder_norm, config, options), 1});
   }
   if (tower.headless) return layers;
   if (config.mtp_layers > 0) {
     Layer further = layer_of_tower(tower.blocks, &BlockBuilder::further_token, config, options);
     layers.push_back({std::move(further), static_cast<int>(config.mtp_layers)});
   }
-  layers.push_back({layer_of_tower(tower.head, &BlockBuilder::head, config, options), 1});
+  layers.push_back({layer_of_tower(tower.head, &BlockBuilder::head, stacks.back(), options), 1});
   return layers;
 }
 
 }  // namespace
 
-void BlockBuilder::attention_half(Layer& layer) const {
+void BlockBuilder::attention_half(Layer& layer, bool cross) const {
   const auto& c = config_;
   const std::int64_t t = options_.tensor;
   const std::int64_t kv_heads = std::max<std::int64_t>(c.kv_heads / t, 1);  // shared when there are fewer than ranks
   // Latent attention's products over the scores are head_dim + rope_head_dim and v_head_dim long.
   const std::int64_t head_dim = c.latent() ? (c.head_dim + c.rope_head_dim + c.v_head_dim) / 2 : c.head_dim;
   const std::int64_t q_width = c.heads * head_dim / t, kv_width = kv_heads * head_dim;
-  norm(layer, "attention norm", c.latent() ? 2 : joins_queries() ? 1 : 3);
-  attention_projections(layer, q_width, kv_width);
-  const auto queries = number(tokens_) * number(q_width), keys = number(tokens_) * number(kv_width);
+  const std::string name = cross ? "cross-attention" : "attention";
+  norm(layer, name + " norm", c.latent() ? 2 : joins_queries() || cross ? 1 : 3);
+  attention_projections(layer, q_width, kv_width, cross);
+  const auto queries = number(tokens_) * number(q_width);
+  const auto keys = number(cross ? source_tokens() : tokens_) * number(kv_width);
   if (c.qk_norm) norm_over(layer, "query-key norm", queries + keys);
   if (plain()) {
     append_plain_copies(layer, c, options_, queries, keys);
-  } else if (c.family == TransformerFamily::llama) {
+  }
+  if (c.family == TransformerFamily::llama && fuses(Fusion::rotary)) {
     stream(layer, "rotary embedding", StreamingKind::elementwise, queries + keys, 1, 1, 1, 1);
   }
-  attention_kernels(layer, attention_core(kv_heads, head_dim));
+  attention_kernels(layer, attention_core(kv_heads, head_dim, cross));
   const std::int64_t out_width = c.latent() ? c.heads * c.v_head_dim / t : q_width;
-  block_linear(layer, "attention output", tokens_, c.hidden, out_width, true);
+  block_linear(layer, name + " output", tokens_, c.hidden, out_width, true);
   layer.matrices.push_back({c.hidden, out_width});
-  if (c.post_norms) norm(layer, "attention output norm");
-  residual(layer, "attention residual");
+  if (c.post_norms) norm(layer, name + " output norm");
+  residual(layer, name + " residual");
 }
 
-void BlockBuilder::attention_projections(Layer& layer, std::int64_t q_width, std::int64_t kv_width) const {
+void BlockBuilder::attention_projections(Layer& layer, std::int64_t q_width, std::int64_t kv_width, bool cross) const {
   const auto& c = config_;
+  const std::int64_t key_tokens = cross ? source_tokens() : tokens_;
+  const auto project = [&](OperatorRole role, const char* name, std::int64_t tokens, std::int64_t width, bool cast) {
+    block_linear(layer, name, tokens, width, c.hidden, cast);
+    layer.forward.back().role = role;
+  };
   if (c.latent()) {
     latent_projections(layer);
-  } else if (!joins_queries()) {
-    const auto project = [&](OperatorRole role, const char* name, std::int64_t width, bool cast_input) {
-      block_linear(layer, name, tokens_, width, c.hidden, cast_input);
-      layer.forward.back().role = role;
-    };
-    project(OperatorRole::query, "query projection", q_width, plain());  // casts for all three
-    project(OperatorRole::key, "key projection", kv_width, false);
-    project(OperatorRole::value, "value projection", kv_width, false);
+  } else if (joins_queries() && !cross) {
+    project(OperatorRole::joined_qkv, "qkv projection", tokens_, q_width + 2 * kv_width, plain());
   } else {
-    block_linear(layer, "qkv projection", tokens_, q_width + 2 * kv_width, c.hidden, plain());
-    layer.forward.back().role = OperatorRole::joined_qkv;
+    project(OperatorRole::query, "query projection", tokens_, q_width, plain());  // casts for all three
+    if (joins_queries()) {
+      project(OperatorRole::joined_qkv, "key-value projection", key_tokens, 2 * kv_width, plain());
+    } else {
+      project(OperatorRole::key, "key projection", key_tokens, kv_width, plain() && cross);
+      project(OperatorRole::value, "value projection", key_tokens, kv_width, false);
+    }
   }
   if (!c.latent()) layer.matrices.push_back({q_width + 2 * kv_width, c.hidden});
-  separate_bias(layer, "qkv bias", number(tokens_) * number(q_width + 2 * kv_width));
+  separate_bias(layer, "qkv bias", number(tokens_) * number(q_width) + 2.0 * number(key_tokens) * number(kv_width));
 }
 
-Attention BlockBuilder::attention_core(std::int64_t kv_heads, std::int64_t head_dim) const {
+Attention BlockBuilder::attention_core(std::int64_t kv_heads, std::int64_t head_dim, bool cross) const {
   const auto& c = config_;
   const std::int64_t heads = c.heads / options_.tensor, queries = sequence_ / options_.context;
-  Attention core{batch_, heads, kv_heads, queries, sequence_, head_dim, is_causal(c.family), options_.attention};
-  core.biased = c.family == TransformerFamily::mpt;
-  core.window = c.window;
+  const bool encodes = c.family == TransformerFamily::t5 && c.source == 0;
+  const bool causal = is_causal(c.family) && !encodes && !cross;
+  const std::int64_t keys = cross ? c.source : sequence_;
+  Attention core{batch_, heads, kv_heads, queries, keys, head_dim, causal, options_.attention};
+  core.biased = (c.family == TransformerFamily::mpt || c.family == TransformerFamily::t5) && !cross;
+  core.window = cross ? 0 : c.window;
   // A window's pieces are in order.
   const bool balanced = options_.code.context_pieces == ContextPieces::balanced;
   if (options_.context > 1 && core.causal && core.window == 0 && balanced) {
     core.batch *= options_.context;
     core.key_length = core.query_length;
-    core.ring = true;
+    core.ring = !plain();
   }
   core.dropout = has_dropout(c.family);
-  core.fused_softmax = true;  // trainers with standard attention fuse scaling, mask and softmax (Megatron)
+  // Trainers with standard attention fuse scaling, mask and softmax (Megatron); so do plain kernels, beside
+  // those of plain_scores. A compiler writes reductions, each of which reads the scores (XLA: row maximum, sum, quotient).
+  core.fused_softmax = fuses(Fusion::softmax) || !options_.compiled;
   core.native = options_.code.native_attention;
   return core;
 }
 
+// PyTorch's ring adds up what each further step leaves, in fp32 and by operations written out
+// (tensor/experimental/_attention.py, _SDPAMerger, and _templated_ring_attention_backward for the queries' gradient):
+// widened (read e, write 4), subtracted (8, 4), scaled (4, 4), subtracted (8, 4), of all queries in half of the steps
+// and of half in the others, which are then joined to the rest (4, 4).
+void BlockBuilder::merge_ring_steps(Layer& layer, const Attention& core) const {
+  const double e = element_.value();
+  const double steps = options_.context - 1.0;
+  const double elements =
+      steps * number(core.batch / options_.context * core.heads) * number(core.query_length * core.head_dim);
+  const double both = 0.75, joined = 0.5 * 4.0;
+  layer.forward.push_back(streaming_operator("ring sums", StreamingKind::reduction, elements,
+                                             (both * (e + 20.0) + joined) / e, (both * 16.0 + joined) / e, activations_,
+                                             5 * (options_.context - 1)));
+  layer.backward.push_back(streaming_operator("ring sums backward", StreamingKind::reduction, elements,
+                                              both * (e + 4.0) / e, both * 4.0 / e, activations_,
+                                              2 * (options_.context - 1)));
+}
+
 void BlockBuilder::attention_kernels(Layer& layer, Attention core) const {
   const int kernels = options_.attention == AttentionKind::standard ? 4 : 1;
-  if (plain() && core.kind == AttentionKind::standard) {
+  if (!fuses(Fusion::softmax) && core.kind == AttentionKind::standard) {
     const auto pairs = number(core.batch) * number(core.heads) * number(core.query_length) * number(core.key_length);
     append_streams(layer, "scores", plain_scores(element_), pairs, options_);
   }
@@ -166,6 +200,7 @@ void BlockBuilder::attention_kernels(Layer& layer, Attention core) const {
   core.backward = true;
   layer.backward.push_back({"attention backward", core, activations_, kernels + 1});
   if (options_.context == 1) return;
+  if (core.batch > batch_ && plain()) merge_ring_steps(layer, core);
   // Ring attention: every rank sees the keys and values of all others; a step's exchange runs beside the previous
   // step's products.
   const Bytes keys_values = element_ * 2.0 * number(batch_ * sequence_) * number(core.kv_heads * core.head_dim);
@@ -219,9 +254,9 @@ void BlockBuilder::ffn_products(Layer& layer, const std::string& name, std::int6
   layer.forward.back().role = OperatorRole::up;
   layer.matrices.push_back({(c.gated_ffn ? 2 : 1) * width, c.hidden, batch, experts});
   const auto activated = number(batch) * number(rows) * number(width);
-  separate_bias(layer, name + " bias", activated);
+  if (!fuses(Fusion::activation)) separate_bias(layer, name + " bias", activated);
   Marker added(layer);
-  if (c.gated_ffn && plain()) {
+  if (c.gated_ffn && !fuses(Fusion::activation)) {
     append_streams(layer, "activation", plain_gated_activation(element_), activated, options_);
   } else if (c.gated_ffn) {
     stream(layer, "gated activation", StreamingKind::elementwise, activated, 2, 1, 3, 2);
@@ -238,10 +273,12 @@ Layer BlockBuilder::block(LayerKind kind) const {
   const bool whole = kind == LayerKind::block;
   Layer layer;
   layer.name = whole ? "transformer block" : std::string(name(kind)) + " layer";
+  if (config_.source > 0) layer.name = "decoder block";
   layer.splittable = true;
   Marker part(layer);
   if (kind == LayerKind::mamba) mamba_layer(layer);
   if (whole || kind == LayerKind::attention) attention_half(layer);
+  if (config_.source > 0) attention_half(layer, true);
   part.mark(LayerPart::attention);
   if (kind == LayerKind::experts || (whole && config_.experts > 1)) {
     experts_half(layer);
@@ -255,115 +292,14 @@ Layer BlockBuilder::block(LayerKind kind) const {
     layer.unread_tail = at_index(last - layer.forward.rbegin()) + 1;
   }
   // Experts have their own.
-  const int halves = (whole ? 2 : 1) - (layer.routes_tokens ? 1 : 0);
-  if (halves > 0) tensor_collectives(layer, halves);
+  const int exchanged = (whole ? halves() : 1) - (layer.routes_tokens ? 1 : 0);
+  if (exchanged > 0) tensor_collectives(layer, exchanged);
   std::reverse(layer.backward.begin(), layer.backward.end());
   whole ? set_block_memory(layer) : set_half_memory(layer, kind);
   const TransformerCounts n = transformer_counts(config_, kind);
   const double t = options_.tensor;
   layer.expert_parameters = n.experts / t / options_.expert;
   layer.parameters = n.attention / t + n.ffn / t + n.mamba / t + layer.expert_parameters + n.norms;
-  return layer;
-}
-
-Layer BlockBuilder::embedding() const {
-  const auto& c = config_;
-  Layer layer;
-  layer.name = "embedding";
-  layer.recomputable = false;
-  const double t = options_.tensor;
-  const auto width = number(tokens_) * number(c.hidden);
-  if (c.family == TransformerFamily::vit) {
-    const std::int64_t patches = tokens_ - tokens_ / sequence_;  // all tokens but one of each image
-    linear(layer, "patch projection", patches, c.hidden / options_.tensor, 3 * c.patch_size * c.patch_size,
-           activations_);
-    layer.backward.erase(layer.backward.begin());  // images need no gradient
-  } else {
-    // Forward gathers a row a token and adds positions; backward scatters the gradients back.
-    stream(layer, "embedding", StreamingKind::gather, width * (stream_ / element_),
-           has_learned_positions(c.family) ? 2 : 1, 1, 1, 2, 2);
-    if (options_.tensor > 1) {
-      // A rank has the rows of some words. Under sequence parallelism each rank then needs those of its own tokens
-      // alone; where positions are added, Megatron-Core adds them to all (embeddings/language_model_embedding.py,
-      // reduce_scatter_embeddings).
-      using enum CollectiveOperation;
-      const bool scattered = options_.sequence_parallel && !has_learned_positions(c.family);
-      constexpr auto group = LayerCollective::Group::tensor;
-      layer.forward_collectives.push_back({scattered ? reduce_scatter : all_reduce, group, element_ * width});
-      if (options_.sequence_parallel) layer.backward_collectives.push_back({all_gather, group, element_ * width});
-    }
-  }
-  if (plain() && c.family == TransformerFamily::bert) norm(layer, "embedding norm");
-  if (plain() && c.vocabulary > 0) {
-    const auto numbers = number(c.vocabulary) * number(c.hidden) / t;
-    append_streams(layer, "embedding table", plain_table_gradient(c.tied_embeddings), numbers, options_);
-  }
-  if (has_dropout(c.family) && stream_ == element_) {
-    residual(layer, "embedding dropout");
-  } else if (has_dropout(c.family)) {
-    const double wide = stream_ / element_, both = wide + 1.0 / element_.value();
-    stream(layer, "embedding dropout", StreamingKind::elementwise, width, wide, both, both, wide);
-  }
-  std::reverse(layer.backward.begin(), layer.backward.end());
-  layer.parameters = transformer_counts(c).embedding / t;
-  layer.matrices = embedding_matrices(c, options_.tensor);
-  set_embedding_memory(layer);
-  return layer;
-}
-
-Layer BlockBuilder::head() const {
-  const auto& c = config_;
-  Layer layer;
-  layer.name = "head";
-  layer.recomputable = false;
-  const std::int64_t t = options_.tensor;
-  norm(layer, "final norm", 1);
-  std::int64_t rows = tokens_;
-  std::int64_t outputs = c.vocabulary;
-  if (c.family == TransformerFamily::vit) {
-    rows = options_.micro_batch;
-    outputs = c.classes;
-  } else if (c.family == TransformerFamily::bert) {
-    rows = std::max<std::int64_t>(std::llround(masked_share * number(tokens_)), 1);
-    linear(layer, "masked-token transform", rows, c.hidden, c.hidden, activations_);
-    linear(layer, "pooler", options_.micro_batch, c.hidden, c.hidden, activations_);
-  }
-  const std::int64_t columns = (outputs + t - 1) / t;
-  // What is compiled block by block leaves the loss to the framework, and its logits with it.
-  linear(layer, "logits", rows, columns, c.hidden, activations_, 1, false, options_.fused_loss);
-  // Fused, it reads logits twice (each row's maximum and sum in one pass, then the gradient, which takes their place)
-  // and the backward pass scales that (Transformer Engine, common/triton/cross_entropy.py; Liger,
-  // ops/cross_entropy.py). Else cross-entropy in fp32, one kernel a step as trainers run it eagerly: logits are widened
-  // (read e, write 4), each row's maximum and sum are found (read 4), and log-probabilities written (read 4, write 4);
-  // backward, the one-hot gradient is written (4), combined with the probabilities (read 8, write 4) and narrowed (read
-  // 4, write e).
-  const auto logits = number(rows) * number(columns);
-  if (c.family == TransformerFamily::bert) separate_bias(layer, "logits bias", logits);
-  const double wide = 4.0 / element_.value();
-  Marker added(layer);
-  if (options_.fused_loss) {
-    stream(layer, "cross-entropy", StreamingKind::reduction, logits, 2, 1, 1, 1);
-  } else {
-    stream(layer, "cross-entropy", StreamingKind::reduction, logits, 1 + 2 * wide, 2 * wide, 3 * wide, 2 * wide + 1, 3);
-  }
-  added.mark(OperatorRole::loss);
-  if (t > 1) {
-    const Bytes size = element_ * (number(tokens_) * number(c.hidden));
-    using enum CollectiveOperation;
-    constexpr auto group = LayerCollective::Group::tensor;
-    if (options_.sequence_parallel) {
-      layer.forward_collectives.push_back({all_gather, group, size});
-      layer.backward_collectives.push_back({reduce_scatter, group, size});
-    } else {
-      layer.backward_collectives.push_back({all_reduce, group, size});
-    }
-    // row maximum, sum of exponentials and target logit of each token
-    layer.forward_collectives.push_back({all_reduce, group, Bytes(4.0 * number(rows)), 3});
-  }
-  std::reverse(layer.backward.begin(), layer.backward.end());
-  layer.parameters = transformer_counts(c).head / number(t);
-  layer.matrices = head_matrices(c, options_.tensor);
-  set_head_memory(layer, rows, columns);
   return layer;
 }
 
@@ -392,8 +328,8 @@ Model build_transformer(const TransformerConfig& config, const std::string& name
   }
   const bool images = config.family == TransformerFamily::vit;
   model.tokens_per_sample = images ? 0.0 : number(config.sequence);
-  model.input_bytes_per_sample =
-      Bytes(images ? 12.0 * (number(config.image_size) * number(config.image_size)) : 8.0 * number(config.sequence));
+  model.input_bytes_per_sample = Bytes(images ? 12.0 * (number(config.image_size) * number(config.image_size))
+                                              : 8.0 * number(config.sequence + config.decoder_sequence));
   return model;
 }
 

@@ -29,7 +29,11 @@ struct MambaShape {
         groups(std::max<std::int64_t>(m.groups / tensor, 1)),
         inner(heads * m.head_dim),
         convolved(inner + 2 * groups * m.state),
-        projected(inner + convolved + heads) {}
+        projected(inner + convolved + heads) {
+    if (!m.selective()) return;
+    convolved = inner;
+    projected = 2 * inner;
+  }
   std::int64_t heads, groups, inner, convolved, projected;
 };
 
@@ -80,6 +84,28 @@ void BlockBuilder::scan(Layer& layer) const {
   multiply(layer.backward, states, " again");
 }
 
+// One kernel reads inputs, steps and gate, a channel a thread, and writes the gated output: for each number of a state
+// an exponential, three products and two sums. Backward it makes the states again, and reads what it read and the
+// output's gradient (state-spaces/mamba, selective_scan_fwd_kernel.cuh, selective_scan_bwd_kernel.cuh; counted by
+// hand).
+void BlockBuilder::selective_scan(Layer& layer) const {
+  const MambaConfig& m = config_.mamba;
+  const std::int64_t inner = m.inner() / options_.tensor, read = m.step_rank + 2 * m.state;
+  block_linear(layer, "steps and states", tokens_, read, inner, true);
+  layer.matrices.push_back({read, inner});
+  block_linear(layer, "step projection", tokens_, inner, m.step_rank, true);
+  layer.matrices.push_back({inner, m.step_rank});
+  const auto elements = number(tokens_) * number(inner);
+  const auto scanned = [&](const char* name, double reads, double writes, double operations) {
+    return Operator{name,
+                    Streaming{StreamingKind::elementwise, element_ * (reads * elements), element_ * (writes * elements),
+                              Flops(operations * number(m.state) * elements), false},
+                    activations_, 1};
+  };
+  layer.forward.push_back(scanned("selective scan", 3, 1, 6));
+  layer.backward.push_back(scanned("selective scan backward", 4, 3, 18));
+}
+
 void BlockBuilder::mamba_layer(Layer& layer) const {
   const auto& c = config_;
   const MambaShape shape(c.mamba, options_.tensor);
@@ -98,9 +124,13 @@ void BlockBuilder::mamba_layer(Layer& layer) const {
   };
   layer.forward.push_back(convolution("causal convolution", 1.0, 1.0));
   layer.backward.push_back(convolution("causal convolution backward", 2.0, 2.0));
-  scan(layer);
-  stream(layer, "gated norm", StreamingKind::reduction, number(tokens_) * number(shape.inner), 2, 1, 3, 2,
-         weights_ ? 2 : 1);
+  if (c.mamba.selective()) {
+    selective_scan(layer);
+  } else {
+    scan(layer);
+    stream(layer, "gated norm", StreamingKind::reduction, number(tokens_) * number(shape.inner), 2, 1, 3, 2,
+           weights_ ? 2 : 1);
+  }
   block_linear(layer, "mamba output projection", tokens_, c.hidden, shape.inner, true);
   layer.matrices.push_back({c.hidden, shape.inner});
   residual(layer, "mamba residual");

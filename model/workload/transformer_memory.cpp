@@ -29,17 +29,20 @@ struct BlockWidths {
 // the first, third, fifth, … matrix product are kept beside the block's input. Llama's products are q, k, v, output,
 // gate, up, down; elsewhere q, k and v are one, gate and up are one. Run eagerly, what the list names is kept whether
 // or not the backward pass reads it: llama's seventh product, whose result only enters a sum, is dropped by a compiler.
+// Experts' grouped products are not in the list and run again.
 void BlockBuilder::keep_operators(Layer& layer) const {
   const auto& c = config_;
   const BlockWidths w(c, options_);
   const auto hidden = number(c.hidden);
   const bool separate = c.family == TransformerFamily::llama;
   const double log_sums = number(c.heads) / options_.tensor * 4.0;  // fp32, a row of scores each
-  double kept = w.q;                                                // attention's output
+  const double f = w.f - w.routed * number(c.ffn_hidden) / options_.tensor;
+  double kept = w.q;  // attention's output
+  if (c.source > 0) kept += 2.0 * (w.q + w.kv * number(c.source) / number(sequence_));
   if (separate) {
-    kept += w.q + w.kv + w.f + (options_.compiled ? 0.0 : hidden);
+    kept += w.q + w.kv + f + (options_.compiled ? 0.0 : hidden);
   } else {
-    kept += w.q + 2.0 * w.kv + (c.gated_ffn ? 2.0 : 1.0) * w.f;
+    kept += w.q + 2.0 * w.kv + (c.gated_ffn ? 2.0 : 1.0) * f;
   }
   const double scattered = options_.tensor > 1 && options_.sequence_parallel ? 2.0 : 0.0;  // after output and down
   const double e = element_.value();
@@ -50,7 +53,7 @@ void BlockBuilder::keep_operators(Layer& layer) const {
     // The last ones need no rerun.
     if (std::holds_alternative<Attention>(op.work) || op.role == OperatorRole::down) continue;
     Operator again = op;
-    if (auto* product = std::get_if<Matmul>(&again.work)) {
+    if (auto* product = std::get_if<Matmul>(&again.work); product != nullptr && !product->grouped) {
       const bool odd =
           op.role == OperatorRole::query || op.role == OperatorRole::value || op.role == OperatorRole::gate;
       if (odd) continue;  // as kernels of their own
@@ -84,7 +87,7 @@ void BlockBuilder::drop_modules(Layer& layer) const {
                   (operand - shortest) * w.routed * number(c.hidden);
   if (c.latent()) widths += e * (w.q + 2.0 * w.kv - number(c.q_lora_rank + c.kv_lora_rank + c.rope_head_dim));
   Recomputation::Way& way = layer.recomputation[Recompute::selective_modules];
-  way.kept = layer.kept() - Bytes(number(tokens_) * widths + 2.0 * norm_tokens() * number(c.hidden) * operand);
+  way.kept = layer.kept() - Bytes(number(tokens_) * widths + halves() * norm_tokens() * number(c.hidden) * operand);
 
   for (const Operator& op : layer.forward) {
     using enum OperatorRole;
@@ -100,36 +103,38 @@ void BlockBuilder::set_block_memory(Layer& layer) const {
   const auto [q, kv, routed, f] = BlockWidths(c, options_);
   const double mask = has_dropout(c.family) ? 1.0 : 0.0;
 
-  // Two norm inputs, the inputs of the two column-parallel products, two dropout masks: not divided by t alone.
-  // Inputs may be kept as they were gathered from the other ranks (autograd saves what a product read), or the rank's
-  // own part alone, and gathered again.
+  // Of each half, the norm's input, the input of the column-parallel product and a dropout mask: not divided by t
+  // alone. Inputs may be kept as they were gathered from the other ranks (autograd saves what a product read), or the
+  // rank's own part alone, and gathered again.
   const double operand = kept_operand();
   // Written out operation by operation, a norm of squares keeps its input in fp32 and what it scaled before the weight
   // (torchtitan, models/norms.py and Hugging Face's LlamaRMSNorm: x.float(), then type_as), PyTorch's layer norm its
   // input as the stream passes it; a gated activation keeps the gate's activation beside both halves and the product.
   // A compiler keeps what a fused kernel keeps.
-  const bool written_out = plain() && !options_.compiled;
-  const bool squares = c.family == TransformerFamily::llama;
-  const double normed = !written_out ? e : squares ? 4.0 + stream_.value() : stream_.value();
-  const double halves = !c.gated_ffn ? 1.0 : written_out ? 3.0 : 2.0;
-  const double gathered = options_.code.keep_gathered ? 2.0 * (n - norm_tokens()) * h * operand : 0.0;
-  const double replicated = norm_tokens() * h * (2.0 * normed + 2.0 * operand + 2.0 * mask) + gathered;
+  const auto written_out = [&](Fusion one) { return !fuses(one) && !options_.compiled; };
+  const double normed = !written_out(Fusion::norm) ? e : (c.has_rms_norm() ? 4.0 : 0.0) + stream_.value();
+  const double inner = !c.gated_ffn ? 1.0 : written_out(Fusion::activation) ? 3.0 : 2.0;
+  const double gathered = options_.code.keep_gathered ? halves() * (n - norm_tokens()) * h * operand : 0.0;
+  const double replicated = norm_tokens() * h * halves() * (normed + operand + mask) + gathered;
   // q, k, v and the attention's output; both sides of the activation function (a gated one has two inputs).
   // What experts receive is the input of their first product. The attention's output is an operand as well: cast, it is
   // kept twice.
-  const double divided =
-      n * (e * (2.0 * q + 2.0 * kv + halves * f) + operand * (f + routed * h) + (operand < e ? operand * q : 0.0));
+  double divided =
+      n * (e * (2.0 * q + 2.0 * kv + inner * f) + operand * (f + routed * h) + (operand < e ? operand * q : 0.0));
+  const double source = number(source_tokens());
+  if (source > 0.0) divided += n * q * (2.0 * e + (operand < e ? operand : 0.0)) + source * 2.0 * kv * e;
   double scores = 0.0;  // softmax output, dropout mask and dropout output, per head and pair of tokens
   if (options_.attention == AttentionKind::standard) {
-    scores = number(batch_) * number(c.heads) / t * number(sequence_) * number(sequence_) / options_.context *
-             (2.0 * e + mask + (written_out && e < 4.0 ? 4.0 : 0.0));  // and the softmax in fp32
+    scores = number(batch_) * number(c.heads) / t * number(sequence_) * number(sequence_ + c.source) /
+             options_.context *
+             (2.0 * e + mask + (written_out(Fusion::softmax) && e < 4.0 ? 4.0 : 0.0));  // and softmax in fp32
   } else {
-    scores = n * number(c.heads) / t * 4.0;  // the log-sum-exp of each row
+    scores = n * number(c.heads) / t * 4.0 * (halves() - 1);  // the log-sum-exp of each row
   }
   layer.recomputation[Recompute::none].kept = Bytes(replicated + divided + scores);
   layer.recomputation[Recompute::selective].kept = Bytes(replicated + divided);
   layer.recomputation[Recompute::full].kept = Bytes(norm_tokens() * h * e);
-  layer.output = Bytes(n * h * e);
+  layer.output = Bytes((n + source) * h * e);  // a decoder's stages hand on what the encoder made
   // Two gradients of the block's input, which its products add up. Code that keeps what it gathered gathers its
   // result's from the tensor ranks as well, and rearranges it, sequences being the second dimension (PyTorch,
   // distributed/_functional_collectives.py: all_gather_tensor joins the chunks of every other dimension than the first
@@ -150,7 +155,9 @@ void BlockBuilder::set_embedding_memory(Layer& layer) const {
 // pass two gradients of that size; the segment of the 2-byte logits is too small for any of these and stays reserved.
 // Fused, it reads the logits and writes their gradient, both in the activations' format. In place, the widened logits
 // and one copy are all: softmax and gradient are written over that (nanotron, tensor_parallel/functional.py,
-// _ShardedCrossEntropy, after Megatron-LM's).
+// _ShardedCrossEntropy, after Megatron-LM's). In parts, all this is of one part, Liger's gradient over its logits;
+// beside it lie the parts of the hidden states, their gradient (torchtitan's in fp32), which alone is kept, and the
+// weights'.
 void BlockBuilder::set_head_memory(Layer& layer, std::int64_t rows, std::int64_t columns) const {
   const double e = element_.value();
   // Gathered, logits lie there as the other ranks sent them and once more as whole rows.
@@ -158,10 +165,22 @@ void BlockBuilder::set_head_memory(Layer& layer, std::int64_t rows, std::int64_t
   const auto logits = number(rows) * number(columns) * (gathers ? options_.tensor : 1.0);
   const double copies = (options_.code.loss_in_place ? 8.0 : 12.0) + (gathers ? 2.0 * e : 0.0);
   layer.recomputation.keep(Bytes(norm_tokens() * number(config_.hidden) * 2.0 * e));  // the norm's input and output
-  layer.loss_kept = Bytes(logits * (options_.fused_loss ? e : 4.0));
-  layer.loss_buffers = Bytes(logits * (options_.fused_loss ? 2.0 * e : copies + (e < 4.0 ? e : 0.0)));
+  const Loss& loss = options_.code.loss;
+  const bool fused = loss.fused(options_.compiled), linear = loss.kind == Loss::Kind::fused_linear;
+  const double each = linear ? e : fused ? 2.0 * e : copies + (e < 4.0 ? e : 0.0);
+  layer.loss_kept = Bytes(logits * (fused ? e : 4.0));
+  layer.loss_buffers = Bytes(logits * each);
+  if (loss.in_parts()) {
+    const double hidden = number(rows) * number(config_.hidden);
+    layer.loss_kept = Bytes(hidden * (linear ? e : 4.0));
+    layer.loss_buffers = layer.loss_kept + Bytes(logits * each / number(loss_parts(rows, config_.vocabulary)) +
+                                                 (linear ? 0.0 : hidden * e) + number(columns * config_.hidden) * e);
+  }
   if (options_.code.keep_gathered)
     layer.loss_buffers += Bytes((number(tokens_) - norm_tokens()) * number(config_.hidden) * e);
+  // The copy that the loss reads, and the output that is widened for whoever reads it (accelerate,
+  // utils/operations.py: convert_outputs_to_fp32), in blocks of their own.
+  if (shifts_logits() && e < 4.0) layer.loss_buffers += Bytes(logits * (e + 4.0));
   layer.output = Bytes(0.0);
 }
 

@@ -7,15 +7,21 @@
 namespace foretrain {
 
 // Image encoders: open_clip's transformer has no dropout layers; torchvision's vision_transformer.py, transformers'
-// ViTConfig, CLIPVisionConfig and SiglipVisionConfig have rates of 0.
+// ViTConfig, CLIPVisionConfig and SiglipVisionConfig have rates of 0. T5Config has 0.1.
 bool has_dropout(TransformerFamily family) {
-  return family == TransformerFamily::gpt || family == TransformerFamily::bert;
+  return family == TransformerFamily::gpt || family == TransformerFamily::bert || family == TransformerFamily::t5;
 }
 
-bool has_learned_positions(TransformerFamily family) { return has_dropout(family) || family == TransformerFamily::vit; }
+bool has_learned_positions(TransformerFamily family) {
+  return family == TransformerFamily::gpt || family == TransformerFamily::bert || family == TransformerFamily::vit;
+}
 
 bool is_causal(TransformerFamily family) {
   return family != TransformerFamily::bert && family != TransformerFamily::vit;
+}
+
+double norm_parameters(const TransformerConfig& c) {
+  return number(c.hidden) * (c.has_rms_norm() || !c.biases ? 1.0 : 2.0);
 }
 
 std::int64_t tokens_of_sample(const TransformerConfig& c) {
@@ -36,9 +42,18 @@ double latent_attention(const TransformerConfig& c) {
   return queries + keys + latent * heads * number(c.head_dim + c.v_head_dim) + heads * number(c.v_head_dim) * h;
 }
 
-/// In and out, the convolution, a rate of decay, a step's bias and a skip for each head, and the gated norm's scale.
+// Of the distance between two tokens, each with a bias for every head and stack (T5Config:
+// relative_attention_num_buckets).
+constexpr double distance_buckets = 32.0;
+
+/// In and out, the convolution, a rate of decay, a step's bias and a skip for each head, and the gated norm's scale;
+/// of Mamba-1 a rate for each number of the states, and what steps and inputs of states come from.
 double mamba_layer_parameters(const TransformerConfig& c) {
   const auto h = number(c.hidden), inner = number(c.mamba.inner()), convolved = number(c.mamba.convolved());
+  if (const auto rank = number(c.mamba.step_rank); rank > 0.0) {
+    const auto state = number(c.mamba.state), kernel = number(c.mamba.kernel);
+    return inner * (3.0 * h + kernel + 1.0 + 2.0 * rank + 3.0 * state + 2.0);
+  }
   return h * (inner + convolved + number(c.mamba.heads)) + inner * h + convolved * number(c.mamba.kernel + 1) +
          3.0 * number(c.mamba.heads) + inner;
 }
@@ -51,9 +66,7 @@ TransformerCounts transformer_counts(const TransformerConfig& c, LayerKind kind)
   const auto kv = number(c.kv_heads) * number(c.head_dim);
   const auto f = number(c.ffn_hidden);
   const auto v = number(c.vocabulary);
-  const double bias = c.biases ? 1.0 : 0.0;
-  const bool rms_norm = c.family == TransformerFamily::llama;
-  const double norm = rms_norm || !c.biases ? h : 2.0 * h;  // scale, and shift where there are biases
+  const double bias = c.biases ? 1.0 : 0.0, norm = norm_parameters(c);
 
   TransformerCounts n{};
   n.attention = c.latent() ? latent_attention(c) : h * (q + 2.0 * kv) + q * h + bias * (q + 2.0 * kv + h);
@@ -66,6 +79,10 @@ TransformerCounts transformer_counts(const TransformerConfig& c, LayerKind kind)
   }
   n.norms = (kind == LayerKind::block ? 2.0 : 1.0) * norm * (c.post_norms ? 2.0 : 1.0);
   if (c.qk_norm) n.attention += 2.0 * number(c.head_dim);
+  if (c.source > 0) {  // attention to the encoder is as wide as to the tokens themselves
+    n.attention *= 2.0;
+    n.norms += norm;
+  }
   if (c.attention_sinks) n.attention += number(c.heads);
   if (kind == LayerKind::mamba) n.mamba = mamba_layer_parameters(c);
   if (kind != LayerKind::block && kind != LayerKind::attention) n.attention = 0.0;
@@ -86,14 +103,16 @@ TransformerCounts transformer_counts(const TransformerConfig& c, LayerKind kind)
       break;
     default:
       n.embedding = v * h + (has_learned_positions(c.family) ? number(c.sequence) * h : 0.0);
+      if (c.family == TransformerFamily::t5) n.embedding += 2.0 * distance_buckets * number(c.heads);
       n.head = norm + (c.tied_embeddings ? 0.0 : v * h);
   }
   return n;
 }
 
-double transformer_parameters(const TransformerConfig& config, double of_experts) {
-  const TransformerCounts ends = transformer_counts(config);
-  double sum = ends.embedding + ends.head;
+namespace {
+
+double layer_parameters(const TransformerConfig& config, double of_experts) {
+  double sum = 0.0;
   for (const LayerKind kind :
        {LayerKind::block, LayerKind::mamba, LayerKind::attention, LayerKind::feed_forward, LayerKind::experts}) {
     std::int64_t layers = 0;
@@ -104,6 +123,16 @@ double transformer_parameters(const TransformerConfig& config, double of_experts
         number(layers) * (n.attention + n.norms) + number(layers - dense) * (n.ffn + of_experts * n.experts + n.mamba);
     if (dense > 0) sum += number(dense) * transformer_counts(config.without_experts()).ffn;
   }
+  return sum;
+}
+
+}  // namespace
+
+double transformer_parameters(const TransformerConfig& config, double of_experts) {
+  const TransformerCounts ends = transformer_counts(config);
+  double sum = ends.embedding + ends.head;
+  if (config.decoder_layers > 0) sum += norm_parameters(config);  // behind the encoder
+  for (const TransformerConfig& stack : config.stacks()) sum += layer_parameters(stack, of_experts);
   return sum;
 }
 

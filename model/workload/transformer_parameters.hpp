@@ -29,12 +29,14 @@ double idle_parameters(const TransformerConfig& config);
 std::vector<WeightMatrix> embedding_matrices(const TransformerConfig& config, std::int64_t tensor);
 std::vector<WeightMatrix> head_matrices(const TransformerConfig& config, std::int64_t tensor);
 
-/// gpt and bert are trained with dropout; llama, mpt and vit without.
+/// gpt, bert and t5 are trained with dropout; llama, mpt and vit without.
 bool has_dropout(TransformerFamily family);
-/// gpt, bert and vit learn a vector per position; llama rotates, mpt biases the scores.
+/// gpt, bert and vit learn a vector per position; llama rotates, mpt and t5 bias the scores.
 bool has_learned_positions(TransformerFamily family);
-/// All but bert and vit predict the next token and look backwards only.
+/// All but bert and vit predict the next token and look backwards only; t5's encoder looks both ways.
 bool is_causal(TransformerFamily family);
+/// Trainable numbers of a norm: scale, and shift where there is one.
+double norm_parameters(const TransformerConfig& config);
 /// Tokens of one sample as the blocks see them (vit: patches and the class token).
 std::int64_t tokens_of_sample(const TransformerConfig& config);
 

@@ -74,7 +74,7 @@ Assembly::Assembly(const TransformerConfig& language, const VisionLanguageConfig
 Towers Assembly::towers(const PassShape& pass) const {
   Towers towers;
   BuildOptions options = options_;
-  options.pass = pass.language;
+  if (language_.decoder_layers == 0) options.pass = pass.language;  // whose two stacks differ in length
   TowerOptions language;
   language.embedding = gradients_.embedding;
   language.blocks = gradients_.blocks;

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/told.hpp"
 #include "reports/explain/link_use.hpp"
@@ -55,6 +57,7 @@ void tell_links(const PlotOptions& options, bool json) {
 
 Explanation explanation_of(const PlotOptions& options, std::optional<Fidelity> wanted) {
   const Scenario scenario = load_scenario(options.file(), options.overrides);
+  std::ranges::for_each(scenario.assumed, warn);
   const Fidelity what_ifs = wanted ? *wanted : what_if_fidelity(scenario, options.fidelity);
   Result result = predict(scenario, options.fidelity, Detail::timeline);
   std::vector<WhatIf> changes = remedies(scenario, reload_with(options));

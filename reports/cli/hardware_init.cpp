@@ -55,12 +55,13 @@ void add_hardware_init(CLI::App& hardware) {
           [&node](const std::string& word) {
             const auto* const found = std::find(std::begin(gpu_link_words), std::end(gpu_link_words), word);
             if (found == std::end(gpu_link_words)) {
-              throw CLI::ValidationError("--links", "there is no " + word + "; write nvswitch, nvlink-mesh or pcie");
+              throw CLI::ValidationError(
+                  "--links", "there is no " + word + "; write nvswitch, nvlink-mesh, nvlink-bridge or pcie");
             }
             node.links = static_cast<GpuLinks>(found - std::begin(gpu_link_words));
           },
           "how GPUs are joined beside PCIe")
-      ->type_name("nvswitch|nvlink-mesh|pcie");
+      ->type_name("nvswitch|nvlink-mesh|nvlink-bridge|pcie");
   number("--sockets", node.sockets, 1, "processors");
   number("--switches", node.switches, 0, "PCIe switches, on which GPUs and cards hang; 0: on the processors");
   number("--nics", node.nics, 0, "network cards");

@@ -11,6 +11,7 @@
 #include "model/planning/plan_search.hpp"
 #include "model/planning/usual_batch.hpp"
 #include "model/scenario/catalogue.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/keys/key_tree.hpp"
 #include "model/scenario/load/load.hpp"
 #include "model/scenario/model/model_reader.hpp"
@@ -43,7 +44,7 @@ struct MachineKind {
 
 MachineKind kind_of_machine(const InitOptions& options) {
   const YamlNode name = yaml_scalar(options.node, {"--node", 0, 0});
-  const YamlNode& node = cached_yaml_file(catalogue_file(CatalogueSection::node, Field(name, "")).string());
+  const YamlNode node = resolve_preset(Field(name, ""), CatalogueSection::node);
   const YamlNode* gpus = node.at("gpus");
   return {gpus == nullptr ? 1 : static_cast<int>(Field(*gpus, "gpus").integer()), node.find("network") != nullptr};
 }

@@ -52,6 +52,9 @@ void add_parts(TextTable& table, const TransformerConfig& config) {
     table.add_row({"parameters that a token meets", format_count(transformer_parameters(met))});
   }
   table.add_row({"sequence", fmt::format("{} tokens", tokens_of_sample(config))});
+  if (config.decoder_layers > 0) {
+    table.add_row({"decoder", fmt::format("{} layers, {} tokens", config.decoder_layers, config.decoder_sequence)});
+  }
 }
 
 void add_rates(TextTable& table, const Gpu& gpu) {

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "model/base/error.hpp"
 #include "model/memory/memory.hpp"
 #include "model/memory/memory_remedies.hpp"
@@ -11,6 +13,7 @@ namespace foretrain {
 
 MemoryReport memory_report(const std::string& file, const std::vector<std::string>& overrides) {
   const Scenario scenario = planned_file(file, overrides, Fidelity::flows);
+  std::ranges::for_each(scenario.assumed, warn);
   const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
   if (train == nullptr) {
     throw ScenarioError(position_of(scenario, "workload"), "workload", "nothing that is trained",

@@ -303,6 +303,11 @@ ExitStatus run_plan(const PlanOptions& options) {
   const PlanReport report = searched(options);
   if (!options.output.empty()) write_file(options.output, to_csv(report));
   options.json ? print(to_json(report)) : print_page(to_text(report));
+  if (!report.ranked.empty()) {
+    for (const std::string& warning : report.ranked.front().result.warnings) {
+      if (warning.find("assumed: ") != std::string::npos) warn(warning);
+    }
+  }
   return report.ranked.empty() ? ExitStatus::prediction_failed : ExitStatus::success;
 }
 

@@ -15,11 +15,10 @@
 #include "model/base/utf8.hpp"
 #include "reports/cli/anchors.hpp"
 #include "reports/cli/command.hpp"
-#include "reports/cli/job_array.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/cli/slurm_array.hpp"
 #include "reports/cli/sweep_fingerprint.hpp"
 #include "reports/cli/sweep_merge.hpp"
-#include "reports/cli/sweep_receipt.hpp"
 #include "reports/cli/sweep_rows.hpp"
 #include "reports/cli/sweep_store.hpp"
 #include "reports/cli/sweep_table.hpp"
@@ -35,7 +34,7 @@ struct SweepOptions {
   SweepInput input;
   std::string output;
   std::string shard;
-  std::optional<JobArray> array;  ///< which runs the sweep instead of this process
+  std::size_t slurm_jobs = 0;  ///< which run the sweep instead of this process
   Selection selection;
   Fidelity fidelity = Fidelity::flows;
   int jobs = 1;
@@ -74,7 +73,7 @@ void check(const SweepOptions& options) {
   if (!folder.empty() && !fs::is_directory(folder)) {
     throw UsageError(options.output + ": there is no such folder; make it, or choose another place with -o");
   }
-  if (options.output.empty() && (options.array || !options.shard.empty())) {
+  if (options.output.empty() && (options.slurm_jobs > 0 || !options.shard.empty())) {
     throw UsageError("sweep: shards need a place for their rows; name the table with -o");
   }
 }
@@ -91,15 +90,6 @@ std::string store_file(const SweepOptions& options, const Shard& shard) {
   if (is_database(options.output)) return options.output;
   const bool device = std::filesystem::exists(options.output) && !std::filesystem::is_regular_file(options.output);
   return options.output.empty() || device ? "" : options.output + ".partial";
-}
-
-/// What the table is made of: what decides its cells, and which of them are chosen.
-std::uint64_t table_fingerprint(const SweepIdentity& identity, const Selection& selection) {
-  Fingerprint fingerprint;
-  fingerprint.add(fmt::format("{:016x} {} {}", identity.fingerprint, selection.top, selection.skip_impossible));
-  fingerprint.add(selection.where);
-  fingerprint.add(selection.sort);
-  return fingerprint.value();
 }
 
 /// Predicts what is not there yet.
@@ -130,77 +120,54 @@ void predict_rows(const SweepOptions& options, const SweepRows& rows, const Shar
   store.commit();
 }
 
-/// What has no prediction, and why; the number of failures.
-SweepReceipt failures_of(const SweepOptions& options, SweepStore& store) {
-  SweepReceipt receipt;
+/// Says what has no prediction, and why.
+ExitStatus tell_failures(const SweepOptions& options, SweepStore& store) {
+  const auto say = [](const std::string& text) { fmt::print(stderr, "{}\n", printable(text)); };
   const std::size_t impossible = store.count(Reply::Kind::bad_input);
-  const std::size_t interrupted = store.count(Reply::Kind::interrupted);
-  const std::size_t failed = impossible + store.count(Reply::Kind::failure) + interrupted;
+  const std::size_t failed = impossible + store.count(Reply::Kind::failure) + store.count(Reply::Kind::interrupted);
   const std::size_t left_out = options.selection.skip_impossible ? impossible : 0;
   if (failed > left_out) {
-    receipt.failures.push_back(
-        {fmt::format("foretrain: {} of {} predictions failed{}", failed - left_out, store.rows(),
-                     options.output.empty() ? "" : "; column predicted.error of " + options.output + " says why")});
+    say(fmt::format("foretrain: {} of {} predictions failed{}", failed - left_out, store.rows(),
+                    options.output.empty() ? "" : "; column predicted.error of " + options.output + " says why"));
   }
   const auto tell = [&](Reply::Kind kind, const char* what) {
-    if (store.count(kind) > 0) {
-      receipt.failures.push_back({fmt::format("{} {}:", store.count(kind), what), reasons(store, kind)});
-    }
+    if (store.count(kind) == 0) return;
+    say(fmt::format("{} {}:", store.count(kind), what));
+    for (const std::string& reason : reasons(store, kind)) say("  " + wrap(reason, page_width() - 6, 6));
   };
   tell(Reply::Kind::bad_input, left_out > 0 ? "cannot be, and are left out" : "cannot be");
   tell(Reply::Kind::failure, "failed");
   tell(Reply::Kind::interrupted, "were interrupted; the same command tries them again");
-  receipt.failed = failed - left_out;
-  return receipt;
-}
-
-/// As the sweep ends, whether its rows were predicted now or earlier.
-ExitStatus tell(const SweepReceipt& receipt) {
-  if (const std::string best = receipt.best.text(); !best.empty()) print_page(printable(best));
-  for (const SweepReceipt::Failures& one : receipt.failures) {
-    std::string text = one.what + "\n";
-    for (const std::string& reason : one.reasons) text += "  " + wrap(reason, page_width() - 6, 6) + "\n";
-    fmt::print(stderr, "{}", printable(text));
-  }
-  return receipt.failed == 0 ? ExitStatus::success : ExitStatus::prediction_failed;
+  return failed == left_out ? ExitStatus::success : ExitStatus::prediction_failed;
 }
 
 ExitStatus run(const SweepOptions& options) {
   check(options);
   const Shard shard = options.shard.empty() ? Shard() : parse_shard(options.shard);
   const SweepRows rows = sweep_rows(options.input);
-  if (options.array) {
-    print(job_array_script(*options.array, options.output));
+  if (options.slurm_jobs > 0) {
+    print(slurm_script(options.slurm_jobs, options.output));
     return ExitStatus::success;
   }
   const std::string file = store_file(options, shard);
   const bool is_result = !options.shard.empty() || is_database(options.output);
   const SweepIdentity identity = {fingerprint_of(rows, options.input, options.fidelity), rows.count, shard};
   check_table(options.selection, identity, rows.header);
-  const bool makes_table = !is_result && !file.empty();
-  if (makes_table) check_receipt_place(options.output);
-  const std::uint64_t fingerprint = table_fingerprint(identity, options.selection);
-  if (makes_table && !std::filesystem::exists(file)) {
-    if (const std::optional<SweepReceipt> known = receipt_of(options.output, fingerprint)) {
-      warn(options.output + " is there from an earlier run");
-      return tell(*known);
-    }
-  }
-  SweepReceipt receipt;
+  ExitStatus status = ExitStatus::success;
   bool keep = is_result;
   {
     SweepStore store(file, identity, rows.header);
     if (store.rows() > 0) warn(counted(store.rows(), "row", "is", "are") + " there from an earlier run");
     predict_rows(options, rows, shard, store);
     if (!is_result && !options.output.empty()) write_table(store, options.selection, options.output);
-    receipt = failures_of(options, store);
     const bool shows = options.shard.empty() && (options.output.empty() || !file.empty());
-    if (shows) receipt.best = best_rows(store, options.selection, rows.varied);
+    const std::string best = shows ? best_rows(store, options.selection, rows.varied) : "";
+    if (!best.empty()) print_page(printable(best));
+    status = tell_failures(options, store);
     keep = keep || store.count(Reply::Kind::interrupted) > 0;
   }
-  if (makes_table && !keep) write_receipt(options.output, fingerprint, receipt);
   if (!keep) remove_database(file);
-  return tell(receipt);
+  return status;
 }
 
 }  // namespace
@@ -225,16 +192,10 @@ void add_sweep(CLI::App& app, ExitStatus& status) {
                    "only every N-th row, beginning with the I-th, into OUT.I-of-N.sqlite: one job of an array")
       ->type_name("I/N");
   command
-      ->add_option_function<std::size_t>(
-          "--slurm", [options](std::size_t jobs) { options->array = slurm_array(jobs); },
-          "print a script that runs the sweep as an array of N jobs, for `sbatch`")
+      ->add_option("--slurm", options->slurm_jobs,
+                   "print a script that runs the sweep as an array of N jobs, for `sbatch`")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000).description(""));
-  command
-      ->add_option_function<std::string>(
-          "--job-array", [options](const std::string& text) { options->array = parse_job_array(text); },
-          "the same for another batch system: " + batch_system_names() + ", such as pbs:100")
-      ->type_name("SYSTEM:N");
   add_selection(*command, options->selection);
   command
       ->add_option("--anchor", options->input.anchor,

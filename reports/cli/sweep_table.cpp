@@ -247,14 +247,7 @@ void write_table(SweepStore& store, const Selection& selection, const std::strin
   });
 }
 
-std::string ShownRows::text() const {
-  if (rows.empty()) return "";
-  TextTable table(sides, header);
-  for (const std::vector<std::string>& row : rows) table.add_row(row);
-  return table.text(page_indent);
-}
-
-ShownRows best_rows(SweepStore& store, const Selection& selection, const std::vector<std::string>& varied) {
+std::string best_rows(SweepStore& store, const Selection& selection, const std::vector<std::string>& varied) {
   constexpr std::size_t usually = 10;
   const std::string fastest_first =
       "\"predicted.fits\" IS 0, \"predicted.samples_per_second\" DESC, \"predicted.time_s\", ";
@@ -274,19 +267,23 @@ ShownRows best_rows(SweepStore& store, const Selection& selection, const std::ve
       line.push_back(predicted ? shown_columns[i - varied.size()].words(rows.number(place)) : rows.text(place));
     }
   }
-  ShownRows shown;
+  if (lines.empty()) return "";
+  std::string sides;
+  std::vector<std::string> header;
   std::vector<std::size_t> kept;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (std::ranges::all_of(lines, [i](const auto& line) { return line[i].empty(); })) continue;
     kept.push_back(i);
-    shown.header.push_back(i < varied.size() ? last_word(columns[i]) : shown_columns[i - varied.size()].title);
-    shown.sides += i < varied.size() ? 'l' : 'r';
+    header.push_back(i < varied.size() ? last_word(columns[i]) : shown_columns[i - varied.size()].title);
+    sides += i < varied.size() ? 'l' : 'r';
   }
+  TextTable table(sides, header);
   for (const std::vector<std::string>& line : lines) {
-    std::vector<std::string>& cells = shown.rows.emplace_back();
+    std::vector<std::string> cells;
     for (const std::size_t i : kept) cells.push_back(line[i]);
+    table.add_row(cells);
   }
-  return shown;
+  return table.text(page_indent);
 }
 
 std::vector<std::string> reasons(SweepStore& store, Reply::Kind kind) {

@@ -28,19 +28,9 @@ void check_selection(SweepStore& store, const Selection& selection);
 /// Writes the selected rows: JSON lines where the name ends in .jsonl, else CSV. Throws UsageError.
 void write_table(SweepStore& store, const Selection& selection, const std::string& path);
 
-/// A table for people, not yet laid out for a window.
-struct ShownRows {
-  std::string sides = {};  ///< of the columns, as TextTable takes them
-  std::vector<std::string> header = {};
-  std::vector<std::vector<std::string>> rows = {};
-
-  /// Ends in a line end; empty where there are no rows.
-  [[nodiscard]] std::string text() const;
-};
-
-/// The first of the selected rows, the fastest first where the selection has no order of its own: what tells them apart
-/// (columns `varied`) and what was predicted.
-ShownRows best_rows(SweepStore& store, const Selection& selection, const std::vector<std::string>& varied);
+/// The first of the selected rows for people, the fastest first where the selection has no order of its own: what tells
+/// them apart (columns `varied`) and what was predicted. Ends in a line end; empty where there are no rows.
+std::string best_rows(SweepStore& store, const Selection& selection, const std::vector<std::string>& varied);
 
 /// The reasons why rows of this kind have no prediction, each once with its number of rows and one of them.
 std::vector<std::string> reasons(SweepStore& store, Reply::Kind kind);

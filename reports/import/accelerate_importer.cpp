@@ -2,7 +2,6 @@
 // the model; neither the model nor its batches.
 #include <fmt/format.h>
 
-
 #include "model/base/text.hpp"
 #include "reports/import/importer.hpp"
 #include "reports/import/input_text.hpp"
@@ -23,7 +22,8 @@ void set_accelerate_offload(Settings& settings, Draft& draft) {
                                      std::pair("deepspeed_config.offload_param_device", "parameters")}) {
     const ForeignSetting* device = settings.find(theirs);
     if (device == nullptr) continue;
-    if (device->value != "cpu") fail(*device, "offloading that is not modelled", "cpu or none");
+    if (device->value == "nvme") draft.set("plan.offload_to", "disks", device->where, named(*device));
+    if (device->value != "cpu" && device->value != "nvme") fail(*device, "an unknown device", "cpu, nvme or none");
     says = device;
     parts.emplace_back(ours);
   }
@@ -47,6 +47,15 @@ TrainingSize accelerate_size(Settings& settings) {
     size.told_by = named(*type);
   }
   return size;
+}
+
+/// Sequences are divided by ring attention (cp) or by Ulysses (sp).
+void refuse_two_splits(Settings& settings) {
+  const std::string prefix = "parallelism_config.parallelism_config_";
+  const ForeignSetting* ulysses = settings.find(prefix + "sp_size");
+  if (settings.whole(prefix + "sp_size").value_or(1) == 1 || settings.whole(prefix + "cp_size").value_or(1) == 1)
+    return;
+  fail(*ulysses, "sequences are divided twice, by cp_size as well", "one of the two");
 }
 
 /// Shards are a part of all ranks where replicas of them are told; those of a sequence are among them.
@@ -79,6 +88,7 @@ std::string import_accelerate(const ImportInput& input) {
   draft.set("name", file_stem(input), draft.nowhere(), "");
   set_cluster(draft, accelerate_size(settings));
   assume_model(draft);
+  refuse_two_splits(settings);
   set_rows(settings, "accelerate", draft);
   draft.assume("workload.train.precision", "fp32", "no mixed_precision");
   set_accumulation(settings, draft);

@@ -30,8 +30,9 @@ struct ImportedTask {
 
 using Cells = std::vector<std::pair<std::string, std::string>>;
 
-YamlNode run_of(const std::string& kind, const Cells& cells, const SourcePosition& where) {
-  return yaml_nodes({{kind, yaml_entries(cells, where)}}, where);
+YamlNode run_of(const std::string& kind, Cells cells, const SourcePosition& where) {
+  cells.insert(cells.begin(), {"kind", kind});
+  return yaml_entries(cells, where);
 }
 
 /// All whole numbers of "[[4096, 1024], [1024, 512]]", list by list; nothing where a shape has no two numbers.
@@ -129,13 +130,13 @@ ImportedTask transfer(const ChakraNode& node, const SourcePosition& where) {
   return {on, run_of("copy", cells, where), comment};
 }
 
-/// Every node behind those that it waits for; among those that are ready the one that stands first in the file.
-std::vector<std::size_t> in_order(const std::vector<ChakraNode>& nodes,
-                                  const std::vector<std::vector<std::size_t>>& after, const std::string& file) {
-  std::vector<std::vector<std::size_t>> before(nodes.size());
-  std::vector<std::size_t> waits(nodes.size());
+/// Every node behind those that it waits for; among those that are ready the one that stands first in the file. Those
+/// that wait for themselves are left out.
+std::vector<std::size_t> in_order(const std::vector<std::vector<std::size_t>>& after) {
+  std::vector<std::vector<std::size_t>> before(after.size());
+  std::vector<std::size_t> waits(after.size());
   std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
+  for (std::size_t i = 0; i < after.size(); ++i) {
     for (const std::size_t other : after[i]) before[other].push_back(i);
     waits[i] = after[i].size();
     if (waits[i] == 0) ready.push(i);
@@ -149,17 +150,13 @@ std::vector<std::size_t> in_order(const std::vector<ChakraNode>& nodes,
       if (--waits[behind] == 0) ready.push(behind);
     }
   }
-  if (order.size() < nodes.size()) {
-    const auto stuck = std::ranges::find_if(waits, [](std::size_t left) { return left > 0; }) - waits.begin();
-    throw ScenarioError({file, 0, 0}, fmt::format("node {}", nodes[static_cast<std::size_t>(stuck)].id),
-                        "it waits for itself", "dependencies without circles");
-  }
   return order;
 }
 
 /// Indices of the nodes that each waits for. Those that the trace does not have are left out, and counted.
-std::vector<std::vector<std::size_t>> dependencies(const std::vector<ChakraNode>& nodes, const std::string& file,
-                                                   int& missing) {
+std::vector<std::vector<std::size_t>> dependencies(const std::vector<ChakraNode>& nodes, bool control,
+                                                   const std::string& file, int& missing) {
+  missing = 0;
   std::map<std::uint64_t, std::size_t> places;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!places.emplace(nodes[i].id, i).second) {
@@ -169,14 +166,16 @@ std::vector<std::vector<std::size_t>> dependencies(const std::vector<ChakraNode>
   std::vector<std::vector<std::size_t>> after(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     std::set<std::size_t> known;
-    for (const std::uint64_t id : nodes[i].after) {
+    const auto add = [&](std::uint64_t id) {
       const auto found = places.find(id);
       if (found == places.end()) {
         ++missing;
       } else {
         known.insert(found->second);
       }
-    }
+    };
+    std::ranges::for_each(nodes[i].data, add);
+    if (control) std::ranges::for_each(nodes[i].control, add);
     after[i].assign(known.begin(), known.end());
   }
   return after;
@@ -186,10 +185,23 @@ std::vector<std::vector<std::size_t>> dependencies(const std::vector<ChakraNode>
 
 std::string import_chakra(const ImportInput& input) {
   std::vector<ChakraNode> nodes = read_chakra(input.text, input.file);
-  int missing = 0;
-  const auto after = dependencies(nodes, input.file, missing);
-  const std::vector<std::size_t> order = in_order(nodes, after, input.file);
   Draft draft(input);
+  int missing = 0;
+  auto after = dependencies(nodes, true, input.file, missing);
+  std::vector<std::size_t> order = in_order(after);
+  if (order.size() < nodes.size()) {
+    draft.note_assumed("workload.tasks",
+                       "ctrl_deps and data_deps make a circle: data_deps alone are followed, as other simulators do");
+    after = dependencies(nodes, false, input.file, missing);
+    order = in_order(after);
+  }
+  if (order.size() < nodes.size()) {
+    std::vector<bool> ordered(nodes.size(), false);
+    for (const std::size_t i : order) ordered[i] = true;
+    const auto stuck = static_cast<std::size_t>(std::ranges::find(ordered, false) - ordered.begin());
+    throw ScenarioError({input.file, 0, 0}, fmt::format("node {}", nodes[stuck].id), "it waits for itself",
+                        "data_deps without circles");
+  }
   draft.set("name", file_stem(input), draft.nowhere(), "");
   draft.assume("cluster.node", "dgx-h100", "the trace does not name the machine; --set cluster.node=NAME");
   if (missing > 0) draft.note(fmt::format("{} dependencies are on nodes that the trace does not have.", missing));

@@ -176,7 +176,8 @@ ChakraNode read_wire_node(WireReader reader, const std::string& file) {
     if (field.number == 1) node.id = field.value;
     if (field.number == 2) node.name = std::string(field.bytes);
     if (field.number == 3 && field.value <= 7) node.type = static_cast<ChakraNode::Type>(field.value);
-    if (field.number == 4 || field.number == 5) add_numbers_of(field, file, node.after);
+    if (field.number == 4 || field.number == 5)
+      add_numbers_of(field, file, field.number == 4 ? node.control : node.data);
     if (field.number == 7) node.microseconds = field.value;
     if (field.number == 8) add_inputs(field, file, node);
     if (field.number == 10) add_attribute(field, file, node);
@@ -228,16 +229,36 @@ ChakraNode::Type type_in(const json& object) {
   return found == words.end() ? ChakraNode::Type::invalid : static_cast<ChakraNode::Type>(found - words.begin());
 }
 
+void add_dependencies(const json* list, std::vector<std::uint64_t>& ids) {
+  if (list == nullptr || !list->is_array()) return;
+  for (const json& dependency : *list) ids.push_back(number_in(dependency));
+}
+
+/// A node of a file with all of them in "workload_graph", as Chakra's feeder reads it (src/feeder/json_node.cpp):
+/// attributes stand beside the rest.
+ChakraNode read_graph_node(const json& object) {
+  ChakraNode node;
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_structured()) continue;
+    node.attributes[key] = value.is_string() ? value.get<std::string>() : value.dump();
+  }
+  node.id = node.number("Id");
+  node.name = text_in(object, "Name");
+  node.microseconds = node.number("runtime");
+  const std::uint64_t type = node.number("NodeType");
+  if (type <= static_cast<std::uint64_t>(ChakraNode::Type::comm_coll)) node.type = static_cast<ChakraNode::Type>(type);
+  add_dependencies(member(object, "ctrl_deps", "ctrl_deps"), node.control);
+  add_dependencies(member(object, "data_deps", "data_deps"), node.data);
+  return node;
+}
+
 ChakraNode read_json_node(const json& object) {
   ChakraNode node;
   if (const json* id = member(object, "id", "id")) node.id = number_in(*id);
   node.name = text_in(object, "name");
   node.type = type_in(object);
-  for (const auto& [camel, snake] : {std::pair("ctrlDeps", "ctrl_deps"), std::pair("dataDeps", "data_deps")}) {
-    const json* list = member(object, camel, snake);
-    if (list == nullptr || !list->is_array()) continue;
-    for (const json& dependency : *list) node.after.push_back(number_in(dependency));
-  }
+  add_dependencies(member(object, "ctrlDeps", "ctrl_deps"), node.control);
+  add_dependencies(member(object, "dataDeps", "data_deps"), node.data);
   if (const json* time = member(object, "durationMicros", "duration_micros")) node.microseconds = number_in(*time);
   if (const json* inputs = member(object, "inputs", "inputs"); inputs != nullptr && inputs->is_object()) {
     node.input_shapes = text_in(*inputs, "shapes");
@@ -274,7 +295,7 @@ std::size_t end_of_object(const std::string& text, std::size_t start) {
   return text.size();
 }
 
-/// Objects one behind the other, as chakra_jsonizer writes them: metadata, then nodes.
+/// Objects one behind the other, as chakra_jsonizer writes them: metadata, then nodes; or one with all of them.
 std::vector<ChakraNode> read_json(const std::string& text, const std::string& file) {
   std::vector<ChakraNode> nodes;
   for (std::size_t start = text.find('{'); start != std::string::npos; start = text.find('{', start)) {
@@ -294,6 +315,12 @@ std::vector<ChakraNode> read_json(const std::string& text, const std::string& fi
     if (object.contains("nodes")) {
       throw ScenarioError(position_in(text, start, file), "nodes", "an execution trace of PyTorch itself",
                           "what chakra_converter makes of it");
+    }
+    if (const auto graph = object.find("workload_graph"); graph != object.end() && graph->is_array()) {
+      for (const json& node : *graph) {
+        if (node.is_object()) nodes.push_back(read_graph_node(node));
+        require_few(nodes.size(), file);
+      }
     }
     if (object.contains("type")) nodes.push_back(read_json_node(object));
     require_few(nodes.size(), file);

@@ -14,10 +14,10 @@ struct ChakraNode {
   std::uint64_t id = 0;
   std::string name;
   Type type = Type::invalid;
-  std::vector<std::uint64_t> after;  ///< control and data dependencies
-  std::uint64_t microseconds = 0;    ///< as it was recorded; 0: it was not
-  std::string input_shapes;          ///< "[[4096, 1024], [1024, 512]]"
-  std::string input_types;           ///< "['Tensor(float)', …]"
+  std::vector<std::uint64_t> control, data;  ///< nodes on which it depends
+  std::uint64_t microseconds = 0;            ///< as it was recorded; 0: it was not
+  std::string input_shapes;                  ///< "[[4096, 1024], [1024, 512]]"
+  std::string input_types;                   ///< "['Tensor(float)', …]"
   std::map<std::string, std::string> attributes;
 
   /// A whole number; 0 where it is missing or is none.

@@ -1,7 +1,7 @@
 // DeepSpeed's configuration (deepspeed.ai, "DeepSpeed Configuration JSON"). It says how a model is trained, not which.
 #include <fmt/format.h>
 
-
+#include "model/scenario/model/model_reader.hpp"
 #include "reports/import/importer.hpp"
 #include "reports/import/input_text.hpp"
 #include "reports/import/settings.hpp"
@@ -38,8 +38,10 @@ void set_deepspeed_offload(Settings& settings, Draft& draft) {
     const std::string prefix = theirs;
     const ForeignSetting* device = settings.find(prefix + ".device");
     if (device == nullptr) continue;
-    if (device->value != "cpu") {
-      fail(*device, fmt::format("offloading to {} is not modelled", device->value), "cpu, none; or --set plan.offload");
+    if (device->value == "nvme") draft.set("plan.offload_to", "disks", device->where, named(*device));
+    if (device->value != "cpu" && device->value != "nvme") fail(*device, "an unknown device", "cpu, nvme or none");
+    if (const ForeignSetting* pinned = settings.find(prefix + ".pin_memory")) {
+      draft.set("plan.pinned_offload", pinned->value, pinned->where, named(*pinned));
     }
     settings.ignore(prefix);
     parts.emplace_back(ours);
@@ -48,12 +50,49 @@ void set_deepspeed_offload(Settings& settings, Draft& draft) {
   if (says != nullptr) draft.set("plan.offload", yaml_list(parts, says->where), says->where, named(*says));
 }
 
+/// What transformers puts where the file says "auto" (integrations/deepspeed.py, HfTrainerDeepSpeedConfig) comes from
+/// the Trainer's arguments, which the file does not have: their defaults, and bf16 where the file leaves room for it.
+void set_deepspeed_precision(Settings& settings, Draft& draft) {
+  set_rows(settings, "deepspeed_precision", draft);
+  for (const char* type : {"bf16", "fp16"}) {
+    if (!settings.is_auto(std::string(type) + ".enabled")) continue;
+    draft.assume("workload.train.precision", type,
+                 fmt::format("{0}.enabled is auto, as the Trainer's --{0} says; without it fp32", type));
+  }
+  draft.assume("workload.train.precision", "fp32", "neither bf16 nor fp16 is enabled");
+}
+
 void set_deepspeed_batch(Settings& settings, Draft& draft) {
-  draft.assume("workload.train.micro_batch", "1", "train_micro_batch_size_per_gpu is missing, or auto");
+  if (settings.is_auto("train_micro_batch_size_per_gpu")) {
+    draft.assume(
+        "workload.train.micro_batch", "8",
+        "train_micro_batch_size_per_gpu is auto: the Trainer's per_device_train_batch_size, 8 unless it is said");
+  }
+  draft.assume("workload.train.micro_batch", "1", "train_micro_batch_size_per_gpu is missing");
   const auto steps = settings.whole("gradient_accumulation_steps");
+  if (settings.is_auto("gradient_accumulation_steps") && !draft.has("workload.train.global_batch")) {
+    draft.note_assumed("workload.train.global_batch",
+                       "gradient_accumulation_steps is auto: the Trainer's, 1 unless it is said");
+  }
   if (!steps) return;
   set_batch_of_rank(draft, *steps * number_of(draft, "workload.train.micro_batch"),
                     *settings.find("gradient_accumulation_steps"));
+}
+
+void set_deepspeed_autos(Settings& settings, Draft& draft) {
+  if (settings.is_auto("gradient_clipping")) {
+    draft.assume("workload.train.clip_gradients", "true",
+                 "gradient_clipping is auto: max_grad_norm, 1.0 unless it is said");
+  }
+  if (!settings.is_auto("zero_optimization.reduce_bucket_size")) return;
+  const YamlNode* model = draft.document().at("workload.train.model");
+  if (model == nullptr) return;
+  const ModelConfig config = read_model(Field(*model, "workload.train.model"));
+  const auto* shape = std::get_if<TransformerConfig>(&config.shape);
+  if (shape == nullptr) return;
+  const int bytes = draft.scalar("workload.train.precision") == "fp32" ? 4 : 2;
+  draft.assume("plan.sync.bucket", fmt::format("{} B", shape->hidden * shape->hidden * bytes),
+               "reduce_bucket_size is auto: the square of the model's width, in elements");
 }
 
 }  // namespace
@@ -69,10 +108,10 @@ std::string import_deepspeed(const ImportInput& input) {
   set_cluster(draft, size);
   assume_model(draft);
   set_rows(settings, "deepspeed", draft);
-  set_rows(settings, "deepspeed_precision", draft);
-  draft.assume("workload.train.precision", "fp32", "neither bf16 nor fp16 is enabled");
+  set_deepspeed_precision(settings, draft);
   set_deepspeed_batch(settings, draft);
   set_deepspeed_bucket(settings, draft);
+  set_deepspeed_autos(settings, draft);
   set_deepspeed_offload(settings, draft);
   draft.set("plan.trainer", "deepspeed", draft.nowhere(), "its habits, where the file does not say otherwise");
   settings.ignore_without_time("deepspeed");

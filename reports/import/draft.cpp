@@ -142,11 +142,16 @@ void Draft::set(const std::string& key, std::string value, const SourcePosition&
 }
 
 void Draft::assume(const std::string& key, YamlNode value, const std::string& why) {
+  if (!has(key)) note_assumed(key, flow_text(value) + ": " + why);
   set(key, std::move(value), nowhere(), "assumed: " + why);
 }
 
 void Draft::assume(const std::string& key, std::string value, const std::string& why) {
-  set(key, std::move(value), nowhere(), "assumed: " + why);
+  assume(key, yaml_scalar(std::move(value), nowhere()), why);
+}
+
+void Draft::note_assumed(const std::string& key, const std::string& why) {
+  if (!is_said_by_user(key)) assumed_.emplace_back(key, one_line(why));
 }
 
 void Draft::append(const std::string& key, YamlNode item, const SourcePosition& where, const std::string& comment) {
@@ -200,12 +205,16 @@ void Draft::apply_overrides() {
 }
 
 std::string Draft::text(const std::string& title) const {
-  Writer writer(comments_);
-  writer.write_entries(document_, "", 0);
-  std::string text = as_comments({title}) + as_comments(notes_) + std::move(writer).take();
-  if (left_out_.empty()) return text;
-  return text + "\n# Left out, as this program does not know what it means for time or memory:\n" +
-         as_comments(left_out_);
+  YamlNode document = document_;
+  std::vector<std::pair<std::string, std::string>> assumed = assumed_;
+  if (!left_out_.empty()) assumed.emplace_back("no_effect", fmt::format("{}", fmt::join(left_out_, "; ")));
+  if (!assumed.empty()) document.entries.push_back({"assumed", nowhere(), yaml_entries(assumed, nowhere())});
+  std::map<std::string, std::string> comments = comments_;
+  comments["assumed"] = "predictions repeat this; take out what you have stated";
+  comments["assumed.no_effect"] = "settings without a meaning here for time or memory";
+  Writer writer(comments);
+  writer.write_entries(document, "", 0);
+  return as_comments({title}) + as_comments(notes_) + std::move(writer).take();
 }
 
 YamlNode yaml_list(const std::vector<std::string>& items, const SourcePosition& where) {

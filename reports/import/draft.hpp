@@ -26,6 +26,8 @@ class Draft {
   /// Writes a value of which the file says nothing; `why` ends up behind "assumed: ".
   void assume(const std::string& key, YamlNode value, const std::string& why);
   void assume(const std::string& key, std::string value, const std::string& why);
+  /// The same for a value that is written otherwise: predictions repeat it (`assumed`), unless the user says the key.
+  void note_assumed(const std::string& key, const std::string& why);
   /// Adds an item to a list, made where it is not there; `comment` is printed behind it as it stands.
   void append(const std::string& key, YamlNode item, const SourcePosition& where, const std::string& comment = "");
 
@@ -36,7 +38,7 @@ class Draft {
 
   /// A remark at the top of the file.
   void note(std::string remark) { notes_.push_back(std::move(remark)); }
-  /// What the file says and the document does not.
+  /// What the file says and the document does not; predictions repeat it.
   void leave_out(const SourcePosition& where, const std::string& what);
 
   /// Puts the user's values in. To be called once, before the document is read.
@@ -54,6 +56,7 @@ class Draft {
   std::vector<Override> overrides_;
   YamlNode document_;
   std::map<std::string, std::string> comments_;  ///< by dotted key; of items "key[3]"
+  std::vector<std::pair<std::string, std::string>> assumed_;
   std::vector<std::string> notes_, left_out_;
 };
 

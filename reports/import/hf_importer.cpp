@@ -22,6 +22,10 @@ std::string import_hf(const ImportInput& input) {
     draft.set("workload.train.model." + entry.key, entry.value, entry.where,
               entry.key == "sequence" ? "the longest; what it is trained on is shorter, as a rule" : "");
   }
+  const YamlNode* vision = config.find("vision_config") != nullptr ? &config.find("vision_config")->value : nullptr;
+  if (vision != nullptr && vision->find("image_size") == nullptr) {
+    draft.note("Images of this model have any size; those of the scenario are assumed: vision.image_size.");
+  }
   Settings settings(flat_settings(config));
   for (const char* key : {"torch_dtype", "dtype"}) {
     const ForeignSetting* type = settings.find(key);

@@ -85,7 +85,7 @@ std::string report_on(const KinetoSummary& trace, const std::optional<PredictedS
   for (std::size_t i = 0; i < names_of<KernelKind>.size(); ++i) {
     const auto kind = static_cast<KernelKind>(i);
     const auto found = trace.kernels.find(kind);
-    const KernelTime kernels = found == trace.kernels.end() ? KernelTime() : found->second;
+    const TracedKernels kernels = found == trace.kernels.end() ? TracedKernels() : found->second;
     Seconds other;
     if (predicted && predicted->kernels.contains(kind)) other = predicted->kernels.at(kind);
     if (kernels.count == 0.0 && other == Seconds(0.0)) continue;

@@ -22,7 +22,7 @@ enum class KernelKind {
   copy
 };
 
-struct KernelTime {
+struct TracedKernels {
   Seconds time;      ///< of one step
   double count = 0;  ///< in one step
 };
@@ -33,7 +33,7 @@ struct KinetoSummary {
   bool on_device = false;     ///< kernels of a GPU; else operators of a processor, without those inside them
   int devices = 1;            ///< the first of which is summarised
   Seconds step;
-  std::map<KernelKind, KernelTime> kernels;
+  std::map<KernelKind, TracedKernels> kernels;
   Seconds exposed_communication;  ///< of one step: nothing else runs
   Seconds idle;                   ///< of one step
 };

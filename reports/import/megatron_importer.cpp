@@ -2,7 +2,9 @@
 // them.
 #include <fmt/format.h>
 
+#include "model/base/number.hpp"
 #include "model/base/text.hpp"
+#include "model/scenario/model/model_reader.hpp"
 #include "reports/import/importer.hpp"
 #include "reports/import/input_text.hpp"
 #include "reports/import/shell_arguments.hpp"
@@ -11,17 +13,37 @@ namespace foretrain {
 
 namespace {
 
+/// The first of these arguments that is there.
+const ForeignSetting* first_of(Settings& settings, std::initializer_list<const char*> keys) {
+  const ForeignSetting* found = nullptr;
+  for (const char* key : keys) {
+    const ForeignSetting* setting = settings.find(key);
+    if (found == nullptr) found = setting;
+  }
+  return found;
+}
+
+const ForeignSetting* says_decoder(Settings& settings) {
+  return first_of(settings, {"--decoder-seq-length", "--decoder-num-layers"});
+}
+
 /// Families differ in what Megatron switches on by single arguments.
 void set_family(Settings& settings, Draft& draft) {
   const std::string model = "workload.train.model.";
   const ForeignSetting* swiglu = settings.find("--swiglu");
   const ForeignSetting* norm = settings.find("--normalization");
   const bool llama = swiglu != nullptr || (norm != nullptr && norm->value == "RMSNorm");
+  const ForeignSetting* decoder = says_decoder(settings);
   const ForeignSetting* says = swiglu != nullptr ? swiglu : norm;
+  if (decoder != nullptr) draft.set(model + "family", "t5", decoder->where, named(*decoder));
   if (llama) {
     draft.set(model + "family", "llama", says->where, named(*says));
     draft.set(model + "gated_ffn", swiglu != nullptr ? "true" : "false", says->where, named(*says));
-  } else {
+  }
+  if ((llama || decoder != nullptr) && (norm == nullptr || norm->value != "RMSNorm")) {
+    draft.set(model + "layer_norm", "true", draft.nowhere(), "no --normalization RMSNorm");
+  }
+  if (!llama && decoder == nullptr) {
     draft.assume(model + "family", "gpt", "neither --swiglu nor --normalization RMSNorm");
   }
   const ForeignSetting* untied = settings.find("--untie-embeddings-and-output-weights");
@@ -47,18 +69,50 @@ void set_heads(Settings& settings, Draft& draft) {
   for (const char* key : {"--use-flash-attn", "--attention-backend"}) settings.find(key);  // flash is ours, too
 }
 
+/// Of a model of the catalogue whose tokenizer it is: meta-llama/Llama-2-7b-hf, ./Mixtral-8x7B-v0.1.
+std::optional<std::int64_t> vocabulary_of(const ForeignSetting* tokenizer) {
+  if (tokenizer == nullptr) return std::nullopt;
+  std::string name = to_lower(tokenizer->value);
+  while (name.ends_with('/')) name.pop_back();
+  name = name.substr(name.rfind('/') + 1);
+  for (const char* end : {"-hf", "-instruct", "-base", "-v0.1"}) {
+    if (name.ends_with(end)) name.resize(name.size() - std::string_view(end).size());
+  }
+  try {
+    const YamlNode written = yaml_scalar(name, tokenizer->where);
+    const ModelConfig model = read_model(Field(written, "--tokenizer-model"));
+    const auto* shape = std::get_if<TransformerConfig>(&model.shape);
+    return shape == nullptr ? std::nullopt : std::optional<std::int64_t>(shape->vocabulary);
+  } catch (const ScenarioError&) {
+    return std::nullopt;  // no model of the catalogue
+  }
+}
+
 /// Vocabularies are padded, so that tensor ranks divide them (megatron/training/tokenizer: _vocab_size_with_padding).
 void set_vocabulary(Settings& settings, Draft& draft) {
   const std::int64_t tensor = settings.whole("--tensor-model-parallel-size").value_or(1);
   const std::int64_t unit = settings.whole("--make-vocab-size-divisible-by").value_or(128) * tensor;
-  if (const auto size = settings.whole("--vocab-size")) {
+  const std::int64_t extra = settings.whole("--vocab-extra-ids", 0).value_or(0);
+  if (auto size = settings.whole("--vocab-size")) {
+    *size += extra;
     const ForeignSetting& stated = *settings.find("--vocab-size");
     draft.set("workload.train.model.vocabulary", std::to_string((*size + unit - 1) / unit * unit), stated.where,
               named(stated) + fmt::format(", padded to a multiple of {}", unit));
     return;
   }
-  draft.assume("workload.train.model.vocabulary", std::to_string((50257 + unit - 1) / unit * unit),
-               "GPT-2's, padded; the tokenizer decides");
+  const std::string key = "workload.train.model.vocabulary";
+  const ForeignSetting* type = settings.find("--tokenizer-type");
+  const std::string kind = type != nullptr ? type->value : "GPT2BPETokenizer";
+  const auto padded = [unit, extra](std::int64_t words) { return std::to_string((words + extra + unit - 1) / unit * unit); };
+  if (kind == "GPT2BPETokenizer") return draft.assume(key, padded(50257), "GPT-2's, padded");
+  if (draft.has(key)) return;
+  const ForeignSetting* model = settings.find("--tokenizer-model");
+  if (const auto words = vocabulary_of(model)) {
+    draft.set(key, padded(*words), model->where, named(*model) + fmt::format(", padded to a multiple of {}", unit));
+    return;
+  }
+  fail(*type, "the tokenizer decides the vocabulary, and the arguments do not tell its size",
+       "--vocab-size N among them, or --set workload.train.model.vocabulary=N");
 }
 
 void set_experts(Settings& settings, Draft& draft) {
@@ -83,6 +137,41 @@ void set_sharding(Settings& settings, Draft& draft) {
   set_rows(settings, "megatron_sharding", draft);
 }
 
+/// Stages of the encoder come first, its layers divided evenly, and so are the decoder's
+/// (megatron/training/training.py, get_model, asks for the split; later versions add stages of the encoder to those of
+/// the decoder).
+void set_stacks(Settings& settings, Draft& draft) {
+  if (says_decoder(settings) == nullptr) return;
+  const ForeignSetting* added = settings.find("--encoder-pipeline-model-parallel-size");
+  const ForeignSetting* split = added != nullptr ? added : settings.find("--pipeline-model-parallel-split-rank");
+  if (const auto tensor = settings.whole("--encoder-tensor-model-parallel-size");
+      tensor && *tensor != settings.whole("--tensor-model-parallel-size").value_or(1)) {
+    fail(*settings.find("--encoder-tensor-model-parallel-size"),
+         "an encoder of another tensor parallelism is not modelled", "--tensor-model-parallel-size");
+  }
+  const std::int64_t first = split != nullptr ? settings.whole(split->key, 0).value_or(0) : 0;
+  std::int64_t stages = settings.whole("--pipeline-model-parallel-size").value_or(1);
+  if (added != nullptr) {
+    stages += first;
+    draft.set("plan.pipeline", std::to_string(stages), added->where, named(*added));
+  }
+  if (first == 0 && stages > 1) {
+    fail(*settings.find("--pipeline-model-parallel-size"), "stages, and no split between encoder and decoder",
+         "--pipeline-model-parallel-split-rank or --encoder-pipeline-model-parallel-size beside it");
+  }
+  if (first == 0) return;
+  const ForeignSetting* encoder = first_of(settings, {"--num-layers", "--encoder-num-layers"});
+  const std::int64_t layers = settings.whole(encoder->key).value_or(0);
+  const std::int64_t behind = settings.whole("--decoder-num-layers").value_or(layers);
+  if (first >= stages || layers % first != 0 || behind % (stages - first) != 0) {
+    fail(*split, fmt::format("{} layers on {} of {} stages, and {} on the others", layers, first, stages, behind),
+         "stages that divide both stacks");
+  }
+  std::vector<std::string> each(at_index(first), std::to_string(layers / first));
+  each.resize(at_index(stages), std::to_string(behind / (stages - first)));
+  draft.set("plan.stage_layers", yaml_list(each, split->where), split->where, named(*split));
+}
+
 void set_pipeline(Settings& settings, Draft& draft) {
   const auto each = settings.whole("--num-layers-per-virtual-pipeline-stage");
   const auto layers = settings.whole("--num-layers");
@@ -104,7 +193,7 @@ std::optional<std::int64_t> number_at_end(const std::string& text) {
 /// torchrun's numbers, else Slurm's.
 TrainingSize size_of(Settings& settings) {
   TrainingSize size;
-  const auto first_of = [&](std::initializer_list<const char*> keys) {
+  const auto number_of_first = [&](std::initializer_list<const char*> keys) {
     std::optional<std::int64_t> found;
     for (const char* key : keys) {
       const ForeignSetting* setting = settings.find(key);
@@ -117,11 +206,12 @@ TrainingSize size_of(Settings& settings) {
     }
     return found;
   };
-  size.nodes = first_of({"--nnodes", "#SBATCH --nodes"});
-  size.gpus_per_node = first_of({"--nproc_per_node", "--nproc-per-node", "#SBATCH --gpus-per-node", "#SBATCH --gres",
-                                 "#SBATCH --ntasks-per-node"});
-  for (const char* key :
-       {"--tensor-model-parallel-size", "--pipeline-model-parallel-size", "--context-parallel-size"}) {
+  size.nodes = number_of_first({"--nnodes", "#SBATCH --nodes"});
+  size.gpus_per_node = number_of_first({"--nproc_per_node", "--nproc-per-node", "#SBATCH --gpus-per-node",
+                                        "#SBATCH --gres", "#SBATCH --ntasks-per-node"});
+  size.replica = settings.whole("--pipeline-model-parallel-size").value_or(1) +
+                 settings.whole("--encoder-pipeline-model-parallel-size", 0).value_or(0);
+  for (const char* key : {"--tensor-model-parallel-size", "--context-parallel-size"}) {
     size.replica = std::min<std::int64_t>(size.replica * settings.whole(key).value_or(1), 10'000'000'000);
   }
   return size;
@@ -145,13 +235,14 @@ void set_length(Settings& settings, Draft& draft) {
 std::string import_megatron(const ImportInput& input) {
   require_config_text(input);
   Settings settings(shell_arguments(input.text, input.file));
-  if (settings.find("--num-layers") == nullptr) {
+  if (first_of(settings, {"--num-layers", "--encoder-num-layers"}) == nullptr) {
     throw ScenarioError({input.file, 0, 0}, "--num-layers", "this argument is missing", "Megatron-LM's arguments");
   }
   Draft draft(input);
   draft.set("name", file_stem(input), draft.nowhere(), "");
   set_cluster(draft, size_of(settings));
   set_family(settings, draft);
+  set_stacks(settings, draft);
   set_rows(settings, "megatron", draft);
   set_heads(settings, draft);
   set_experts(settings, draft);

@@ -12,11 +12,11 @@
 #include "model/base/units.hpp"
 #include "model/base/words.hpp"
 #include "model/collectives/operation.hpp"
-#include "model/scenario/catalogue.hpp"
 #include "model/scenario/load/cases.hpp"
 #include "reports/import/draft.hpp"
 #include "reports/import/importer.hpp"
 #include "reports/import/input_text.hpp"
+#include "reports/import/node_draft.hpp"
 
 namespace foretrain {
 
@@ -116,11 +116,10 @@ class OutputReader {
     if (on == words.end() || device == words.end() || device - on < 2) return;
     ++surroundings.ranks_on[*(on + 1)];
     std::string name;
-    for (auto word = device + 1; word != words.end(); ++word) {
-      const bool place =
-          word->starts_with("[") || word->ends_with("]") || word->find_first_not_of("0123456789") == std::string::npos;
-      if (!place) name += (name.empty() ? "" : " ") + *word;
-    }
+    auto word = device + 1;
+    if (word != words.end()) ++word;  // its number; then its place on the bus
+    while (word != words.end() && (word->starts_with("[") || word->ends_with("]"))) ++word;
+    for (; word != words.end(); ++word) name += (name.empty() ? "" : " ") + *word;
     surroundings.gpu = name;
   }
 
@@ -182,44 +181,21 @@ std::string deduced_operation(const OutputReader& output, int ranks) {
                       "the command line in the file, or --set workload.collective.operation=all_gather");
 }
 
-std::vector<std::string> name_words(std::string_view name) {
-  std::string plain = to_lower(name);
-  std::ranges::replace_if(
-      plain, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, ' ');
-  return split_words(plain);
-}
-
 /// The catalogue's machine with as many GPUs of that name: "NVIDIA H100 80GB HBM3" is in dgx-h100.
-std::string likely_node(const std::string& gpu, int gpus, const SourcePosition& where) {
-  const std::vector<std::string> told = name_words(gpu);
-  std::string best;
-  int most = 0;
-  for (const CatalogueEntry& entry : list_hardware()) {
-    if (entry.kind != "node") continue;
-    const YamlNode& document = cached_yaml_file(entry.file.string());
-    const YamlNode *name = document.at("gpu"), *count = document.at("gpus");
-    if (name == nullptr || count == nullptr || !name->is_scalar()) continue;
-    const auto has = number_behind("n" + count->scalar, "n");
-    if (!has || *has < gpus) continue;
-    int score = *has == gpus ? 1 : 0;
-    bool model = false;  // "h100", the first word of the catalogue's names
-    const std::vector<std::string> known = name_words(name->scalar);
-    for (const std::string& word : known) {
-      const bool both = std::ranges::find(told, word) != told.end();
-      if (both) score += 4;
-      if (!both && word == "pcie") score -= 4;
-      model = model || (both && word.find_first_of("0123456789") != std::string::npos && !word.ends_with("gb"));
-    }
-    if (entry.name.starts_with("dgx")) score += 1;
-    if (!model || score <= most) continue;
-    most = score;
-    best = entry.name;
-  }
-  if (best.empty()) {
-    throw ScenarioError(where, "cluster.node", fmt::format("no machine of the catalogue has {} \"{}\"", gpus, gpu),
+std::string likely_node(const std::string& name, int gpus, const SourcePosition& where) {
+  const auto gpu = gpu_of_name(name);
+  if (!gpu) {
+    throw ScenarioError(where, "cluster.node", fmt::format("no GPU of the catalogue is \"{}\"", name),
                         "--set cluster.node=NAME of `foretrain list`");
   }
-  return best;
+  ToldNode told;
+  told.gpus = gpus;
+  const YamlNode nearest = nearest_node(told, *gpu);
+  const auto has = number_behind("n" + text_at(nearest, "gpus"), "n");
+  if (text_at(nearest, "gpu") == *gpu && has && *has >= gpus) return text_at(nearest, "name");
+  throw ScenarioError(
+      where, "cluster.node", fmt::format("no machine of the catalogue has {} {}", gpus, *gpu),
+      fmt::format("--set cluster.node=FILE.yaml, of `foretrain hardware init --gpu {} --gpus {}`", *gpu, gpus));
 }
 
 /// A column of the table with the same value in every row.

@@ -20,7 +20,7 @@ namespace {
 
 class TopologyReader {
  public:
-  explicit TopologyReader(const ImportInput& input) : input_(input) {
+  TopologyReader(const ImportInput& input, const Draft& draft) : input_(input), draft_(draft) {
     const pugi::xml_parse_result parsed = document_.load_buffer(input.text.data(), input.text.size());
     if (!parsed) {
       const auto offset = static_cast<std::size_t>(std::max<std::ptrdiff_t>(parsed.offset, 0));
@@ -88,6 +88,8 @@ class TopologyReader {
     }
     told_.gpus = static_cast<int>(all.size());
     name_gpu(all.front());
+    figures_ = gpu_named(draft_.scalar("gpu", told_.gpu));
+    if (figures_->slot.empty()) figures_->slot = "pcie4-x16";
   }
 
   /// A 3D controller of PCI's classes; NCCL's dumps say more of it.
@@ -112,7 +114,6 @@ class TopologyReader {
     const pugi::xml_node gpu = pci.child("gpu");
     told_.where = where(gpu ? gpu : pci);
     if (!gpu) return name_gpu_by_slot(pci);
-    capability_ = gpu.attribute("sm").as_int(0);
     const bool amd = !gpu.attribute("gcn").empty();
     const std::string device = pci.attribute("device").as_string();
     if (const auto known = gpu_of_pci_device(device)) {
@@ -120,40 +121,55 @@ class TopologyReader {
       told_.gpu_why = "PCI device " + device;
       return;
     }
+    told_.gpu_assumed = true;
     if (amd) {
       told_.gpu = "mi300x-192gb";
       told_.gpu_why = fmt::format("assumed of gcn {}", gpu.attribute("gcn").as_string());
-      capability_ = 90;
       return;
     }
-    const auto likely = gpu_of_capability(capability_, static_cast<bool>(gpu.child("nvlink")));
-    if (!likely) {
-      fail_at(gpu, "sm", fmt::format("no GPU of the catalogue has compute capability {}", capability_),
+    const int capability = gpu.attribute("sm").as_int(0);
+    const std::vector<std::string> likely = gpus_of_capability(capability, static_cast<bool>(gpu.child("nvlink")));
+    if (likely.empty()) {
+      fail_at(gpu, "sm", fmt::format("no GPU of the catalogue has compute capability {}", capability),
               "one that `foretrain list` has; or add it to scenarios/hardware/gpus");
     }
-    told_.gpu = *likely;
-    told_.gpu_why = fmt::format("assumed: sm {}; --set gpu=NAME for another of `foretrain list`", capability_);
+    told_.gpu = likely.front();
+    told_.gpu_why = fmt::format("assumed: sm {}; --set gpu=NAME, one of {}", capability, fmt::join(likely, ", "));
   }
 
-  /// NVIDIA's of PCIe 3, 4 and 5 that have NVLink, as machines have for which clouds write such files.
+  /// NVIDIA's of PCIe 3, 4 and 5 on boards with NVLink, as machines have for which clouds write such files. What hangs
+  /// on a processor is no faster than this is: virtual machines make slots up.
   void name_gpu_by_slot(pugi::xml_node pci) {
-    const double rate = pci.attribute("link_speed").as_double(0.0);
-    capability_ = rate > 17.0 ? 90 : rate > 9.0 ? 80 : 70;
-    told_.gpu = gpu_of_capability(capability_, true).value_or("a100-sxm-80gb");
+    const bool direct = std::string_view(pci.parent().name()) == "cpu";
+    const std::string own = stated_slot(pci), processors = direct ? slot_of_processor(pci.parent()) : "";
+    const std::string slot = processors.empty() ? own : narrower_slot(own, processors);
+    const int capability = slot.starts_with("pcie3") || slot.empty() ? 70 : slot.starts_with("pcie4") ? 80 : 90;
+    told_.gpu = gpus_of_capability(capability, true).front();
     told_.gpu_why = "assumed by its slot, nothing names it; --set gpu=NAME of `foretrain list`";
+    told_.gpu_assumed = told_.gpu_by_class = true;
     told_.nvlinks_told = false;
     notes_.emplace_back("The file leaves NVLinks and the speed of network cards to NCCL, which looks for itself.");
   }
 
-  /// Vendor, family and model are those of /proc/cpuinfo.
-  void note_processor(pugi::xml_node cpu) {
+  /// What is known of the processor by its vendor, family and model, those of /proc/cpuinfo.
+  static std::optional<KnownProcessors> processor_of(pugi::xml_node cpu) {
     const std::string key = fmt::format("{} {} {}", cpu.attribute("vendor").as_string(),
                                         cpu.attribute("familyid").as_int(), cpu.attribute("modelid").as_int());
     for (const KnownProcessors& known : known_processors()) {
-      if (std::ranges::find(known.processors, key) == known.processors.end()) continue;
-      told_.hierarchy = known.hierarchy;
-      told_.hierarchy_where = where(cpu);
+      if (std::ranges::find(known.processors, key) != known.processors.end()) return known;
     }
+    return std::nullopt;
+  }
+  static std::string slot_of_processor(pugi::xml_node cpu) {
+    const auto known = processor_of(cpu);
+    return known ? known->slot : "";
+  }
+
+  void note_processor(pugi::xml_node cpu) {
+    const auto known = processor_of(cpu);
+    if (!known) return;
+    told_.hierarchy = known->hierarchy;
+    told_.hierarchy_where = where(cpu);
   }
 
   void walk(pugi::xml_node parent, const std::string& part, int depth) {
@@ -168,6 +184,7 @@ class TopologyReader {
         add_cards(nic, part, slot(child));
       } else if (is_card(child) && !told_.nvlinks_told) {
         cards_.push_back({part, slot(child), 0.0, false});
+        told_.medium = has_class(child, "0x0207") ? "infiniband" : "ethernet";
       } else if (leads_to_parts(child)) {
         const std::string name = fmt::format("plx{}", switches_++);
         told_.links.push_back({name, part, slot(child), 1, where(child), child.attribute("busid").as_string()});
@@ -198,7 +215,10 @@ class TopologyReader {
                                      link.attribute("target").as_string()));
       }
     }
-    const std::string type = gpu.child("xgmi") ? "infinity-fabric-4" : nvlink_of(capability_);
+    const std::string type = figures_->nvlink;
+    if (type.empty() && (switched > 0 || !peers.empty())) {
+      fail_at(gpu, "nvlink", fmt::format("{} has no such links", figures_->name), "--set gpu=NAME of one that has");
+    }
     if (switched > 0) told_.links.push_back({name, "nvswitch", type, std::min(switched, 1024), where(gpu), ""});
     for (const auto& [peer, count] : peers) {
       if (peer <= number && peer_links_.contains({peer, number})) continue;  // stated at its other end, too
@@ -229,7 +249,7 @@ class TopologyReader {
       }
       if (told_.card_places.size() >= 1024) break;
       told_.card_places.push_back(card.place);
-      told_.card_link = card.link.empty() ? slot_of(capability_) : card.link;
+      told_.card_link = card.link.empty() ? figures_->slot : card.link;
       if (card.gigabits == 0.0) continue;  // not told
       told_.card_gigabits = card.gigabits;
       told_.gpu_direct = card.direct;
@@ -254,19 +274,25 @@ class TopologyReader {
 
   /// "16.0 GT/s PCIe" over 16 lanes: pcie4-x16. Virtual machines hide it; then the GPU's own is assumed.
   [[nodiscard]] std::string slot(pugi::xml_node pci) const {
+    const std::string stated = stated_slot(pci);
+    return stated.empty() ? figures_->slot : is_gpu(pci) ? narrower_slot(figures_->slot, stated) : stated;
+  }
+  static std::string stated_slot(pugi::xml_node pci) {
     const double rate = pci.attribute("link_speed").as_double(0.0);
     const int width = pci.attribute("link_width").as_int(0);
-    if (!(rate > 0.0) || width <= 0) return slot_of(capability_);
+    if (!(rate > 0.0) || width <= 0) return "";
     const int generation = rate > 33.0 ? 6 : rate > 17.0 ? 5 : rate > 9.0 ? 4 : 3;
     const int lanes = width >= 16 ? 16 : width >= 8 ? 8 : width >= 4 || generation == 6 ? 4 : 1;
     return fmt::format("pcie{}-x{}", generation, lanes);
   }
 
   const ImportInput& input_;
+  const Draft& draft_;
   pugi::xml_document document_;
   pugi::xml_node root_;
   ToldNode told_;
-  int capability_ = 0, switches_ = 0;
+  std::optional<Gpu> figures_;  ///< of the GPU, also where the user says which
+  int switches_ = 0;
   std::map<std::string, int> gpu_numbers_;  ///< by PCI bus
   std::set<std::pair<int, int>> peer_links_;
   std::vector<Card> cards_;
@@ -278,7 +304,7 @@ class TopologyReader {
 std::string import_nccl_topology(const ImportInput& input) {
   require_config_text(input);
   Draft draft(input);
-  TopologyReader reader(input);
+  TopologyReader reader(input, draft);
   ToldNode told = reader.read();
   for (const std::string& note : reader.notes()) draft.note(note);
   return finished_node(draft, std::move(told),

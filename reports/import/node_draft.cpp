@@ -21,7 +21,28 @@ constexpr PciRow pci_rows[] = {
 #include "reports/import/pci_devices.def"
 };
 
-const YamlNode& catalogue_document(const CatalogueEntry& entry) { return cached_yaml_file(entry.file.string()); }
+/// "pcie4-x16" → 4 and 16; nothing for what is no slot.
+std::optional<std::pair<int, int>> slot_numbers(const std::string& slot) {
+  const std::size_t lanes = slot.find("-x");
+  const auto generation = number_behind(slot.substr(0, lanes), "pcie");
+  const auto width = lanes == std::string::npos ? std::nullopt : number_behind(slot.substr(lanes), "-x");
+  return generation && width ? std::optional(std::pair(*generation, *width)) : std::nullopt;
+}
+
+/// A cloud's card says what it speaks; other machines may have either.
+std::string medium_of(const YamlNode& machine) {
+  const std::string card = text_at(machine, "network.nic");
+  if (card.empty()) return "";
+  return text_at(cached_yaml_file((data_directory() / "hardware" / "cards.yaml").string()),
+                 "cards." + card + ".medium");
+}
+
+std::vector<std::string> name_words(std::string_view name) {
+  std::string plain = to_lower(name);
+  std::ranges::replace_if(
+      plain, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, ' ');
+  return split_words(plain);
+}
 
 }  // namespace
 
@@ -30,28 +51,54 @@ std::string text_at(const YamlNode& document, std::string_view key) {
   return node != nullptr && node->is_scalar() ? node->scalar : std::string();
 }
 
-const YamlNode& nearest_node(const ToldNode& told, const std::string& gpu) {
-  const YamlNode* best = nullptr;
+YamlNode catalogue_node(const std::string& name) {
+  const YamlNode written = yaml_scalar(name, {"--like", 0, 0});
+  return resolve_preset(Field(written, ""), CatalogueSection::node);
+}
+
+Gpu gpu_named(const std::string& name) {
+  const YamlNode written = yaml_scalar(name, {"--gpu", 0, 0});
+  return read_gpu(Field(written, "gpu"));
+}
+
+std::string narrower_slot(const std::string& a, const std::string& b) {
+  const auto carries = [](const std::pair<int, int>& slot) { return std::ldexp(slot.second, slot.first); };
+  const auto first = slot_numbers(a), second = slot_numbers(b);
+  return !first || (second && carries(*second) < carries(*first)) ? b : a;
+}
+
+YamlNode plain_node(const Gpu& gpu) {
+  const auto slot = slot_numbers(gpu.slot);
+  return catalogue_node(slot && slot->first >= 5 ? "h100-pcie-x1" : "a100-pcie-x1");
+}
+
+YamlNode nearest_node(const ToldNode& told, const std::string& gpu) {
+  const Gpu figures = gpu_named(gpu);
+  std::optional<YamlNode> best;
   int most = -1;
   const std::string rate = told.card_gigabits ? fmt::format("{:.10g} Gbit/s", *told.card_gigabits) : "";
-  for (const CatalogueEntry& entry : list_hardware()) {
-    if (entry.kind != "node") continue;
-    const YamlNode& document = catalogue_document(entry);
+  for (const std::string& name : catalogue_names(list_hardware(), "node")) {
+    YamlNode document = catalogue_node(name);
     if (document.at("cpu.name") == nullptr || document.at("network.latency") == nullptr) continue;
+    const std::string medium = medium_of(document), its_gpu = text_at(document, "gpu");
+    if (!told.medium.empty() && !medium.empty() && medium != told.medium) continue;
+    const bool same_class = told.gpu_by_class && its_gpu.find("sxm") != std::string::npos &&
+                            gpu_named(its_gpu).compute_capability == figures.compute_capability;
+    if (its_gpu != gpu && !same_class) continue;
     int score = 0;
-    if (text_at(document, "gpu") == gpu) score += 16;
-    if (text_at(document, "gpus") == std::to_string(told.gpus)) score += 8;
+    const int gpus = number_behind("n" + text_at(document, "gpus"), "n").value_or(0);
+    score += gpus == told.gpus ? 16 : gpus > told.gpus ? 8 : 0;
     if ((text_at(document, "gpus") == "1") == (told.gpus == 1)) score += 4;
-    if (text_at(document, "network.nics_per_node") == std::to_string(told.card_places.size())) score += 4;
-    if (text_at(document, "network.nic_bandwidth") == rate) score += 2;
+    const std::string cards = told.card_places.empty() ? "" : std::to_string(told.card_places.size());
+    if (text_at(document, "network.nics_per_node") == cards) score += 4;
+    if (!rate.empty() && text_at(document, "network.nic_bandwidth") == rate) score += 2;
     if (text_at(document, "cpu.sockets") == std::to_string(told.sockets)) score += 2;
-    if (entry.name.starts_with("dgx") || entry.name.starts_with("hgx")) score += 1;
+    if (name.starts_with("dgx") || name.starts_with("hgx")) score += 1;
     if (score <= most) continue;
     most = score;
-    best = &document;
+    best = std::move(document);
   }
-  if (best == nullptr) throw UsageError("no node of the catalogue has a processor and a network");
-  return *best;
+  return best ? std::move(*best) : plain_node(figures);
 }
 
 ToldLink socket_link(const YamlNode& nearest) {
@@ -91,7 +138,7 @@ std::vector<ToldLink> in_ranges(const std::vector<ToldLink>& links) {
   return ranges;
 }
 
-/// NVLinks as another machine of as many GPUs has them.
+/// NVLinks as another machine of the GPU has them, of as many GPUs.
 std::vector<YamlNode> nvlinks_of(const YamlNode& machine, const ToldNode& told) {
   std::vector<YamlNode> links;
   const YamlNode* wiring = machine.at("wiring");
@@ -113,11 +160,16 @@ void set_wiring(Draft& draft, const ToldNode& told, const YamlNode& nearest) {
   };
   std::vector<ToldLink> links = told.links;
   std::ranges::stable_partition(links, [](const ToldLink& link) { return !link.type.starts_with("pcie"); });
+  const std::string from = text_at(nearest, "name");
+  std::vector<std::string> assumed;
   if (!told.nvlinks_told) {
     for (YamlNode& link : nvlinks_of(nearest, told)) {
-      draft.append("wiring", std::move(link), told.where, "assumed: as " + text_at(nearest, "name"));
+      draft.append("wiring", std::move(link), told.where, "assumed: as " + from);
     }
+    assumed.push_back("NVLinks");
   }
+  if (told.sockets > 1) assumed.push_back("links between sockets");
+  if (!assumed.empty()) draft.note_assumed("wiring", fmt::format("{} as {}", fmt::join(assumed, " and "), from));
   for (const ToldLink& link : in_ranges(links)) add(link);
   const ToldLink between = socket_link(nearest);
   for (int a = 0; a < told.sockets; ++a) {
@@ -134,6 +186,7 @@ void set_processor(Draft& draft, const ToldNode& told, const YamlNode& nearest) 
     if (entry.key == "sockets" || (entry.key == "hierarchy" && !told.hierarchy.empty())) continue;
     draft.set("cpu." + entry.key, entry.value, draft.nowhere(), "assumed: as " + from);
   }
+  draft.note_assumed("cpu", "as " + from);
   draft.set("cpu.sockets", std::to_string(told.sockets), told.where, "");
   if (!told.hierarchy.empty()) draft.set("cpu.hierarchy", told.hierarchy, told.hierarchy_where, "family and model");
 }
@@ -147,6 +200,7 @@ void set_network(Draft& draft, const ToldNode& told, const YamlNode& nearest) {
   if (told.card_gigabits) {
     draft.set("network.nic_bandwidth", fmt::format("{:.10g} Gbit/s", *told.card_gigabits), told.where, "");
   }
+  draft.note_assumed("network", "what the file does not tell, as " + from);
   if (told.gpu_direct) draft.set("network.gpu_direct", *told.gpu_direct ? "true" : "false", told.where, "");
   for (const YamlEntry& entry : nearest.find("network")->value.entries) {
     const bool replaced = entry.key == "nic" && draft.has("network.nic_bandwidth");
@@ -169,41 +223,61 @@ int capability_of(const std::string& gpu) {
   return static_cast<int>(std::lround(read_gpu(Field(name, "gpu")).compute_capability * 10.0));
 }
 
-std::optional<std::string> gpu_of_capability(int sm, bool nvlink) {
-  for (const CatalogueEntry& entry : list_hardware()) {
-    if (entry.kind != "gpu") continue;
-    const YamlNode& document = catalogue_document(entry);
-    const std::string capability = text_at(document, "compute_capability");
-    if (entry.name.starts_with("g")) continue;  // GH200 and GB200, which have processors of their own
-    const bool has_nvlink = entry.name.find("sxm") != std::string::npos;
-    const bool same = capability == fmt::format("{}.{}", sm / 10, sm % 10);
-    if (same && (has_nvlink == nvlink || (sm != 60 && sm < 70) || sm == 75)) return entry.name;
+std::vector<std::string> gpus_of_capability(int sm, bool nvlink) {
+  std::vector<std::pair<int, std::string>> ranked;
+  for (const std::string& name : catalogue_names(list_hardware(), "gpu")) {
+    const Gpu gpu = gpu_named(name);
+    const bool superchip = name.starts_with("g");  // GH200 and GB200, which have processors of their own
+    if (superchip || gpu.processor || gpu.architecture.starts_with("cdna")) continue;
+    if (std::lround(gpu.compute_capability * 10.0) != sm) continue;
+    const bool board = gpu.nvlinks > 0 && !gpu.bridged;
+    ranked.emplace_back(board == nvlink ? 0 : 1, name);
   }
-  return std::nullopt;
+  std::ranges::stable_sort(ranked, {}, &std::pair<int, std::string>::first);
+  std::vector<std::string> names;
+  for (const auto& [rank, name] : ranked) {
+    if (rank == ranked.front().first) names.push_back(name);
+  }
+  return names;
 }
 
-std::string nvlink_of(int sm) {
-  if (sm < 70) return "nvlink1";
-  if (sm < 80) return "nvlink2";
-  if (sm < 90) return "nvlink3";
-  return sm < 100 ? "nvlink4" : "nvlink5";
-}
-
-std::string slot_of(int sm) {
-  if (sm < 80) return "pcie3-x16";
-  return sm < 90 ? "pcie4-x16" : "pcie5-x16";
+std::optional<std::string> gpu_of_name(std::string_view name) {
+  const std::vector<std::string> told = name_words(name);
+  const auto has = [&](std::string_view word) { return std::ranges::find(told, word) != told.end(); };
+  std::optional<std::string> best;
+  int most = 0;
+  for (const std::string& known : catalogue_names(list_hardware(), "gpu")) {
+    const std::vector<std::string> words = name_words(known);
+    int score = 0;
+    for (const std::string& word : words) {
+      // Drivers leave form and memory out where one kind alone is sold.
+      const bool may_lack = word.ends_with("gb") || word.starts_with("sxm") || word == "pcie";
+      score += has(word) ? 4 : may_lack ? -1 : -1000;
+    }
+    for (const char* kind : {"ti", "super", "laptop", "mobile", "pcie", "nvl"}) {  // that make another GPU of it
+      if (has(kind) && std::ranges::find(words, kind) == words.end())
+        score -= kind == std::string_view("pcie") ? 4 : 1000;
+    }
+    if (score <= most) continue;
+    most = score;
+    best = known;
+  }
+  return best;
 }
 
 std::string finished_node(Draft& draft, ToldNode told, const std::string& title) {
+  const YamlNode nearest = nearest_node(told, draft.scalar("gpu", told.gpu));
+  if (told.gpu_by_class && text_at(nearest, "gpu").find("sxm") != std::string::npos) told.gpu = text_at(nearest, "gpu");
   const std::string gpu = draft.scalar("gpu", told.gpu);
-  const YamlNode& nearest = nearest_node(told, gpu);
   draft.set("kind", "node", draft.nowhere(), "");
   draft.set("name", fmt::format("{}-x{}-imported", gpu, told.gpus), draft.nowhere(), "");
   draft.set("gpu", told.gpu, told.where, told.gpu_why);
+  if (told.gpu_assumed) draft.note_assumed("gpu", told.gpu_why);
   draft.set("gpus", std::to_string(told.gpus), told.where, "");
   set_processor(draft, told, nearest);
-  draft.set("peer_to_peer", text_at(nearest, "peer_to_peer") == "false" ? "false" : "true", draft.nowhere(),
-            "assumed: as " + text_at(nearest, "name"));
+  if (text_at(nearest, "peer_to_peer") == "false") {
+    draft.set("peer_to_peer", "false", draft.nowhere(), "assumed: as " + text_at(nearest, "name"));
+  }
   set_wiring(draft, told, nearest);
   set_network(draft, told, nearest);
   const std::string source = draft.nowhere().file;
@@ -213,8 +287,6 @@ std::string finished_node(Draft& draft, ToldNode told, const std::string& title)
             draft.nowhere(), "");
   draft.set("sources.wiring", yaml_entries({{"kind", std::string("measurement")}, {"text", "told by " + source}}),
             draft.nowhere(), "");
-  draft.note(fmt::format("Figures that it does not tell are those of {}, the catalogue's machine most like it.",
-                         text_at(nearest, "name")));
   draft.note("Use it as cluster.node of a scenario: foretrain predict FILE --set cluster.node=THIS.yaml");
   draft.apply_overrides();
   read_node(Field(draft.document(), ""));

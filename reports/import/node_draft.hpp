@@ -1,11 +1,12 @@
 // A machine that another tool describes, as a node file: what is told is taken from it, the rest from the machine of
-// the catalogue that is most like it.
+// the catalogue that is most like it among those of its GPU, and named under `assumed`.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "model/hardware/gpu.hpp"
 #include "reports/import/draft.hpp"
 
 namespace foretrain {
@@ -20,14 +21,17 @@ struct ToldLink {
 
 struct ToldNode {
   int gpus = 0, sockets = 0;
-  std::string gpu;        ///< the catalogue's name
-  std::string gpu_why;    ///< how it is known
-  std::string hierarchy;  ///< of the processors, of scenarios/hardware/processors; empty: not told
+  std::string gpu;            ///< the catalogue's name
+  std::string gpu_why;        ///< how it is known
+  bool gpu_assumed = false;   ///< nothing names it
+  bool gpu_by_class = false;  ///< a GPU of its generation on a board: which one, the machine that is most like it tells
+  std::string hierarchy;      ///< of the processors, of scenarios/hardware/processors; empty: not told
   SourcePosition hierarchy_where;
   std::vector<ToldLink> links;
   bool nvlinks_told = true;              ///< else they are those of the machine that is most like it
   std::vector<std::string> card_places;  ///< the part that each network card hangs on
   std::string card_link;                 ///< its slot
+  std::string medium;                    ///< of the cards: infiniband, ethernet; empty: not told
   std::optional<double> card_gigabits;
   std::optional<bool> gpu_direct;
   SourcePosition where;  ///< of what describes the GPUs
@@ -35,23 +39,27 @@ struct ToldNode {
 
 /// The catalogue's GPU of a PCI device of NVIDIA, "0x2330"; nothing for those that this program does not know.
 std::optional<std::string> gpu_of_pci_device(std::string_view device);
-/// The catalogue's first GPU of a compute capability ("sm", 90 for 9.0), of those with NVLink or of those without.
-/// Nothing where there is none.
-std::optional<std::string> gpu_of_capability(int sm, bool nvlink);
+/// The catalogue's GPU that a driver calls "NVIDIA GeForce RTX 4090"; nothing where it has none.
+std::optional<std::string> gpu_of_name(std::string_view name);
+/// Names of the catalogue's GPUs of a compute capability ("sm", 90 for 9.0), the likeliest first: on a board with
+/// NVLink, or cards.
+std::vector<std::string> gpus_of_capability(int sm, bool nvlink);
+/// A GPU of the catalogue, or of a file.
+Gpu gpu_named(const std::string& name);
 
-/// The machine of the catalogue that has most in common: GPU, their number, network cards, sockets. Of equals a
-/// vendor's own rather than a cloud's.
-const YamlNode& nearest_node(const ToldNode& told, const std::string& gpu);
+/// A machine of the catalogue, its presets resolved.
+YamlNode catalogue_node(const std::string& name);
+/// The machine of the catalogue that has most in common with one of this GPU: number of GPUs, network cards, sockets.
+/// Of equals a vendor's own rather than a cloud's. A plain server where no machine has the GPU.
+YamlNode nearest_node(const ToldNode& told, const std::string& gpu);
+/// A server without PCIe switches, of the PCIe that the GPU has.
+YamlNode plain_node(const Gpu& gpu);
 /// How sockets of a machine are joined: the kind of link and its count; of one socket, as those of its maker are.
 ToldLink socket_link(const YamlNode& machine);
 /// The text of a key of a file; empty where it has none.
 std::string text_at(const YamlNode& document, std::string_view key);
-
-/// "nvlink4": what links GPUs of a compute capability; "pcie5-x16": what they are plugged into.
-std::string nvlink_of(int sm);
-std::string slot_of(int sm);
-/// The compute capability of a GPU of the catalogue, 90 for 9.0.
-int capability_of(const std::string& gpu);
+/// The one of two slots that carries less; one that is no slot of PCIe counts for nothing.
+std::string narrower_slot(const std::string& a, const std::string& b);
 
 /// The node as a file, read back by the hardware reader. Throws ScenarioError where it cannot be built.
 std::string finished_node(Draft& draft, ToldNode told, const std::string& title);

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 #include "model/base/text.hpp"
+#include "model/scenario/catalogue.hpp"
 #include "reports/import/importer.hpp"
 #include "reports/import/input_text.hpp"
 #include "reports/import/node_draft.hpp"
@@ -126,43 +128,87 @@ class Groups {
   std::vector<std::size_t> parent_;
 };
 
-/// How many NVLinks a GPU has tells its generation, where all lead to switches: NVIDIA's datasheets.
-std::string likely_gpu(int links, bool switched) {
-  if (links == 0) return "a100-pcie-80gb";
-  if (links >= 18 && switched) return "h100-sxm-80gb";
-  if (links >= 12 && switched) return "a100-sxm-80gb";
-  if (switched) return "v100-sxm2-32gb";
-  return links >= 4 ? "a100-sxm-40gb" : "v100-sxm2-16gb";
+/// The catalogue's GPUs with so many NVLinks, the likeliest first: cards in pairs have all of theirs in a bridge; of a
+/// board some may lead to GPUs that the matrix does not show. P100 is the oldest, and seldom met.
+std::vector<std::string> gpus_with_links(int links, bool bridged) {
+  std::vector<std::tuple<bool, int, std::string, std::string>> found;
+  for (const std::string& name : catalogue_names(list_hardware(), "gpu")) {
+    const Gpu gpu = gpu_named(name);
+    const bool superchip = name.starts_with("g"), amd = !gpu.nvlink.starts_with("nvlink");
+    const bool enough = bridged ? gpu.nvlinks == links : gpu.nvlinks >= links;
+    if (superchip || amd || gpu.bridged != bridged || !enough) continue;
+    found.emplace_back(gpu.nvlink == "nvlink1", gpu.nvlinks - links, gpu.nvlink, name);
+  }
+  std::ranges::sort(found);
+  std::vector<std::string> names;
+  for (const auto& one : found) names.push_back(std::get<3>(one));
+  return names;
+}
+
+/// "GPU 0: NVIDIA GeForce RTX 4090 (UUID: …)" of `nvidia-smi -L` before the matrix.
+std::string name_in(const std::string& text) {
+  for (const std::string& line : split(text, '\n')) {
+    if (!line.starts_with("GPU 0: ")) continue;
+    return line.substr(7, line.find(" (") == std::string::npos ? std::string::npos : line.find(" (") - 7);
+  }
+  return "";
 }
 
 class MatrixMachine {
  public:
   explicit MatrixMachine(Matrix matrix) : matrix_(std::move(matrix)), count_(matrix_.names.size()) {}
 
-  ToldNode node(const Draft& draft) {
+  /// `name`: what a driver calls the GPUs; empty where the file does not tell.
+  ToldNode node(const Draft& draft, const std::string& name) {
     told_.gpus = matrix_.gpus;
     told_.where = matrix_.where.front();
-    int most = 0;
-    bool all = matrix_.gpus > 2;
+    int most = 0, most_peers = 0, links = 0;  // to one GPU; linked GPUs of one; NVLinks of one
     for (int a = 0; a < matrix_.gpus; ++a) {
+      int peers = 0, of_one = 0;
       for (int b = 0; b < matrix_.gpus; ++b) {
         if (a == b) continue;
         most = std::max(most, relation(a, b).nvlinks);
-        all = all && relation(a, b).nvlinks > 0;
+        of_one += relation(a, b).nvlinks;
+        peers += relation(a, b).nvlinks > 0 ? 1 : 0;
       }
+      most_peers = std::max(most_peers, peers);
+      links = std::max(links, of_one);
     }
     constexpr int most_links = 18;  // that a GPU has: more to all others are the same ones, through switches
-    const bool switched = all && most * (matrix_.gpus - 1) > most_links;
-    told_.gpu = likely_gpu(most, switched);
-    told_.gpu_why = fmt::format("assumed by its {}, nothing names it; --set gpu=NAME of `foretrain list`",
-                                most > 0 ? "NVLinks" : "having no NVLinks");
-    const int capability = capability_of(draft.scalar("gpu", told_.gpu));
-    add_nvlinks(switched, most, nvlink_of(capability));
-    add_tree(slot_of(capability));
+    const bool switched = most_peers == matrix_.gpus - 1 && matrix_.gpus > 2 && links > most_links;
+    name_gpu(draft, name, switched ? most : links, most_peers == 1);
+    const Gpu gpu = gpu_named(draft.scalar("gpu", told_.gpu));
+    if (links > 0 && gpu.nvlink.empty()) {
+      throw ScenarioError(told_.where, "gpu", fmt::format("NVLinks, which {} does not have", gpu.name),
+                          "--set gpu=NAME of one that has, of `foretrain list`");
+    }
+    add_nvlinks(switched, most, gpu.nvlink);
+    add_tree(gpu.slot.empty() ? "pcie4-x16" : gpu.slot);
     return std::move(told_);
   }
 
  private:
+  /// By its name, or by its NVLinks: cards in pairs have bridges.
+  void name_gpu(const Draft& draft, const std::string& name, int links, bool pairs) {
+    if (const auto known = gpu_of_name(name)) {
+      told_.gpu = *known;
+      told_.gpu_why = "its driver's name, " + name;
+      return;
+    }
+    const std::vector<std::string> likely = links > 0 ? gpus_with_links(links, pairs) : std::vector<std::string>();
+    if (likely.empty() && draft.scalar("gpu").empty()) {
+      throw ScenarioError(
+          told_.where, "gpu",
+          links > 0 ? fmt::format("no GPU is known by its {} NVLinks", links) : "nothing tells which GPUs these are",
+          "--set gpu=NAME of `foretrain list`, or what `nvidia-smi -L` prints before the matrix");
+    }
+    if (likely.empty()) return;
+    told_.gpu = likely.front();
+    told_.gpu_why = fmt::format("assumed by its {} NVLinks{}, nothing names it; --set gpu=NAME, one of {}", links,
+                                pairs ? " to one other" : "", fmt::join(likely, ", "));
+    told_.gpu_assumed = true;
+  }
+
   [[nodiscard]] const Relation& relation(int a, int b) const {
     return matrix_.relations[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)];
   }
@@ -259,7 +305,7 @@ std::string import_nvidia_smi(const ImportInput& input) {
   plain.text = without_escapes(input.text);
   require_config_text(plain);
   Draft draft(input);
-  ToldNode told = MatrixMachine(read_matrix(plain)).node(draft);
+  ToldNode told = MatrixMachine(read_matrix(plain)).node(draft, name_in(plain.text));
   return finished_node(draft, std::move(told), fmt::format("Written by `foretrain import nvidia-smi {}`.", input.file));
 }
 

@@ -13,6 +13,7 @@
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/scenario/catalogue.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/overrides.hpp"
 #include "reports/import/draft.hpp"
 #include "reports/import/node_draft.hpp"
@@ -29,11 +30,6 @@ struct GpuPorts {
 };
 
 bool is_gpu_name(std::string_view name) { return name.starts_with("gpu"); }
-
-const YamlNode& node_document(const std::string& name) {
-  const YamlNode written = yaml_scalar(name, {"--like", 0, 0});
-  return cached_yaml_file(catalogue_file(CatalogueSection::node, Field(written, "")).string());
-}
 
 int number_at(const YamlNode& document, std::string_view key, int otherwise) {
   const YamlNode* node = document.at(key);
@@ -68,7 +64,11 @@ std::optional<GpuPorts> ports_in(const YamlNode& machine) {
 
 class OwnNodeMaker {
  public:
-  explicit OwnNodeMaker(const OwnNode& asked) : asked_(asked), base_(base_of(asked)), document_(base_) {}
+  explicit OwnNodeMaker(const OwnNode& asked)
+      : asked_(asked),
+        base_(base_of(asked)),
+        document_(base_),
+        figures_(asked.gpu.empty() ? read_gpu(Field(base_.find("gpu")->value, "gpu")) : gpu_named(asked.gpu)) {}
 
   std::string make() {
     take_scalars();
@@ -78,11 +78,9 @@ class OwnNodeMaker {
     const bool unchanged = asked_.gpu.empty() && !is_rewired() && asked_.nics < 0 && asked_.nic_bandwidth.empty();
     if (!unchanged) {
       set("description", fmt::format("own machine: {} x {}", gpus(), gpu()));
-      for (const char* key : {"cpu", "peer_to_peer", "network", "storage"}) {
-        if (document_.find(key) != nullptr && !remarks_.contains(key))
-          remarks_[key] = fmt::format("Assumed: as {}.", from);
-      }
+      for (const char* key : {"cpu", "network", "storage"}) assume(key, "as " + from);
     }
+    set_assumed();
     return commented_node(
         document_, remarks_,
         fmt::format("{}{}: a machine for `cluster.node` of a scenario. Draw it with `foretrain plot topology FILE`; "
@@ -91,23 +89,53 @@ class OwnNodeMaker {
   }
 
  private:
-  static const YamlNode& base_of(const OwnNode& asked) {
-    if (!asked.like.empty()) return node_document(asked.like);
-    ToldNode told;
-    told.gpus = asked.gpus > 0 ? asked.gpus : 8;
-    told.sockets = asked.sockets > 0 ? asked.sockets : 2;
+  /// GPUs of boards are likest to a machine with such a board, cards to a server without switches.
+  static YamlNode base_of(const OwnNode& asked) {
+    if (!asked.like.empty()) return catalogue_node(asked.like);
     const YamlNode name = yaml_scalar(asked.gpu, {"--gpu", 0, 0});
     const std::string file = catalogue_file(CatalogueSection::gpu, Field(name, "")).stem().string();
-    return nearest_node(told, file);
+    if (asked.gpus < 1) {
+      throw UsageError(
+          fmt::format("--gpu {}: how many has the machine? --gpus N; what else is not said is assumed, and "
+                      "every prediction says so: --sockets N, --switches N (of PCIe), --links "
+                      "nvswitch|nvlink-mesh|nvlink-bridge|pcie, --nics N --nic-bandwidth '100 Gbit/s', or "
+                      "--like NAME of `foretrain hardware list`",
+                      file));
+    }
+    ToldNode told;
+    told.gpus = asked.gpus;
+    told.sockets = asked.sockets;
+    return is_on_board(gpu_named(file)) ? nearest_node(told, file) : plain_node(gpu_named(file));
+  }
+  static bool is_on_board(const Gpu& gpu) { return (gpu.nvlinks > 0 && !gpu.bridged) || !gpu.slot.starts_with("pcie"); }
+
+  /// A server of which the GPU alone is said.
+  [[nodiscard]] bool is_plain() const { return asked_.like.empty() && !is_on_board(figures_); }
+  [[nodiscard]] bool has_other_gpu() const { return !asked_.gpu.empty() && figures_.name != text_at(base_, "gpu"); }
+
+  void assume(const std::string& key, const std::string& what) {
+    if (document_.find(key) == nullptr) return;
+    if (!remarks_.contains(key)) remarks_[key] = fmt::format("Assumed: {}.", what);
+    assumed_.emplace_back(key, what);
+  }
+  void set_assumed() {
+    if (assumed_.empty()) return;
+    document_.erase("assumed");
+    document_.entries.insert(std::ranges::find(document_.entries, "sources", &YamlEntry::key),
+                             {"assumed", {}, yaml_entries(assumed_)});
   }
 
   [[nodiscard]] std::string gpu() const { return text_at(document_, "gpu"); }
   [[nodiscard]] int gpus() const { return asked_.gpus > 0 ? asked_.gpus : number_at(base_, "gpus", 1); }
   [[nodiscard]] int base_sockets() const { return std::max(number_at(base_, "cpu.sockets", 1), 1); }
-  [[nodiscard]] int sockets() const { return asked_.sockets > 0 ? asked_.sockets : base_sockets(); }
+  [[nodiscard]] int sockets() const {
+    constexpr int most_of_one = 4;  // GPUs with sixteen lanes each, beside cards and disks
+    if (asked_.sockets > 0) return asked_.sockets;
+    return !is_plain() ? base_sockets() : gpus() > most_of_one ? 2 : 1;
+  }
   [[nodiscard]] bool is_rewired() const {
     return gpus() != number_at(base_, "gpus", 1) || sockets() != base_sockets() || asked_.switches >= 0 ||
-           asked_.links != GpuLinks::as_like;
+           asked_.links != GpuLinks::as_like || has_other_gpu();
   }
 
   void set(const std::string& key, const std::string& value) {
@@ -120,9 +148,19 @@ class OwnNodeMaker {
       set("gpu", catalogue_file(CatalogueSection::gpu, Field(name, "")).stem().string());
     }
     set("gpus", std::to_string(gpus()));
+    if (has_other_gpu() || is_plain()) take_peer_access();
     if (sockets() != base_sockets()) scale_processors();
     const bool own = !asked_.name.empty() || asked_.like.empty();
     if (own) set("name", asked_.name.empty() ? fmt::format("{}-x{}-own", gpu(), gpus()) : asked_.name);
+  }
+
+  /// As the catalogue's machine with one such GPU has it.
+  void take_peer_access() {
+    ToldNode one;
+    one.gpus = 1;
+    document_.erase("peer_to_peer");
+    forget_source("peer_to_peer");
+    if (text_at(nearest_node(one, gpu()), "peer_to_peer") == "false") set("peer_to_peer", "false");
   }
 
   /// Figures of all sockets together.
@@ -157,6 +195,9 @@ class OwnNodeMaker {
     apply_override(document_, {"sources.wiring",
                                "{ kind: assumption, text: \"put together by foretrain hardware init\" }",
                                {"hardware init", 0, 0}});
+    if (switches() > 0) return assume("wiring", fmt::format("{} PCIe switches, {}", switches(), slot()));
+    assume("wiring", fmt::format("each GPU on a root port of its own, {}{}", slot(),
+                                 is_plain() && links() == GpuLinks::pcie ? ", no NVLink" : ""));
   }
 
   void add(const std::string& a, const std::string& b, const std::string& type, int count,
@@ -174,6 +215,7 @@ class OwnNodeMaker {
 
   [[nodiscard]] GpuLinks links() const {
     if (asked_.links != GpuLinks::as_like) return asked_.links;
+    if (is_plain()) return GpuLinks::pcie;
     bool direct = false;
     for (const ToldLink& link : links_of(base_)) {
       if (link.b.starts_with("nvswitch") || link.a.starts_with("nvswitch")) return GpuLinks::nvswitch;
@@ -182,24 +224,32 @@ class OwnNodeMaker {
     return direct ? GpuLinks::nvlink_mesh : GpuLinks::pcie;
   }
 
-  /// Those of this GPU in the machine it is like, or in another of the catalogue.
+  /// Those of this GPU in the machine it is like, or as its datasheet has them.
   [[nodiscard]] GpuPorts ports() const {
-    if (text_at(base_, "gpu") == gpu()) {
+    if (!has_other_gpu()) {
       if (const auto own = ports_in(base_)) return *own;
     }
-    for (const CatalogueEntry& entry : list_hardware()) {
-      if (entry.kind != "node") continue;
-      const YamlNode& machine = cached_yaml_file(entry.file.string());
-      if (text_at(machine, "gpu") != gpu()) continue;
-      if (const auto known = ports_in(machine)) return *known;
+    const bool bridge = links() == GpuLinks::nvlink_bridge;
+    if (figures_.nvlinks == 0 || figures_.bridged != bridge) {
+      throw UsageError(fmt::format("{}: {} {}; write --links {}, or --like a machine that has them",
+                                   asked_.links == GpuLinks::as_like ? "--like " + asked_.like : "--links", gpu(),
+                                   figures_.nvlinks == 0 ? "has no NVLink"
+                                   : bridge              ? "is joined on a board, not by bridges"
+                                                         : "has NVLink by bridges between two cards alone",
+                                   figures_.bridged ? "nvlink-bridge or pcie" : "pcie"));
     }
-    throw UsageError(fmt::format(
-        "--links: no machine of the catalogue joins {} by NVLink; write pcie, or --like a machine that does", gpu()));
+    return {figures_.nvlink, figures_.nvlinks};
   }
 
   void add_gpu_links() {
     const int others = gpus() - 1;
     if (links() == GpuLinks::pcie || others < 1) return;
+    if (links() == GpuLinks::nvlink_bridge) {
+      const GpuPorts bridge = ports();
+      for (int a = 0; a + 1 < gpus(); a += 2)
+        add(fmt::format("gpu{}", a), fmt::format("gpu{}", a + 1), bridge.type, bridge.count);
+      return;
+    }
     if (links() == GpuLinks::nvlink_mesh && copy_mesh()) return;
     const GpuPorts gpu_ports = ports();
     if (links() == GpuLinks::nvswitch) return add(range("gpu", 0, gpus()), "nvswitch", gpu_ports.type, gpu_ports.count);
@@ -215,7 +265,7 @@ class OwnNodeMaker {
 
   /// Direct links of the machine that it is like, if this has as many GPUs.
   bool copy_mesh() {
-    if (gpus() != number_at(base_, "gpus", 1)) return false;
+    if (gpus() != number_at(base_, "gpus", 1) || has_other_gpu()) return false;
     bool any = false;
     for (const ToldLink& link : links_of(base_)) {
       if (!is_gpu_name(link.a) || !is_gpu_name(link.b)) continue;
@@ -226,14 +276,19 @@ class OwnNodeMaker {
   }
 
   [[nodiscard]] std::string slot() const {
+    const std::string own = figures_.slot.empty() ? "pcie4-x16" : figures_.slot;
+    if (is_plain()) return own;
     for (const ToldLink& link : links_of(base_)) {
-      if (is_gpu_name(link.a) && !is_gpu_name(link.b) && !link.b.starts_with("nvswitch")) return link.type;
+      if (is_gpu_name(link.a) && !is_gpu_name(link.b) && !link.b.starts_with("nvswitch")) {
+        return has_other_gpu() ? narrower_slot(own, link.type) : link.type;
+      }
     }
-    return slot_of(capability_of(gpu()));
+    return own;
   }
 
   [[nodiscard]] int switches() const {
     if (asked_.switches >= 0) return std::min(asked_.switches, gpus());
+    if (is_plain()) return 0;
     std::set<std::string> names;
     for (const ToldLink& link : links_of(base_)) {
       for (const std::string& end : {link.a, link.b}) {
@@ -260,14 +315,20 @@ class OwnNodeMaker {
   // ---- network cards
 
   void take_cards() {
-    if (asked_.nics == 0) {
+    const bool wants_none = asked_.like.empty() && asked_.nics < 0 && asked_.nic_bandwidth.empty();
+    if (asked_.nics == 0 || wants_none) {
       document_.erase("network");
       document_.erase("nics");
       forget_source("network");
       return;
     }
     if (document_.find("network") == nullptr) return add_network();
-    if (asked_.nics > 0) set("network.nics_per_node", std::to_string(asked_.nics));
+    if (asked_.like.empty() && asked_.nic_bandwidth.empty()) {
+      throw UsageError("--nics: how fast are they? --nic-bandwidth '400 Gbit/s'");
+    }
+    if (asked_.nics > 0 || asked_.like.empty()) {
+      set("network.nics_per_node", std::to_string(std::max(asked_.nics, 1)));
+    }
     if (!asked_.nic_bandwidth.empty()) set_bandwidth();
     if (document_.find("nics") == nullptr) place_cards();
   }
@@ -307,8 +368,10 @@ class OwnNodeMaker {
   }
 
   const OwnNode& asked_;
-  const YamlNode& base_;
+  const YamlNode base_;
   YamlNode document_, wiring_;
+  const Gpu figures_;
+  std::vector<std::pair<std::string, std::string>> assumed_;
   std::map<std::string, std::string> remarks_;
 };
 

@@ -116,6 +116,10 @@ const ForeignSetting* Settings::find(std::string_view key) {
   return found != nullptr && says_none(found->value) ? nullptr : found;
 }
 
+bool Settings::is_auto(std::string_view key) const {
+  return std::ranges::any_of(all_, [key](const ForeignSetting& one) { return one.key == key && one.value == "auto"; });
+}
+
 bool Settings::flag(std::string_view key) {
   const ForeignSetting* setting = find(key);
   return setting != nullptr && truth_of(*setting);
@@ -251,10 +255,9 @@ void set_batch_of_rank(Draft& draft, std::int64_t samples, const ForeignSetting&
   draft.set("workload.train.global_batch_per_gpu", fmt::format("{:.12g}", share), says.where, named(says));
 }
 
-void assume_model(Draft& draft, const std::string& name) {
-  const std::string why = name.empty() ? "the file does not describe the model"
-                                       : fmt::format("the file names {} but does not describe it", name);
-  draft.assume("workload.train.model", usual_model, why + "; --set workload.train.model=NAME");
+void assume_model(Draft& draft) {
+  draft.assume("workload.train.model", usual_model,
+               "the file does not describe the model; --set workload.train.model=NAME");
 }
 
 }  // namespace foretrain

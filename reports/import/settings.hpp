@@ -30,6 +30,8 @@ class Settings {
   /// The setting, or null; also where its value says that there is none ("null", "none", "auto", "-1" of tools that
   /// write so).
   const ForeignSetting* find(std::string_view key);
+  /// Whether the value is left to the framework: "auto".
+  [[nodiscard]] bool is_auto(std::string_view key) const;
   /// True for "true", "1", "yes" and a key that stands alone, false for their opposites and a key that is missing.
   bool flag(std::string_view key);
   /// A whole number from `least` to 10⁹, or nothing, also where it is a variable that the file does not set.
@@ -88,7 +90,7 @@ std::int64_t set_cluster(Draft& draft, const TrainingSize& size);
 void set_batch_of_rank(Draft& draft, std::int64_t samples, const ForeignSetting& says);
 /// The number that a key of the draft has; 1 where it has none.
 std::int64_t number_of(const Draft& draft, std::string_view key);
-/// Assumes a model where the draft has none, and notes that the file names one by `name` where it does.
-void assume_model(Draft& draft, const std::string& name = "");
+/// Assumes a model where the draft has none.
+void assume_model(Draft& draft);
 
 }  // namespace foretrain

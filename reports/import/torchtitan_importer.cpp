@@ -74,11 +74,24 @@ void set_torchtitan_model(Settings& settings, Draft& draft) {
   if (found) {
     draft.set("workload.train.model.preset", word, name->where,
               named(*name) + (flavor != nullptr ? ", " + named(*flavor) : ""));
-  } else {
+  } else if (wanted.empty()) {
     draft.assume("workload.train.model.preset", "llama3-8b",
-                 wanted.empty() ? "the file names no model; --set workload.train.model.preset=NAME"
-                                : fmt::format("the catalogue has no {}; --set workload.train.model.preset=NAME", word));
+                 "the file names no model; --set workload.train.model.preset=NAME");
+  } else if (!draft.has("workload.train.model.preset")) {
+    const std::vector<std::string> near = near_names(word, catalogue_names(known));
+    fail(name != nullptr ? *name : *flavor, fmt::format("the catalogue has no {}", word),
+         fmt::format("{}--set workload.train.model.preset=NAME of `foretrain models list`",
+                     near.empty() ? "" : or_list(near) + ", by "));
   }
+}
+
+/// Weights, gradients and states in two bytes, without an fp32 copy: trained in this type alone.
+void set_torchtitan_type(Settings& settings, Draft& draft) {
+  const ForeignSetting* type = settings.find("training.dtype");
+  if (type == nullptr || type->value == "float32") return;
+  if (type->value != "bfloat16") fail(*type, fmt::format("unknown type \"{}\"", type->value), "float32 or bfloat16");
+  draft.set("workload.train.precision", "bf16", type->where, named(*type));
+  draft.set("workload.train.master_weights", "false", type->where, named(*type));
 }
 
 /// A rank's batch is one micro-batch, or a pipeline's of several.
@@ -158,7 +171,7 @@ void set_torchtitan_sharding(Settings& settings, Draft& draft, std::int64_t shar
     draft.set("plan.trainer", "ddp", where, comment);
     return;
   }
-  draft.set("plan.trainer", "fsdp", where, comment);
+  draft.set("plan.trainer", "torchtitan", where, comment);
   if (replicated) {
     draft.set("plan.zero", yaml_entries({{"stage", std::string("3")}, {"shard", std::to_string(ranks)}}, where), where,
               comment);
@@ -207,6 +220,7 @@ std::string import_torchtitan(const ImportInput& input) {
   set_torchtitan_model(settings, draft);
   set_float8(settings, draft);
   set_rows(settings, "torchtitan", draft);
+  set_torchtitan_type(settings, draft);
   draft.assume("workload.train.precision", "bf16", "mixed_precision_param is bfloat16 unless stated");
   set_torchtitan_schedule(settings, draft);
   set_torchtitan_execution(settings, draft);

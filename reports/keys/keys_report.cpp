@@ -158,7 +158,7 @@ std::optional<std::string> pages_of(const std::vector<PlacedKey>& found) {
 }
 
 /// "plan.zero" of "plan.zero: 3" and of "plan.zero x …"; empty where no key is named first.
-std::string key_in(std::string_view ours) { return std::string(ours.substr(0, ours.find_first_of(": "))); }
+std::string key_in(std::string_view ours) { return std::string(ours.substr(0, ours.find_first_of(":, "))); }
 
 /// Bars would end a table's cell.
 std::string markdown_cell(std::string_view text) {

@@ -38,7 +38,7 @@ class SchemaWriter {
     for (const Mapping* table : file.tables) find_partial(*table, false);
     Json forms = Json::array();
     for (const Mapping* table : file.tables) {
-      const bool preset = table == &keys::model;
+      const bool preset = table == &keys::model || table == &keys::node || table == &keys::gpu;
       forms.push_back(of_mapping({.kind = preset ? Form::Kind::name : Form::Kind::mapping, .mapping = table}));
     }
     Json schema = {{"$schema", "http://json-schema.org/draft-07/schema#"},

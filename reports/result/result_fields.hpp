@@ -354,6 +354,7 @@ void fields(auto& v, Is<Result> auto& result) {
   v("provenance", result.provenance);
   v("warnings", result.warnings);
   v.template of_kind<TrainResult>(result.work, [&](auto& train) {
+    v.if_any("model", train.model);
     v.added("parameters", Whole{train.parameters});
     v.added("active_parameters", Whole{train.active_parameters});
     v.added("bytes_per_parameter", train.bytes_per_parameter);

@@ -29,9 +29,20 @@ std::string line(std::string_view label, std::string_view value) {
                      wrap(value, page_width() - page_indent - label_width, page_indent + label_width));
 }
 
+/// "deepseek-v3 · 671 B parameters · 37.6 B for each token".
+std::string model_line(const Result& result) {
+  const TrainResult* train = result.train();
+  if (train == nullptr || train->model.empty()) return "";
+  std::string text = fmt::format("{} · {} parameters", train->model, format_count(train->parameters));
+  if (train->active_parameters < train->parameters) {
+    text += fmt::format(" · {} for each token", format_count(train->active_parameters));
+  }
+  return line("Model", text);
+}
+
 /// What was predicted, a line for each part of it; an asterisk at what the scenario does not say.
 std::string settings_section(const Result& result) {
-  std::string text, values;
+  std::string text = model_line(result), values;
   bool defaults = false;
   for (std::size_t i = 0; i < result.settings.size(); ++i) {
     const Setting& s = result.settings[i];
@@ -215,15 +226,11 @@ std::string server_section(const TrainResult& train) {
          table.text(page_indent);
 }
 
-/// "671 B parameters, 37.6 B of them for each token, of 18 bytes: weight, gradient and states, unshared".
+/// "18 bytes per parameter before sharding".
 std::string parameters_line(const TrainResult& train) {
-  std::string text = format_count(train.parameters) + " parameters";
-  const bool sparse = train.active_parameters < train.parameters;
-  if (sparse) text += fmt::format(", {} of them for each token", format_count(train.active_parameters));
-  if (const Bytes each = train.bytes_per_parameter; each > Bytes(0.0)) {
-    text += fmt::format("{} of {:.3g} bytes: weight, gradient and states, unshared", sparse ? "," : "", each.value());
-  }
-  return fmt::format("{:{}}{}\n", "", page_indent, wrap(text, page_width() - page_indent, page_indent));
+  if (!(train.bytes_per_parameter > Bytes(0.0))) return "";
+  return fmt::format("{:{}}{:.3g} bytes per parameter before sharding: weight, gradient and states\n", "", page_indent,
+                     train.bytes_per_parameter.value());
 }
 
 std::string memory_section(const TrainResult& train) {

@@ -6,7 +6,6 @@
 #include "model/base/files.hpp"
 #include "reports/cli/sweep_fingerprint.hpp"
 #include "reports/cli/sweep_merge.hpp"
-#include "reports/cli/sweep_receipt.hpp"
 #include "reports/cli/sweep_store.hpp"
 #include "reports/cli/sweep_table.hpp"
 #include "reports/result/csv.hpp"
@@ -166,7 +165,7 @@ TEST_CASE("What selects rows reads nothing else, calls nothing that makes much o
         "acd");
 }
 
-TEST_CASE("A database, a receipt and a table that no sweep wrote stay as they are") {
+TEST_CASE("A database that no sweep wrote stays as it is") {
   const TemporaryFolder folder;
   const std::string database = folder.file("own.db");
   {
@@ -177,10 +176,6 @@ TEST_CASE("A database, a receipt and a table that no sweep wrote stay as they ar
   CHECK_THROWS_WITH(SweepStore(database, {7, 4, {}}, two_columns), Catch::Contains("no sweep's database"));
   CHECK_THROWS_WITH(SweepStore(database), Catch::Contains("no sweep's database"));
   CHECK(text_of(database) == before);
-  (void)folder.file("out.csv.done", "my list of what is done");
-  CHECK_THROWS_WITH(check_receipt_place(folder.file("out.csv")), Catch::Contains("out.csv.done: this is no receipt"));
-  write_receipt(folder.file("other.csv", "1"), 7, {});
-  CHECK_NOTHROW(check_receipt_place(folder.file("other.csv")));
 }
 
 TEST_CASE("JSON lines hold numbers as numbers, and nothing as null") {
@@ -199,7 +194,7 @@ TEST_CASE("The best rows are those that fit, the fastest first, and reasons are 
   SweepStore store("", {1, 4, {}}, two_columns);
   fill(store);
   store.add(4, {"e", "6"}, {"file:1:9: plan.size: 6 is not even; 2", Kind::bad_input});
-  const std::string best = best_rows(store, {}, {"case", "plan.size"}).text();
+  const std::string best = best_rows(store, {}, {"case", "plan.size"});
   CHECK_THAT(best, Catch::Contains("size") && Catch::Contains("16 MB") && Catch::Contains("no"));
   CHECK(best.find("2 MB") < best.find("16 MB"));  // which does not fit, though it is faster
   CHECK_THAT(reasons(store, Kind::bad_input).front(), Catch::StartsWith("2 × ") && Catch::Contains("4 is not even"));
@@ -237,18 +232,6 @@ TEST_CASE("Fingerprints know the files that a value names, and those that these 
   std::ofstream(folder.file("node.yaml")) << "name: bb\n";
   CHECK(before != of("run.yaml"));
   CHECK(inside != of("{ scenario: run.yaml, nodes: 4..7 }"));
-}
-
-TEST_CASE("A table of any length has a receipt, which holds as long as nobody changes it") {
-  const TemporaryFolder folder;
-  // Longer than what is read as a text: that of a million rows.
-  const std::string table = folder.file("long.csv", std::string(17'000'000, '1'));
-  write_receipt(table, 7, {.failed = 3});
-  REQUIRE(receipt_of(table, 7));
-  CHECK(receipt_of(table, 7)->failed == 3);
-  CHECK_FALSE(receipt_of(table, 8));
-  std::ofstream(table, std::ios::app) << "2";
-  CHECK_FALSE(receipt_of(table, 7));
 }
 
 }  // namespace foretrain::test

@@ -52,25 +52,6 @@ TEST_CASE("A sweep has one row per combination, the last key changing fastest") 
   CHECK_FALSE(std::filesystem::exists(folder.file("out.csv.partial")));
 }
 
-TEST_CASE("A finished sweep that is run again predicts nothing and says the same") {
-  const TemporaryFolder folder;
-  const std::string output = folder.file("out.csv");
-  const FilterResult first = sweep_to(output);
-  const auto written = [&] { return std::filesystem::last_write_time(output); };
-  const auto date = written();
-  const FilterResult again = sweep_to(output);
-  CHECK(again.status == 0);
-  CHECK(again.output == first.output);
-  CHECK_THAT(again.errors, Catch::Contains("is there from an earlier run"));
-  CHECK(written() == date);
-  // Other rows of it, and a table that somebody has changed, are written anew.
-  REQUIRE(sweep_to(output, {"--top", "2"}).status == 0);
-  CHECK(table_in(output).rows.size() == 2);
-  std::ofstream(output, std::ios::app) << "changed";
-  CHECK_THAT(sweep_to(output, {"--top", "2"}).errors, !Catch::Contains("from an earlier run"));
-  CHECK(table_in(output).rows.size() == 2);
-}
-
 TEST_CASE("A sweep is relative to measured runs as a prediction is") {
   const TemporaryFolder folder;
   // The run took 30 ms and is predicted to take 15 ms: everything takes twice as long.

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <map>
 
+#include "model/collectives/channels.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/collectives/link_load.hpp"
 #include "model/collectives/node_rings.hpp"
@@ -59,6 +60,48 @@ TEST_CASE("rings use all NVLink lanes of a hybrid cube mesh in both directions")
   // A pair exchanges over its one (0-1) or two (0-3) lanes.
   CHECK(ring_bandwidth(topology, {0, 1}) == Approx(25.0));
   CHECK(ring_bandwidth(topology, {0, 3}) == Approx(50.0));
+}
+
+TEST_CASE("without peer access rings share host memory, and GPUs of two sockets what passes between these") {
+  // Kernels that read from the host send a request of 24 bytes beside each write of 128 + 24.
+  const double of_pcie = 152.0 / 176.0;
+  // A socket's memory of 200 GB/s is written and read once for each GPU that receives: 2 · n · b <= 200. PCIe: 25 GB/s.
+  Node one = staged_node(8, 1);
+  one.cpu.memory_bandwidth = 200.0_GBps;
+  const Topology one_socket(nccl_cluster(one));
+  CHECK(ring_bandwidth(one_socket, iota(2)) == Approx(25.0 * of_pcie));
+  CHECK(ring_bandwidth(one_socket, iota(4)) == Approx(25.0 * of_pcie));
+  CHECK(ring_bandwidth(one_socket, iota(8)) == Approx(12.5 * of_pcie));
+  // Two sockets with 200 GB/s each have four GPUs each; the ring passes from one to the other once in each direction.
+  Node two = staged_node(8, 2);
+  two.cpu.memory_bandwidth = 400.0_GBps;
+  CHECK(ring_bandwidth(Topology(nccl_cluster(two)), iota(8)) == Approx(25.0 * of_pcie));
+  two.link_types[1].gpu_bandwidth = 10.0_GBps;
+  const Topology two_sockets(nccl_cluster(two));
+  CHECK(ring_bandwidth(two_sockets, iota(4)) == Approx(25.0 * of_pcie));
+  CHECK(ring_bandwidth(two_sockets, iota(8)) == Approx(10.0 * of_pcie));
+  CHECK(ring_bandwidth(two_sockets, {0, 4}) == Approx(10.0 * of_pcie));
+  // With access to each other's memory: PCIe alone, and the sockets' own limit.
+  one.peer_to_peer = two.peer_to_peer = true;
+  CHECK(ring_bandwidth(Topology(nccl_cluster(one)), iota(8)) == Approx(25.0));
+  CHECK(ring_bandwidth(Topology(nccl_cluster(two)), iota(8)) == Approx(10.0));
+}
+
+TEST_CASE("rings go over the bridges of pairs, and between pairs through the host") {
+  // Memory of 80 GB/s: four GPUs that receive from it take 2 · 4 · b, two of them 2 · 2 · b.
+  Node node = staged_node(4, 1);
+  node.cpu.memory_bandwidth = 80.0_GBps;
+  const double of_pcie = 152.0 / 176.0;
+  CHECK(ring_bandwidth(Topology(nccl_cluster(node)), iota(4)) == Approx(10.0 * of_pcie));
+  node.link_types.push_back(link_type("bridge", LinkKind::nvlink, 12.5_GBps, 1.0_us));
+  node.links.push_back({0, 2, 2, 4});
+  node.links.push_back({1, 3, 2, 4});
+  const Topology bridged(nccl_cluster(node));
+  CHECK(node_rings(bridged, iota(4)).front().order == std::vector<int>{0, 2, 1, 3});
+  CHECK(ring_bandwidth(bridged, iota(4)) == Approx(20.0 * of_pcie));
+  CHECK(ring_bandwidth(bridged, {0, 2}) == Approx(50.0));
+  CHECK(channel_share({0, 2}, bridged) == 1.0);
+  CHECK(channel_share(iota(4), bridged) == 2.0 / 24);  // the rings of PCIe
 }
 
 TEST_CASE("GPUs that form no NVLink ring are joined by a path") {

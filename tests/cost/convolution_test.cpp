@@ -47,6 +47,43 @@ TEST_CASE("The three passes of a convolution do the same work in similar time") 
   }
 }
 
+TEST_CASE("Images in NCHW are turned round before kernels for tensor cores, and back behind them") {
+  // 64 images of 256 x 28 x 28 in, as much out: 12.8 million numbers each, read and written by two kernels more.
+  const Machine& m = machine("dgx-a100-80gb");
+  const auto longer = [&](std::int64_t kernel, Precision precision) {
+    Convolution work = square(64, 256, 28, 256, kernel);
+    const Seconds nhwc = m.time(work, precision);
+    work.format = MemoryFormat::nchw;
+    return (m.time(work, precision) - nhwc).value();
+  };
+  const auto passes = [&](double element) {
+    const Bytes images(2.0 * 64 * 256 * 28 * 28 * element);
+    const Operator turned{"", Streaming{StreamingKind::elementwise, images, images, Flops(0)}, Precision::fp16, 2};
+    return operator_cost(turned, m.gpu, m.calibration).device.value();
+  };
+  CHECK(longer(3, Precision::fp16) == Approx(passes(2.0)));
+  CHECK(longer(1, Precision::fp16) == Approx(passes(2.0)));
+  CHECK(longer(3, Precision::tf32) == Approx(passes(4.0)));
+  CHECK(longer(1, Precision::tf32) == 0.0);  // a product of matrices as they lie
+  CHECK(longer(3, Precision::fp32) == 0.0);  // CUDA cores read NCHW
+}
+
+TEST_CASE("On CUDA cores no kernel divides the sums of a forward pass, as those of weight gradients are") {
+  // 2 images of 8 x 8, 4,608 numbers to be added for each of 128 x 64 results: 2 tiles of 128 x 32 on 80
+  // multiprocessors, alone on theirs with four of sixteen warps. The gradient of 64 x 4,608 weights has more tiles, and
+  // shorter sums.
+  const Machine& m = machine("dgx1-v100-16gb");
+  Convolution work = square(2, 512, 8, 64, 3);
+  work.stride = 2;  // nothing to transform
+  work.h = work.w = 16;
+  const double forward = m.time(work, Precision::fp32).value();
+  const double tile = 2.0 * 128 * 32 * 4608 / (m.gpu.matrix_rate(Precision::fp32).value() / m.gpu.sms);
+  CHECK(forward > 4.0 * tile);
+  CHECK(forward < 5.0 * tile);
+  work.pass = ConvolutionPass::weight_gradient;
+  CHECK(m.time(work, Precision::fp32).value() < 0.2 * forward);
+}
+
 TEST_CASE("Winograd's F(4x4, 3x3) takes 36 multiplications for 144, where its tiles of 4 x 4 divide the image") {
   CHECK(transform_saving(square(1, 64, 28, 64, 3), Precision::fp32) == Approx(4.0));
   CHECK(transform_saving(square(1, 64, 28, 64, 3, 2), Precision::fp32) == 1.0);  // strided
@@ -154,8 +191,8 @@ TEST_CASE("With many channels Winograd beats the peak of the plain algorithm, wi
 
 TEST_CASE(
     "Images of three colours are gathered one number at a time, of four channels by four, of eight by the engine") {
-  // 256 · 112 · 112 pixels of 3 · 7 · 7 numbers at 45 instructions each, on 64 lanes of 132 multiprocessors at 1.98 GHz:
-  // 1.270 ms; of four channels 49 pieces, a third. Each further 64 filters gather anew.
+  // 256 · 112 · 112 pixels of 3 · 7 · 7 numbers at 45 instructions each, on 64 lanes of 132 multiprocessors at 1.98
+  // GHz: 1.270 ms; of four channels 49 pieces, a third. Each further 64 filters gather anew.
   const Machine& m = machine("dgx-h100");
   const auto milliseconds = [&](std::int64_t channels, std::int64_t filters, ConvolutionPass pass) {
     Convolution work = square(256, channels, 224, filters, 7, 2);

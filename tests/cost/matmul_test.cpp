@@ -163,8 +163,8 @@ TEST_CASE("Chips of an unknown generation are priced like the newest that is not
   CHECK(sustained_clock(gpu, Precision::fp32, constants) == Approx(std::cbrt(100.0 / 300.0)));
   gpu.compute_capability = 99.0;  // the newest, eleventh row
   CHECK(sustained_clock(gpu, Precision::fp32, constants) == Approx(std::cbrt(100.0 / 1100.0)));
-  gpu.architecture = "cdna3";  // of another maker: a row of its own, the twelfth
-  CHECK(sustained_clock(gpu, Precision::fp32, constants) == Approx(std::cbrt(100.0 / 1200.0)));
+  gpu.architecture = "cdna3";  // of another maker: a row of its own, the thirteenth
+  CHECK(sustained_clock(gpu, Precision::fp32, constants) == Approx(std::cbrt(100.0 / 1300.0)));
   gpu.architecture = "blackwell";
   gpu.compute_capability = 2.0;  // before all
   CHECK(sustained_clock(gpu, Precision::fp32, constants) == Approx(1.0));
@@ -262,4 +262,17 @@ TEST_CASE("Instructions with tensor memory wait for shared memory where tiles ar
   CHECK(m.time(work, Precision::bf16).value() * 1e6 == Approx(3.2e6 * clock + 0.75 * traffic + 7).epsilon(1e-3));
   m.gpu.tensor_rate[bf16] = FlopsPerSecond(160e12);
   CHECK(m.time(work, Precision::bf16).value() * 1e6 == Approx(traffic + 0.75 * 3e5 * clock + 7).epsilon(1e-3));
+}
+
+TEST_CASE("A step on a GeForce, whose tensor cores add up at half the rate, is at a higher clock than it is rated") {
+  const Machine& m = machine("rtx3090-x1");
+  const Gpu held = gpu_in_step(m.gpu, m.calibration.step);
+  const double clock = m.calibration.step.geforce_clock, bandwidth = m.calibration.step.geforce_bandwidth;
+  REQUIRE(clock > 1.0);
+  CHECK(held.boost_clock.value() == Approx(clock * 1695e6));
+  CHECK(held.matrix_rate(Precision::fp16).value() == Approx(clock * 71.2e12));
+  CHECK(held.memory_bandwidth.value() == Approx(bandwidth * 936e9));
+  // L40S has the chip of a GeForce at its whole rate, and memory that corrects errors.
+  const Machine& pro = machine("l40s-x8");
+  CHECK(gpu_in_step(pro.gpu, pro.calibration.step).boost_clock == pro.gpu.boost_clock);
 }

@@ -54,6 +54,21 @@ TEST_CASE("Small traffic is found in the L2, an optimizer's never is") {
   CHECK(saved(40 * mib) == Approx(40 * mib * per_byte).epsilon(1e-6));
 }
 
+TEST_CASE("What kernels read again of a row comes from the L2 as far as rows under way lie there") {
+  // 10,000 rows of 8 kB in and out, by 128 threads each: V100's 80 multiprocessors have 16 each under way, 1,280 rows
+  // and 21 MB with what they wrote. That is more than twice 0.9 · 6 MiB: all is read from memory again. Of rows of 1
+  // kB, 2.6 MB, nothing is.
+  const Machine& m = machine("dgx1-v100-16gb");
+  const auto again = [&](Bytes row) {
+    Streaming norm = moving(StreamingKind::reduction, 1e4 * row, 1e4 * row);
+    const Seconds once = m.time(norm, Precision::fp32);
+    norm.rows = {1e4, 128.0, 2.0 * row, 1e4 * row};
+    return (m.time(norm, Precision::fp32) - once).value();
+  };
+  CHECK(again(Bytes(8192.0)) == Approx(81.92e6 / (0.86 * 900e9)).epsilon(1e-3));
+  CHECK(again(Bytes(1024.0)) == Approx(10.24e6 / (0.86 * m.gpu.l2_bandwidth.value())).epsilon(1e-3));
+}
+
 TEST_CASE("Numbers that are taken one at a time wait for the memory's latency, whatever its bandwidth") {
   // 830 are on their way to each of H200's 132 multiprocessors for 340 ns: 100 million take 310 us, where 200 MB read
   // and 400 MB written would take 145. On V100 bytes take longer, as they do anywhere without such numbers.

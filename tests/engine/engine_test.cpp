@@ -27,7 +27,7 @@ TEST_CASE("A process that uses SimGrid itself is told that this cannot be shared
     char* argv[] = {name, quiet, nullptr};
     int argc = 2;
     simgrid::s4u::Engine engine(&argc, argv);
-    const SharedLinks links{{10.0_GBps}, {{0}}};
+    const RoutedLinks links{{10.0_GBps}, {{0}}};
     try {
       LinkSharing::make(links);
     } catch (const std::runtime_error& error) {

@@ -77,7 +77,21 @@ TEST_CASE("Every GPU and node that the project promises is there, under its file
                            "rtx-pro-6000",
                            "mi300x-192gb",
                            "mi325x-256gb",
+                           "mi250x-gcd-64gb",
+                           "mi350x-288gb",
+                           "mi355x-288gb",
                            "l40s"}) {
+                           "l40s",
+                           "rtx-2080-ti",
+                           "titan-rtx",
+                           "rtx-3080",
+                           "rtx-4080",
+                           "a6000",
+                           "a40",
+                           "a10g",
+                           "rtx-6000-ada",
+                           "rtx-pro-6000-server",
+                           "h100-nvl-94gb"}) {
     INFO(name);
     CHECK(all_gpus.contains(name));
   }
@@ -108,6 +122,9 @@ TEST_CASE("Every GPU and node that the project promises is there, under its file
                            "hgx-h800",
                            "mi300x-x8",
                            "mi325x-x8",
+                           "mi250x-x8",
+                           "mi350x-x8",
+                           "mi355x-x8",
                            "l40s-x8",
                            "rtx5090-x1",
                            "rtx5090-x4",
@@ -123,7 +140,31 @@ TEST_CASE("Every GPU and node that the project promises is there, under its file
                            "a3-megagpu-8g",
                            "a3-ultragpu-8g",
                            "a4-highgpu-8g",
-                           "alps"}) {
+                           "alps",
+                           "g4dn.12xlarge",
+                           "g5.48xlarge",
+                           "g6.12xlarge",
+                           "g6e.48xlarge",
+                           "p4d.24xlarge-tcp",
+                           "p4de.24xlarge-tcp",
+                           "p5e.48xlarge",
+                           "p6-b300.48xlarge",
+                           "nc96ads-a100-v4",
+                           "nc80adis-h100-v5",
+                           "nd40rs-v2",
+                           "nd96isr-h200-v5",
+                           "a2-highgpu-8g",
+                           "a2-megagpu-16g",
+                           "g2-standard-96",
+                           "lambda-8x-h100-sxm5",
+                           "bm.gpu4.8",
+                           "bm.gpu.a100-v2.8",
+                           "bm.gpu.h100.8",
+                           "vm.gpu.a10.2",
+                           "rtx3090-x2-nvlink",
+                           "rtx3090-x8",
+                           "a6000-x4-nvlink",
+                           "a100-pcie-x4-nvlink"}) {
     INFO(name);
     CHECK(all_nodes.contains(name));
   }
@@ -156,9 +197,21 @@ TEST_CASE("Memory bandwidth is bus width × data rate") {
                                                                {"h100-sxm-80gb", {5120, 5.24}},
                                                                {"h100-pcie-80gb", {5120, 3.186}},
                                                                {"rtx-5090", {512, 28.0}},
+                                                               {"rtx-2080-ti", {352, 14.0}},
+                                                               {"titan-rtx", {384, 14.0}},
+                                                               {"rtx-3080", {320, 19.0}},
+                                                               {"rtx-4080", {256, 22.4}},
+                                                               {"a6000", {384, 16.0}},
+                                                               {"a40", {384, 14.5}},
+                                                               {"a10g", {384, 12.5}},
+                                                               {"rtx-6000-ada", {384, 20.0}},
+                                                               {"h100-nvl-94gb", {6016, 5.24}},
                                                                {"rtx-pro-6000", {512, 28.0}},
                                                                {"mi300x-192gb", {8192, 5.2}},
                                                                {"mi325x-256gb", {8192, 5.86}},
+                                                               {"mi250x-gcd-64gb", {4096, 3.2}},
+                                                               {"mi350x-288gb", {8192, 7.8}},
+                                                               {"mi355x-288gb", {8192, 7.8}},
                                                                {"h200-sxm-141gb", {6144, 6.25}}};
   const auto all = gpus();
   for (const auto& [name, bus] : buses) {
@@ -194,14 +247,14 @@ TEST_CASE("Only Blackwell has units for block-scaled formats: fp8's rate, and tw
   }
 }
 
-TEST_CASE("Eight MI300X are fully joined: seven links each, and rings over all of them") {
+TEST_CASE("Eight devices from MI300X on are fully joined: seven links each, and rings over all of them") {
   const auto all = nodes();
-  for (const char* name : {"mi300x-x8", "mi325x-x8"}) {
+  for (const char* name : {"mi300x-x8", "mi325x-x8", "mi350x-x8", "mi355x-x8"}) {
     const Node& node = all.at(name);
     for (int gpu = 0; gpu < node.gpus; ++gpu) {
       int links = 0;
       for (const NodeLink& link : node.links) {
-        const bool fabric = node.link_types[static_cast<std::size_t>(link.type)].name == "infinity-fabric-4";
+        const bool fabric = node.link_types[static_cast<std::size_t>(link.type)].name.starts_with("infinity-fabric-4");
         links += fabric && (link.a == gpu || link.b == gpu) ? link.count : 0;
       }
       CHECK(links == 7);
@@ -217,6 +270,54 @@ TEST_CASE("Consumer cards run fp16 products with fp32 accumulation at half the r
   };
   CHECK(per_sm_and_cycle("rtx-3090") == Approx(per_sm_and_cycle("a10") / 2).epsilon(0.01));
   CHECK(per_sm_and_cycle("rtx-4090") == Approx(per_sm_and_cycle("l4") / 2).epsilon(0.01));
+}
+
+TEST_CASE("No machine gives a GPU more than its connectors have, nor a network card more than its slot") {
+  const YamlNode& links = cached_yaml_file((data_directory() / "hardware" / "links.yaml").string());
+  // What one link of the catalogue carries, as links.yaml states it: a slot of fewer lanes or of an older PCIe less.
+  const auto carries = [&](const std::string& type) {
+    const YamlNode* bandwidth = links.at("links." + type + ".bandwidth");
+    return bandwidth == nullptr ? 0.0 : Field(*bandwidth, type).quantity<BytesPerSecond>().value();
+  };
+  for (const auto& [name, node] : nodes()) {
+    const Gpu& gpu = node.gpu;
+    const bool textbook = node.nccl && *node.nccl == no_nccl;  // figures of a text, not of a datasheet
+    if (gpu.architecture == "host" || textbook) continue;
+    INFO(name);
+    REQUIRE(carries(gpu.slot) > 0.0);
+    for (int i = 0; i < node.gpus; ++i) {
+      int nvlinks = 0, peers = 0;
+      for (const NodeLink& link : node.links) {
+        if (link.a != i && link.b != i) continue;
+        const LinkType& type = node.link_types[static_cast<std::size_t>(link.type)];
+        const VertexKind other = node.vertices[static_cast<std::size_t>(link.a == i ? link.b : link.a)].kind;
+        if (other == VertexKind::cpu || other == VertexKind::pcie_switch) {
+          CHECK(type.bandwidth.value() * link.count <= carries(gpu.slot));
+          continue;
+        }
+        CHECK(type.name == gpu.nvlink);
+        CHECK((other == VertexKind::gpu || !gpu.bridged));  // bridges lead to no NVSwitch
+        nvlinks += link.count;
+        ++peers;
+      }
+      CHECK(nvlinks <= gpu.nvlinks);
+      CHECK((!gpu.bridged || peers <= 1));
+    }
+    // A card's payload goes through its slot; a slot carries less than its line rate, a card's headers take their part.
+    const Network& network = node.network;
+    if (network.nics_per_node == 0) continue;
+    CHECK(network.nic_bandwidth.value() * network.efficiency <= node.nic_attachment_link.bandwidth.value());
+  }
+}
+
+TEST_CASE("GPUs without peer access, by their driver or their cloud, have it in no machine of several") {
+  for (const auto& [name, node] : nodes()) {
+    const bool geforce = node.gpu.name.starts_with("rtx-2080") || node.gpu.name.starts_with("rtx-3") ||
+                         node.gpu.name.starts_with("rtx-4") || node.gpu.name.starts_with("rtx-5") ||
+                         node.gpu.name == "titan-rtx";
+    INFO(name);
+    if (geforce && node.gpus > 1) CHECK_FALSE(node.peer_to_peer);
+  }
 }
 
 TEST_CASE("Every figure names its source") {

@@ -38,4 +38,15 @@ TEST_CASE("Slots narrower than their card, idle cards and slow connections are s
   far.network.transport = Transport{.protocol = Protocol::tcp, .mtu = Bytes(9000.0), .window = Bytes(65536.0)};
   REQUIRE(limits_of(far).size() == 1);
   CHECK(limits_of(far).front().find("window") != std::string::npos);
+
+  // Three nodes over RoCE and no word of the fabric; a measured share for their number says it.
+  Cluster fabric = cluster_of(nvswitch_node(), 3);
+  fabric.network.transport = Transport{.protocol = Protocol::roce, .mtu = Bytes(4096.0)};
+  REQUIRE(limits_of(fabric).size() == 1);
+  CHECK(limits_of(fabric).front().find("network.scaling") != std::string::npos);
+  fabric.network.scaling = {{3, 0.7}};
+  CHECK(limits_of(fabric).empty());
+  fabric.network.scaling.clear();
+  fabric.nodes = 2;
+  CHECK(limits_of(fabric).empty());
 }

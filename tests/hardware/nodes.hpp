@@ -87,14 +87,14 @@ inline Node nvswitch_node() {
   return node;
 }
 
-/// Four GPUs, two on each of two sockets, PCIe of 25 GB/s straight into the CPU, no peer-to-peer access.
-inline Node staged_node() {
-  Node node = bare_node("staged", 4, 2);
+/// GPUs in equal parts on the sockets, PCIe of 25 GB/s straight into the CPU, no peer-to-peer access.
+inline Node staged_node(int gpus = 4, int sockets = 2) {
+  Node node = bare_node("staged", gpus, sockets);
   node.peer_to_peer = false;
   node.link_types = {link_type("pcie4-x16", LinkKind::pcie, 25.0_GBps, 1.0_us),
                      link_type("upi", LinkKind::socket, 50.0_GBps, 0.5_us)};
-  for (int gpu = 0; gpu < 4; ++gpu) node.links.push_back({gpu, 4 + gpu / 2, 0, 1});
-  node.links.push_back({4, 5, 1, 1});
+  for (int gpu = 0; gpu < gpus; ++gpu) node.links.push_back({gpu, gpus + gpu * sockets / gpus, 0, 1});
+  if (sockets > 1) node.links.push_back({gpus, gpus + 1, 1, 1});
   return node;
 }
 

@@ -59,9 +59,11 @@ TEST_CASE("DGX-1: neighbours talk over NVLink, others over PCIe and the sockets"
   CHECK(doubled.bandwidth.value() == Approx(50e9));  // two links of 25 GB/s
   CHECK(topology.route(0, 1).bandwidth.value() == Approx(25e9));
   CHECK(topology.link_kind(doubled.links[0]) == LinkKind::nvlink);
-  // No NVLink joins 0 and 5, and GPUs carry nothing for others: up to socket 0, across, down to switch 2.
+  // No NVLink joins 0 and 5, and GPUs carry nothing for others: up to socket 0, across, through its memory, down to
+  // switch 2.
   const Route far = topology.route(0, 5);
-  CHECK(names(topology, far) == Names{"gpu0>plx0", "plx0>cpu0", "cpu0>cpu1", "cpu1>plx2", "plx2>gpu5"});
+  CHECK(names(topology, far) ==
+        Names{"gpu0>plx0", "plx0>cpu0", "cpu0>cpu1", "cpu1 memory", "cpu1 memory", "cpu1>plx2", "plx2>gpu5"});
   CHECK(far.bandwidth.value() == Approx(16e9));
   CHECK(far.latency.value() == Approx(4.5e-6));  // four PCIe links of 1 µs, one QPI of 0.5 µs
   CHECK(topology.host_of_gpu(3) == topology.host(0, 0));
@@ -117,14 +119,39 @@ TEST_CASE("Cards on the sockets are spread evenly over the GPUs by index") {
   CHECK(one_socket.card_of_gpu(2) == 1);
 }
 
-TEST_CASE("Without peer-to-peer a copy between GPUs is staged through the memory near its source") {
+TEST_CASE("Without peer-to-peer a copy between GPUs is staged through the memory near its destination") {
   const Topology topology(cluster_of(staged_node()));
   const Route near = topology.route(0, 1);
   CHECK(names(topology, near) == Names{"gpu0>cpu0", "cpu0 memory", "cpu0 memory", "cpu0>gpu1"});
   CHECK(near.bandwidth.value() == Approx(25e9));
   CHECK(near.latency.value() == Approx(2e-6));  // over PCIe there and back
   const Route far = topology.route(0, 3);
-  CHECK(names(topology, far) == Names{"gpu0>cpu0", "cpu0 memory", "cpu0 memory", "cpu0>cpu1", "cpu1>gpu3"});
+  CHECK(names(topology, far) == Names{"gpu0>cpu0", "cpu0>cpu1", "cpu1 memory", "cpu1 memory", "cpu1>gpu3"});
+}
+
+TEST_CASE("By default GPUs copy to each other below PCIe switches alone, and not at all without peer access") {
+  Node below = pcie_switch_node(), above = staged_node();
+  above.peer_to_peer = std::nullopt;
+  const Names straight = {"gpu0>plx0", "plx0>gpu1"};
+  const Names staged = {"gpu0>plx0", "plx0>cpu0", "cpu0 memory", "cpu0 memory", "cpu0>plx0", "plx0>gpu1"};
+  const Names past_processor = {"gpu0>cpu0", "cpu0 memory", "cpu0 memory", "cpu0>gpu1"};
+  CHECK(names(Topology(cluster_of(below)), 0, 1) == straight);
+  CHECK(names(Topology(cluster_of(above)), 0, 1) == past_processor);
+  below.gpu.peer_access = false;
+  CHECK(names(Topology(cluster_of(below)), 0, 1) == staged);
+  below.peer_to_peer = above.peer_to_peer = true;  // a patched driver, NCCL_P2P_LEVEL=SYS
+  CHECK(names(Topology(cluster_of(below)), 0, 1) == straight);
+  CHECK(names(Topology(cluster_of(above)), 0, 1) == Names{"gpu0>cpu0", "cpu0>gpu1"});
+}
+
+TEST_CASE("What GPUs send each other between sockets has a limit of its own, that of hosts has not") {
+  Node node = staged_node();
+  node.link_types[1].gpu_bandwidth = 10.0_GBps;
+  const Topology topology(cluster_of(node));
+  const Route far = topology.route(0, 3);
+  CHECK(names(topology, far).back() == "cpu0>cpu1 for GPUs");
+  CHECK(far.bandwidth.value() == Approx(10e9));
+  CHECK(topology.route(0, topology.host(0, 1)).bandwidth.value() == Approx(25e9));
 }
 
 TEST_CASE("A link that stands twice in a route gives half its bandwidth") {

@@ -77,6 +77,8 @@ TEST_CASE("A connection over a long line waits for its window or its losses") {
   tcp.streams = 16;
   CHECK(connection_rate(tcp, round_trip).value() == Approx(16.0 * one.value()));
   CHECK(!is_finite(connection_rate(tcp, Seconds(0.0))));
+  tcp.flow_limit = 5.0_Gbitps;  // whatever the distance
+  CHECK(connection_rate(tcp, Seconds(0.0)).value() == Approx(16.0 * 625e6));
 }
 
 TEST_CASE("Impossible transports are named") {

@@ -84,7 +84,8 @@ TEST_CASE("fields of Chakra's messages are read by their kinds") {
   CHECK(node.id == 300);
   CHECK(node.name == "name");
   CHECK(node.type == ChakraNode::Type::comm_coll);
-  CHECK(node.after == std::vector<std::uint64_t>{1, 2, 1'000'000});
+  CHECK(node.control == std::vector<std::uint64_t>{1});
+  CHECK(node.data == std::vector<std::uint64_t>{2, 1'000'000});
   CHECK(node.microseconds == 64);
   CHECK(node.input_shapes == "[[2]]");
   CHECK(node.input_types == "['float']");
@@ -275,4 +276,26 @@ TEST_CASE("tasks stand behind those that they wait for, else as the trace has th
                     Catch::Contains("node 1: a second node of this number"));
   CHECK_THROWS_WITH(import_text("chakra", node(1, "") + node(5, "6") + node(6, "5")),
                     Catch::Contains("node 5: it waits for itself"));
+}
+
+TEST_CASE("where control and data dependencies make a circle, data alone are followed, and predictions say so") {
+  const auto waits = [](int id, const char* control, const char* data) {
+    return fmt::format(R"({{"type": "COMP_NODE", "id": {}, "name": "x", "ctrlDeps": [{}], "dataDeps": [{}],)"
+                       R"( "durationMicros": 5}})",
+                       id, control, data);
+  };
+  const std::string text = import_text("chakra", waits(1, "2", "") + waits(2, "", "1"));
+  CHECK_THAT(text, Catch::Contains("id: n2") && Catch::Contains("after: [n1]") && !Catch::Contains("after: [n2]"));
+  CHECK_THAT(text, Catch::Contains("  workload.tasks: ") && Catch::Contains("data_deps alone are followed"));
+  CHECK_THROWS_WITH(import_text("chakra", waits(1, "", "2") + waits(2, "", "1")),
+                    Catch::Contains("node 1: it waits for itself"));
+}
+
+TEST_CASE("a file with all nodes in workload_graph is read as the feeder of Chakra reads it") {
+  // NodeType 4 computes, 7 is a collective; comm_type 0 an all-reduce of 1,000 bytes, of which a rank of eight sends
+  // 2 · 7/8.
+  const std::string text = import_text("chakra", R"({"schema": "x", "workload_graph": [
+    {"Id": 0, "Name": "a", "NodeType": 4, "is_cpu_op": false, "runtime": 7, "data_deps": []},
+    {"Id": 1, "Name": "b", "NodeType": 7, "comm_type": 0, "comm_size": 1000, "data_deps": [0]}]})");
+  CHECK_THAT(text, Catch::Contains("sleep: 7 us") && Catch::Contains("size: 1750 B") && Catch::Contains("after: [n0]"));
 }

@@ -86,7 +86,8 @@ TEST_CASE("the machine is the catalogue's with the same GPU, and as many of it")
   CHECK(node(device(0, "a", "NVIDIA H200")) == "h200-x1");
   CHECK(node(eight("a", "Tesla V100-SXM2-32GB")) == "dgx1-v100-32gb");
   CHECK_THROWS_WITH(node(eight("a", "NVIDIA Z9 80GB")),
-                    Catch::Contains("no machine of the catalogue has 8 \"NVIDIA Z9 80GB\""));
+                    Catch::Contains("no GPU of the catalogue is \"NVIDIA Z9 80GB\""));
+  CHECK(node(device(0, "a", "NVIDIA GeForce RTX 4090") + device(1, "a", "NVIDIA GeForce RTX 4090")) == "rtx4090-x2");
   std::string many;
   for (int i = 0; i < 100; ++i) many += eight("a");
   CHECK_THROWS_WITH(node(many), Catch::Contains("no machine of the catalogue has 800"));

@@ -4,6 +4,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include <fmt/format.h>
+
+#include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/import/samples.hpp"
 
@@ -15,7 +18,7 @@ namespace {
 /// What is written of a key and of those below it, without what is assumed.
 std::string told_of(const std::string& importer, const std::string& text,
                     const std::vector<std::string>& overrides = {}) {
-  const std::string all = import_text(importer, text, overrides);
+  const std::string whole = import_text(importer, text, overrides), all = whole.substr(0, whole.find("\nassumed:") + 1);
   std::string told = "\n";
   for (std::size_t at = all.find("\nname: ") + 1; at < all.size(); at = all.find('\n', at) + 1) {
     const std::string line = all.substr(at, all.find('\n', at) + 1 - at);
@@ -44,7 +47,7 @@ plan:
   tensor: 2  # line 2: parallelism.tensor_parallel_degree: 2
   pipeline: 4  # line 3: parallelism.pipeline_parallel_degree: 4
   context: 2  # line 4: parallelism.context_parallel_degree: 2
-  trainer: fsdp  # line 6: parallelism.data_parallel_shard_degree: 2
+  trainer: torchtitan  # line 6: parallelism.data_parallel_shard_degree: 2
   zero: { stage: 3, shard: 4 }  # line 6: parallelism.data_parallel_shard_degree: 2
   sequence_parallel: true  # torchtitan's tensor parallelism has it
 )");
@@ -57,7 +60,7 @@ workload:
     model:
 plan:
   tensor: 4  # line 2: parallelism.tensor_parallel_degree: 4
-  trainer: fsdp  # data_parallel_shard_degree is all unless stated
+  trainer: torchtitan  # data_parallel_shard_degree is all unless stated
   zero: { stage: 3, shard: 2 }  # data_parallel_shard_degree is all unless stated
   sequence_parallel: true  # torchtitan's tensor parallelism has it
 )");
@@ -120,10 +123,9 @@ TEST_CASE("torchtitan's models are the catalogue's by name and flavor") {
   CHECK(model("[model]\nname = \"llama3-70b\"\n") == R"(llama3-70b  # line 2: model.name: llama3-70b)");
   CHECK(model("[model]\nname = \"deepseek_v3\"\nflavor = \"671B\"\n") ==
         R"(deepseek-v3  # line 2: model.name: deepseek_v3, model.flavor: 671B)");
-  CHECK(model("[model]\nname = \"deepseek_v3\"\nflavor = \"16B\"\n") ==
-        R"(llama3-8b  # assumed: the catalogue has no deepseek-v3-16b; --set workload.train.model.preset=NAME)");
-  CHECK(model("[model]\nflavor = \"8B\"\n") ==
-        R"(llama3-8b  # assumed: the catalogue has no 8b; --set workload.train.model.preset=NAME)");
+  CHECK_THROWS_WITH(model("[model]\nname = \"deepseek_v3\"\nflavor = \"16B\"\n"),
+                    Catch::Contains(":2:1: model.name: the catalogue has no deepseek-v3-16b; deepseek-v3"));
+  CHECK_THROWS_WITH(model("[model]\nflavor = \"8B\"\n"), Catch::Contains("model.flavor: the catalogue has no 8b"));
   CHECK(model("") == R"(llama3-8b  # assumed: the file names no model; --set workload.train.model.preset=NAME)");
 }
 
@@ -139,7 +141,7 @@ workload:
     micro_batch: 4  # line 2: training.local_batch_size: 4
 plan:
   execution: compiled  # line 4: compile.enable: true
-  trainer: fsdp  # data_parallel_shard_degree is all unless stated
+  trainer: torchtitan  # data_parallel_shard_degree is all unless stated
   zero: 3  # data_parallel_shard_degree is all unless stated
 )");
   CHECK(titan(pipeline + "pipeline_parallel_schedule = \"GPipe\"\n[training]\nlocal_batch_size = 4\n"
@@ -154,11 +156,8 @@ workload:
 plan:
   pipeline: 2  # line 2: parallelism.pipeline_parallel_degree: 2
   schedule: gpipe  # line 3: parallelism.pipeline_parallel_schedule: GPipe
-  trainer: fsdp  # data_parallel_shard_degree is all unless stated
+  trainer: torchtitan  # data_parallel_shard_degree is all unless stated
   zero: 3  # data_parallel_shard_degree is all unless stated
-
-# Left out, as this program does not know what it means for time or memory:
-# line 8: activation_checkpoint.selective_ac_option: 2: every so many layers whole; taken as "op"
 )");
   CHECK(
       titan(pipeline +
@@ -278,8 +277,8 @@ plan:
   pipeline: 2  # line 3: megatron_lm_config.megatron_lm_pp_degree: 2
   trainer: megatron  # line 1: distributed_type: MEGATRON_LM
 )");
-  CHECK_THROWS_WITH(accelerate("deepspeed_config: { offload_param_device: nvme }\n"),
-                    Catch::Contains("offloading that is not modelled"));
+  CHECK_THROWS_WITH(accelerate("deepspeed_config: { offload_param_device: tape }\n"),
+                    Catch::Contains("cpu, nvme or none"));
 }
 
 TEST_CASE("DeepSpeed's buckets are of elements, its batches of a rank") {
@@ -318,6 +317,7 @@ workload:
   train:
 plan:
   zero: 3  # line 1: zero_optimization.stage: 3
+  pinned_offload: true  # line 1: zero_optimization.offload_param.pin_memory: true
   offload: [optimizer, parameters]  # line 1: zero_optimization.offload_param.device: cpu
   trainer: deepspeed  # its habits, where the file does not say otherwise
 )");
@@ -325,8 +325,46 @@ plan:
                     Catch::Contains("1000000000000"));
   CHECK_THROWS_WITH(deepspeed("{ \"zero_optimization\": { \"reduce_bucket_size\": e } }"),
                     Catch::Contains("\"e\" is no number"));
-  CHECK_THROWS_WITH(deepspeed("{ \"zero_optimization\": { \"offload_param\": { \"device\": \"nvme\" } } }"),
-                    Catch::Contains("offloading to nvme is not modelled"));
+  CHECK_THAT(deepspeed("{ \"zero_optimization\": { \"offload_param\": { \"device\": \"nvme\" } } }"),
+             Catch::Contains("offload_to: disks"));
+}
+
+TEST_CASE("what a file leaves to its framework is what this does by default, and stays in every answer") {
+  const auto assumed = [](const char* importer, const std::string& text) {
+    const YamlNode document = parse_yaml(import_text(importer, text), "imported.yaml");
+    const Scenario scenario = read_scenario(document, "x");
+    return fmt::format("{}", fmt::join(scenario.assumed, "\n"));
+  };
+  const std::string autos = assumed(
+      "deepspeed", R"({ "bf16": { "enabled": "auto" }, "fp16": { "enabled": "auto" }, "gradient_clipping": "auto",
+        "train_micro_batch_size_per_gpu": "auto", "zero_optimization": { "stage": 2, "reduce_bucket_size": "auto" } })");
+  CHECK_THAT(autos, Catch::Contains("workload.train.precision: bf16: bf16.enabled is auto"));
+  CHECK_THAT(autos, Catch::Contains("workload.train.micro_batch: 8: "));
+  CHECK_THAT(autos, Catch::Contains("workload.train.clip_gradients: true: "));
+  // Llama 3 8B, which stands for the model, is 4,096 wide: its square in two bytes.
+  CHECK_THAT(autos, Catch::Contains("plan.sync.bucket: 33554432 B: "));
+  CHECK_THAT(assumed("torchtitan", "[optimizer]\nearly_step_in_backward = true\n"),
+             Catch::Contains("assumed: no_effect: line 2: optimizer.early_step_in_backward: true"));
+  const std::string bf16 = titan("[training]\ndtype = \"bfloat16\"\n");
+  CHECK_THAT(bf16, Catch::Contains("precision: bf16  # line 2") && Catch::Contains("master_weights: false"));
+  CHECK_THAT(deepspeed(R"({ "compile": { "enabled": true } })"), Catch::Contains("execution: compiled"));
+  CHECK_THAT(accelerate("distributed_type: FSDP\nnum_processes: 8\nparallelism_config: { "
+                        "parallelism_config_sp_size: 2 }\n"),
+             Catch::Contains("context: 2  # line 3"));
+  CHECK_THROWS_WITH(accelerate("num_processes: 8\nparallelism_config: { parallelism_config_sp_size: 2, "
+                               "parallelism_config_cp_size: 2 }\n"),
+                    Catch::Contains("sequences are divided twice"));
+}
+
+TEST_CASE("what a scenario states of an assumption is no assumption any more") {
+  const std::string text = import_text("accelerate", "num_processes: 8\n");
+  const auto assumed = [&](const std::vector<std::string>& overrides) {
+    const Scenario scenario = load_scenario_text(text, "imported.yaml", overrides);
+    return fmt::format("{}", fmt::join(scenario.assumed, "\n"));
+  };
+  CHECK_THAT(assumed({}), Catch::Contains("assumed: cluster.node: dgx-h100: the file does not name the machines"));
+  CHECK_THAT(assumed({"cluster.node=dgx-a100-80gb"}), !Catch::Contains("cluster.node"));
+  CHECK_THAT(assumed({"cluster.node.gpus=8"}), Catch::Contains("cluster.node: dgx-h100"));  // still that machine
 }
 
 TEST_CASE("text for configurations has at most 4 MB") {

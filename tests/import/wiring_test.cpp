@@ -26,7 +26,10 @@ std::string wiring_of(const std::string& text) {
   return words;
 }
 
-std::string smi(const std::string& text) { return wiring_of(import_text("nvidia-smi", text)); }
+std::string smi(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  return wiring_of(import_text("nvidia-smi", text, overrides));
+}
+const std::vector<std::string> a100_cards = {"gpu=a100-pcie-80gb"};
 
 /// Nodes below leaves and pods, as the file says it.
 std::string fabric_of(const std::string& text) {
@@ -46,7 +49,8 @@ TEST_CASE("a matrix of nvidia-smi becomes switches for what is one bridge apart,
             "GPU0\tX\tPHB\tPIX\tSYS\t0-3\t0\n"
             "GPU1\tPHB\tX\tPHB\tSYS\t0-3\t0\n"
             "NIC0\tPIX\tPHB\tX\tSYS\n"
-            "NIC1\tSYS\tSYS\tSYS\tX\n") == R"(
+            "NIC1\tSYS\tSYS\tSYS\tX\n",
+            a100_cards) == R"(
 2 x a100-pcie-80gb, 1 sockets
 plx0 - cpu0: 1 x pcie4-x16
 gpu0 - plx0: 1 x pcie4-x16
@@ -55,14 +59,14 @@ card on plx0
 )");
   // Two GPUs with four links to each other, on sockets of their own: NV4 says nothing of the PCIe tree.
   CHECK(smi("\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\tX\tNV4\t0-3\t0\nGPU1\tNV4\tX\t4-7\t1\n") == R"(
-2 x a100-sxm-40gb, 2 sockets
-gpu0 - gpu1: 4 x nvlink3
+2 x a40, 2 sockets
+gpu0 - gpu1: 4 x nvlink3-x4
 gpu0 - cpu0: 1 x pcie4-x16
 gpu1 - cpu1: 1 x pcie4-x16
-cpu0 - cpu1: 2 x upi
+cpu0 - cpu1: 2 x xgmi
 )");
   // Several bridges apart: a switch above those of one bridge.
-  CHECK(smi("\tGPU0\tGPU1\tGPU2\tCPU\nGPU0\tX\tPIX\tPXB\nGPU1\tPIX\tX\tPXB\nGPU2\tPXB\tPXB\tX\n") == R"(
+  CHECK(smi("\tGPU0\tGPU1\tGPU2\tCPU\nGPU0\tX\tPIX\tPXB\nGPU1\tPIX\tX\tPXB\nGPU2\tPXB\tPXB\tX\n", a100_cards) == R"(
 3 x a100-pcie-80gb, 1 sockets
 plx0 - cpu0: 1 x pcie4-x16
 plx1 - plx0: 1 x pcie4-x16
@@ -71,7 +75,7 @@ gpu1 - plx1: 1 x pcie4-x16
 gpu2 - plx0: 1 x pcie4-x16
 )");
   CHECK(smi("\tGPU0\tGPU1\tGPU2\tCPU\nGPU0\tX\tNV12\tNV12\nGPU1\tNV12\tX\tNV12\nGPU2\tNV12\tNV12\tX\n") == R"(
-3 x a100-sxm-80gb, 3 sockets
+3 x a100-sxm-40gb, 3 sockets
 gpu0 - nvswitch: 12 x nvlink3
 gpu1 - nvswitch: 12 x nvlink3
 gpu2 - nvswitch: 12 x nvlink3
@@ -93,7 +97,7 @@ cpu0 - cpu1: 2 x upi
 cpu0 - cpu2: 2 x upi
 cpu1 - cpu2: 2 x upi
 )");
-  CHECK(smi("\x1b[4mGPU0\x1b[0m\tCPU Affinity\nGPU0\tX\t0-3\n") == R"(
+  CHECK(smi("\x1b[4mGPU0\x1b[0m\tCPU Affinity\nGPU0\tX\t0-3\n", a100_cards) == R"(
 1 x a100-pcie-80gb, 1 sockets
 gpu0 - cpu0: 1 x pcie4-x16
 )");
@@ -115,16 +119,55 @@ TEST_CASE("how many NVLinks a GPU has tells which it is, and more than eighteen 
     return wiring.substr(name, wiring.find(',') - name) +
            (wiring.find("nvswitch") != std::string::npos ? ", switched" : "");
   };
-  CHECK(gpu_of(2, 3) == "v100-sxm2-16gb");
-  CHECK(gpu_of(2, 4) == "a100-sxm-40gb");
-  // 3 · 6 links are all that a GPU may have, 3 · 7 are not: the same seven to each.
-  CHECK(gpu_of(4, 6) == "a100-sxm-40gb");
-  CHECK(gpu_of(4, 7) == "v100-sxm2-32gb, switched");
-  CHECK(gpu_of(3, 11) == "v100-sxm2-32gb, switched");
-  CHECK(gpu_of(3, 12) == "a100-sxm-80gb, switched");
-  CHECK(gpu_of(3, 17) == "a100-sxm-80gb, switched");
+  // Two cards with all links of GA102, of TU102, of GA100 to each other: bridges.
+  CHECK(gpu_of(2, 4) == "a40");
+  CHECK(gpu_of(2, 2) == "rtx-2080-ti");
+  CHECK(gpu_of(2, 12) == "a100-pcie-40gb");
+  // 3 · 4 links are those of an A100, 3 · 6 of an H100: all that a GPU may have. 7 · 12 are the same twelve to each.
+  CHECK(gpu_of(4, 4) == "a100-sxm-40gb");
+  CHECK(gpu_of(4, 6) == "h100-sxm-80gb");
+  CHECK(gpu_of(8, 12) == "a100-sxm-40gb, switched");
   CHECK(gpu_of(3, 18) == "h100-sxm-80gb, switched");
-  CHECK(gpu_of(2, 20) == "a100-sxm-40gb");  // two need no switch
+  CHECK_THROWS_WITH(gpu_of(2, 20), Catch::Contains("no GPU is known by its 20 NVLinks"));
+}
+
+TEST_CASE("a matrix without NVLinks names no GPU: its driver's name does, or the user") {
+  const std::string four = "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\tX\tPHB\t0-3\t0\nGPU1\tPHB\tX\t0-3\t0\n";
+  CHECK_THROWS_WITH(smi(four), Catch::Contains("nothing tells which GPUs these are; --set gpu=NAME"));
+  const std::string text = import_text("nvidia-smi", "GPU 0: NVIDIA GeForce RTX 4090 (UUID: GPU-1)\n" + four);
+  CHECK_THAT(wiring_of(text), Catch::Contains("2 x rtx-4090, 1 sockets"));
+  // GeForce have no peer access over PCIe.
+  CHECK_FALSE(read_node(Field(parse_yaml(text, "imported.yaml"), "")).peer_to_peer);
+}
+
+TEST_CASE("a driver's name is that of one GPU of the catalogue, or of none") {
+  const std::pair<const char*, const char*> names[] = {
+      {"NVIDIA GeForce RTX 4090", "rtx-4090"},
+      {"NVIDIA GeForce RTX 2080 Ti", "rtx-2080-ti"},
+      {"NVIDIA H100 80GB HBM3", "h100-sxm-80gb"},
+      {"NVIDIA H100 PCIe", "h100-pcie-80gb"},
+      {"NVIDIA H100 NVL", "h100-nvl-94gb"},
+      {"NVIDIA A100-SXM4-40GB", "a100-sxm-40gb"},
+      {"NVIDIA A100 80GB PCIe", "a100-pcie-80gb"},
+      {"Tesla V100-SXM2-32GB", "v100-sxm2-32gb"},
+      {"Tesla V100-PCIE-32GB", "v100-pcie-32gb"},
+      {"Tesla T4", "t4"},
+      {"NVIDIA A10G", "a10g"},
+      {"NVIDIA A10", "a10"},
+      {"NVIDIA RTX A6000", "a6000"},
+      {"NVIDIA RTX 6000 Ada Generation", "rtx-6000-ada"},
+      {"NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "rtx-pro-6000"},
+      {"NVIDIA RTX PRO 6000 Blackwell Server Edition", "rtx-pro-6000-server"},
+      {"NVIDIA L40S", "l40s"},
+      {"NVIDIA B200", "b200-sxm-180gb"}};
+  for (const auto& [driver, catalogue] : names) {
+    INFO(driver);
+    CHECK(gpu_of_name(driver).value_or("none") == catalogue);
+  }
+  for (const char* other : {"NVIDIA GeForce RTX 3080 Ti", "NVIDIA GeForce RTX 4080 SUPER", "Quadro RTX 6000", ""}) {
+    INFO(other);
+    CHECK_FALSE(gpu_of_name(other));
+  }
 }
 
 TEST_CASE("a matrix has at most sixteen sockets, and no more NVLinks between two than 1,024") {
@@ -139,8 +182,8 @@ TEST_CASE("a matrix has at most sixteen sockets, and no more NVLinks between two
     }
     return text;
   };
-  CHECK_THAT(smi(apart(16)), Catch::Contains("16 sockets"));
-  CHECK_THROWS_WITH(smi(apart(17)), Catch::Contains("GPU16: more than 16 sockets"));
+  CHECK_THAT(smi(apart(16), a100_cards), Catch::Contains("16 sockets"));
+  CHECK_THROWS_WITH(smi(apart(17), a100_cards), Catch::Contains("GPU16: more than 16 sockets"));
   CHECK_THROWS_WITH(smi("\tGPU0\tGPU1\tCPU\nGPU0\tX\tNV1025\nGPU1\tNV1025\tX\n"),
                     Catch::Contains(":2:1: GPU0: column 2 says \"NV1025\""));
   CHECK_THROWS_WITH(smi("\tGPU0\tGPU1\tCPU\nGPU0\tX\tSYS\nGPU1\tSYS\n"),
@@ -303,14 +346,43 @@ TEST_CASE("fewer GPUs keep a switch, and a machine without a network gets one th
   CHECK_THROWS_WITH(own_node({.like = plain, .nics = 2}), Catch::Contains("--nics: how fast are they?"));
 }
 
-TEST_CASE("a compute capability tells the generation of NVLink and of the slot") {
-  const auto kinds = [](int sm) { return nvlink_of(sm) + " " + slot_of(sm); };
-  CHECK(kinds(60) == "nvlink1 pcie3-x16");
-  CHECK(kinds(70) == "nvlink2 pcie3-x16");
-  CHECK(kinds(80) == "nvlink3 pcie4-x16");
-  CHECK(kinds(89) == "nvlink3 pcie4-x16");
-  CHECK(kinds(90) == "nvlink4 pcie5-x16");
-  CHECK(kinds(100) == "nvlink5 pcie5-x16");
+TEST_CASE("of two slots the narrower is the one of fewer lanes times the rate of its PCIe") {
+  CHECK(narrower_slot("pcie4-x16", "pcie3-x16") == "pcie3-x16");
+  CHECK(narrower_slot("pcie4-x8", "pcie3-x16") == "pcie4-x8");  // 8 lanes of 16 GT/s are 16 of 8
+  CHECK(narrower_slot("pcie4-x4", "pcie3-x16") == "pcie4-x4");
+  CHECK(narrower_slot("pcie5-x16", "pcie5-x8") == "pcie5-x8");
+  CHECK(narrower_slot("nvlink-c2c", "pcie5-x16") == "pcie5-x16");
+}
+
+TEST_CASE("clouds' topologies are of the machine that has such slots, processors and cards") {
+  // Eight GPUs that claim PCIe 4 straight on Skylake, which has PCIe 3, and one InfiniBand card: V100, not A100.
+  std::string cpus[2];
+  for (int cpu = 0; cpu < 2; ++cpu) {
+    for (int gpu = 0; gpu < 4; ++gpu) {
+      cpus[cpu] +=
+          fmt::format(R"(<pci busid="{}" class="0x030200" link_speed="16 GT/s" link_width="16"/>)", 4 * cpu + gpu);
+    }
+  }
+  const std::string head = R"(<cpu arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="85">)";
+  const std::string card = R"(<pci busid="c" class="0x020700" link_speed="16 GT/s" link_width="16"/>)";
+  const std::string v100 = import_text("nccl-topology", "<system version=\"1\">" + head + cpus[0] + card + "</cpu>" +
+                                                            head + cpus[1] + "</cpu></system>");
+  CHECK_THAT(v100, Catch::Contains("\ngpu: v100-sxm2-32gb") && Catch::Contains("as nd40rs-v2") &&
+                       !Catch::Contains("nvswitch"));
+  // Eight H100 behind switches with an InfiniBand card each: no Elastic Fabric Adapters.
+  std::string switches;
+  for (int i = 0; i < 8; ++i) {
+    switches += fmt::format(R"(<pci busid="s{0}" class="0x060400" link_speed="32" link_width="16">)"
+                            R"(<pci busid="g{0}" class="0x030200" link_speed="32" link_width="16"/>)"
+                            R"(<pci busid="c{0}" class="0x020700" link_speed="32" link_width="16"/></pci>)",
+                            i);
+  }
+  const std::string h100 =
+      import_text("nccl-topology", R"(<system version="1"><cpu vendor="GenuineIntel" familyid="6" )"
+                                   R"(modelid="143">)" +
+                                       switches + "</cpu></system>");
+  CHECK_THAT(h100, Catch::Contains("\ngpu: h100-sxm-80gb") && Catch::Contains("nic_bandwidth: 400 Gbit/s") &&
+                       !Catch::Contains("efa") && !Catch::Contains("p5.48xlarge"));
 }
 
 TEST_CASE("sockets are joined as in the machine that is nearest, else as processors of its maker are") {

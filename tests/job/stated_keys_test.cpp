@@ -108,6 +108,7 @@ const std::vector<Stated> stated = {
     {"workload.train.peer_dispatch", {"1 s"}},
     {"workload.train.message_overhead", {"1 ms"}},
     {"workload.train.memory_stretch", {"1.5"}},
+    {"workload.train.kernel_slowdown", {"1.5"}},
     {"workload.train.reserved_memory", {"1 GB"}},
     {"workload.train.activation_stretch", {"1.3"}},
     {"workload.train.waiting_tensors", {"50"}},

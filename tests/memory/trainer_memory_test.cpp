@@ -1,5 +1,6 @@
 // What a trainer's code holds in memory beside what its operators need, and what a plan costs whose memory may not do.
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <cmath>
 
@@ -113,6 +114,62 @@ TEST_CASE(
   CHECK(gradients("{ " + two_stages + ", zero: 1 }", "4") == Approx(2.0));
   CHECK(gradients("{ " + two_stages + ", zero: 1 }", "8") == Approx(3.0));
   CHECK(gradients("{ " + two_stages + " }", "4") == Approx(3.0));
+}
+
+TEST_CASE("QLoRA holds blocks in half a byte and the rest in fp32") {
+  // Llama 3 8B: 32 blocks of 218,112,000 numbers, embedding and output layer of 128,256 x 4,096 and a norm; adapters of
+  // rank 16 beside all matrices hold 1,310,720 numbers a block, in bf16.
+  const std::vector<std::string> qlora = {"workload.train.model=llama3-8b", "workload.train.precision=bf16",
+                                          "workload.train.lora={ rank: 16, targets: [attention, ffn] }",
+                                          "workload.train.quantisation={ weights: nf4 }"};
+  const double blocks = 32 * 218'112'000.0, ends = 2 * 128'256.0 * 4096 + 4096, adapters = 32 * 1'310'720.0;
+  const double stored = 0.5 + (1.0 + 4.0 / 256) / 64;
+  CHECK(Training("fit-memory-7b", qlora).footprint().weights.value() ==
+        Approx(blocks * stored + ends * 4 + adapters * 2));
+}
+
+TEST_CASE("PyTorch's states are as the weights, and its updates need a square root of each") {
+  // 7 billion bf16 weights without fp32 copies: 2 of weight, 2 of gradient, 4 of states; launched tensor by tensor, 2
+  // more while the optimizer updates, when no activations are there.
+  const std::vector<std::string> pure = {"workload.train.precision=bf16", "workload.train.fp32_states=false"};
+  const Training fused("fit-memory-7b", pure);
+  const double weights = fused.footprint().weights.value();
+  CHECK(fused.footprint().gradients.value() == Approx(weights));
+  CHECK(fused.footprint().optimizer.value() == Approx(2.0 * weights));
+  std::vector<std::string> apart = pure;
+  apart.insert(apart.end(), {"workload.train.fused_optimizer=false", "workload.train.micro_batch=1",
+                             "workload.train.global_batch=1"});
+  const MemoryTimeline::Moment update = Training("fit-memory-7b", apart).timeline().moments.back();
+  CHECK(update.parts[MemoryPart::temporaries].value() == Approx(weights));
+}
+
+TEST_CASE("states of a paged optimizer that find no room lie in the host's memory") {
+  // 7 billion parameters of 2 + 4 + 8 bytes are more than 80 GB with a word of activations.
+  const std::vector<std::string> eight = {"workload.train.precision=bf16", "plan.sync.gradient_precision=fp32"};
+  std::vector<std::string> paged = eight;
+  paged.emplace_back("workload.train.optimizer=paged_adamw_32bit");
+  const MemoryFootprint whole = Training("fit-memory-7b", eight).footprint();
+  const MemoryFootprint moved = Training("fit-memory-7b", paged).footprint();
+  REQUIRE_FALSE(whole.fits());
+  CHECK(moved.fits());
+  CHECK(moved.host.value() == Approx((whole.total() - whole.capacity).value()));
+}
+
+TEST_CASE("DeepSpeed widens gradients for the update and keeps many weights gathered") {
+  // A million of a rank's gradients at a time, 4 bytes each. A billion weights gathered are 2 GB, where two layers are
+  // 4 bytes for each number of one.
+  const auto most = [](const std::string& more, MemoryPart part) {
+    Bytes largest;
+    for (const MemoryTimeline::Moment& moment : Training("fit-zero-3", {more}).timeline().moments) {
+      largest = std::max(largest, moment.parts[part]);
+    }
+    return largest.value();
+  };
+  const std::string nothing = "plan.update_group=0";
+  CHECK(most("plan.update_group=1e6", MemoryPart::gradients) - most(nothing, MemoryPart::gradients) == Approx(4e6));
+  const double block = 12.0 * 4224 * 4224 + 13.0 * 4224;
+  CHECK(most("plan.gathered_parameters=1e9", MemoryPart::gathered) - most(nothing, MemoryPart::gathered) ==
+        Approx(2e9 - 4.0 * block).epsilon(0.001));
 }
 
 TEST_CASE("a plan predicted to fill its memory is short of it in half of all cases, and then four times as slow") {

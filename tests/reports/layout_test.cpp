@@ -8,6 +8,7 @@
 #include "reports/figure/series_style.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/figure_words.hpp"
+#include "tests/reports/whole.hpp"
 
 namespace foretrain::test {
 
@@ -105,7 +106,7 @@ TEST_CASE("A panel has room around it for its labels, names, title and legend") 
 )");
 }
 
-TEST_CASE("Panels of a row begin at one height, those of a column at one distance from the left") {
+TEST_CASE("Panels of a row begin at one height, those of a column at one distance from the left", "[golden]") {
   Figure figure{.title = "all of them", .panels = {}, .columns = 2};
   figure.panels = {panel("first", {line("one", rising)}), panel("second", {line("one", rising)}, "subtitle"),
                    panel("", {line("one", rising)}),
@@ -113,41 +114,13 @@ TEST_CASE("Panels of a row begin at one height, those of a column at one distanc
   figure.panels[2].height = 100;
   figure.panels[2].y.tics = {{5.0, "1,000,000,000"}};
   figure.panels[1].width = 200;
-  CHECK(layout_words(figure) == R"(
-1038 x 681 <all of them>
-182,100 300 x 200 <first>
-  <> one@0,0
-590,100 200 x 200 <second>
-  <subtitle> one@0,0
-182,419 300 x 100 <>
-  <> one@0,0
-590,419 300 x 200 <a title that reaches beyond its panel, so it does>
-  <> two@0,0
-)");
+  check_whole("panels-row-begin-at-one.txt", layout_words(figure));
   figure.legend = Legend::shared;
-  CHECK(layout_words(figure) == R"(
-1038 x 677 <all of them> legend 80,39 930 wide
-182,114 300 x 200 <first>
-  <>
-590,114 200 x 200 <second>
-  <subtitle>
-182,415 300 x 100 <>
-  <>
-590,415 300 x 200 <a title that reaches beyond its panel, so it does>
-  <>
-)");
+  check_whole("panels-row-begin-at-one-2.txt", layout_words(figure));
   figure.panels.resize(3);
   figure.columns = 100;
   figure.title = "";
-  CHECK(layout_words(figure) == R"(
-1226 x 351 <> legend 80,14 1118 wide
-80,89 300 x 200 <first>
-  <>
-488,89 200 x 200 <second>
-  <subtitle>
-898,89 300 x 100 <>
-  <>
-)");
+  check_whole("panels-row-begin-at-one-3.txt", layout_words(figure));
 }
 
 TEST_CASE("In print a picture is as wide as is asked for, its panels below each other where they have no room") {
@@ -213,7 +186,7 @@ short
 )");
 }
 
-TEST_CASE("What gnuplot draws of a series: data, and how") {
+TEST_CASE("What gnuplot draws of a series: data, and how", "[golden]") {
   const auto script = [](Series series) {
     series.colour = palette[1];
     const SeriesScript one = series_script(series, "noborder", "$p");
@@ -225,24 +198,7 @@ TEST_CASE("What gnuplot draws of a series: data, and how") {
   Series both = line("", {{1.0, 2.0}, {2.0, NAN}, {3.0, 4.0, 2.0}});
   both.dot = Dot::own;
   both.ranges = {{1.5, 2.5}, {}, {3.0, 5.0}};
-  CHECK(script(both) == R"(
-$p << END
-1 2 0.5
-
-3 4 1
-END
-$pr << END
-1 1.5 2.5
-
-3 3 5
-END
-$pr using 1:2:3
-with:filledcurves fillstyle transparent solid 0.16 noborder fillcolor rgb '#D55E00',
-$p using 1:2
-with:lines linewidth 2 linecolor rgb '#D55E00',
-$p using 1:2:3
-with:points pointtype 5 pointsize variable linewidth 1 linecolor rgb '#D55E00'
-)");
+  check_whole("gnuplot-draws-series-data-how.txt", script(both));
   CHECK(script({.boxes = {{1.0, 2.0, 3.0, 4.0}}}) == R"(
 $p << END
 1 3 1 2 3 4

@@ -6,6 +6,7 @@
 #include "reports/explain/link_use.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/figure_words.hpp"
+#include "tests/reports/whole.hpp"
 
 namespace foretrain::test {
 namespace {
@@ -27,7 +28,7 @@ LinkUses of_two_seconds(std::vector<LinkUse> links) { return {{}, std::move(link
 
 }  // namespace
 
-TEST_CASE("Links alike are one row, by the name of the busiest where one is much busier than all") {
+TEST_CASE("Links alike are one row, by the name of the busiest where one is much busier than all", "[golden]") {
   LinkUse switched = used_link("gpu1>switch0", 0.5, 0.1, 3);
   LinkUse card = used_link("nic1>fabric", 0.25, 0.25);
   card.in_use = Seconds(1.0);
@@ -38,19 +39,7 @@ TEST_CASE("Links alike are one row, by the name of the busiest where one is much
                       used_link("x1", 0.01, 0.0), used_link("y0", 0.125, 0.09, 2), used_link("z", 0.001, 0.001)});
   uses.links[0].users = {{"a", Bytes(0.75e9)}, {"b", Bytes(0.24e9)}, {"c", Bytes(0.01e9)}};
   uses.links[7].in_use = Seconds(0.0);
-  CHECK(to_text(uses) == R"(Links over 2.00 s, the busiest first
-  link               bandwidth    used  in use  meanwhile  by
-  ──────────────────────────────────────────────────────────────────────────────
-  gpu0>switch0 of 4  1.00 GB/s  50.0 %  50.0 %    100.0 %  a 75 %, b 24 %, c 1 %
-  nic>fabric ×2      1.00 GB/s  25.0 %  50.0 %     50.0 %  b
-  y0 of 2            1.00 GB/s  12.5 %
-  x ×2               1.00 GB/s   2.0 %   2.0 %    100.0 %
-  z                  1.00 GB/s   0.1 %   0.1 %    100.0 %
-  used: of what the link, the busiest of its kind, could carry in the whole
-  time; in use: the moments in which a transfer crosses it; meanwhile: of what
-  it could carry then: near 100 % it holds its transfers up, below that
-  something else does.
-)");
+  check_whole("links-alike-one-row-name.txt", to_text(uses));
   // Of 1 and 3 links: (0.5 + 3 · 0.1) / 4.
   const auto json = nlohmann::json::parse(to_json(uses));
   REQUIRE(json["links"].size() == 5);
@@ -107,21 +96,12 @@ Who waits for whom
   CHECK(std::count(many.begin(), many.end(), '\n') == 14);  // an empty line, a title, a head and its rule, ten rows
 }
 
-TEST_CASE("Links over the time are rows of boxes, darker the more is used, that go on while the shade is the same") {
+TEST_CASE("Links over the time are rows of boxes, darker the more is used, that go on while the shade is the same",
+          "[golden]") {
   LinkUse busy = used_link("gpu0>switch", 1.0, 1.0), calm = used_link("cpu0>cpu1", 0.1, 0.1);
   busy.slices = {0.8, 1.0, 0.0, 0.75, 0.5, 0.25, 0.1, 0.0999};
   calm.slices = {0.8, 0.001, 0.0009, 0.05};
-  CHECK(figure_words(to_figure(of_two_seconds({calm, busy}))) == R"(
-figure <>, columns 100, legend above
-panel <how much of each link is used>, <>: 620 x 48 rows frame
-  x <time (s)> 0..2
-  y <> -0.5..1.5 font 11: 1=gpu0>switch 0=cpu0>cpu1
-  series <0 to 10 %> #deebf7 [1.75..2 x 0.6..1.4] [0.5..1 x -0.4..0.4] [1.5..2 x -0.4..0.4]
-  series <10 to 25 %> #9ecae1 [1.5..1.75 x 0.6..1.4]
-  series <25 to 50 %> #4292c6 [1.25..1.5 x 0.6..1.4]
-  series <50 to 75 %> #2171b5 [1..1.25 x 0.6..1.4]
-  series <75 to 100 %> #08306b [0..0.5 x 0.6..1.4] [0.75..1 x 0.6..1.4] [0..0.5 x -0.4..0.4]
-)");
+  check_whole("links-over-time-rows-boxes.txt", figure_words(to_figure(of_two_seconds({calm, busy}))));
   CHECK_THROWS_AS(to_figure(of_two_seconds({used_link("a", 0.0, 0.0)})), UsageError);
   LinkUses many = of_two_seconds({});
   for (int i = 0; i < 20; ++i)

@@ -4,10 +4,11 @@
 #include "reports/measured/accuracy.hpp"
 #include "reports/measured/text_fit.hpp"
 #include "tests/catch.hpp"
+#include "tests/reports/whole.hpp"
 
 namespace foretrain::test {
 
-TEST_CASE("The page of an accuracy: groups, anchors, pairs, what has no prediction, every case") {
+TEST_CASE("The page of an accuracy: groups, anchors, pairs, what has no prediction, every case", "[golden]") {
   std::vector<Comparison> cases = {{"a", "one", "step_time", 2.0, 2.5},
                                    {"b", "one", "samples_per_second", 100.0, 125.0},
                                    {"c", "two", "memory_per_gpu", 8e9, 8e9},
@@ -16,35 +17,7 @@ TEST_CASE("The page of an accuracy: groups, anchors, pairs, what has no predicti
   cases[1].covered = false;
   cases[3].covered = true;
   AccuracyReport report = accuracy_report(cases, {{"e", "no such plan"}, {"f", "no memory"}, {"g", "no such plan"}}, 1);
-  CHECK(to_text(report, {.verbose = true}) == R"(Predicted against measured
-
-  group  n    MAPE  median     bias  held    worst  worst case
-  ────────────────────────────────────────────────────────────
-  one    1  36.0 %  36.0 %  -36.0 %   0 %  -36.0 %  b
-  two    1   0.0 %   0.0 %   +0.0 %         +0.0 %  c
-  ────────────────────────────────────────────────────────────
-  all    2  18.0 %  18.0 %  -18.0 %   0 %  -36.0 %  b
-
-  MAPE and median are of absolute errors; bias is the mean error. Rates count as the
-  times that they stand for: + means predicted too slow; of memory, too much.
-  held: measurements of time within the interval that is meant to hold nine of ten.
-  2 cases were spent on one factor per group and left the errors:
-    one × 0.800
-    two × 2.000
-
-3 of 7 measurements have no prediction
-  no such plan
-    e, g
-  no memory
-    f
-
-Every case, in seconds, bytes and per second
-
-  case  group  quantity                 measured      predicted    error
-  ──────────────────────────────────────────────────────────────────────
-  b     one    samples_per_second            100          156.2  -36.0 %
-  c     two    memory_per_gpu      8,000,000,000  8,000,000,000   +0.0 %
-)");
+  check_whole("page-an-accuracy-groups-anchors.txt", to_text(report, {.verbose = true}));
   // Three of four intervals hold what was measured.
   cases.push_back({"d", "two", "step_time", 4.0, 4.0});
   cases.back().covered = true;
@@ -67,18 +40,7 @@ Every case, in seconds, bytes and per second
   report.failed.clear();
   for (int i = 0; i < 14; ++i) report.failed.push_back({std::string(1, static_cast<char>('a' + i)), "no plan"});
   const std::string text = to_text(report);
-  CHECK(text.substr(text.find("\n3 cases")) == R"(
-3 cases say how fast the others of their model are, and left the errors
-
-  anchor  runs  computing  network  spread
-  ────────────────────────────────────────
-  gpt        2    × 1.250  × 0.500   3.0 %
-  lenet      1    × 0.750
-
-14 of 20 measurements have no prediction
-  no plan
-    a, b, c, d, e, f, g, h, i, j, k, l and 2 more (--json names them all)
-)");
+  check_whole("page-an-accuracy-groups-anchors-2.txt", text.substr(text.find("\n3 cases")));
   report.anchors = {{"lenet", once}};
   CHECK_THAT(to_text(report),
              Catch::Contains("\n1 case says how fast the others of its model are, and left the errors\n"));
@@ -86,7 +48,7 @@ Every case, in seconds, bytes and per second
   CHECK_THAT(to_text(report), Catch::EndsWith("  no plan\n    a, b, c, d, e, f, g, h, i, j, k, l\n"));
 }
 
-TEST_CASE("Pairs are told by group and together, with those that are predicted the other way round") {
+TEST_CASE("Pairs are told by group and together, with those that are predicted the other way round", "[golden]") {
   AccuracyReport report;
   const auto pairs_in = [&] {
     const std::string text = to_text(report);
@@ -102,32 +64,9 @@ Which of two is better, in pairs that differ in plan.sync, plan.data and are mea
   CHECK_THAT(pairs_in(), Catch::EndsWith("  There are none; 1 pair is closer together.\n"));
   report.pairs = PairReport{{"plan.sync"}, 4, 3, 0, {{"one", 4, 3}}, {}};
   report.pairs->wrong = {{"ring", "tree", "one", "step_time", 1.256, 0.804}};
-  CHECK(pairs_in() == R"(
-Which of two is better, in pairs that differ in plan.sync and are measured more than 5 % apart
-
-  group  pairs  right   share
-  ───────────────────────────
-  one        4      3  75.0 %
-
-  Predicted the other way round
-
-  better  worse  quantity   measured  predicted
-  ─────────────────────────────────────────────
-  ring    tree   step_time    1.26 x     0.80 x
-)");
+  check_whole("pairs-told-group-together-those.txt", pairs_in());
   report.pairs = PairReport{{"x"}, 5, 5, 1, {{"one", 4, 4}, {"two", 1, 1}}, {}};
-  CHECK(pairs_in() == R"(
-Which of two is better, in pairs that differ in x and are measured more than 5 % apart
-
-  group  pairs  right    share
-  ────────────────────────────
-  one        4      4  100.0 %
-  two        1      1  100.0 %
-  ────────────────────────────
-  all        5      5  100.0 %
-
-  1 more pair is closer together and does not count.
-)");
+  check_whole("pairs-told-group-together-those-2.txt", pairs_in());
 }
 
 TEST_CASE("Runs say how far apart they are where there are several") {
@@ -139,52 +78,16 @@ TEST_CASE("Runs say how far apart they are where there are several") {
   CHECK(anchor_text(anchor) == "2 steps, ± 2.0 % among each other,");
 }
 
-TEST_CASE("A fit tells its constants and the errors of its groups, and of GPUs left out") {
+TEST_CASE("A fit tells its constants and the errors of its groups, and of GPUs left out", "[golden]") {
   FitResult fit;
   fit.evaluations = 123;
   fit.constants = {{"matmul.tensor_efficiency", 0.9, 0.87654321}, {"kernel.launch_us", 4.0, 12345.678}};
   fit.errors = {{"products", "a100", 12, 0.034, -0.012}, {"convolutions", "h100", 3, 0.1, 0.05}};
-  CHECK(to_text(fit) == R"(Fitted (123 evaluations)
-
-  constant                  before      after
-  ───────────────────────────────────────────
-  matmul.tensor_efficiency     0.9     0.8765
-  kernel.launch_us               4  1.235e+04
-
-  group         GPU    n    MAPE    bias
-  ──────────────────────────────────────
-  products      a100  12   3.4 %  -1.2 %
-  convolutions  h100   3  10.0 %  +5.0 %
-)");
+  check_whole("fit-tells-constants-errors-groups.txt", to_text(fit));
   LeftOut left{
       "a100", fit, {{"energy.fp16", 1.0, 0.5}}, {{"products", "a100", 30, 0.1, -0.1}, {"other", "a100", 10, 0.2, 0.2}}};
   LeftOut plain{"t4", fit, {}, {{"products", "t4", 1, 0.25, 0.25}}};
-  CHECK(to_text(std::vector{left, plain}) == R"(Each GPU predicted by a fit on the others
-
-  left out   n    MAPE
-  ────────────────────
-  a100      40  12.5 %
-  t4         1  25.0 %
-
-Without a100
-
-  group     GPU    n    MAPE     bias
-  ───────────────────────────────────
-  products  a100  30  10.0 %  -10.0 %
-  other     a100  10  20.0 %  +20.0 %
-
-  energies from other generations (after: by their process)
-
-  constant     before  after
-  ──────────────────────────
-  energy.fp16       1    0.5
-
-Without t4
-
-  group     GPU  n    MAPE     bias
-  ─────────────────────────────────
-  products  t4   1  25.0 %  +25.0 %
-)");
+  check_whole("fit-tells-constants-errors-groups-2.txt", to_text(std::vector{left, plain}));
   const auto json = nlohmann::json::parse(fit_json(&fit, {left}));
   CHECK(json["constants"]["kernel.launch_us"] == 12345.678);
   CHECK(json["groups"][0] ==
@@ -195,7 +98,7 @@ Without t4
   CHECK_FALSE(alone.contains("constants"));
 }
 
-TEST_CASE("A GPU's calibration tells what was measured, what came of it and which bars are met") {
+TEST_CASE("A GPU's calibration tells what was measured, what came of it and which bars are met", "[golden]") {
   GpuCalibration fit;
   fit.machine.gpus.resize(2);
   fit.machine.gpus[0].name = "NVIDIA X100";
@@ -212,21 +115,7 @@ TEST_CASE("A GPU's calibration tells what was measured, what came of it and whic
   fit.suites["matmul"].direct = 4;
   fit.suites["matmul"].drawn = 2;
   fit.suites["matmul"].left_out = 1;
-  CHECK(to_text(fit) == R"(2 x NVIDIA X100, driver 550.1, measured 2025-06-01
-unknown to the catalogue: described as x100 from its driver and architecture
-
-  suite   failed  skipped  measured  = fitted  held out  read off  drawn
-  ──────────────────────────────────────────────────────────────────────
-  matmul       1        2        42        30         5         4      2
-
-  suite   left out
-  ────────────────
-  matmul         1
-
-  constant  published  fitted  standard error
-  ───────────────────────────────────────────
-
-)");
+  check_whole("gpus-calibration-tells-was-measured.txt", to_text(fit));
   fit.known = true;
   fit.notes = {"one point is far off"};
   StageTrial kept, back, unjudged;
@@ -256,47 +145,7 @@ unknown to the catalogue: described as x100 from its driver and architecture
   fit.sustained = {{"large", Hertz(1.41e9), 650.0, true}, {"small", Hertz(1.98e9), std::nullopt, false}};
   fit.matmul_note = "The table helps.";
   fit.bars = {{"products", 0.05, 5, true, 0.05}, {"streams", 0.05, 5, false, 0.0501}, {"nothing", 0.1, 0, false, 0.0}};
-  CHECK(to_text(fit) == R"(2 x NVIDIA X100, driver 550.1, measured 2025-06-01
-known as x100: peak rates are those of its datasheet
-
-  suite   failed  skipped  measured  = fitted  held out  read off  drawn
-  ──────────────────────────────────────────────────────────────────────
-  matmul       1        2        42        30         5         4      2
-
-  suite   left out
-  ────────────────
-  matmul         1
-  one point is far off
-
-  stage      points  left out  as published  as fitted
-  ─────────────────────────────────────────────────────────────────────────────
-  streaming      20         3        20.0 %     10.0 %  kept
-  products       10         1        10.0 %     20.0 %  no better: as published
-  few             2         0                           kept
-
-  constant                  published  fitted  standard error
-  ───────────────────────────────────────────────────────────
-  host.dispatch_us                     3.5 us         0.25 us
-  matmul.vector_efficiency        0.9     0.8            0.01
-  matmul.vector_efficiency        0.9     0.8    at its bound
-
-Not determined, as published:
-  other: nothing tells
-
-  points               n   MAPE    bias    worst
-  ───────────────────────────────────────────────────
-  products  held out   5  5.0 %  -1.0 %  +20.0 %  m 1
-  products  fitted    30  4.0 %  +0.0 %  -10.0 %  m 2
-
-  large: 1410 of 1980 MHz at 650 W, limited by power
-  small: 1980 of 1980 MHz
-
-The table helps.
-
-  products: MAPE 5.0 % over 5 points held out, bar 5.0 %: met
-  streams: MAPE 5.0 % over 5 points that were fitted (none was held out), bar 5.0 %: NOT met
-  nothing: nothing measured, bar 10.0 % not tested
-)");
+  check_whole("gpus-calibration-tells-was-measured-2.txt", to_text(fit));
   fit.machine.gpus[0].power_limit_watts = 700.0;
   CHECK_THAT(to_text(fit), Catch::Contains("  large: 1410 of 1980 MHz at 650 W of 700 W, limited by power\n") &&
                                Catch::Contains("  small: 1980 of 1980 MHz\n"));

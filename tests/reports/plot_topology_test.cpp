@@ -10,6 +10,7 @@
 #include "tests/catch.hpp"
 #include "tests/hardware/nodes.hpp"
 #include "tests/reports/figure_words.hpp"
+#include "tests/reports/whole.hpp"
 
 namespace foretrain::test {
 
@@ -155,33 +156,14 @@ TEST_CASE("A cluster's picture tells its levels with their counts") {
   CHECK_THAT(text, Catch::Contains("12 x dgx-a100-80gb, 8 cards of 200 Gbit/s each"));
 }
 
-TEST_CASE("A small machine is drawn as a whole: its parts, the wires between them, and where both stand") {
+TEST_CASE("A small machine is drawn as a whole: its parts, the wires between them, and where both stand", "[golden]") {
   using namespace test_nodes;
   Node node = bare_node("small", 2, 2);
   node.link_types = {link_type("pcie4", LinkKind::pcie, 25.0_GBps, 1.0_us),
                      link_type("nvlink", LinkKind::nvlink, 25.0_GBps, 1.0_us),
                      link_type("upi", LinkKind::pcie, 20.0_GBps, 1.0_us)};
   node.links = {{0, 2, 0, 1}, {1, 3, 0, 1}, {0, 1, 1, 2}, {2, 3, 2, 1}};
-  CHECK(panel_words(node_panel(node, node.network, 200)) == R"(panel <>, <>: 200 x 120 rows bare edge #6b6b6b
-  x <> 0..200: 0=
-  y <> -120..0: 0=
-  series <pcie4, 25.0 GB/s> #0072B2 line 1.4 (21.2766, -38) (21.2766, -66) (0, nan) (136.17, -38) (136.17,
-      -66) (0, nan)
-  series <upi, 20.0 GB/s> #D55E00 line 1.4 (42.5532, -4) (42.5532, -16) (0, nan) (157.447, -4) (157.447, -16)
-      (0, nan) (42.5532, -4) (157.447, -4) (0, nan)
-  series <2 x nvlink, 50.0 GB/s> #009E73 line 1.4 (21.2766, -88) (21.7681, -91.7436) (23.234, -95.4232)
-      (25.6495, -98.9757) (28.973, -102.34) (33.1478, -105.46) (38.1024, -108.28) (43.752, -110.754) (50,
-      -112.838) (56.7395, -114.498) (63.8551, -115.704) (71.2251, -116.435) (78.7234, -116.681) (86.2217,
-      -116.435) (93.5917, -115.704) (100.707, -114.498) (107.447, -112.838) (113.695, -110.754) (119.344,
-      -108.28) (124.299, -105.46) (128.474, -102.34) (131.797, -98.9757) (134.213, -95.4232) (135.679,
-      -91.7436) (136.17, -88) (0, nan)
-  series <> #E6BAD4 [2.55319..82.5532 x -38..-16] [117.447..197.447 x -38..-16]
-  series <> #8CCBF0 [2.55319..40 x -88..-66] [117.447..154.894 x -88..-66]
-  label <cpu0> at (42.5532, -27) middle font 10
-  label <gpu0> at (21.2766, -77) middle font 10
-  label <cpu1> at (157.447, -27) middle font 10
-  label <gpu1> at (136.17, -77) middle font 10
-)");
+  check_whole("small-machine-drawn-whole-parts.txt", panel_words(node_panel(node, node.network, 200)));
   CHECK(wiring_text(node, node.network, 1) == R"( cpu0
  └─ gpu0      pcie4, 25.0 GB/s
  cpu1
@@ -191,7 +173,7 @@ TEST_CASE("A small machine is drawn as a whole: its parts, the wires between the
 )");
 }
 
-TEST_CASE("Levels of a fabric are told in words, with counts, and drawn as boxes above each other") {
+TEST_CASE("Levels of a fabric are told in words, with counts, and drawn as boxes above each other", "[golden]") {
   CHECK(fabric_text(cluster_with(
             "{ kind: fat_tree, nodes_per_leaf: 2, nodes_per_pod: 4, oversubscription: 2, pod_oversubscription: 2 }",
             8)) == R"(  8 core switches; spine to core: 1600 Gbit/s from a pod
@@ -205,52 +187,9 @@ TEST_CASE("Levels of a fabric are told in words, with counts, and drawn as boxes
   2 x dgx-a100-80gb, 8 cards of 200 Gbit/s each
 )");
   const Cluster two = cluster_with("{ kind: fat_tree, nodes_per_leaf: 1, oversubscription: 8 }", 2);
-  CHECK(panel_words(fabric_panel(two, 300)) == R"(panel <>, <>: 300 x 166 rows bare edge #6b6b6b
-  x <> 0..300: 0=
-  y <> -166..0: 0=
-  series <leaf to spines: 1 x 200 Gbit/s> #0072B2 line 1.4 (195, -38) (142.5, -78) (0, nan) (195, -38) (247.5,
-      -78) (0, nan)
-  series <card to leaf: 200 Gbit/s> #D55E00 line 1.4 (142.5, -100) (142.5, -140) (0, nan) (247.5, -100)
-      (247.5, -140) (0, nan)
-  series <> #D4D4D4 [140..250 x -38..-16] [93..192 x -100..-78] [198..297 x -100..-78]
-  series <> #E6BAD4 [93..192 x -162..-140] [198..297 x -162..-140]
-  label <spine> at (195, -27) middle font 10
-  label <1 spine> at (0, -27) left font 10
-  label <leaf0> at (142.5, -89) middle font 10
-  label <leaf1> at (247.5, -89) middle font 10
-  label <2 leaves, 1
-machine on
-each> at (0, -89) left font 10
-  label <node0> at (142.5, -151) middle font 10
-  label <node1> at (247.5, -151) middle font 10
-  label <2 machines, 8
-cards of 200
-Gbit/s each> at (0, -151) left font 10
-)");
+  check_whole("levels-fabric-told-words-counts.txt", panel_words(fabric_panel(two, 300)));
   const Cluster forty = cluster_with("{ kind: fat_tree, nodes_per_leaf: 5, oversubscription: 40 }", 40);
-  CHECK(panel_words(fabric_panel(forty, 600)) == R"(panel <>, <>: 600 x 166 rows bare edge #6b6b6b
-  x <> 0..600: 0=
-  y <> -166..0: 0=
-  series <leaf to spines: 1 x 200 Gbit/s> #0072B2 line 1.4 (390, -38) (232.5, -78) (0, nan) (390, -38) (337.5,
-      -78) (0, nan) (390, -38) (547.5, -78) (0, nan)
-  series <card to leaf: 200 Gbit/s> #D55E00 line 1.4 (232.5, -100) (232.5, -140) (0, nan) (232.5, -100)
-      (337.5, -140) (0, nan) (547.5, -100) (547.5, -140) (0, nan)
-  series <> #D4D4D4 [335..445 x -38..-16] [183..282 x -100..-78] [288..387 x -100..-78] [498..597 x -100..-78]
-  series <> #E6BAD4 [183..282 x -162..-140] [288..387 x -162..-140] [498..597 x -162..-140]
-  label <spine> at (390, -27) middle font 10
-  label <1 spine> at (0, -27) left font 10
-  label <leaf0> at (232.5, -89) middle font 10
-  label <leaf1> at (337.5, -89) middle font 10
-  label <…> at (442.5, -89) middle font 10
-  label <leaf7> at (547.5, -89) middle font 10
-  label <8 leaves, 5 machines on each> at (0, -89) left font 10
-  label <node0> at (232.5, -151) middle font 10
-  label <node1> at (337.5, -151) middle font 10
-  label <…> at (442.5, -151) middle font 10
-  label <node39> at (547.5, -151) middle font 10
-  label <40 machines, 8 cards of 200
-Gbit/s each> at (0, -151) left font 10
-)");
+  check_whole("levels-fabric-told-words-counts-2.txt", panel_words(fabric_panel(forty, 600)));
 }
 
 }  // namespace foretrain::test

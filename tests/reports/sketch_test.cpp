@@ -7,6 +7,7 @@
 #include "reports/studies/roofline.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/figure_words.hpp"
+#include "tests/reports/whole.hpp"
 
 namespace foretrain::test {
 namespace {
@@ -25,7 +26,7 @@ std::string range_of(const std::vector<double>& values, bool upward, bool logari
 
 }  // namespace
 
-TEST_CASE("A sketch has lines of a colour each below boxes of a colour a kind, and labels that fit") {
+TEST_CASE("A sketch has lines of a colour each below boxes of a colour a kind, and labels that fit", "[golden]") {
   Sketch sketch;
   // "gpu12" in ten pixels is 30 wide, "12" is 12, and a pixel stays free.
   CHECK(sketch.box("gpu", {10.0, 20.0}, 31.0, 22.0, "gpu12"));
@@ -40,19 +41,7 @@ TEST_CASE("A sketch has lines of a colour each below boxes of a colour a kind, a
   sketch.line("a", {{7.0, 8.0}});
   sketch.text({1.0, 2.0}, "", Pin::left);
   sketch.text({1.0, 2.0}, "words", Pin::left);
-  CHECK(panel_words(std::move(sketch).panel(200, 100)) == R"(panel <>, <>: 200 x 100 rows bare edge #6b6b6b
-  x <> 0..200: 0=
-  y <> -100..0: 0=
-  series <a> #0072B2 line 1.4 (1, -2) (3, -4) (0, nan) (7, -8) (0, nan)
-  series <b> #D55E00 line 1.4 (5, -6) (0, nan)
-  series <GPUs> #8CCBF0 [10..41 x -42..-20] [50..80.9 x -42..-20] [130..136 x -30..-20]
-  series <> #E6BAD4 [90..103 x -30..-20]
-  series <> #ffffff [110..122.9 x -30..-20]
-  label <gpu12> at (25.5, -31) middle font 10
-  label <12> at (65.45, -31) middle font 10
-  label <12> at (96.5, -25) middle font 10
-  label <words> at (1, -2) left font 10
-)");
+  check_whole("sketch-lines-colour-each-below.txt", panel_words(std::move(sketch).panel(200, 100)));
   Sketch arcs;
   arcs.arc("over", {0.0, 50.0}, 100.0, 20.0, true);
   arcs.arc("below", {0.0, 50.0}, 100.0, 20.0, false);
@@ -143,7 +132,7 @@ TEST_CASE("Curves' labels that meet are one cluster, others stay") {
   CHECK(spread({0.5, 0.5}, 2.0, 0.0, 10.0) == std::vector<double>{0.0, 2.0});
 }
 
-TEST_CASE("A roofline's table tells shares of the roof where there is arithmetic") {
+TEST_CASE("A roofline's table tells shares of the roof where there is arithmetic", "[golden]") {
   RooflinePanel panel{"x100", BytesPerSecond(1e12), {{"fp32", FlopsPerSecond(1e13)}}, {}, {}};
   for (int p = 0; p < precision_count; ++p) panel.peaks.emplace_back(static_cast<Precision>(p), FlopsPerSecond(1e13));
   // 100 FLOP a byte below the flat roof, half of it; 1 FLOP a byte below the slope, a quarter of that.
@@ -153,19 +142,7 @@ TEST_CASE("A roofline's table tells shares of the roof where there is arithmetic
   RooflinePanel empty = panel;
   empty.gpu = "y";
   empty.points.clear();
-  CHECK(to_text(RooflineFigure{{panel, empty}}) == R"(x100: operators beneath its roofs
-
-  operator  precision    time  FLOP/byte  TFLOP/s  of the roof  bound
-  ─────────────────────────────────────────────────────────────────────
-  product   fp32       2.00 s        100        5         50 %  compute
-  sum       fp32       4.00 s          1     0.25         25 %  memory
-  copy      fp32       1.00 s          -        -            -  memory
-
-y: operators beneath its roofs
-
-  operator  precision  time  FLOP/byte  TFLOP/s  of the roof  bound
-  ─────────────────────────────────────────────────────────────────
-)");
+  check_whole("rooflines-table-tells-shares-roof.txt", to_text(RooflineFigure{{panel, empty}}));
 }
 
 }  // namespace foretrain::test

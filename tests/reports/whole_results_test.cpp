@@ -97,6 +97,7 @@ TEST_CASE("Behind the breakdown: what is sent, samples, the execution, memory") 
   call.kernels = 1;
   call.intermediates = Bytes(1.2e6);
   train.execution = call;
+  train.model = "mixed";
   train.parameters = 7e9;
   train.active_parameters = 7e9;
   train.bytes_per_parameter = Bytes(18.0);
@@ -104,6 +105,7 @@ TEST_CASE("Behind the breakdown: what is sent, samples, the execution, memory") 
     const std::string text = to_text(result);
     return text.substr(text.find("\nCommunication"));
   };
+  CHECK_THAT(to_text(result), Catch::Contains("\n  Model         mixed · 7.00 B parameters\n"));
   CHECK(rest() == R"(
 Communication
                               total  hidden  exposed  a GPU sends  by
@@ -120,7 +122,7 @@ Memory of the fullest GPU: fits, 40.0 GB of 80.0 GB
   optimizer states      0 B
   activations           0 B
   workspace             0 B
-  7.00 B parameters of 18 bytes: weight, gradient and states, unshared
+  18 bytes per parameter before sharding: weight, gradient and states
 
 Execution: eager
   a micro-batch: 45 operators in 1 kernel; 1.20 MB of results between them
@@ -132,6 +134,7 @@ Execution: eager
   train.execution->fused = 12;
   train.execution->folded = 3;
   train.active_parameters = 1e9;
+  CHECK_THAT(to_text(result), Catch::Contains("  Model         mixed · 7.00 B parameters · 1.00 B for each token\n"));
   train.bytes_per_parameter = Bytes(0.0);
   result.warnings = {
       "the first thing to note is longer than a line of a page, and goes on below where it began to stand",
@@ -157,7 +160,6 @@ Memory of the fullest GPU: fits, 40.0 GB of 80.0 GB
   optimizer states      0 B
   activations           0 B
   workspace             0 B
-  7.00 B parameters, 1.00 B of them for each token
 
 Execution: eager
   a micro-batch: 45 operators in 30 kernels, 12 fused, 3 folded; 1.20 MB of results between them

@@ -52,6 +52,9 @@ constexpr BadLine bad_lines[] = {
     {16, "  offload: [optimizer, ^none]", "plan.offload[1]", "none beside other words", "none alone"},
     {16, "  reshard_after_forward: ^false", "plan.reshard_after_forward", "zero: 0 does not shard", "zero: 3"},
     {11, "    loss: ^fussed", "workload.train.loss", "unknown value", "did you mean fused?"},
+    {11, "    loss: ^chunked", "workload.train.loss", "into how many parts", "chunked(8)"},
+    {11, "    loss: ^chunked(0)", "workload.train.loss", "not a word with a number", "chunked(4)"},
+    {11, "    loss: ^fused(8)", "workload.train.loss", "no parts to count", "chunked(8)"},
     {16, "  execution: ^jit", "plan.execution", "unknown value", "cuda_graph"},
     // names
     {3, "  node: ^dgx-a100-80g", "cluster.node", "unknown node", "dgx-a100-80gb"},

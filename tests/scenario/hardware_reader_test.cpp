@@ -63,7 +63,7 @@ TEST_CASE("An inline node: figures, vertices and links") {
   CHECK(node.gpu.tensor_rate[static_cast<std::size_t>(Precision::fp16)].value() == 125e12);
   CHECK(node.gpu.tensor_rate[static_cast<std::size_t>(Precision::bf16)].value() == 0.0);
   CHECK(node.gpu.board_power_watts == 300.0);
-  CHECK_FALSE(node.peer_to_peer);
+  CHECK(node.peer_to_peer == false);
   REQUIRE(node.vertices.size() == 4);  // two GPUs, one CPU, one switch
   CHECK(node.vertices[0].name == "gpu0");
   CHECK(node.vertices[1].kind == VertexKind::gpu);
@@ -83,7 +83,7 @@ TEST_CASE("An inline node: figures, vertices and links") {
 TEST_CASE("GPUs of an inline node reach each other over PCIe, unless it says that they do not") {
   std::string text = inline_node();
   const std::string line = "peer_to_peer: false\n";
-  CHECK(read(text.erase(text.find(line), line.size())).peer_to_peer);
+  CHECK_FALSE(read(text.erase(text.find(line), line.size())).peer_to_peer);  // as the GPU and the wiring have it
 }
 
 TEST_CASE("Every figure has its source; what a scenario states is an assumption") {
@@ -112,6 +112,31 @@ TEST_CASE("Every node of the catalogue can be read and says where its figures co
       CHECK_FALSE(figure.source.empty());
     }
   }
+}
+
+TEST_CASE("A machine's file may be another's with changes, which may itself be one") {
+  // p4de over TCP is p4d over TCP with other GPUs, which is p4d with other cards.
+  const Node node = read("p4de.24xlarge-tcp");
+  CHECK(node.gpu.name == "a100-sxm-80gb");
+  CHECK(node.links.size() == read("p4d.24xlarge").links.size());
+  CHECK(node.network.nics_per_node == 4);
+  CHECK_FALSE(node.network.gpu_direct);
+  CHECK(constant(node.constants, "p4de.24xlarge-tcp.cpu.memory_bandwidth").kind == ConstantKind::datasheet);
+  const TemporaryFolder folder;
+  const std::string endless = folder.write("a.yaml", "kind: node\nname: a\npreset: ./a.yaml\n").string();
+  CHECK(complaint("{ preset: " + endless + " }").find("presets without an end") != std::string::npos);
+}
+
+TEST_CASE("What a machine's file assumes is a warning, until a scenario states it") {
+  const std::string text = inline_node() + "assumed: { cpu: as another, wiring: drawn }\n";
+  CHECK(read(text).assumed ==
+        std::vector<std::string>{"node: assumed: cpu: as another", "node: assumed: wiring: drawn"});
+  const TemporaryFolder folder;
+  const std::string file = folder.write("n.yaml", text).string();
+  CHECK(read("{ preset: " + file + ", wiring: [ { between: [gpu0..gpu1, cpu0], link: slot } ] }").assumed ==
+        std::vector<std::string>{"node: assumed: cpu: as another"});
+  // Some cores more leave the rest as it was assumed.
+  CHECK(read("{ preset: " + file + ", cpu: { cores: 20 } }").assumed.size() == 2);
 }
 
 TEST_CASE("Ranges of equal length are joined one by one") {

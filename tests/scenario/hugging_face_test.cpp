@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/scenario/model/model_reader.hpp"
+#include "model/workload/build.hpp"
 #include "model/workload/transformer_parameters.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
@@ -14,13 +15,14 @@ using namespace foretrain;
 
 namespace {
 
-TransformerConfig read(const std::string& path) {
+ModelConfig read(const std::string& path) {
   const YamlNode node = parse_yaml("{ hf: " + path + " }", "m.yaml");
-  return std::get<TransformerConfig>(read_model(Field(node, "model")).shape);
+  return read_model(Field(node, "model"));
 }
-TransformerConfig shipped(const std::string& name) {
+ModelConfig shipped_model(const std::string& name) {
   return read(FORETRAIN_SOURCE_DIR "/scenarios/hugging_face/" + name + ".json");
 }
+TransformerConfig shipped(const std::string& name) { return std::get<TransformerConfig>(shipped_model(name).shape); }
 
 std::string complaint(const std::string& json) {
   const TemporaryFolder folder;
@@ -40,16 +42,59 @@ TEST_CASE("config.json of every model type has the published number of parameter
   // without its image encoder (27.4 with its 0.42), BERT with its masked-token head. Kimi K2's report rounds what the
   // shapes of its files add up to, to 1.04 trillion.
   const std::vector<std::pair<std::string, double>> published = {
-      {"llama-3.1-8b", 8.03},     {"llama-3.2-1b", 1.236},     {"mistral-7b-v0.1", 7.24},  {"mixtral-8x7b", 46.7},
-      {"qwen2-7b", 7.615},        {"qwen1.5-moe-a2.7b", 14.3}, {"qwen3-8b", 8.19},         {"qwen3-30b-a3b", 30.5},
-      {"qwen3-235b-a22b", 235.1}, {"gemma-2-9b", 9.24},        {"gemma-3-1b", 1.0},        {"gemma-3-27b-text", 27.01},
-      {"gpt-oss-20b", 20.91},     {"gpt-oss-120b", 116.83},    {"deepseek-v2-lite", 15.7}, {"deepseek-v3", 671.0},
-      {"kimi-k2", 1026.0},        {"phi-3-mini", 3.82},        {"gpt2", 0.1244},           {"bert-base", 0.1101},
-      {"vit-base-16", 0.0866},    {"nemotron-h-8b", 8.10}};
+      {"llama-3.1-8b", 8.03},     {"llama-3.2-1b", 1.236},
+      {"mistral-7b-v0.1", 7.24},  {"mixtral-8x7b", 46.7},
+      {"qwen2-7b", 7.615},        {"qwen1.5-moe-a2.7b", 14.3},
+      {"qwen3-8b", 8.19},         {"qwen3-30b-a3b", 30.5},
+      {"qwen3-235b-a22b", 235.1}, {"gemma-2-9b", 9.24},
+      {"gemma-3-1b", 1.0},        {"gemma-3-27b-text", 27.01},
+      {"gpt-oss-20b", 20.91},     {"gpt-oss-120b", 116.83},
+      {"deepseek-v2-lite", 15.7}, {"deepseek-v3", 671.0},
+      {"kimi-k2", 1026.0},        {"phi-3-mini", 3.82},
+      {"gpt2", 0.1244},           {"bert-base", 0.1101},
+      {"vit-base-16", 0.0866},    {"nemotron-h-8b", 8.10},
+      {"falcon-7b", 6.9217},      {"bloom-7b1", 7.0690},
+      {"starcoder2-3b", 3.0304},  {"starcoder", 15.517},
+      {"phi-2", 2.7797},          {"granite-3.0-8b", 8.1708},
+      {"olmo-7b", 6.8881},        {"olmo-2-7b", 7.2990},
+      {"olmoe-1b-7b", 6.9192},    {"command-r", 34.981},
+      {"glm-4-9b", 9.4003},       {"smollm3-3b", 3.0751},
+      {"t5-base", 0.22290},       {"flan-t5-xl", 2.8498},
+      {"mamba-2.8b", 2.7683},     {"mamba-codestral-7b", 7.2854},
+      {"gpt-neox-20b", 20.555},   {"gpt-j-6b", 6.0509},
+      {"opt-6.7b", 6.6585}};
   for (const auto& [name, billions] : published) {
     INFO(name);
     CHECK(transformer_parameters(shipped(name)) == Approx(billions * 1e9).epsilon(0.005));
   }
+}
+
+TEST_CASE("models of several parts have the published number of parameters") {
+  // Model cards, image encoders and projectors among them. Qwen's patches are of two frames, ours of one.
+  const std::vector<std::pair<std::string, double>> published = {
+      {"gemma-3-4b", 4.3001}, {"qwen2.5-vl-7b", 8.2922}, {"qwen3-vl-8b", 8.7671}, {"llama-4-scout", 108.64}};
+  for (const auto& [name, billions] : published) {
+    INFO(name);
+    CHECK(build_model(shipped_model(name), {}).parameters == Approx(billions * 1e9).epsilon(0.005));
+  }
+  const auto scout = std::get<VisionLanguageConfig>(shipped_model("llama-4-scout").shape);
+  CHECK(scout.language.full_attention_every == 4);
+  CHECK(scout.projector.merge * scout.projector.merge * scout.vision.hidden == 5632);
+}
+
+TEST_CASE("an unknown model type is told what it may have meant") {
+  CHECK_THAT(complaint(R"({"model_type": "olmoo"})"), Catch::Contains("did you mean \"olmo\"?"));
+  CHECK_THAT(complaint(R"({"model_type": "rwkv"})"), Catch::Contains("one of gpt2, ") && Catch::Contains("llama4"));
+}
+
+TEST_CASE("heads of keys and gates come out of the fields of older types") {
+  CHECK(shipped("falcon-7b").kv_heads == 1);  // multi_query, whatever num_kv_heads says
+  CHECK(shipped("starcoder").kv_heads == 1);
+  CHECK(shipped("starcoder2-3b").window == 4096);
+  CHECK_FALSE(shipped("falcon-7b").has_rms_norm());
+  CHECK(shipped("flan-t5-xl").gated_ffn);
+  CHECK(shipped("t5-base").decoder_layers == 12);
+  CHECK(shipped("mamba-2.8b").mamba.step_rank == 160);
 }
 
 TEST_CASE("windows, norms and shared experts come out of the fields that state them") {

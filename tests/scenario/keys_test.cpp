@@ -98,7 +98,8 @@ void read_everything() {
       "run: { "
       "item: { from: gpu0 } } }, { id: c, on: cpu, run: { print: { from: gpu0, size: 1 MB } } }, { id: d, on: cpu, "
       "run: { "
-      "page_lock: { size: 1 MB } } }, { id: e, on: cpu, run: { sleep: 1 ms } }, { id: f, on: gpu0, run: { forward: { "
+      "page_lock: { size: 1 MB } } }, { id: e, on: cpu, run: { kind: sleep, time: 1 ms } }, { id: f, on: gpu0, run: { "
+      "forward: { "
       "model: mlp-d2l } } }, { loop: 2, tasks: [ { id: g, on: gpu0, run: { matmul: { m: 1, n: 1, k: 1 } } } ] } ] }");
   load_scenario_text(
       "cluster:\n  groups: [ { node: dgx-h100 }, { node: dgx-a100-80gb } ]\n  jitter: { compute: 1 %, rack: 1 %, "

@@ -150,7 +150,7 @@ TEST_CASE("Hugging Face config files") {
                    "num_key_value_heads": 4, "head_dim": 128, "intermediate_size": 6144, "moe_intermediate_size": 768,
                    "num_experts": 128, "num_experts_per_tok": 8, "vocab_size": 151936,
                    "max_position_embeddings": 40960, "tie_word_embeddings": false})");
-  folder.write("other.json", R"({"model_type": "mamba"})");
+  folder.write("other.json", R"({"model_type": "rwkv"})");
   const std::string file = (folder.path() / "scenario.yaml").string();
 
   const auto gpt2 = std::get<TransformerConfig>(read("{ hf: gpt2.json }", file).shape);
@@ -180,6 +180,6 @@ TEST_CASE("Hugging Face config files") {
   CHECK(qwen.ffn_hidden == 768);
   CHECK(qwen.dense_layers == 0);
   CHECK(transformer_parameters(qwen) == Approx(30.5e9).epsilon(0.005));
-  CHECK_THROWS_WITH(read("{ hf: other.json }", file), Catch::Contains("no family for the model type \"mamba\""));
+  CHECK_THROWS_WITH(read("{ hf: other.json }", file), Catch::Contains("no family for the model type \"rwkv\""));
   CHECK_THROWS_WITH(read("{ hf: none.json }", file), Catch::Contains("no file \"none.json\""));
 }

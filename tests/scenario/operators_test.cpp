@@ -42,6 +42,24 @@ TEST_CASE("Norms and softmax read and write their tensors once or twice") {
          819200 + 512, 9 * 204800, 1);
 }
 
+TEST_CASE("Work may be named by `kind` or be a key, alone and in a list of tasks") {
+  const auto tasks = [](const std::string& run) {
+    const Scenario scenario = load_scenario_text(
+        "cluster: { node: dgx-a100-80gb }\nworkload: { tasks: [ { id: a, on: gpu0, run: " + run + " } ] }\n", "o.yaml");
+    return std::get<TasksWorkload>(scenario.workload).tasks.front();
+  };
+  const Operator named = op_of("kind: matmul, m: 64, n: 32, k: 16");
+  CHECK(op_of("matmul: { m: 64, n: 32, k: 16 }, clock: boost, repeat: 3") == named);
+  for (const char* run :
+       {"{ kind: matmul, m: 64, n: 32, k: 16, repeat: 3 }", "{ matmul: { m: 64, n: 32, k: 16 }, repeat: 3 }"}) {
+    CHECK(std::get<Operator>(tasks(run).work) == named);
+    CHECK(tasks(run).repeat == 3);
+  }
+  CHECK(std::get<HostWork>(tasks("{ kind: sleep, time: 2 ms }").work).duration == Seconds(2e-3));
+  CHECK(std::get<HostWork>(tasks("{ sleep: 2 ms }").work).duration == Seconds(2e-3));
+  CHECK_THROWS_WITH(tasks("{ kind: matmull, m: 1 }"), Catch::Contains("did you mean \"matmul\"?"));
+}
+
 TEST_CASE("Pooling reads its input and writes its output; maxima are remembered in 8 bytes each") {
   // 2 × 3 maps of 8 × 8 in fp32 (1536 B), pooled 2 × 2 to 4 × 4 (96 numbers, 384 B; indices 768 B).
   expect("kind: pooling, batch: 2, channels: 3, height: 8, width: 8, kernel: 2", 1536, 384 + 768, 96 * 4, 1);

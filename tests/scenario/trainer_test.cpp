@@ -77,11 +77,40 @@ TEST_CASE("A trainer's habits are what the scenario leaves out") {
   CHECK(with("horovod").plan.sync.bucket == 128.0_MiB);
 
   const auto fused_loss = [](const std::string& trainer, const std::vector<std::string>& more = {}) {
-    return std::get<TrainWorkload>(with(trainer, more).workload).fused_loss;
+    return std::get<TrainWorkload>(with(trainer, more).workload).code.loss.kind == Loss::Kind::fused;
   };
   CHECK(fused_loss("llm-foundry"));
   CHECK_FALSE(fused_loss("fsdp"));
+  CHECK(fused_loss("fsdp", {"plan.execution=compiled"}));
   CHECK_FALSE(fused_loss("llm-foundry", {"workload.train.loss=eager"}));
+}
+
+TEST_CASE("Hugging Face's Trainer is DistributedDataParallel without ZeRO and DeepSpeed with it, under many names") {
+  const Scenario plain = with("huggingface");
+  CHECK(plain.plan.sync.bucket == 25.0_MiB);
+  CHECK(plain.plan.sync.overlap);
+  CHECK(std::get<TrainWorkload>(plain.workload).module_dispatch == Seconds(0.0));
+  const Scenario sharded = with("axolotl", {"plan.zero=3", "plan.offload=optimizer"});
+  CHECK(sharded.trainer == "huggingface");
+  CHECK(kernels_of(sharded) == KernelSet::plain);
+  CHECK(std::get<TrainWorkload>(sharded.workload).module_dispatch > Seconds(0.0));
+  CHECK_FALSE(sharded.plan.pinned_offload);
+  CHECK(sharded.plan.host_threads == 1);
+  // What its file says wins over its base's: updates are fused in both, weights cast in the first alone.
+  CHECK(std::get<TrainWorkload>(plain.workload).code.cast_weights);
+  CHECK_FALSE(std::get<TrainWorkload>(sharded.workload).code.cast_weights);
+}
+
+TEST_CASE("plan.framework is plan.trainer, and what is stated later holds") {
+  CHECK(load_scenario_text(silent, "silent.yaml", {"plan.framework=fsdp"}).trainer == "fsdp");
+  const std::string text = std::string(silent) + "plan: { trainer: ddp }\n";
+  CHECK(load_scenario_text(text, "silent.yaml", {"plan.framework=fsdp"}).trainer == "fsdp");
+  const std::string newer = std::string(silent) + "plan: { framework: ddp }\n";
+  CHECK(load_scenario_text(newer, "silent.yaml", {}).trainer == "ddp");
+  CHECK(load_scenario_text(newer, "silent.yaml", {"plan.trainer=fsdp"}).trainer == "fsdp");
+  CHECK_THROWS_AS(
+      load_scenario_text(std::string(silent) + "plan: { framework: ddp, trainer: ddp }\n", "silent.yaml", {}),
+      ScenarioError);
 }
 
 TEST_CASE("Rules for buckets are entries of a file: a size, elements, or elements for each rank, whichever is most") {

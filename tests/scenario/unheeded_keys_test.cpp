@@ -75,6 +75,7 @@ TEST_CASE("What a plan has no use for is said, key by key") {
                       {none, "workload.train.waiting_tensors", "50", "no others"},
                       {tensor, "workload.train.waiting_tensors", "50", ""},
                       {none, "workload.train.loss_in_place", "true", ""},
+                      {none, "workload.train.fusions", "norm", "fused kernels do all of that"},
                       {none, "plan.sequence_parallel", "true", "divides no sequence"},
                       {none, "plan.sequence_parallel", "false", ""},
                       {tensor, "plan.sequence_parallel", "true", ""},

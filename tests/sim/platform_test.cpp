@@ -22,8 +22,8 @@ using Random = std::mt19937;
 int below(Random& random, int end) { return static_cast<int>(random() % static_cast<unsigned>(end)); }
 
 /// 24 routes over one to four of twelve links, of which some are crossed twice.
-SharedLinks random_links(Random& random) {
-  SharedLinks system;
+RoutedLinks random_links(Random& random) {
+  RoutedLinks system;
   for (int link = 0; link < 12; ++link) system.links.push_back(BytesPerSecond(1e9 * (1 + below(random, 50))));
   for (int route = 0; route < 24; ++route) {
     std::vector<std::int32_t>& crossed = system.routes.emplace_back();
@@ -34,7 +34,7 @@ SharedLinks random_links(Random& random) {
 }
 
 /// The same for max_min_rates(): so many flows of a route are one of as many times the weight.
-SharingSystem::Folded fair_system(const SharedLinks& links, const std::vector<int>& flows) {
+SharingSystem::Folded fair_system(const RoutedLinks& links, const std::vector<int>& flows) {
   SharingSystem::Folded system{links.links, {}, {}, links.weights};
   for (std::size_t route = 0; route < flows.size(); ++route) {
     system.weight[route] *= std::max(flows[route], 1);
@@ -52,7 +52,7 @@ SharingSystem::Folded fair_system(const SharedLinks& links, const std::vector<in
 }
 
 /// The rate of a flow of each route by definition; none where nothing moves.
-std::vector<BytesPerSecond> fair_rates(const SharedLinks& links, const std::vector<int>& flows) {
+std::vector<BytesPerSecond> fair_rates(const RoutedLinks& links, const std::vector<int>& flows) {
   std::vector<bool> moving;
   for (const int n : flows) moving.push_back(n > 0);
   std::vector<BytesPerSecond> rates = max_min_rates(fair_system(links, flows), moving);
@@ -63,7 +63,7 @@ std::vector<BytesPerSecond> fair_rates(const SharedLinks& links, const std::vect
 /// Rates of all routes as flows come and go, after each change. Throws where they are not the fair ones.
 std::vector<BytesPerSecond> share_as_flows_come_and_go(unsigned seed) {
   Random random(seed);
-  const SharedLinks links = random_links(random);
+  const RoutedLinks links = random_links(random);
   const std::unique_ptr<LinkSharing> sharing = LinkSharing::make(links);
   std::vector<int> flows(links.routes.size());
   std::vector<BytesPerSecond> all;
@@ -86,7 +86,7 @@ std::vector<BytesPerSecond> share_as_flows_come_and_go(unsigned seed) {
 
 /// Two flows on each of so many links have half of it.
 void share_in_pairs(int links) {
-  SharedLinks plan;
+  RoutedLinks plan;
   for (int link = 0; link < links; ++link) {
     plan.links.push_back(10.0_GBps);
     plan.routes.insert(plan.routes.end(), 2, {link});
@@ -108,7 +108,7 @@ TEST_CASE("SimGrid shares links fairly, with the same bits whatever has begun an
 }
 
 TEST_CASE("Two simulations do not share links at a time") {
-  const SharedLinks links{{10.0_GBps}, {{0}}};
+  const RoutedLinks links{{10.0_GBps}, {{0}}};
   const std::unique_ptr<LinkSharing> sharing = LinkSharing::make(links);
   CHECK_THROWS_AS(LinkSharing::make(links), std::logic_error);
 }
@@ -118,7 +118,7 @@ TEST_CASE("SimGrid shares links exactly") { CHECK_NOTHROW(check_platform()); }
 TEST_CASE("what has moved together before moves as it did") {
   // One link of 10 GB/s: a flow of 10 MB beside one of 20 MB ends when both have moved 10 MB, after 2 ms; the other
   // needs 1 ms more. Then nothing moves for 1 ms, and the same begins again, three times.
-  const SharedLinks links{{10.0_GBps}, {{0}, {0}}};
+  const RoutedLinks links{{10.0_GBps}, {{0}, {0}}};
   std::vector<Seconds> ends;
   Platform platform(links);
   platform.set_alarm(Seconds(0.0));
@@ -140,7 +140,7 @@ TEST_CASE("what has moved together before moves as it did") {
 TEST_CASE("several flows of one route share it, and leave it one by one") {
   // 10 GB/s: 10 MB and 30 MB on the same route. Both move 10 MB in 2 ms; 20 MB are left, 2 ms more.
   std::vector<Seconds> ends(2);
-  const SharedLinks links{{10.0_GBps}, {{0}}};
+  const RoutedLinks links{{10.0_GBps}, {{0}}};
   Platform platform(links);
   platform.set_alarm(Seconds(0.0));
   platform.run([&, begun = false]() mutable {

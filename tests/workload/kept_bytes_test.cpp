@@ -87,6 +87,23 @@ TEST_CASE("Selective recomputation by operators runs the other products again, n
   CHECK(std::ranges::count(others, "attention") == 0);
 }
 
+TEST_CASE("Selective recomputation by operators keeps nothing of experts' products and runs them again") {
+  // Grouped products are none of torchtitan's list: of two experts of eight and a shared one, the shared one's gate.
+  TransformerConfig c = narrow(TransformerFamily::llama, true);
+  c.experts = 8;
+  c.experts_per_token = 2;
+  c.shared_experts = 1;
+  BuildOptions options;
+  options.compiled = true;
+  options.code.joined_projections = false;
+  const Layer layer = first_layer(c, options);
+  CHECK(kept_by_name(layer) == tokens * (2 * (h + q + q + kv + f) + 4 * heads));
+  const std::vector<std::string> again = words(layer.recomputation[Recompute::selective_operators].again, true);
+  for (const char* product : {"ffn gate", "ffn up"}) {
+    CHECK(std::ranges::any_of(again, [&](const std::string& one) { return one.starts_with(product); }));
+  }
+}
+
 TEST_CASE("Selective recomputation by modules runs norms and activation functions again, and nothing else") {
   const Layer layer = first_layer(narrow(TransformerFamily::gpt, false));
   CHECK(words(layer.recomputation[Recompute::selective_modules].again, true).empty());
@@ -138,7 +155,7 @@ TEST_CASE("A loss keeps fp32 probabilities, and while it runs three fp32 copies 
   const auto loss = [](Precision precision, bool fused, bool in_place) {
     BuildOptions options;
     options.precision = precision;
-    options.fused_loss = fused;
+    options.code.loss.kind = fused ? Loss::Kind::fused : Loss::Kind::eager;
     options.code.loss_in_place = in_place;
     return build_transformer(narrow(TransformerFamily::gpt, false), "narrow", options).layers.back().layer;
   };
@@ -149,6 +166,42 @@ TEST_CASE("A loss keeps fp32 probabilities, and while it runs three fp32 copies 
   CHECK(loss(Precision::bf16, false, true).loss_buffers.value() == (8 + 2) * logits);
   CHECK(loss(Precision::bf16, true, false).loss_kept.value() == 2 * logits);
   CHECK(loss(Precision::bf16, true, false).loss_buffers.value() == 2 * 2 * logits);
+}
+
+TEST_CASE("A loss in parts holds the logits of one, the hidden states' gradient and the weights'") {
+  // 128 tokens, 1,000 words, 256 wide. In eight parts compiled: 16 rows of logits and their gradient, 2 bytes each;
+  // hidden states copied (2), their gradient in fp32 (4), which is kept; the weights' gradient (2). Eagerly 14 bytes
+  // for each logit. Liger's parts are a power of two of at least 128 / (1,000 / 256 rounded up) = 32 rows, their
+  // gradients lie over the logits, and the hidden states' are in 2 bytes.
+  const auto head = [](Loss loss, bool compiled) {
+    BuildOptions options;
+    options.precision = Precision::bf16;
+    options.compiled = compiled;
+    options.code.loss = loss;
+    return build_transformer(narrow(TransformerFamily::llama, true), "narrow", options).layers.back().layer;
+  };
+  const double weights = 1000 * h;
+  const Layer compiled = head({Loss::Kind::chunked, 8}, true), eager = head({Loss::Kind::chunked, 8}, false);
+  CHECK(compiled.loss_kept.value() == tokens * h * 4);
+  CHECK(compiled.loss_buffers.value() == tokens * h * 6 + 16 * 1000 * 4 + weights * 2);
+  CHECK(eager.loss_buffers.value() == tokens * h * 6 + 16 * 1000 * 14 + weights * 2);
+  const Layer liger = head({Loss::Kind::fused_linear}, true);
+  CHECK(liger.loss_kept.value() == tokens * h * 2);
+  CHECK(liger.loss_buffers.value() == tokens * h * 2 + 32 * 1000 * 2 + weights * 2);
+  // The same operations as at once, in eight launches; seven sums of the weights' gradient read two and write one.
+  const Layer whole = head({Loss::Kind::fused}, true);
+  const auto operations = [](const Layer& layer) {
+    Flops sum;
+    for (const Operator& op : layer.operators()) {
+      if (std::holds_alternative<Matmul>(op.work)) sum += flops(op);
+    }
+    return sum.value();
+  };
+  CHECK(operations(compiled) == operations(whole));
+  const auto sum = std::ranges::find(compiled.backward, "logits gradient sum", &Operator::name);
+  REQUIRE(sum != compiled.backward.end());
+  CHECK(minimum_traffic(*sum).value() == 7 * weights * 2 * 3);
+  CHECK(std::ranges::find(compiled.forward, "logits", &Operator::name)->kernels == 8);
 }
 
 TEST_CASE("Context ranks gather all keys and values of a sequence, and add their gradients up") {

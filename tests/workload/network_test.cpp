@@ -313,3 +313,35 @@ TEST_CASE("A convolution in groups has weights for the channels of one group alo
   CHECK(build({grouped, global_pool}, 4, 8).parameters == 8.0 * 2 * 3 * 3);
   CHECK(build({conv(8, 3), global_pool}, 4, 8).parameters == 8.0 * 4 * 3 * 3);
 }
+
+TEST_CASE("A fused batch norm does the activation and the residual sum behind it, whose inputs it reads") {
+  // A block of two convolutions over 4 x 8 x 8 numbers of an input that a convolution made, 256 fp16 numbers a tensor.
+  TrainerCode code;
+  code.memory_format = MemoryFormat::nhwc;
+  code.fusions = {Fusion::norm};
+  const std::vector<NetworkLayer> body = {conv(4, 1), norm, relu, conv(4, 1), norm};
+  const NetworkConfig config{
+      3, 8, 8, {conv(4, 1), norm, relu, composite(Kind::residual, {body}), relu, flatten, linear(2)}};
+  const Model model = build_network(config, "net", 1, Precision::fp16, code);
+  const Layer& block = model.layers[1].layer;
+  for (const std::vector<Operator>* pass : {&block.forward, &block.backward}) {
+    for (const Operator& op : *pass) CHECK(op.name.find("relu") == std::string::npos);
+  }
+  const double tensor = 256.0 * 2;
+  const auto extra = [](const std::vector<Operator>& pass, const std::string& name) {
+    CHECK(find(pass, name).kernels == 0);
+    return std::pair(traffic(pass, name).read.value(), traffic(pass, name).written.value());
+  };
+  CHECK(extra(block.forward, "residual sum") == std::pair(tensor, 0.0));
+  CHECK(extra(block.backward, "residual gradient") == std::pair(0.0, tensor));
+  // The convolution whose data gradient comes last adds it to that gradient.
+  CHECK(extra(block.backward, "gradient sum") == std::pair(tensor, 0.0));
+  for (const Operator& op : block.forward) {
+    if (const auto* work = std::get_if<Convolution>(&op.work)) CHECK(work->format == MemoryFormat::nhwc);
+  }
+  // In NHWC cuDNN's kernels and those of frameworks that fuse have long loads; PyTorch's own for bf16 have not.
+  CHECK(traffic(block.forward, "batch norm").singles == 0.0);
+  code.fusions = {};
+  const Model own = build_network(config, "net", 1, Precision::bf16, code);
+  CHECK(traffic(own.layers[1].layer.forward, "batch norm").singles > 256.0);
+}

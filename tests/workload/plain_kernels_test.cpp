@@ -261,3 +261,27 @@ TEST_CASE("factors that are broadcast, and numbers that change their width, are 
   CHECK(singles(plain_input_casts(Bytes(2.0), 3)) == std::pair(0.0, 3.0));
   CHECK(singles(plain_wide_residual(Bytes(2.0))) == std::pair(1.0, 0.0));
 }
+
+TEST_CASE("Fusions take the place of plain kernels one by one") {
+  BuildOptions options;
+  options.code = code_with(KernelSet::plain);
+  options.casts_weights = options.code.cast_weights;
+  const auto names = [&](Fusions fusions) {
+    options.code.fusions = fusions;
+    std::string all;
+    for (const LayerGroup& group : build_transformer(small(TransformerFamily::llama), "small", options).layers) {
+      for (const Operator& op : group.layer.forward) all += op.name + ";";
+    }
+    return all;
+  };
+  const auto has = [](const std::string& all, const char* name) { return all.find(name) != std::string::npos; };
+  const std::string plain = names({});
+  for (const char* name : {"attention norm mean;", "rotary embedding rotation;", "activation silu;"}) {
+    INFO(name);
+    CHECK(has(plain, name));
+  }
+  CHECK_FALSE(has(names({Fusion::norm}), "attention norm mean;"));
+  CHECK(has(names({Fusion::norm}), "activation silu;"));
+  CHECK_FALSE(has(names({Fusion::rotary}), "rotary embedding rotation;"));
+  CHECK_FALSE(has(names({Fusion::activation}), "activation silu;"));
+}

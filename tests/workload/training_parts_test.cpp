@@ -187,3 +187,59 @@ TEST_CASE("only the output layer trained: blocks have no backward pass") {
   CHECK_FALSE(layer(model, "head").backward.empty());
   CHECK(trained(model) == 32000.0 * 4096 + 4096);
 }
+
+TEST_CASE("quantised weights are stored short and made long before each product") {
+  // nf4 takes half a byte, and a byte for each 64 numbers with an fp32 scale for 256 of these bytes; or, not doubly
+  // quantised, an fp32 scale for each 64.
+  FrozenWeights stored{FrozenWeights::Format::nf4};
+  CHECK(stored.size().value() == Approx(0.5 + (1.0 + 4.0 / 256) / 64));
+  stored.doubly = false;
+  CHECK(stored.size().value() == Approx(0.5 + 4.0 / 64));
+
+  // Llama 2 7B: 4 matrices of 4096 x 4096 and 3 of 4096 x 11008 a block, in four products (queries, keys and values in
+  // one; gate and up in one). Each is read in 0.5625 bytes and written in 2, once in either pass.
+  TrainedParts parts;
+  parts.lora = Lora{};
+  const Layer whole = layer(build("llama2-7b", parts), "transformer block");
+  parts.quantised = stored;
+  const Model model = build("llama2-7b", parts);
+  const Layer& block = layer(model, "transformer block");
+  const double numbers = 4.0 * 4096 * 4096 + 3.0 * 4096 * 11008;
+  for (const auto& [ops, before] :
+       {std::pair(block.forward, whole.forward), std::pair(block.backward, whole.backward)}) {
+    CHECK(ops.size() == before.size() + 4);
+    double traffic = 0.0;
+    for (const Operator& op : ops) {
+      if (op.name.ends_with("dequantisation")) traffic += minimum_traffic(op).value();
+    }
+    CHECK(traffic == Approx(numbers * (0.5625 + 2.0)));
+  }
+  CHECK(block.frozen_share == Approx(0.5625 / 2.0));
+  CHECK((block.workspace - whole.workspace).value() == Approx(2.0 * 4096 * 2 * 11008));  // gate and up are the largest
+  // Other layers are kept in fp32.
+  CHECK(layer(model, "embedding").frozen_share == Approx(2.0));
+
+  // In 8 bits inputs are cast and outputs scaled in the forward pass, and weights are made long in the backward pass.
+  parts.quantised.weights = FrozenWeights::Format::int8;
+  const Model eight_bits = build("llama2-7b", parts);
+  const auto has = [&](const std::vector<Operator>& ops, const char* what) {
+    return std::ranges::count_if(ops, [&](const Operator& op) { return op.name.ends_with(what); });
+  };
+  CHECK(has(layer(eight_bits, "transformer block").forward, "cast and scaling") == 4);
+  CHECK(has(layer(eight_bits, "transformer block").forward, "dequantisation") == 0);
+  CHECK(has(layer(eight_bits, "transformer block").backward, "dequantisation") == 4);
+}
+
+TEST_CASE("adapters of plain code drop out what they read and scale what they write") {
+  // Seven matrices with adapters beside them, each with a kernel more for either, in both passes.
+  BuildOptions options;
+  options.parts.lora = Lora{};
+  options.code.kernels = KernelSet::plain;
+  const Model model = build_model(preset("llama2-7b"), options);
+  const Layer& block = layer(model, "transformer block");
+  for (const char* what :
+       {"adapter dropout", "adapter scaling", "adapter dropout backward", "adapter scaling backward"}) {
+    const auto named = [&](const Operator& op) { return op.name.ends_with(what); };
+    CHECK(std::ranges::count_if(block.forward, named) + std::ranges::count_if(block.backward, named) == 7);
+  }
+}

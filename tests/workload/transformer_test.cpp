@@ -179,6 +179,17 @@ TEST_CASE("a ring over context ranks divides a causal attention evenly; a window
   };
   CHECK(scores(core()) / 32 == 8192.0 * 8192 / 2 / 4 + 8192 / 2);
   CHECK(core().ring);
+  // PyTorch's ring runs its steps as kernels alone, and merges three of them by hand: of 2,048 queries of 32 heads of
+  // 128, in three of four parts widened (2 and 4 bytes), subtracted (8, 4), scaled (4, 4), subtracted (8, 4), half of
+  // the time joined (4, 4): 18.5 bytes read and 14 written.
+  options.code.kernels = KernelSet::plain;
+  CHECK_FALSE(core().ring);
+  const Model plain = build_transformer(config, "llama", options);
+  const auto sums = std::ranges::find(plain.layers[1].layer.forward, "ring sums", &Operator::name);
+  REQUIRE(sums != plain.layers[1].layer.forward.end());
+  CHECK(std::get<Streaming>(sums->work).read.value() == 3.0 * 2048 * 4096 * 18.5);
+  CHECK(std::get<Streaming>(sums->work).written.value() == 3.0 * 2048 * 4096 * 14);
+  options.code.kernels = KernelSet::fused;
   options.code.context_pieces = ContextPieces::in_order;
   CHECK(scores(core()) / 32 == Approx(8192.0 * 8192 / 2 / 4 * 7 / 4).epsilon(0.001));
   CHECK_FALSE(core().ring);

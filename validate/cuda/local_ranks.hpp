@@ -14,7 +14,7 @@ namespace foretrain::gpu {
 /// started next where to meet them, and that it is rank 0. A rank that loses the others ends by itself.
 class LocalRanks {
  public:
-  /// Throws std::system_error where they cannot be started, WorldError where no port is free.
+  /// Throws std::system_error where they cannot be started.
   LocalRanks(int gpus, const std::string& folder, bool verify);
   ~LocalRanks();
   LocalRanks(const LocalRanks&) = delete;

@@ -21,9 +21,8 @@ constexpr const char* usage =
       Measures what is not in the folder yet: FOLDER/machine.json and one file of JSON lines for each suite.
       --quick takes under two minutes for one GPU, without it up to a quarter of an hour. A point that takes longer
       than the limit (60 s with --quick, else 180 s) counts as hung: its process is ended, and the run goes on.
-      Under mpirun or srun, with one process per GPU, it measures the suite collective across machines; without MPI,
-      set FORETRAIN_RENDEZVOUS=HOST:PORT, a free port of the first machine, and FORETRAIN_TOKEN, a secret of at least
-      16 characters, the same for all; FORETRAIN_INTERFACE=ib0 lets the first machine listen at that network alone.
+      Under mpirun or srun, with one process per GPU, it measures the suite collective across machines (MPI must have
+      been there when it was built).
   foretrain-gpu replay GRAPH... -o FOLDER
       Runs task graphs that `foretrain replay --export` wrote, and writes when each task ran.
   foretrain-gpu --help | --version

@@ -187,8 +187,10 @@ std::vector<KnownProcessors> known_processors() {
   std::vector<KnownProcessors> result;
   for (const CatalogueEntry& entry : list_processors()) {
     const MappingReader keys = Field(cached_yaml_file(entry.file.string()), "").mapping(keys::hierarchy);
-    KnownProcessors known{
-        entry.name, {}, keys["memory"].mapping(keys::memory)["socket_bandwidth"].quantity<BytesPerSecond>()};
+    KnownProcessors known{entry.name,
+                          {},
+                          keys["memory"].mapping(keys::memory)["socket_bandwidth"].quantity<BytesPerSecond>(),
+                          keys.text_or("slot", "")};
     if (const auto models = keys.find("models")) {
       for (const Field& model : models->list_or_one()) known.processors.push_back(model.text());
     }

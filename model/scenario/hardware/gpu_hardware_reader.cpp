@@ -67,19 +67,24 @@ Processor read_processor(const Field& field, FigureLog& log) {
   return processor;
 }
 
-}  // namespace
-
-YamlNode resolve_preset(const Field& field, CatalogueSection section) {
-  const auto preset_of = [section](const Field& name) -> const YamlNode& {
-    return cached_yaml_file(catalogue_file(section, name).string());
-  };
-  if (field.is_scalar()) return preset_of(field);
+/// A preset may have a preset of its own: `depth` is how many stand before it.
+YamlNode resolved(const Field& field, CatalogueSection section, int depth) {
+  constexpr int deepest = 8;
+  if (field.is_scalar()) {
+    if (depth > deepest) field.fail("presets without an end", "a file that needs no other");
+    const YamlNode& file = cached_yaml_file(catalogue_file(section, field).string());
+    return resolved(Field(file, field.path()), section, depth);
+  }
   const YamlEntry* preset = field.node().find("preset");
   if (preset == nullptr) return field.node();
   YamlNode changes = field.node();
   std::erase_if(changes.entries, [](const YamlEntry& entry) { return entry.key == "preset"; });
-  return merged(preset_of(Field(preset->value, join_path(field.path(), "preset"))), changes);
+  return merged(resolved(Field(preset->value, join_path(field.path(), "preset")), section, depth + 1), changes);
 }
+
+}  // namespace
+
+YamlNode resolve_preset(const Field& field, CatalogueSection section) { return resolved(field, section, 0); }
 
 Gpu read_gpu(const Field& written) {
   const YamlNode document = resolve_preset(written, CatalogueSection::gpu);
@@ -108,6 +113,11 @@ Gpu read_gpu(const Field& written) {
   result.shared_memory_per_sm = figure<Bytes>(gpu, "shared_memory_per_sm", log);
   result.board_power_watts = noted("board_power").parse([](const std::string& text) { return parse_watts(text); });
   result.copy_engines = gpu.int_or("copy_engines", result.copy_engines, {1, 64});
+  result.slot = gpu.text_or("slot", "");
+  result.nvlink = gpu.text_or("nvlink", "");
+  result.nvlinks = gpu.int_or("nvlinks", 0, {0, 64});
+  result.bridged = gpu.flag_or("bridged", false);
+  result.peer_access = gpu.flag_or("peer_access", result.peer_access);
   if (const auto processor = gpu.find("processor")) result.processor = read_processor(*processor, log);
   if (!(result.vector_rate[static_cast<std::size_t>(Precision::fp32)].value() > 0.0)) {
     gpu.fail("vector_rate", "no fp32 rate", "fp32: the rate of the CUDA cores; other formats fall back to it");

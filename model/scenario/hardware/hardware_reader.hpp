@@ -23,6 +23,7 @@ struct KnownProcessors {
   std::string hierarchy;
   std::vector<std::string> processors;
   BytesPerSecond socket_bandwidth;  ///< memory bandwidth, where a machine of this kind does not tell
+  std::string slot = {};            ///< the widest PCIe link that it has; empty: not known
 };
 std::vector<KnownProcessors> known_processors();
 

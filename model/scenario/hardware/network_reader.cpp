@@ -229,6 +229,7 @@ Transport read_transport(const Field& field, FigureLog& log) {
   result.link_layer = transport.choice_or("link_layer", infiniband ? LinkLayer::infiniband : LinkLayer::ethernet);
   result.message = figure_or(transport, "message", result.message, log);
   result.window = figure_or(transport, "window", result.window, log);
+  result.flow_limit = figure_or(transport, "flow_limit", result.flow_limit, log);
   if (const auto loss = transport.find("loss")) log.add(*loss);
   if (const auto problem = check_transport(result)) transport.fail(problem->key, problem->text, problem->expected);
   return result;

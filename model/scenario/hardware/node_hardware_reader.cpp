@@ -49,7 +49,7 @@ Node read_node_document(const YamlNode& document, const Field& written) {
   log.append(result.gpu.constants);
   result.gpus = static_cast<int>(node["gpus"].integer({1, most_gpus_per_node}));
   result.cpu = read_cpu(node["cpu"], log);
-  result.peer_to_peer = node.flag_or("peer_to_peer", true);
+  if (node.has("peer_to_peer")) result.peer_to_peer = node.flag_or("peer_to_peer", true);
   if (const auto nccl = node.find("nccl")) result.nccl = read_nccl(*nccl);
   const std::optional<Field> link_types = node.find("link_types");
   const std::vector<Field> links = read_wiring(node["wiring"], link_types, result, log);
@@ -58,6 +58,7 @@ Node read_node_document(const YamlNode& document, const Field& written) {
   if (const auto network = node.find("network")) result.network = read_network(*network, {}, log);
   if (const auto storage = node.find("storage")) result.storage = read_storage(*storage, log);
   result.constants = std::move(log).take();
+  for (const std::string& what : assumed_in(node)) result.assumed.push_back(result.name + ": " + what);
   require_possible(result, node);
   return result;
 }
@@ -79,7 +80,7 @@ Node read_node(const Field& written) {
   if (!written.is_scalar()) return read_node_document(resolve_preset(written, CatalogueSection::node), written);
   const std::string file = catalogue_file(CatalogueSection::node, written).string();
   return made_of_files(NodeKey{file, written.path(), data_directory().string()},
-                       [&] { return read_node_document(cached_yaml_file(file), written); })
+                       [&] { return read_node_document(resolve_preset(written, CatalogueSection::node), written); })
       ->value;
 }
 

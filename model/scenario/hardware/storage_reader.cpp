@@ -144,8 +144,8 @@ Storage read_storage(const Field& field) {
 
 bool is_storage_kind(std::string_view kind) { return kind == "disk_read" || kind == "disk_write"; }
 
-StorageWorkload read_storage_workload(const Field& field, const Storage& usual) {
-  const MappingReader keys = field.mapping(keys::operation, keys::disk_requests);
+StorageWorkload read_storage_workload(const Field& field, bool write, const Storage& usual) {
+  const MappingReader keys = field.mapping(keys::disk_requests);
   StorageWorkload workload;
   workload.storage = usual;
   if (const auto storage = keys.find("storage")) workload.storage = read_storage(*storage);
@@ -153,7 +153,7 @@ StorageWorkload read_storage_workload(const Field& field, const Storage& usual) 
     field.fail("the node has no storage", "storage: a name of scenarios/hardware/storage.yaml, or a mapping");
   }
   DiskPattern& pattern = workload.pattern;
-  pattern.write = keys["kind"].text() == "disk_write";
+  pattern.write = write;
   pattern.direct = true;
   keys.fill(pattern);
   if (pattern.zone > 1.0) keys.fail("zone", fmt::format("{} of the way in", pattern.zone), "from 0 (outermost) to 1");

@@ -16,7 +16,7 @@ Storage read_storage(const Field& field);
 
 /// { kind: disk_read | disk_write, order (= random), block (= 4 KiB), queue_depth (= 1), streams (= 1), zone (= 0.5),
 /// direct (= true), size (= one block), storage (= the node's) }: the fields of DiskPattern.
-StorageWorkload read_storage_workload(const Field& field, const Storage& usual);
+StorageWorkload read_storage_workload(const Field& field, bool write, const Storage& usual);
 /// Whether an operator's kind is one of the two.
 bool is_storage_kind(std::string_view kind);
 

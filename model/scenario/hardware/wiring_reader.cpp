@@ -22,14 +22,16 @@ LinkType read_link_type(const std::string& name, const Field& field, FigureLog& 
                   type["latency"].quantity<Seconds>(Zero::allowed),
                   type.flag_or("full_duplex", true),
                   type.flag_or("in_network_reduction", false),
-                  type.number_or("collective_efficiency", 0.0)};
+                  type.number_or("collective_efficiency", 0.0),
+                  type.quantity_or("gpu_bandwidth", BytesPerSecond())};
   const auto stated = type.find("source");
   const Source source = stated ? read_source(*stated)
                                : Source{ConstantKind::assumption, fmt::format("stated in {}", field.where().text())};
   log.add(Field(type["bandwidth"].node(), fmt::format("links.{}.bandwidth", name)), source);
   log.add(Field(type["latency"].node(), fmt::format("links.{}.latency", name)), source);
-  if (const auto efficiency = type.find("collective_efficiency")) {
-    log.add(Field(efficiency->node(), fmt::format("links.{}.collective_efficiency", name)), source);
+  for (const char* key : {"collective_efficiency", "gpu_bandwidth"}) {
+    if (const auto figure = type.find(key))
+      log.add(Field(figure->node(), fmt::format("links.{}.{}", name, key)), source);
   }
   return result;
 }

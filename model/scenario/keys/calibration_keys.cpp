@@ -1,6 +1,7 @@
 // Calibrations, trainers' habits, and the kinds of files that there are.
 #include "model/base/constant.hpp"
 #include "model/hardware/precision.hpp"
+#include "model/parallelism/plan.hpp"
 #include "model/scenario/keys/keys.hpp"
 #include "model/workload/trainer_code.hpp"
 #include "model/workload/training.hpp"
@@ -83,6 +84,7 @@ constexpr Key trainer_keys[] = {
     {"kind", text, "needed", "What the file describes: trainer."},
     {"name", text, "", "What people call the trainer."},
     {"description", text, "", "A line about the trainer for people who list trainers."},
+    {"base", named(Catalogue::trainer), "", "The trainer whose habits hold where this file says nothing."},
     {"habits", mapping(habits), "needed", "What it does where a scenario does not say otherwise, by dotted key."},
     {"refuses", list(mapping(refusal)), "nothing", "Factors of a plan that it does not run."},
     {"constants", by_name(mapping(constant)), "none",
@@ -141,6 +143,9 @@ constexpr Key condition_keys[] = {
     {"optimizer", one_or_list(word<Optimizer>), "all", "Optimizers of the training."},
     {"adapters", flag, "both", "Whether adapters are trained (lora)."},
     {"kernels", word<KernelSet>, "both", "How kernels are cut (workload.train.kernels)."},
+    {"execution", word<ExecutionMode>, "all", "How operators are launched (plan.execution)."},
+    {"architecture", one_or_list(text), "all", "Generations of the GPUs."},
+    {"context", flag, "both", "Whether sequences are divided among context ranks."},
 };
 
 constexpr Key refusal_keys[] = {

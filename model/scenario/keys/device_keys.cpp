@@ -8,8 +8,8 @@ namespace {
 constexpr Value clocked_time = quantity("ns") | quantity("cycles");
 constexpr Value clocked_bandwidth = quantity("GB/s") | quantity("B/cycle");
 
-constexpr std::string_view architecture_words[] = {"kepler", "pascal", "volta",     "turing", "ampere",
-                                                   "ada",    "hopper", "blackwell", "cdna3",  "host"};
+constexpr std::string_view architecture_words[] = {"kepler", "pascal",    "volta", "turing", "ampere", "ada",
+                                                   "hopper", "blackwell", "cdna2", "cdna3",  "cdna4",  "host"};
 constexpr Key gpu_keys[] = {
     {"kind", text, "gpu", "What a file describes: gpu."},
     {"name", text, "gpu", "What results call the GPU."},
@@ -29,6 +29,11 @@ constexpr Key gpu_keys[] = {
     {"shared_memory_per_sm", quantity("KiB"), "needed", "Shared memory of a multiprocessor."},
     {"board_power", quantity("W"), "needed", "The power limit, by which clocks fall under load."},
     {"copy_engines", whole, "2", "Copies that run at the same time."},
+    {"slot", named(Catalogue::link), "not known", "The widest PCIe link of its connector."},
+    {"nvlink", named(Catalogue::link), "none", "The kind of its links to other GPUs."},
+    {"nvlinks", whole, "0", "How many such links it has."},
+    {"bridged", flag, "false", "Whether these links join two cards by a bridge, not the GPUs of a board."},
+    {"peer_access", flag, "true", "Whether the vendor's driver lets such GPUs read each other's memory over PCIe."},
     {"processor", mapping(processor), "", "Of a processor that trains in a GPU's place: what one core reaches."},
     {"sources", by_name(mapping(source)), "needed in files", "Where the figures come from: default, or by key."},
 };
@@ -93,6 +98,7 @@ constexpr Key hierarchy_keys[] = {
     {"kind", text, "", "What a file describes: processor."},
     {"description", text, "", "A line about the microarchitecture."},
     {"models", one_or_list(text), "", "Vendor, family and model of /proc/cpuinfo by which it is recognised."},
+    {"slot", named(Catalogue::link), "not known", "The widest PCIe link that it has."},
     {"caches", mapping(caches), "needed", "Its caches."},
     {"tlb", mapping(tlb), "needed", "Its translation of addresses."},
     {"line", quantity("B"), "64 B", "Size of a cache line."},

@@ -71,7 +71,7 @@ class Walk {
     if (repeats_ == Repeats::left_out) find_first_places(file);
     for (const Mapping* table : file.tables) {
       Form form{.kind = Form::Kind::mapping, .mapping = table};
-      if (table == &model) form.kind = Form::Kind::name;  // models of files may have a preset
+      if (table == &model || table == &node || table == &gpu) form.kind = Form::Kind::name;  // may have a preset
       into(form, "", file.tables.size() > 1 ? std::string(table->name) : "");
     }
     return std::move(places_);

@@ -18,12 +18,12 @@ extern const Mapping gpu, rates, operations, processor, cpu, hierarchy, caches, 
 extern const Mapping plan, collective_plan, execution_plan, zero, sync, slow_workers, buckets_file, bucket_rule;
 // train_keys.cpp
 extern const Mapping workload, train, precision, recipe, data, distribution, fixed, uniform, lognormal, histogram,
-    batching, lora, collective, checkpoint;
+    batching, lora, quantisation, collective, checkpoint;
 // loading_keys.cpp
 extern const Mapping loader, dataset, loader_alone, disk_requests;
 // model_keys.cpp
-extern const Mapping model, transformer, language, images, network_model, vision_language, projector, mlp_projector,
-    resampler;
+extern const Mapping model, transformer, language, encoder_decoder, images, network_model, vision_language, projector,
+    mlp_projector, resampler;
 // layer_keys.cpp
 extern const Mapping layer, convolution_layer, linear_layer, pool_layer, residual, repeated;
 // operator_keys.cpp
@@ -31,7 +31,7 @@ extern const Mapping operation, placed, alone, operand, matmul, cpu_matmul, conv
     elementwise, copy, rows, batch_norm, pooling, embedding, optimizer, gradient_clipping, memory_access, memory_walk,
     gpu_chase;
 // task_keys.cpp
-extern const Mapping task, loop, run, copy_task, sized, item, print, call;
+extern const Mapping task, loop, run, copy_task, sized, pause, item, print, call;
 // reliability_keys.cpp
 extern const Mapping failures, stragglers, recovery, usual_recovery, price, offer, energy, energy_file, machine_power,
     usual_figure, grids, failures_file, prices_file, offers;

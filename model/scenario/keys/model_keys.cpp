@@ -7,7 +7,8 @@ namespace foretrain::keys {
 
 namespace {
 
-constexpr std::string_view family_words[] = {"gpt", "bert", "mpt", "llama", "vit", "mlp", "cnn", "vision_language"};
+constexpr std::string_view family_words[] = {"gpt", "bert", "mpt", "llama",          "vit",
+                                             "t5",  "mlp",  "cnn", "vision_language"};
 constexpr Key model_keys[] = {
     {"kind", text, "", "What a file describes: model."},
     {"name", text, "the family", "What results call the model."},
@@ -17,8 +18,9 @@ constexpr Key model_keys[] = {
      "What a step of its published training took: 4 M tokens, 512 sequences. `foretrain init` begins with it."},
     {"family", words(family_words), "needed", "What sort of model it is, and what holds for keys that are left out."},
 };
-constexpr Variant model_variants[] = {{"gpt bert mpt llama vit", &transformer},
-                                      {"gpt bert mpt llama", &language},
+constexpr Variant model_variants[] = {{"gpt bert mpt llama vit t5", &transformer},
+                                      {"gpt bert mpt llama t5", &language},
+                                      {"t5", &encoder_decoder},
                                       {"vit", &images},
                                       {"mlp cnn", &network_model},
                                       {"vision_language", &vision_language}};
@@ -36,6 +38,15 @@ constexpr Key transformer_keys[] = {
                                      {.usual = "4 x hidden; gated 8/3 x hidden", .range = any_width}),
     member<&Transformer::gated_ffn>("Whether the feed-forward part has a gate (SwiGLU).", {.usual = "the family's"}),
     member<&Transformer::biases>("Whether linear layers and norms have biases.", {.usual = "the family's"}),
+    member<&Transformer::layer_norm>("Whether norms subtract the mean (LayerNorm).",
+                                     {.usual = "false for llama and t5", .together = "Family llama or t5."}),
+};
+
+constexpr Key encoder_decoder_keys[] = {
+    member<&Transformer::decoder_layers>("Layers of the decoder; `layers` are the encoder's.",
+                                         {.usual = "layers", .range = {1, 10'000}}),
+    member<&Transformer::decoder_sequence>("Tokens that the decoder predicts; `sequence` are the encoder's.",
+                                           {.usual = "sequence", .range = any_width}),
 };
 
 constexpr std::string_view with_pattern = "With layer_pattern.";
@@ -80,6 +91,9 @@ constexpr Key language_keys[] = {
                                  {.name = "mamba_kernel", .together = with_pattern, .range = {1, 1000}}),
     member<&MambaConfig::chunk>("Tokens that are scanned at a time.",
                                 {.name = "mamba_chunk", .together = with_pattern, .range = latent_width}),
+    member<&MambaConfig::step_rank>(
+        "Numbers from which steps are made: layers are of Mamba-1, with as many heads as channels.",
+        {.name = "mamba_step_rank", .usual = "0: Mamba-2", .together = with_pattern, .range = {0, 1'000'000}}),
 };
 
 constexpr Key images_keys[] = {
@@ -109,6 +123,9 @@ constexpr Key mlp_projector_keys[] = {
     member<&ProjectorConfig::layers>("Linear layers, with GELU between them.", {.range = {1, 100}}),
     member<&ProjectorConfig::hidden>("Width between them.", {.usual = "the language model's", .range = any_width}),
     member<&ProjectorConfig::merge>("Patches of a side that are joined into one token.", {.range = {1, 1000}}),
+    member<&ProjectorConfig::averaged>("Whether they are joined by their mean, not one behind the other."),
+    member<&ProjectorConfig::inner_layers>(
+        "Inner layers of the encoder that have such a projector as well (DeepStack).", {.range = {0, 1000}}),
 };
 constexpr Key resampler_keys[] = {
     member<&ProjectorConfig::queries>("Learned queries: as many tokens.", {.usual = "needed", .range = {1, 100'000}}),
@@ -126,6 +143,7 @@ constexpr Key resampler_keys[] = {
 constinit const Mapping model = {"model", model_keys, "family", model_variants};
 constinit const Mapping transformer = {"transformer", transformer_keys};
 constinit const Mapping language = {"language model", language_keys};
+constinit const Mapping encoder_decoder = {"encoder–decoder", encoder_decoder_keys};
 constinit const Mapping images = {"model of images", images_keys};
 constinit const Mapping network_model = {"network of layers", network_model_keys};
 constinit const Mapping vision_language = {"vision–language model", vision_language_keys};

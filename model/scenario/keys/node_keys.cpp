@@ -14,7 +14,8 @@ constexpr Key node_keys[] = {
     {"gpu", named(Catalogue::gpu, gpu), "needed", "The kind of GPU."},
     {"gpus", whole, "needed", "How many GPUs the machine has."},
     {"cpu", mapping(cpu), "needed", "Its processors and their memory."},
-    {"peer_to_peer", flag, "true", "Whether GPUs read each other's memory without the host."},
+    {"peer_to_peer", flag, "below PCIe switches, where the GPU has peer_access",
+     "Whether GPUs without NVLink between them copy to each other past host memory."},
     {"nccl", text, "the cluster's",
      "The version of NCCL; none for a textbook machine, whose collectives lose nothing to a library."},
     {"link_types", by_name(mapping(link_type)), "", "Kinds of links that the catalogue does not have, by name."},
@@ -22,6 +23,8 @@ constexpr Key node_keys[] = {
     {"nics", mapping(nics), "on the processors", "Where the network cards hang."},
     {"network", mapping(network), "no network cards", "The network cards, and what lies behind them."},
     {"storage", named(Catalogue::storage, storage), "no storage", "The disks from which data are loaded."},
+    {"assumed", by_name(text), "nothing",
+     "Keys of which whoever wrote the file knew nothing, each with why: predictions repeat them as warnings."},
     {"sources", by_name(mapping(source)), "needed in files", "Where the figures come from: default, or by key."},
 };
 
@@ -45,6 +48,8 @@ constexpr Key link_type_keys[] = {
     {"in_network_reduction", flag, "false", "Whether switches on such links add up what passes through them."},
     {"collective_efficiency", number, "0: as calibrated",
      "Share of the bandwidth that rings of collective libraries reach."},
+    {"gpu_bandwidth", quantity("GB/s"), "the links' own",
+     "Of all such links between two processors: what GPUs of one send those of the other.", "kind: socket"},
     {"source", mapping(source), "an assumption", "Where the figures come from."},
 };
 

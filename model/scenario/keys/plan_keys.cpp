@@ -9,6 +9,7 @@ namespace foretrain::keys {
 namespace {
 
 constexpr std::string_view offload_words[] = {"none", "optimizer", "parameters", "activations"};
+constexpr std::string_view offload_places[] = {"memory", "disks"};
 constexpr std::string_view process_words[] = {"per_gpu", "single"};
 constexpr std::string_view placement_words[] = {"packed", "scattered"};
 // `auto` is searched for before a scenario is read (planning/auto_plan.hpp).
@@ -55,6 +56,18 @@ constexpr Key plan_keys[] = {
     {"reshard_after_forward", flag, "true; false with a pipeline",
      "Whether weights are given back after the forward pass and gathered again.", "zero: 3"},
     {"offload", one_or_list(words(offload_words)), "none", "What is kept in host memory between its uses."},
+    member<&Plan::offload_to_disks>(
+        "Where offloaded weights and states lie: in the host's memory, or on its disks (NVMe).",
+        {.name = "offload_to", .value = words(offload_places), .together = "With offload."}),
+    member<&Plan::pinned_offload>("Whether host memory of offloaded weights, gradients and states is page-locked.",
+                                  {.together = "With offload."}),
+    member<&Plan::host_threads>("Threads of each process for updates on the host; 0: its share of the cores.",
+                                {.together = "With offload.", .range = {0, 10'000}}),
+    member<&Plan::update_group>(
+        "Parameters of a rank that are updated at a time, their gradients widened to fp32 for it; 0: they are not.",
+        {.zero = Zero::allowed}),
+    member<&Plan::gathered_parameters>("Parameters that stay gathered, buckets of gradients included; 0: two layers'.",
+                                       {.together = "zero: 3", .zero = Zero::allowed}),
     {"headroom", quantity("%") | number, "6 %",
      "Share of a GPU's memory that stays free: a plan that needs more than the rest does not count as one that fits."},
     {"sync", mapping(sync), "all-reduce by the fastest algorithm", "How gradients are synchronised."},

@@ -18,6 +18,8 @@ constexpr Key scenario_keys[] = {
     {"jobs", list(mapping(job)), "no other jobs", "Further trainings on nodes of the same cluster."},
     {"calibration", named(Catalogue::calibration), "published",
      "The constants of the cost models: those that come with foretrain, or those that `foretrain calibrate` measured."},
+    {"assumed", by_name(text), "nothing",
+     "Keys of which whoever wrote the file knew nothing, each with why: predictions repeat them as warnings."},
 };
 
 constexpr Key cluster_keys[] = {
@@ -91,6 +93,7 @@ constexpr Key transport_keys[] = {
     {"window", quantity("MB"), "unlimited", "The most that a TCP connection has under way."},
     member<&Transport::loss>("Share of packets that are lost on the way of a TCP connection."),
     member<&Transport::streams>("TCP connections side by side between two endpoints.", {.range = {1, 1'000'000}}),
+    {"flow_limit", quantity("Gbit/s"), "unlimited", "The most that the network lets one TCP connection carry."},
 };
 
 constexpr Key fault_keys[] = {

@@ -11,7 +11,7 @@ namespace {
 constexpr Key task_keys[] = {
     {"id", text, "needed", "A name of its own, by which other tasks wait for it."},
     {"on", text, "needed", "gpu0, gpu0:stream1, gpu0:h2d, gpu0:d2h, gpu0:p2p, cpu, cpu0 or disk."},
-    {"run", mapping(run) | text, "needed", "What it does: { matmul: { … }, repeat: 50 }, or synchronize."},
+    {"run", mapping(run) | text, "needed", "What it does: { kind: matmul, …, repeat: 50 }, or synchronize."},
     {"after", one_or_list(text), "nothing", "Tasks further up for which it waits."},
     {"enqueued_by", text, "nobody; calls of models cpu", "The host thread that launches it: cpu or cpu0."},
 };
@@ -22,30 +22,32 @@ constexpr Key loop_keys[] = {
     {"tasks", list(mapping(task)), "needed with loop", "The tasks."},
 };
 
+constexpr std::string_view work_words[] = {
+    "matmul",        "convolution", "attention", "elementwise", "reduction",        "copy",      "batch_norm",
+    "layer_norm",    "softmax",     "pooling",   "embedding",   "cross_entropy",    "optimizer", "gradient_clipping",
+    "memory_access", "page_lock",   "sleep",     "forward",     "forward_backward", "item",      "print"};
 constexpr Key run_keys[] = {
-    {"matmul", mapping(matmul), "", "A matrix product."},
-    {"convolution", mapping(convolution), "", "A convolution."},
-    {"attention", mapping(attention), "", "Attention."},
-    {"elementwise", mapping(elementwise), "", "An elementwise operator."},
-    {"reduction", mapping(elementwise), "", "A reduction."},
-    {"copy", mapping(copy_task), "", "A copy between two memories."},
-    {"batch_norm", mapping(batch_norm), "", "A batch norm."},
-    {"layer_norm", mapping(rows), "", "A layer norm."},
-    {"softmax", mapping(rows), "", "Softmax over each row."},
-    {"pooling", mapping(pooling), "", "Pooling."},
-    {"embedding", mapping(embedding), "", "Rows of a table looked up."},
-    {"cross_entropy", mapping(rows), "", "Softmax and loss of each row."},
-    {"optimizer", mapping(optimizer), "", "One update of parameters."},
-    {"gradient_clipping", mapping(gradient_clipping), "", "The norm of all gradients, then their scaling."},
-    {"memory_access", mapping(memory_access), "", "Reads that probe a GPU's memory."},
-    {"page_lock", mapping(sized), "", "Page-locked host memory is allocated."},
-    {"sleep", quantity("ms"), "", "Nothing for a while."},
-    {"forward", mapping(call), "", "A model's forward pass for one batch."},
-    {"forward_backward", mapping(call), "", "A model's forward and backward pass for one batch."},
-    {"item", mapping(item), "", "One number from a GPU, waited for."},
-    {"print", mapping(print), "", "A result from a GPU, waited for and formatted."},
-    {"repeat", whole, "1", "How often the work is done."},
+    {"kind", words(work_words), "needed", "The work: an operator, a copy between memories, a call of a model, ….",
+     "Or the work's name as a key: { matmul: { … } }."},
+    {"repeat", whole, "1", "How often it is done."},
 };
+constexpr Variant run_variants[] = {{"matmul", &matmul},
+                                    {"convolution", &convolution},
+                                    {"attention", &attention},
+                                    {"elementwise reduction", &elementwise},
+                                    {"copy", &copy_task},
+                                    {"batch_norm", &batch_norm},
+                                    {"layer_norm softmax cross_entropy", &rows},
+                                    {"pooling", &pooling},
+                                    {"embedding", &embedding},
+                                    {"optimizer", &optimizer},
+                                    {"gradient_clipping", &gradient_clipping},
+                                    {"memory_access", &memory_access},
+                                    {"page_lock", &sized},
+                                    {"sleep", &pause},
+                                    {"forward forward_backward", &call},
+                                    {"item", &item},
+                                    {"print", &print}};
 
 constexpr Key copy_task_keys[] = {
     {"from", text, "needed", "gpu0, cpu, cpu0 or disk."},
@@ -55,6 +57,9 @@ constexpr Key copy_task_keys[] = {
 };
 constexpr Key sized_keys[] = {
     {"size", quantity("MB"), "needed", "Bytes."},
+};
+constexpr Key pause_keys[] = {
+    {"time", quantity("ms"), "needed", "How long nothing is done."},
 };
 constexpr Key item_keys[] = {
     {"from", text, "needed", "The GPU, or one of its streams: gpu0:stream1."},
@@ -76,9 +81,10 @@ constexpr Key call_keys[] = {
 
 constinit const Mapping task = {"task", task_keys, "loop", task_variants};
 constinit const Mapping loop = {"loop over tasks", loop_keys};
-constinit const Mapping run = {"work of a task", run_keys};
+constinit const Mapping run = {"work of a task", run_keys, "kind", run_variants};
 constinit const Mapping copy_task = {"copy between memories", copy_task_keys};
 constinit const Mapping sized = {"allocation", sized_keys};
+constinit const Mapping pause = {"pause", pause_keys};
 constinit const Mapping item = {"fetched number", item_keys};
 constinit const Mapping print = {"fetched result", print_keys};
 constinit const Mapping call = {"call of a model", call_keys};

@@ -18,7 +18,8 @@ constexpr Key workload_keys[] = {
 };
 
 constexpr std::string_view part_words[] = {"vision", "projector", "language", "embedding", "blocks", "head"};
-constexpr std::string_view loss_words[] = {"eager", "fused"};
+constexpr std::string_view fusion_words[] = {"none",   "norm",          "softmax",  "activation", "bias_dropout_add",
+                                             "rotary", "cross_entropy", "optimizer"};
 constexpr std::string_view node_words[] = {"node"};
 constexpr std::string_view auto_words[] = {"auto"};  // searched for before a scenario is read
 constexpr Key train_keys[] = {
@@ -35,9 +36,18 @@ constexpr Key train_keys[] = {
     member<&TrainWorkload::optimizer>("The optimizer, which decides how much memory its states take."),
     member<&TrainWorkload::recompute>("What is computed again in the backward pass instead of being kept.",
                                       {.value = word<Recompute> | words(auto_words)}),
-    member<&TrainWorkload::attention>("The attention kernels.", {.usual = "flash; standard on old GPUs"}),
+    member<&TrainWorkload::attention>("The attention kernels.", {.usual = "flash; standard on old GPUs and for t5"}),
     member<&TrainerCode::kernels>("Whether small operators are fused.",
                                   {.usual = "fused; plain on processors", .together = "Transformers."}),
+    {"fusions", one_or_list(words(fusion_words)), "none",
+     "What one kernel does where kernels are plain; norm: of images, batch norm with the activation and the residual "
+     "sum "
+     "behind it.",
+     "kernels: plain, or networks of layers"},
+    member<&TrainerCode::memory_format>(
+        "How images lie in memory: each channel by itself, or a pixel's channels side by side (channels_last), as "
+        "tensor cores read them.",
+        {.together = "Networks of layers."}),
     member<&TrainerCode::joined_projections>(
         "Whether one product makes queries, keys and values, and one both halves of a gated layer.",
         {.usual = "true; false with plain kernels", .together = "Transformers."}),
@@ -49,6 +59,10 @@ constexpr Key train_keys[] = {
         {.usual = "false; true with plain kernels"}),
     member<&TrainerCode::fused_optimizer>("Whether one kernel updates a layer's tensors, or several each of them.",
                                           {.usual = "true; false with plain kernels"}),
+    member<&TrainerCode::fp32_states>(
+        "Whether the optimizer's states are fp32 where weights are shorter and have no fp32 copy; else these and the "
+        "gradients are as the weights.",
+        {.together = "master_weights: false"}),
     member<&TrainerCode::clip_gradients>("Whether the norm of all gradients is limited before the update.",
                                          {.usual = "true; false with sgd and momentum"}),
     member<&TrainerCode::context_pieces>(
@@ -60,6 +74,9 @@ constexpr Key train_keys[] = {
     member<&TrainerCode::keep_gathered>(
         "Whether inputs that tensor ranks gathered are kept whole, or gathered again.",
         {.usual = "false; true with plain kernels", .together = "plan.sequence_parallel"}),
+    member<&TrainerCode::shifted_logits>(
+        "Whether the loss reads a copy of the logits without the last token's, and widens them for its caller.",
+        {.together = "loss: eager"}),
     member<&TrainerCode::gather_logits>(
         "Whether tensor ranks gather whole rows of logits for the loss, or each keeps its columns.",
         {.usual = "false", .together = "plan.tensor above 1."}),
@@ -71,8 +88,9 @@ constexpr Key train_keys[] = {
                                            {.usual = "true for 2-byte weights"}),
     member<&TrainWorkload::recompute_early_stop>(
         "Whether recomputation ends as soon as all that was not kept is back, instead of with the layer."),
-    member<&TrainWorkload::fused_loss>("Whether cross-entropy makes fp32 copies of the logits.",
-                                       {.name = "loss", .value = words(loss_words)}),
+    {"loss", word<Loss::Kind> | text, "eager",
+     "Whether cross-entropy makes fp32 copies of the logits, and whether they are all there at a time: eager, fused, "
+     "chunked(8), fused_linear."},
     {"samples", text, "", "The whole training, such as 15 trillion tokens or 90 epochs of 1281167 images.",
      "Results then say how long it takes."},
     {"loader", mapping(loader), "data are there when needed", "How samples come from storage to the GPU."},
@@ -82,6 +100,8 @@ constexpr Key train_keys[] = {
      "Models with a sequence."},
     {"freeze", one_or_list(words(part_words)), "nothing", "Parts of the model that are not trained."},
     {"lora", mapping(lora), "none", "Adapters that are trained in the place of weights."},
+    {"quantisation", mapping(quantisation), "none", "QLoRA: frozen matrices of blocks that are stored in 4 or 8 bits.",
+     "With lora."},
     {"checkpoint", mapping(checkpoint), "none", "How often, and to where, the training's state is written."},
     {"recovery", mapping(recovery), "as scenarios/hardware/failures.yaml says",
      "How failures are noticed and what a restart takes.", "With cluster.failures."},
@@ -90,12 +110,19 @@ constexpr Key train_keys[] = {
     member<&TrainWorkload::layer_dispatch>("What the trainer's code takes on the host for each block of layers, "
                                            "micro-batch and direction, beside kernels.",
                                            {.value = quantity("us"), .zero = Zero::allowed}),
+    member<&TrainWorkload::module_dispatch>("What the framework's code takes on the host for each module that holds "
+                                            "weights, micro-batch and direction, such "
+                                            "as hooks that gather and release them.",
+                                            {.value = quantity("us"), .zero = Zero::allowed}),
     member<&TrainWorkload::peer_dispatch>(
         "What the host takes for each other tensor rank at a block's pass, in pipelines across machines.",
         {.value = quantity("us"), .together = "With pipeline and tensor above 1.", .zero = Zero::allowed}),
     member<&TrainWorkload::message_overhead>(
         "What a message between stages takes beside its transfer, there or back: hosts that agree on what comes.",
         {.value = quantity("us"), .together = "With pipeline above 1.", .zero = Zero::allowed}),
+    member<&TrainWorkload::kernel_slowdown>(
+        "How many times as long kernels take as those of libraries that are tuned for the GPU.",
+        {.zero = Zero::refused}),
     member<&TrainWorkload::memory_stretch>(
         "How many times as long memory-bound kernels take as well-written ones that move the same.",
         {.zero = Zero::refused}),
@@ -106,6 +133,9 @@ constexpr Key train_keys[] = {
     member<&TrainWorkload::activation_stretch>(
         "How many times as much the code keeps of a block for its backward pass as operators read again: copies.",
         {.zero = Zero::refused}),
+    member<&TrainWorkload::fragmentation>(
+        "Free blocks that the allocator keeps and no tensor fits into, as a share of the tensors that come and go.",
+        {.zero = Zero::allowed}),
     member<&TrainWorkload::waiting_tensors>(
         "Whole hidden states that tensor ranks have freed but not back, as the host is far ahead of its GPU: the "
         "allocator waits for the collectives that use them.",
@@ -168,6 +198,11 @@ constexpr Key lora_keys[] = {
     {"targets", one_or_list(words(adapter_words)), "qkv", "The matrices that have adapters."},
 };
 
+constexpr Key quantisation_keys[] = {
+    member<&FrozenWeights::weights>("What they are stored as; each product makes 16-bit numbers of them again."),
+    member<&FrozenWeights::doubly>("Whether the scales are stored in 8 bits, too.", {.name = "double"}),
+};
+
 constexpr Key collective_keys[] = {
     {"operation", word<CollectiveOperation>, "needed", "What is done."},
     {"size", quantity("MB"), "needed", "Bytes that every rank has.", "", "message"},
@@ -203,6 +238,7 @@ constinit const Mapping lognormal = {"lognormal lengths", lognormal_keys};
 constinit const Mapping histogram = {"histogram of lengths", histogram_keys};
 constinit const Mapping batching = {"batching", batching_keys};
 constinit const Mapping lora = {"adapters", lora_keys};
+constinit const Mapping quantisation = {"quantised weights", quantisation_keys};
 constinit const Mapping collective = {"collective", collective_keys};
 constinit const Mapping checkpoint = {"checkpoint", checkpoint_keys};
 

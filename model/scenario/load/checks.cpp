@@ -193,7 +193,12 @@ void check_transformer(const Scenario& scenario, const TransformerConfig& model)
     require_divisible(scenario, "plan.tensor", plan.tensor, model.mamba.heads, "heads of Mamba-2 layers");
   }
   require_divisible(scenario, "plan.context", plan.context, model.sequence, "tokens of a sequence");
-  check_stages(scenario, model.layers, model.layers + (plan.embedding_in_pipeline ? 2 : 0));
+  check_stages(scenario, model.all_layers(), model.all_layers() + (plan.embedding_in_pipeline ? 2 : 0));
+  if (model.decoder_layers > 0) {  // megatron/core/pipeline_parallel and models/T5 have none of these
+    refuse_factors(scenario,
+                   {{"plan.context", plan.context}, {"plan.interleave", plan.interleave}, {"plan.expert", plan.expert}},
+                   "model with encoder and decoder");
+  }
   if (plan.expert > 1 || plan.folded_experts) {
     if (model.experts == 1)
       fail(scenario, "plan.expert", "the model has no experts", "expert: 1, or a model with experts");
@@ -267,6 +272,11 @@ void check_unequal_devices(const Scenario& scenario) {
   }
 }
 
+void check_disks(const Scenario& scenario) {
+  if (!scenario.plan.offload_to_disks || scenario.cluster.node.storage.exists()) return;
+  fail(scenario, "plan.offload_to", "a node without disks", "memory, or cluster.node with storage");
+}
+
 /// Nodes of several kinds are known to training by collectives, and to collectives.
 void check_groups(const Scenario& scenario) {
   if (scenario.cluster.groups.empty()) return;
@@ -306,6 +316,7 @@ void check_scenario(const Scenario& scenario) {
   }
   check_unequal_devices(scenario);
   check_groups(scenario);
+  check_disks(scenario);
   check_split(scenario);
   check_jobs(scenario);
   check_failures(scenario);

@@ -14,6 +14,7 @@
 #include "model/parallelism/layout.hpp"
 #include "model/parallelism/stages.hpp"
 #include "model/scenario/catalogue.hpp"
+#include "model/scenario/figures.hpp"
 #include "model/scenario/hardware/background_reader.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
@@ -52,6 +53,18 @@ std::int64_t batch_over_gpus(const Scenario& scenario, double per_gpu) {
   return static_cast<std::int64_t>(batch);
 }
 
+/// By the scenario itself, and by its machines' files.
+std::vector<std::string> assumed_of(const MappingReader& keys, const Cluster& cluster) {
+  std::vector<std::string> assumed = cluster.node.assumed;
+  for (const NodeGroup& group : cluster.groups) {
+    if (group.node.name == cluster.node.name) continue;
+    assumed.insert(assumed.end(), group.node.assumed.begin(), group.node.assumed.end());
+  }
+  const std::vector<std::string> own = assumed_in(keys);
+  assumed.insert(assumed.end(), own.begin(), own.end());
+  return assumed;
+}
+
 /// A scenario whose trainer's habits are in the document.
 Scenario read_completed(const YamlNode& document, Cluster cluster, std::string_view default_name) {
   const MappingReader keys = Field(document, "").mapping(keys::scenario);
@@ -60,6 +73,7 @@ Scenario read_completed(const YamlNode& document, Cluster cluster, std::string_v
   scenario.name = keys.text_or("name", default_name);
   scenario.description = keys.text_or("description", "");
   scenario.cluster = std::move(cluster);
+  scenario.assumed = assumed_of(keys, scenario.cluster);
   ReadWorkload workload = read_workload(keys["workload"], scenario.cluster);
   if (const auto jobs = keys.find("jobs")) {
     scenario.jobs = read_jobs(*jobs, keys["cluster"].node(), scenario.cluster);
@@ -97,7 +111,25 @@ Scenario read_completed(const YamlNode& document, Cluster cluster, std::string_v
   return scenario;
 }
 
-Scenario read_with_habits(const YamlNode& stated, std::string_view default_name) {
+/// plan.framework is plan.trainer; of both, what the command line or a table states holds.
+YamlNode with_one_framework(YamlNode document) {
+  YamlEntry* const plan = document.find("plan");
+  if (plan == nullptr || !plan->value.is_mapping()) return document;
+  YamlNode& keys = plan->value;
+  YamlEntry* const framework = keys.find("framework");
+  if (framework == nullptr) return document;
+  if (const YamlEntry* trainer = keys.find("trainer")) {
+    const bool later = framework->value.where.file != trainer->value.where.file;
+    if (!later) Field(framework->value, "plan.framework").fail("plan.trainer says it already", "one of them");
+    const std::string_view earlier = framework->value.where.file == document.where.file ? "framework" : "trainer";
+    std::erase_if(keys.entries, [&](const YamlEntry& entry) { return entry.key == earlier; });
+  }
+  if (YamlEntry* const left = keys.find("framework")) left->key = "trainer";
+  return document;
+}
+
+Scenario read_with_habits(const YamlNode& document_as_written, std::string_view default_name) {
+  const YamlNode stated = with_one_framework(document_as_written);
   const std::optional<StackedScenario> stacked = with_learned_cluster(stated);
   const YamlNode& document = stacked ? stacked->document : stated;
   Cluster cluster = read_cluster(Field(document, "").mapping(keys::scenario)["cluster"]);

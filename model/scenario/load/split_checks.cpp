@@ -22,7 +22,7 @@ void check_processors(const Scenario& scenario) {
   if (trains(groups.front()) && !std::ranges::all_of(groups, trains)) {
     fail(scenario, "cluster.groups", "processors that train before GPUs", "the group of GPUs first, or cluster.node");
   }
-  if (plan.tensor * plan.pipeline * plan.context * plan.expert > 1 || plan.zero > 0) {
+  if (std::max({plan.tensor, plan.pipeline, plan.context, plan.expert}) > 1 || plan.zero > 0) {
     fail(scenario, "cluster.groups", "processors that train beside other nodes, with a model that is divided",
          "data parallelism alone, or cluster.node");
   }

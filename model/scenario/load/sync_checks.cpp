@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -33,7 +34,7 @@ void check_store(const Scenario& scenario, const TrainWorkload& train) {
          fmt::format("at most {}, one a machine beside those that train; or placement: cpu",
                      scenario.cluster.nodes - 1));
   }
-  if (plan.tensor * plan.pipeline * plan.context * plan.expert > 1) {
+  if (std::max({plan.tensor, plan.pipeline, plan.context, plan.expert}) > 1) {
     const std::pair<const char*, bool> needs[] = {
         {"plan.sync.consistency", sync.consistency != Sync::Consistency::synchronous},
         {"plan.sync.assignment", sync.assignment != Sync::Assignment::balanced},

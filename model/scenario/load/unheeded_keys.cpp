@@ -82,6 +82,9 @@ std::vector<Row> rows_of_code(const Scenario& scenario, const TrainWorkload& tra
   work.biased = shape != nullptr && shape->family == TransformerFamily::mpt;
   const AttentionKind kernel = attention_kernel(work, kept, scenario.cluster.node.gpu);
   return {{one_projection, "the model's code has one projection", {"workload.train.joined_projections"}},
+          {shape != nullptr && train.code.kernels == KernelSet::fused,
+           "fused kernels do all of that",
+           {"workload.train.fusions"}},
           {kernel != AttentionKind::flash,
            "the GPUs have no attention kernels of their own generation",
            {"workload.train.native_attention"}},
@@ -98,7 +101,15 @@ std::vector<Row> rows_of_code(const Scenario& scenario, const TrainWorkload& tra
            "tensor ranks gather no fp8 operands",
            {"workload.train.narrow_gathers"}},
           {!gathers, "tensor ranks gather no inputs", {"workload.train.keep_gathered"}},
-          {train.fused_loss, "a fused loss makes no copies", {"workload.train.loss_in_place"}},
+          {train.code.loss.kind != Loss::Kind::eager || (shape != nullptr && !is_causal(shape->family)),
+           "a fused loss and one in parts make no copies, and masked words are not shifted",
+           {"workload.train.shifted_logits"}},
+          {train.code.loss.fused(plan.execution == ExecutionMode::compiled),
+           "a fused loss makes no copies",
+           {"workload.train.loss_in_place"}},
+          {train.master_weights || train.code.cast_weights || has_8bit_states(train.optimizer),
+           "states are fp32 beside fp32 weights, or 8 bits",
+           {"workload.train.fp32_states"}},
           {plan.tensor == 1,
            "one tensor rank has no others",
            {"workload.train.waiting_tensors", "workload.train.gather_logits"}}};
@@ -106,24 +117,27 @@ std::vector<Row> rows_of_code(const Scenario& scenario, const TrainWorkload& tra
 
 std::vector<Row> rows_of_model(const Scenario& scenario, const TrainWorkload& train) {
   const Plan& plan = scenario.plan;
-  return {{scenario.cluster.groups.empty(), "all nodes are alike", {"plan.split"}},
-          {plan.pipeline == 1,
-           "a pipeline of one stage",
-           {"plan.pipeline_messages", "plan.embedding_in_pipeline", "plan.stage_layers", "workload.train.peer_dispatch",
-            "workload.train.message_overhead"}},
-          {plan.pipeline > 1 && plan.tensor == 1, "one tensor rank has no others", {"workload.train.peer_dispatch"}},
-          {divided_dimensions(plan) < 2, "at most one dimension is divided", {"plan.order"}},
-          {plan.tensor == 1 && plan.sequence_parallel, "tensor: 1 divides no sequence", {"plan.sequence_parallel"}},
-          {!train.model.has_experts(), "the model has no experts", {"plan.expert_tensor"}},
-          {plan.execution != ExecutionMode::eager,
-           fmt::format("execution {} launches no kernel by itself", name(plan.execution)),
-           {"plan.graphed_parts"}},
-          {servers_update(plan), "the servers hold what the optimizer needs", {"workload.train.master_weights"}},
-          {!servers_update(plan) &&
-               bytes_per_element(storage_precision(train.precision)) == bytes_per_element(Precision::fp32),
-           "the weights are in fp32 themselves",
-           {"workload.train.master_weights"}},
-          {train.recompute == Recompute::none, "nothing is recomputed", {"workload.train.recompute_early_stop"}}};
+  return {
+      {scenario.cluster.groups.empty(), "all nodes are alike", {"plan.split"}},
+      {plan.pipeline == 1,
+       "a pipeline of one stage",
+       {"plan.pipeline_messages", "plan.embedding_in_pipeline", "plan.stage_layers", "workload.train.peer_dispatch",
+        "workload.train.message_overhead"}},
+      {!plan.offload.any(), "nothing is offloaded", {"plan.pinned_offload", "plan.host_threads", "plan.offload_to"}},
+      {plan.zero < 3, "weights are not gathered layer by layer", {"plan.gathered_parameters"}},
+      {plan.pipeline > 1 && plan.tensor == 1, "one tensor rank has no others", {"workload.train.peer_dispatch"}},
+      {divided_dimensions(plan) < 2, "at most one dimension is divided", {"plan.order"}},
+      {plan.tensor == 1 && plan.sequence_parallel, "tensor: 1 divides no sequence", {"plan.sequence_parallel"}},
+      {!train.model.has_experts(), "the model has no experts", {"plan.expert_tensor"}},
+      {plan.execution != ExecutionMode::eager,
+       fmt::format("execution {} launches no kernel by itself", name(plan.execution)),
+       {"plan.graphed_parts"}},
+      {servers_update(plan), "the servers hold what the optimizer needs", {"workload.train.master_weights"}},
+      {!servers_update(plan) &&
+           bytes_per_element(storage_precision(train.precision)) == bytes_per_element(Precision::fp32),
+       "the weights are in fp32 themselves",
+       {"workload.train.master_weights"}},
+      {train.recompute == Recompute::none, "nothing is recomputed", {"workload.train.recompute_early_stop"}}};
 }
 
 /// Whether nothing but the scenario's own work is on the network.

@@ -15,12 +15,13 @@ struct DerivedKey {
   std::string_view key;
   std::string value;
 };
-/// Windows, shared experts and chunks of Mamba-2 layers. Throws ScenarioError where they follow no rule that a scenario
-/// can state.
+/// Windows, heads of keys, gates, shared experts and layers of Mamba. Throws ScenarioError where they follow no rule
+/// that a scenario can state.
 std::vector<DerivedKey> derived_keys(const YamlNode& config, std::string_view type);
 
 /// Throws ScenarioError for a field that is named like a shape (…_size, …_layers, …) and is neither `understood` nor
-/// known to cost nothing, naming it; and for those whose usual value alone is understood.
-void check_hugging_face_fields(const YamlNode& config, std::span<const std::string_view> understood);
+/// known to cost nothing, naming it; and for those whose usual value alone is understood by the family.
+void check_hugging_face_fields(const YamlNode& config, std::string_view family,
+                               std::span<const std::string_view> understood);
 
 }  // namespace foretrain

@@ -16,7 +16,7 @@ namespace foretrain {
 namespace {
 
 /// Beside the families of transformers those of sequential networks, and models made of several.
-enum class Family { gpt, bert, mpt, llama, vit, mlp, cnn, vision_language };
+enum class Family { gpt, bert, mpt, llama, vit, t5, mlp, cnn, vision_language };
 /// The model's keys with presets and config files put in.
 YamlNode resolve_model(const Field& field) {
   const YamlEntry* hf = field.is_mapping() ? field.node().find("hf") : nullptr;
@@ -58,7 +58,7 @@ ModelConfig read_model(const Field& written) {
   const YamlEntry* family_entry = document.find("family");
   if (!document.is_mapping() || family_entry == nullptr) {
     written.fail("this model has no family",
-                 "family: gpt, bert, mpt, llama, vit, mlp, cnn or vision_language; or preset: NAME");
+                 "family: gpt, bert, mpt, llama, vit, t5, mlp, cnn or vision_language; or preset: NAME");
   }
   const Family family = Field(family_entry->value, join_path(field.path(), "family")).choice<Family>();
   static_cast<void>(published_batch(document, field.path()));  // complains of what is none

@@ -56,6 +56,10 @@ void read_mamba(const MappingReader& model, TransformerConfig& config) {
   MambaConfig& mamba = config.mamba;
   mamba.heads = model["mamba_heads"].integer(dimension_range);
   model.fill(mamba);
+  if (mamba.selective() && (mamba.head_dim != 1 || mamba.groups != 1)) {
+    model.fail("mamba_step_rank", "layers of Mamba-1 have heads of one element, in one group",
+               "mamba_head_dim: 1 and mamba_groups: 1 beside it");
+  }
   if (mamba.heads % mamba.groups != 0) {
     model.fail(model.has("mamba_groups") ? "mamba_groups" : "mamba_heads",
                fmt::format("{} heads in {} groups", mamba.heads, mamba.groups),
@@ -89,8 +93,8 @@ void read_attention_kind(const MappingReader& model, TransformerConfig& config) 
 void read_layer_kinds(const MappingReader& model, TransformerConfig& config) {
   const auto pattern = model.find("layer_pattern");
   if (!pattern) {
-    for (const char* key :
-         {"mamba_heads", "mamba_head_dim", "mamba_state", "mamba_groups", "mamba_kernel", "mamba_chunk"}) {
+    for (const char* key : {"mamba_heads", "mamba_head_dim", "mamba_state", "mamba_groups", "mamba_kernel",
+                            "mamba_chunk", "mamba_step_rank"}) {
       if (model.has(key)) model.fail(key, "no layer is a Mamba-2 layer", "layer_pattern: M-M*-, say, beside it");
     }
     return;

@@ -17,18 +17,20 @@ constexpr std::int64_t usual_classes = 1000;  // ImageNet's
 
 /// What a family means when nothing else is said. Sources: gpt Radford et al. 2019; bert Devlin et al. 2018; mpt
 /// MosaicML MPT-7B config (no_bias: true); llama Touvron et al. 2023 (SwiGLU, RMSNorm, no biases, output layer of its
-/// own, as in Llama 1 to 3); vit Dosovitskiy et al. 2020.
+/// own, as in Llama 1 to 3); vit Dosovitskiy et al. 2020; t5 Raffel et al. 2019 (RMSNorm, no biases, one table of words
+/// for both stacks and the output layer).
 struct FamilyDefaults {
   TransformerFamily family;
   bool gated_ffn;
   bool tied_embeddings;
   bool biases;
 };
-constexpr std::array<FamilyDefaults, 5> family_defaults = {{{TransformerFamily::gpt, false, true, true},
+constexpr std::array<FamilyDefaults, 6> family_defaults = {{{TransformerFamily::gpt, false, true, true},
                                                             {TransformerFamily::bert, false, true, true},
                                                             {TransformerFamily::mpt, false, true, false},
                                                             {TransformerFamily::llama, true, false, false},
-                                                            {TransformerFamily::vit, false, false, true}}};
+                                                            {TransformerFamily::vit, false, false, true},
+                                                            {TransformerFamily::t5, false, true, false}}};
 
 /// Feed-forward width when none is given: 4·hidden; gated ones have two matrices before the activation, so Llama takes
 /// 2/3 of that, rounded up to a multiple of 256 (meta-llama/llama, model.py, FeedForward).
@@ -73,11 +75,23 @@ void read_experts(const MappingReader& model, TransformerConfig& config) {
   if (config.expert_imbalance < 1.0) model.fail("expert_imbalance", "the busiest below the mean", "1 or more");
 }
 
+/// Encoder and decoder are as wide and deep as each other unless the model says otherwise.
+void read_stacks(const MappingReader& model, TransformerConfig& config) {
+  if (!model.has("decoder_layers")) config.decoder_layers = config.layers;
+  if (!model.has("decoder_sequence")) config.decoder_sequence = config.sequence;
+  for (const char* key : {"layer_pattern", "kv_lora_rank", "mtp_layers", "dense_layers"}) {
+    if (model.has(key)) model.fail(key, "not known to encoder–decoders", "leave the key out, or family: llama");
+  }
+}
+
 }  // namespace
 
 TransformerConfig read_transformer(const Field& field, TransformerFamily family) {
   const bool vit = family == TransformerFamily::vit;
+  const bool two_stacks = family == TransformerFamily::t5;
   const MappingReader model = vit ? field.mapping(keys::model, keys::transformer, keys::images)
+                              : two_stacks
+                                  ? field.mapping(keys::model, keys::transformer, keys::language, keys::encoder_decoder)
                                   : field.mapping(keys::model, keys::transformer, keys::language);
   const FamilyDefaults& defaults = family_defaults[static_cast<std::size_t>(family)];
   TransformerConfig config;
@@ -90,6 +104,9 @@ TransformerConfig read_transformer(const Field& field, TransformerFamily family)
   if (!model.has("kv_heads")) config.kv_heads = config.heads;
   if (!model.has("head_dim")) config.head_dim = config.hidden / config.heads;
   check_heads(model, config);
+  if (model.has("layer_norm") && family != TransformerFamily::llama && !two_stacks) {
+    model.fail("layer_norm", "the family's norms subtract the mean", "leave the key out, or family: llama");
+  }
   if (!model.has("ffn_hidden")) config.ffn_hidden = default_ffn_hidden(config.hidden, config.gated_ffn);
   if (vit) {
     read_vit_shape(model, config);
@@ -100,6 +117,7 @@ TransformerConfig read_transformer(const Field& field, TransformerFamily family)
                fmt::format("{} experts per token, but there are {}", config.experts_per_token, config.experts),
                fmt::format("at most {}", config.experts));
   }
+  if (two_stacks) read_stacks(model, config);
   read_experts(model, config);
   read_attention_kind(model, config);
   read_layer_kinds(model, config);

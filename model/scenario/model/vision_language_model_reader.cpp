@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "model/base/words.hpp"
 #include "model/scenario/model/model_reader.hpp"
 #include "model/workload/projector.hpp"
 
@@ -17,8 +18,8 @@ TransformerConfig read_part(const Field& field, bool vision) {
     field.fail(fmt::format("{} is no {}", model.name, vision ? "image encoder" : "language model"),
                vision ? "a model of family vit" : "a model of family llama, gpt or mpt");
   }
-  if (transformer->family == TransformerFamily::bert) {
-    field.fail("bert predicts masked words, and has no sequence to insert visual tokens into",
+  if (transformer->family == TransformerFamily::bert || transformer->family == TransformerFamily::t5) {
+    field.fail(fmt::format("{} has no single sequence to insert visual tokens into", name(transformer->family)),
                "a model of family llama, gpt or mpt");
   }
   return *transformer;

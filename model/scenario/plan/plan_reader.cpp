@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <string_view>
 #include <utility>
 
@@ -20,27 +19,8 @@ namespace {
 
 constexpr IntegerRange factor{1, 1'000'000};
 
-/// "bounded(4)" → "bounded" and 4; "none" → "none" and nothing.
-struct WordWithNumber {
-  std::string_view word;
-  std::optional<int> number;
-};
-WordWithNumber split_call(const Field& field, int least) {
-  const std::string_view text = field.text();
-  const std::size_t open = text.find('(');
-  if (open == std::string_view::npos) return {text, std::nullopt};
-  int number = 0;
-  const char* const last = text.data() + text.size() - 1;
-  const auto [rest, status] = std::from_chars(text.data() + open + 1, last, number);
-  if (*last != ')' || rest != last || status != std::errc() || number < least) {
-    field.fail(fmt::format("\"{}\" is not a word with a number", text),
-               fmt::format("for example {}(4)", text.substr(0, open)));
-  }
-  return {text.substr(0, open), number};
-}
-
 void read_consistency(const Field& field, Sync& sync) {
-  const auto [word, number] = split_call(field, 0);  // bounded(0) is synchronous
+  const auto [word, number] = field.word_with_number(0);  // bounded(0) is synchronous
   if (word == "bounded" && number) {
     sync.consistency = Sync::Consistency::bounded;
     sync.staleness = *number;
@@ -109,7 +89,7 @@ void read_compression(const Field& field, Compression& compression) {
   if (wanted == share) {
     compression.share = read_sent_share(field);
   } else {
-    const std::optional<int> number = split_call(field, 1).number;
+    const std::optional<int> number = field.word_with_number(1).number;
     if (!kind || number.has_value() != (wanted == rank)) {
       field.fail(fmt::format("unknown value \"{}\"", text), compressions(Compression::Kind::none));
     }

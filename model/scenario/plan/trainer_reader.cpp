@@ -34,13 +34,15 @@ enum class Belongs {
   to_servers,
   to_transformers,
   to_transformers_on_gpus,  ///< processors have plain kernels alone
-  to_tensor_ranks,          ///< that divide the sequence, whose gathers and scatters could hide behind products
-  to_pipelines,             ///< with several stages
-  to_experts,               ///< models that have any
-  to_divided_gradients,     ///< ZeRO-2's
-  to_divided_states,        ///< gradients that ZeRO-1's ranks, or ZeRO-2's which keep them whole, sum up
-  to_updated_parts,         ///< ZeRO-1's and 2's, whose weights come back to all ranks
-  to_short_weights          ///< fewer than four bytes each, updated in fp32
+  to_plain_kernels,
+  to_networks,           ///< of layers, on GPUs
+  to_tensor_ranks,       ///< that divide the sequence, whose gathers and scatters could hide behind products
+  to_pipelines,          ///< with several stages
+  to_experts,            ///< models that have any
+  to_divided_gradients,  ///< ZeRO-2's
+  to_divided_states,     ///< gradients that ZeRO-1's ranks, or ZeRO-2's which keep them whole, sum up
+  to_updated_parts,      ///< ZeRO-1's and 2's, whose weights come back to all ranks
+  to_short_weights       ///< fewer than four bytes each, updated in fp32
 };
 
 Belongs belongs_to(std::string_view key) {
@@ -78,7 +80,8 @@ bool synchronises_by_servers(const YamlNode& document) {
 
 /// What is trained, and on what: no habit changes it.
 struct Trainee {
-  Trainee(const YamlNode& document, const Cluster& cluster) : on_processors(cluster.node.gpu.processor.has_value()) {
+  Trainee(const YamlNode& document, const Cluster& cluster)
+      : on_processors(cluster.node.gpu.processor.has_value()), architecture(cluster.node.gpu.architecture) {
     constexpr const char* key = "workload.train.model";
     const YamlNode* stated = document.at(key);
     if (stated == nullptr) return;  // its reader complains
@@ -87,6 +90,7 @@ struct Trainee {
     experts = model.has_experts();
   }
   bool on_processors;
+  std::string architecture;
   bool transformer = false, experts = false;
 };
 
@@ -124,7 +128,7 @@ std::string_view optimizer_word(const YamlNode& document) {
 bool has_short_weights(const YamlNode& document) {
   const Precision kept = storage_precision(precision_of(document));
   return bytes_per_element(kept) < bytes_per_element(Precision::fp32) &&
-         optimizer_word(document) != name(Optimizer::adamw_8bit);
+         !has_8bit_states(value_of<Optimizer>(optimizer_word(document)).value_or(Optimizer::adamw));
 }
 
 /// Whether the trait is one of all plans, although some have nothing to which it means something.
@@ -141,6 +145,11 @@ bool belongs(Belongs to, const YamlNode& document, const Trainee& trainee) {
       return trainee.transformer;
     case Belongs::to_transformers_on_gpus:
       return trainee.transformer && !trainee.on_processors;
+    case Belongs::to_plain_kernels:
+      return !trainee.on_processors &&
+             (!trainee.transformer || word_at(document, "workload.train.kernels", "") == name(KernelSet::plain));
+    case Belongs::to_networks:
+      return !trainee.transformer && !trainee.on_processors;
     case Belongs::to_tensor_ranks:
       return factor_at(document, "plan.tensor") > 1 && word_at(document, "plan.sequence_parallel", "") == "true";
     case Belongs::to_divided_gradients:
@@ -168,6 +177,17 @@ bool holds(const Field& when, const YamlNode& document, const Trainee& trainee) 
   if (const auto kernels = keys.find("kernels")) {
     const std::string_view usual = name(usual_kernels(trainee.on_processors));
     if (word_at(document, "workload.train.kernels", usual) != name(kernels->choice<KernelSet>())) return false;
+  }
+  if (const auto execution = keys.find("execution")) {
+    const std::string_view own = word_at(document, "plan.execution", name(ExecutionMode::eager));
+    if (own != name(execution->choice<ExecutionMode>())) return false;
+  }
+  if (const auto known = keys.find("architecture")) {
+    const auto is_own = [&](const Field& one) { return one.text() == trainee.architecture; };
+    if (std::ranges::none_of(known->list_or_one(), is_own)) return false;
+  }
+  if (const auto context = keys.find("context")) {
+    if (context->flag() != (factor_at(document, "plan.context") > 1)) return false;
   }
   if (const auto servers = keys.find("servers")) {
     if (servers->flag() != synchronises_by_servers(document)) return false;
@@ -317,8 +337,13 @@ TrainedScenario with_trainer(const YamlNode& document, const Cluster& cluster) {
   const std::filesystem::path path = named != nullptr ? file_named(Field(*named, "plan.trainer")) : rest;
   const Trainee trainee(document, cluster);
   if (named != nullptr) {
-    add_habits(path, Trait::From::trainer, trainee, result);
-    check_refusals(trainer_file(cached_yaml_file(path.string())), result.document, trainee, named->where);
+    const auto base = trainer_file(cached_yaml_file(path.string())).find("base");
+    std::vector<std::filesystem::path> files = {path};
+    if (base) files.push_back(file_named(*base));
+    for (const std::filesystem::path& file : files) add_habits(file, Trait::From::trainer, trainee, result);
+    for (const std::filesystem::path& file : files) {
+      check_refusals(trainer_file(cached_yaml_file(file.string())), result.document, trainee, named->where);
+    }
   }
   add_habits(rest, Trait::From::assumed, trainee, result);
   result.trainer = path.stem().string();

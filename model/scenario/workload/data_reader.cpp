@@ -125,6 +125,9 @@ double mean_of(const LengthDistribution& lengths) { return moment(values_of(leng
 DataShape read_data(const Field& field, const ModelConfig& model) {
   const TransformerConfig* language = language_of(model);
   if (language == nullptr) field.fail(fmt::format("{} has no sequence", model.name), "leave the key out");
+  if (language->decoder_layers > 0) {
+    field.fail(fmt::format("samples of {} have two sequences of one length each", model.name), "leave the key out");
+  }
   const auto* whole = std::get_if<VisionLanguageConfig>(&model.shape);
   const MappingReader keys = field.mapping(keys::data);
   DataShape data;

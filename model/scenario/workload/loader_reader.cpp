@@ -84,7 +84,7 @@ DataLoader read_loader(const Field& field, const Storage& usual) {
 LoaderWorkload read_loader_workload(const Field& field, const Storage& usual) {
   LoaderWorkload workload;
   YamlNode loader = field.node();
-  std::erase_if(loader.entries, [](const YamlEntry& entry) { return entry.key == "kind" || entry.key == "batch"; });
+  loader.erase("batch");
   workload.loader = read_loader(Field(loader, field.path()), usual);
   const YamlEntry* batch = field.node().find("batch");
   if (batch == nullptr) {

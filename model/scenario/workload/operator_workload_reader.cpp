@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
 #include "model/scenario/model/attention_reader.hpp"
+#include "model/scenario/workload/precision_reader.hpp"
 #include "model/scenario/workload/streaming_operators.hpp"
 #include "model/scenario/workload/workload_reader.hpp"
 
@@ -120,12 +123,49 @@ const std::vector<std::string>& operator_kinds() {
   return kinds;
 }
 
-Operator read_operator(std::string_view kind, const Field& field) {
-  for (const OperatorRow& row : operator_rows) {
-    if (row.kind == kind) return row.read(field);
+StatedWork read_stated_work(const Field& field) {
+  constexpr const char* example = "one, such as { kind: matmul, m: 4096, n: 4096, k: 4096, precision: bf16 }";
+  if (!field.is_mapping()) field.fail("no mapping", example);
+  StatedWork work{{}, field.node(), field.path()};
+  std::vector<YamlEntry>& entries = work.keys.entries;
+  if (const YamlEntry* kind = field.node().find("kind")) {
+    work.kind = kind->value;
+    work.keys.erase("kind");
+  } else {
+    const auto names_work = [](const YamlEntry& entry) { return entry.value.is_mapping() || entry.key == "sleep"; };
+    const auto count = std::ranges::count_if(entries, names_work);
+    if (count == 0) {
+      throw ScenarioError(field.where(), join_path(field.path(), "kind"), "this key is missing",
+                          or_list(operator_kinds()));
+    }
+    if (count > 1) field.fail(fmt::format("{} pieces of work", count), example);
+    const auto found = std::ranges::find_if(entries, names_work);
+    const YamlEntry entry = *found;
+    entries.erase(found);
+    work.kind = yaml_scalar(entry.key, entry.where);
+    work.path = join_path(field.path(), entry.key);
+    entries.insert(entries.end(), entry.value.entries.begin(), entry.value.entries.end());
+    if (entry.value.is_scalar()) entries.push_back({"time", entry.where, entry.value});
   }
-  const std::vector<std::string>& known = operator_kinds();
-  field.fail(fmt::format("unknown operator \"{}\"", kind), did_you_mean(nearest_word(kind, known), or_list(known)));
+  if (const YamlEntry* times = work.keys.find("repeat")) {
+    work.repeat = static_cast<int>(Field(times->value, join_path(work.path, "repeat")).integer({1, 10'000'000}));
+    work.keys.erase("repeat");
+  }
+  return work;
+}
+
+Operator read_operator(const StatedWork& work, const Gpu& gpu) {
+  const std::string& kind = work.name().text();
+  const auto* const row = std::ranges::find(operator_rows, kind, &OperatorRow::kind);
+  if (row == std::end(operator_rows)) {
+    const std::vector<std::string>& known = operator_kinds();
+    work.name().fail(fmt::format("unknown operator \"{}\"", kind),
+                     did_you_mean(nearest_word(kind, known), or_list(known)));
+  }
+  Operator op = row->read(work.shape());
+  check_attention(op, gpu, work.shape());
+  check_precision(op, gpu, work.shape());
+  return op;
 }
 
 }  // namespace foretrain

@@ -45,6 +45,14 @@ struct Rows {
   [[nodiscard]] double bytes() const { return elements() * bytes_per_element(precision).value(); }
 };
 
+/// `op`, by a block of threads for each row, which moves `tensors` numbers of each column and reads `again` of them
+/// anew.
+Operator by_rows(Operator op, const Rows& shape, double threads, double tensors, double again) {
+  std::get<Streaming>(op.work).rows = {shape.rows, threads, Bytes(tensors * shape.bytes() / shape.rows),
+                                       Bytes(again * shape.bytes())};
+  return op;
+}
+
 Rows read_rows(const Field& field) {
   const MappingReader keys = field.mapping(keys::rows);
   return {read_extent(keys, "rows"), read_extent(keys, "columns"), read_precision(keys), read_backward(keys)};
@@ -52,28 +60,35 @@ Rows read_rows(const Field& field) {
 
 }  // namespace
 
-/// { rows, columns, pass (= forward), precision (= fp32) }: over each row. Forward reads x and writes y and two
-/// statistics a row; backward reads x and dy and writes dx, then a second kernel reads both for the gradients of scale
-/// and shift.
+/// { rows, columns, pass (= forward), precision (= fp32) }: over each row, by 128 threads (PyTorch,
+/// ATen/native/cuda/layer_norm_kernel.cu, vectorized_layer_norm_kernel and layer_norm_grad_input_kernel). Forward reads
+/// x for its statistics and again for y; backward reads x and dy for two sums and again for dx, then a second kernel
+/// reads both for the gradients of scale and shift.
 Operator read_layer_norm(const Field& field) {
   const Rows shape = read_rows(field);
   const double statistics = 2.0 * shape.rows * fp32_size, scale = 2.0 * shape.columns * fp32_size;
   const Passes forward{shape.bytes() + scale, shape.bytes() + statistics, 8.0 * shape.elements()};
   const Passes backward{4.0 * shape.bytes() + 2.0 * statistics + scale, shape.bytes() + scale, 14.0 * shape.elements()};
-  return streaming_operator(fmt::format("layer norm{} {}x{}", suffix(shape.backward), shape.rows, shape.columns),
-                            StreamingKind::reduction, shape.backward ? backward : forward, shape.precision,
-                            shape.backward ? 2 : 1, shape.backward, OperatorRole::norm);
+  const Operator norm = streaming_operator(
+      fmt::format("layer norm{} {}x{}", suffix(shape.backward), shape.rows, shape.columns), StreamingKind::reduction,
+      shape.backward ? backward : forward, shape.precision, shape.backward ? 2 : 1, shape.backward, OperatorRole::norm);
+  return by_rows(norm, shape, 128.0, shape.backward ? 3.0 : 2.0, shape.backward ? 2.0 : 1.0);
 }
 
 /// { rows, columns, pass (= forward), precision (= fp32) }: over each row. Forward reads x and writes y; backward reads
-/// y and dy and writes dx.
+/// y and dy and writes dx. PyTorch (ATen/native/cuda/SoftMax.cu, host_softmax) gives rows of at most 1,024 numbers to a
+/// warp, which keeps them; longer ones to up to 1,024 threads, which read x for its maximum, its sum and y, or y and dy
+/// for a sum and dx.
 Operator read_softmax(const Field& field) {
   const Rows shape = read_rows(field);
   const Passes forward{shape.bytes(), shape.bytes(), 5.0 * shape.elements()};
   const Passes backward{2.0 * shape.bytes(), shape.bytes(), 4.0 * shape.elements()};
-  return streaming_operator(fmt::format("softmax{} {}x{}", suffix(shape.backward), shape.rows, shape.columns),
-                            StreamingKind::reduction, shape.backward ? backward : forward, shape.precision, 1,
-                            shape.backward, OperatorRole::softmax);
+  const Operator softmax = streaming_operator(
+      fmt::format("softmax{} {}x{}", suffix(shape.backward), shape.rows, shape.columns), StreamingKind::reduction,
+      shape.backward ? backward : forward, shape.precision, 1, shape.backward, OperatorRole::softmax);
+  constexpr double most_of_warp = 1024.0, most_threads = 1024.0;
+  if (shape.columns <= most_of_warp) return softmax;
+  return by_rows(softmax, shape, most_threads, shape.backward ? 3.0 : 2.0, 2.0);
 }
 
 /// { batch, channels, height, width, pass (= forward), precision (= fp32) }: in training. Forward reads x for mean and

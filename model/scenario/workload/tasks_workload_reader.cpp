@@ -1,9 +1,10 @@
 // workload.tasks: a list of { id, on, run, after (= nothing), enqueued_by (= nobody) } and of loops.
 //   on:   gpu<i>, gpu<i>:stream<n>, gpu<i>:h2d, gpu<i>:d2h, gpu<i>:p2p, cpu, cpu<s>, disk
-//   run:  { matmul: { … }, repeat: 50 } (and the other operators), { copy: { from: gpu0, to: cpu, size: 1 GB, pinned:
-//         true } }, { page_lock: { size: 64 MB } } (allocating page-locked host memory), { sleep: 2 ms }, synchronize,
-//         { forward: { model: mlp-d2l, batch: 1, precision: fp32, execution (= plan.execution) } } and the same with
-//         forward_backward, { item: { from: gpu0 } } (one number, waited for), { print: { from: gpu0, size: 4 MB } }
+//   run:  { kind: matmul, …, repeat: 50 } (and the other operators), { kind: copy, from: gpu0, to: cpu, size: 1 GB,
+//         pinned: true }, { kind: page_lock, size: 64 MB } (allocating page-locked host memory), { kind: sleep, time:
+//         2 ms }, synchronize, { kind: forward, model: mlp-d2l, batch: 1, precision: fp32, execution (=
+//         plan.execution) } and the same with forward_backward, { kind: item, from: gpu0 } (one number, waited for),
+//         { kind: print, from: gpu0, size: 4 MB }
 //   after: an id or a list of ids, of tasks further up
 //   enqueued_by: cpu or cpu<s>, for what runs on a GPU: a host thread launches it; calls of models need one (= cpu)
 //   { loop: 10, tasks: [ … ] } runs its tasks in turn, ten times
@@ -93,7 +94,7 @@ TaskWork read_page_lock(const Field& field, const Cluster& /*cluster*/, const st
 }
 
 TaskWork read_sleep(const Field& field, const Cluster& /*cluster*/, const std::string& /*on*/) {
-  return HostWork{Action::sleep, field.quantity<Seconds>(Zero::allowed)};
+  return HostWork{Action::sleep, field.mapping(keys::pause)["time"].quantity<Seconds>(Zero::allowed)};
 }
 
 template <bool backward>
@@ -122,28 +123,18 @@ constexpr TaskRow task_rows[] = {
     {"forward", read_call<false>}, {"forward_backward", read_call<true>}, {"item", read_item},
     {"print", read_print}};
 
-TaskWork read_work(const std::string& word, const Field& field, const Cluster& cluster, const std::string& on) {
-  for (const TaskRow& row : task_rows) {
-    if (row.word == word) return row.read(field, cluster, on);
-  }
-  const Operator op = read_operator(word, field);
-  check_attention(op, cluster.node.gpu, field);
-  check_precision(op, cluster.node.gpu, field);
-  return op;
-}
-
 void read_run(const Field& field, const Cluster& cluster, ScenarioTask& task) {
   if (field.is_scalar() && field.text() == "synchronize") {
     task.work = HostWork{Action::synchronize};
     return;
   }
-  const MappingReader run = field.mapping(keys::run);
-  const std::size_t works = field.node().entries.size() - (run.has("repeat") ? 1 : 0);
-  if (works != 1) field.fail(fmt::format("{} pieces of work in one task", works), "one: { matmul: { … }, repeat: 50 }");
-  task.repeat = run.int_or("repeat", 1, {1, 10'000'000});
-  for (const YamlEntry& entry : field.node().entries) {
-    if (entry.key == "repeat") continue;
-    task.work = read_work(entry.key, Field(entry.value, join_path(field.path(), entry.key)), cluster, task.on);
+  const StatedWork work = read_stated_work(field);
+  task.repeat = work.repeat;
+  const auto* const row = std::ranges::find(task_rows, work.name().text(), &TaskRow::word);
+  if (row == std::end(task_rows)) {
+    task.work = read_operator(work, cluster.node.gpu);
+  } else {
+    task.work = row->read(work.shape(), cluster, task.on);
   }
 }
 
@@ -204,7 +195,8 @@ class TasksReader {
     result_.loops.push_back(static_cast<int>(keys["loop"].integer({1, 10'000'000})));
     const std::size_t before = result_.tasks.size();
     read(keys["tasks"], static_cast<int>(result_.loops.size()) - 1);
-    if (result_.tasks.size() == before) keys.fail("tasks", "no tasks", "at least one: { id: a, on: gpu0, run: { … } }");
+    if (result_.tasks.size() == before)
+      keys.fail("tasks", "no tasks", "at least one: { id: a, on: gpu0, run: { kind: matmul, … } }");
   }
 
   void read_task(const Field& field, int loop) {
@@ -250,7 +242,7 @@ TasksWorkload read_tasks(const Field& field, const Cluster& cluster) {
   TasksReader reader(cluster);
   reader.read(field, -1);
   TasksWorkload result = std::move(reader).take();
-  if (result.tasks.empty()) field.fail("no tasks", "at least one: { id: a, on: gpu0, run: { … } }");
+  if (result.tasks.empty()) field.fail("no tasks", "at least one: { id: a, on: gpu0, run: { kind: matmul, … } }");
   return result;
 }
 

@@ -47,8 +47,11 @@ std::vector<const Gpu*> gpus_in(const Cluster& cluster) {
   return gpus;
 }
 
-/// FlashAttention needs the asynchronous copies and shared memory of Turing (v1) or Ampere (v2) and later.
-AttentionKind usual_attention(const Cluster& cluster) {
+/// FlashAttention needs the asynchronous copies and shared memory of Turing (v1) or Ampere (v2) and later, and adds no
+/// bias that is trained to the scores (transformers, modeling_t5.py, has no other than the standard one).
+AttentionKind usual_attention(const Cluster& cluster, const ModelConfig& model) {
+  const auto* transformer = std::get_if<TransformerConfig>(&model.shape);
+  if (transformer != nullptr && transformer->family == TransformerFamily::t5) return AttentionKind::standard;
   const bool old = std::ranges::any_of(gpus_in(cluster), [](const Gpu* gpu) { return gpu->compute_capability < 7.5; });
   return old ? AttentionKind::standard : AttentionKind::flash;
 }
@@ -69,16 +72,39 @@ void read_global_batch(const MappingReader& train, TrainWorkload& workload, Read
   if (per_gpu) result.global_batch_per_gpu = per_gpu->number(Zero::refused);
 }
 
+Loss read_loss(const Field& field) {
+  const auto [word, parts] = field.word_with_number(1);
+  const bool chunked = word == name(Loss::Kind::chunked);
+  if (chunked != parts.has_value()) {
+    field.fail(chunked ? "chunked into how many parts?" : fmt::format("{} has no parts to count", word),
+               "eager, fused, chunked(8) or fused_linear");
+  }
+  if (chunked) return {Loss::Kind::chunked, *parts};
+  return {field.choice<Loss::Kind>(), 1};
+}
+
 TrainerCode read_trainer_code(const MappingReader& train, const ModelConfig& model, const Cluster& cluster) {
   for (const char* key : {"kernels", "joined_projections", "native_attention", "context_pieces", "narrow_gathers",
-                          "keep_gathered", "gather_logits", "loss_in_place", "waiting_tensors"}) {
+                          "keep_gathered", "gather_logits", "shifted_logits", "loss_in_place", "waiting_tensors"}) {
     if (!train.has(key) || !std::holds_alternative<NetworkConfig>(model.shape)) continue;
     train.fail(key, fmt::format("{} is a network of layers, each with its own kernels", model.name),
                "a transformer, or leave the key out");
   }
+  if (train.has("memory_format") && !std::holds_alternative<NetworkConfig>(model.shape)) {
+    train.fail("memory_format", fmt::format("{} is no network of layers", model.name),
+               "a network of layers, or leave the key out");
+  }
   TrainerCode code;
   code.kernels = usual_kernels(cluster.node.gpu.processor.has_value());
   train.fill(code);
+  if (const auto fusions = train.find("fusions")) {
+    for (const Field& one : fusions->list_or_one()) {
+      if (one.text() != "none") code.fusions.add(one.choice<Fusion>());
+    }
+  }
+  code.fused_optimizer |= code.fusions.has(Fusion::optimizer);
+  if (const auto loss = train.find("loss")) code.loss = read_loss(*loss);
+  if (code.fusions.has(Fusion::cross_entropy) && code.loss.kind == Loss::Kind::eager) code.loss.kind = Loss::Kind::fused;
   return code;
 }
 
@@ -86,7 +112,7 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   const MappingReader train = field.mapping(keys::train);
   TrainWorkload workload;
   workload.model = read_model(train["model"]);
-  workload.attention = usual_attention(cluster);
+  workload.attention = usual_attention(cluster, workload.model);
   train.fill(workload);
   read_global_batch(train, workload, result);
   read_training_precision(train, workload);
@@ -98,6 +124,12 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   if (const auto data = train.find("data")) workload.data = read_data(*data, workload.model);
   if (const auto freeze = train.find("freeze")) read_freeze(*freeze, workload.model, workload.parts);
   if (const auto lora = train.find("lora")) read_lora(*lora, workload.model, workload.parts);
+  if (const auto quantisation = train.find("quantisation")) {
+    quantisation->mapping(keys::quantisation).fill(workload.parts.quantised);
+    if (workload.parts.quantised.any() && !workload.parts.lora) {
+      quantisation->fail("quantised weights cannot be trained", "lora: { rank: 16 } beside it, or weights: none");
+    }
+  }
   check_something_is_trained(field, workload.model, workload.parts);
   if (const auto samples = train.find("samples")) {
     workload.training_samples = read_training_samples(*samples, workload);
@@ -171,47 +203,31 @@ void check_cast(const OperatorWorkload& workload, const Field& field) {
 }
 
 void read_operator_workload(const Field& field, const Cluster& cluster, ReadWorkload& result) {
-  if (!field.is_mapping()) field.fail("no mapping", "{ kind: matmul, m: 4096, n: 4096, k: 4096, precision: bf16 }");
-  YamlNode shape = field.node();
-  std::erase_if(shape.entries, [](const YamlEntry& entry) {
-    return entry.key == "kind" || entry.key == "repeat" || entry.key == "on";
-  });
-  const YamlEntry* kind = field.node().find("kind");
-  if (kind == nullptr) {
-    throw ScenarioError(field.where(), join_path(field.path(), "kind"), "this key is missing",
-                        or_list(operator_kinds()));
-  }
-  const Field kind_field(kind->value, join_path(field.path(), "kind"));
-  if (is_storage_kind(kind_field.text())) {
-    result.workload = read_storage_workload(field, cluster.node.storage);
+  StatedWork work = read_stated_work(field);
+  const std::string kind = work.name().text();
+  const bool stores = is_storage_kind(kind), loads = kind == "data_loader";
+  if ((stores || loads) && work.repeat > 1) work.name().fail("this is done once", "no repeat");
+  if (stores) {
+    result.workload = read_storage_workload(work.shape(), kind == "disk_write", cluster.node.storage);
     return;
   }
-  if (kind_field.text() == "data_loader") {
-    result.workload = read_loader_workload(field, cluster.node.storage);
+  if (loads) {
+    result.workload = read_loader_workload(work.shape(), cluster.node.storage);
     return;
   }
-  int repeat = 1;
-  if (const YamlEntry* times = field.node().find("repeat")) {
-    repeat = static_cast<int>(Field(times->value, join_path(field.path(), "repeat")).integer({1, 1'000'000}));
-  }
-  const bool on_cpu = runs_on_cpu(field, kind_field.text());
-  if (on_cpu || kind_field.text() == "memory_walk") {
-    const Field rest(shape, field.path());
-    HostWorkload workload =
-        on_cpu ? read_host_operator(kind_field, rest, cluster.node.cpu) : read_gpu_chase(rest, cluster.node.gpu);
-    workload.repeat = repeat;
+  const bool on_cpu = runs_on_cpu(work.shape(), kind);
+  work.keys.erase("on");
+  if (on_cpu || kind == "memory_walk") {
+    HostWorkload workload = on_cpu ? read_host_operator(work.name(), work.shape(), cluster.node.cpu)
+                                   : read_gpu_chase(work.shape(), cluster.node.gpu);
+    workload.repeat = work.repeat;
     result.workload = std::move(workload);
     return;
   }
-  const auto& kinds = operator_kinds();
-  if (std::find(kinds.begin(), kinds.end(), kind_field.text()) == kinds.end()) {
-    read_operator(kind_field.text(), kind_field);  // complains at the kind
-  }
-  const OperatorConditions conditions = take_conditions(shape, field.path());
-  OperatorWorkload workload{read_operator(kind_field.text(), Field(shape, field.path())), repeat, conditions};
-  check_cast(workload, field);
-  check_attention(workload.op, cluster.node.gpu, Field(shape, field.path()));
-  check_precision(workload.op, cluster.node.gpu, Field(shape, field.path()));
+  const YamlNode stated = work.keys;
+  const OperatorConditions conditions = take_conditions(work.keys, work.path);
+  OperatorWorkload workload{read_operator(work, cluster.node.gpu), work.repeat, conditions};
+  check_cast(workload, Field(stated, work.path));
   result.workload = std::move(workload);
 }
 

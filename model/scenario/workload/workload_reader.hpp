@@ -27,8 +27,20 @@ ReadWorkload read_workload(const Field& field, const Cluster& cluster);
 /// Group sizes of a hierarchical algorithm from the inside out: `[4, 2]`, or one number.
 std::vector<int> read_levels(const Field& field);
 
-/// An operator by kind (operator_kinds()) and its mapping of shapes.
-Operator read_operator(std::string_view kind, const Field& field);
+/// What is done and how often: { kind: matmul, m: 4096, …, repeat: 50 }. The work's name may be a key as well:
+/// { matmul: { m: 4096, … }, repeat: 50 }.
+struct StatedWork {
+  YamlNode kind, keys;  ///< its name, and what else is said of it
+  std::string path;
+  int repeat = 1;
+
+  [[nodiscard]] Field name() const { return {kind, join_path(path, "kind")}; }
+  [[nodiscard]] Field shape() const { return {keys, path}; }
+};
+StatedWork read_stated_work(const Field& field);
+
+/// The operator that the work names (operator_kinds()), which the GPU must run.
+Operator read_operator(const StatedWork& work, const Gpu& gpu);
 const std::vector<std::string>& operator_kinds();
 
 /// The same on the processor, for `on: cpu`; complains at the kind where the CPU has none such.

@@ -280,17 +280,20 @@ void ChunkBuilder::set_optimizer(double speed, const StageLayers& stage, Step::L
       plan_.zero >= 1 ? parameters_of_shard(plan_, stage.parameters, stage.in_experts) : stage.parameters;
   const bool owned = (plan_.zero == 1 || plan_.zero == 2) && plan_.sync.has_owners();
   if (owned) parameters = std::max(parameters, stage.largest_tensor);  // its owner updates all of it
-  const Operator update = optimizer_operator(train_, plan_, parameters, stage.layers, stage.tensors);
   if (plan_.offload.optimizer) {
     Seconds backward;
     for (const Step::Chunk& chunk : lane.chunks) backward += chunk.time(PassKind::backward).total();
-    lane.optimizer = offloaded_optimizer(parameters, backward, update, scenario_, train_, topology_);
+    lane.optimizer = offloaded_optimizer(parameters, backward, scenario_, train_, topology_);
     return;
   }
+  const Operator update = optimizer_operator(train_, plan_, parameters, stage.layers, stage.tensors);
   const Gpu& gpu = scenario_.cluster.node.gpu;
   const Seconds kernels = operator_cost(update, gpu, scenario_.calibration).device / speed;
   const Seconds dispatch = host_dispatch_time(update.kernels, plan_.execution, scenario_.calibration.host);
   lane.optimizer = {kernels, Seconds(0.0), std::max(dispatch - kernels, Seconds(0.0))};
+  if (plan_.offload.parameters) {
+    lane.optimizer.communication = lane.optimizer.copies = weights_to_host(parameters, scenario_, train_, topology_);
+  }
   if (pricer_.keeps_recipes()) {
     lane.optimizer_recipe =
         std::make_shared<const Recipe>(kernels_of({update}, ExecutionMode::eager, 1.0, gpu, scenario_.calibration));

@@ -373,12 +373,12 @@ void GradientSync::add_sharded_units(const Place& place, const std::vector<Price
   for (const PricedLayer& priced : layers) {
     if (priced.layer->splittable) continue;
     root_parameters += priced.layer->parameters;
-    root_frozen += priced.layer->frozen_parameters;
+    root_frozen += priced.layer->held() - priced.layer->parameters;
   }
   for (const PricedLayer& priced : layers) {
     const Layer& layer = *priced.layer;
     const double parameters = layer.splittable ? layer.parameters : std::exchange(root_parameters, 0.0);
-    const double frozen = layer.splittable ? layer.frozen_parameters : std::exchange(root_frozen, 0.0);
+    const double frozen = layer.splittable ? layer.held() - layer.parameters : std::exchange(root_frozen, 0.0);
     ShardedUnit unit = sharded_unit(place, priced, parameters, frozen);
     if (place.cut) {
       append_forward(unit.forward.pieces, priced);

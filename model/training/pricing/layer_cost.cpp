@@ -84,11 +84,17 @@ namespace {
 
 /// What kernels take longer in a step than alone: those that wait for each other in every step are as slow as the
 /// slowest device.
-double stretch_of(const Scenario& scenario) {
+double stretch_of(const Scenario& scenario, const TrainWorkload& train) {
   const StepConstants& constants = scenario.calibration.step;
-  if (!scenario.plan.sync.waits_for_slowest()) return constants.kernel_stretch;
-  return constants.kernel_stretch *
-         (1.0 + constants.device_spread * expected_largest(RankLayout(scenario.plan).gpus()));
+  const double own = constants.kernel_stretch * train.kernel_slowdown;
+  if (!scenario.plan.sync.waits_for_slowest()) return own;
+  return own * (1.0 + constants.device_spread * expected_largest(RankLayout(scenario.plan).gpus()));
+}
+
+/// Modules that hold weights: linear layers and the norms before them.
+double modules_of(const Layer& layer) {
+  const auto is_product = [](const Operator& op) { return std::holds_alternative<Matmul>(op.work); };
+  return number(std::ranges::count_if(layer.forward, is_product)) + (layer.splittable ? 2.0 : 1.0);
 }
 
 }  // namespace
@@ -97,7 +103,7 @@ LayerPricer::LayerPricer(const Scenario& scenario, const TrainWorkload& train, R
     : scenario_(scenario),
       train_(train),
       recipes_(recipes),
-      stretch_(stretch_of(scenario)),
+      stretch_(stretch_of(scenario, train)),
       dispatch_of_trainer_(dispatch_of_trainer(scenario.plan, scenario.cluster, train)),
       gpu_(gpu_in_step(scenario.cluster.node.gpu, scenario.calibration.step)) {}
 
@@ -156,7 +162,7 @@ std::vector<Operator> LayerPricer::weight_copies(const Layer& layer, bool backwa
   if (plan.zero != 3 || !plan.sync.copied || shards_of(plan) == 1) return {};
   if (backward && !plan.reshard_after_forward) return {};
   const Precision precision = storage_precision(train_.precision);
-  const Bytes weights = bytes_per_element(precision) * (layer.parameters + layer.frozen_parameters);
+  const Bytes weights = bytes_per_element(precision) * layer.held();
   return {
       {"gathered weights", Streaming{StreamingKind::elementwise, weights, weights, Flops(0.0), false}, precision, 1}};
 }
@@ -173,6 +179,9 @@ LayerCost LayerPricer::without_recomputation(const Layer& layer) const {
     add_chunks(layer.backward, true, cost.backward);
   }
   if (layer.reads_counts && scenario_.plan.execution == ExecutionMode::eager) cost.counted = counted_pass(layer);
+  const Seconds hooks = train_.module_dispatch * modules_of(layer);
+  cost.forward.dispatch += hooks;
+  cost.backward.dispatch += hooks;
   if (layer.splittable) {
     cost.backward.kernels += train_.layer_overhead;
     cost.forward.dispatch += dispatch_of_trainer_;

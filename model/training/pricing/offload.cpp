@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <utility>
 
 #include "model/base/hash.hpp"
+#include "model/base/number.hpp"
 #include "model/base/session.hpp"
 #include "model/memory/stage_memory.hpp"
 #include "model/parallelism/layout.hpp"
@@ -38,51 +40,119 @@ BytesPerSecond offload_bandwidth(const Topology& topology) {
   return *session().known(HostShareKey{topology.serial()}, [&] { return least_host_share(topology); });
 }
 
+BytesPerSecond host_bandwidth(const Scenario& scenario) {
+  const Cpu& cpu = scenario.cluster.node.cpu;
+  const int processes = scenario.plan.single_process ? 1 : scenario.cluster.gpus_per_node;
+  const double cores = std::max(number(cpu.cores) / processes, 1.0);
+  const double threads = scenario.plan.host_threads > 0 ? scenario.plan.host_threads : cores;
+  constexpr double usual_efficiency = 0.8;  // of the chips' bandwidth, where no hierarchy is described
+  const double efficiency = cpu.hierarchy ? cpu.hierarchy->memory_efficiency : usual_efficiency;
+  BytesPerSecond all = cpu.memory_bandwidth * efficiency;
+  if (cpu.sockets > 1 && processes == 1) all = all / number(cpu.sockets);
+  if (cpu.sockets == 2 && cpu.hierarchy && cpu.hierarchy->remote_bandwidth.value() > 0.0) {
+    // Of two processes' bytes half cross, a quarter each way; a process alone gets half of its own from over there.
+    all = std::min(all, cpu.hierarchy->remote_bandwidth * (processes == 1 ? 2.0 : 4.0));
+  }
+  const BytesPerSecond thread(scenario.calibration.host.thread_gbps * 1e9);
+  return std::min(thread * threads, all / number(processes));
+}
+
+namespace {
+
+/// Of a machine's disks, reading; writing is taken to be as fast.
+BytesPerSecond disks_share(const Scenario& scenario) {
+  return scenario.cluster.node.storage.read_bandwidth / number(scenario.cluster.gpus_per_node);
+}
+
+/// Each way, by whoever copies.
+struct HostCopies {
+  BytesPerSecond in, out;
+};
+
+/// The driver copies what is pageable through buffers of its own: read and written there on the way in; on the way out
+/// what is written has to be fetched before.
+HostCopies copies_of(const Scenario& scenario, const Topology& topology) {
+  BytesPerSecond link = offload_bandwidth(topology);
+  if (scenario.plan.offload_to_disks && scenario.plan.offload.parameters) link = std::min(link, disks_share(scenario));
+  if (scenario.plan.pinned_offload) return {link, link};
+  const BytesPerSecond thread(scenario.calibration.host.thread_gbps * 1e9);
+  return {std::min(link, thread / 2.0), std::min(link, thread / 3.0)};
+}
+
+/// Bytes of host memory that an update fetches and writes for a parameter. Its gradient is fp32 there.
+double update_traffic(const TrainWorkload& train) {
+  constexpr double fp32 = 4.0, unfused = 3.0;  // PyTorch's loop over tensors: 84 bytes of operations in Adam's 28
+  const double states = optimizer_state(train.optimizer).value();
+  const double weight = bytes_per_element(storage_precision(train.precision)).value();
+  const double own = (fp32 + 2.0 * (fp32 + states)) * (train.code.fused_optimizer ? 1.0 : unfused);
+  const double scaled = train.code.clip_gradients || train.precision == Precision::fp16 ? 2.0 * fp32 : 0.0;
+  const double shortened = weight < fp32 && !train.code.cast_weights ? fp32 + 2.0 * weight : 0.0;
+  return own + scaled + shortened;
+}
+
+}  // namespace
+
 void add_offload(LayerCost& cost, const Layer& layer, const Scenario& scenario, const TrainWorkload& train,
                  const Topology& topology) {
   const Plan& plan = scenario.plan;
   if (!plan.offload.parameters && !plan.offload.activations) return;
-  const BytesPerSecond bandwidth = offload_bandwidth(topology);
-  Bytes in_forward;
-  Bytes in_backward;
+  const BytesPerSecond link = offload_bandwidth(topology);
+  Seconds in_forward, in_backward;
   if (plan.offload.parameters) {
     const double shards = plan.zero == 3 ? static_cast<double>(shards_of(plan)) : 1.0;
     const Bytes weight = bytes_per_element(storage_precision(train.precision));
-    const Bytes weights = weight * ((layer.parameters + layer.frozen_parameters) / shards);
-    in_forward = weights;
-    in_backward = weights;
+    in_forward = in_backward = weight * (layer.held() / shards) / copies_of(scenario, topology).in;
   }
-  if (plan.offload.activations) in_backward += layer.kept(train.recompute);
-  const Bytes out_forward = plan.offload.activations ? layer.kept(train.recompute) : Bytes(0.0);
+  if (plan.offload.parameters && !plan.pinned_offload) {
+    cost.forward.copies += std::exchange(in_forward, Seconds(0.0));
+    cost.backward.copies += std::exchange(in_backward, Seconds(0.0));
+  }
+  const Seconds kept = plan.offload.activations ? layer.kept(train.recompute) / link : Seconds(0.0);
   // PCIe carries both directions at once.
-  const Seconds forward = std::max(in_forward, out_forward) / bandwidth;
-  const Seconds backward = in_backward / bandwidth;
   const auto copy_beside = [](Seconds time, Seconds kernels, PassCost& pass) {
     pass.copies += std::max(time - kernels, Seconds(0.0));
     pass.hidden_copies += std::min(time, kernels);
   };
-  copy_beside(forward, cost.forward.kernels, cost.forward);
-  copy_beside(backward, cost.whole_backward().kernels, cost.backward);
+  copy_beside(std::max(in_forward, kept), cost.forward.kernels, cost.forward);
+  copy_beside(in_backward + kept, cost.whole_backward().kernels, cost.backward);
 }
 
-Segment offloaded_optimizer(double parameters, Seconds backward, const Operator& update, const Scenario& scenario,
-                            const TrainWorkload& train, const Topology& topology) {
+Segment offloaded_optimizer(double parameters, Seconds backward, const Scenario& scenario, const TrainWorkload& train,
+                            const Topology& topology) {
   const Plan& plan = scenario.plan;
-  const Cpu& cpu = scenario.cluster.node.cpu;
-  const BytesPerSecond bandwidth = offload_bandwidth(topology);
-  const Seconds gradients = parameters * bytes_per_element(plan.sync.gradient_precision) / bandwidth;
-  const Seconds weights = plan.offload.parameters ? Seconds(0.0)
-                                                  : parameters * bytes_per_element(storage_precision(train.precision)) /
-                                                        bandwidth;  // else they stay there
-  const Bytes traffic = minimum_traffic(update);
-  const Seconds on_host = traffic / (cpu.memory_bandwidth / scenario.cluster.gpus_per_node);
+  const HostCopies copies = copies_of(scenario, topology);
+  const double passes = static_cast<double>(micro_batches(train, plan));
+  // The last micro-batch's leave in fp32. Sums of several, and ZeRO-3's, lie on the host as they were sent: they are
+  // fetched, added to and copied back (DeepSpeed, runtime/zero/stage_1_and_2.py: async_accumulate_grad_in_cpu_via_gpu;
+  // stage3.py: partition_grads).
+  const Bytes fp32 = bytes_per_element(Precision::fp32), sent = bytes_per_element(plan.sync.gradient_precision);
+  const double sums = passes > 1.0 || plan.zero == 3 ? passes : 0.0;
+  const double fetched = plan.zero == 3 ? passes : passes - 1.0;
+  const Seconds out = parameters * (fp32 + sent * sums) / copies.out;
+  const Seconds gradients = plan.pinned_offload ? std::max(out, parameters * sent * fetched / copies.in)
+                                                : out + parameters * sent * fetched / copies.in;
+  const Seconds hides = plan.pinned_offload && plan.sync.overlap ? backward * passes : Seconds(0.0);
+  const Bytes weight = bytes_per_element(storage_precision(train.precision));
   Segment segment;
-  segment.compute = on_host;
-  const auto passes = static_cast<double>(micro_batches(train, plan));
-  segment.copies = std::max(gradients - backward, Seconds(0.0)) * passes + std::max(weights - on_host, Seconds(0.0));
-  segment.hidden_copies = std::min(gradients, backward) * passes + std::min(weights, on_host);
+  segment.compute = Bytes(update_traffic(train) * parameters) / host_bandwidth(scenario);
+  // States and fp32 weights are read and written in pieces beside the update of others (DeepSpeed, runtime/swap_tensor:
+  // pipelined_optimizer_swapper.py), gradients behind the backward pass.
+  if (plan.offload_to_disks) {
+    const Bytes swapped = optimizer_state(train.optimizer) + fp32;
+    segment.compute = std::max(segment.compute, parameters * (swapped * 2.0 + fp32) / disks_share(scenario)) +
+                      parameters * fp32 / disks_share(scenario);
+  }
+  segment.copies = std::max(gradients - hides, Seconds(0.0));
+  segment.hidden_copies = std::min(gradients, hides);
+  if (!plan.offload.parameters) segment.copies += parameters * weight / copies.in;  // else they stay there
   segment.communication = segment.copies;
   return segment;
+}
+
+Seconds weights_to_host(double parameters, const Scenario& scenario, const TrainWorkload& train,
+                        const Topology& topology) {
+  const Bytes weight = bytes_per_element(storage_precision(train.precision));
+  return parameters * weight / copies_of(scenario, topology).out;
 }
 
 }  // namespace foretrain

@@ -9,17 +9,28 @@ namespace foretrain {
 /// the way.
 BytesPerSecond offload_bandwidth(const Topology& topology);
 
+/// What the threads of one process fetch from and write to host memory while all processes of the node do. A thread has
+/// its own rate (calibration, host.thread_gbps). All together have the chips'; on two sockets half of what they ask for
+/// lies on the other one, as nothing binds processes to sockets. A process alone has one socket's: the thread that
+/// first writes a buffer decides where it lies.
+BytesPerSecond host_bandwidth(const Scenario& scenario);
+
 /// Adds to a layer's price what its copies stick out of its kernels. Weights come in for the forward and for the
 /// backward pass (one rank's share of them under ZeRO-3, the rest by gathering), what it keeps goes out in the forward
 /// pass and comes back for the backward pass; a layer's copies run beside the kernels of its neighbour, which is alike.
+/// Nothing runs beside weights in pageable memory: the copy waits for its stream, and the host for the copy (CUDA
+/// Runtime API, API synchronization behavior).
 void add_offload(LayerCost& cost, const Layer& layer, const Scenario& scenario, const TrainWorkload& train,
                  const Topology& topology);
 
-/// The optimizer's part of the step when its states lie in host memory (ZeRO-Plan::Offload, arXiv 2101.06840):
-/// gradients are copied out beside the backward pass of each micro-batch, the host's cores update (bound by their
-/// memory, which the node's GPUs share), and weights are copied back while others are updated. `parameters` are those
-/// that this GPU updates, `backward` is what its passes' copies hide behind.
-Segment offloaded_optimizer(double parameters, Seconds backward, const Operator& update, const Scenario& scenario,
-                            const TrainWorkload& train, const Topology& topology);
+/// The optimizer's part of the step when its states lie in host memory (ZeRO-Offload, arXiv 2101.06840): gradients are
+/// copied out, the host's cores update, and weights are copied back behind that. `parameters` are those that this GPU
+/// updates, `backward` is what the copies of gradients hide behind where collectives do, too.
+Segment offloaded_optimizer(double parameters, Seconds backward, const Scenario& scenario, const TrainWorkload& train,
+                            const Topology& topology);
+
+/// What the GPU updated goes back to the host's weights.
+Seconds weights_to_host(double parameters, const Scenario& scenario, const TrainWorkload& train,
+                        const Topology& topology);
 
 }  // namespace foretrain

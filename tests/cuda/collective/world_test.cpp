@@ -1,12 +1,13 @@
-// Real processes that meet over TCP, and over MPI where it is installed.
+// Real processes that meet on one machine, and over MPI where it is installed.
 #include "validate/cuda/collective/world.hpp"
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <sstream>
 
 #include "tests/catch.hpp"
-#include "validate/cuda/collective/tcp_socket.hpp"
 
 using namespace foretrain::gpu;
 
@@ -27,29 +28,33 @@ std::vector<std::string> lines_of(const std::string& command) {
   return lines;
 }
 
-const char* const secret = "sixteen or more characters";
+/// Of this test alone.
+std::string fresh_meeting() {
+  static int count = 0;
+  return "foretrain-test-" + std::to_string(getpid()) + "-" + std::to_string(++count);
+}
 
 Launched of_two(int rank) { return {.by = "test", .rank = rank, .size = 2, .local_rank = {}}; }
 
 /// Starts one process per pair of rank and size at the same meeting point.
 std::string together(const std::vector<std::pair<int, int>>& processes, const std::string& arguments = "") {
-  const std::string meeting = "127.0.0.1:" + std::to_string(free_port());
+  const std::string meeting = fresh_meeting();
   std::string command;
   for (const auto& [rank, size] : processes) {
     command += "FORETRAIN_RANK=" + std::to_string(rank) + " FORETRAIN_SIZE=" + std::to_string(size) +
-               " FORETRAIN_RENDEZVOUS=" + meeting + " FORETRAIN_TOKEN=a-secret-of-this-run " FORETRAIN_WORLD_PROBE " " +
-               arguments + " & ";
+               " FORETRAIN_MEETING=" + meeting + " " FORETRAIN_WORLD_PROBE " " + arguments + " & ";
   }
   return command + "wait";
 }
 
 }  // namespace
 
-TEST_CASE("processes meet over TCP and agree", "[collective][world]") {
+TEST_CASE("processes of one machine meet and agree", "[collective][world]") {
   const auto lines = lines_of(together({{2, 3}, {0, 3}, {1, 3}}));
   // Rank 0 decided 42; texts come in order of ranks whatever their lengths; the greatest of 0, 1.5 and 3 is 3.
-  CHECK(lines == std::vector<std::string>{"rank 0 of 3: 42 [r][rx][rxx] 3 TCP", "rank 1 of 3: 42 [r][rx][rxx] 3 TCP",
-                                          "rank 2 of 3: 42 [r][rx][rxx] 3 TCP"});
+  CHECK(lines == std::vector<std::string>{"rank 0 of 3: 42 [r][rx][rxx] 3 local",
+                                          "rank 1 of 3: 42 [r][rx][rxx] 3 local",
+                                          "rank 2 of 3: 42 [r][rx][rxx] 3 local"});
 }
 
 TEST_CASE("processes that disagree about who they are say so", "[collective][world]") {
@@ -68,33 +73,11 @@ TEST_CASE("a process that leaves is missed by all others, which do not hang", "[
   for (const std::string& line : lines) CHECK_THAT(line, Catch::StartsWith("error: ") && Catch::Contains("is gone"));
 }
 
-TEST_CASE("strangers at the meeting point are sent away", "[collective][world]") {
-  const std::string port = std::to_string(free_port());
-  const std::string common =
-      "FORETRAIN_SIZE=2 FORETRAIN_TOKEN=a-secret-of-this-run FORETRAIN_RENDEZVOUS=127.0.0.1:" + port + " ";
-  // Something that is no foretrain-gpu speaks first: enough bytes to be taken for a greeting.
-  const std::string stranger =
-      "bash -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do "
-      "(echo GET / HTTP/1.1 and many more words > /dev/tcp/127.0.0.1/" +
-      port + ") 2>/dev/null && break; sleep 0.1; done'";
-  const auto lines = lines_of(common + "FORETRAIN_RANK=0 " FORETRAIN_WORLD_PROBE " & " + stranger + "; " + common +
-                              "FORETRAIN_RANK=1 " FORETRAIN_WORLD_PROBE " & wait");
-  CHECK(lines == std::vector<std::string>{"rank 0 of 2: 42 [r][rx] 1.5 TCP", "rank 1 of 2: 42 [r][rx] 1.5 TCP"});
-}
-
 TEST_CASE("nobody waits for ever for processes that do not come", "[collective][world]") {
-  const std::string meeting = "127.0.0.1:" + std::to_string(free_port());
-  CHECK_THROWS_WITH(make_tcp_world(of_two(0), {.meeting = meeting, .token = secret}, 0.3),
-                    Catch::Contains("1 of 2 processes did not come to " + meeting));
-  CHECK_THROWS_WITH(make_tcp_world(of_two(1), {.meeting = meeting, .token = secret}, 0.3),
-                    Catch::Contains("rank 0 does not listen at " + meeting));
-}
-
-TEST_CASE("a meeting point is host:port", "[collective][world]") {
-  for (const char* text : {"node17", "node17:", ":29500", "node17:port", "node17:0", "node17:65536"}) {
-    INFO(text);
-    CHECK_THROWS_WITH(make_tcp_world(of_two(0), {.meeting = text, .token = secret}, 0.1), Catch::Contains("host:port"));
-  }
+  const std::string meeting = fresh_meeting();
+  CHECK_THROWS_WITH(make_local_world(of_two(0), meeting, 0.3), Catch::Contains("1 of 2 processes did not come"));
+  CHECK_THROWS_WITH(make_local_world(of_two(1), meeting, 0.3), Catch::Contains("rank 0 does not listen at " + meeting));
+  CHECK_THROWS_WITH(make_local_world(of_two(1), std::string(200, 'x'), 0.3), Catch::Contains("too long"));
 }
 
 TEST_CASE("one process needs nobody, several need a way to meet", "[collective][world]") {
@@ -106,7 +89,7 @@ TEST_CASE("one process needs nobody, several need a way to meet", "[collective][
   CHECK(alone->gather("text") == std::vector<std::string>{"text"});
 #ifndef FORETRAIN_HAS_MPI
   CHECK_THROWS_WITH(make_world({.by = "Open MPI", .rank = 0, .size = 4, .local_rank = {}}, nothing),
-                    Catch::Contains("FORETRAIN_RENDEZVOUS=host:port"));
+                    Catch::Contains("built without MPI"));
 #endif
 }
 

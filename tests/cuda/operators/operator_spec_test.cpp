@@ -40,6 +40,25 @@ TEST_CASE("Fields that are no such value are refused by name") {
   CHECK_THROWS_WITH(spec.integer("m"), Catch::Contains("matmul: m:"));
 }
 
+TEST_CASE("Operators bound by memory are known by the bytes that they move") {
+  // 1000 numbers of two bytes: two inputs, and as many results as are not stated, one.
+  const Traffic sum = traffic_of({"elementwise", {{"elements", "1000"}, {"inputs", "2"}, {"precision", "bf16"}}});
+  CHECK(sum.read == 4000);
+  CHECK(sum.written == 2000);
+  CHECK_FALSE(sum.gathered());
+  CHECK(traffic_of({"reduction", {{"elements", "1000"}, {"outputs", "0"}}}).written == 0);
+  CHECK(traffic_of({"copy", {{"size", "1 MiB"}}}).read == 1048576);
+  // A row of eight fp32 numbers for each of three tokens, whatever the table's length.
+  const Traffic rows = traffic_of({"embedding", {{"tokens", "3"}, {"width", "8"}, {"vocabulary", "50257"}}});
+  CHECK(rows.read == 96);
+  CHECK(rows.gathered());
+  const Traffic task = traffic_of({"traffic", {{"read", "2.5e6"}, {"written", "8"}, {"pattern", "gather"}}});
+  CHECK(task.read == 2'500'000);
+  CHECK(task.gathered());
+  CHECK_THROWS_WITH(traffic_of({"softmax", {{"rows", "8"}, {"columns", "8"}}}), Catch::Contains("no operator"));
+  CHECK_THROWS_AS(traffic_of({"traffic", {{"read", "-1"}}}), std::invalid_argument);
+}
+
 TEST_CASE("A point's name says all of it, in the order of its keys") {
   const OperatorSpec spec{"matmul", {{"n", "2"}, {"m", "1"}, {"precision", "bf16"}}};
   CHECK(name_of(spec) == "matmul m=1 n=2 precision=bf16");

@@ -94,9 +94,9 @@ TEST_CASE("About a quarter of each design is held out of fits, in every precisio
 
 TEST_CASE("Quick points come first and are as many as their time allows") {
   // With --quick a point takes a tenth of a second and its preparation as much again; the suites' quick budgets are 20
-  // s for gemm, 12 s for convolution, 10 s for attention, 15 s for streaming.
+  // s for gemm, 12 s for convolution, 12 s for attention, 10 s for streaming.
   const std::map<std::string, std::pair<std::size_t, std::size_t>> bounds = {
-      {"gemm", {40, 70}}, {"convolution", {20, 40}}, {"attention", {6, 10}}, {"streaming", {40, 64}}};
+      {"gemm", {40, 70}}, {"convolution", {20, 40}}, {"attention", {6, 10}}, {"streaming", {20, 50}}};
   for (const Design& design : designs()) {
     INFO(design.suite);
     const std::size_t quick = quick_count(design.points);
@@ -131,16 +131,13 @@ TEST_CASE("The design of matrix products covers sizes, precisions and storage") 
   CHECK(largest >= 16384);
 }
 
-TEST_CASE("Every kind of operator bound by memory is measured in both passes that it has") {
-  std::set<std::string> forward, backward;
+TEST_CASE("Operators bound by memory are measured by all patterns that constants are fitted to") {
+  std::set<std::string> kinds;
   for (const OperatorPoint& point : gpu::streaming_points()) {
-    (point.spec.text_or("pass", "forward") == "backward" ? backward : forward).insert(point.spec.kind);
+    kinds.insert(point.spec.kind);
+    CHECK(gpu::traffic_of(point.spec).read + gpu::traffic_of(point.spec).written >= 1 << 14);
   }
-  CHECK(forward == std::set<std::string>{"batch_norm", "copy", "cross_entropy", "elementwise", "embedding",
-                                         "gradient_clipping", "layer_norm", "optimizer", "pooling", "reduction",
-                                         "softmax"});
-  CHECK(backward ==
-        std::set<std::string>{"batch_norm", "cross_entropy", "embedding", "layer_norm", "pooling", "softmax"});
+  CHECK(kinds == std::set<std::string>{"copy", "elementwise", "embedding", "reduction"});
 }
 
 TEST_CASE("Products are measured by what steps rest on: most of that where the time does not do for all") {

@@ -76,11 +76,11 @@ TEST_CASE("A whole quick run leaves every suite as valid JSON; another run measu
 
 TEST_CASE("A GPU from before Ampere is measured in fp16, which it has, in place of bf16", "[gpu]") {
   const MeasuredFolder folder;
-  const FilterResult run = folder.measure("gemm,attention,streaming", "capability=75");
+  const FilterResult run = folder.measure("gemm,streaming", "capability=75");
   INFO(run.errors);
   CHECK(run.status == 0);
-  // Of every suite most points are of bf16 on other GPUs: 24 products, all attention, two thirds of the rest.
-  for (const auto& [suite, least] : {std::pair("gemm", 30), {"attention", 2}, {"streaming", 30}}) {
+  // Of every suite most points are of bf16 on other GPUs: 24 products, half of the rest.
+  for (const auto& [suite, least] : {std::pair("gemm", 30), {"streaming", 20}}) {
     INFO(suite);
     const auto measured = folder.count(suite, "measured");
     CHECK(static_cast<int>(measured.size()) >= least);

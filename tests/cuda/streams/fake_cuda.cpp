@@ -19,7 +19,7 @@ void reset(int devices, std::uint64_t seed) {
   const std::lock_guard lock(s.mutex);
   s.devices = devices;
   s.random.seed(seed);
-  s.hangs = s.corrupts = false;
+  s.corrupts = false;
   s.communicators = s.aborted = 0;
 }
 
@@ -28,7 +28,6 @@ void enqueue(cudaStream_t stream, std::function<void()> work) {
   reinterpret_cast<Stream*>(stream)->queue.push_back({[] { return true; }, std::move(work)});
 }
 
-void hang_nccl(bool hangs) { state().hangs = hangs; }
 void corrupt_nccl(bool corrupts) { state().corrupts = corrupts; }
 int communicators() { return state().communicators; }
 int aborted() { return state().aborted; }

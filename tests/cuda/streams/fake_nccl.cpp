@@ -101,7 +101,7 @@ void launch_pending() {
     auto* stream = reinterpret_cast<streams::Stream*>(call.first);
     parts[rank] = {stream, call.second, false};
     // Arriving is one piece of work, leaving another: all leave once the last has arrived.
-    stream->queue.push_back({[] { return !state().hangs; },
+    stream->queue.push_back({[] { return true; },
                              [clique, number, rank] {
                                std::vector<Part>& all = clique->operations[number];
                                all[rank].there = true;

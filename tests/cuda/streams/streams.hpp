@@ -14,8 +14,6 @@ namespace streams {
 void reset(int devices, std::uint64_t seed);
 /// Carried out in stream order.
 void enqueue(cudaStream_t stream, std::function<void()> work);
-/// From now on no NCCL operation begins, as when a link or a process is lost.
-void hang_nccl(bool hangs);
 /// The result of every reduction is wrong in one element.
 void corrupt_nccl(bool corrupts);
 /// Communicators that exist, and that were aborted since reset().

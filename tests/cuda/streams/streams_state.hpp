@@ -40,7 +40,7 @@ struct State {
   std::set<Stream*> streams;
   std::set<Event*> events;
   std::map<void*, std::size_t> memory;
-  bool hangs = false, corrupts = false;
+  bool corrupts = false;
   int communicators = 0, aborted = 0;
 };
 State& state();

@@ -1,5 +1,7 @@
 // Collectives and synchronisation on streams whose work is done in any order that CUDA allows: sums must come out right
 // in all of them.
+#include <unistd.h>
+
 #include <thread>
 
 #include "model/base/words.hpp"
@@ -9,7 +11,6 @@
 #include "validate/cuda/collective/peer_access.hpp"
 #include "validate/cuda/collective/session.hpp"
 #include "validate/cuda/collective/synchroniser.hpp"
-#include "validate/cuda/collective/tcp_socket.hpp"
 
 using namespace foretrain;
 using namespace foretrain::gpu;
@@ -65,29 +66,6 @@ TEST_CASE("a wrong sum is reported, and the next point is measured all the same"
                     Catch::Contains("wrong result: element 999 of rank 0"));
   streams::corrupt_nccl(false);
   CHECK_NOTHROW(session.measure(point_of(CollectiveOperation::all_reduce, 2, 1000), twice));
-}
-
-TEST_CASE("an operation that does not end is aborted, named and costs no more than its time", "[streams][collective]") {
-  streams::reset(2, 1);
-  {
-    Communicators communicators(first_devices(2), {.give_up = 0.2, .abort = 100.0, .exit = 200.0});
-    std::vector<float> send(64, 1.0F);
-    std::vector<float> receive(128, 0.0F);
-    streams::hang_nccl(true);
-    communicators.launch(CollectiveOperation::all_reduce, extent_of(CollectiveOperation::all_reduce, 2, 64),
-                         {send.data(), send.data()}, {receive.data(), receive.data() + 64});
-    try {
-      communicators.wait("all_reduce size=256 B ranks=2");
-      FAIL("it should not have ended");
-    } catch (const GpuError& error) {
-      CHECK(error.fault() == Fault::timeout);
-      CHECK_THAT(error.what(), Catch::StartsWith("NCCL did not finish within") &&
-                                   Catch::EndsWith("all_reduce size=256 B ranks=2; see NCCL_DEBUG=INFO"));
-    }
-    CHECK(streams::aborted() == 2);
-  }
-  CHECK(streams::aborted() == 2);        // the end of the object aborts nothing again
-  CHECK(streams::communicators() == 0);  // and leaves nothing
 }
 
 namespace {
@@ -194,22 +172,15 @@ TEST_CASE("a synchroniser refuses what it was not made for", "[streams][synchron
   synchroniser->wait(buckets.workers);
 }
 
-namespace {
-
-std::string free_meeting_point() { return "127.0.0.1:" + std::to_string(free_port()); }
-
-}  // namespace
-
 TEST_CASE("one process per GPU: rank 0 leads, also where a point is not for all", "[streams][collective]") {
   // Threads stand for processes: each has a world, a session and a GPU of its own.
   streams::reset(3, 7);
-  const std::string meeting = free_meeting_point();
+  const std::string meeting = "foretrain-streams-" + std::to_string(getpid());
   std::vector<std::string> failures(3);
   std::size_t measured = 0;
   const auto process = [&](int rank) {
     try {
-      const auto world = make_tcp_world({.by = "test", .rank = rank, .size = 3, .local_rank = {}},
-                                        {.meeting = meeting, .token = "of these three threads"}, 20.0);
+      const auto world = make_local_world({.by = "test", .rank = rank, .size = 3, .local_rank = {}}, meeting, 20.0);
       CollectiveSession session(*world, {rank}, true);
       if (rank > 0) return session.follow();
       for (const int ranks : {3, 2}) {

@@ -71,8 +71,8 @@ std::unique_ptr<World> make_mpi_world(const Launched& launched) {
   if (size != launched.size) {
     MPI_Finalize();
     throw WorldError(launched.by + " launched " + std::to_string(launched.size) + " processes, and MPI sees " +
-                     std::to_string(size) + ": use the mpirun of the MPI that this program was built with (srun: " +
-                     "--mpi=pmix or pmi2), or set FORETRAIN_RENDEZVOUS=host:port");
+                     std::to_string(size) +
+                     ": use the mpirun of the MPI that this program was built with (srun: " + "--mpi=pmix or pmi2)");
   }
   return std::make_unique<MpiWorld>(rank, size);
 }

@@ -4,8 +4,7 @@
 #include <unistd.h>
 
 #include <cstring>
-
-#include "model/base/words.hpp"
+#include <utility>
 
 #ifdef FORETRAIN_HAS_NCCL
 #include "validate/measure/signals.hpp"
@@ -56,16 +55,7 @@ void check(ncclResult_t status, const char* call, const char* file, int line) {
   throw GpuError(fault, failed_call(call, why, file, line) + "; see NCCL_DEBUG=INFO");
 }
 
-namespace {
-
-/// Many machines take longer to connect, and no process may give up while another has not yet had its time.
-constexpr Limit::Times many_processes{.give_up = 120.0, .abort = 130.0, .exit = 150.0};
-
-}  // namespace
-
-Communicators::Communicators(const std::vector<int>& devices, Limit::Times limit)
-    : ranks_(static_cast<int>(devices.size())), dog_({.abort = [this] { abort(); }, .exit = nullptr}, limit) {
-  const Watchdog::Guard guard(dog_, "creating communicators of " + std::to_string(ranks_) + " GPUs");
+Communicators::Communicators(const std::vector<int>& devices) : ranks_(static_cast<int>(devices.size())) {
   std::vector<ncclComm_t> handles(devices.size());
   GPU_CHECK(ncclCommInitAll(handles.data(), ranks_, devices.data()));
   for (std::size_t i = 0; i < devices.size(); ++i) {
@@ -74,9 +64,7 @@ Communicators::Communicators(const std::vector<int>& devices, Limit::Times limit
   }
 }
 
-Communicators::Communicators(World& world, int ranks, int device)
-    : ranks_(ranks), dog_({.abort = [this] { abort(); }, .exit = nullptr}, many_processes) {
-  const Watchdog::Guard guard(dog_, "creating a communicator of " + std::to_string(ranks) + " processes");
+Communicators::Communicators(World& world, int ranks, int device) : ranks_(ranks) {
   ncclUniqueId id;
   std::memset(&id, 0, sizeof(id));
   if (world.leads()) GPU_CHECK(ncclGetUniqueId(&id));
@@ -89,21 +77,14 @@ Communicators::Communicators(World& world, int ranks, int device)
 
 Communicators::~Communicators() {
   if (aborted_) return;
-  const Watchdog::Guard guard(dog_, "destroying communicators");
   for (const Member& member : members_) ncclCommDestroy(member.communicator);
 }
 
 void Communicators::abort() noexcept {
-  if (aborted_.exchange(true)) return;
+  if (std::exchange(aborted_, true)) return;
   for (const Member& member : members_) {
     if (member.communicator != nullptr) ncclCommAbort(member.communicator);
   }
-}
-
-void Communicators::throw_if_overdue() {
-  if (!dog_.overdue()) return;
-  abort();
-  throw GpuError(Fault::timeout, dog_.message());
 }
 
 namespace {
@@ -142,45 +123,36 @@ void launch_one(CollectiveOperation operation, const Extent& extent, int ranks, 
 
 }  // namespace
 
-void Communicators::group(const std::string& what, const std::function<void(std::size_t member)>& call) {
-  const Watchdog::Guard guard(dog_, what + " on " + std::to_string(ranks_) + " GPUs");
+void Communicators::group(const std::function<void(std::size_t member)>& call) {
+  GPU_CHECK(ncclGroupStart());
   try {
-    GPU_CHECK(ncclGroupStart());
-    try {
-      for (std::size_t i = 0; i < members_.size(); ++i) call(i);
-    } catch (...) {
-      ncclGroupEnd();
-      throw;
-    }
-    GPU_CHECK(ncclGroupEnd());
-  } catch (const GpuError&) {
-    throw_if_overdue();  // then the error is only the consequence of aborting
+    for (std::size_t i = 0; i < members_.size(); ++i) call(i);
+  } catch (...) {
+    ncclGroupEnd();
     throw;
   }
-  throw_if_overdue();
+  GPU_CHECK(ncclGroupEnd());
 }
 
 void Communicators::launch(CollectiveOperation operation, const Extent& extent, const std::vector<const float*>& send,
                            const std::vector<float*>& receive) {
-  group(std::string(name(operation)),
-        [&](std::size_t i) { launch_one(operation, extent, ranks_, members_[i], send[i], receive[i]); });
+  group([&](std::size_t i) { launch_one(operation, extent, ranks_, members_[i], send[i], receive[i]); });
 }
 
 void Communicators::all_reduce(const std::vector<float*>& data, std::size_t elements,
                                const std::vector<cudaStream_t>& streams) {
-  group("all_reduce", [&](std::size_t i) {
+  group([&](std::size_t i) {
     GPU_CHECK(ncclAllReduce(data[i], data[i], elements, ncclFloat, ncclSum, members_[i].communicator, streams[i]));
   });
 }
 
-void Communicators::wait(const std::string& what) {
+void Communicators::wait() {
   std::vector<cudaStream_t> streams;
   for (const Member& member : members_) streams.push_back(member.stream->get());
-  wait(what, streams);
+  wait(streams);
 }
 
-void Communicators::wait(const std::string& what, const std::vector<cudaStream_t>& streams) {
-  const Watchdog::Guard guard(dog_, what);
+void Communicators::wait(const std::vector<cudaStream_t>& streams) {
   std::size_t idle = 0;
   while (idle < streams.size()) {
     const cudaError_t status = cudaStreamQuery(streams[idle]);
@@ -190,7 +162,6 @@ void Communicators::wait(const std::string& what, const std::vector<cudaStream_t
     }
     if (status != cudaErrorNotReady) GPU_CHECK(status);
     (void)cudaGetLastError();  // no error, but kept as one: the next launch's check would find it
-    throw_if_overdue();
     throw_if_interrupted();
     for (const Member& member : members_) {
       ncclResult_t error = ncclSuccess;

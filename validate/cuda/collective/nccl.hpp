@@ -1,4 +1,4 @@
-// NCCL: its statuses as GpuErrors, its communicators as objects that a watchdog can abort. Only where it is built in.
+// NCCL: its statuses as GpuErrors, its communicators as objects. Only where it is built in.
 #pragma once
 
 #include <map>
@@ -7,14 +7,12 @@
 #ifdef FORETRAIN_HAS_NCCL
 #include <nccl.h>
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <vector>
 
 #include "validate/cuda/collective/operations.hpp"
 #include "validate/cuda/collective/peer_access.hpp"
-#include "validate/cuda/collective/watchdog.hpp"
 #include "validate/cuda/collective/world.hpp"
 #include "validate/cuda/core/device.hpp"
 #endif
@@ -41,11 +39,12 @@ struct Member {
 };
 
 /// A communicator of some GPUs: all in this process, or one in each of several. Blocking communicators, since
-/// non-blocking ones start a thread for every operation, which would be measured along; hangs are the watchdog's.
+/// non-blocking ones start a thread for every operation, which would be measured along. Where NCCL waits for ever for a
+/// process, a link or a network interface, the parent of this process ends it (suite_process.hpp, replay_command.cpp).
 class Communicators {
  public:
-  /// Of these GPUs of this process. Throws GpuError; Fault::timeout when NCCL does not come back.
-  explicit Communicators(const std::vector<int>& devices, Limit::Times limit = {});
+  /// Of these GPUs of this process. Throws GpuError.
+  explicit Communicators(const std::vector<int>& devices);
   /// Of the first `ranks` processes of a world, one GPU each; every process of the world takes part in the call, those
   /// of higher rank are no members.
   Communicators(World& world, int ranks, int device);
@@ -61,24 +60,20 @@ class Communicators {
               const std::vector<float*>& receive);
   /// Sums in place, on streams of the caller's choice: data[i] and streams[i] of member i.
   void all_reduce(const std::vector<float*>& data, std::size_t elements, const std::vector<cudaStream_t>& streams);
-  /// Waits for all members' streams as nccl-tests does, asking NCCL for errors the while. `what` names the work.
-  /// Throws GpuError; Fault::timeout when NCCL takes too long.
-  void wait(const std::string& what);
+  /// Waits for all members' streams as nccl-tests does, asking NCCL for errors the while. Throws GpuError.
+  void wait();
   /// The same for other streams that this communicator works on.
-  void wait(const std::string& what, const std::vector<cudaStream_t>& streams);
+  void wait(const std::vector<cudaStream_t>& streams);
   /// Stops whatever runs; nothing can be launched any more.
   void abort() noexcept;
 
  private:
   /// Calls of NCCL, one for each member, that it carries out together.
-  void group(const std::string& what, const std::function<void(std::size_t member)>& call);
-  /// Aborts what runs, and throws Fault::timeout.
-  void throw_if_overdue();
+  void group(const std::function<void(std::size_t member)>& call);
 
   int ranks_ = 0;
   std::vector<Member> members_;
-  std::atomic<bool> aborted_{false};
-  Watchdog dog_;
+  bool aborted_ = false;
 };
 
 #endif

@@ -33,9 +33,7 @@ class NcclSynchroniser final : public Synchroniser {
     communicators_.all_reduce(data, elements, streams_of(workers));
   }
 
-  void wait(std::span<const WorkerBucket> workers) override {
-    communicators_.wait("all_reduce of a replay", streams_of(workers));
-  }
+  void wait(std::span<const WorkerBucket> workers) override { communicators_.wait(streams_of(workers)); }
 
   [[nodiscard]] std::string description() const override { return "nccl " + nccl_version(); }
 

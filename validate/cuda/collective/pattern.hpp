@@ -3,11 +3,7 @@
 
 #include <cstdint>
 
-#ifdef __CUDACC__
-#define FORETRAIN_HOST_DEVICE __host__ __device__
-#else
-#define FORETRAIN_HOST_DEVICE
-#endif
+#include "validate/cuda/core/host_device.hpp"
 
 namespace foretrain::gpu {
 

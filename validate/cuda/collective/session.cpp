@@ -144,7 +144,7 @@ void CollectiveSession::verify(const CollectivePoint& point) {
   }
   turn_ = 0;
   launch(point);
-  communicators_->wait(record_of(point).name);
+  communicators_->wait();
   if (verify_) agree(first_error(point));
 }
 
@@ -161,7 +161,7 @@ double CollectiveSession::batch(const CollectivePoint& point, int count) {
   for (int k = 0; k < count; ++k) launch(point);
   hold_s_ = 1.5 * (now() - begin);
   for (std::size_t i = 0; i < members.size(); ++i) buffers_[i].end->record(members[i].stream->get());
-  communicators_->wait(record_of(point).name);
+  communicators_->wait();
   double slowest = 0.0;
   for (std::size_t i = 0; i < members.size(); ++i) {
     slowest = std::max(slowest, elapsed(*buffers_[i].start, *buffers_[i].end));

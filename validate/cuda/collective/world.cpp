@@ -27,16 +27,11 @@ std::unique_ptr<World> make_single_world() { return std::make_unique<SingleWorld
 
 std::unique_ptr<World> make_world(const Launched& launched, const Environment& of) {
   if (launched.size == 1) return make_single_world();
-  if (const auto meeting = of("FORETRAIN_RENDEZVOUS")) {
-    const Rendezvous rendezvous{.meeting = *meeting,
-                                .token = of("FORETRAIN_TOKEN").value_or(""),
-                                .interface = of("FORETRAIN_INTERFACE").value_or("")};
-    return make_tcp_world(launched, rendezvous, message_timeout_s);
-  }
+  if (const auto meeting = of("FORETRAIN_MEETING")) return make_local_world(launched, *meeting, message_timeout_s);
   if (auto world = make_mpi_world(launched)) return world;
   throw WorldError(std::to_string(launched.size) + " processes were launched (" + launched.by +
-                   "), and this program was built without MPI: set FORETRAIN_RENDEZVOUS=host:port for all of them, a " +
-                   "free port of the first one's machine, and one FORETRAIN_TOKEN");
+                   "), and this program was built without MPI: install one (libopenmpi-dev) and build again; on one " +
+                   "machine it starts a process for each GPU by itself");
 }
 
 std::string machine_name() {

@@ -1,5 +1,5 @@
 // The processes that measure together: one per GPU across machines, or one alone. Rank 0 leads and writes; what it
-// decides it tells the others, over MPI where it is built in, else over TCP.
+// decides it tells the others: over MPI where a launcher started them, else, on one machine, over local sockets.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ class World {
   /// The greatest of all ranks' values, at every rank.
   virtual double maximum(double value) = 0;
   void barrier() { maximum(0.0); }
-  /// "MPI", "TCP"; empty for one process.
+  /// "MPI", "local"; empty for one process.
   [[nodiscard]] virtual std::string transport() const = 0;
 
  private:
@@ -46,24 +46,16 @@ class World {
 /// Of one process.
 std::unique_ptr<World> make_single_world();
 
-/// Where the processes of a run meet, and how they know each other.
-struct Rendezvous {
-  std::string meeting;         ///< "host:port"
-  std::string token;           ///< see Token
-  std::string interface = {};  ///< at which rank 0 listens: "ib0", "10.0.0.7"; empty: where it knows the host by
-};
-
-/// Over TCP: rank 0 listens at the meeting point, the others connect to it, within `timeout` seconds, which is also the
-/// longest that any later message may take. Throws WorldError.
-std::unique_ptr<World> make_tcp_world(const Launched& launched, const Rendezvous& rendezvous, double timeout);
+/// Of processes of one machine and user: rank 0 listens at the meeting, a name of any kind, the others connect to it,
+/// within `timeout` seconds, which is also the longest that any later message may take. Throws WorldError.
+std::unique_ptr<World> make_local_world(const Launched& launched, const std::string& meeting, double timeout);
 
 /// Over MPI; null where it is not built in. Throws WorldError when MPI sees another number of processes than the
 /// launcher told. To be made once in a process.
 std::unique_ptr<World> make_mpi_world(const Launched& launched);
 
-/// What the environment asks for: alone; by TCP where FORETRAIN_RENDEZVOUS=host:port is set, with FORETRAIN_TOKEN and,
-/// where the host has several networks, FORETRAIN_INTERFACE; else by MPI. Throws WorldError, saying what to set, where
-/// several processes were launched and cannot meet.
+/// What the environment asks for: alone; on this machine where FORETRAIN_MEETING is set (local_ranks.hpp); else by MPI.
+/// Throws WorldError, saying what to do, where several processes were launched and cannot meet.
 std::unique_ptr<World> make_world(const Launched& launched, const Environment& of = environment);
 
 /// This machine's name and, where the system tells it, the number of its boot: containers and clones share names.

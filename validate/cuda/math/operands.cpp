@@ -67,17 +67,14 @@ void OperandPool::begin_operator() {
   written_before_ = std::exchange(written_now_, std::nullopt);
 }
 
-/// Bytes that are no numbers are read of any format.
-OperandPool::Slot* OperandPool::handed_over(std::size_t bytes, Format format) {
-  if (!written_before_) return nullptr;
-  Slot& slot = slots_[*written_before_];
-  const bool fits = slot.buffer.size() >= bytes && (slot.format == format || format == Format::int8);
-  return fits ? &slot : nullptr;
+OperandPool::Slot* OperandPool::handed_over(std::size_t bytes) {
+  if (!written_before_ || slots_[*written_before_].buffer.size() < bytes) return nullptr;
+  return &slots_[*written_before_];
 }
 
 void* OperandPool::take(std::size_t bytes, Format format, Use use) {
   if (use == Use::handed) {
-    Slot* const handed = handed_over(bytes, format);
+    Slot* const handed = handed_over(bytes);
     if (handed == nullptr) return take(bytes, format, Use::read);
     handed->last_operator = operator_;  // which does not write over it
     return handed->buffer.data();

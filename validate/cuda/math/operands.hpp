@@ -15,10 +15,9 @@ namespace foretrain::gpu {
 /// What operators do with an operand.
 enum class Use {
   read,     ///< random numbers of [-1, 1], which nothing writes
-  handed,   ///< what the operator before wrote first, where that is of this format and large enough; else as `read`
+  handed,   ///< what the operator before wrote first, where that is large enough; else as `read`
   written,  ///< a result, which nothing reads
-  kept,     ///< contents that matter from launch to launch (weights, statistics): no other operator's
-  own       ///< the same, and one for all sets of operands
+  kept      ///< contents that matter from launch to launch (sums, probabilities): no other operator's
 };
 
 class OperandMemory {
@@ -52,8 +51,8 @@ class OwnOperands final : public OperandMemory {
 /// that they wrote: a step's operators then need little more than the largest of them, and still meet operands that
 /// have left the L2, but for what the kernel right before them wrote where they read that (`handed`), as the model has
 /// it of streaming operators. No result is ever an input of a product: products of products would be infinite after a
-/// few steps, and arithmetic on such numbers takes less power than on others; what operators take over must not be
-/// larger in what they write. Operators that may run at once (on different streams) need a pool each.
+/// few steps, and arithmetic on such numbers takes less power than on others. Operators that may run at once (on
+/// different streams) need a pool each.
 class OperandPool final : public OperandMemory {
  public:
   OperandPool(cudaStream_t stream, std::size_t limit) : stream_(stream), limit_(limit) {}
@@ -76,7 +75,7 @@ class OperandPool final : public OperandMemory {
   std::map<Use, std::size_t> allocated_;
   std::vector<Slot> slots_;
   /// The slot of the operator before that has what is asked for; null where there is none.
-  [[nodiscard]] Slot* handed_over(std::size_t bytes, Format format);
+  [[nodiscard]] Slot* handed_over(std::size_t bytes);
 
   std::vector<DeviceBuffer> workspaces_;
   long operator_ = 0;

@@ -1,18 +1,14 @@
 #include "validate/cuda/math/operator_runner.hpp"
 
-#include <stdexcept>
-
 #include "validate/cuda/math/streaming.hpp"
 
 namespace foretrain::gpu {
 
 std::unique_ptr<OperatorRunner> make_runner(const OperatorSpec& spec, const RunnerSetting& setting) {
-#define LIBRARY_OPERATOR(name) \
-  if (spec.kind == #name) return make_##name(spec, setting);
-#define STREAMING_OPERATOR(name) \
-  if (spec.kind == #name) return std::make_unique<StreamingRunner>(name##_parts(spec), setting);
-#include "validate/cuda/math/operators.def"
-  throw std::invalid_argument("no operator \"" + spec.kind + "\" runs on a GPU");
+  if (spec.kind == "matmul") return make_matmul(spec, setting);
+  if (spec.kind == "convolution") return make_convolution(spec, setting);
+  if (spec.kind == "attention") return make_attention(spec, setting);
+  return std::make_unique<StreamingRunner>(spec, setting);
 }
 
 }  // namespace foretrain::gpu

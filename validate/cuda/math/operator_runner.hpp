@@ -44,13 +44,14 @@ struct RunnerSetting {
   int rotation = 1;
 };
 
-/// Runner for a kind of operators.def.
+/// Runner of products, convolutions and attention, and of whatever traffic_of() knows.
 /// Throws GpuError with Fault::unsupported where this GPU, or this build, cannot do it, saying why;
 /// Fault::out_of_memory; std::invalid_argument for a specification that is wrong.
 std::unique_ptr<OperatorRunner> make_runner(const OperatorSpec& spec, const RunnerSetting& setting);
 
-#define LIBRARY_OPERATOR(name) \
-  std::unique_ptr<OperatorRunner> make_##name(const OperatorSpec& spec, const RunnerSetting& setting);
-#include "validate/cuda/math/operators.def"
+/// By NVIDIA's libraries; Fault::unsupported where one is not built in.
+std::unique_ptr<OperatorRunner> make_matmul(const OperatorSpec& spec, const RunnerSetting& setting);
+std::unique_ptr<OperatorRunner> make_convolution(const OperatorSpec& spec, const RunnerSetting& setting);
+std::unique_ptr<OperatorRunner> make_attention(const OperatorSpec& spec, const RunnerSetting& setting);
 
 }  // namespace foretrain::gpu

@@ -97,6 +97,34 @@ std::int64_t OperatorSpec::size(const std::string& key) const {
   return std::llround(value * unit->second);
 }
 
+std::int64_t element_size(const OperatorSpec& spec) {
+  const std::string precision = spec.text_or("precision", "fp32");
+  if (precision == "fp32" || precision == "tf32") return 4;
+  if (precision == "fp64") return 8;
+  return precision == "fp16" || precision == "bf16" ? 2 : 1;
+}
+
+Traffic traffic_of(const OperatorSpec& spec) {
+  Traffic traffic;
+  const std::int64_t size = element_size(spec);
+  if (spec.kind == "traffic") {
+    traffic = {std::llround(spec.number_or("read", 0.0)), std::llround(spec.number_or("written", 0.0)),
+               spec.text_or("pattern", "")};
+  } else if (spec.kind == "elementwise" || spec.kind == "reduction") {
+    const std::int64_t tensor = spec.integer("elements") * size;
+    traffic = {spec.integer_or("inputs", 1) * tensor, spec.integer_or("outputs", 1) * tensor, spec.kind};
+  } else if (spec.kind == "copy") {
+    traffic = {spec.size("size"), spec.size("size"), "elementwise"};
+  } else if (spec.kind == "embedding" && spec.text_or("pass", "forward") == "forward") {
+    const std::int64_t rows = spec.integer("tokens") * spec.integer("width") * size;
+    traffic = {rows, rows, "gather"};
+  } else {
+    throw std::invalid_argument("no operator \"" + spec.kind + "\" runs on a GPU");
+  }
+  if (traffic.read < 0 || traffic.written < 0) throw std::invalid_argument(spec.kind + ": a size below 0");
+  return traffic;
+}
+
 OperatorSpec with_precision_of(OperatorSpec spec, int capability) {
   const auto precision = spec.fields.find("precision");
   if (capability < 80 && precision != spec.fields.end() && precision->second == "bf16") precision->second = "fp16";

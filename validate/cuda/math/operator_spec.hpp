@@ -29,6 +29,18 @@ struct OperatorSpec {
   [[nodiscard]] std::int64_t size(const std::string& key) const;
 };
 
+/// Bytes that an operator moves that is bound by memory, and the pattern in which it does.
+struct Traffic {
+  std::int64_t read = 0, written = 0;
+  std::string pattern;
+  [[nodiscard]] bool gathered() const { return pattern == "gather"; }
+};
+/// Of `traffic`, `elementwise`, `reduction`, `copy` and `embedding` (forward). Throws std::invalid_argument.
+Traffic traffic_of(const OperatorSpec& spec);
+
+/// Bytes of a number in the operator's precision.
+std::int64_t element_size(const OperatorSpec& spec);
+
 /// The operator as a GPU of this compute capability (as 75 for 7.5) trains it: bf16 came with 8.0, and before that half
 /// precision is fp16.
 OperatorSpec with_precision_of(OperatorSpec spec, int capability);

@@ -1,62 +1,60 @@
-// Operators bound by memory, on own kernels.
+// Operators bound by memory: one kernel that reads and writes as many bytes as they do. Its results are no operator's.
 #pragma once
 
-#include <functional>
 #include <vector>
 
-#include "validate/cuda/math/format.hpp"
+#include "validate/cuda/core/host_device.hpp"
 #include "validate/cuda/math/operator_runner.hpp"
 
 namespace foretrain::gpu {
 
-struct StreamingTensor {
-  Format format = Format::fp32;
-  std::int64_t elements = 1;
-  Use use = Use::read;
-};
-using StreamingOperands = std::vector<void*>;  ///< one for each tensor
+/// Memory in words of sixteen bytes. What is read lies in two buffers, one behind the other.
+struct StreamingWords {
+  std::int64_t first = 0, rest = 0, written = 0;
 
-/// An operator of own kernels: which tensors it has, what puts it on a stream, and what its results must be.
-struct StreamingParts {
-  using Work = std::function<void(const StreamingOperands&, cudaStream_t)>;
-  std::vector<StreamingTensor> tensors;
-  Work prepare;  ///< contents that are not random numbers; once for every set of operands; may be empty
-  Work launch;
-  Work check;   ///< compares the results of a launch; throws GpuError; empty where they mean nothing
-  Work verify;  ///< where a launch followed by `check` does not do: launches by itself, and compares
-  int kernels = 1;
+  [[nodiscard]] FORETRAIN_HOST_DEVICE std::int64_t read() const { return first + rest; }
+  /// Threads of the kernel. Number i reads and writes words i, i + units, …: of an operator with two inputs those of
+  /// one place. Where one side is far shorter, threads of the longer one.
+  [[nodiscard]] FORETRAIN_HOST_DEVICE std::int64_t units() const {
+    constexpr std::int64_t most_of_a_thread = 8;
+    const std::int64_t less = read() < written ? read() : written, more = read() < written ? written : read();
+    return less > 0 && more <= most_of_a_thread * less ? less : more;
+  }
 };
+struct StreamingOperands {
+  void *first = nullptr, *rest = nullptr, *written = nullptr;
+};
+
+/// Words are written as the first that their thread read, with bits of the others mixed into its mantissa: where all
+/// that is read is finite, so is the result in fp32, fp16 and bf16.
+inline constexpr unsigned folded_bits = 0x007f007fU;
+/// What thread `i` writes where it reads nothing.
+FORETRAIN_HOST_DEVICE inline unsigned drawn_word(std::int64_t i) {
+  return static_cast<unsigned>(i) * 0x1e3779b1U & 0x3fff3fffU;
+}
+/// As an embedding reads its table: rows of one kilobyte from anywhere, each once, by a prime beyond any number of
+/// rows.
+FORETRAIN_HOST_DEVICE inline std::int64_t gathered_word(std::int64_t at, std::int64_t words) {
+  constexpr std::int64_t row = 64, prime = 2654435761;
+  const std::int64_t rows = words / row;
+  return at / row < rows ? at / row * prime % rows * row + at % row : at;
+}
+
+void stream_words(const StreamingOperands& operands, const StreamingWords& words, bool gathered, cudaStream_t stream);
 
 class StreamingRunner final : public OperatorRunner {
  public:
-  StreamingRunner(StreamingParts parts, const RunnerSetting& setting);
+  StreamingRunner(const OperatorSpec& spec, const RunnerSetting& setting);
 
   void launch(cudaStream_t stream, int turn) override;
   void verify(cudaStream_t stream) override;
   [[nodiscard]] std::size_t bytes() const override;
   [[nodiscard]] int operand_sets() const override { return static_cast<int>(sets_.size()); }
-  [[nodiscard]] int kernels() const override { return parts_.kernels; }
 
  private:
-  StreamingParts parts_;
-  std::vector<DeviceBuffer> own_;
+  Traffic traffic_;
+  StreamingWords words_;
   std::vector<StreamingOperands> sets_;
 };
-
-/// Compares sampled numbers of a result with expected(i), within `relative` of that and rounding of the format.
-void expect_numbers(const std::string& what, Format format, const void* result, std::int64_t count,
-                    const std::function<double(std::int64_t)>& expected, double relative, cudaStream_t stream);
-/// What rounding to the format, after fp32 arithmetic that loses `relative`, may change of a number.
-double tolerance_of(Format format, double number, double relative);
-
-/// Format of a streaming operator's tensors. Throws GpuError with Fault::unsupported beside fp32, tf32, fp16 and bf16.
-Format streaming_format(const OperatorSpec& spec);
-/// `pass: forward | backward` (= forward).
-bool is_backward(const OperatorSpec& spec);
-std::size_t to_size(std::int64_t number);
-inline float* floats(void* tensor) { return static_cast<float*>(tensor); }
-
-#define STREAMING_OPERATOR(name) StreamingParts name##_parts(const OperatorSpec& spec);
-#include "validate/cuda/math/operators.def"
 
 }  // namespace foretrain::gpu

@@ -10,18 +10,11 @@ namespace foretrain::gpu {
 
 namespace {
 
-double element_size(const OperatorSpec& spec) {
-  const std::string precision = spec.text_or("precision", "fp32");
-  if (precision == "fp32" || precision == "tf32") return 4.0;
-  if (precision == "fp64") return 8.0;
-  return precision == "fp16" || precision == "bf16" ? 2.0 : 1.0;
-}
-
 /// Inputs and results of one launch; 0 for kinds that graphs do not hold, whose runner says what it needs.
 double operands_of(const OperatorSpec& spec) {
   const auto number = [&](const char* key) { return spec.number_or(key, 1.0); };
   if (spec.kind == "traffic") return spec.number_or("read", 0.0) + spec.number_or("written", 0.0);
-  const double size = element_size(spec);
+  const auto size = static_cast<double>(element_size(spec));
   if (spec.kind == "matmul") {
     const double m = number("m"), n = number("n"), k = number("k");
     return number("batch") * (m * k + k * n + m * n) * size;

@@ -1,5 +1,5 @@
 // Which attention is measured: heads of 64 and 128, sequences from 256 to 16384, causal or not, shared keys, forward
-// and backward; fused by cuDNN, and unfused where its scores fit.
+// and backward, fused by cuDNN.
 #include "validate/cuda/suites/operator_points.hpp"
 
 namespace foretrain::gpu {
@@ -12,22 +12,21 @@ struct Shape {
   bool quick = false;
 };
 
-void add(PointList& points, const Shape& s, const char* kind, const char* precision, bool quick) {
+void add(PointList& points, const Shape& s, const char* precision, bool quick) {
   OperatorSpec spec{"attention",
                     {{"batch", std::to_string(s.batch)},
                      {"heads", std::to_string(s.heads)},
                      {"sequence", std::to_string(s.sequence)},
                      {"head_dim", std::to_string(s.head_dim)},
-                     {"attention", kind},
+                     {"attention", "flash"},
                      {"precision", precision}}};
   if (s.kv_heads != s.heads) spec.fields["kv_heads"] = std::to_string(s.kv_heads);
   if (s.causal) spec.fields["causal"] = "true";
-  const bool flash = spec.fields["attention"] == "flash";
-  if (s.causal && flash) spec.fields["cache"] = "false";
-  points.add(spec, kind, quick);
+  if (s.causal) spec.fields["cache"] = "false";
+  points.add(spec, "flash", quick);
   spec.fields.erase("cache");
   spec.fields["backward"] = "true";
-  points.add(spec, kind, quick);
+  points.add(spec, "flash", quick);
 }
 
 }  // namespace
@@ -41,8 +40,8 @@ std::vector<OperatorPoint> attention_points() {
         const std::int64_t heads = 2048 / head_dim;
         const bool quick = sequence == 4096;
         const Shape shape{16384 / sequence, heads, heads, sequence, head_dim, causal};
-        add(points, shape, "flash", "bf16", quick && head_dim == 128);
-        if (sequence % 1024 == 0 && sequence <= 4096) add(points, shape, "flash", "fp16", false);
+        add(points, shape, "bf16", quick && head_dim == 128);
+        if (sequence % 1024 == 0 && sequence <= 4096) add(points, shape, "fp16", false);
       }
     }
   }
@@ -52,16 +51,7 @@ std::vector<OperatorPoint> attention_points() {
                             {1, 32, 8, 8192, 128, true, true}, {1, 8, 1, 8192, 128, true},
                             {2, 32, 8, 4096, 128, true},       {4, 25, 25, 1024, 64, true}};
   for (const Shape& shape : networks) {
-    add(points, shape, "flash", "bf16", shape.quick && shape.kv_heads < shape.heads);
-    if (shape.sequence > 4096) continue;
-    add(points, shape, "standard", "bf16", shape.quick && shape.sequence <= 1024);
-    add(points, shape, "standard", "fp16", false);
-    add(points, shape, "standard", "fp32", false);
-  }
-  for (const std::int64_t sequence : {256, 512, 1024, 2048}) {
-    for (const bool causal : {false, true}) {
-      add(points, {8192 / sequence, 16, 16, sequence, 64, causal}, "standard", "bf16", false);
-    }
+    add(points, shape, "bf16", shape.quick && shape.kv_heads < shape.heads);
   }
   return points.finish();
 }

@@ -10,7 +10,7 @@
 #include "validate/cuda/collective/nccl.hpp"
 #include "validate/cuda/core/suite.hpp"
 #include "validate/cuda/math/matmul.hpp"
-#include "validate/cuda/math/streaming_kernels.hpp"
+#include "validate/cuda/math/streaming.hpp"
 
 namespace foretrain::gpu {
 
@@ -58,7 +58,8 @@ class Accumulation final : public Load {
     own_.synchronize();
   }
   void launch(int /*turn*/) override {
-    elementwise(Format::fp32, {{x_.data(), y_.data()}, {y_.data()}, 2, 1}, bytes / sizeof(float), own_.get());
+    constexpr std::int64_t words = bytes / 16;
+    stream_words({x_.data(), y_.data(), y_.data()}, {words, words, words}, false, own_.get());
   }
 
  private:
@@ -84,7 +85,7 @@ class AllReduce final : public Load {
   }
   void launch(int /*turn*/) override { communicators_.launch(CollectiveOperation::all_reduce, extent_, from_, to_); }
   [[nodiscard]] cudaStream_t stream() const override { return communicators_.members().front().stream->get(); }
-  void wait() override { communicators_.wait("all_reduce beside other work"); }
+  void wait() override { communicators_.wait(); }
 
  private:
   static std::vector<int> all_devices(int measured) {
