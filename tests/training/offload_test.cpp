@@ -91,7 +91,7 @@ TEST_CASE("one thread and pageable memory make an offloaded update wait") {
 
 TEST_CASE("states on disks are read and written in each step") {
   // 12 bytes of weight and moments each way and the gradient's 4 beside the update, 4 behind the backward pass: 32
-  // bytes of each parameter at the disks' 25 GB/s.
+  // bytes of each parameter at the disks' rate.
   const Built disks({"plan.offload_to=disks"});
   CHECK(disks.stage().optimizer.compute.value() ==
         Approx(disks.parameters * 32 / disks.scenario.cluster.node.storage.read_bandwidth.value()).epsilon(0.005));
