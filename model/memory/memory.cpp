@@ -113,7 +113,7 @@ MemoryFootprint memory_footprint(const Scenario& scenario, const TrainWorkload& 
     Bytes on_host = memory.host() + (plan.offload.activations ? activations_on_host : Bytes(0.0));
     if (is_paged(train.optimizer)) {  // what finds no room
       Bytes& states = parts[MemoryPart::optimizer];
-      const Bytes moved = std::clamp(parts.total() - capacity, Bytes(0.0), states);
+      const Bytes moved = std::clamp(parts.total() - capacity * (1.0 - plan.headroom), Bytes(0.0), states);
       states -= moved;
       on_host += moved;
     }

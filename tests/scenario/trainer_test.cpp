@@ -199,7 +199,7 @@ TEST_CASE(
   CHECK(messages("megatron", {"plan.pipeline=2"}) == blocking);
   CHECK(messages("megatron", {"plan.pipeline=2", "plan.interleave=2"}) == asynchronous);
   CHECK(messages("deepspeed", {"plan.pipeline=2", "plan.interleave=2"}) == blocking);
-  CHECK(messages("horovod", {"plan.pipeline=2"}) == asynchronous);  // says nothing: the default
+  CHECK(messages("ddp", {"plan.pipeline=2"}) == asynchronous);  // says nothing: the default
   CHECK(messages("megatron", {"plan.pipeline=2", "plan.pipeline_messages=asynchronous"}) == asynchronous);
   CHECK(load_scenario_text(silent, "silent.yaml", {"plan.pipeline=2"}).plan.pipeline_messages == asynchronous);
   CHECK(provenance_of(with("megatron", {"plan.pipeline=2"}), "megatron.plan.pipeline_messages=blocking").kind ==
