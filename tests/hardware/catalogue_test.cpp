@@ -80,10 +80,17 @@ TEST_CASE("Every GPU and node that the project promises is there, under its file
                            "mi250x-gcd-64gb",
                            "mi350x-288gb",
                            "mi355x-288gb",
-                           "l40s"}) {
-    "l40s", "rtx-2080-ti", "titan-rtx", "rtx-3080", "rtx-4080", "a6000", "a40", "a10g", "rtx-6000-ada",
-        "rtx-pro-6000-server", "h100-nvl-94gb"
-  }) {
+                           "l40s",
+                           "rtx-2080-ti",
+                           "titan-rtx",
+                           "rtx-3080",
+                           "rtx-4080",
+                           "a6000",
+                           "a40",
+                           "a10g",
+                           "rtx-6000-ada",
+                           "rtx-pro-6000-server",
+                           "h100-nvl-94gb"}) {
     INFO(name);
     CHECK(all_gpus.contains(name));
   }
