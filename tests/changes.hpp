@@ -20,6 +20,7 @@ inline const std::vector<std::pair<std::string, std::string>> changes = {
     {"cluster.network", "{ fabric: { kind: fat_tree, nodes_per_leaf: 2, uplinks: 8, routing: hash } }"},
     {"cluster.network", "{ fabric: { kind: fat_tree, nodes_per_leaf: 2, uplinks: 64, routing: adaptive } }"},
     {"cluster.network", "{ transport: { protocol: tcp, mtu: 1500 B, window: 4 MB } }"},
+    {"cluster.network", "{ transport: { protocol: tcp, flow_limit: 5 Gbit/s, streams: 2 } }"},
     {"cluster.network", "{ fairness: traffic_class }"},
     {"cluster.network", "{ queue_pairs: 4 }"},
     {"cluster.node", "dgx-h100"},

@@ -7,16 +7,14 @@
 #include <span>
 
 #include "model/base/number.hpp"
+#include "model/cost/gemm_tiles.hpp"
 #include "model/cost/power.hpp"
 
 namespace foretrain {
 namespace {
 
-// Accumulators of resident tiles fill half of a multiprocessor's 64 Ki registers (CUDA C++ Programming Guide, technical
-// specifications); operands and addresses take the other half: modelling choice.
-constexpr double resident_elements = 32768.0;
-// Blocks of 256 among the 2,048 threads that a multiprocessor holds (the same table): modelling choice.
-constexpr double max_resident = 8.0;
+using namespace gemm_tiles;
+
 // Twice the deepest splitting that NVIDIA's exhaustive search tries (CUDALibrarySamples, cuBLASLt LtSgemmCustomFind: 2
 // to 32), for the long sums of weight gradients: modelling choice.
 constexpr double max_split = 64.0;
@@ -51,26 +49,6 @@ InnerProduct inner_product(const Gemm& gemm, Bytes load, const Gpu& gpu) {
   return has_tensor_memory(gpu) ? InnerProduct::tensor_memory : InnerProduct::warp_groups;
 }
 
-// An instruction with tensor memory multiplies 128 rows of one operand by all columns of the other, and reads both from
-// shared memory (PTX ISA, tcgen05.mma, without pairs).
-constexpr double instruction_rows = 128.0;
-
-// Thread-block tiles, of the sizes that cublasLtMatmulTile_t lists. First, both ways round, what cuBLAS has from Hopper
-// on (nvjet_hsh_192x192: 292 of 941 such names in PyTorch's steps on H100 and H200, validate/measurements); then those
-// of most names before (sgemm_128x64, h884gemm_256x128); then narrow ones, for skinny results, on CUDA cores and for
-// convolutions alone, as products grow with k like tiles of 64 x 64. Which ones: modelling choice.
-struct Tile {
-  double rows, columns;
-};
-constexpr std::size_t tile_count = 27, first_common_tile = 13, first_narrow_tile = 21;
-constexpr std::array<Tile, tile_count> tiles = {
-    {{192, 192}, {320, 128}, {128, 320}, {192, 128}, {128, 192}, {160, 128}, {128, 160}, {224, 128},
-     {128, 224}, {96, 128},  {128, 96},  {96, 64},   {64, 96},
-
-     {128, 256}, {256, 128}, {128, 128}, {256, 64},  {64, 256},  {128, 64},  {64, 128},  {64, 64},
-
-     {128, 32},  {32, 128},  {64, 32},   {32, 64},   {128, 16},  {64, 16}}};
-
 // Inference engines multiply nvfp4 by a tile of 128 × 256 on one multiprocessor, where training libraries share
 // operands between two; sums are not split, and rounds follow the shorter side of the result, so that its operand is
 // read again for each tile of 128 along the longer one as far as the L2 does not hold it (CUTLASS 3: raster order by
@@ -81,33 +59,6 @@ constexpr double narrow_format_side = 128.0, fill_bytes_per_clock = 64.0;
 bool has_narrow_format(const Gemm& gemm, const Gpu& gpu) {
   return gemm.of_engine && gpu.arithmetic_precision(gemm.precision) == Precision::nvfp4;
 }
-
-using PerTile = std::array<double, tile_count>;
-
-template <class Function>
-constexpr PerTile of_tiles(Function function) {
-  PerTile values{};
-  for (std::size_t i = 0; i < tile_count; ++i) values[i] = function(tiles[i]);
-  return values;
-}
-
-// Sizes are powers of two, so that multiplying by their inverses is as exact as dividing.
-constexpr PerTile per_row = of_tiles([](Tile t) { return 1.0 / t.rows; });
-constexpr PerTile per_column = of_tiles([](Tile t) { return 1.0 / t.columns; });
-constexpr PerTile area = of_tiles([](Tile t) { return t.rows * t.columns; });
-constexpr PerTile sides = of_tiles([](Tile t) { return t.rows + t.columns; });
-constexpr PerTile loads = of_tiles([](Tile t) { return 1.0 / t.rows + 1.0 / t.columns; });  // per multiplication
-constexpr PerTile instruction_reads = of_tiles([](Tile t) {                                 // elements, for a k of 1
-  const double longer = t.rows > t.columns ? t.rows : t.columns, shorter = t.rows + t.columns - longer;
-  return longer + shorter * (longer > instruction_rows ? longer / instruction_rows : 1.0);
-});
-// Tiles of a multiprocessor that keep it busy on CUDA cores, four warps for each of its schedulers; a thread has about
-// 32 results, a block at most eight warps (cuDNN's scudnn_128x32 to 128x128): modelling choice.
-constexpr double busy_warps = 16.0;
-constexpr PerTile busy_rounds =
-    of_tiles([](Tile t) { return busy_warps / std::clamp(t.rows * t.columns / 1024.0, 2.0, 8.0); });
-constexpr PerTile per_resident =
-    of_tiles([](Tile t) { return 1.0 / std::clamp(resident_elements / (t.rows * t.columns), 1.0, max_resident); });
 
 // Shape and device as plain numbers in base units: the search below evaluates dozens of candidates.
 struct Problem {
@@ -281,11 +232,13 @@ struct Tilings {
                  sides[i] * p.seconds_per_address;
     }
     for (std::size_t i = p.first; i < p.last; ++i) {
-      const double waves = round_up(blocks[i] / p.sms);
+      const double waves = round_up(blocks[i] / p.sms), rounds = round_up(waves * per_resident[i]);
       const double alone = p.lone_rounds * busy_rounds[i];
-      compute[i] = (waves < alone ? alone : waves) * p.k * slice[i];
-      const double beside = p.hides_start * (1.0 / per_resident[i] - 1.0) * p.k * slice[i];
-      start[i] = round_up(waves * per_resident[i]) * (beside < p.tile_start ? p.tile_start - beside : 0.0);
+      // Where starts hide, tiles of a round multiply while others start, and take no less than one with its start.
+      const double multiply = (waves < alone ? alone : waves) * p.k * slice[i];
+      const double started = p.hides_start * rounds * (p.tile_start + p.k * slice[i]);
+      compute[i] = multiply < started ? started : multiply;
+      start[i] = (1.0 - p.hides_start) * rounds * p.tile_start;
     }
   }
   [[nodiscard]] Candidate unsplit(const Problem& p, std::size_t tile) const {

@@ -20,7 +20,7 @@ struct Gemm {
   Bytes operands;    ///< A and B once
   Bytes result;      ///< reads and writes of C
   Bytes load_width;  ///< longest load that every row's start allows; zero: 16 bytes, the longest there is
-  std::optional<double> exposed_share;  ///< of a convolution's kernels; else the products'
+  std::optional<double> exposed_share = std::nullopt;  ///< of a convolution's kernels; else the products'
   double speed = 1.0;                   ///< between start and drain, over a plain product's
   bool narrow_tiles = false;            ///< tensor-core kernels of sides below 64 exist, as for convolutions
   double address_instructions = 0.0;    ///< on CUDA cores, for each element put into a tile, between multiplications

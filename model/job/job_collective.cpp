@@ -51,7 +51,7 @@ class CollectiveJob final : public Job {
     r.chosen_algorithm = chosen_algorithm_;
     if (r.time > Seconds(0.0)) r.algorithm_bandwidth = call_.size / r.time;
     r.bus_bandwidth = r.algorithm_bandwidth * bus_bandwidth_factor(call_.operation, ranks_);
-    result.warnings = unheeded_keys(scenario_);
+    for (std::string& sentence : unheeded_keys(scenario_)) result.warnings.push_back(std::move(sentence));
     return result;
   }
 

@@ -243,7 +243,8 @@ void StageMemory::add_states(const Scenario& scenario, const TrainWorkload& trai
   fixed_[MemoryPart::gradients] += fp32 * std::min(plan.update_group, updated);
   // Updates tensor by tensor launch each operation for all of them (PyTorch, optim/adam.py, _multi_tensor_adam: a
   // square root of each second moment is there at a time).
-  if (!train.code.fused_optimizer && each.state > Bytes(4.0)) update_temporaries_ = each.state * (0.5 * updated);
+  if (!train.code.fused_optimizer && optimizer_state(train.optimizer) > Bytes(4.0))
+    update_temporaries_ = each.state * (0.5 * updated);
   const auto to_host = [&](MemoryPart part) { host_ += std::exchange(fixed_[part], Bytes(0.0)); };
   if (plan.offload.optimizer) {
     update_temporaries_ = Bytes(0.0);

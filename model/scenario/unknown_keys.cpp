@@ -56,6 +56,18 @@ ScenarioError complaint_about(const YamlEntry& entry, const std::string& path, K
   return {entry.where, path, "unknown key", std::move(expected)};
 }
 
+/// { matmul: { … } } in place of { kind: matmul, … }.
+const YamlEntry* work_as_key(const YamlNode& value, const keys::Mapping& mapping) {
+  const bool works = &mapping == &keys::run || &mapping == &keys::operation;
+  if (!works || value.find(mapping.decides) != nullptr) return nullptr;
+  const auto words = keys::key_of(mapping, mapping.decides).value.forms().front().words;
+  const auto found = std::ranges::find_if(value.entries, [&](const YamlEntry& entry) {
+    const bool whole = entry.value.is_mapping() || entry.key == "sleep";
+    return whole && std::ranges::find(words, entry.key) != words.end();
+  });
+  return found == value.entries.end() ? nullptr : &*found;
+}
+
 /// Looks through a document for keys that its tables do not have.
 class Search {
  public:
@@ -84,7 +96,11 @@ class Search {
     } else if (value.is_mapping() && form.shape == Shape::by_name) {
       for (const YamlEntry& entry : value.entries) into(entry.value, join_path(path, entry.key), inner);
     } else if (value.is_mapping() && (form.shape == Shape::one || form.shape == Shape::one_or_list)) {
-      through(value, path, keys_in(value, form));
+      if (const YamlEntry* work = work_as_key(value, *form.mapping)) {
+        through(work->value, join_path(path, work->key), keys::keys_of(form, work->key));
+      } else {
+        through(value, path, keys_in(value, form));
+      }
     }
   }
 

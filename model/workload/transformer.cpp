@@ -109,9 +109,7 @@ void BlockBuilder::attention_half(Layer& layer, bool cross) const {
   const auto queries = number(tokens_) * number(q_width);
   const auto keys = number(cross ? source_tokens() : tokens_) * number(kv_width);
   if (c.qk_norm) norm_over(layer, "query-key norm", queries + keys);
-  if (plain()) {
-    append_plain_copies(layer, c, options_, queries, keys);
-  }
+  if (plain()) append_plain_copies(layer, c, options_, queries, keys);
   if (c.family == TransformerFamily::llama && fuses(Fusion::rotary)) {
     stream(layer, "rotary embedding", StreamingKind::elementwise, queries + keys, 1, 1, 1, 1);
   }
@@ -164,8 +162,7 @@ Attention BlockBuilder::attention_core(std::int64_t kv_heads, std::int64_t head_
     core.ring = !plain();
   }
   core.dropout = has_dropout(c.family);
-  // Trainers with standard attention fuse scaling, mask and softmax (Megatron); so do plain kernels, beside
-  // those of plain_scores. A compiler writes reductions, each of which reads the scores (XLA: row maximum, sum, quotient).
+  // Trainers fuse scaling, mask and softmax (Megatron); compilers write reductions that each read the scores (XLA).
   core.fused_softmax = fuses(Fusion::softmax) || !options_.compiled;
   core.native = options_.code.native_attention;
   return core;

@@ -119,14 +119,15 @@ void BlockBuilder::set_block_memory(Layer& layer) const {
   // q, k, v and the attention's output; both sides of the activation function (a gated one has two inputs).
   // What experts receive is the input of their first product. The attention's output is an operand as well: cast, it is
   // kept twice.
-  double divided = n * (e * (2.0 * q + 2.0 * kv + inner * f) + operand * (f + routed * h) +
-                        (operand < e ? operand * q : 0.0));
+  double divided =
+      n * (e * (2.0 * q + 2.0 * kv + inner * f) + operand * (f + routed * h) + (operand < e ? operand * q : 0.0));
   const double source = number(source_tokens());
   if (source > 0.0) divided += n * q * (2.0 * e + (operand < e ? operand : 0.0)) + source * 2.0 * kv * e;
   double scores = 0.0;  // softmax output, dropout mask and dropout output, per head and pair of tokens
   if (options_.attention == AttentionKind::standard) {
     scores = number(batch_) * number(c.heads) / t * number(sequence_) * number(sequence_ + c.source) /
-             options_.context * (2.0 * e + mask + (written_out(Fusion::softmax) ? 4.0 : 0.0));
+             options_.context *
+             (2.0 * e + mask + (written_out(Fusion::softmax) && e < 4.0 ? 4.0 : 0.0));  // and softmax in fp32
   } else {
     scores = n * number(c.heads) / t * 4.0 * (halves() - 1);  // the log-sum-exp of each row
   }

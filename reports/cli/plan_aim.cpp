@@ -1,10 +1,15 @@
 #include "reports/cli/plan_aim.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 
+#include "model/base/text.hpp"
+#include "model/base/words.hpp"
 #include "reports/cli/command.hpp"
+#include "reports/cli/told.hpp"
 
 namespace foretrain {
 
@@ -55,6 +60,51 @@ PlanObjective objective_of(const PlanAim& aim, const Scenario& scenario) {
   }
   objective.limit = longest_step(aim.limits, scenario);
   return objective;
+}
+
+bool is_gpus_per_node(std::string_view key) { return key == "gpus_per_node" || key == "cluster.gpus_per_node"; }
+
+PlanDimensions plan_dimensions(const std::vector<std::string>& fixed, const std::vector<std::string>& allowed) {
+  PlanDimensions chosen = PlanDimensions::all();
+  chosen.allow_all(false);
+  for (const std::string& word : allowed) {
+    const std::optional<PlanExtra> extra = value_of<PlanExtra>(word);
+    if (!extra) {
+      throw UsageError(fmt::format("--allow {}: there are {}", word, fmt::join(names_of<PlanExtra>, ", ")));
+    }
+    chosen.allow(*extra);
+  }
+  for (const std::string& key : fixed) {
+    std::vector<std::string> keys = {"gpus_per_node"};
+    bool known = is_gpus_per_node(key);
+    for (std::size_t i = 0; i < plan_dimension_count; ++i) {
+      const auto dimension = static_cast<PlanDimension>(i);
+      const std::string_view full = key_of(dimension);
+      keys.emplace_back(full.substr(full.rfind('.') + 1));
+      if (key != full && key != keys.back()) continue;
+      chosen.set(dimension, false);
+      known = true;
+    }
+    if (!known) throw UsageError(fmt::format("--fix {}: plans differ in {}", key, or_list(keys, keys.size())));
+  }
+  return chosen;
+}
+
+bool is_short_of_memory(const PlanSearch& search, const PlanDimensions& chosen, PlanGoal goal) {
+  constexpr double nearly_all = 0.9;
+  const PlanCounts& counts = search.counts;
+  const bool few_fit = static_cast<double>(counts.unfit) > nearly_all * static_cast<double>(counts.plans);
+  const bool could_help = chosen.has(PlanDimension::offload) && !chosen.allows(PlanExtra::offload);
+  if (!search.complete || !could_help) return false;
+  return search.best.empty() || (few_fit && goal != PlanGoal::memory);
+}
+
+std::optional<double> times_as_long(const PlanSearch& plain, const PlanSearch& other) {
+  constexpr double worth_it = 2.0;
+  if (other.best.empty()) return std::nullopt;
+  if (plain.best.empty()) return std::numeric_limits<double>::infinity();
+  const double times = plain.best.front().value / other.best.front().value;
+  return times > worth_it ? std::optional(times) : std::nullopt;
 }
 
 }  // namespace foretrain

@@ -47,8 +47,6 @@ struct PlanOptions {
   int jobs = 1;
 };
 
-bool is_gpus_per_node(std::string_view key) { return key == "gpus_per_node" || key == "cluster.gpus_per_node"; }
-
 RankedPlan::Machines machines_of(const Cluster& cluster) {
   RankedPlan::Machines machines{cluster.node.name, cluster.gpus(), {}, network_limits(cluster, Topology(cluster))};
   for (int node = 0; node < cluster.nodes; ++node) {
@@ -268,11 +266,17 @@ PlanReport searched(const PlanOptions& options) {
     search_space();
   };
   search_by_limits();
-  if (found_nothing() && !chosen.allows_all()) {
-    chosen.allow_all();
+  if (is_short_of_memory(report.search, chosen, report.goal)) {
+    const PlanSearch plain = report.search;
+    const Searched plain_space = space;
+    chosen.allow(PlanExtra::offload);
     space = spaces_of(options, chosen);
     search_by_limits();
-    report.is_last_resort = true;
+    report.without_extras = times_as_long(plain, report.search);
+    if (!report.without_extras) {
+      report.search = plain;
+      space = plain_space;
+    }
   }
   const PlanSearch& search = report.search;
   warn(fmt::format("{} plans settled in {:.1f} s, {:.0f} a second", search.counts.plans, seconds,
@@ -308,32 +312,6 @@ ExitStatus run_plan(const PlanOptions& options) {
 }
 
 }  // namespace
-
-PlanDimensions plan_dimensions(const std::vector<std::string>& fixed, const std::vector<std::string>& allowed) {
-  PlanDimensions chosen = PlanDimensions::all();
-  chosen.allow_all(false);
-  for (const std::string& word : allowed) {
-    const std::optional<PlanExtra> extra = value_of<PlanExtra>(word);
-    if (!extra) {
-      throw UsageError(fmt::format("--allow {}: there are {}", word, fmt::join(names_of<PlanExtra>, ", ")));
-    }
-    chosen.allow(*extra);
-  }
-  for (const std::string& key : fixed) {
-    std::vector<std::string> keys = {"gpus_per_node"};
-    bool known = is_gpus_per_node(key);
-    for (std::size_t i = 0; i < plan_dimension_count; ++i) {
-      const auto dimension = static_cast<PlanDimension>(i);
-      const std::string_view full = key_of(dimension);
-      keys.emplace_back(full.substr(full.rfind('.') + 1));
-      if (key != full && key != keys.back()) continue;
-      chosen.set(dimension, false);
-      known = true;
-    }
-    if (!known) throw UsageError(fmt::format("--fix {}: plans differ in {}", key, or_list(keys, keys.size())));
-  }
-  return chosen;
-}
 
 PlanReport plan_report(const PlotOptions& options) {
   PlanOptions own;

@@ -87,7 +87,9 @@ struct PlanReport {
   std::vector<Unknown> unknowns = {};
   double curse = 1.0;           ///< SearchOdds::curse
   bool is_simpler = false;      ///< the first one is, than others of which hardly less is expected
-  bool is_last_resort = false;  ///< nothing fits without extras that nobody allowed
+  /// The plans have extras that nobody allowed, without which the best takes so many times as long; infinity where
+  /// nothing fits without them.
+  std::optional<double> without_extras = std::nullopt;
   std::optional<BetterBatch> better_batch = std::nullopt;
   std::optional<MachineCount> least = std::nullopt;  ///< where no plan fits: on how many machines one would
   int most_nodes = 0;                                ///< of the clusters that were searched

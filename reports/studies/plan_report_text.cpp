@@ -32,11 +32,16 @@ std::string name_of(const RankedPlan& plan) {
   return (plan.hardware.empty() ? "" : plan.hardware + ": ") + plan_of(plan);
 }
 
-/// "offload": the plan's extras (`--allow`).
-std::string extras_text(const PlanPoint& point) {
-  std::string text;
-  for (const PlanExtra extra : extras_of(point)) text += (text.empty() ? "" : ", ") + std::string(name(extra));
-  return text;
+/// What the best plan has although nobody allowed it, and why.
+std::string extras_text(const PlanReport& report) {
+  if (!report.without_extras) return "";
+  std::string extras;
+  for (const PlanExtra extra : extras_of(report.ranked.front().point)) {
+    extras += (extras.empty() ? "" : ", ") + std::string(name(extra));
+  }
+  return std::isfinite(*report.without_extras)
+             ? fmt::format("  Without {}, the best plan takes {:.2g} times as long\n", extras, *report.without_extras)
+             : fmt::format("  Nothing fits without {}\n", extras);
 }
 
 std::string space_text(const PlanSearch& search) {
@@ -96,7 +101,7 @@ std::string best_text(const PlanReport& report) {
                          : "\nBest plan\n";
   text += fmt::format("  {}\n  step {} · MFU {} · {}\n", name_of(best), format_seconds(best.train().step_time),
                       format_percent(best.train().mfu), memory_text(best));
-  if (report.is_last_resort) text += fmt::format("  Nothing fits without {}\n", extras_text(best.point));
+  text += extras_text(report);
   if (best.train().time_to_train) text += fmt::format("  {}\n", outlook_text(best));
   if (report.limits.any()) text += fmt::format("  {}: {}\n", describe(report.limits), limits_text(best, report.limits));
   text += more_nodes_text(report) + "\n";
@@ -146,8 +151,8 @@ std::string odds_text(const PlanReport& report) {
     add(fmt::format("the simplest of the plans of which no more than {:.2g} % less is expected", 100 * noise_of_runs));
   }
   if (report.curse > 1.0005) {
-    add(fmt::format("selection bias (winner's curse) {:+.1f} %: expect {}",
-                    100.0 * (report.curse - 1.0), time_text(best, best.value * report.curse)));
+    add(fmt::format("selection bias (winner's curse) {:+.1f} %: expect {}", 100.0 * (report.curse - 1.0),
+                    time_text(best, best.value * report.curse)));
   }
   add(fmt::format("drawn, one standard deviation: {}; each plan by itself ±{:.0f} %",
                   unknowns_text(report, &Unknown::spread), 100.0 * std::expm1(plan_spread)));
@@ -180,8 +185,7 @@ std::string runners_up_text(const PlanReport& report) {
                         name_of(plan), plan.why, plan.odds ? "; " + chance_text(*plan.odds) : "");
   }
   if (text.empty()) return "";
-  return fmt::format("\nAlternatives of other kinds among the best {} (why slower)\n{}", report.ranked.size(),
-                     text);
+  return fmt::format("\nAlternatives of other kinds among the best {} (why slower)\n{}", report.ranked.size(), text);
 }
 
 /// The best plan on each kind of machines.

@@ -161,7 +161,8 @@ TEST_CASE("So it does with 128 lanes a multiprocessor, but not with 64") {
     return m.burst(square(64, 512, 56, 1024, 1), Precision::fp32).device / m.burst(product, Precision::fp32).device;
   };
   CHECK(slowdown("dgx-h100") == Approx(1 + 0.97 * 0.79 * 45 * (1.0 / 256 + 1.0 / 128)).epsilon(0.03));
-  CHECK(slowdown("dgx-a100-80gb") == Approx(1.0).epsilon(0.01));
+  // Faster by what tiles hide of each other's starts.
+  CHECK(slowdown("dgx-a100-80gb") == Approx(0.985).epsilon(0.015));
 }
 
 TEST_CASE("What goes back to an image has as many thread blocks as what came from it, upright or lying") {

@@ -94,6 +94,7 @@ const std::vector<Stated> stated = {
     {"workload.train.recompute", {"full"}},
     {"workload.train.recompute_early_stop", {"true"}},
     {"workload.train.kernels", {"plain"}},
+    {"workload.train.fusions", {"norm"}},
     {"workload.train.joined_projections", {"false"}},
     {"workload.train.native_attention", {"false"}},
     {"workload.train.cast_weights", {"true"}},

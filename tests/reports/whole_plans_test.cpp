@@ -1,6 +1,7 @@
 // The page of plans as a whole, from a report made by hand.
 #include "reports/studies/plan_report.hpp"
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "model/base/csv.hpp"
@@ -160,13 +161,15 @@ Would be better, but do not fit
 )");
   // What the best plan needs beyond what frameworks run by default stands under it, an unmeasured GPU in its line.
   report.machines.clear();
-  report.is_last_resort = true;
+  report.without_extras = std::numeric_limits<double>::infinity();
   report.ranked[0].point.offload = 1;
   report.ranked[0].is_measured_gpu = false;
   CHECK_THAT(to_text(report), Catch::Contains("\n  micro-batch 1, offload optimizer (no training step of this GPU "
                                               "generation is measured)\n  step 100 ms") &&
                                   Catch::Contains("\n  Nothing fits without offload\n"));
-  report.is_last_resort = false;
+  report.without_extras = 12.3;
+  CHECK_THAT(to_text(report), Catch::Contains("\n  Without offload, the best plan takes 12 times as long\n"));
+  report.without_extras.reset();
   report.ranked.clear();
   CHECK(to_text(report) == R"(Plans for small  [nothing ranked]
 

@@ -47,6 +47,7 @@ constexpr BadLine bad_lines[] = {
     {11, "    recompute: ^yes", "workload.train.recompute", "unknown value", "selective"},
     {16, "  sequence_parallel: ^1", "plan.sequence_parallel", "neither true nor false", "true or false"},
     {16, "  zero: ^4", "plan.zero", "out of range", "from 0 to 3"},
+    {16, "  headroom: ^120 %", "plan.headroom", "a headroom of 120 %", "less than 100 % of the memory"},
     {16, "  offload: ^disk", "plan.offload", "unknown value", "optimizer"},
     {16, "  offload: [optimizer, ^none]", "plan.offload[1]", "none beside other words", "none alone"},
     {16, "  reshard_after_forward: ^false", "plan.reshard_after_forward", "zero: 0 does not shard", "zero: 3"},

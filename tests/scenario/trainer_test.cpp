@@ -148,6 +148,11 @@ TEST_CASE("What else plain code does follows from its kernels, unless the scenar
   CHECK(plain.keep_gathered);
   CHECK(code({"workload.train.kernels=plain", "workload.train.fused_optimizer=true"}).fused_optimizer);
   CHECK(code({"plan.trainer=ddp"}).cast_weights);  // whose kernels are plain
+  // Stated without a trainer, fused is what own code fuses first: norms. A trainer's fused is all.
+  const TrainerCode own = code({"workload.train.kernels=fused"});
+  CHECK((own.fuses(Fusion::norm) && own.cast_weights));
+  CHECK_FALSE(own.fuses(Fusion::rotary));
+  CHECK(code({"workload.train.kernels=fused", "plan.trainer=megatron"}).fuses(Fusion::rotary));
 }
 
 TEST_CASE("Gradients are clipped, but those that SGD follows; a scenario says otherwise") {

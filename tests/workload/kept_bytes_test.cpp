@@ -279,3 +279,35 @@ TEST_CASE("Plain BERT norms its embedding, and no other family does") {
   CHECK_FALSE(norms(TransformerFamily::bert, KernelSet::fused));
   CHECK_FALSE(norms(TransformerFamily::gpt, KernelSet::plain));
 }
+
+TEST_CASE("Code written out keeps norms' inputs in fp32, what they scaled, and the gate's activation") {
+  const TransformerConfig llama = narrow(TransformerFamily::llama, true);
+  BuildOptions options;
+  // Fused, in 2 bytes: what two norms and the products behind them read, queries, keys, values and attention's output,
+  // gate, other half and their product; and a sum of exponentials for every head.
+  const double fused = tokens * (2 * (2 * h + 2 * h + 2 * q + 2 * kv + 3 * f) + 4 * heads);
+  CHECK(first_layer(llama, options).kept().value() == fused);
+  options.code.kernels = KernelSet::plain;
+  // x.float() (4) and what is scaled before the weight (2) instead of x (2), twice; silu(gate) beside both halves.
+  CHECK(first_layer(llama, options).kept().value() == fused + tokens * (2 * 4 * h + 2 * f));
+  // Under autocast what is scaled stays in fp32, and so does what a layer norm reads.
+  options.casts_weights = true;
+  CHECK(first_layer(llama, options).kept().value() == fused + tokens * (2 * 6 * h + 2 * f));
+  options.compiled = true;
+  CHECK(first_layer(llama, options).kept().value() == fused);
+}
+
+TEST_CASE("Logits that tensor ranks gather are whole on each of them, as they came and joined") {
+  // Widened, two gradients and log-probabilities: 12 bytes beside 2 of 128 x 500 logits; gathered, 128 x 1,000 with two
+  // copies in 2 bytes more.
+  BuildOptions options;
+  options.tensor = 2;
+  const auto buffers = [&] {
+    return build_transformer(narrow(TransformerFamily::llama, true), "narrow", options)
+        .layers.back()
+        .layer.loss_buffers;
+  };
+  CHECK(buffers().value() == tokens * 500 * 14);
+  options.code.gather_logits = true;
+  CHECK(buffers().value() == tokens * 1000 * 18);
+}

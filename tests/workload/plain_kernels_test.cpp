@@ -159,6 +159,7 @@ TEST_CASE("several products' inputs are summed up one by one, in fp32") {
 TEST_CASE("between projections and scores plain code splits heads, repeats shared keys and rotates") {
   BuildOptions options;
   options.attention = AttentionKind::standard;
+  options.code = code_with(KernelSet::plain);
   const TransformerConfig llama = small(TransformerFamily::llama);
   Layer layer;
   append_plain_copies(layer, llama, options, 1000.0, 250.0);

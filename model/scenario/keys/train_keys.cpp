@@ -37,7 +37,7 @@ constexpr Key train_keys[] = {
     member<&TrainWorkload::recompute>("What is computed again in the backward pass instead of being kept.",
                                       {.value = word<Recompute> | words(auto_words)}),
     member<&TrainWorkload::attention>("The attention kernels.", {.usual = "flash; standard on old GPUs and for t5"}),
-    member<&TrainerCode::kernels>("Whether small operators are fused.",
+    member<&TrainerCode::kernels>("Whether small operators are fused; where no trainer is named: norms.",
                                   {.usual = "fused; plain on processors", .together = "Transformers."}),
     {"fusions", one_or_list(words(fusion_words)), "none",
      "What one kernel does where kernels are plain; norm: of images, batch norm with the activation and the residual "

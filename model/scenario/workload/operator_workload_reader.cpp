@@ -144,6 +144,7 @@ StatedWork read_stated_work(const Field& field) {
     entries.erase(found);
     work.kind = yaml_scalar(entry.key, entry.where);
     work.path = join_path(field.path(), entry.key);
+    work.keys.where = entry.value.where;
     entries.insert(entries.end(), entry.value.entries.begin(), entry.value.entries.end());
     if (entry.value.is_scalar()) entries.push_back({"time", entry.where, entry.value});
   }
