@@ -137,12 +137,9 @@ class TopologyReader {
     told_.gpu_why = fmt::format("assumed: sm {}; --set gpu=NAME, one of {}", capability, fmt::join(likely, ", "));
   }
 
-  /// NVIDIA's of PCIe 3, 4 and 5 on boards with NVLink, as machines have for which clouds write such files. What hangs
-  /// on a processor is no faster than this is: virtual machines make slots up.
+  /// NVIDIA's of PCIe 3, 4 and 5 on boards with NVLink, as machines have for which clouds write such files.
   void name_gpu_by_slot(pugi::xml_node pci) {
-    const bool direct = std::string_view(pci.parent().name()) == "cpu";
-    const std::string own = stated_slot(pci), processors = direct ? slot_of_processor(pci.parent()) : "";
-    const std::string slot = processors.empty() ? own : narrower_slot(own, processors);
+    const std::string slot = stated_slot(pci);
     const int capability = slot.starts_with("pcie3") || slot.empty() ? 70 : slot.starts_with("pcie4") ? 80 : 90;
     told_.gpu = gpus_of_capability(capability, true).front();
     told_.gpu_why = "assumed by its slot, nothing names it; --set gpu=NAME of `foretrain list`";
@@ -277,13 +274,17 @@ class TopologyReader {
     const std::string stated = stated_slot(pci);
     return stated.empty() ? figures_->slot : is_gpu(pci) ? narrower_slot(figures_->slot, stated) : stated;
   }
+  /// What hangs on a processor is no faster than this is: virtual machines make slots up.
   static std::string stated_slot(pugi::xml_node pci) {
     const double rate = pci.attribute("link_speed").as_double(0.0);
     const int width = pci.attribute("link_width").as_int(0);
     if (!(rate > 0.0) || width <= 0) return "";
     const int generation = rate > 33.0 ? 6 : rate > 17.0 ? 5 : rate > 9.0 ? 4 : 3;
     const int lanes = width >= 16 ? 16 : width >= 8 ? 8 : width >= 4 || generation == 6 ? 4 : 1;
-    return fmt::format("pcie{}-x{}", generation, lanes);
+    const std::string stated = fmt::format("pcie{}-x{}", generation, lanes);
+    const std::string most =
+        std::string_view(pci.parent().name()) == "cpu" ? slot_of_processor(pci.parent()) : std::string();
+    return most.empty() ? stated : narrower_slot(stated, most);
   }
 
   const ImportInput& input_;

@@ -17,7 +17,7 @@ TEST_CASE("A machine of one's own is written, drawn, planned for and predicted")
   const FilterResult drawn = run_program({"plot", "topology", node, "-o", folder.file("node.svg")});
   INFO(drawn.errors);
   REQUIRE(drawn.status == 0);
-  CHECK_THAT(drawn.output, Catch::Contains("  cpu0\n  └─ plx0           pcie4-x16, 26.0 GB/s\n     ├─ gpu0, gpu1  "));
+  CHECK_THAT(drawn.output, Catch::Contains("  cpu0\n  ├─ plx0           pcie4-x16, 26.0 GB/s\n  │  ├─ gpu0, gpu1  "));
   CHECK_THAT(text_of(folder.file("node.svg")), Catch::Contains("gpu3") && Catch::Contains("pcie4-x16, 26.0 GB/s"));
   const std::string scenario = folder.file("first.yaml");
   REQUIRE(run_program({"init", "--model", "gpt2", "--node", node, "-o", scenario}).status == 0);
@@ -26,7 +26,7 @@ TEST_CASE("A machine of one's own is written, drawn, planned for and predicted")
   CHECK(run_program({"hardware", "init", "--gpu", "l40s", "-o", node}).status == 2);
   CHECK_THAT(run_program({"hardware", "init"}).errors, Catch::Contains("--like NAME"));
   CHECK_THAT(run_program({"hardware", "init", "--gpu", "l40s", "--links", "ring"}).errors,
-             Catch::Contains("write nvswitch, nvlink-mesh or pcie"));
+             Catch::Contains("write nvswitch, nvlink-mesh, nvlink-bridge or pcie"));
 }
 
 TEST_CASE("A name of the catalogue shows the tree of its machine, and a scenario the fabric between machines") {

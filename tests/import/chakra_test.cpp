@@ -189,10 +189,10 @@ TEST_CASE("products of a GPU are told by the last two of their operands, where t
                  product(9, "mm", "[[2, 0], [0, 4]]") + product(10, "mm", "[[2, x3], [3, 4]]") +
                  product(11, "mm", "2, 3], [3, 4]") + product(12, "mm", "[[2, 3], [3, 4") +
                  product(13, "mm", "[[2, 3], [3, 4], [1, 2, 3, 4]]")) == R"(
-{ id: n1, on: "gpu0:stream1", run: { matmul: { m: 2, n: 4, k: 3, precision: fp32 } } }  # aten::mm: by its operands' shapes
-{ id: n2, on: "gpu0:stream1", run: { matmul: { m: 2, n: 4, k: 3, precision: fp32 } } }  # MatMul: by its operands' shapes
-{ id: n3, on: "gpu0:stream1", run: { matmul: { batch: 7, m: 2, n: 4, k: 3, precision: fp32 } } }  # bmm: by its operands' shapes
-{ id: n4, on: "gpu0:stream1", run: { matmul: { m: 2, n: 1, k: 3, precision: fp32 } } }  # addmm: by its operands' shapes
+{ id: n1, on: "gpu0:stream1", run: { kind: matmul, m: 2, n: 4, k: 3, precision: fp32 } }  # aten::mm: by its operands' shapes
+{ id: n2, on: "gpu0:stream1", run: { kind: matmul, m: 2, n: 4, k: 3, precision: fp32 } }  # MatMul: by its operands' shapes
+{ id: n3, on: "gpu0:stream1", run: { kind: matmul, batch: 7, m: 2, n: 4, k: 3, precision: fp32 } }  # bmm: by its operands' shapes
+{ id: n4, on: "gpu0:stream1", run: { kind: matmul, m: 2, n: 1, k: 3, precision: fp32 } }  # addmm: by its operands' shapes
 { id: n5, on: "gpu0:stream1", run: { sleep: 5 us } }  # gelu: as long as it was recorded
 { id: n6, on: "gpu0:stream1", run: { sleep: 5 us } }  # mm: as long as it was recorded
 { id: n7, on: "gpu0:stream1", run: { sleep: 5 us } }  # mm: as long as it was recorded
@@ -201,7 +201,7 @@ TEST_CASE("products of a GPU are told by the last two of their operands, where t
 { id: n10, on: "gpu0:stream1", run: { sleep: 5 us } }  # mm: as long as it was recorded
 { id: n11, on: "gpu0:stream1", run: { sleep: 5 us } }  # mm: as long as it was recorded
 { id: n12, on: "gpu0:stream1", run: { sleep: 5 us } }  # mm: as long as it was recorded
-{ id: n13, on: "gpu0:stream1", run: { matmul: { m: 2, n: 4, k: 3, precision: fp32 } } }  # mm: by its operands' shapes
+{ id: n13, on: "gpu0:stream1", run: { kind: matmul, m: 2, n: 4, k: 3, precision: fp32 } }  # mm: by its operands' shapes
 )");
 }
 
@@ -212,8 +212,8 @@ TEST_CASE("a processor's operators are as long as they were, operations without 
   };
   CHECK(tasks_of(on_cpu(1, "true") + on_cpu(2, "false") + on_cpu(3, "0")) == R"(
 { id: n1, on: cpu, run: { sleep: 5 us } }  # mm: as long as it was recorded
-{ id: n2, on: "gpu0:stream1", run: { matmul: { m: 2, n: 4, k: 3, precision: fp32 } } }  # mm: by its operands' shapes
-{ id: n3, on: "gpu0:stream1", run: { matmul: { m: 2, n: 4, k: 3, precision: fp32 } } }  # mm: by its operands' shapes
+{ id: n2, on: "gpu0:stream1", run: { kind: matmul, m: 2, n: 4, k: 3, precision: fp32 } }  # mm: by its operands' shapes
+{ id: n3, on: "gpu0:stream1", run: { kind: matmul, m: 2, n: 4, k: 3, precision: fp32 } }  # mm: by its operands' shapes
 )");
   const std::uint64_t many = 10'000'000'000'000'000'000U;
   CHECK(tasks_of(node_of(1, "COMP_NODE", {{"num_ops", 10}, {"tensor_size", 16}}) +
@@ -226,11 +226,11 @@ TEST_CASE("a processor's operators are as long as they were, operations without 
                  R"({"type": "COMP_NODE", "id": 7, "name": "x", "durationMicros": 10000000000000})" +
                  R"({"type": "COMP_NODE", "id": 8, "name": "x",
                      "attr": [{"name": "num_ops", "uint64Val": 10}, {"name": "is_cpu_op", "boolVal": true}]})") == R"(
-{ id: n1, on: "gpu0:stream1", run: { elementwise: { elements: 4, flops_per_element: 2.5 } } }  # x: num_ops operations on tensor_size bytes
-{ id: n2, on: "gpu0:stream1", run: { elementwise: { elements: 1, flops_per_element: 10 } } }  # x: num_ops operations on tensor_size bytes
+{ id: n1, on: "gpu0:stream1", run: { kind: elementwise, elements: 4, flops_per_element: 2.5 } }  # x: num_ops operations on tensor_size bytes
+{ id: n2, on: "gpu0:stream1", run: { kind: elementwise, elements: 1, flops_per_element: 10 } }  # x: num_ops operations on tensor_size bytes
 { id: n3, on: "gpu0:stream1", run: { sleep: 0 us } }  # x: as long as it was recorded
-{ id: n4, on: "gpu0:stream1", run: { elementwise: { elements: 1000000000000, flops_per_element: 10000000 } } }  # x: num_ops operations on tensor_size bytes
-{ id: n5, on: "gpu0:stream1", run: { elementwise: { elements: 1, flops_per_element: 1e+12 } } }  # x: num_ops operations on tensor_size bytes
+{ id: n4, on: "gpu0:stream1", run: { kind: elementwise, elements: 1000000000000, flops_per_element: 10000000 } }  # x: num_ops operations on tensor_size bytes
+{ id: n5, on: "gpu0:stream1", run: { kind: elementwise, elements: 1, flops_per_element: 1e+12 } }  # x: num_ops operations on tensor_size bytes
 { id: n6, on: "gpu0:stream1", run: { sleep: 3 us } }  # x: as long as it was recorded
 { id: n7, on: "gpu0:stream1", run: { sleep: 1000000000000 us } }  # x: as long as it was recorded
 { id: n8, on: cpu, run: { sleep: 0 us } }  # x: as long as it was recorded
@@ -243,7 +243,7 @@ TEST_CASE("what moves is a copy between its ends, of a collective what a rank se
   };
   const std::string of_ring = "  # x: a collective: what a rank sends of a ring of 8, assumed\n";
   const auto copied = [&](int id, int bytes) {
-    return fmt::format("{{ id: n{}, on: \"gpu0:p2p\", run: {{ copy: {{ from: gpu0, to: gpu1, size: {} B }} }} }}{}", id,
+    return fmt::format("{{ id: n{}, on: \"gpu0:p2p\", run: {{ kind: copy, from: gpu0, to: gpu1, size: {} B }} }}{}", id,
                        bytes, of_ring);
   };
   // Of 800 bytes a ring of eight sends seven eighths, and twice that for an all-reduce; reductions and broadcasts all.
@@ -253,10 +253,10 @@ TEST_CASE("what moves is a copy between its ends, of a collective what a rank se
                  node_of(2, "MEM_STORE_NODE", {{"tensor_size", 8}, {"comm_size", 9}}) +
                  node_of(3, "COMM_SEND_NODE", {{"tensor_size", 8}, {"comm_size", 9}, {"comm_type", 9}}) +
                  node_of(4, "COMM_RECV_NODE", {{"tensor_size", 8}, {"comm_size", 10'000'000'000'000'000}})) == R"(
-{ id: n1, on: "gpu0:h2d", run: { copy: { from: cpu, to: gpu0, size: 8 B } } }  # x: tensor_size
-{ id: n2, on: "gpu0:d2h", run: { copy: { from: gpu0, to: cpu, size: 8 B } } }  # x: tensor_size
-{ id: n3, on: "gpu0:p2p", run: { copy: { from: gpu0, to: gpu1, size: 9 B } } }  # x: comm_size
-{ id: n4, on: "gpu1:p2p", run: { copy: { from: gpu1, to: gpu0, size: 1000000000000000 B } } }  # x: comm_size
+{ id: n1, on: "gpu0:h2d", run: { kind: copy, from: cpu, to: gpu0, size: 8 B } }  # x: tensor_size
+{ id: n2, on: "gpu0:d2h", run: { kind: copy, from: gpu0, to: cpu, size: 8 B } }  # x: tensor_size
+{ id: n3, on: "gpu0:p2p", run: { kind: copy, from: gpu0, to: gpu1, size: 9 B } }  # x: comm_size
+{ id: n4, on: "gpu1:p2p", run: { kind: copy, from: gpu1, to: gpu0, size: 1000000000000000 B } }  # x: comm_size
 )");
 }
 

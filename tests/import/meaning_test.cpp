@@ -234,7 +234,7 @@ TEST_CASE("cards that share a socket with a GPU are for collectives; where none 
         "\tGPU0\tGPU1\tmlx5_0\tmlx5_1\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tPIX\t{0}\t{1}\t0-31\t0\n"
         "GPU1\tPIX\t X \t{0}\t{1}\t0-31\t0\nmlx5_0\t{0}\t{0}\t X \tSYS\nmlx5_1\t{1}\t{1}\tSYS\t X \n\n",
         first, second);
-    const YamlNode document = parse_yaml(import_text("nvidia-smi", matrix), "imported.yaml");
+    const YamlNode document = parse_yaml(import_text("nvidia-smi", matrix, {"gpu=a40"}), "imported.yaml");
     return read_node(Field(document, "")).network.nics_per_node;
   };
   CHECK(cards("PIX", "PHB") == 2);

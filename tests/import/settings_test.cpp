@@ -96,12 +96,11 @@ TEST_CASE("what nobody asks for is left out by name") {
   settings.find("--asked");
   settings.ignore("log.");
   settings.leave_out_rest(draft);
+  draft.set("workload", "none", draft.nowhere(), "");
   CHECK(draft.text("title") == R"(# title
-
-# Left out, as this program does not know what it means for time or memory:
-# line 2: --left
-# line 3: other.key: 2
-# line 5: log: 4
+workload: none
+assumed:  # predictions repeat this; take out what you have stated
+  no_effect: "line 2: --left; line 3: other.key: 2; line 5: log: 4"  # settings without a meaning here for time or memory
 )");
 }
 

@@ -91,7 +91,7 @@ workload:
   train:
     model:
 plan:
-  trainer: fsdp  # line 2: parallelism.data_parallel_shard_degree: 8
+  trainer: torchtitan  # line 2: parallelism.data_parallel_shard_degree: 8
   zero: 3  # line 2: parallelism.data_parallel_shard_degree: 8
   reshard_after_forward: true  # line 3: parallelism.fsdp_reshard_after_forward: always
   offload: [optimizer, parameters]  # line 5: training.enable_cpu_offload: true

@@ -140,9 +140,11 @@ TEST_CASE("Short names stand for what the catalogue has") {
   CHECK(file(CatalogueSection::gpu, "h100") == "h100-sxm-80gb");
   CHECK(file(CatalogueSection::model, "llama3.1-70b") == "llama3-70b");
   const YamlNode& aliases = cached_yaml_file((data_directory() / "aliases.yaml").string());
-  const std::pair<const char*, CatalogueSection> sections[] = {
-      {"node", CatalogueSection::node}, {"GPU", CatalogueSection::gpu}, {"model", CatalogueSection::model}};
-  REQUIRE(aliases.entries.size() == 3);
+  const std::pair<const char*, CatalogueSection> sections[] = {{"node", CatalogueSection::node},
+                                                               {"GPU", CatalogueSection::gpu},
+                                                               {"model", CatalogueSection::model},
+                                                               {"trainer", CatalogueSection::trainer}};
+  REQUIRE(aliases.entries.size() == std::size(sections));
   for (const auto& [word, section] : sections) {
     for (const YamlEntry& entry : aliases.find(word)->value.entries) {
       INFO(entry.key);

@@ -202,6 +202,7 @@ TEST_CASE("Every key that is described is read") {
   }
   // Looked for before their mapping is opened.
   const std::set<std::string> early = {"cluster.node.cpu.hierarchy.models",
+                                       "cluster.node.cpu.hierarchy.slot",
                                        "cluster.node.cpu.hierarchy.memory.socket_bandwidth",
                                        "cluster.network.fabric.name",
                                        "cluster.network.fabric.switch_latency",
