@@ -42,6 +42,13 @@ TEST_CASE("A row is a scenario, its measurement and its source") {
   CHECK(scenario_of(cases[1]).name == "a");
 }
 
+TEST_CASE("A table that comes with the program is read by its name") {
+  const std::vector<Case> by_name = read_cases("cases_d2l_pytorch");
+  REQUIRE(by_name.size() == read_cases(data_directory() / "cases/cases_d2l_pytorch.csv").size());
+  CHECK(by_name.front().name == read_cases("cases_d2l_pytorch.csv").front().name);
+  CHECK_THROWS_WITH(read_cases("cases_of_nobody"), Catch::Contains("cannot read"));
+}
+
 TEST_CASE("A row without a name is called by its number") {
   const auto cases = read_cases_text(
       std::string(header) + ",g,dgx-a100-80gb,gpt2,2,1 s,x\nb,g,t4-x1,gpt2,1,1 s,x\n,g,t4-x1,gpt2,1,1 s,x\n", "t.csv");

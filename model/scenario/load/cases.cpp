@@ -123,7 +123,12 @@ std::vector<Case> read_cases_text(std::string_view text, const std::string& file
 }
 
 std::vector<Case> read_cases(const std::filesystem::path& path) {
-  return read_cases_text(read_text_file(path), path.string());
+  std::filesystem::path file = path;
+  if (!path.has_parent_path() && !std::filesystem::exists(path)) {
+    const std::filesystem::path shipped = data_directory() / "cases" / (path.stem().string() + ".csv");
+    if (std::filesystem::exists(shipped)) file = shipped;
+  }
+  return read_cases_text(read_text_file(file), file.string());
 }
 
 YamlNode document_of(const Case& row) {

@@ -44,14 +44,15 @@ struct Case {
   SourcePosition base_where;
   std::vector<Override> overrides;  ///< the cells that say something
   std::vector<Measurement> measured;
-  std::optional<ScenarioError> unreadable;  ///< what was measured, first of what cannot be read
+  std::optional<ScenarioError> unreadable;    ///< what was measured, first of what cannot be read
   std::map<std::string, std::string> replay;  ///< replay.* columns: how a replay is to run the case, and how it went
   SourcePosition where;                       ///< where the row stands
 };
 
-/// Reads a CSV table; columns are case, group, anchor, source, base, dotted scenario keys, measured.*, replay.* and
-/// predicted.* (which sweeps write, and which are skipped). Names of cases may repeat. Throws ScenarioError with
-/// file:line:column of the header's cell; what is wrong with a row is told where its document is asked for.
+/// Reads a CSV table: a file, or the name of a table that comes with the program. Columns are case, group, anchor,
+/// source, base, dotted scenario keys, measured.*, replay.* and predicted.* (which sweeps write, and which are
+/// skipped). Names of cases may repeat. Throws ScenarioError with file:line:column of the header's cell; what is wrong
+/// with a row is told where its document is asked for.
 std::vector<Case> read_cases(const std::filesystem::path& path);
 std::vector<Case> read_cases_text(std::string_view text, const std::string& file_name);
 
