@@ -30,6 +30,11 @@ std::string quantity_pattern(std::string_view unit) {
   return fmt::format("^[0-9]*\\.?[0-9]+([eE][+-]?[0-9]+)? ?({})$", units);
 }
 
+/// Whether files of this kind may be a preset with changes.
+bool takes_preset(const Mapping& table) {
+  return &table == &keys::model || &table == &keys::node || &table == &keys::gpu;
+}
+
 class SchemaWriter {
  public:
   explicit SchemaWriter(const NamesOf& names_in) : names_in_(names_in) {}
@@ -38,8 +43,8 @@ class SchemaWriter {
     for (const Mapping* table : file.tables) find_partial(*table, false);
     Json forms = Json::array();
     for (const Mapping* table : file.tables) {
-      const bool preset = table == &keys::model || table == &keys::node || table == &keys::gpu;
-      forms.push_back(of_mapping({.kind = preset ? Form::Kind::name : Form::Kind::mapping, .mapping = table}));
+      forms.push_back(
+          of_mapping({.kind = takes_preset(*table) ? Form::Kind::name : Form::Kind::mapping, .mapping = table}));
     }
     Json schema = {{"$schema", "http://json-schema.org/draft-07/schema#"},
                    {"title", fmt::format("foretrain: {}", file.word)},
@@ -56,7 +61,8 @@ class SchemaWriter {
     const auto descend = [&](const Mapping& table) {
       for (const Key& key : table.keys) {
         for (const Form& form : key.value.forms()) {
-          if (form.mapping != nullptr) find_partial(*form.mapping, below_preset || form.kind == Form::Kind::name);
+          const bool partial = below_preset || takes_preset(table) || form.kind == Form::Kind::name;
+          if (form.mapping != nullptr) find_partial(*form.mapping, partial);
         }
       }
     };
@@ -71,6 +77,7 @@ class SchemaWriter {
     if (form.kind == Form::Kind::name) name += "_or_changes";
     Json reference = {{"$ref", "#/definitions/" + name}};
     if (!begun_.insert(name).second) return reference;
+    Json needed = Json::object();
     Json definition = {{"type", "object"}, {"properties", Json::object()}, {"additionalProperties", false}};
     const bool whole = !partial_.contains(form.mapping) && form.mapping->variants.empty();
     for (const Key* key : keys::keys_of(form, "")) {
@@ -84,8 +91,14 @@ class SchemaWriter {
         value = Json::object();
         value["anyOf"] = std::move(either);
       }
+      if (key == &keys::key_of(keys::plan, "trainer")) properties["framework"] = value;  // its other name
       properties[word] = std::move(value);
-      if (whole && key->needed()) definition["required"].push_back(word);
+      if (whole && key->needed()) needed["required"].push_back(word);
+    }
+    if (!needed.empty() && takes_preset(*form.mapping)) {
+      definition["anyOf"] = {std::move(needed), {{"required", {"preset"}}}};
+    } else {
+      definition.update(needed);
     }
     definitions_[name] = std::move(definition);
     return reference;
