@@ -70,18 +70,21 @@ class SchemaWriter {
     for (const keys::Variant& variant : mapping.variants) descend(*variant.keys);
   }
 
-  /// A reference to the mapping's definition, which is made where there is none.
-  Json of_mapping(const Form& form) {
+  /// A reference to the mapping's definition, which is made where there is none; with a variant's word, to that of the
+  /// keys beside it.
+  Json of_mapping(const Form& form, std::string_view variant = "") {
     std::string name(form.mapping->name);
     std::ranges::replace(name, ' ', '_');
     if (form.kind == Form::Kind::name) name += "_or_changes";
+    if (!variant.empty()) name += fmt::format("_{}", variant);
     Json reference = {{"$ref", "#/definitions/" + name}};
     if (!begun_.insert(name).second) return reference;
     Json needed = Json::object();
     Json definition = {{"type", "object"}, {"properties", Json::object()}, {"additionalProperties", false}};
     const bool whole = !partial_.contains(form.mapping) && form.mapping->variants.empty();
-    for (const Key* key : keys::keys_of(form, "")) {
+    for (const Key* key : keys::keys_of(form, variant)) {
       const std::string word(key->name);
+      if (!variant.empty() && word == form.mapping->decides) continue;
       Json value = of_key(*key);
       Json& properties = definition["properties"];
       if (properties.contains(word)) {  // of two variants
@@ -95,6 +98,8 @@ class SchemaWriter {
       properties[word] = std::move(value);
       if (whole && key->needed()) needed["required"].push_back(word);
     }
+    const bool work = form.mapping == &keys::run || form.mapping == &keys::operation;
+    if (work && variant.empty()) add_by_name(form, definition["properties"]);
     if (!needed.empty() && takes_preset(*form.mapping)) {
       definition["anyOf"] = {std::move(needed), {{"required", {"preset"}}}};
     } else {
@@ -102,6 +107,20 @@ class SchemaWriter {
     }
     definitions_[name] = std::move(definition);
     return reference;
+  }
+
+  /// { matmul: { … } } beside { kind: matmul, … }; a pause may be its time alone.
+  void add_by_name(const Form& form, Json& properties) {
+    std::set<std::string> named;
+    for (const keys::Variant& variant : form.mapping->variants) {
+      for (const std::string& word : split_words(variant.words)) {
+        if (!named.insert(word).second) continue;
+        Json choices = Json::array({of_mapping(form, word)});
+        if (properties.contains(word)) choices.push_back(properties[word]);
+        if (variant.keys == &keys::pause) choices.push_back({{"type", "string"}});
+        properties[word] = any_of(std::move(choices));
+      }
+    }
   }
 
   Json of_key(const Key& key) {
