@@ -30,6 +30,11 @@ std::string quantity_pattern(std::string_view unit) {
   return fmt::format("^[0-9]*\\.?[0-9]+([eE][+-]?[0-9]+)? ?({})$", units);
 }
 
+/// Whether files of this kind may be a preset with changes.
+bool takes_preset(const Mapping& table) {
+  return &table == &keys::model || &table == &keys::node || &table == &keys::gpu;
+}
+
 class SchemaWriter {
  public:
   explicit SchemaWriter(const NamesOf& names_in) : names_in_(names_in) {}
@@ -38,8 +43,8 @@ class SchemaWriter {
     for (const Mapping* table : file.tables) find_partial(*table, false);
     Json forms = Json::array();
     for (const Mapping* table : file.tables) {
-      const bool preset = table == &keys::model || table == &keys::node || table == &keys::gpu;
-      forms.push_back(of_mapping({.kind = preset ? Form::Kind::name : Form::Kind::mapping, .mapping = table}));
+      forms.push_back(
+          of_mapping({.kind = takes_preset(*table) ? Form::Kind::name : Form::Kind::mapping, .mapping = table}));
     }
     Json schema = {{"$schema", "http://json-schema.org/draft-07/schema#"},
                    {"title", fmt::format("foretrain: {}", file.word)},
@@ -56,7 +61,8 @@ class SchemaWriter {
     const auto descend = [&](const Mapping& table) {
       for (const Key& key : table.keys) {
         for (const Form& form : key.value.forms()) {
-          if (form.mapping != nullptr) find_partial(*form.mapping, below_preset || form.kind == Form::Kind::name);
+          const bool partial = below_preset || takes_preset(table) || form.kind == Form::Kind::name;
+          if (form.mapping != nullptr) find_partial(*form.mapping, partial);
         }
       }
     };
@@ -64,17 +70,21 @@ class SchemaWriter {
     for (const keys::Variant& variant : mapping.variants) descend(*variant.keys);
   }
 
-  /// A reference to the mapping's definition, which is made where there is none.
-  Json of_mapping(const Form& form) {
+  /// A reference to the mapping's definition, which is made where there is none; with a variant's word, to that of the
+  /// keys beside it.
+  Json of_mapping(const Form& form, std::string_view variant = "") {
     std::string name(form.mapping->name);
     std::ranges::replace(name, ' ', '_');
     if (form.kind == Form::Kind::name) name += "_or_changes";
+    if (!variant.empty()) name += fmt::format("_{}", variant);
     Json reference = {{"$ref", "#/definitions/" + name}};
     if (!begun_.insert(name).second) return reference;
+    Json needed = Json::object();
     Json definition = {{"type", "object"}, {"properties", Json::object()}, {"additionalProperties", false}};
     const bool whole = !partial_.contains(form.mapping) && form.mapping->variants.empty();
-    for (const Key* key : keys::keys_of(form, "")) {
+    for (const Key* key : keys::keys_of(form, variant)) {
       const std::string word(key->name);
+      if (!variant.empty() && word == form.mapping->decides) continue;
       Json value = of_key(*key);
       Json& properties = definition["properties"];
       if (properties.contains(word)) {  // of two variants
@@ -84,11 +94,33 @@ class SchemaWriter {
         value = Json::object();
         value["anyOf"] = std::move(either);
       }
+      if (key == &keys::key_of(keys::plan, "trainer")) properties["framework"] = value;  // its other name
       properties[word] = std::move(value);
-      if (whole && key->needed()) definition["required"].push_back(word);
+      if (whole && key->needed()) needed["required"].push_back(word);
+    }
+    const bool work = form.mapping == &keys::run || form.mapping == &keys::operation;
+    if (work && variant.empty()) add_by_name(form, definition["properties"]);
+    if (!needed.empty() && takes_preset(*form.mapping)) {
+      definition["anyOf"] = {std::move(needed), {{"required", {"preset"}}}};
+    } else {
+      definition.update(needed);
     }
     definitions_[name] = std::move(definition);
     return reference;
+  }
+
+  /// { matmul: { … } } beside { kind: matmul, … }; a pause may be its time alone.
+  void add_by_name(const Form& form, Json& properties) {
+    std::set<std::string> named;
+    for (const keys::Variant& variant : form.mapping->variants) {
+      for (const std::string& word : split_words(variant.words)) {
+        if (!named.insert(word).second) continue;
+        Json choices = Json::array({of_mapping(form, word)});
+        if (properties.contains(word)) choices.push_back(properties[word]);
+        if (variant.keys == &keys::pause) choices.push_back({{"type", "string"}});
+        properties[word] = any_of(std::move(choices));
+      }
+    }
   }
 
   Json of_key(const Key& key) {

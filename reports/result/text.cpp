@@ -229,8 +229,9 @@ std::string server_section(const TrainResult& train) {
 /// "18 bytes per parameter before sharding".
 std::string parameters_line(const TrainResult& train) {
   if (!(train.bytes_per_parameter > Bytes(0.0))) return "";
-  return fmt::format("{:{}}{:.3g} bytes per parameter before sharding: weight, gradient and states\n", "", page_indent,
-                     train.bytes_per_parameter.value());
+  const std::string text = fmt::format("{:.3g} bytes per parameter before sharding: weight, gradient and states",
+                                       train.bytes_per_parameter.value());
+  return fmt::format("{:{}}{}\n", "", page_indent, wrap(text, page_width() - page_indent, page_indent));
 }
 
 std::string memory_section(const TrainResult& train) {

@@ -94,7 +94,7 @@ nested = [
     ("cluster.node.link_types.NAME.", "sync-multi-ring-8-v100", "cluster.node.link_types.nvlink2.", None, []),
     ("cluster.node.sources.NAME.", "sync-multi-ring-8-v100", "cluster.node.sources.default.", None, []),
 ]
-plain = ["name", "description", "cluster", "workload", "plan", "background", "jobs", "calibration"]
+plain = ["name", "description", "cluster", "workload", "plan", "background", "jobs", "calibration", "assumed"]
 
 
 def flow(node):
