@@ -196,6 +196,7 @@ Problem state(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) 
 
 struct Candidate {
   double compute = 0.0, start = 0.0, fixed = 0.0;  // seconds
+  double waits = 0.0;                              // of `compute`, for starts that hide behind nothing
 
   [[nodiscard]] double body(const Problem& p) const {
     return start + std::max(compute, p.memory) + p.exposed * std::min(compute, p.memory);
@@ -216,6 +217,7 @@ struct Tilings {
   PerTile slice;    // seconds of one multiprocessor for a k of 1
   PerTile compute;  // seconds
   PerTile start;    // seconds
+  PerTile waits;    // seconds
 
   explicit Tilings(const Problem& problem) {
     const Problem p = problem;  // a copy that no store into an array can change
@@ -238,11 +240,12 @@ struct Tilings {
       const double multiply = (waves < alone ? alone : waves) * p.k * slice[i];
       const double started = p.hides_start * rounds * (p.tile_start + p.k * slice[i]);
       compute[i] = multiply < started ? started : multiply;
+      waits[i] = compute[i] - multiply;
       start[i] = (1.0 - p.hides_start) * rounds * p.tile_start;
     }
   }
   [[nodiscard]] Candidate unsplit(const Problem& p, std::size_t tile) const {
-    return {compute[tile], start[tile], p.fixed};
+    return {compute[tile], start[tile], p.fixed, waits[tile]};
   }
 };
 
@@ -329,7 +332,9 @@ Candidate at_sustained_clock(Candidate kernel, const Problem& p, const Gemm& gem
                              const Calibration& calibration) {
   const double peak = 2.0 * p.batch * p.m * p.n * p.k / gpu.matrix_rate(gemm.precision).value();
   const double busy = uses_tensor_cores(gpu, gemm.precision) ? std::min(1.0, peak / kernel.time(p)) : 1.0;
-  kernel.compute /= sustained_clock(gpu, gemm.precision, calibration.power, busy);
+  const double clock = sustained_clock(gpu, gemm.precision, calibration.power, busy);
+  kernel.compute /= clock;
+  kernel.waits /= clock;
   return kernel;
 }
 
@@ -357,8 +362,9 @@ GemmTime gemm_time(const Gemm& gemm, const Gpu& gpu, const Calibration& calibrat
     const double body = p.vector_start + std::max(p.vector_compute, p.memory);
     if (body + p.vector_fixed < best.time(p)) return {Seconds(body), Seconds(p.vector_fixed), vector_bound(p)};
   }
-  Bound bound = best.compute >= p.memory ? Bound::compute : Bound::memory;
-  if (best.start + best.fixed > std::max(best.compute, p.memory)) bound = Bound::latency;
+  const double multiply = best.compute - best.waits;
+  Bound bound = multiply >= p.memory ? Bound::compute : Bound::memory;
+  if (best.start + best.waits + best.fixed > std::max(multiply, p.memory)) bound = Bound::latency;
   return {Seconds(best.body(p) * p.slowdown), Seconds(best.fixed), bound};
 }
 

@@ -162,7 +162,9 @@ Bytes optimizer_state(Optimizer optimizer) {
 StageMemory::StageMemory(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Chunks& chunks,
                          int stage)
     : shards_(shards_of(scenario.plan)),
-      fragmentation_(scenario.calibration.memory.fragmentation + train.fragmentation),
+      fragmentation_(scenario.cluster.node.gpu.processor
+                         ? 0.0  // a heap, see add_states
+                         : scenario.calibration.memory.fragmentation + train.fragmentation),
       sharded_(scenario.plan.zero == 3),
       activations_on_host_(scenario.plan.offload.activations) {
   const ChunkPlacement placement(scenario.plan);

@@ -110,6 +110,8 @@ TEST_CASE("R6: the roofline of every operator: products bound by arithmetic, the
     INFO(task.id);
     const OperatorCost& c = costs.at(task.id);
     CHECK(c.device.value() >= roofline(std::get<Operator>(task.work), scenario.cluster.node.gpu).value());
+    // The grouped convolution's 100,352 tiles of 128 x 16 are 117 rounds of eight on each of 108 multiprocessors:
+    // starts of 2.8 us take 0.33 ms, images pass in 0.23 ms, and 30 GFLOP, half of them padding, take 0.1 ms.
     const bool arithmetic = task.id == "matrix product" || task.id == "convolution 3x3" || task.id == "attention";
     CHECK((c.bound == Bound::compute) == arithmetic);
   }

@@ -24,7 +24,7 @@ std::vector<PricedOperator> kernels_behind(const Operator& first) {
 
 }  // namespace
 
-TEST_CASE("what a fused operator reads beside its producer's result is all that it adds") {
+TEST_CASE("a fused operator adds what it reads beside its producer's result, or a kernel behind a library's") {
   // Behind a norm, which reads and writes 8 MB: its kernel reads the other tensor as well.
   const Operator norm{"norm", Streaming{StreamingKind::reduction, 8.0_MB, 8.0_MB, Flops(4e6), false}, Precision::bf16,
                       1};
@@ -32,10 +32,10 @@ TEST_CASE("what a fused operator reads beside its producer's result is all that 
   REQUIRE(one.size() == 1);
   CHECK(std::get<Streaming>(one[0].op.work).read == 16.0_MB);
   CHECK(std::get<Streaming>(one[0].op.work).written == 8.0_MB);
-  // Behind a product, whose kernel is the library's: one of its own that reads the other tensor and writes nothing.
+  // Behind a product, whose kernel is the library's: one of its own that reads both tensors and writes their sum.
   const std::vector<PricedOperator> two =
       kernels_behind({"product", Matmul{1, 2000, 2000, 500, false}, Precision::bf16, 1});
   REQUIRE(two.size() == 2);
-  CHECK(std::get<Streaming>(two[1].op.work).read == 8.0_MB);
-  CHECK(std::get<Streaming>(two[1].op.work).written == 0.0_MB);
+  CHECK(std::get<Streaming>(two[1].op.work).read == 16.0_MB);
+  CHECK(std::get<Streaming>(two[1].op.work).written == 8.0_MB);
 }
