@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "model/base/number.hpp"
+#include "model/base/reads.hpp"
 #include "model/cost/operation_energy.hpp"
 
 namespace foretrain {
@@ -45,7 +46,9 @@ bool has_tensor_memory(const Gpu& gpu) {
 }
 
 bool is_geforce(const Gpu& gpu) {
-  const double rate = gpu.tensor_rate[static_cast<std::size_t>(Precision::fp16)].value();
+  constexpr auto fp16 = static_cast<std::size_t>(Precision::fp16);
+  note_read(Gpu::rate_number(fp16, true));
+  const double rate = gpu.tensor_rate[fp16].value();
   const double clocks = gpu.sms * gpu.boost_clock.value();
   return rate > 0.0 && rate < 1.5 * geforce_operations * clocks;
 }

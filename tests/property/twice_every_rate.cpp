@@ -22,6 +22,7 @@ void hurry(Gpu& gpu) {
 
 void hurry(LinkType& link) {
   link.bandwidth = link.bandwidth * 2.0;
+  link.gpu_bandwidth = link.gpu_bandwidth * 2.0;
   link.latency = link.latency * 0.5;
 }
 
@@ -82,6 +83,7 @@ Violation twice_every_rate_is_half_the_time(const Settings& settings) {
   for (Network* network : {&cluster.network, &cluster.node.network}) {
     multiply(network->nic_bandwidth, 2.0);
     multiply(network->latency, 0.5);
+    if (network->transport) multiply(network->transport->flow_limit, 2.0);
     multiply(network->messages.message_time, 0.5);
     multiply(network->messages.step, 0.5);
     multiply(network->fabric.switch_latency, 0.5);
