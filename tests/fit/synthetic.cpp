@@ -52,15 +52,17 @@ void add_convolution(std::vector<RawPoint>& points) {
   for (const char* batch : {"16", "64", "256"}) {
     for (const char* channels : {"64", "128", "256", "512"}) {
       for (const char* side : {"14", "28", "56"}) {
-        add(points, "convolution",
-            op("convolution", {{"batch", batch},
-                               {"channels", channels},
-                               {"height", side},
-                               {"width", side},
-                               {"filters", channels},
-                               {"kernel", "3"},
-                               {"pad", "1"},
-                               {"precision", "fp16"}}));
+        for (const bool wide : {false, true}) {  // filters of one tap wait for memory, those of nine multiply
+          add(points, "convolution",
+              op("convolution", {{"batch", batch},
+                                 {"channels", channels},
+                                 {"height", side},
+                                 {"width", side},
+                                 {"filters", channels},
+                                 {"kernel", wide ? "3" : "1"},
+                                 {"pad", wide ? "1" : "0"},
+                                 {"precision", "fp16"}}));
+        }
       }
     }
   }
@@ -107,11 +109,11 @@ void add_collectives(std::vector<RawPoint>& points, const Design& design) {
   }
 }
 
-/// Steps from those that wait for their host alone to those that never do.
+/// Steps from those that wait for their host alone, of few kernels and of many, to those that never do.
 void add_steps(std::vector<RawPoint>& points) {
   const std::pair<std::string, std::vector<int>> models[] = {{"lenet", {1, 16, 4096}},
                                                              {"resnet-18-d2l", {1, 8, 256}},
-                                                             {"{ preset: bert-base, sequence: 128 }", {1, 32, 128}},
+                                                             {"{ preset: bert-base, sequence: 128 }", {1, 2, 32, 128}},
                                                              {"gpt2", {1, 4, 16}}};
   for (const char* execution : {"eager", "compiled"}) {
     for (const auto& [model, batches] : models) {
@@ -160,7 +162,7 @@ std::string machine_json(int gpus, int cards) {
     }
   }
   for (int i = 0; i < cards; ++i) {
-    network += fmt::format(R"({}{{"name":"mlx5_{}","bits_per_second":200000000000}})", i > 0 ? "," : "", i);
+    network += fmt::format(R"({}{{"name":"mlx5_{}","bits_per_second":10000000000}})", i > 0 ? "," : "", i);
   }
   return fmt::format(R"({{"date":"2026-01-01T00:00:00Z","kernel":"6.1","processor":"Synthetic CPU","driver":"000.00",)"
                      R"("versions":{{"cuda_runtime":"12.8","nccl":null}},"gpu_count":{},"gpus":[{}],"links":[{}],)"
