@@ -66,7 +66,9 @@ TEST_CASE("gradients of a slow GPU's group and of its partner's start apart, and
 
 TEST_CASE("a slow GPU shortens no estimate: groups that it sets apart still share links while they move") {
   // Gradients of two to four groups on the cards of two machines. As if each group were alone, the estimate with the
-  // slow GPU was shorter by 48 % (p3.16xlarge) to 7 %. Nothing else meets, so that an estimate is the simulation.
+  // slow GPU was shorter by 48 % (p3.16xlarge) to 7 %. Nothing else meets, so that an estimate is the simulation;
+  // but on l40s-x8, where rings load both switches' links (26 GB/s) and what processors let GPUs send each other (22):
+  // groups that share one of them equally leave some of the other unused, and what an estimate tells is the least.
   const std::string gpt = "family: gpt, layers: 4, hidden: 1024, heads: 16, vocabulary: 50304, sequence: 512";
   const std::string experts =
       "family: llama, layers: 4, hidden: 1024, heads: 8, vocabulary: 32000, sequence: 512, experts: 8, "
@@ -84,7 +86,10 @@ TEST_CASE("a slow GPU shortens no estimate: groups that it sets apart still shar
       const std::vector<std::string> slow = {"cluster.faults=[{ node: 1, gpu: 0, speed: " + std::string(speed) + " }]"};
       const double with = time_of(text.c_str(), slow, Fidelity::estimate);
       CHECK(with >= before);
-      CHECK(with == Approx(time_of(text.c_str(), slow)).epsilon(1e-3));
+      const double simulated = time_of(text.c_str(), slow);
+      if (text.find("l40s-x8") == std::string::npos) CHECK(with == Approx(simulated).epsilon(1e-3));
+      CHECK(with <= simulated * (1.0 + 1e-3));
+      CHECK(with > 0.9 * simulated);
       before = with;
     }
   }

@@ -172,3 +172,15 @@ TEST_CASE("R12: connections that TCP limits share a line with others") {
   expect_milliseconds("network-long-distance-many-streams", (1e9 / (line / 2) + round_trip / 2) * 1e3,
                       with_background("100 GB/s"));
 }
+
+TEST_CASE("R12: few TCP connections do not fill a server's card") {
+  // Four workers' connections of 5 Gbit/s are less than 0.85 · 25 Gbit/s: four take as long as two. Eight are more.
+  const auto seconds = [](int workers) {
+    const Scenario scenario = load_scenario("servers-one-server", {"cluster.nodes=" + std::to_string(workers + 1)});
+    return predict(scenario, Fidelity::flows).time().value();
+  };
+  const double two = seconds(2), four = seconds(4);
+  CHECK(two > 4.0 * 25.557032e6 / (5e9 / 8.0));
+  CHECK(four == Approx(two).epsilon(0.02));
+  CHECK(seconds(8) > 1.3 * four);
+}
