@@ -29,10 +29,11 @@ struct Row {
 };
 
 /// Groups that no range is made of (tests/benchmark/ranges.py, LEFT_OUT): two old frameworks' BERT, two to three times
-/// as slow as its like; a cluster that used two of a node's eight cards; an MPI library that waits with all cores busy.
+/// as slow as its like; a cluster that used two of a node's eight cards; an MPI library that waits with all cores busy;
+/// reports that leave settings open.
 bool is_unlike(const Row& row) {
   return row.group == "dlperf-bert-base-NGC TensorFlow 1.x" || row.group == "dlperf-bert-base-PaddlePaddle" ||
-         row.group == "nccl-h100-two-nodes" || row.group == "host-mpi";
+         row.group == "nccl-h100-two-nodes" || row.group == "host-mpi" || row.group.starts_with("report-");
 }
 
 std::vector<Row> rows_of_shipped_tables() {
@@ -94,7 +95,8 @@ TEST_CASE("Ranges hold about nine of ten measured times, of each kind and of eac
     const double deviation = std::sqrt(0.9 * 0.1 / static_cast<double>(of_kind.size()));
     CHECK(share_held(of_kind) >= std::min(0.86, 0.9 - 2.0 * deviation));
     // What two to four groups have in common says little of the next: their ranges reach farther than nine of ten.
-    if (groups < 5) continue;
+    // That of frameworks without a name is made of those with one, predicted without it, not of these rows.
+    if (groups < 5 || kind == "uncertainty.unnamed") continue;
     CHECK(share_held(of_kind) <= std::max(0.975, 0.9 + 2.001 * deviation));
     CHECK(share_held_by_groups(of_kind, 0.6) < 0.86);
   }
