@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "model/graph/execution.hpp"
 #include "model/scenario/scenario.hpp"
 #include "tests/property/settings.hpp"
 

@@ -1,3 +1,4 @@
+#include "model/scenario/catalogue.hpp"
 #include "model/scenario/load/cases.hpp"
 
 #include <chrono>
