@@ -120,7 +120,7 @@ struct Node {
   Storage storage;
   std::optional<NcclVersion> nccl = std::nullopt;  ///< where the machine decides it: textbook machines have none
   std::vector<Constant> constants;
-  std::vector<std::string> assumed = {};  ///< warnings: what whoever wrote the file did not know
+  std::vector<std::string> assumed = {};  ///< warnings: what the author of the file assumed
   bool operator==(const Node&) const = default;
 };
 

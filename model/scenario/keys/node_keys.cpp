@@ -24,7 +24,7 @@ constexpr Key node_keys[] = {
     {"network", mapping(network), "no network cards", "The network cards, and what lies behind them."},
     {"storage", named(Catalogue::storage, storage), "no storage", "The disks from which data are loaded."},
     {"assumed", by_name(text), "nothing",
-     "Keys of which whoever wrote the file knew nothing, each with why: predictions repeat them as warnings."},
+     "Keys that the author of the file assumed, each with the reason; predictions repeat them as warnings."},
     {"sources", by_name(mapping(source)), "needed in files", "Where the figures come from: default, or by key."},
 };
 

@@ -19,7 +19,7 @@ constexpr Key scenario_keys[] = {
     {"calibration", named(Catalogue::calibration), "published",
      "The constants of the cost models: those that come with foretrain, or those that `foretrain calibrate` measured."},
     {"assumed", by_name(text), "nothing",
-     "Keys of which whoever wrote the file knew nothing, each with why: predictions repeat them as warnings."},
+     "Keys that the author of the file assumed, each with the reason; predictions repeat them as warnings."},
 };
 
 constexpr Key cluster_keys[] = {

@@ -64,7 +64,7 @@ BytesPerSecond disks_share(const Scenario& scenario) {
   return scenario.cluster.node.storage.read_bandwidth / number(scenario.cluster.gpus_per_node);
 }
 
-/// Each way, by whoever copies.
+/// Each way, by a thread or a copy engine.
 struct HostCopies {
   BytesPerSecond in, out;
 };
