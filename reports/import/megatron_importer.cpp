@@ -103,7 +103,9 @@ void set_vocabulary(Settings& settings, Draft& draft) {
   const std::string key = "workload.train.model.vocabulary";
   const ForeignSetting* type = settings.find("--tokenizer-type");
   const std::string kind = type != nullptr ? type->value : "GPT2BPETokenizer";
-  const auto padded = [unit, extra](std::int64_t words) { return std::to_string((words + extra + unit - 1) / unit * unit); };
+  const auto padded = [unit, extra](std::int64_t words) {
+    return std::to_string((words + extra + unit - 1) / unit * unit);
+  };
   if (kind == "GPT2BPETokenizer") return draft.assume(key, padded(50257), "GPT-2's, padded");
   if (draft.has(key)) return;
   const ForeignSetting* model = settings.find("--tokenizer-model");

@@ -133,8 +133,8 @@ TEST_CASE("The page on planning says what the program does") {
   const std::string help = words_of(run_program({"plan", "--help"}).output);
   CHECK_THAT(page, Catch::Contains("The 200 best by that estimate"));
   CHECK_THAT(help, Catch::Contains("(default: 200)"));
-  for (const char* option :
-       {"--fix", "--allow", "--headroom", "--objective", "--within", "--budget", "--nodes", "--node", "--network", "--json", "-o"}) {
+  for (const char* option : {"--fix", "--allow", "--headroom", "--objective", "--within", "--budget", "--nodes",
+                             "--node", "--network", "--json", "-o"}) {
     CHECK_THAT(page, Catch::Contains(option));
     CHECK_THAT(help, Catch::Contains(option));
   }

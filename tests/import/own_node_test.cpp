@@ -115,8 +115,8 @@ TEST_CASE("A machine of which the GPU alone is known is a plain server, and says
   for (const char* gpu : {"rtx-3090", "v100-pcie-32gb"}) {
     INFO(gpu);
     const std::string text = own_node({.gpu = gpu, .gpus = 8});
-    CHECK_THAT(text, !Catch::Contains(", nvswitch]") && !Catch::Contains("link: nvlink") && !Catch::Contains("nic: efa") &&
-                         !Catch::Contains("\nnetwork:"));
+    CHECK_THAT(text, !Catch::Contains(", nvswitch]") && !Catch::Contains("link: nvlink") &&
+                         !Catch::Contains("nic: efa") && !Catch::Contains("\nnetwork:"));
     const Node node = read_text(text);
     // Each GPU on a root port: eight links to two sockets, and one between these.
     CHECK(node.links.size() == 8 + 1);

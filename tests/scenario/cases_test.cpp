@@ -1,5 +1,5 @@
-#include "model/scenario/catalogue.hpp"
 #include "model/scenario/load/cases.hpp"
+#include "model/scenario/catalogue.hpp"
 
 #include <chrono>
 #include <filesystem>

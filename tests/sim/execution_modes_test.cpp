@@ -139,8 +139,8 @@ TEST_CASE("R3: small products on eight streams run beside each other until the d
 }
 
 TEST_CASE("R1: the MLP's kernels, launches and intermediate results in the three modes") {
-  // linear, relu, linear, relu, linear: five kernels of 7 us dispatch, compiled of 3 us. Products are the library's, and
-  // a relu behind one stays a kernel (torch.compile's default, TorchInductor's extern kernels).
+  // linear, relu, linear, relu, linear: five kernels of 7 us dispatch, compiled of 3 us. Products are the library's,
+  // and a relu behind one stays a kernel (torch.compile's default, TorchInductor's extern kernels).
   const ModelCallResult eager = call("execution-mlp", "eager", 1);
   CHECK(eager.kernels == 5);
   CHECK(eager.host.value() == Approx(5 * 7e-6));

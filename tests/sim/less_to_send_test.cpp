@@ -251,12 +251,9 @@ TEST_CASE("R13: the simulation agrees with the estimate") {
 TEST_CASE("What processors take longer for sums of two-byte numbers goes with the numbers, not with their buckets") {
   // VGG-16's first linear layer alone has 411 MB of gradients.
   const auto longer = [](const std::string& bucket) {
-    const std::vector<std::string> whole = {"workload.train.model=vgg-16",
-                                            "workload.train.micro_batch=1",
-                                            "workload.train.global_batch=2",
-                                            "cluster.network.nic_bandwidth=100 Gbit/s",
-                                            "plan.sync.overlap=false",
-                                            "plan.sync.bucket=" + bucket};
+    const std::vector<std::string> whole = {"workload.train.model=vgg-16",   "workload.train.micro_batch=1",
+                                            "workload.train.global_batch=2", "cluster.network.nic_bandwidth=100 Gbit/s",
+                                            "plan.sync.overlap=false",       "plan.sync.bucket=" + bucket};
     std::vector<std::string> narrow = whole;
     narrow.emplace_back("plan.sync.compression=fp16");
     return seconds("data-parallel-hosts", narrow) - seconds("data-parallel-hosts", whole);

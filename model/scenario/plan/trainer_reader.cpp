@@ -264,7 +264,8 @@ std::string written(const YamlNode& node) {
 
 /// Who states fused kernels and names no trainer has code of their own, which fuses norms first. The rest is plain.
 /// Taken for a tuned recipe, such runs are predicted 11 to 24 % too fast (Aleph Alpha's, InternEvo's and nanotron's,
-/// 570 rows of bf16). Code that casts operands in fused kernels has Transformer Engine's modules, not code of their own.
+/// 570 rows of bf16). Code that casts operands in fused kernels has Transformer Engine's modules, not code of their
+/// own.
 void say_own_fusions(TrainedScenario& result) {
   constexpr std::string_view kernels = "workload.train.kernels", fusions = "workload.train.fusions";
   if (word_at(result.document, kernels, "") != name(KernelSet::fused) || result.document.at(fusions)) return;

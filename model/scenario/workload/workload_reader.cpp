@@ -104,7 +104,8 @@ TrainerCode read_trainer_code(const MappingReader& train, const ModelConfig& mod
   }
   code.fused_optimizer |= code.fusions.has(Fusion::optimizer);
   if (const auto loss = train.find("loss")) code.loss = read_loss(*loss);
-  if (code.fusions.has(Fusion::cross_entropy) && code.loss.kind == Loss::Kind::eager) code.loss.kind = Loss::Kind::fused;
+  if (code.fusions.has(Fusion::cross_entropy) && code.loss.kind == Loss::Kind::eager)
+    code.loss.kind = Loss::Kind::fused;
   return code;
 }
 
