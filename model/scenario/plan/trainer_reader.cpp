@@ -172,7 +172,7 @@ bool belongs(Belongs to, const YamlNode& document, const Trainee& trainee) {
   return true;
 }
 
-/// `when: { zero: [0, 1], servers: false, interleaved: true, precision: fp16, adapters: false, kernels: plain }`
+/// `when: { zero: [0, 1], servers: false, interleaved: true, precision: fp16, adapters: false, master_weights: true }`
 bool holds(const Field& when, const YamlNode& document, const Trainee& trainee) {
   const MappingReader keys = when.mapping(keys::condition);
   if (const auto kernels = keys.find("kernels")) {
@@ -202,6 +202,9 @@ bool holds(const Field& when, const YamlNode& document, const Trainee& trainee) 
   }
   if (const auto adapters = keys.find("adapters")) {
     if (adapters->flag() != (document.at("workload.train.lora") != nullptr)) return false;
+  }
+  if (const auto copies = keys.find("master_weights")) {
+    if (copies->flag() != (word_at(document, "workload.train.master_weights", "true") == "true")) return false;
   }
   if (const auto formats = keys.find("precision")) {
     const std::vector<Field> list = formats->list_or_one();
