@@ -110,6 +110,7 @@ std::vector<Row> rows_of_code(const Scenario& scenario, const TrainWorkload& tra
           {train.master_weights || train.code.cast_weights || has_8bit_states(train.optimizer),
            "states are fp32 beside fp32 weights, or 8 bits",
            {"workload.train.fp32_states"}},
+          {!train.parts.lora.has_value(), "no adapters are trained", {"workload.train.fp32_adapters"}},
           {plan.tensor == 1,
            "one tensor rank has no others",
            {"workload.train.waiting_tensors", "workload.train.gather_logits"}}};
