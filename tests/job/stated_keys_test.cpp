@@ -67,6 +67,7 @@ const std::vector<Stated> stated = {
     {"plan.sync.every_micro_batch", {"true", "false"}},
     {"plan.sync.copied", {"true", "false"}},
     {"plan.sync.summed_apart", {"true"}},
+    {"plan.sync.accumulation", {"added"}},
     {"plan.sync.gradient_precision", {"bf16", "fp16"}},
     {"plan.sync.parameter_precision", {"fp32"}},
     {"plan.sync.gather", {"owners", "tensors"}},
