@@ -159,8 +159,7 @@ TEST_CASE("Suites that need several GPUs say so where there is one", "[gpu]") {
 
 TEST_CASE("The chosen GPU is measured", "[gpu]") {
   const MeasuredFolder folder;
-  std::vector<std::string> words = {"measure", "-o",     folder.path(), "--quick", "--unverified",
-                                    "--only",  "launch", "--device",    "1"};
+  std::vector<std::string> words = {"measure", "-o", folder.path(), "--quick", "--only", "launch", "--device", "1"};
   CHECK(run_gpu(words, "devices=2").status == 0);
   CHECK(folder.records("launch").front()["device"] == 1);
   CHECK(Json::parse(folder.text("machine.json"))["measured_device"] == 1);

@@ -26,7 +26,7 @@ KernelWork product(const std::string& size) {
 }
 
 /// A bit of everything that one GPU does: kernels by themselves and as a CUDA graph, copies both ways, pageable and
-/// pinned, a server in the host's memory, and a host thread that launches, waits, sleeps, allocates and prints.
+/// pinned, an all-reduce, and a host thread that launches, waits, sleeps, allocates and prints.
 replay::Graph everything() {
   replay::Graph g;
   g.name = "everything";
@@ -53,7 +53,7 @@ replay::Graph everything() {
               {"to device", "communication", 1e-6, {CopyWork{"cpu", "gpu0", 4096.0_B, true}}},
               host(HostAction::format),
               host(HostAction::synchronize),
-              {"sum", "communication", 1e-5, {CollectiveWork{"server_cpu", 4096.0_B, 1, 1, 2}}}};
+              {"sum", "communication", 1e-5, {CollectiveWork{"nccl", 4096.0_B, 1, 1, 2}}}};
   g.tasks = {{0, 0, {}}, {1, 1, {0}}, {2, 2, {1}}, {3, 0, {}},  {1, 1, {3}}, {4, 2, {4}},   {4, 2, {}},
              {5, 0, {}}, {6, 0, {}},  {7, 3, {6}}, {8, 4, {9}}, {9, 0, {9}}, {11, 2, {10}}, {10, 0, {12}}};
   for (std::size_t i = 0; i < g.tasks.size(); ++i) g.tasks[i].end = 1e-3;
@@ -120,23 +120,24 @@ TEST_CASE("A graph of everything runs, says when each task did, and is not run a
   CHECK(result["work"][1]["kind"] == "traffic");
   CHECK(result["work"][1]["count"] == 2);
   CHECK(result["work"][1]["fields"]["read"] == "4096");
-  CHECK_THAT(result["notes"][0].get<std::string>(), Catch::Contains("parameter server"));
+  CHECK_THAT(result["notes"].dump(), Catch::Contains("nccl"));
   const FilterResult again = replays.run({graph});
   CHECK(again.status == 0);
   CHECK_THAT(again.errors, Catch::Contains("everything: measured before"));
 }
 
-TEST_CASE("A step is captured as one CUDA graph, on one GPU and on two", "[gpu]") {
+TEST_CASE("A step is captured as one CUDA graph, its sums by NCCL, on one, two and four GPUs", "[gpu]") {
   const Replays replays;
-  replay::Graph two = captured();
-  two.name = "captured-2";
-  two.gpus = 2;
-  const FilterResult run = replays.run({replays.write(captured()), replays.write(two)}, "devices=2");
-  INFO(run.errors);
-  CHECK(run.status == 0);
-  for (const char* name : {"captured", "captured-2"}) {
-    CHECK(replays.result(name)["status"] == "measured");
-    CHECK_THAT(replays.result(name)["notes"].back().get<std::string>(), Catch::Contains("CUDA graphs"));
+  for (const int gpus : {1, 2, 4}) {
+    replay::Graph step = captured();
+    step.name += std::to_string(gpus);
+    step.gpus = gpus;
+    step.blocks[0].work.emplace_back(CollectiveWork{"nccl", 4096.0_B, gpus, 1, 1});
+    const FilterResult run = replays.run({replays.write(step)}, "devices=4");
+    INFO(run.errors);
+    CHECK(run.status == 0);
+    CHECK(replays.result(step.name)["status"] == "measured");
+    CHECK_THAT(replays.result(step.name)["notes"].back().get<std::string>(), Catch::Contains("CUDA graphs"));
   }
 }
 
@@ -283,6 +284,16 @@ TEST_CASE("What does not fit says what it needs; other graphs are run", "[gpu]")
   CHECK_THAT(run.errors, Catch::Contains("large needs at least 21.60 GB") && Catch::Contains("smaller batch"));
   CHECK(replays.result("large")["status"] == "skipped");
   CHECK(replays.result("captured")["status"] == "measured");
+}
+
+TEST_CASE("A parameter server is carried out between hosts, not on GPUs", "[gpu]") {
+  const Replays replays;
+  replay::Graph server = captured();
+  server.blocks[0].work = {CollectiveWork{"server_cpu", 4096.0_B, 1, 1, 2}};
+  const FilterResult run = replays.run({replays.write(server)});
+  CHECK(run.status == 1);
+  CHECK(replays.result("captured")["status"] == "skipped");
+  CHECK_THAT(run.errors, Catch::Contains("between hosts (foretrain replay)"));
 }
 
 TEST_CASE("An operator that cannot be run is named", "[gpu]") {
