@@ -1,9 +1,5 @@
 // foretrain-gpu replay on libraries that stand in for CUDA: the flow, its files and its errors. Times are those of the
 // stand-in's clock; nothing here says anything about a GPU.
-#include <unistd.h>
-
-#include <iterator>
-
 #include "tests/catch.hpp"
 #include "tests/cuda/program/gpu_program.hpp"
 #include "validate/replay/graph_text.hpp"
@@ -315,25 +311,6 @@ TEST_CASE("A fault of the GPU ends one graph, not the others", "[gpu]") {
     CHECK_THAT(run.errors, Catch::Contains("captured: could not be run"));
     CHECK(replays.result("everything")["status"] == "measured");
   }
-}
-
-TEST_CASE("A replay whose parent was killed ends as well", "[gpu]") {
-  const Replays replays;
-  const FilterResult run = replays.run({replays.write(captured())}, "orphan_at=30");
-  CHECK(run.status == 128 + 9);
-  // Whatever still ran for this folder would have its name among its words.
-  const auto running = [&] {
-    int found = 0;
-    std::error_code gone;
-    for (const auto& process : std::filesystem::directory_iterator("/proc", gone)) {
-      std::ifstream in(process.path() / "cmdline", std::ios::binary);
-      const std::string words{std::istreambuf_iterator<char>(in), {}};
-      found += words.find(replays.path("out")) != std::string::npos ? 1 : 0;
-    }
-    return found;
-  };
-  for (int i = 0; i < 50 && running() > 0; ++i) usleep(100'000);
-  CHECK(running() == 0);
 }
 
 TEST_CASE("A step of seconds is repeated a few times, not as often as a short one", "[gpu]") {

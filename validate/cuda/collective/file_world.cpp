@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr useconds_t polling_us = 200;
+constexpr useconds_t polling_us = 50;
 
 class FileWorld final : public World {
  public:

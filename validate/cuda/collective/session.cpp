@@ -123,6 +123,8 @@ double CollectiveSession::batch(const CollectivePoint& point, int count) {
 
 Sampled CollectiveSession::carry_out(const CollectivePoint& point, const StoppingRule& rule) {
   connect(point.ranks);
+  launch(point);  // NCCL connects ranks when they first need it
+  communicators_->wait();
   int count = batch_of(batch(point, 1), batch_s);
   if (world_.leads()) {
     Sampled sampled = sample(
