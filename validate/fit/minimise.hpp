@@ -1,5 +1,4 @@
-// Minimisation without derivatives (Nelder and Mead 1965): for a handful of positive constants and functions with
-// kinks.
+// Minimisation without derivatives, for a handful of positive constants and functions with kinks.
 #pragma once
 
 #include <functional>
@@ -20,9 +19,9 @@ struct Minimum {
   int evaluations = 0;
 };
 
-/// The smallest value that `function` takes near the start. Simplices of shrinking first steps are restarted at the
-/// best point until a restart gains less than one part in 10,000, or `budget` evaluations are spent. Same input, same
-/// result.
+/// The smallest value that `function` takes near the start, by Nelder and Mead's simplices (NLopt), which are begun
+/// anew at the best point until that gains less than one part in 10,000, or `budget` evaluations are spent. Same input,
+/// same result.
 Minimum minimise(const std::function<double(const std::vector<double>&)>& function,
                  const std::vector<SearchVariable>& variables, int budget);
 
