@@ -1,4 +1,4 @@
-// The parts that the commands are made of, without the program.
+// Predictions in processes of their own.
 #include <sys/resource.h>
 #include <unistd.h>
 #include <algorithm>
@@ -8,17 +8,12 @@
 #include <system_error>
 
 #include "model/base/error.hpp"
-#include "reports/cli/vary.hpp"
 #include "reports/cli/workers.hpp"
 #include "tests/catch.hpp"
-#include "tests/cli/program.hpp"
-#include "tests/golden.hpp"
 
 namespace foretrain::test {
 
 namespace {
-
-using Values = std::vector<std::string>;
 
 Result result_named(const std::string& name) {
   Result result;
@@ -121,56 +116,6 @@ TEST_CASE("What a worker leaves behind when it dies is done by another") {
         if (i != 3) CHECK(reply.text == std::to_string(i));
       });
   CHECK(std::count(replies.begin(), replies.end(), 1) == 200);
-}
-
-TEST_CASE("Values of a variation are listed, counted or multiplied") {
-  CHECK(parse_variation("k=a, b").values == Values{"a", "b"});
-  CHECK(parse_variation("k=1..4").values == Values{"1", "2", "3", "4"});
-  CHECK(parse_variation("k=1..8x2").values == Values{"1", "2", "4", "8"});
-  CHECK(parse_variation("k=1..10x2").values == Values{"1", "2", "4", "8"});
-  CHECK(parse_variation("k=10..20+5").values == Values{"10", "15", "20"});
-  CHECK(parse_variation("k=0..0.3+0.1").values == Values{"0", "0.1", "0.2", "0.3"});
-  CHECK(parse_variation("k=25 MB..100 MBx2").values == Values{"25 MB", "50 MB", "100 MB"});
-  CHECK(parse_variation("k=7..7").values == Values{"7"});
-}
-
-TEST_CASE("Commas inside a value do not divide it, and paths are no ranges") {
-  CHECK(parse_variation("k={ a: 1, b: [2, 3] },c").values == Values{"{ a: 1, b: [2, 3] }", "c"});
-  CHECK(parse_variation("k=\"a,b\",c").values == Values{"\"a,b\"", "c"});
-  CHECK(parse_variation("k=../a.yaml,../b.yaml").values == Values{"../a.yaml", "../b.yaml"});
-}
-
-TEST_CASE("Variations that lead nowhere are refused") {
-  for (const char* text : {"", "k", "=1", "k=", "k=1,,2", "k=4..1", "k=1..4x1", "k=1..4+0", "k=0..4x2", "k=1 MB..4 GB",
-                           "k=0..1000000000"}) {
-    INFO(text);
-    CHECK_THROWS_AS(parse_variation(text), UsageError);
-  }
-}
-
-TEST_CASE("Keys that change together have their values side by side") {
-  const Variation pairs = parse_variation("a,b=1:2,{x: 1, y: 2}:[3:4]");
-  CHECK(pairs.keys() == Values{"a", "b"});
-  CHECK(pairs.values_at(0) == Values{"1", "2"});
-  CHECK(pairs.values_at(1) == Values{"{x: 1, y: 2}", "[3:4]"});
-  const std::vector<Case> cases = combinations("base", {}, {pairs, {"c", {"5", "6"}}});
-  REQUIRE(cases.size() == 4);
-  CHECK(cases[1].name == "a=1 b=2 c=6");
-  for (const char* text : {"a,b=1,2", "a,b=1:2:3", "a,=1:2", "a,b=1:"}) {
-    INFO(text);
-    CHECK_THROWS_AS(parse_variation(text), UsageError);
-  }
-  CHECK_THROWS_AS(combinations("base", {}, {pairs, {"b", {"5"}}}), UsageError);
-}
-
-TEST_CASE("Combinations change the last key fastest") {
-  const std::vector<Case> cases = combinations("base", {"c=9"}, {{"a", {"1", "2"}}, {"b", {"x", "y"}}});
-  REQUIRE(cases.size() == 4);
-  CHECK(cases[1].name == "a=1 b=y");
-  CHECK(cases[2].name == "a=2 b=x");
-  CHECK(cases[2].overrides.front().key == "c");
-  CHECK(combinations("base", {}, {}).size() == 1);
-  CHECK_THROWS_AS(combinations("base", {"a=1"}, {{"a", {"2"}}}), UsageError);
 }
 
 }  // namespace foretrain::test
