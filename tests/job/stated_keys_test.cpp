@@ -1,11 +1,4 @@
 // What a scenario states is heeded, refused, or said to change nothing: no key is passed over in silence.
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"

@@ -1,10 +1,6 @@
 // plan.trainer: habits of a trainer as defaults.
 #include "model/scenario/plan/trainer_reader.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-
 #include "model/base/words.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/load/load.hpp"
