@@ -1,9 +1,5 @@
 #include "reports/figure/bandwidth.hpp"
 
-#include <set>
-#include <stdexcept>
-#include <string_view>
-
 #include "model/base/error.hpp"
 #include "tests/catch.hpp"
 

@@ -1,7 +1,6 @@
 // Replays as tables, cases and pictures, from measurements made by hand.
 #include "reports/measured/replay.hpp"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <filesystem>

@@ -1,9 +1,6 @@
 // Drawings of boxes and lines, tics and ranges of axes, tables of rooflines: small ones as wholes.
 #include "reports/figure/sketch.hpp"
 
-#include <cmath>
-#include <limits>
-
 #include "reports/studies/roofline.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/figure_words.hpp"

@@ -1,7 +1,5 @@
 #include "reports/figure/plot_timeline.hpp"
 
-#include <stdexcept>
-
 #include "model/base/error.hpp"
 #include "tests/catch.hpp"
 

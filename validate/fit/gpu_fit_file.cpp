@@ -162,7 +162,7 @@ std::string lines_of(const ordered_json& list) {
 
 std::string to_json(const GpuCalibration& fit) {
   ordered_json covariance_rows = ordered_json::array();
-  for (const std::vector<double>& row : fit.covariance) {
+  for (const auto& row : fit.covariance.rowwise()) {
     ordered_json numbers = ordered_json::array();
     for (const double value : row) numbers.push_back(rounded(value));
     covariance_rows.push_back(numbers);

@@ -13,13 +13,6 @@ namespace foretrain {
 
 namespace {
 
-/// Trainable tensors of a layer: its matrices, and a vector beside each (biases, scales of norms).
-int tensors_of(const Layer& layer) {
-  std::int64_t matrices = 0;
-  for (const WeightMatrix& matrix : layer.matrices) matrices += matrix.count;
-  return static_cast<int>(std::max<std::int64_t>(2 * matrices, 1));
-}
-
 double largest_tensor(const Layer& layer) {
   double largest = 0.0;
   for (const WeightMatrix& matrix : layer.matrices) largest = std::max(largest, matrix.elements());
