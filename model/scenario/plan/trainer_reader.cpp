@@ -42,7 +42,8 @@ enum class Belongs {
   to_divided_gradients,  ///< ZeRO-2's
   to_divided_states,     ///< gradients that ZeRO-1's ranks, or ZeRO-2's which keep them whole, sum up
   to_updated_parts,      ///< ZeRO-1's and 2's, whose weights come back to all ranks
-  to_short_weights       ///< fewer than four bytes each, updated in fp32
+  to_short_weights,      ///< fewer than four bytes each, updated in fp32
+  to_adapters
 };
 
 Belongs belongs_to(std::string_view key) {
@@ -162,6 +163,8 @@ bool belongs(Belongs to, const YamlNode& document, const Trainee& trainee) {
       return zero_of(document) == 1 || zero_of(document) == 2;
     case Belongs::to_short_weights:
       return has_short_weights(document);
+    case Belongs::to_adapters:
+      return document.at("workload.train.lora") != nullptr;
     case Belongs::to_experts:
       return trainee.experts;
     case Belongs::to_pipelines:
