@@ -262,14 +262,12 @@ std::string written(const YamlNode& node) {
   return "{ " + text + " }";
 }
 
-/// Who states fused kernels and names no trainer has code of their own, which fuses norms first. The rest is plain.
-/// Taken for a tuned recipe, such runs are predicted 11 to 24 % too fast (Aleph Alpha's, InternEvo's and nanotron's,
-/// 570 rows of bf16). Code that casts operands in fused kernels has Transformer Engine's modules, not code of their
-/// own.
+/// Fused kernels without a framework are a user's own code, which fuses norms first, in every number format; the rest
+/// is plain. Whole modules are the framework's to state (plan.framework: well-tuned, megatron). Taken for those, 570
+/// rows (Aleph Alpha's, InternEvo's and nanotron's) are predicted 11 to 24 % too fast.
 void say_own_fusions(TrainedScenario& result) {
   constexpr std::string_view kernels = "workload.train.kernels", fusions = "workload.train.fusions";
   if (word_at(result.document, kernels, "") != name(KernelSet::fused) || result.document.at(fusions)) return;
-  if (casts_operands(precision_of(result.document))) return;
   const SourcePosition where = result.document.at(kernels)->where;
   const std::string norm(name(Fusion::norm));
   add_missing(result.document, fusions, yaml_scalar(norm, where));
