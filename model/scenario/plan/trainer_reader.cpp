@@ -38,6 +38,7 @@ enum class Belongs {
   to_networks,           ///< of layers, on GPUs
   to_tensor_ranks,       ///< that divide the sequence, whose gathers and scatters could hide behind products
   to_pipelines,          ///< with several stages
+  to_context_ranks,      ///< that share a sequence
   to_experts,            ///< models that have any
   to_divided_gradients,  ///< ZeRO-2's
   to_divided_states,     ///< gradients that ZeRO-1's ranks, or ZeRO-2's which keep them whole, sum up
@@ -164,6 +165,8 @@ bool belongs(Belongs to, const YamlNode& document, const Trainee& trainee) {
       return has_short_weights(document);
     case Belongs::to_experts:
       return trainee.experts;
+    case Belongs::to_context_ranks:
+      return factor_at(document, "plan.context") > 1;
     case Belongs::to_pipelines:
       return factor_at(document, "plan.pipeline") > 1;
     case Belongs::everywhere:
