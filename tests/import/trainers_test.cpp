@@ -260,7 +260,9 @@ TEST_CASE("what a file leaves to its framework is what this does by default, and
   CHECK_THAT(deepspeed(R"({ "compile": { "enabled": true } })"), Catch::Contains("execution: compiled"));
   CHECK_THAT(accelerate("distributed_type: FSDP\nnum_processes: 8\nparallelism_config: { "
                         "parallelism_config_sp_size: 2 }\n"),
-             Catch::Contains("context: 2  # line 3"));
+             Catch::Contains("context: 2  # line 3") && Catch::Contains("context_method: ulysses  # line 3"));
+  CHECK_THAT(deepspeed(R"({ "sequence_parallel_size": 2, "zero_optimization": { "stage": 3 } })"),
+             Catch::Contains("context: 2  # line 1"));
   CHECK_THROWS_WITH(accelerate("num_processes: 8\nparallelism_config: { parallelism_config_sp_size: 2, "
                                "parallelism_config_cp_size: 2 }\n"),
                     Catch::Contains("sequences are divided twice"));

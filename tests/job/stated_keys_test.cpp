@@ -95,6 +95,7 @@ const std::vector<Stated> stated = {
     {"workload.train.fused_optimizer", {"false"}},
     {"workload.train.clip_gradients", {"false"}},
     {"workload.train.context_pieces", {"in_order"}},
+    {"plan.context_method", {"all_gather", "ulysses"}},
     {"workload.train.narrow_gathers", {"false"}},
     {"workload.train.keep_gathered", {"true"}},
     {"workload.train.master_weights", {"false"}},

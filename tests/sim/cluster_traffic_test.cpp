@@ -105,6 +105,33 @@ TEST_CASE("context groups that cross a leaf are as much slower as its way up is 
   CHECK(slowest / fastest == Approx(8 / 1.5).epsilon(0.05));
 }
 
+TEST_CASE("context ranks wait for all-to-alls of heads and for gathered keys, and not for a ring's") {
+  // A layer of 32 has two all-to-alls of queries and output and two of keys and values in each pass, here alike: 1,024
+  // tokens of 6,144 in bf16, of which a rank sends 7/8 over its NVLinks. Gradients follow when all is computed.
+  const auto by = [](const std::string& method, Fidelity fidelity) {
+    return train({"cluster.nodes=1", "plan={ context: 8, context_method: " + method + ", sync: { overlap: false } }",
+                  "workload.train.global_batch=1", "workload.train.model.sequence=8192",
+                  "workload.train.model.vocabulary=1024", "workload.train.precision=bf16"},
+                 fidelity);
+  };
+  const Scenario alone = load_scenario_text(
+      "cluster: { node: dgx-a100-80gb, nodes: 1 }\n"
+      "workload: { collective: { operation: all_to_all, size: 12582912 B, ranks: 8 } }\n",
+      "alone.yaml");
+  for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
+    const TrainResult ulysses = by("ulysses", fidelity), ring = by("ring", fidelity);
+    const InsideTraffic& traffic = ulysses.inside_layers.at("context-parallel all-to-all");
+    CHECK(traffic.count == 32 * 8);
+    CHECK(traffic.sent.value() == Approx(32 * 8 * 12582912.0 * 7 / 8));
+    const Seconds each = predict(alone, fidelity).collective()->time;
+    CHECK(traffic.alone.value() == Approx(32 * 8 * each.value()).epsilon(1e-6));
+    CHECK(ulysses.communication.at("collectives inside layers").exposed.value() == Approx(traffic.alone.value()));
+    CHECK(ring.communication.at("collectives inside layers").exposed < 0.5 * traffic.alone);
+    const CommunicationTime gathered = by("all_gather", fidelity).communication.at("collectives inside layers");
+    CHECK(gathered.exposed.value() == Approx(gathered.total.value()));
+  }
+}
+
 TEST_CASE("tensor-parallel and gradient traffic share the network cards") {
   // 16 tensor-parallel ranks over two nodes: the collectives of the last backward pass meet the gradients of the
   // buckets before, as long as that pass lasts. That costs at least a tenth and at most all of what is hidden there.

@@ -202,3 +202,35 @@ TEST_CASE("classes of ranks change nothing under split schedules, hybrid shards 
     }
   }
 }
+
+TEST_CASE("transfers of the same groups count each by itself where their flows go other ways or differ in size") {
+  // Pairs of nodes, one GPU each, that send to and fro; a fifth sends to the first pair's second node all the time,
+  // which only the way there meets. Two unequal messages tell the pairs apart as well, equal ones do not.
+  const Topology topology(load_scenario_text(small, "small.yaml",
+                                             {"cluster={ node: dgx-a100-80gb, nodes: 5, "
+                                              "gpus_per_node: 1 }"})
+                              .cluster);
+  const RankGroups pairs = {{0, 1}, {2, 3}};
+  const std::vector<int> both = {0, 1}, stages = {0, 0, 0, 0, 0};
+  const auto lowered = [](std::vector<Flow> flows) {
+    LoweredCollective messages;
+    messages.phases = std::vector<LoweredCollective::Phase>{{Seconds(0.0), std::move(flows)}};
+    return messages;
+  };
+  const LoweredCollective back = lowered({{1, 0, Bytes(8.0)}, {3, 2, Bytes(8.0)}}),
+                          there = lowered({{0, 1, Bytes(8.0)}, {2, 3, Bytes(8.0)}}),
+                          unequal = lowered({{1, 0, Bytes(8.0)}, {3, 2, Bytes(4.0)}});
+  const auto lanes = [&](std::vector<const LoweredCollective*> all, const std::vector<BackgroundFlow>& background) {
+    std::vector<GroupedTransfer> transfers;
+    for (const LoweredCollective* one : all) transfers.push_back({0, GroupKind::tensor, &pairs, {{one, both}}});
+    return classify(transfers, stages, std::vector<double>(5, 1.0), topology, background).lanes.size();
+  };
+  BackgroundFlow stranger;
+  stranger.from.number = 4;
+  stranger.to.number = 1;
+  const std::size_t alike = lanes({&back}, {});
+  CHECK(lanes({&back}, {stranger}) == alike);
+  CHECK(lanes({&back, &there}, {}) == alike);
+  CHECK(lanes({&back, &there}, {stranger}) > alike);
+  CHECK(lanes({&back, &unequal}, {}) > alike);
+}
