@@ -6,8 +6,8 @@
 
 #include <chrono>
 #include <csignal>
-#include <exception>
 #include <cstdlib>
+#include <exception>
 #include <iostream>
 #include <iterator>
 #include <memory>
