@@ -7,12 +7,12 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <iostream>
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <semaphore>
-#include <system_error>
 #include <thread>
 
 #include "model/base/error.hpp"
@@ -125,8 +125,8 @@ class Predictors {
     HttpAnswer answer = complaint(503, "the system refuses the process of a prediction", "ask again in a while");
     try {
       answer = answer_of(run_filter(command_, question_of(request)));
-    } catch (const std::system_error&) {
-      // Of processes or descriptors there may be more later.
+    } catch (const std::exception&) {
+      // Of processes, descriptors or memory there may be more later.
     }
     free_.release();
     return answer;
