@@ -14,7 +14,7 @@ Panel panel_of(CurveChart chart, const std::string& title) {
   chart.title = title;
   chart.scale.text = nullptr;
   Panel panel = to_panel(chart, 380, 330);
-  panel.y.logarithmic = true;
+  panel.x.logarithmic = panel.y.logarithmic = true;
   return panel;
 }
 

@@ -32,7 +32,8 @@ PageJson without_places(PageJson explanation) {
 /// An answer of the scenario, and what is drawn of it.
 void put(PageJson& scenario, const char* what, PageJson (*figures)(const PageJson&), const PageJson& answer) {
   scenario[what] = answer;
-  scenario["figures"].update(figures(answer));
+  const PageJson drawn = figures(answer);
+  scenario["figures"].update(drawn);
 }
 
 /// Null where there is nothing to draw.
