@@ -37,7 +37,7 @@ function writer({ tics = [], unit }) {
 function axisOf(axis, { width, phone }, upward, rows) {
   const tics = axis.tics?.map(([at]) => at);
   const inverse = axis.range?.[0] > axis.range?.[1];
-  const range = axis.range ?? (upward || axis.logarithmic ? [] : ["dataMin", "dataMax"]);
+  const range = axis.range ?? (upward ? [] : ["dataMin", "dataMax"]);
   const [min, max] = inverse ? [...range].reverse() : range;
   return {
     type: axis.logarithmic ? "log" : "value",
@@ -67,7 +67,9 @@ function box({ coordSys }, api) {
     { x, y, width: Math.max(0.5, Math.abs(right - left)), height: Math.max(0.5, Math.abs(high - low)) },
     coordSys,
   );
-  return shape && { type: "rect", shape, style: { fill: api.visual("color") } };
+  return (
+    shape && { type: "rect", shape, style: { fill: api.visual("color"), stroke: api.visual("color"), lineWidth: 0.6 } }
+  );
 }
 
 function seriesOf(one, i, look) {
