@@ -1,9 +1,8 @@
-// What failures leave of the time, as text, JSON and a picture.
+// What failures leave of the time, as text and JSON.
 #include "reports/result/goodput_report.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include "reports/figure/plot_goodput.hpp"
 #include "reports/result/json.hpp"
 #include "reports/result/text.hpp"
 #include "tests/catch.hpp"
@@ -54,22 +53,6 @@ TEST_CASE("JSON of a training with failures is read back as it was") {
   CHECK(parsed.at("failures").at("goodput") == 0.9);
   CHECK(parsed.at("failures").at("best").at("every") == 15);
   CHECK(parsed.at("training").at("kwh") == 5.8e5);
-}
-
-TEST_CASE("goodput over the interval: what is simulated beside the formula, the best and Daly's marked") {
-  const GoodputFigure figure{{training_with_failures()}};
-  const std::string text = to_text(figure);
-  CHECK(text.find("Daly's formula") != std::string::npos);
-  CHECK(text.find("60.0 %") != std::string::npos);
-  const Figure picture = to_figure(figure);
-  REQUIRE(picture.panels.size() == 1);
-  const Panel& panel = picture.panels.front();
-  REQUIRE(panel.series.size() == 4);  // two curves, two marks
-  CHECK(panel.series[0].points.size() == 5);
-  CHECK(panel.series[0].points[2].y == Approx(90.0));
-  // 200 steps of 44 s: 8800 / (10,000 · e^0.01 · (e^0.882 - 1)) = 61.6 %.
-  CHECK(panel.series[1].points[4].y == Approx(61.6).epsilon(0.005));
-  CHECK(panel.labels.front().text == "best: 15");
 }
 
 }  // namespace foretrain::test
