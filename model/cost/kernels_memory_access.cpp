@@ -33,7 +33,7 @@ Bytes moved_per_read(const MemoryAccess& work, Bytes piece) {
 }  // namespace
 
 double thread_blocks(const MemoryAccess& work) {
-  return work.pattern == AccessPattern::dependent ? 1.0 : std::ceil(work.reads * work.element / block_bytes);
+  return work.pattern == AccessPattern::dependent ? 1.0 : std::ceil(work.reads * work.element / bytes_of_a_block);
 }
 
 // The working set lives in the smallest level that holds it; data larger than the L2 come from device memory, and a
