@@ -121,6 +121,9 @@ void BlockBuilder::set_block_memory(Layer& layer) const {
   // kept twice.
   double divided =
       n * (e * (2.0 * q + 2.0 * kv + inner * f) + operand * (f + routed * h) + (operand < e ? operand * q : 0.0));
+  if (divides_heads()) {  // keys and values of one head a rank at least; the output once more as it came back
+    divided += n * e * ((operand < e ? 0.0 : q) + 2.0 * std::max(options_.context * number(c.head_dim) - kv, 0.0));
+  }
   const double source = number(source_tokens());
   if (source > 0.0) divided += n * q * (2.0 * e + (operand < e ? operand : 0.0)) + source * 2.0 * kv * e;
   double scores = 0.0;  // softmax output, dropout mask and dropout output, per head and pair of tokens
@@ -178,9 +181,9 @@ void BlockBuilder::set_head_memory(Layer& layer, std::int64_t rows, std::int64_t
   }
   if (options_.code.keep_gathered)
     layer.loss_buffers += Bytes((number(tokens_) - norm_tokens()) * number(config_.hidden) * e);
-  // The copy that the loss reads, and the output that is widened for its reader (accelerate,
-  // utils/operations.py: convert_outputs_to_fp32), in blocks of their own.
-  if (shifts_logits() && e < 4.0) layer.loss_buffers += Bytes(logits * (e + 4.0));
+  // The copy that the loss reads of several sequences (one is cut without), and the output that is widened for its
+  // reader (accelerate, utils/operations.py: convert_outputs_to_fp32), in blocks of their own.
+  if (shifts_logits() && e < 4.0 && batch_ > 1) layer.loss_buffers += Bytes(logits * (e + 4.0));
   layer.output = Bytes(0.0);
 }
 

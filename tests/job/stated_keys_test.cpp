@@ -1,11 +1,4 @@
 // What a scenario states is heeded, refused, or said to change nothing: no key is passed over in silence.
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
@@ -102,6 +95,7 @@ const std::vector<Stated> stated = {
     {"workload.train.fused_optimizer", {"false"}},
     {"workload.train.clip_gradients", {"false"}},
     {"workload.train.context_pieces", {"in_order"}},
+    {"plan.context_method", {"all_gather", "ulysses"}},
     {"workload.train.narrow_gathers", {"false"}},
     {"workload.train.keep_gathered", {"true"}},
     {"workload.train.master_weights", {"false"}},

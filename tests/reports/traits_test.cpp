@@ -1,10 +1,5 @@
 // What a trainer's file says stands line by line in a prediction that tells all.
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <sstream>
-#include <string>
-#include <vector>
 
 #include "model/scenario/load/load.hpp"
 #include "reports/result/text.hpp"

@@ -1,10 +1,6 @@
 // plan.trainer: habits of a trainer as defaults.
 #include "model/scenario/plan/trainer_reader.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-
 #include "model/base/words.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/load/load.hpp"
@@ -95,7 +91,12 @@ TEST_CASE("Hugging Face's Trainer is DistributedDataParallel without ZeRO and De
   CHECK(kernels_of(sharded) == KernelSet::plain);
   CHECK(std::get<TrainWorkload>(sharded.workload).module_dispatch > Seconds(0.0));
   CHECK_FALSE(sharded.plan.pinned_offload);
-  CHECK(sharded.plan.host_threads == 1);
+  CHECK(sharded.plan.host_threads == 1);  // torchrun's; DeepSpeed's own launcher leaves OpenMP all cores
+  for (const char* kernels : {"workload.train.kernels=plain", "workload.train.kernels=fused"}) {
+    const Scenario own = with("deepspeed", {"plan.zero=3", "plan.offload=optimizer", kernels});
+    CHECK_FALSE(own.plan.pinned_offload);
+    CHECK(own.plan.host_threads == 0);
+  }
   // What its file says wins over its base's: updates are fused in both, weights cast in the first alone.
   CHECK(std::get<TrainWorkload>(plain.workload).code.cast_weights);
   CHECK_FALSE(std::get<TrainWorkload>(sharded.workload).code.cast_weights);
@@ -145,14 +146,34 @@ TEST_CASE("What else plain code does follows from its kernels, unless the scenar
   CHECK_FALSE(plain.fused_optimizer);
   CHECK(plain.context_pieces == ContextPieces::in_order);
   CHECK_FALSE(plain.narrow_gathers);
-  CHECK(plain.keep_gathered);
   CHECK(code({"workload.train.kernels=plain", "workload.train.fused_optimizer=true"}).fused_optimizer);
-  CHECK(code({"plan.trainer=ddp"}).cast_weights);  // whose kernels are plain
-  // Stated without a trainer, fused is what own code fuses first: norms. A trainer's fused is all.
-  const TrainerCode own = code({"workload.train.kernels=fused"});
-  CHECK((own.fuses(Fusion::norm) && own.cast_weights));
-  CHECK_FALSE(own.fuses(Fusion::rotary));
+  const TrainerCode ddp = code({"plan.trainer=ddp"});  // whose kernels are plain
+  CHECK((ddp.cast_weights && ddp.keep_gathered));
+  // Stated without a framework, fused is what own code fuses first: norms, in every format. A framework's fused is all.
+  for (const char* precision : {"workload.train.precision=bf16", "workload.train.precision=fp8"}) {
+    const TrainerCode own = code({"cluster.node=dgx-h100", "workload.train.kernels=fused", precision});
+    CHECK((own.fuses(Fusion::norm) && own.cast_weights));
+    CHECK_FALSE(own.fuses(Fusion::rotary));
+  }
   CHECK(code({"workload.train.kernels=fused", "plan.trainer=megatron"}).fuses(Fusion::rotary));
+}
+
+TEST_CASE("Kernels that are stated without a trainer are those of code written out on torch.distributed") {
+  const auto gradients = [](std::vector<std::string> overrides) {
+    return load_scenario_text(silent, "silent.yaml", overrides).plan.sync.gradient_precision;
+  };
+  // ZeRO's ranks keep fp32 copies of their own part alone: modules hold bf16 weights, and autograd makes gradients
+  // alike.
+  for (const char* kernels : {"workload.train.kernels=plain", "workload.train.kernels=fused"}) {
+    CHECK(gradients({kernels, "workload.train.precision=bf16", "plan.zero=1"}) == Precision::bf16);
+    CHECK(gradients({kernels, "workload.train.precision=bf16", "plan.zero=0"}) == Precision::fp32);
+    CHECK(gradients({kernels, "workload.train.precision=bf16", "plan.zero=1", "plan.trainer=nanotron"}) ==
+          Precision::fp32);
+    const Scenario own = load_scenario_text(silent, "silent.yaml", {kernels});
+    const auto& train = std::get<TrainWorkload>(own.workload);
+    CHECK((train.waiting_tensors > 0.0 && train.activation_stretch > 1.0 && !train.code.keep_gathered));
+  }
+  CHECK(gradients({"workload.train.precision=bf16", "plan.zero=1"}) == Precision::fp32);
 }
 
 TEST_CASE("Gradients are clipped, but those that SGD follows; a scenario says otherwise") {

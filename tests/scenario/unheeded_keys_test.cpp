@@ -1,8 +1,6 @@
 // Keys of synchronisation: honoured, refused, or said to mean nothing.
 #include "model/scenario/load/unheeded_keys.hpp"
 
-#include <fmt/format.h>
-
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 

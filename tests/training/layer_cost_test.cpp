@@ -1,9 +1,6 @@
 // What recomputation and sharded layers add to a layer's kernels.
 #include "model/training/pricing/layer_cost.hpp"
 
-#include <string>
-#include <vector>
-
 #include "model/base/spread.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/scenario/load/load.hpp"

@@ -1,11 +1,6 @@
 // What plain framework code launches beside the matrix products, in bytes worked out by hand.
 #include "model/workload/plain_kernels.hpp"
 
-#include <algorithm>
-#include <numeric>
-#include <string>
-#include <utility>
-
 #include "model/workload/transformer.hpp"
 #include "tests/catch.hpp"
 

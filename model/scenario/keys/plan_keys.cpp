@@ -30,6 +30,9 @@ constexpr Key plan_keys[] = {
                               {.together = "With pipeline above 1.", .range = factor}),
     member<&Plan::context>("GPUs that share every sequence.",
                            {.value = factor_of_gpus, .title = "context-parallel GPUs", .range = factor}),
+    member<&Plan::context_method>(
+        "How they see all keys: on a ring, gathered first, or by all-to-alls that divide heads instead (Ulysses).",
+        {.usual = "the framework's, or ring", .together = "With context above 1."}),
     member<&Plan::expert>("GPUs over which a layer's experts are divided.", {.value = factor_of_gpus,
                                                                              .together = "A model with experts.",
                                                                              .title = "expert-parallel GPUs",

@@ -35,6 +35,7 @@ std::string_view name_of(const LayerCollective& collective) {
   if (collective.group == expert) return collective.combines ? "expert combine" : "expert dispatch";
   const bool of_context = collective.group == context;
   if (collective.operation == all_gather) return of_context ? "context-parallel gather" : "tensor-parallel gather";
+  if (collective.operation == all_to_all) return "context-parallel all-to-all";
   if (collective.operation == reduce_scatter)
     return of_context ? "context-parallel scatter" : "tensor-parallel scatter";
   return of_context ? "context-parallel sum" : "tensor-parallel sum";
@@ -295,7 +296,8 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
   };
   LayerCalls::Calls calls;
   for (const LayerCollective& collective : collectives) {
-    const bool of_ring = collective.group == LayerCollective::Group::context;
+    const bool of_ring =
+        collective.group == LayerCollective::Group::context && plan.context_method == ContextMethod::ring;
     const bool of_tokens = collective.group == LayerCollective::Group::expert;
     const bool hidden = of_tokens && hides_exchanges(plan);
     CollectiveCall call;
