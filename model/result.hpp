@@ -31,7 +31,8 @@ struct SharedFabric {
   std::vector<OtherJob> others;
 };
 
-struct TrainResult {
+/// Parts of a TrainResult. A base of it, so that they are complete where std::optional holds them.
+struct TrainResultParts {
   /// What becomes of the tokens of samples that differ in length or hold images; per sample.
   struct TokenUse {
     double tokens = 0.0;    ///< that mean something, visual ones included
@@ -95,7 +96,9 @@ struct TrainResult {
     std::optional<double> watts;  ///< mean, of all machines and the data centre around them
     std::optional<double> kwh, kg_co2;
   };
+};
 
+struct TrainResult : TrainResultParts {
   Seconds step_time;
   std::optional<Spread> spread;
   std::optional<Checkpoints> checkpoints;

@@ -33,6 +33,7 @@ inline const std::vector<std::pair<std::string, std::string>> changes = {
     {"plan", "{ data: 2, tensor: 8, pipeline: 4, sequence_parallel: true }"},
     {"plan", "{ data: 8, tensor: 4, pipeline: 2, sequence_parallel: true }"},
     {"plan", "{ data: 2, context: 2, tensor: 4, pipeline: 4 }"},
+    {"plan", "{ data: 2, context: 2, context_method: ulysses, tensor: 4, pipeline: 4 }"},
     {"plan", "{ data: 16, tensor: 4, zero: 3, sequence_parallel: true }"},
     {"plan", "{ data: 16, tensor: 4, zero: { stage: 3, shard: 4 } }"},
     {"plan.sequence_parallel", "false"},

@@ -54,6 +54,7 @@ LaunchPlan plan_launches(const std::vector<Operator>& ops, ExecutionMode mode, b
                          const Calibration& calibration) {
   const bool compiled = mode == ExecutionMode::compiled;
   LaunchPlan plan;
+  const Operator* producer = nullptr;  // the last that was launched
   plan.operators = static_cast<int>(ops.size());
   for (int index = 0; index < plan.operators; ++index) {
     const Operator& op = ops[at_index(index)];
@@ -61,18 +62,19 @@ LaunchPlan plan_launches(const std::vector<Operator>& ops, ExecutionMode mode, b
       ++plan.folded;
       continue;
     }
-    const bool fuse = compiled && !plan.launches.empty() && joins(op, ops[at_index(index - 1)]);
+    const bool fuse = compiled && producer != nullptr && joins(op, *producer);
+    producer = &op;
     const OperatorCost cost = launched_cost(op, mode, fuse, gpu, calibration);
     if (fuse) {
-      Launch& producer = plan.launches.back();
-      const Seconds together = producer.device + cost.device;
+      Launch& launch = plan.launches.back();
+      const Seconds together = launch.device + cost.device;
       // The share of a kernel is an average over its time; what is added uses the memory alone.
-      const double before = producer.device / together;
-      producer.share.bandwidth = std::min(1.0, producer.share.bandwidth * before + (1.0 - before));
-      producer.device = together;
-      producer.name += " + " + op.name;
-      producer.written = result_size(op);
-      producer.operators.push_back(index);
+      const double before = launch.device / together;
+      launch.share.bandwidth = std::min(1.0, launch.share.bandwidth * before + (1.0 - before));
+      launch.device = together;
+      launch.name += " + " + op.name;
+      launch.written = result_size(op);
+      launch.operators.push_back(index);
       ++plan.fused;
       continue;
     }

@@ -5,7 +5,7 @@
 //   word     what `kind:` calls it
 //   routes   its links, and the ways through them, for a cluster that has no problem
 //   problem  why it is impossible, or does not suit the cluster; nothing where it does
-//   read     each of its keys in scenarios, and the member that this fills (scenario/network_reader.cpp)
+//   read     each of its keys in scenarios, and the member that this fills (scenario/hardware/network_reader.cpp)
 //
 // Wherever several cables join the same two places they are one link of their bandwidths together: traffic is taken to
 // be spread over them ideally, as packet spraying does. Two shapes have ways to choose among (`routing`): where chance

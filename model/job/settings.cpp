@@ -75,6 +75,7 @@ void add_plan_settings(const Plan& plan, SettingList& list) {
   if (plan.pipeline > 1) list.add("schedule", std::string(name(plan.schedule)), {"plan.schedule"});
   add_factor("interleave", plan.interleave, "plan.interleave");
   add_factor("context", plan.context, "plan.context");
+  if (plan.context > 1) list.add("context method", std::string(name(plan.context_method)), {"plan.context_method"});
   add_factor("expert", plan.expert, "plan.expert");
   if (plan.expert > 1 || plan.folded_experts) {
     list.add("tokens", std::string(name(plan.expert_dispatch)), {"plan.expert_dispatch"});

@@ -21,6 +21,7 @@ BuildOptions build_options(const TrainWorkload& train, const Plan& plan) {
   options.attention = train.attention;
   options.tensor = plan.tensor;
   options.context = plan.context;
+  options.context_method = plan.context_method;
   options.expert = plan.expert;
   options.folded_experts = plan.folded_experts;
   options.sequence_parallel = plan.sequence_parallel;

@@ -1,6 +1,7 @@
 // How a training is spread over the GPUs of a cluster, and how its gradients are synchronised.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "model/cost/compression.hpp"
 #include "model/cost/launches.hpp"
 #include "model/hardware/cluster.hpp"
+#include "model/workload/trainer_code.hpp"
 
 namespace foretrain {
 
@@ -51,6 +53,9 @@ struct Sync {
   bool overlap = true;
   bool every_micro_batch = false;  ///< gradients are synchronised after each micro-batch, not after the last alone
   bool copied = false;             ///< gradients are copied into buckets, which have memory of their own (key copied)
+  /// What adds a micro-batch's gradients to those before it. fused: the products that make them; added: a kernel a
+  /// tensor; clipped: the same, behind a norm and a clipping of each micro-batch's own.
+  enum class Accumulation { fused, added, clipped } accumulation = Accumulation::fused;
   bool summed_apart = false;  ///< micro-batches add up beside the gradients of a pass, which stay (key summed_apart)
   Precision gradient_precision = Precision::fp32;
   /// What ZeRO gathers and workers pull weights in; else what they are kept in (bf16 in trainings that cast operands).
@@ -103,6 +108,7 @@ struct Plan {
   };
 
   int data = 1, tensor = 1, pipeline = 1, interleave = 1, context = 1, expert = 1;
+  ContextMethod context_method = ContextMethod::ring;
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   PipelineMessages pipeline_messages = PipelineMessages::asynchronous;
   /// Embedding and loss count as a layer each when layers are divided among stages (Megatron-LM:
@@ -137,8 +143,8 @@ struct Plan {
   /// are.
   double update_group = 0.0;
   double gathered_parameters = 0.0;  ///< ZeRO-3 keeps so many gathered; 0: a layer and the one prefetched behind it
-  /// Share of a GPU's memory that a plan leaves free (key headroom): nine of ten runs of cases_nanotron_h100.csv need at
-  /// most that much more than predicted.
+  /// Share of a GPU's memory that a plan leaves free (key headroom): nine of ten runs of cases_nanotron_h100.csv need
+  /// at most that much more than predicted.
   double headroom = 0.06;
   Sync sync;
   bool single_process = false;  ///< one Python process drives all GPUs of a node (key plan.processes: single | per_gpu)
@@ -186,7 +192,7 @@ inline double parameters_of_shard(const Plan& plan, double parameters, double in
 /// add up: each rank updates its own part.
 inline bool servers_update(const Plan& plan) {
   return has_servers(plan.sync.algorithm) && (plan.data > 1 || plan.sync.placement == ServerPlacement::dedicated) &&
-         plan.tensor * plan.pipeline * plan.context * plan.expert == 1;
+         std::max({plan.tensor, plan.pipeline, plan.context, plan.expert}) == 1;
 }
 
 /// GPUs of the nodes that the plan uses.

@@ -231,10 +231,13 @@ class BlockBuilder {
   [[nodiscard]] bool has_own_gate() const { return config_.gated_ffn && !options_.code.joined_projections; }
   /// Models that predict the next token have no use for the last one's logits.
   [[nodiscard]] bool shifts_logits() const {
-    return options_.code.shifted_logits && is_causal(config_.family) &&
-           options_.code.loss.kind == Loss::Kind::eager;
+    return options_.code.shifted_logits && is_causal(config_.family) && options_.code.loss.kind == Loss::Kind::eager;
   }
   [[nodiscard]] bool plain() const { return options_.code.kernels == KernelSet::plain; }
+  /// Context ranks attend to whole sequences with a share of the heads each (Ulysses).
+  [[nodiscard]] bool divides_heads() const {
+    return options_.context > 1 && options_.context_method == ContextMethod::ulysses;
+  }
   /// Parts of a block that each begin with a norm and end with a residual addition.
   [[nodiscard]] int halves() const { return config_.source > 0 ? 3 : 2; }
   /// Of the encoder, to which a decoder's tokens attend.
@@ -257,6 +260,7 @@ class BlockBuilder {
   [[nodiscard]] Attention attention_core(std::int64_t kv_heads, std::int64_t head_dim, bool cross) const;
   void attention_kernels(Layer& layer, Attention core) const;
   void merge_ring_steps(Layer& layer, const Attention& core) const;
+  void exchange_heads(Layer& layer, const Attention& core) const;
   /// Queries, keys and values out of latent vectors; with the widths that the attention's output and keys have.
   void latent_projections(Layer& layer) const;
   void ffn_half(Layer& layer) const;

@@ -23,6 +23,7 @@ struct BuildOptions {
   AttentionKind attention = AttentionKind::flash;
   int tensor = 1;
   int context = 1;
+  ContextMethod context_method = ContextMethod::ring;
   int expert = 1;
   bool folded_experts = false;  ///< as in Plan
   bool sequence_parallel = false;

@@ -17,6 +17,12 @@ enum class KernelSet { fused, plain };
 /// get_batch_on_this_cp_rank); in_order: the last rank sees the most keys, and the others wait for it.
 enum class ContextPieces { balanced, in_order };
 
+/// How context ranks see all keys of a sequence (key plan.context_method). ring: keys and values go round, each step's
+/// beside the attention to those before (Megatron-Core's p2p); all_gather: every rank gathers them first; ulysses:
+/// all-to-alls give each rank the whole sequence of its share of the heads, and bring the attention's output back
+/// (DeepSpeed, sequence/layer.py; Megatron-Core's a2a).
+enum class ContextMethod { ring, all_gather, ulysses };
+
 /// How images lie in memory. nchw: each channel by itself; nhwc: a pixel's channels side by side (PyTorch's
 /// channels_last), as kernels for tensor cores read them.
 enum class MemoryFormat { nchw, nhwc };
@@ -77,7 +83,7 @@ struct TrainerCode {
   bool shifted_logits = false;  ///< the loss reads a copy of the logits without the last token's (key shifted_logits)
   bool gather_logits = false;   ///< tensor ranks gather whole rows of logits for the loss; else each keeps its columns
   Loss loss;
-  bool loss_in_place = false;   ///< eager cross-entropy writes the softmax, and gradients over it, into one copy
+  bool loss_in_place = false;  ///< eager cross-entropy writes the softmax, and gradients over it, into one copy
 
   /// Of a transformer's layers.
   [[nodiscard]] bool fuses(Fusion one) const { return kernels == KernelSet::fused || fusions.has(one); }

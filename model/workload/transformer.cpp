@@ -147,19 +147,27 @@ void BlockBuilder::attention_projections(Layer& layer, std::int64_t q_width, std
 
 Attention BlockBuilder::attention_core(std::int64_t kv_heads, std::int64_t head_dim, bool cross) const {
   const auto& c = config_;
-  const std::int64_t heads = c.heads / options_.tensor, queries = sequence_ / options_.context;
+  const std::int64_t sharers = divides_heads() ? options_.context : 1;  // of heads; the others share the sequence
+  const std::int64_t heads = c.heads / options_.tensor / sharers, queries = sequence_ * sharers / options_.context;
   const bool encodes = c.family == TransformerFamily::t5 && c.source == 0;
   const bool causal = is_causal(c.family) && !encodes && !cross;
   const std::int64_t keys = cross ? c.source : sequence_;
-  Attention core{batch_, heads, kv_heads, queries, keys, head_dim, causal, options_.attention};
+  Attention core{batch_,
+                 heads,
+                 std::max<std::int64_t>(kv_heads / sharers, 1),
+                 queries,
+                 keys,
+                 head_dim,
+                 causal,
+                 options_.attention};
   core.biased = (c.family == TransformerFamily::mpt || c.family == TransformerFamily::t5) && !cross;
   core.window = cross ? 0 : c.window;
   // A window's pieces are in order.
   const bool balanced = options_.code.context_pieces == ContextPieces::balanced;
-  if (options_.context > 1 && core.causal && core.window == 0 && balanced) {
+  if (options_.context > sharers && core.causal && core.window == 0 && balanced) {
     core.batch *= options_.context;
     core.key_length = core.query_length;
-    core.ring = !plain();
+    core.ring = !plain() && options_.context_method == ContextMethod::ring;
   }
   core.dropout = has_dropout(c.family);
   // Trainers fuse scaling, mask and softmax (Megatron); compilers write reductions that each read the scores (XLA).
@@ -186,20 +194,39 @@ void BlockBuilder::merge_ring_steps(Layer& layer, const Attention& core) const {
                                               2 * (options_.context - 1)));
 }
 
+// Queries, keys, values and the output, and their gradients, each by an all-to-all of its own (DeepSpeed,
+// sequence/layer.py: DistributedAttention), and by one copy into the order in which it leaves or is read
+// (single_all_to_all: transpose().contiguous()). Keys and values of fewer heads than ranks are repeated first
+// (runtime/sequence_parallel/ulysses_sp.py: kv_replication_factor).
+void BlockBuilder::exchange_heads(Layer& layer, const Attention& core) const {
+  const double elements = 2.0 * (core.queries() + core.keys());
+  const Operator copies =
+      streaming_operator("head copies", StreamingKind::elementwise, elements, 1, 1, activations_, 4);
+  layer.forward.push_back(copies);
+  layer.backward.push_back(copies);
+  for (auto* collectives : {&layer.forward_collectives, &layer.backward_collectives}) {
+    for (const double each : {core.queries(), core.keys()}) {
+      collectives->push_back({CollectiveOperation::all_to_all, LayerCollective::Group::context, element_ * each, 2});
+    }
+  }
+}
+
 void BlockBuilder::attention_kernels(Layer& layer, Attention core) const {
   const int kernels = options_.attention == AttentionKind::standard ? 4 : 1;
   if (!fuses(Fusion::softmax) && core.kind == AttentionKind::standard) {
     const auto pairs = number(core.batch) * number(core.heads) * number(core.query_length) * number(core.key_length);
-    append_streams(layer, "scores", plain_scores(element_), pairs, options_);
+    // Llama's code asks for fp32 itself (transformers, models/llama/modeling_llama.py, eager_attention_forward).
+    const bool in_fp32 = options_.casts_weights || config_.family == TransformerFamily::llama;
+    append_streams(layer, "scores", plain_scores(element_, in_fp32), pairs, options_);
   }
   layer.forward.push_back({"attention", core, activations_, kernels});
   layer.recomputation[Recompute::selective].again.push_back(layer.forward.back());
   core.backward = true;
   layer.backward.push_back({"attention backward", core, activations_, kernels + 1});
   if (options_.context == 1) return;
-  if (core.batch > batch_ && plain()) merge_ring_steps(layer, core);
-  // Ring attention: every rank sees the keys and values of all others; a step's exchange runs beside the previous
-  // step's products.
+  if (divides_heads()) return exchange_heads(layer, core);
+  if (core.batch > batch_ && plain() && options_.context_method == ContextMethod::ring) merge_ring_steps(layer, core);
+  // Every rank sees the keys and values of all others; a step of a ring runs beside the previous step's products.
   const Bytes keys_values = element_ * 2.0 * number(batch_ * sequence_) * number(core.kv_heads * core.head_dim);
   using enum CollectiveOperation;
   constexpr auto group = LayerCollective::Group::context;

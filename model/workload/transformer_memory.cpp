@@ -121,6 +121,9 @@ void BlockBuilder::set_block_memory(Layer& layer) const {
   // kept twice.
   double divided =
       n * (e * (2.0 * q + 2.0 * kv + inner * f) + operand * (f + routed * h) + (operand < e ? operand * q : 0.0));
+  if (divides_heads()) {  // keys and values of one head a rank at least; the output once more as it came back
+    divided += n * e * ((operand < e ? 0.0 : q) + 2.0 * std::max(options_.context * number(c.head_dim) - kv, 0.0));
+  }
   const double source = number(source_tokens());
   if (source > 0.0) divided += n * q * (2.0 * e + (operand < e ? operand : 0.0)) + source * 2.0 * kv * e;
   double scores = 0.0;  // softmax output, dropout mask and dropout output, per head and pair of tokens

@@ -49,13 +49,16 @@ TrainingSize accelerate_size(Settings& settings) {
   return size;
 }
 
-/// Sequences are divided by ring attention (cp) or by Ulysses (sp).
-void refuse_two_splits(Settings& settings) {
+/// Sequences are divided by ring attention (cp), which FSDP's ranks have, or by DeepSpeed's Ulysses (sp).
+void set_ulysses(Settings& settings, Draft& draft) {
   const std::string prefix = "parallelism_config.parallelism_config_";
   const ForeignSetting* ulysses = settings.find(prefix + "sp_size");
-  if (settings.whole(prefix + "sp_size").value_or(1) == 1 || settings.whole(prefix + "cp_size").value_or(1) == 1)
-    return;
-  fail(*ulysses, "sequences are divided twice, by cp_size as well", "one of the two");
+  if (settings.whole(prefix + "sp_size").value_or(1) == 1) return;
+  if (settings.whole(prefix + "cp_size").value_or(1) > 1) {
+    fail(*ulysses, "sequences are divided twice, by cp_size as well", "one of the two");
+  }
+  draft.set("plan.context", *whole_number(*ulysses), ulysses->where, named(*ulysses));
+  draft.set("plan.context_method", "ulysses", ulysses->where, named(*ulysses));
 }
 
 /// Shards are a part of all ranks where replicas of them are told; those of a sequence are among them.
@@ -88,7 +91,7 @@ std::string import_accelerate(const ImportInput& input) {
   draft.set("name", file_stem(input), draft.nowhere(), "");
   set_cluster(draft, accelerate_size(settings));
   assume_model(draft);
-  refuse_two_splits(settings);
+  set_ulysses(settings, draft);
   set_rows(settings, "accelerate", draft);
   draft.assume("workload.train.precision", "fp32", "no mixed_precision");
   set_accumulation(settings, draft);

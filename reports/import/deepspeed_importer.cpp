@@ -107,7 +107,7 @@ std::string import_deepspeed(const ImportInput& input) {
   draft.set("name", file_stem(input), draft.nowhere(), "");
   TrainingSize size;
   size.replica = settings.whole("tensor_parallel.autotp_size", 0).value_or(1);
-  size.replica = std::max<std::int64_t>(size.replica, 1);
+  size.replica = std::max<std::int64_t>(size.replica, 1) * settings.whole("sequence_parallel_size").value_or(1);
   set_cluster(draft, size);
   assume_model(draft);
   set_rows(settings, "deepspeed", draft);

@@ -246,6 +246,7 @@ std::string import_megatron(const ImportInput& input) {
   set_family(settings, draft);
   set_stacks(settings, draft);
   set_rows(settings, "megatron", draft);
+  if (number_of(draft, "plan.context") > 1) set_rows(settings, "megatron_context", draft);
   set_heads(settings, draft);
   set_experts(settings, draft);
   set_vocabulary(settings, draft);

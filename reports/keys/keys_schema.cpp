@@ -9,6 +9,7 @@
 
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
+#include "model/scenario/keys/foreign_names.hpp"
 #include "model/scenario/keys/key_tree.hpp"
 
 namespace foretrain {
@@ -94,7 +95,9 @@ class SchemaWriter {
         value = Json::object();
         value["anyOf"] = std::move(either);
       }
-      if (key == &keys::key_of(keys::plan, "trainer")) properties["framework"] = value;  // its other name
+      for (const keys::AcceptedName& name : keys::accepted_names()) {
+        if (form.mapping->name == name.mapping && word == name.ours) properties[std::string(name.theirs)] = value;
+      }
       properties[word] = std::move(value);
       if (whole && key->needed()) needed["required"].push_back(word);
     }

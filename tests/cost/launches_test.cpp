@@ -78,6 +78,18 @@ TEST_CASE("constant folding: what depends on weights alone is done once, unless 
   CHECK(plan(ops, ExecutionMode::compiled, false).launches.size() == 3);
 }
 
+TEST_CASE("elementwise work behind folded weights joins what was launched before these, not the weights") {
+  // product, an operator on weights alone, relu: the product's library does no relu, and folded weights launch nothing.
+  std::vector<Operator> ops = two_layers();
+  Operator weights = ops[1];
+  weights.reads_weights_only = true;
+  ops = {{"product", Matmul{.m = 64, .n = 1000, .k = 1000}, Precision::fp32, 1}, weights, ops[1]};
+  const LaunchPlan compiled = plan(ops, ExecutionMode::compiled);
+  CHECK(compiled.folded == 1);
+  CHECK(compiled.fused == 0);
+  CHECK(compiled.launches.size() == 2);
+}
+
 TEST_CASE("a CUDA graph has the kernels of eager execution and one launch") {
   const HostConstants& host = test::machine("v100-workstation-x2").calibration.host;
   const LaunchPlan eager = plan(two_layers(), ExecutionMode::eager);

@@ -95,6 +95,7 @@ TEST_CASE("An unknown GPU becomes a node that scenarios accept, each figure with
   const YamlNode document = parse_yaml(node_document(machine, figures), "node.json");
   const Node node = read_node(Field(document, ""));
   CHECK(node.gpus == 2);
+  CHECK(node.peer_to_peer == true);  // as measured: drawn past a processor, these GPUs would have none by default
   CHECK(node.gpu.name == "synthetic-5000");
   CHECK(node.gpu.memory_latency.value() == Approx(300e-9));
   // 100 multiprocessors x 2 GHz x 1024 operations of an Ada tensor core (not sold as GeForce).

@@ -1,9 +1,4 @@
 // What a trainer's code holds in memory beside what its operators need, and what a plan costs whose memory may not do.
-#include <fmt/format.h>
-#include <algorithm>
-
-#include <cmath>
-
 #include "model/memory/shortage.hpp"
 #include "model/memory/waiting_tensors.hpp"
 #include "tests/catch.hpp"

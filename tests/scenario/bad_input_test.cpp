@@ -1,12 +1,7 @@
 // Bad input: every row says what is put where, and what the message has to name.
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
+#include "tests/scenario/bad_input.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
-#include "tests/scenario/bad_input.hpp"
 
 using namespace foretrain;
 
@@ -193,9 +188,36 @@ TEST_CASE("The guilty key may stand in another line than the cause") {
        "plan.tensor",
        "8 key–value heads are not divisible by 16",
        "divisor of 8"},
+      {{{8, "    model: { family: llama, layers: 24, hidden: 1536, heads: 24, vocabulary: 51200, sequence: 1024 }"},
+        {13, "  data: 1"},
+        {14, "  tensor: 1"},
+        {15, "  context: ^16"},
+        {16, "  context_method: ulysses"}},
+       "plan.context",
+       "24 heads of a tensor rank are not divisible by 16",
+       "divisor of 24"},
+      {{{8,
+         "    model: { family: llama, layers: 4, hidden: 1536, heads: 48, kv_heads: 12, vocabulary: 512, sequence: 64 "
+         "}"},
+        {13, "  data: 1"},
+        {14, "  tensor: 1"},
+        {15, "  context: ^16"},
+        {16, "  context_method: ulysses"}},
+       "plan.context",
+       "12 key–value heads over 16 ranks",
+       "context_method: ring"},
       {{{8, "    model: resnet-50"}, {14, "  tensor: ^2"}}, "plan.tensor", "no transformer", "1, and more data"},
       // 16 GPUs, 3 x 2 ranks a replica, no data stated
       {{{13, "  context: 1"}, {14, "  tensor: ^3"}}, "plan.tensor", "does not divide the 16 GPUs", "product is 16"},
+      // 10²⁴ ranks, which 64 bits do not count
+      {{{11, "    precision: bf16"},
+        {13, "  data: ^1000000"},
+        {14, "  tensor: 1000000"},
+        {15, "  pipeline: 1000000"},
+        {16, "  context: 1000000"}},
+       "plan.data",
+       "x data 1000000 = 1e+24, but the cluster has 16 GPUs",
+       "product is 16"},
       {{{3, "  node: rtx4090-x4"}, {4, "  nodes: ^2"}, {5, "  network: { nics_per_node: 0 }"}},
        "cluster.nodes",
        "2 nodes without a network",

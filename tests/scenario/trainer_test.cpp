@@ -1,10 +1,6 @@
 // plan.trainer: habits of a trainer as defaults.
 #include "model/scenario/plan/trainer_reader.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-
 #include "model/base/words.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/load/load.hpp"
@@ -95,7 +91,12 @@ TEST_CASE("Hugging Face's Trainer is DistributedDataParallel without ZeRO and De
   CHECK(kernels_of(sharded) == KernelSet::plain);
   CHECK(std::get<TrainWorkload>(sharded.workload).module_dispatch > Seconds(0.0));
   CHECK_FALSE(sharded.plan.pinned_offload);
-  CHECK(sharded.plan.host_threads == 1);
+  CHECK(sharded.plan.host_threads == 1);  // torchrun's; DeepSpeed's own launcher leaves OpenMP all cores
+  for (const char* kernels : {"workload.train.kernels=plain", "workload.train.kernels=fused"}) {
+    const Scenario own = with("deepspeed", {"plan.zero=3", "plan.offload=optimizer", kernels});
+    CHECK_FALSE(own.plan.pinned_offload);
+    CHECK(own.plan.host_threads == 0);
+  }
   // What its file says wins over its base's: updates are fused in both, weights cast in the first alone.
   CHECK(std::get<TrainWorkload>(plain.workload).code.cast_weights);
   CHECK_FALSE(std::get<TrainWorkload>(sharded.workload).code.cast_weights);
@@ -136,17 +137,17 @@ TEST_CASE("What else plain code does follows from its kernels, unless the scenar
     const Scenario scenario = load_scenario_text(silent, "silent.yaml", overrides);
     return std::get<TrainWorkload>(scenario.workload).code;
   };
-  CHECK(code({}).joined_projections);
-  CHECK(code({}).fused_optimizer);
+  CHECK((code({}).joined_projections && code({}).fused_optimizer));
   const TrainerCode plain = code({"workload.train.kernels=plain"});
   CHECK_FALSE((plain.joined_projections || plain.native_attention || plain.fused_optimizer || plain.narrow_gathers));
   CHECK((plain.cast_weights && plain.context_pieces == ContextPieces::in_order));
   CHECK(code({"workload.train.kernels=plain", "workload.train.fused_optimizer=true"}).fused_optimizer);
-  const TrainerCode ddp = code({"plan.trainer=ddp"});  // whose kernels are plain
-  CHECK((ddp.cast_weights && ddp.keep_gathered));
-  // Stated without a trainer, fused is what own code fuses first: norms. A trainer's fused is all.
-  const TrainerCode own = code({"workload.train.kernels=fused"});
-  CHECK((own.fuses(Fusion::norm) && own.cast_weights && !own.keep_gathered && !own.fuses(Fusion::rotary)));
+  CHECK((code({"plan.trainer=ddp"}).cast_weights && code({"plan.trainer=ddp"}).keep_gathered));  // kernels: plain
+  // Stated without a framework, fused is what own code fuses first: norms, in every format. A framework's fused is all.
+  for (const char* precision : {"workload.train.precision=bf16", "workload.train.precision=fp8"}) {
+    const TrainerCode own = code({"cluster.node=dgx-h100", "workload.train.kernels=fused", precision});
+    CHECK((own.fuses(Fusion::norm) && own.cast_weights && !own.keep_gathered && !own.fuses(Fusion::rotary)));
+  }
   CHECK(code({"workload.train.kernels=fused", "plan.trainer=megatron"}).fuses(Fusion::rotary));
 }
 

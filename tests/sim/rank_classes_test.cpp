@@ -1,11 +1,4 @@
 // Ranks that behave alike are simulated once: the same to the last digits as every rank by itself.
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <numeric>
-#include <random>
-#include <utility>
-
 #include "model/base/number.hpp"
 #include "model/scenario/load/load.hpp"
 #include "model/training/pricing/build_step.hpp"
@@ -180,4 +173,64 @@ TEST_CASE("classes of ranks change nothing: random plans, slow parts, fabrics an
                                        .margin(rounding));
     }
   }
+}
+
+TEST_CASE("classes of ranks change nothing under split schedules, hybrid shards and chunked collectives") {
+  const std::string faults[] = {"[]", "[{ node: 1, gpu: 3, speed: 80 % }]", "[{ node: 2, card: 1, bandwidth: 30 % }]",
+                                "[{ node: 3, link: gpu5-nvswitch, bandwidth: 25 % }]"};
+  const std::vector<std::string> plans[] = {
+      {"plan.schedule=zero_bubble", "plan.pipeline=4", "plan.tensor=4"},
+      {"plan.schedule=zero_bubble", "plan.pipeline=4", "plan.interleave=2", "plan.zero=1"},
+      {"plan.schedule=dualpipe", "plan.pipeline=4", "plan.tensor=2", "plan.sequence_parallel=true"},
+      {"plan.schedule=dualpipe", "plan.pipeline=2", "plan.zero=1", "plan.sync.overlap=false"},
+      {"plan.tensor=4", "plan.sequence_parallel=true", "plan.tensor_overlap=true"},
+      {"plan.zero={ stage: 3, shard: 8 }"},
+      {"plan.zero={ stage: 2, shard: 4 }", "plan.tensor=2"}};
+  for (const std::vector<std::string>& plan : plans) {
+    for (const std::string& fault : faults) {
+      std::vector<std::string> overrides = plan;
+      overrides.insert(overrides.begin(),
+                       {"cluster.nodes=4", "workload.train.global_batch=128", "plan.sync.bucket=25 MB"});
+      if (fault != "[]") overrides.push_back("cluster.faults=" + fault);
+      CAPTURE(overrides);
+      const Scenario scenario = load_scenario_text(small, "small.yaml", overrides);
+      for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
+        const Simulated folded = simulate_step(scenario, Symmetry::used, fidelity);
+        const Simulated apart = simulate_step(scenario, Symmetry::ignored, fidelity);
+        CHECK(folded.step.value() == Approx(apart.step.value()).epsilon(1e-9));
+      }
+    }
+  }
+}
+
+TEST_CASE("transfers of the same groups count each by itself where their flows go other ways or differ in size") {
+  // Pairs of nodes, one GPU each, that send to and fro; a fifth sends to the first pair's second node all the time,
+  // which only the way there meets. Two unequal messages tell the pairs apart as well, equal ones do not.
+  const Topology topology(load_scenario_text(small, "small.yaml",
+                                             {"cluster={ node: dgx-a100-80gb, nodes: 5, "
+                                              "gpus_per_node: 1 }"})
+                              .cluster);
+  const RankGroups pairs = {{0, 1}, {2, 3}};
+  const std::vector<int> both = {0, 1}, stages = {0, 0, 0, 0, 0};
+  const auto lowered = [](std::vector<Flow> flows) {
+    LoweredCollective messages;
+    messages.phases = std::vector<LoweredCollective::Phase>{{Seconds(0.0), std::move(flows)}};
+    return messages;
+  };
+  const LoweredCollective back = lowered({{1, 0, Bytes(8.0)}, {3, 2, Bytes(8.0)}}),
+                          there = lowered({{0, 1, Bytes(8.0)}, {2, 3, Bytes(8.0)}}),
+                          unequal = lowered({{1, 0, Bytes(8.0)}, {3, 2, Bytes(4.0)}});
+  const auto lanes = [&](std::vector<const LoweredCollective*> all, const std::vector<BackgroundFlow>& background) {
+    std::vector<GroupedTransfer> transfers;
+    for (const LoweredCollective* one : all) transfers.push_back({0, GroupKind::tensor, &pairs, {{one, both}}});
+    return classify(transfers, stages, std::vector<double>(5, 1.0), topology, background).lanes.size();
+  };
+  BackgroundFlow stranger;
+  stranger.from.number = 4;
+  stranger.to.number = 1;
+  const std::size_t alike = lanes({&back}, {});
+  CHECK(lanes({&back}, {stranger}) == alike);
+  CHECK(lanes({&back, &there}, {}) == alike);
+  CHECK(lanes({&back, &there}, {stranger}) > alike);
+  CHECK(lanes({&back, &unequal}, {}) > alike);
 }

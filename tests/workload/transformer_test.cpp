@@ -1,11 +1,6 @@
 // Parameter counts and FLOPs of transformers against published ones.
 #include "model/workload/transformer.hpp"
 
-#include <algorithm>
-#include <string>
-#include <utility>
-#include <variant>
-
 #include "model/base/error.hpp"
 #include "model/workload/transformer_parameters.hpp"
 #include "tests/catch.hpp"
@@ -196,6 +191,46 @@ TEST_CASE("a ring over context ranks divides a causal attention evenly; a window
   options.code.context_pieces = ContextPieces::balanced;
   config.window = 1024;
   CHECK(scores(core()) / 32 == 2048.0 * 1024);
+}
+
+TEST_CASE("context ranks that divide heads exchange queries, keys, values and output by all-to-alls") {
+  // 8,192 tokens on c ranks, 32 heads of 128, eight of them for keys, in bf16: each rank attends to the whole sequence
+  // with 32 / c heads, and sends 8192 / c tokens of all of them; over 16 ranks eight key heads are repeated to 16.
+  const TransformerConfig config = llama(2, 4096, 32, 8, 14336, 1000);
+  BuildOptions options;
+  const auto layer = [&](int ranks, ContextMethod method) {
+    options.context = ranks;
+    options.context_method = method;
+    return build_transformer(config, "llama", options).layers[1].layer;
+  };
+  const auto named = [](const Layer& of, const std::string& name) {
+    return std::ranges::find(of.forward, name, &Operator::name)->work;
+  };
+  for (const int ranks : {4, 16}) {
+    const Layer ulysses = layer(ranks, ContextMethod::ulysses), ring = layer(ranks, ContextMethod::ring);
+    const auto core = std::get<Attention>(named(ulysses, "attention"));
+    CHECK((core.heads == 32 / ranks && core.kv_heads == std::max(8 / ranks, 1)));
+    CHECK((core.query_length == 8192 && core.key_length == 8192 && core.batch == 1 && !core.ring));
+    CHECK(scores(core) == 32.0 / ranks * (8192.0 * 8192 / 2 + 8192 / 2));
+    const double queries = 8192.0 / ranks * 32 * 128 * 2, keys = 8192.0 / ranks * std::max(8, ranks) * 128 * 2;
+    for (const auto& calls : {ulysses.forward_collectives, ulysses.backward_collectives}) {
+      REQUIRE(calls.size() == 2);
+      for (const LayerCollective& call : calls)
+        CHECK((call.operation == CollectiveOperation::all_to_all && call.count == 2));
+      CHECK((calls[0].size.value() == queries && calls[1].size.value() == keys));
+    }
+    CHECK(std::get<Streaming>(named(ulysses, "head copies")).read.value() == 2 * (queries + keys));
+    // Kept beside what a ring keeps: the output as the product reads it, and the repeated keys and values.
+    const double repeated = 2 * (keys - 8192.0 / ranks * 8 * 128 * 2);
+    CHECK((ulysses.kept() - ring.kept()).value() == Approx(queries + repeated));
+  }
+  // Gathered first, keys and values are the ring's, attended to by one kernel.
+  const Layer gathered = layer(4, ContextMethod::all_gather), ring = layer(4, ContextMethod::ring);
+  CHECK(gathered.forward_collectives == ring.forward_collectives);
+  auto core = std::get<Attention>(named(ring, "attention"));
+  CHECK(core.ring);
+  core.ring = false;
+  CHECK(std::get<Attention>(named(gathered, "attention")) == core);
 }
 
 TEST_CASE("bytes of what stands beside a block's products, by hand") {

@@ -276,8 +276,7 @@ std::string node_document(const Machine& machine, const MeasuredFigures& figures
   node["gpu"] = known ? ordered_json(*known) : gpu_object(gpu, figures);
   node["gpus"] = machine.gpus.size();
   node["cpu"] = cpu != nullptr ? json_of(*cpu) : assumed_cpu(machine);
-  const bool all_access = std::ranges::all_of(machine.links, &MeasuredLink::peer_access);
-  if (!all_access) node["peer_to_peer"] = false;  // else as the wiring has it
+  if (!machine.links.empty()) node["peer_to_peer"] = std::ranges::all_of(machine.links, &MeasuredLink::peer_access);
   ordered_json types;
   types["pcie"] = link_type(pcie_name(gpu), "pcie", figures.host_bandwidth, figures.host_latency, 0.0);
   ordered_json wiring = ordered_json::array();

@@ -80,19 +80,23 @@ class RankTasks {
   std::pair<std::vector<StepTask>, std::vector<TaskId>> of_rank(int rank) const {
     std::vector<StepTask> tasks;
     std::vector<TaskId> numbers;
-    std::vector<int> own(graph_.tasks().size(), -1);
-    for (TaskId task = 0; std::cmp_less(task, own.size()); ++task) {
+    std::vector<LastOfStreams> last(graph_.tasks().size());
+    for (TaskId task = 0; std::cmp_less(task, last.size()); ++task) {
+      LastOfStreams& before = last[at_index(task)];
+      for (const TaskId other : before_[at_index(task)]) {
+        for (const auto& [stream, number] : last[at_index(other)]) {
+          before[stream] = std::max(before.try_emplace(stream, number).first->second, number);
+        }
+      }
       if (!takes_part(task, rank)) continue;
-      own[at_index(task)] = static_cast<int>(tasks.size());
       const int exchange = exchange_of_block_[at_index(graph_.tasks()[at_index(task)].block)];
       StepTask& mine = tasks.emplace_back();
       mine.stream = graph_.tasks()[at_index(task)].resource;
       mine.exchange = exchange;
       mine.seconds = exchange < 0 ? graph_.block_of(task).uncontended.value() : 0.0;
-      std::vector<bool> seen(own.size());
-      std::set<int> after;
-      collect(task, own, seen, after);
-      mine.after.assign(after.begin(), after.end());
+      for (const auto& [stream, number] : before) mine.after.push_back(number);
+      std::ranges::sort(mine.after);
+      before = {{mine.stream, static_cast<int>(numbers.size())}};
       numbers.push_back(task);
     }
     return {std::move(tasks), std::move(numbers)};
@@ -100,20 +104,13 @@ class RankTasks {
   std::vector<Exchange> take_exchanges() { return std::move(exchanges_); }
 
  private:
+  /// Of a rank's tasks, by stream: the last that a task waits for, itself or through tasks of others. Those before it
+  /// in its stream have ended by then.
+  using LastOfStreams = std::map<int, int>;
+
   [[nodiscard]] bool takes_part(TaskId task, int rank) const {
     const auto ranks = together_.find(task);
     return ranks != together_.end() ? ranks->second.contains(rank) : graph_.resource_of(task).lane == rank;
-  }
-
-  /// The rank's own tasks before `task`, through those of others.
-  void collect(TaskId task, const std::vector<int>& own, std::vector<bool>& seen, std::set<int>& after) const {
-    for (const TaskId before : before_[at_index(task)]) {
-      if (seen[at_index(before)]) continue;
-      seen[at_index(before)] = true;
-      const int number = own[at_index(before)];
-      if (number >= 0) after.insert(number);
-      if (number < 0) collect(before, own, seen, after);
-    }
   }
 
   const TaskGraph& graph_;

@@ -1,46 +1,36 @@
 // Operators stated by their shapes: on a GPU, on a processor, or on a disk.
+#include "model/scenario/keys/device_operators.hpp"
 #include "model/scenario/keys/keys.hpp"
 #include "model/scenario/keys/member.hpp"
 #include "model/workload/host_operators.hpp"
 #include "model/workload/operator_alone.hpp"
+#include "model/workload/training.hpp"
 
 namespace foretrain::keys {
 
 namespace {
 
-constexpr std::string_view operation_words[] = {
-    "matmul",        "convolution", "attention", "elementwise", "reduction",     "copy",      "batch_norm",
-    "layer_norm",    "softmax",     "pooling",   "embedding",   "cross_entropy", "optimizer", "gradient_clipping",
-    "memory_access", "memory_walk", "disk_read", "disk_write",  "data_loader"};
+constexpr std::string_view host_operator_words[] = {"memory_walk", "disk_read", "disk_write", "data_loader"};
+constexpr auto operation_words = joined(device_operator_words, host_operator_words);
 constexpr Key operation_keys[] = {
     {"kind", words(operation_words), "needed", "What the operator does."},
 };
-constexpr Variant operation_variants[] = {
+constexpr Variant further_operations[] = {
+    {"matmul", &cpu_matmul},
+    {"matmul", &operand},
+    {"copy", &copy},
+    {"memory_walk", &memory_walk},
+    {"memory_walk", &gpu_chase},
+    {"disk_read disk_write", &disk_requests},
+    {"data_loader", &loader_alone},
+    {"data_loader", &loader},
     {"matmul convolution attention elementwise reduction copy batch_norm layer_norm softmax pooling embedding "
      "cross_entropy optimizer gradient_clipping memory_access memory_walk",
      &placed},
     {"matmul convolution attention elementwise reduction copy batch_norm layer_norm softmax pooling embedding "
      "cross_entropy optimizer gradient_clipping memory_access",
-     &alone},
-    {"matmul", &operand},
-    {"matmul", &matmul},
-    {"matmul", &cpu_matmul},
-    {"convolution", &convolution},
-    {"attention", &attention},
-    {"elementwise reduction", &elementwise},
-    {"copy", &copy},
-    {"batch_norm", &batch_norm},
-    {"layer_norm softmax cross_entropy", &rows},
-    {"pooling", &pooling},
-    {"embedding", &embedding},
-    {"optimizer", &optimizer},
-    {"gradient_clipping", &gradient_clipping},
-    {"memory_access", &memory_access},
-    {"memory_walk", &memory_walk},
-    {"memory_walk", &gpu_chase},
-    {"disk_read disk_write", &disk_requests},
-    {"data_loader", &loader_alone},
-    {"data_loader", &loader}};
+     &alone}};
+constexpr auto operation_variants = joined(device_operators, further_operations);
 
 constexpr std::string_view place_words[] = {"gpu", "cpu"};
 constexpr Key placed_keys[] = {
@@ -190,9 +180,10 @@ constexpr Key embedding_keys[] = {
     {"precision", a_precision, "fp32", "The format of the operands."},
 };
 
+constexpr std::array update_rules = {Optimizer::sgd, Optimizer::momentum, Optimizer::adam, Optimizer::adamw};
 constexpr Key optimizer_keys[] = {
     {"parameters", whole, "needed", "Parameters that are updated."},
-    {"algorithm", word<UpdateRule>, "adamw", "The optimizer."},
+    {"algorithm", word_among<update_rules>, "adamw", "The optimizer."},
     {"tensors", whole, "1", "Tensors that the parameters are in."},
     {"fused", flag, "true", "Whether one kernel updates all tensors."},
     {"precision", a_precision, "fp32", "The format of a second copy of the weights; fp32: none."},

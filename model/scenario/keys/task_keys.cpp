@@ -1,5 +1,6 @@
 // Lists of tasks.
 #include "model/cost/launches.hpp"
+#include "model/scenario/keys/device_operators.hpp"
 #include "model/scenario/keys/keys.hpp"
 #include "model/workload/training.hpp"
 
@@ -22,32 +23,17 @@ constexpr Key loop_keys[] = {
     {"tasks", list(mapping(task)), "needed with loop", "The tasks."},
 };
 
-constexpr std::string_view work_words[] = {
-    "matmul",        "convolution", "attention", "elementwise", "reduction",        "copy",      "batch_norm",
-    "layer_norm",    "softmax",     "pooling",   "embedding",   "cross_entropy",    "optimizer", "gradient_clipping",
-    "memory_access", "page_lock",   "sleep",     "forward",     "forward_backward", "item",      "print"};
+constexpr std::string_view work_of_tasks[] = {"page_lock", "sleep", "forward", "forward_backward", "item", "print"};
+constexpr auto work_words = joined(device_operator_words, work_of_tasks);
 constexpr Key run_keys[] = {
     {"kind", words(work_words), "needed", "The work: an operator, a copy between memories, a call of a model, ….",
      "Or the work's name as a key: { matmul: { … } }."},
     {"repeat", whole, "1", "How often it is done."},
 };
-constexpr Variant run_variants[] = {{"matmul", &matmul},
-                                    {"convolution", &convolution},
-                                    {"attention", &attention},
-                                    {"elementwise reduction", &elementwise},
-                                    {"copy", &copy_task},
-                                    {"batch_norm", &batch_norm},
-                                    {"layer_norm softmax cross_entropy", &rows},
-                                    {"pooling", &pooling},
-                                    {"embedding", &embedding},
-                                    {"optimizer", &optimizer},
-                                    {"gradient_clipping", &gradient_clipping},
-                                    {"memory_access", &memory_access},
-                                    {"page_lock", &sized},
-                                    {"sleep", &pause},
-                                    {"forward forward_backward", &call},
-                                    {"item", &item},
-                                    {"print", &print}};
+constexpr Variant further_work[] = {{"copy", &copy_task}, {"page_lock", &sized},
+                                    {"sleep", &pause},    {"forward forward_backward", &call},
+                                    {"item", &item},      {"print", &print}};
+constexpr auto run_variants = joined(device_operators, further_work);
 
 constexpr Key copy_task_keys[] = {
     {"from", text, "needed", "gpu0, cpu, cpu0 or disk."},

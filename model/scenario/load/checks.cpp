@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "model/base/number.hpp"
 #include "model/scenario/load/failure_checks.hpp"
 #include "model/scenario/load/split_checks.hpp"
 #include "model/scenario/load/sync_checks.hpp"
@@ -42,21 +43,22 @@ void check_gpu_count(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
   const std::int64_t gpus = worker_gpus(plan, scenario.cluster);
   const std::int64_t replica = static_cast<std::int64_t>(plan.tensor) * plan.pipeline * plan.context;
-  if (replica * plan.data == gpus) return;
+  const double ranks = number(replica) * plan.data;  // which 64 bits may not count
+  if (ranks == number(gpus)) return;
   const std::string factors =
       fmt::format("tensor {} x pipeline {} x context {}", plan.tensor, plan.pipeline, plan.context);
   const std::string remedy =
       gpus % replica == 0 ? fmt::format("data: {}", gpus / replica) : fmt::format("factors whose product is {}", gpus);
   if (!plan.placement.empty()) {
     const std::string stated = scenario.where.contains("plan.data") ? fmt::format(" x data {}", plan.data) : "";
-    const std::int64_t needed = stated.empty() ? replica : replica * plan.data;
+    const double needed = stated.empty() ? number(replica) : ranks;
     fail(scenario, "plan.placement",
          fmt::format("{} nodes with {} GPUs for {}{} = {}", plan.placement.size(), gpus, factors, stated, needed),
          fmt::format("nodes with {}{} GPUs, or {}", stated.empty() ? "a multiple of " : "", needed, remedy));
   }
   if (scenario.where.contains("plan.data")) {
     fail(scenario, guilty_factor(scenario),
-         fmt::format("{} x data {} = {}, but the cluster has {} GPUs{}", factors, plan.data, replica * plan.data, gpus,
+         fmt::format("{} x data {} = {}, but the cluster has {} GPUs{}", factors, plan.data, ranks, gpus,
                      gpus < scenario.cluster.gpus() ? " beside those of its dedicated servers" : ""),
          remedy);
   }
@@ -186,6 +188,16 @@ void refuse_factors(const Scenario& scenario, std::initializer_list<std::pair<co
   }
 }
 
+/// Each rank has whole heads; keys and values of fewer heads than ranks are repeated, each as often.
+void check_ulysses(const Scenario& scenario, const TransformerConfig& model) {
+  const Plan& plan = scenario.plan;
+  const std::int64_t keys = model.kv_heads / plan.tensor;
+  require_divisible(scenario, "plan.context", plan.context, model.heads / plan.tensor, "heads of a tensor rank");
+  if (keys % plan.context == 0 || plan.context % keys == 0) return;
+  fail(scenario, "plan.context", fmt::format("{} key–value heads over {} ranks", keys, plan.context),
+       "a divisor or a multiple, or context_method: ring");
+}
+
 void check_transformer(const Scenario& scenario, const TransformerConfig& model) {
   const Plan& plan = scenario.plan;
   check_tensor(scenario, model);
@@ -193,6 +205,7 @@ void check_transformer(const Scenario& scenario, const TransformerConfig& model)
     require_divisible(scenario, "plan.tensor", plan.tensor, model.mamba.heads, "heads of Mamba-2 layers");
   }
   require_divisible(scenario, "plan.context", plan.context, model.sequence, "tokens of a sequence");
+  if (plan.context_method == ContextMethod::ulysses) check_ulysses(scenario, model);
   check_stages(scenario, model.all_layers(), model.all_layers() + (plan.embedding_in_pipeline ? 2 : 0));
   if (model.decoder_layers > 0) {  // megatron/core/pipeline_parallel and models/T5 have none of these
     refuse_factors(scenario,

@@ -19,6 +19,7 @@
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/hardware/machine_calibration.hpp"
+#include "model/scenario/keys/foreign_names.hpp"
 #include "model/scenario/load/checks.hpp"
 #include "model/scenario/load/jobs_reader.hpp"
 #include "model/scenario/load/split_checks.hpp"
@@ -111,25 +112,30 @@ Scenario read_completed(const YamlNode& document, Cluster cluster, std::string_v
   return scenario;
 }
 
-/// plan.framework is plan.trainer; of both, what the command line or a table states holds.
-YamlNode with_one_framework(YamlNode document) {
-  YamlEntry* const plan = document.find("plan");
-  if (plan == nullptr || !plan->value.is_mapping()) return document;
-  YamlNode& keys = plan->value;
-  YamlEntry* const framework = keys.find("framework");
-  if (framework == nullptr) return document;
-  if (const YamlEntry* trainer = keys.find("trainer")) {
-    const bool later = framework->value.where.file != trainer->value.where.file;
-    if (!later) Field(framework->value, "plan.framework").fail("plan.trainer says it already", "one of them");
-    const std::string_view earlier = framework->value.where.file == document.where.file ? "framework" : "trainer";
-    std::erase_if(keys.entries, [&](const YamlEntry& entry) { return entry.key == earlier; });
+/// Calls keys by our names; of two names of one key, what the command line or a table states holds.
+YamlNode with_our_names(YamlNode document) {
+  for (const keys::AcceptedName& name : keys::accepted_names()) {
+    YamlEntry* const parent = document.find(name.mapping);
+    if (parent == nullptr || !parent->value.is_mapping()) continue;
+    YamlNode& keys = parent->value;
+    YamlEntry* const theirs = keys.find(name.theirs);
+    if (theirs == nullptr) continue;
+    if (const YamlEntry* ours = keys.find(name.ours)) {
+      const std::string& file = theirs->value.where.file;
+      if (file == ours->value.where.file) {
+        Field(theirs->value, fmt::format("{}.{}", name.mapping, name.theirs))
+            .fail(fmt::format("{}.{} says it already", name.mapping, name.ours), "one of them");
+      }
+      const std::string_view earlier = file == document.where.file ? name.theirs : name.ours;
+      std::erase_if(keys.entries, [&](const YamlEntry& entry) { return entry.key == earlier; });
+    }
+    if (YamlEntry* const left = keys.find(name.theirs)) left->key = name.ours;
   }
-  if (YamlEntry* const left = keys.find("framework")) left->key = "trainer";
   return document;
 }
 
 Scenario read_with_habits(const YamlNode& document_as_written, std::string_view default_name) {
-  const YamlNode stated = with_one_framework(document_as_written);
+  const YamlNode stated = with_our_names(document_as_written);
   const std::optional<StackedScenario> stacked = with_learned_cluster(stated);
   const YamlNode& document = stacked ? stacked->document : stated;
   Cluster cluster = read_cluster(Field(document, "").mapping(keys::scenario)["cluster"]);

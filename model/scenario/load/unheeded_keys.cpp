@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "model/cost/attention.hpp"
+#include "model/parallelism/layout.hpp"
 #include "model/workload/transformer_parameters.hpp"
 
 namespace foretrain {
@@ -30,10 +31,10 @@ std::vector<Row> rows_of_collective() {
   return {{true,
            "a collective by itself has algorithm, levels, servers and placement alone",
            {"plan.sync.bucket", "plan.sync.first_bucket", "plan.sync.bucketing", "plan.sync.overlap",
-            "plan.sync.every_micro_batch", "plan.sync.copied", "plan.sync.summed_apart", "plan.sync.gradient_precision",
-            "plan.sync.gather", "plan.sync.gather_overlap", "plan.sync.consistency", "plan.sync.assignment",
-            "plan.sync.split", "plan.sync.priority", "plan.sync.barrier", "plan.sync.local_reduce",
-            "plan.sync.slow_workers"}}};
+            "plan.sync.every_micro_batch", "plan.sync.copied", "plan.sync.summed_apart", "plan.sync.accumulation",
+            "plan.sync.gradient_precision", "plan.sync.gather", "plan.sync.gather_overlap", "plan.sync.consistency",
+            "plan.sync.assignment", "plan.sync.split", "plan.sync.priority", "plan.sync.barrier",
+            "plan.sync.local_reduce", "plan.sync.slow_workers"}}};
 }
 
 std::vector<Row> rows_of_replicas(const Plan& plan) {
@@ -94,7 +95,7 @@ std::vector<Row> rows_of_code(const Scenario& scenario, const TrainWorkload& tra
           {servers_update(plan),
            "the servers update the weights",
            {"workload.train.fused_optimizer", "workload.train.clip_gradients"}},
-          {plan.context == 1 || !unequal,
+          {plan.context == 1 || !unequal || plan.context_method == ContextMethod::ulysses,
            "no causal sequence is divided among context ranks",
            {"workload.train.context_pieces"}},
           {!gathers || train.precision != Precision::fp8,
@@ -128,6 +129,7 @@ std::vector<Row> rows_of_model(const Scenario& scenario, const TrainWorkload& tr
       {plan.zero < 3, "weights are not gathered layer by layer", {"plan.gathered_parameters"}},
       {plan.pipeline > 1 && plan.tensor == 1, "one tensor rank has no others", {"workload.train.peer_dispatch"}},
       {divided_dimensions(plan) < 2, "at most one dimension is divided", {"plan.order"}},
+      {plan.context == 1, "no sequence is divided among context ranks", {"plan.context_method"}},
       {plan.tensor == 1 && plan.sequence_parallel, "tensor: 1 divides no sequence", {"plan.sequence_parallel"}},
       {!train.model.has_experts(), "the model has no experts", {"plan.expert_tensor"}},
       {plan.execution != ExecutionMode::eager,
@@ -138,6 +140,7 @@ std::vector<Row> rows_of_model(const Scenario& scenario, const TrainWorkload& tr
            bytes_per_element(storage_precision(train.precision)) == bytes_per_element(Precision::fp32),
        "the weights are in fp32 themselves",
        {"workload.train.master_weights"}},
+      {micro_batches(train, plan) == 1, "one micro-batch is not added to others", {"plan.sync.accumulation"}},
       {train.recompute == Recompute::none, "nothing is recomputed", {"workload.train.recompute_early_stop"}}};
 }
 

@@ -99,7 +99,7 @@ void read_nodes(const Field& field, const Cluster& cluster, std::vector<int>& no
   }
 }
 
-std::vector<int> read_placement(const std::optional<Field>& field, const Cluster& cluster, std::int64_t gpus,
+std::vector<int> read_placement(const std::optional<Field>& field, const Cluster& cluster, double gpus,
                                 const std::vector<int>& taken) {
   std::vector<int> nodes;
   const std::string word = !field ? "packed" : field->is_scalar() ? field->text() : "";
@@ -114,8 +114,9 @@ std::vector<int> read_placement(const std::optional<Field>& field, const Cluster
     return nodes;
   }
   std::erase_if(nodes, [&](int node) { return std::ranges::find(taken, node) != taken.end(); });
-  std::int64_t left = gpus;
-  const auto end = std::ranges::find_if(nodes, [&](int node) { return (left -= cluster.gpus_on(node)) <= 0; });
+  double left = gpus;
+  const auto end =
+      std::ranges::find_if(nodes, [&](int node) { return (left -= number(cluster.gpus_on(node))) <= 0.0; });
   if (end != nodes.end()) nodes.erase(end + 1, nodes.end());
   return nodes;
 }

@@ -16,7 +16,7 @@ void read_order(const Field& field, Plan& plan);
 /// `[0..7, 12..15]`, nodes in the order of ranks; or a word for as many as `gpus` need: `packed`, the first ones, which
 /// holds where nothing is stated; `scattered`, one from each leaf (router, site) of the fabric in turn. Throws
 /// ScenarioError for nodes that are listed twice, are `taken` by other jobs or are none of the cluster's.
-std::vector<int> read_placement(const std::optional<Field>& field, const Cluster& cluster, std::int64_t gpus,
+std::vector<int> read_placement(const std::optional<Field>& field, const Cluster& cluster, double gpus,
                                 const std::vector<int>& taken);
 
 /// `0..7`, or one number: nodes of the cluster, appended to `nodes`, which must not have them yet, nor may others.

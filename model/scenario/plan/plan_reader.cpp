@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "model/base/number.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/base/words.hpp"
@@ -196,7 +197,7 @@ void fold_experts(const MappingReader& keys, const ModelConfig& model, Plan& pla
   }
   if (plan.tensor == 1 || plan.expert == 1) return;
   const bool divides = plan.expert % plan.tensor == 0;
-  const bool must = stated == 1 || (stated == 0 && plan.expert > plan.data * plan.context);
+  const bool must = stated == 1 || (stated == 0 && plan.expert > std::int64_t{plan.data} * plan.context);
   if (must && !divides) {
     keys.fail("expert", fmt::format("{} ranks of experts over {} tensor ranks and others", plan.expert, plan.tensor),
               fmt::format("a multiple of {}, or expert_tensor: {}", plan.tensor, plan.tensor));
@@ -247,8 +248,8 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
   plan.sync.bucket_rule = "auto";
   if (const auto sync = keys.find("sync")) read_sync(*sync, plan.sync);
   if (const auto placement = keys.find("placement"); placement || !taken.empty()) {
-    const std::int64_t replica = std::int64_t{1} * plan.tensor * plan.pipeline * plan.context;
-    const std::int64_t replicas = keys.integer_or("data", cluster.gpus(), factor);
+    const double replica = number(std::int64_t{1} * plan.tensor * plan.pipeline * plan.context);
+    const double replicas = number(keys.integer_or("data", cluster.gpus(), factor));
     plan.placement = read_placement(placement, cluster, replica * replicas, taken);
   }
   plan.data = keys.int_or("data", replicas_left(plan, cluster), factor);

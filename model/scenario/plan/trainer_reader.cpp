@@ -38,6 +38,7 @@ enum class Belongs {
   to_networks,           ///< of layers, on GPUs
   to_tensor_ranks,       ///< that divide the sequence, whose gathers and scatters could hide behind products
   to_pipelines,          ///< with several stages
+  to_context_ranks,      ///< that share a sequence
   to_experts,            ///< models that have any
   to_divided_gradients,  ///< ZeRO-2's
   to_divided_states,     ///< gradients that ZeRO-1's ranks, or ZeRO-2's which keep them whole, sum up
@@ -167,6 +168,8 @@ bool belongs(Belongs to, const YamlNode& document, const Trainee& trainee) {
       return document.at("workload.train.lora") != nullptr;
     case Belongs::to_experts:
       return trainee.experts;
+    case Belongs::to_context_ranks:
+      return factor_at(document, "plan.context") > 1;
     case Belongs::to_pipelines:
       return factor_at(document, "plan.pipeline") > 1;
     case Belongs::everywhere:
@@ -307,11 +310,11 @@ void add_habits(const std::filesystem::path& path, Trait::From from, const Train
 
 /// Who states kernels and names no trainer has code of their own, of which own-code.yaml says the rest. Fused, it fuses
 /// norms first, and the rest is plain: taken for a tuned recipe, such runs are predicted 11 to 24 % too fast (Aleph
-/// Alpha's, InternEvo's and nanotron's, 570 rows of bf16). Code that casts operands has Transformer Engine's modules.
+/// Alpha's, InternEvo's and nanotron's, 570 rows). Whole modules are the framework's to state.
 void add_own_code(const std::filesystem::path& file, const Trainee& trainee, TrainedScenario& result) {
   constexpr std::string_view kernels = "workload.train.kernels", fusions = "workload.train.fusions";
   const YamlNode* stated = result.document.at(kernels);
-  if (stated == nullptr || casts_operands(precision_of(result.document))) return;
+  if (stated == nullptr) return;
   if (word_at(result.document, kernels, "") == name(KernelSet::fused) && result.document.at(fusions) == nullptr) {
     const SourcePosition where = stated->where;
     const std::string norm(name(Fusion::norm));

@@ -24,7 +24,7 @@ std::vector<double> times_of(const std::vector<ReplicaKind>& kinds) {
 Seconds pass_time(const Step::Lane& lane) {
   Seconds time;
   for (const Step::Chunk& chunk : lane.chunks) {
-    time += chunk.both_ways();
+    if (chunk.units.empty()) time += chunk.both_ways();
     for (const ShardedUnit& unit : chunk.units) time += unit.forward.time.total() + unit.backward.time.total();
   }
   return time;
