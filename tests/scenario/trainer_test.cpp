@@ -137,43 +137,28 @@ TEST_CASE("What else plain code does follows from its kernels, unless the scenar
     const Scenario scenario = load_scenario_text(silent, "silent.yaml", overrides);
     return std::get<TrainWorkload>(scenario.workload).code;
   };
-  CHECK(code({}).joined_projections);
-  CHECK(code({}).fused_optimizer);
+  CHECK((code({}).joined_projections && code({}).fused_optimizer));
   const TrainerCode plain = code({"workload.train.kernels=plain"});
-  CHECK_FALSE(plain.joined_projections);
-  CHECK_FALSE(plain.native_attention);
-  CHECK(plain.cast_weights);
-  CHECK_FALSE(plain.fused_optimizer);
-  CHECK(plain.context_pieces == ContextPieces::in_order);
-  CHECK_FALSE(plain.narrow_gathers);
+  CHECK_FALSE((plain.joined_projections || plain.native_attention || plain.fused_optimizer || plain.narrow_gathers));
+  CHECK((plain.cast_weights && plain.context_pieces == ContextPieces::in_order));
   CHECK(code({"workload.train.kernels=plain", "workload.train.fused_optimizer=true"}).fused_optimizer);
-  const TrainerCode ddp = code({"plan.trainer=ddp"});  // whose kernels are plain
-  CHECK((ddp.cast_weights && ddp.keep_gathered));
+  CHECK((code({"plan.trainer=ddp"}).cast_weights && code({"plan.trainer=ddp"}).keep_gathered));  // kernels: plain
   // Stated without a framework, fused is what own code fuses first: norms, in every format. A framework's fused is all.
   for (const char* precision : {"workload.train.precision=bf16", "workload.train.precision=fp8"}) {
     const TrainerCode own = code({"cluster.node=dgx-h100", "workload.train.kernels=fused", precision});
-    CHECK((own.fuses(Fusion::norm) && own.cast_weights));
-    CHECK_FALSE(own.fuses(Fusion::rotary));
+    CHECK((own.fuses(Fusion::norm) && own.cast_weights && !own.keep_gathered && !own.fuses(Fusion::rotary)));
   }
   CHECK(code({"workload.train.kernels=fused", "plan.trainer=megatron"}).fuses(Fusion::rotary));
 }
 
-TEST_CASE("Kernels that are stated without a trainer are those of code written out on torch.distributed") {
-  const auto gradients = [](std::vector<std::string> overrides) {
-    return load_scenario_text(silent, "silent.yaml", overrides).plan.sync.gradient_precision;
+TEST_CASE("Without a trainer, gradients beside stated kernels and ZeRO's fp32 parts are autograd's, as bf16 weights") {
+  const auto gradients = [](const std::string& plan) {
+    return load_scenario_text(silent, "silent.yaml",
+                              {"workload.train.precision=bf16", "plan=" + plan, "workload.train.kernels=fused"})
+        .plan.sync.gradient_precision;
   };
-  // ZeRO's ranks keep fp32 copies of their own part alone: modules hold bf16 weights, and autograd makes gradients
-  // alike.
-  for (const char* kernels : {"workload.train.kernels=plain", "workload.train.kernels=fused"}) {
-    CHECK(gradients({kernels, "workload.train.precision=bf16", "plan.zero=1"}) == Precision::bf16);
-    CHECK(gradients({kernels, "workload.train.precision=bf16", "plan.zero=0"}) == Precision::fp32);
-    CHECK(gradients({kernels, "workload.train.precision=bf16", "plan.zero=1", "plan.trainer=nanotron"}) ==
-          Precision::fp32);
-    const Scenario own = load_scenario_text(silent, "silent.yaml", {kernels});
-    const auto& train = std::get<TrainWorkload>(own.workload);
-    CHECK((train.waiting_tensors > 0.0 && train.activation_stretch > 1.0 && !train.code.keep_gathered));
-  }
-  CHECK(gradients({"workload.train.precision=bf16", "plan.zero=1"}) == Precision::fp32);
+  CHECK(gradients("{ zero: 1 }") == Precision::bf16);
+  CHECK((gradients("{}") == Precision::fp32 && gradients("{ zero: 1, trainer: nanotron }") == Precision::fp32));
 }
 
 TEST_CASE("Gradients are clipped, but those that SGD follows; a scenario says otherwise") {
