@@ -1,6 +1,30 @@
-// Catch2 2 and 3 under one name; quantities print their value and unit where an assertion fails.
+// Catch2 2 and 3 under one name, and beside it what most tests use of the standard library: compiled once for all of
+// them. Quantities print their value and unit where an assertion fails.
 #pragma once
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
+#include <functional>
+#include <initializer_list>
+#include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <set>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "model/base/quantity.hpp"
 #if __has_include(<catch2/catch_all.hpp>)

@@ -5,7 +5,6 @@
 #   steps    PyTorch's training steps, on one GPU
 #   replay   the graphs of validate/cuda/graphs with real kernels
 #   measure  kernels, memory, copies, launches
-#   why      clocks over time, products of experts, bytes that a step's kernels read and write (PyTorch; Nsight Compute)
 #   multi    several GPUs: NCCL, copies between GPUs, compute beside it, how much the GPUs differ
 # A part that is named ends after N minutes (10) and is packed into one file, DIR-PART.tar, whole or not; run again, it
 # goes on where it was. Needs CUDA 12 or newer, CMake 3.25 and a C++20 compiler; no network, no other library. cuDNN, NCCL
@@ -17,12 +16,12 @@ cd "$(dirname "$0")/.."
 
 quick="" output="" pytorch=yes minutes=10 parts=""
 usage() {
-  echo "usage: validate/on_gpu.sh [check|steps|replay|measure|why|multi]... [--quick] [-o DIR] [--minutes N] [--no-pytorch]" >&2
+  echo "usage: validate/on_gpu.sh [check|steps|replay|measure|multi]... [--quick] [-o DIR] [--minutes N] [--no-pytorch]" >&2
   exit 2
 }
 while [ $# -gt 0 ]; do
   case $1 in
-    check | steps | replay | measure | why | multi) parts="$parts $1" ;;
+    check | steps | replay | measure | multi) parts="$parts $1" ;;
     --quick) quick=--quick ;;
     -o) [ $# -ge 2 ] || usage; output=$2; shift ;;
     --minutes)
@@ -56,7 +55,6 @@ pack_part() {
     replay) pack replay 'replay-*.json' ;;
     measure) pack measure launch.jsonl memory.jsonl copy.jsonl gemm.jsonl convolution.jsonl attention.jsonl \
       streaming.jsonl ;;
-    why) pack why clocks.csv grouped.csv 'counters-*.json' ;;
     multi) pack multi peer.jsonl collective.jsonl devices.jsonl overlap.jsonl ;;
   esac
 }
@@ -185,14 +183,6 @@ do_part() {
       build_program
       run "kernels, memory, copies" "$gpu" measure $quick -o "$output" \
         --only launch,memory,copy,gemm,convolution,attention,streaming ;;
-    why)
-      if ! has_pytorch; then
-        echo "on_gpu.sh: clocks, experts and bytes left out (python3 cannot import torch, or --no-pytorch)" >&2
-        return
-      fi
-      run "clocks over time" python3 validate/pytorch/clocks.py -o "$output"
-      run "products of experts" python3 validate/pytorch/grouped.py -o "$output"
-      [ -n "$quick" ] || run "bytes of a step's kernels" python3 validate/pytorch/counters.py -o "$output" ;;
     multi)
       build_program
       run "several GPUs" "$gpu" measure $quick -o "$output" --only peer,collective,devices,overlap ;;
@@ -201,7 +191,7 @@ do_part() {
 
 require_tools
 if [ -z "$parts" ]; then
-  for part in steps replay measure why multi; do do_part "$part"; done
+  for part in steps replay measure multi; do do_part "$part"; done
 else
   for part in $parts; do
     deadline=$(($(date +%s) + 60 * minutes - 15))  # what packing takes at most

@@ -47,7 +47,7 @@ Seconds one_at_a_time(double numbers, const Gpu& gpu, const StreamingConstants& 
 
 }  // namespace
 
-double thread_blocks(const Streaming& work) { return std::ceil(std::max(work.read, work.written) / block_bytes); }
+double thread_blocks(const Streaming& work) { return std::ceil(std::max(work.read, work.written) / bytes_of_a_block); }
 
 // Traffic over achieved bandwidth plus a fixed time per kernel. What the kernel before left in the L2 is read from
 // there, except by an optimizer, whose operands were last touched long ago.

@@ -53,6 +53,9 @@ struct Sync {
   bool overlap = true;
   bool every_micro_batch = false;  ///< gradients are synchronised after each micro-batch, not after the last alone
   bool copied = false;             ///< gradients are copied into buckets, which have memory of their own (key copied)
+  /// What adds a micro-batch's gradients to those before it. fused: the products that make them; added: a kernel a
+  /// tensor; clipped: the same, behind a norm and a clipping of each micro-batch's own.
+  enum class Accumulation { fused, added, clipped } accumulation = Accumulation::fused;
   bool summed_apart = false;  ///< micro-batches add up beside the gradients of a pass, which stay (key summed_apart)
   Precision gradient_precision = Precision::fp32;
   /// What ZeRO gathers and workers pull weights in; else what they are kept in (bf16 in trainings that cast operands).

@@ -106,7 +106,8 @@ Seconds Candidate::kernels_bound() {
   for (const int zero : {0, 3}) {
     Plan lean = plan();
     lean.zero = zero;
-    lean.tensor_overlap = false;  // chunks make kernels longer
+    lean.tensor_overlap = false;                         // chunks make kernels longer
+    lean.sync.accumulation = Sync::Accumulation::fused;  // no kernels
     const OtherPlan other(scenario_, std::move(lean));
     least = std::min(least, passes_.kernels(model()));
   }

@@ -63,13 +63,10 @@ std::vector<StreamBytes> plain_bias(Bytes element) {
   return {{"addition", Kind::elementwise, e, e, 0.0, 0.0}, {"sum", Kind::reduction, 0.0, 0.0, e, 0.0, false}};
 }
 
-// PyTorch's autocast keeps norms in fp32 ("CUDA ops that autocast to float32"). The norm itself reads x and writes y;
-// backward it reads dy and x twice (input; scale and shift) and writes dx.
+// The norm reads x and writes y; backward it reads dy and x twice (input; scale and shift) and writes dx.
 std::vector<StreamBytes> plain_layer_norm(Bytes element) {
   const double e = element.value();
-  const StreamBytes norm{"kernel", Kind::reduction, wide, wide, 3.0 * wide, wide, false, 2};
-  if (e == wide) return {norm};
-  return {cast_up(e), norm, cast_down(e)};
+  return {{"kernel", Kind::reduction, e, e, 3.0 * e, e, false, 2}};
 }
 
 // Autocast keeps the casts of parameters alone (ATen/autocast_mode.cpp, cached_cast: leaves that require gradients).
@@ -112,11 +109,11 @@ std::vector<StreamBytes> plain_gated_activation(Bytes element) {
 }
 
 // Standard attention already counts a softmax that reads and writes e per score (backward: reads 2 e, writes e).
-std::vector<StreamBytes> plain_scores(Bytes element) {
+std::vector<StreamBytes> plain_scores(Bytes element, bool in_fp32) {
   const double e = element.value();
   std::vector<StreamBytes> kernels = {{"scaling", Kind::elementwise, e, e, e, e},
                                       {"mask", Kind::elementwise, e, e, 0.0, 0.0}};
-  if (e < wide) {
+  if (in_fp32 && e < wide) {
     const double more = wide - e;
     kernels.push_back(cast_up(e));
     kernels.push_back(

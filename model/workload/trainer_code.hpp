@@ -75,6 +75,7 @@ struct TrainerCode {
   /// are launched for each tensor, on fp32 gradients.
   bool fused_optimizer = true;
   bool fp32_states = true;  ///< also where weights are shorter and have no fp32 copy; else all have the weights' format
+  bool fp32_adapters = false;  ///< adapters and their states are fp32, whatever the frozen weights' format
   bool clip_gradients = true;  ///< the norm of all gradients is taken and limited before the update
   ContextPieces context_pieces = ContextPieces::balanced;
   bool narrow_gathers = true;   ///< tensor ranks gather what goes into fp8 products as fp8

@@ -215,7 +215,9 @@ void BlockBuilder::attention_kernels(Layer& layer, Attention core) const {
   const int kernels = options_.attention == AttentionKind::standard ? 4 : 1;
   if (!fuses(Fusion::softmax) && core.kind == AttentionKind::standard) {
     const auto pairs = number(core.batch) * number(core.heads) * number(core.query_length) * number(core.key_length);
-    append_streams(layer, "scores", plain_scores(element_), pairs, options_);
+    // Llama's code asks for fp32 itself (transformers, models/llama/modeling_llama.py, eager_attention_forward).
+    const bool in_fp32 = options_.casts_weights || config_.family == TransformerFamily::llama;
+    append_streams(layer, "scores", plain_scores(element_, in_fp32), pairs, options_);
   }
   layer.forward.push_back({"attention", core, activations_, kernels});
   layer.recomputation[Recompute::selective].again.push_back(layer.forward.back());

@@ -181,9 +181,9 @@ void BlockBuilder::set_head_memory(Layer& layer, std::int64_t rows, std::int64_t
   }
   if (options_.code.keep_gathered)
     layer.loss_buffers += Bytes((number(tokens_) - norm_tokens()) * number(config_.hidden) * e);
-  // The copy that the loss reads, and the output that is widened for its reader (accelerate,
-  // utils/operations.py: convert_outputs_to_fp32), in blocks of their own.
-  if (shifts_logits() && e < 4.0) layer.loss_buffers += Bytes(logits * (e + 4.0));
+  // The copy that the loss reads of several sequences (one is cut without), and the output that is widened for its
+  // reader (accelerate, utils/operations.py: convert_outputs_to_fp32), in blocks of their own.
+  if (shifts_logits() && e < 4.0 && batch_ > 1) layer.loss_buffers += Bytes(logits * (e + 4.0));
   layer.output = Bytes(0.0);
 }
 

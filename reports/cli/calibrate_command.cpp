@@ -28,12 +28,11 @@ namespace foretrain {
 
 namespace {
 
-/// `foretrain calibrate` where there is a GPU, or a folder of measurements of one.
-struct GpuCalibrateOptions {
-  std::vector<std::string> from;  ///< what was measured before, in folders or packed; empty: measure now
-  std::string output;             ///< the calibration
-  std::string hardware;
-  std::vector<std::string> suites;  ///< empty: all
+struct CalibrateCommand {
+  std::vector<std::string> parts;  ///< empty: all
+  std::vector<std::string> from;   ///< what was measured before, in folders or packed; empty: measure now
+  std::string directory = ".";
+  std::string output, hardware, node;
   bool quick = false;
   bool check = false;
 };
@@ -50,13 +49,10 @@ constexpr int interrupted_status = 130;
 constexpr std::size_t most_complaints = 5;
 
 /// Runs the suites into a folder. False: interrupted, or not everything could be measured.
-bool measure(const GpuCalibrateOptions& options, const std::string& folder) {
+bool measure(const CalibrateCommand& command, const std::vector<std::string>& suites, const std::string& folder) {
   std::vector<std::string> arguments = {"measure", "-o", folder};
-  if (options.quick) arguments.emplace_back("--quick");
-  if (!options.suites.empty()) {
-    arguments.emplace_back("--only");
-    arguments.push_back(fmt::format("{}", fmt::join(options.suites, ",")));
-  }
+  if (command.quick) arguments.emplace_back("--quick");
+  if (!suites.empty()) arguments.insert(arguments.end(), {"--only", fmt::format("{}", fmt::join(suites, ","))});
   const int status = run_gpu_program(arguments);
   if (status == 2) throw UsageError("foretrain-gpu could not measure (its message stands above)");
   if (status == interrupted_status) {
@@ -85,11 +81,9 @@ void complain_about(const std::vector<std::string>& not_understood) {
 
 Parts divide_parts(const std::vector<std::string>& only, const std::vector<std::string>& host_parts) {
   Parts parts;
-  const auto is_suite = [](std::string_view name) {
-    return std::find(gpu_suites.begin(), gpu_suites.end(), name) != gpu_suites.end();
-  };
+  const auto is_suite = [](std::string_view name) { return std::ranges::find(gpu_suites, name) != gpu_suites.end(); };
   for (const std::string& part : only) {
-    if (std::find(host_parts.begin(), host_parts.end(), part) != host_parts.end()) {
+    if (std::ranges::find(host_parts, part) != host_parts.end()) {
       parts.host.push_back(part);
     } else if (part == "gpu") {
       parts.gpu = true;
@@ -124,34 +118,25 @@ std::filesystem::path folder_of(const std::string& from, const std::filesystem::
 }
 
 /// Measures (unless measurements are given), fits, writes, and prints what came of it.
-ExitStatus calibrate_gpu(const GpuCalibrateOptions& options) {
-  const bool here = options.from.empty();
-  const std::string own = options.output + ".measurements";
-  const bool complete = !here || measure(options, own);
+ExitStatus calibrate_gpu(const CalibrateCommand& command, const std::vector<std::string>& suites) {
+  const bool here = command.from.empty();
+  const std::string own = command.output + ".measurements";
+  const bool complete = !here || measure(command, suites, own);
   const ScratchFolder scratch;
   std::vector<std::filesystem::path> folders;
-  for (const std::string& from : here ? std::vector{own} : options.from) {
+  for (const std::string& from : here ? std::vector{own} : command.from) {
     folders.push_back(folder_of(from, std::filesystem::path(scratch.path()) / fmt::format("{}", folders.size())));
   }
   const RawMeasurements raw = read_measurements(folders);
-  const std::optional<YamlNode> cpu = own_cpu(here && !options.hardware.empty());
+  const std::optional<YamlNode> cpu = own_cpu(here && !command.hardware.empty());
   const GpuCalibration fit = fit_gpu(raw, cpu ? &*cpu : nullptr);
-  write_file(options.output, to_json(fit));
-  if (!options.hardware.empty()) write_file(options.hardware, readable_yaml(fit.node));
+  write_file(command.output, to_json(fit));
+  if (!command.hardware.empty()) write_file(command.hardware, readable_yaml(fit.node));
   complain_about(fit.not_understood);
   print_page(to_text(fit));
-  const bool met = std::all_of(fit.bars.begin(), fit.bars.end(),
-                               [](const AccuracyBar& bar) { return bar.points == 0 || bar.met(); });
-  return complete && (met || !options.check) ? ExitStatus::success : ExitStatus::prediction_failed;
+  const bool met = std::ranges::all_of(fit.bars, [](const AccuracyBar& bar) { return bar.points == 0 || bar.met(); });
+  return complete && (met || !command.check) ? ExitStatus::success : ExitStatus::prediction_failed;
 }
-
-struct CalibrateCommand {
-  std::vector<std::string> parts, from;
-  std::string directory = ".";
-  std::string output, hardware, node;
-  bool quick = false;
-  bool check = false;
-};
 
 /// Minutes of measuring must not end at a folder that cannot be written.
 void require_writable(const std::string& path, const char* option) {
@@ -164,8 +149,7 @@ void require_writable(const std::string& path, const char* option) {
 }
 
 bool wanted(const CalibrateCommand& command, const HostBenchmark& benchmark) {
-  return command.parts.empty() ||
-         std::find(command.parts.begin(), command.parts.end(), benchmark.part) != command.parts.end();
+  return command.parts.empty() || std::ranges::find(command.parts, benchmark.part) != command.parts.end();
 }
 
 /// Whether there is a complete calibration, which gives way to a complete one alone.
@@ -241,7 +225,7 @@ ExitStatus run_gpu(const CalibrateCommand& command, const Parts& parts) {
                       gpu.why));
     }
   }
-  return calibrate_gpu({command.from, command.output, command.hardware, parts.suites, command.quick, command.check});
+  return calibrate_gpu(command, parts.suites);
 }
 
 ExitStatus run(const CalibrateCommand& command) {
@@ -254,8 +238,8 @@ ExitStatus run(const CalibrateCommand& command) {
   }
   catch_signals();
   CalibrationReport report;
-  const bool processor = !command.hardware.empty() || command.parts.empty() ||
-                         std::any_of(command.parts.begin(), command.parts.end(), of_processor);
+  const bool processor =
+      !command.hardware.empty() || command.parts.empty() || std::ranges::any_of(command.parts, of_processor);
   report.hardware = command.node.empty() ? detect_hardware_file(processor) : read_text_file(command.node);
   const Node node = node_of_hardware_file(report.hardware);
   if (!command.hardware.empty()) write_file(command.hardware, report.hardware);
@@ -272,7 +256,7 @@ ExitStatus run(const CalibrateCommand& command) {
   }
   predict_rows(report, node);
   if (report.complete || !keeps_earlier) write_file(command.output, to_json(report));
-  const bool rests_on_caches = std::any_of(report.rows.begin(), report.rows.end(), [](const BenchmarkRow& row) {
+  const bool rests_on_caches = std::ranges::any_of(report.rows, [](const BenchmarkRow& row) {
     const HostBenchmark* benchmark = find_benchmark(row.benchmark);
     return benchmark != nullptr && of_processor(benchmark->part) && row.samples > 0;
   });

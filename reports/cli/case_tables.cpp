@@ -5,6 +5,7 @@
 
 #include "model/base/error.hpp"
 #include "model/scenario/catalogue.hpp"
+#include "reports/cli/options.hpp"
 
 namespace foretrain {
 
@@ -41,11 +42,7 @@ std::string cell_of(const Case& row, const std::string& column) {
 }
 
 void add_conditions(CLI::App& command, std::vector<std::string>& conditions) {
-  command.add_option("--where", conditions, "only rows that say so (repeatable)")
-      ->type_name("COLUMN=VALUE|…")
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false);
+  add_repeatable(command, "--where", conditions, "only rows that say so (repeatable)", "COLUMN=VALUE|…");
 }
 
 bool wanted(const Case& row, const std::vector<std::string>& conditions) {

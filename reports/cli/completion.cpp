@@ -22,15 +22,6 @@ std::vector<std::string> written(const CLI::Option& option) {
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
 
-/// The option of this name; null where there is none.
-const CLI::Option* option_named(const CLI::App& command, const std::string& name) {
-  for (const CLI::Option* option : command.get_options()) {
-    const std::vector<std::string> names = written(*option);
-    if (std::ranges::find(names, name) != names.end()) return option;
-  }
-  return nullptr;
-}
-
 /// "plan.tensor=" of every key, or, behind a key, what it may be: "plan.execution=eager".
 std::vector<std::string> settings(std::string_view begun) {
   std::vector<std::string> found;
@@ -80,7 +71,7 @@ std::vector<std::string> completions(const CLI::App& app, const std::vector<std:
     if (waiting != nullptr) {
       waiting = nullptr;
     } else if (words[i].starts_with("-")) {
-      const CLI::Option* option = option_named(*command, words[i]);
+      const CLI::Option* option = command->get_option_no_throw(words[i]);
       if (option != nullptr && takes_value(*option)) waiting = option;
     } else {
       const std::vector<const CLI::App*> deeper = visible_subcommands(*command);

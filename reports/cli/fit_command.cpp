@@ -62,9 +62,7 @@ void add_fit(CLI::App& app, ExitStatus& status) {
                    ->type_name("GPU");
   command->add_flag("--leave-one-out", options->leave_one_out, "the same with each GPU of the tables in turn")
       ->excludes(left);
-  command->add_option("--budget", options->budget, "evaluations of the tables that a fit may take")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1'000'000).description(""));
+  add_number(*command, "--budget", options->budget, 1, 1'000'000, "evaluations of the tables that a fit may take");
   command->add_flag("--json", options->json, "JSON for programs");
   command->callback([options, &status] { status = run(*options); });
 }

@@ -203,40 +203,25 @@ void add_init(CLI::App& app, ExitStatus&) {
   const auto options = std::make_shared<InitOptions>();
   CLI::App* command =
       app.add_subcommand("init", "write a scenario to begin with: model, machines, the best plan for both");
-  const auto positive = CLI::Range(1, 1'000'000'000).description("");
+  constexpr int most = 1'000'000'000;
   command->add_option("--model", options->model, "what is trained: a name from `foretrain models list`")->required();
   command->add_option("--node", options->node, "the machines (default: dgx-h100): `foretrain hardware list`");
-  CLI::Option* gpus = command->add_option("--gpus", options->gpus, "GPUs in all")->type_name("N")->check(positive);
-  command->add_option("--nodes", options->nodes, "machines (default: the least that hold the model)")
-      ->type_name("N")
-      ->check(positive)
+  CLI::Option* gpus = add_number(*command, "--gpus", options->gpus, 1, most, "GPUs in all");
+  add_number(*command, "--nodes", options->nodes, 1, most, "machines (default: the least that hold the model)")
       ->excludes(gpus);
   command
       ->add_option("--network", options->network, "cards of a machine x bandwidth of one, where not the machine's own")
       ->type_name("\"8 x 400 Gbit/s\"");
-  command
-      ->add_option("--batch", options->batch,
-                   "samples of a step (default: as the model was trained, or models like it)")
-      ->type_name("N")
-      ->check(positive);
-  command->add_option("--sequence", options->sequence, "tokens of a sample (default: the model's)")
-      ->type_name("N")
-      ->check(positive);
+  add_number(*command, "--batch", options->batch, 1, most,
+             "samples of a step (default: as the model was trained, or models like it)");
+  add_number(*command, "--sequence", options->sequence, 1, most, "tokens of a sample (default: the model's)");
   command->add_option("--precision", options->precision, "the format of products (default: bf16)");
   command->add_option("--tokens", options->tokens, "the whole training, such as \"15T tokens\"");
   command->add_option("--headroom", options->headroom, "share of each GPU's memory that stays free (default: 6 %)")
       ->type_name("SHARE");
   command->add_option("-o,--output", options->output, "where to write it (default: the terminal)")
       ->type_name("FILE.yaml");
-  command->callback([options] {
-    const std::string text = initial_scenario(*options);
-    if (options->output.empty()) return print(text);
-    std::error_code ignored;
-    if (std::filesystem::exists(options->output, ignored)) {
-      throw UsageError(fmt::format("{} exists; write to another file", options->output));
-    }
-    write_file(options->output, text);
-  });
+  command->callback([options] { write_new_file(options->output, initial_scenario(*options)); });
 }
 
 }  // namespace foretrain

@@ -11,6 +11,7 @@
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
 #include "reports/cli/command.hpp"
+#include "reports/cli/effects.hpp"
 #include "reports/cli/learn_next.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/measured/measured.hpp"
@@ -143,19 +144,15 @@ ExitStatus run(const LearnOptions& options) {
   at_hand.nodes.assign(sizes.begin(), sizes.end());
   at_hand.usual = &runs.front().scenario;
   const std::vector<StackParameter> parameters = stack_parameters(at_hand);
+  const RunTasks run_tasks = tasks_shared_out(options.jobs);
   const PredictRuns predict = [&](const std::vector<RunAt>& asked) {
-    std::vector<RunResidual> residuals(asked.size());
-    answer_all(
-        asked.size(), options.jobs,
-        [&](std::size_t i) {
-          Bytestream bytes;
-          bytes.put(std::vector{residual_of(runs[asked[i].run], parameters, asked[i].setting)});
-          return std::move(bytes).text();
-        },
-        [&](std::size_t i, const Reply& reply) {
-          if (reply.kind != Reply::Kind::answer) throw UsageError(runs[asked[i].run].row.name + ": " + reply.text);
-          residuals[i] = Bytestream(reply.text).take<RunResidual>().front();
-        });
+    const std::vector<std::string> answers = run_tasks(asked.size(), [&](std::size_t i) {
+      Bytestream bytes;
+      bytes.put(std::vector{residual_of(runs[asked[i].run], parameters, asked[i].setting)});
+      return std::move(bytes).text();
+    });
+    std::vector<RunResidual> residuals;
+    for (const std::string& answer : answers) residuals.push_back(Bytestream(answer).take<RunResidual>().front());
     return residuals;
   };
   const LearnedStack stack = learn_stack(parameters, learned, predict);
@@ -177,20 +174,16 @@ void add_next(CLI::App& command, CLI::Option& output, NextOptions& options) {
                   "what these runs may take together: '64 GPU-hours' (default: whatever they take)")
       ->type_name("GPU-HOURS")
       ->needs(next);
-  command.add_option("--nodes", options.nodes, "machines at hand to measure on (default: the scenario's)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1000000).description(""))
+  add_number(command, "--nodes", options.nodes, 1, 1'000'000,
+             "machines at hand to measure on (default: the scenario's)")
       ->needs(next);
-  command.add_option("--runs", options.runs, "how many runs to name (default: 3)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 20).description(""))
-      ->needs(next);
+  add_number(command, "--runs", options.runs, 1, 20, "how many runs to name (default: 3)")->needs(next);
   command.add_option("--fix", options.fixed, "keys that keep the scenario's value: tensor, schedule, …")
       ->type_name("KEY")
       ->delimiter(',')
       ->needs(next);
-  command.add_option("--set", options.overrides, "replace a value of the scenario: cluster.nodes=2, …")
-      ->type_name("KEY=VALUE")
+  add_repeatable(command, "--set", options.overrides, "replace a value of the scenario: cluster.nodes=2, …",
+                 "KEY=VALUE")
       ->needs(next);
 }
 

@@ -51,13 +51,8 @@ void add_memory(CLI::App& app, ExitStatus& status) {
   });
 }
 
-void add_plot_memory(CLI::App& plot, ExitStatus& status) {
-  add_plot_command(plot, status,
-                   {"memory-timeline", "what fills the fullest GPU's memory, layer by layer through the step", "FILE",
-                    "a scenario that trains a model", must_draw | takes_overrides},
-                   [](const PlotOptions& options) {
-                     return draw(options, to_figure(memory_report(options.file(), options.overrides)));
-                   });
+ExitStatus plot_memory(const PlotOptions& options) {
+  return draw(options, to_figure(memory_report(options.file(), options.overrides)));
 }
 
 }  // namespace foretrain

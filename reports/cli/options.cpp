@@ -1,6 +1,7 @@
 #include "reports/cli/options.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,43 +14,38 @@
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
 #include "model/base/format.hpp"
+#include "model/base/text.hpp"
 #include "model/base/utf8.hpp"
 #include "model/planning/auto_plan.hpp"
-#include "reports/print/names.hpp"
 #include "reports/print/number.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {
 
-namespace {
-
-void add_fidelity_option(CLI::App& command, const std::string& name, const std::string& what,
-                         std::function<void(Fidelity)> take) {
-  const auto choose = [name, take = std::move(take)](const std::string& word) {
-    const std::optional<Fidelity> named = value_of<Fidelity>(word);
-    if (!named) throw CLI::ValidationError(name, fmt::format("there is no {}; write estimate, flows or steps", word));
-    take(*named);
+CLI::Option* add_choice(CLI::App& command, const std::string& name, const std::vector<std::string>& words,
+                        const std::function<void(std::size_t)>& take, const std::string& what) {
+  const auto choose = [name, words, take](const std::string& word) {
+    const auto known = std::ranges::find(words, word);
+    if (known == words.end()) throw CLI::ValidationError(name, "there is no " + word + "; write " + or_list(words));
+    take(static_cast<std::size_t>(known - words.begin()));
   };
-  command.add_option_function<std::string>(name, choose, what)->type_name("estimate|flows|steps");
+  return command.add_option_function<std::string>(name, choose, what)
+      ->type_name(fmt::format("{}", fmt::join(words, "|")));
 }
 
-/// An option that takes one value each time it is given.
 CLI::Option* add_repeatable(CLI::App& command, const std::string& name, std::vector<std::string>& values,
                             const std::string& what, const std::string& type) {
   return command.add_option(name, values, what)->type_name(type)->expected(1)->take_all()->allow_extra_args(false);
 }
 
-}  // namespace
-
 void add_fidelity(CLI::App& command, Fidelity& fidelity) {
-  add_fidelity_option(
-      command, "--fidelity",
-      "estimate (without contention), flows (simulated, the default), steps (every step of every collective)",
-      [&fidelity](Fidelity chosen) { fidelity = chosen; });
+  add_word<Fidelity>(
+      command, "--fidelity", fidelity,
+      "estimate (without contention), flows (simulated, the default), steps (every step of every collective)");
 }
 
 void add_what_if_fidelity(CLI::App& command, std::optional<Fidelity>& fidelity, const std::string& what) {
-  add_fidelity_option(command, "--what-ifs", what, [&fidelity](Fidelity chosen) { fidelity = chosen; });
+  add_word<Fidelity>(command, "--what-ifs", fidelity, what);
 }
 
 void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
@@ -85,6 +81,14 @@ void add_calibration(CLI::App& command, std::string& calibration) {
       ->type_name("CALIBRATION.json");
 }
 
+void add_calibration(CLI::App& command, std::vector<std::string>& overrides) {
+  const auto set = [&overrides](const std::string& file) { overrides.push_back("calibration=" + file); };
+  command
+      .add_option_function<std::string>("--calibration", set,
+                                        "constants of your own machine, as `foretrain calibrate` wrote them")
+      ->type_name("CALIBRATION.json");
+}
+
 std::vector<Case> with_calibration(std::vector<Case> rows, const std::string& calibration) {
   if (calibration.empty()) return rows;
   for (Case& row : rows) row.overrides.push_back({"calibration", calibration, {"--calibration " + calibration, 0, 0}});
@@ -111,9 +115,14 @@ void write_picture(const std::string& path, const Figure& figure) {
 
 void add_jobs(CLI::App& command, int& jobs) {
   jobs = default_workers();
-  command.add_option("--jobs", jobs, "predictions at a time (default: one per processor)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1024).description(""));
+  add_number(command, "--jobs", jobs, 1, 1024, "predictions at a time (default: one per processor)");
+}
+
+void write_new_file(const std::string& path, const std::string& text) {
+  if (path.empty()) return print(text);
+  std::error_code unseen;
+  if (std::filesystem::exists(path, unseen)) throw UsageError(path + " exists; write to another file");
+  write_file(path, text);
 }
 
 void print(std::string_view text) {

@@ -4,10 +4,13 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstddef>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "model/base/words.hpp"
 #include "model/result.hpp"
 #include "model/scenario/load/cases.hpp"
 #include "reports/cli/terminal.hpp"
@@ -16,6 +19,24 @@
 
 namespace foretrain {
 
+/// An option whose value is one of some words; `take` is given its place among them.
+CLI::Option* add_choice(CLI::App& command, const std::string& name, const std::vector<std::string>& words,
+                        const std::function<void(std::size_t)>& take, const std::string& what);
+/// The same for the words of an enumeration.
+template <typename Enum, typename Target>
+CLI::Option* add_word(CLI::App& command, const std::string& name, Target& value, const std::string& what) {
+  const auto take = [&value](std::size_t place) { value = static_cast<Enum>(place); };
+  return add_choice(command, name, {names_of<Enum>.begin(), names_of<Enum>.end()}, take, what);
+}
+/// An option whose value is a number from `least` to `most`.
+template <typename Number>
+CLI::Option* add_number(CLI::App& command, const std::string& name, Number& value, int least, int most,
+                        const std::string& what) {
+  return command.add_option(name, value, what)->type_name("N")->check(CLI::Range(least, most).description(""));
+}
+/// An option that takes one value each time it is given.
+CLI::Option* add_repeatable(CLI::App& command, const std::string& name, std::vector<std::string>& values,
+                            const std::string& what, const std::string& type);
 /// --fidelity; flows where it is not given.
 void add_fidelity(CLI::App& command, Fidelity& fidelity);
 /// --what-ifs: the fidelity of what a scenario is compared with.
@@ -24,8 +45,9 @@ void add_what_if_fidelity(CLI::App& command, std::optional<Fidelity>& fidelity, 
 void add_overrides(CLI::App& command, std::vector<std::string>& overrides);
 /// --headroom SHARE, which sets plan.headroom.
 void add_headroom(CLI::App& command, std::vector<std::string>& overrides);
-/// --calibration FILE.
+/// --calibration FILE; the second sets the key.
 void add_calibration(CLI::App& command, std::string& calibration);
+void add_calibration(CLI::App& command, std::vector<std::string>& overrides);
 /// The rows with `calibration` in place of the one they name; unchanged where it is empty.
 std::vector<Case> with_calibration(std::vector<Case> rows, const std::string& calibration);
 /// "plan.trainer=…", the file's path whole.
@@ -38,6 +60,8 @@ CLI::Option* add_variations(CLI::App& command, std::vector<std::string>& variati
 CLI::Option* add_picture(CLI::App& command, const std::string& name, std::string& path, const std::string& what);
 /// Writes the picture there.
 void write_picture(const std::string& path, const Figure& figure);
+/// A file that is not there yet; "" is stdout. Throws UsageError where it is.
+void write_new_file(const std::string& path, const std::string& text);
 /// --jobs N; one worker per processor where it is not given.
 void add_jobs(CLI::App& command, int& jobs);
 

@@ -40,7 +40,7 @@ struct PlanOptions {
   std::vector<std::string> overrides, fixed, allowed;
   HardwareChoice hardware;
   PlanAim aim;
-  std::string calibration, output;
+  std::string output;
   Fidelity fidelity = Fidelity::flows;
   bool json = false;
   std::size_t top = 200;
@@ -326,14 +326,7 @@ void add_plan(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<PlanOptions>();
   CLI::App* command = app.add_subcommand("plan", "the best of all parallel plans that fit, and why others lose");
   command->add_option("FILE", options->file, "a scenario file, or a name from `foretrain scenarios list`")->required();
-  const auto choose = [options](const std::string& word) {
-    const std::optional<PlanGoal> goal = value_of<PlanGoal>(word);
-    if (!goal)
-      throw CLI::ValidationError("--objective", "there is no " + word + "; write time, cost, energy or memory");
-    options->aim.goal = *goal;
-  };
-  command->add_option_function<std::string>("--objective", choose, "what the best plan has least of (default: time)")
-      ->type_name("time|cost|energy|memory");
+  add_word<PlanGoal>(*command, "--objective", options->aim.goal, "what the best plan has least of (default: time)");
   const auto limit = [](const char* option, auto parse) {
     return [option, parse](const std::string& text) {
       try {
@@ -373,20 +366,15 @@ void add_plan(CLI::App& app, ExitStatus& status) {
   command
       ->add_option("--network", options->hardware.networks, "networks to compare: nic_bandwidth=200 Gbit/s,400 Gbit/s")
       ->type_name("KEY=VALUES");
-  command->add_option("--top", options->top, "how many plans are ranked by simulation (default: 200)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 10000).description(""));
+  add_number(*command, "--top", options->top, 1, 10000, "how many plans are ranked by simulation (default: 200)");
   command->add_option("-o,--output", options->output, "the ranked plans as a table of cases")->type_name("OUT.csv");
   command->add_flag("--json", options->json, "JSON for programs");
   add_fidelity(*command, options->fidelity);
   add_overrides(*command, options->overrides);
   add_headroom(*command, options->overrides);
-  add_calibration(*command, options->calibration);
+  add_calibration(*command, options->overrides);
   add_jobs(*command, options->jobs);
-  command->callback([options, &status] {
-    if (!options->calibration.empty()) options->overrides.push_back("calibration=" + options->calibration);
-    status = run_plan(*options);
-  });
+  command->callback([options, &status] { status = run_plan(*options); });
 }
 
 }  // namespace foretrain

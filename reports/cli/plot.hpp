@@ -1,18 +1,19 @@
-// What the subcommands of `foretrain plot` have in common. Each has one function, which adds it to the command line.
+// `foretrain plot KIND`: one set of options, one function for each kind (plot_KIND_command.cpp).
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/base/files.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/vary.hpp"
-#include "reports/figure/time_curves.hpp"
+#include "reports/figure/figure.hpp"
 
 namespace foretrain {
 
@@ -29,10 +30,20 @@ struct PlotOptions {
   Fidelity fidelity = Fidelity::flows;
   int jobs = 1;
 
+  // What some kinds take (plot_options.cpp); empty: as their help says.
+  std::vector<std::string> algorithms, cases, curves, kinds, nodes, quantities, where;
+  std::vector<std::int64_t> lengths;
+  std::vector<int> gpus;
+  std::string kind, sizes, x, y, panels;
+  std::string from, until, beside, group, run, streams;
+  std::string measurements, distribution;
+  int worst = 10;
+  bool constant_tokens = false, rates = false, strong = false;
+
   [[nodiscard]] const std::string& file() const { return files.front(); }
 };
 
-/// What a picture's subcommand takes besides one input and an output that it can do without.
+/// What a kind takes besides one input and an output that it can do without.
 enum PlotTakes : unsigned {
   many_inputs = 1,  ///< one or more
   any_inputs = 2,   ///< none or more
@@ -40,20 +51,22 @@ enum PlotTakes : unsigned {
   takes_overrides = 8,
   takes_fidelity = 16,
   takes_jobs = 32,
-  takes_band = 64  ///< its predictions have ranges
+  takes_band = 64,  ///< its predictions have ranges
+  must_vary = 128
 };
 
-/// A subcommand as the help describes it.
-struct PlotCommand {
+/// A kind as the help describes it.
+struct PlotKind {
   const char *name, *what;
-  const char *input, *input_what;    ///< the argument: "FILE", "scenarios that train a model"; null: there is none
-  unsigned takes = 0;                ///< of PlotTakes
+  const char *input, *input_what;  ///< the argument: "FILE", "scenarios that train a model"; null: there is none
+  unsigned takes;                  ///< of PlotTakes
+  std::string_view options;        ///< more of them by name, with blanks between: "gpus strong"
+  ExitStatus (*run)(const PlotOptions& options);
   const char* variations = nullptr;  ///< what --vary is for; null: there is no such option
 };
 
-/// Adds the subcommand to `plot`; `run` gets the shared options, which live as long as the command line.
-CLI::App* add_plot_command(CLI::App& plot, ExitStatus& status, const PlotCommand& command,
-                           std::function<ExitStatus(const PlotOptions&)> run);
+/// Adds what the kind takes to its subcommand.
+void add_plot_options(CLI::App& app, const PlotKind& kind, PlotOptions& options);
 
 /// The moment that an option states. Throws UsageError naming it.
 Seconds moment_of(const std::string& option, const std::string& text);
@@ -62,23 +75,24 @@ Seconds moment_of(const std::string& option, const std::string& text);
 ExitStatus draw(const PlotOptions& options, Figure figure);
 
 /// The picture if one is wanted, then the text.
-template <typename Result>
-ExitStatus show(const PlotOptions& options, const Result& result, bool complete) {
-  if (!options.output.empty() || !options.table.empty()) draw(options, to_figure(result));
-  print_page(to_text(result));
-  return complete ? ExitStatus::success : ExitStatus::prediction_failed;
+ExitStatus show(const PlotOptions& options, Figure figure, const std::string& text, bool complete = true);
+
+template <typename Chart>
+ExitStatus show(const PlotOptions& options, const Chart& chart, bool complete = true) {
+  const bool drawn = !options.output.empty() || !options.table.empty();
+  return show(options, drawn ? to_figure(chart) : Figure{}, to_text(chart), complete);
 }
 
 /// Predicts the rows by as many workers as the options say.
 std::vector<Outcome> predict_cases(const PlotOptions& options, const std::vector<Case>& cases);
 
-/// The range in which a predicted time lies; nothing in it where there is no prediction.
-TimeRange range_of(const Outcome& outcome);
+/// The range in seconds in which a predicted time lies; nothing in it where there is no prediction.
+Span range_of(const Outcome& outcome);
 
 /// The values of every --vary.
 std::vector<Variation> variations_of(const PlotOptions& options);
 
-#define PLOT_COMMAND(name) void add_plot_##name(CLI::App& plot, ExitStatus& status);
+#define PLOT_KIND(name) ExitStatus plot_##name(const PlotOptions& options);
 #include "reports/cli/commands.def"
 
 }  // namespace foretrain

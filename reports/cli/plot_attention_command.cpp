@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "model/base/error.hpp"
+#include "model/base/format.hpp"
 #include "model/base/words.hpp"
 #include "model/cost/attention.hpp"
 #include "model/cost/operator_cost.hpp"
@@ -14,14 +16,8 @@ namespace foretrain {
 
 namespace {
 
-struct AttentionOptions {
-  std::vector<std::int64_t> lengths = {128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768};
-  std::vector<std::string> kinds;
-  bool constant_tokens = false;
-};
-
 /// Those asked for, or all that run on the GPU, standard attention first.
-std::vector<AttentionKind> kinds_to_draw(const AttentionOptions& options, const Operator& op, const Gpu& gpu) {
+std::vector<AttentionKind> kinds_to_draw(const PlotOptions& options, const Operator& op, const Gpu& gpu) {
   std::vector<AttentionKind> kinds;
   for (std::size_t i = 0; i < names_of<AttentionKind>.size(); ++i) {
     const auto kind = static_cast<AttentionKind>(i);
@@ -47,64 +43,75 @@ std::vector<AttentionKind> kinds_to_draw(const AttentionOptions& options, const 
   return kinds;
 }
 
-AttentionFigure predict(const PlotOptions& shared, const AttentionOptions& options) {
-  const Scenario scenario = load_scenario(shared.file(), shared.overrides);
+/// Increasing; of constant tokens none that would be more tokens.
+std::vector<std::int64_t> lengths_of(const PlotOptions& options, std::int64_t tokens) {
+  std::vector<std::int64_t> lengths = options.lengths;
+  if (lengths.empty()) lengths = {128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768};
+  std::ranges::sort(lengths);
+  if (!options.constant_tokens) return lengths;
+  std::erase_if(lengths, [&](std::int64_t length) { return length > tokens; });
+  if (lengths.empty()) {
+    throw UsageError(fmt::format("plot attention: --lengths: none is within {} tokens", tokens));
+  }
+  return lengths;
+}
+
+/// Both passes, of training.
+Seconds time_of(Attention shape, Precision precision, const Scenario& scenario) {
+  Seconds time;
+  for (const bool backward : {false, true}) {
+    shape.backward = backward;
+    time += operator_cost({"", shape, precision, 1}, scenario.cluster.node.gpu, scenario.calibration).device;
+  }
+  return time;
+}
+
+AttentionChart empty_chart(const std::string& name, const std::vector<std::int64_t>& lengths) {
+  CurveChart times{.title = name + ", forward and backward", .axis = "sequence length (tokens)"};
+  for (const std::int64_t length : lengths) {
+    times.places.push_back(static_cast<double>(length));
+    times.labels.push_back(std::to_string(length));
+  }
+  CurveChart memory = times;
+  times.scale = {"time (ms)", 1e-3, [](double time) { return format_seconds(Seconds(time)); }};
+  memory.scale = {"memory (GB)", 1e9, [](double size) { return format_bytes(Bytes(size)); }};
+  return {std::move(times), std::move(memory)};
+}
+
+AttentionChart predict(const PlotOptions& options) {
+  const Scenario scenario = load_scenario(options.file(), options.overrides);
   const auto* workload = std::get_if<OperatorWorkload>(&scenario.workload);
   const auto* work = workload ? std::get_if<Attention>(&workload->op.work) : nullptr;
   if (work == nullptr)
-    throw UsageError(shared.file() + ": no attention operator; workload: { operator: { kind: attention, … } }");
+    throw UsageError(options.file() + ": no attention operator; workload: { operator: { kind: attention, … } }");
   const Gpu& gpu = scenario.cluster.node.gpu;
   const Precision precision = workload->op.precision;
-  AttentionFigure figure;
-  figure.title = scenario.name;
-  figure.passes = "forward and backward";
-  figure.lengths = options.lengths;
-  std::sort(figure.lengths.begin(), figure.lengths.end());
-  figure.capacity = gpu.memory;
   const std::int64_t tokens = work->batch * work->query_length;
-  if (options.constant_tokens) {  // longer ones would be more tokens
-    std::erase_if(figure.lengths, [&](std::int64_t length) { return length > tokens; });
-    if (figure.lengths.empty())
-      throw UsageError(fmt::format("plot attention: --lengths: none is within {} tokens", tokens));
-  }
+  const std::vector<std::int64_t> lengths = lengths_of(options, tokens);
+  AttentionChart chart = empty_chart(scenario.name, lengths);
+  chart.capacity = gpu.memory.value();
   for (const AttentionKind kind : kinds_to_draw(options, workload->op, gpu)) {
-    AttentionCurve curve{{std::string(name(kind)), {}}, {}};
-    for (const std::int64_t length : figure.lengths) {
+    Curve times{std::string(name(kind)), {}}, memory = times;
+    for (const std::int64_t length : lengths) {
       Attention shape = *work;
       shape.kind = kind;
-      shape.cached = false;  // both passes, of training
+      shape.cached = false;
       shape.packing.reset();
       shape.query_length = shape.key_length = length;
       if (options.constant_tokens) shape.batch = std::max<std::int64_t>(tokens / length, 1);
-      Seconds time;
-      for (const bool backward : {false, true}) {
-        shape.backward = backward;
-        time += operator_cost({"", shape, precision, 1}, gpu, scenario.calibration).device;
-      }
+      shape.backward = true;
       const Bytes peak = attention_memory(shape, precision, gpu).peak;
-      curve.times.push_back(peak <= gpu.memory ? std::optional(time) : std::nullopt);
-      curve.memory.push_back(peak);
+      times.values.push_back(peak <= gpu.memory ? time_of(shape, precision, scenario).value() : NAN);
+      memory.values.push_back(peak.value());
     }
-    figure.curves.push_back(std::move(curve));
+    chart.times.curves.push_back(std::move(times));
+    chart.memory.curves.push_back(std::move(memory));
   }
-  return figure;
+  return chart;
 }
 
 }  // namespace
 
-void add_plot_attention(CLI::App& plot, ExitStatus& status) {
-  const auto options = std::make_shared<AttentionOptions>();
-  CLI::App* command =
-      add_plot_command(plot, status,
-                       {"attention", "time and memory of attention over the length, by algorithm", "FILE",
-                        "a scenario with one attention operator", takes_overrides},
-                       [options](const PlotOptions& shared) { return show(shared, predict(shared, *options), true); });
-  command->add_option("--lengths", options->lengths, "sequence lengths (default: 128 to 32768)")
-      ->delimiter(',')
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}));
-  command->add_option("--kinds", options->kinds, "algorithms (default: all that run on the GPU)")->delimiter(',');
-  command->add_flag("--constant-tokens", options->constant_tokens,
-                    "shorter sequences come in larger batches: batch times length stays that of the scenario");
-}
+ExitStatus plot_attention(const PlotOptions& options) { return show(options, predict(options)); }
 
 }  // namespace foretrain

@@ -10,23 +10,17 @@
 #include "model/scenario/load/cases.hpp"
 #include "model/scenario/load/checks.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/figure/bandwidth.hpp"
+#include "reports/figure/plot_bandwidth.hpp"
 #include "reports/print/names.hpp"
 
 namespace foretrain {
 
 namespace {
 
-struct BandwidthOptions {
-  std::vector<std::string> algorithms;  ///< none: each scenario's own
-  std::vector<std::string> tables;
-  std::string sizes = "1 KB..10 GB";
-};
-
 constexpr int points_per_decade = 6;
 
 /// "1 KB..10 GB": evenly spread on a logarithmic axis, in whole bytes.
-std::vector<Bytes> parse_sizes(const std::string& text) {
+std::vector<double> parse_sizes(const std::string& text) {
   const std::size_t dots = text.find("..");
   try {
     if (dots == std::string::npos) throw UnitError("no range", "");
@@ -34,10 +28,9 @@ std::vector<Bytes> parse_sizes(const std::string& text) {
     const double high = parse_quantity<Bytes>(text.substr(dots + 2)).value();
     if (low < 1.0 || high < low) throw UnitError("the range must begin at 1 B or more and not end before", "");
     const int steps = static_cast<int>(std::ceil(std::log10(high / low) * points_per_decade - 1e-9));
-    std::vector<Bytes> sizes;
+    std::vector<double> sizes;
     for (int i = 0; i <= steps; ++i) {
-      sizes.emplace_back(
-          std::round(i == steps ? high : low * std::pow(10.0, static_cast<double>(i) / points_per_decade)));
+      sizes.push_back(std::round(i == steps ? high : low * std::pow(10.0, static_cast<double>(i) / points_per_decade)));
     }
     sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
     return sizes;
@@ -63,10 +56,10 @@ bool same_setting(const Scenario& a, const Scenario& b) {
          x.operation == y.operation && x.ranks == y.ranks;
 }
 
-/// The measured cases of a table as points, each with its scenario.
+/// A measured message of a case.
 struct MeasuredCase {
   Scenario scenario;
-  BandwidthPoint point;
+  double time = 0.0, bus_bandwidth = 0.0;
 };
 
 std::vector<MeasuredCase> read_measured(const std::vector<std::string>& tables) {
@@ -76,21 +69,14 @@ std::vector<MeasuredCase> read_measured(const std::vector<std::string>& tables) 
       Scenario scenario = scenario_of(row);
       if (!std::holds_alternative<CollectiveWorkload>(scenario.workload)) continue;
       const CollectiveWorkload& collective = collective_of(scenario);
-      const double factor = bus_bandwidth_factor(collective.operation, collective.ranks);
-      for (const Measurement& measurement : row.measured) {
-        BandwidthPoint point{collective.size, Seconds(0), BytesPerSecond(0)};
-        if (measurement.quantity == MeasuredQuantity::time) {
-          point.time = Seconds(measurement.value);
-          point.bus_bandwidth = collective.size / point.time * factor;
-        } else if (measurement.quantity == MeasuredQuantity::bus_bandwidth) {
-          point.bus_bandwidth = BytesPerSecond(measurement.value);
-          point.time = collective.size * factor / point.bus_bandwidth;
-        } else {
-          continue;
-        }
-        cases.push_back({std::move(scenario), point});
-        break;
-      }
+      const double moved = collective.size.value() * bus_bandwidth_factor(collective.operation, collective.ranks);
+      const auto found = std::ranges::find_if(row.measured, [](const Measurement& one) {
+        return one.quantity == MeasuredQuantity::time || one.quantity == MeasuredQuantity::bus_bandwidth;
+      });
+      if (found == row.measured.end()) continue;
+      const double other = moved / found->value;
+      const bool is_time = found->quantity == MeasuredQuantity::time;
+      cases.push_back({std::move(scenario), is_time ? found->value : other, is_time ? other : found->value});
     }
   }
   return cases;
@@ -111,88 +97,78 @@ Case with(Case row, const std::string& key, const std::string& value) {
 }
 
 /// The algorithms of a panel's curves.
-std::vector<std::string> algorithms_of(const BandwidthOptions& options, const Scenario& scenario) {
+std::vector<std::string> algorithms_of(const PlotOptions& options, const Scenario& scenario) {
   if (!options.algorithms.empty()) return options.algorithms;
   return {std::string(name(scenario.plan.sync.algorithm))};
 }
 
-BandwidthPanel empty_panel(const Scenario& scenario, const std::vector<MeasuredCase>& measured) {
+BandwidthChart chart_of(const Scenario& scenario, const std::vector<double>& sizes,
+                        const std::vector<MeasuredCase>& measured) {
   const CollectiveWorkload& collective = collective_of(scenario);
-  BandwidthPanel panel;
-  panel.title = scenario.cluster.node.name;
   const std::string nodes = scenario.cluster.nodes > 1 ? fmt::format(" on {} nodes", scenario.cluster.nodes) : "";
-  panel.subtitle =
-      fmt::format("{}, {} GPUs{}", spoken(std::string(name(collective.operation))), collective.ranks, nodes);
+  BandwidthChart chart = empty_bandwidths(
+      scenario.cluster.node.name,
+      fmt::format("{}, {} GPUs{}", spoken(std::string(name(collective.operation))), collective.ranks, nodes), sizes);
   for (const MeasuredCase& one : measured) {
-    if (same_setting(scenario, one.scenario)) panel.measured.push_back(one.point);
+    if (!same_setting(scenario, one.scenario)) continue;
+    const double size = collective_of(one.scenario).size.value();
+    chart.measured_times.push_back({size, one.time});
+    chart.measured_bandwidths.push_back({size, one.bus_bandwidth});
   }
-  return panel;
+  return chart;
 }
 
-ExitStatus run(const PlotOptions& shared, const BandwidthOptions& options) {
-  BandwidthFigure figure{parse_sizes(options.sizes), {}};
-  const std::vector<MeasuredCase> measured = read_measured(options.tables);
-  const std::vector<Case> panels = panel_cases(shared);
-  std::vector<Case> cases;
-  for (const Case& row : panels) {
-    const Scenario scenario = scenario_of(row);
-    BandwidthPanel& panel = figure.panels.emplace_back(empty_panel(scenario, measured));
-    for (const std::string& algorithm : algorithms_of(options, scenario)) {
-      panel.curves.push_back({algorithm, {}});
-      const Case by = options.algorithms.empty() ? row : with(row, "workload.collective.algorithm", algorithm);
-      for (const Bytes size : figure.sizes) {
-        cases.push_back(with(by, "workload.collective.size", fmt::format("{:.0f} B", size.value())));
-      }
-    }
+/// A curve's next message; why there is none, or nothing.
+std::string add_message(Curve& times, Curve& rates, const Outcome& outcome, bool band) {
+  if (outcome.bad_input) throw UsageError(outcome.error);
+  const bool known = outcome.result.has_value();
+  const double time = known ? outcome.result->time().value() : NAN;
+  const double rate = known ? outcome.result->collective()->bus_bandwidth.value() : NAN;
+  times.values.push_back(time);
+  rates.values.push_back(rate);
+  if (band) {
+    const Span range = range_of(outcome);
+    times.ranges.push_back(range);
+    rates.ranges.push_back(known ? Span{rate * time / range.high, rate * time / range.low} : Span{});
   }
-  const std::vector<Outcome> outcomes = predict_cases(shared, cases);
-  auto outcome = outcomes.begin();
-  bool complete = true;
-  for (BandwidthPanel& panel : figure.panels) {
-    for (BandwidthCurve& curve : panel.curves) {
-      std::string why;
-      for (const Bytes size : figure.sizes) {
-        const Outcome& one = *outcome++;
-        auto& point = curve.points.emplace_back();
-        if (one.result) {
-          point = BandwidthPoint{size, one.result->collective()->time, one.result->collective()->bus_bandwidth};
-          if (shared.band) point->low = range_of(one).low, point->high = range_of(one).high;
-        } else if (one.bad_input) {
-          throw UsageError(one.error);
-        } else {
-          why = one.error;
-        }
-      }
-      if (why.empty()) continue;
-      complete = false;
-      warn(fmt::format("{}, {}: {}", panel.title, curve.name, why));
-    }
-  }
-  return show(shared, figure, complete);
+  return known ? "" : outcome.error;
 }
 
 }  // namespace
 
-void add_plot_bandwidth(CLI::App& plot, ExitStatus& status) {
-  const auto options = std::make_shared<BandwidthOptions>();
-  CLI::App* command =
-      add_plot_command(plot, status,
-                       {"bandwidth", "bus bandwidth and time of a collective by message size, for several algorithms",
-                        "FILE", "scenarios with a collective: one panel each",
-                        many_inputs | takes_overrides | takes_fidelity | takes_jobs | takes_band,
-                        "one panel per combination of values, as in `foretrain sweep`"},
-                       [options](const PlotOptions& shared) { return run(shared, *options); });
-  command
-      ->add_option("--algorithms", options->algorithms,
-                   "values of workload.collective.algorithm (default: the scenario's own)")
-      ->delimiter(',')
-      ->type_name("NAME,NAME,…");
-  command->add_option("--sizes", options->sizes, "from the smallest to the largest message (default: 1 KB..10 GB)")
-      ->type_name("A..B");
-  command
-      ->add_option("--cases", options->tables,
-                   "draw the measured points of these tables too, where machine, ranks and operation are the same")
-      ->type_name("CASES.csv");
+ExitStatus plot_bandwidth(const PlotOptions& options) {
+  const std::vector<double> sizes = parse_sizes(options.sizes.empty() ? "1 KB..10 GB" : options.sizes);
+  const std::vector<MeasuredCase> measured = read_measured(options.cases);
+  std::vector<BandwidthChart> charts;
+  std::vector<Case> cases;
+  for (const Case& row : panel_cases(options)) {
+    const Scenario scenario = scenario_of(row);
+    charts.push_back(chart_of(scenario, sizes, measured));
+    for (const std::string& algorithm : algorithms_of(options, scenario)) {
+      charts.back().times.curves.push_back({algorithm, {}});
+      const Case by = options.algorithms.empty() ? row : with(row, "workload.collective.algorithm", algorithm);
+      for (const double size : sizes)
+        cases.push_back(with(by, "workload.collective.size", fmt::format("{:.0f} B", size)));
+    }
+    charts.back().bandwidths.curves = charts.back().times.curves;
+  }
+  const std::vector<Outcome> outcomes = predict_cases(options, cases);
+  auto outcome = outcomes.begin();
+  bool complete = true;
+  for (BandwidthChart& chart : charts) {
+    for (std::size_t c = 0; c < chart.times.curves.size(); ++c) {
+      Curve &times = chart.times.curves[c], &rates = chart.bandwidths.curves[c];
+      std::string why;
+      for (std::size_t i = 0; i < sizes.size(); ++i) {
+        const std::string missing = add_message(times, rates, *outcome++, options.band);
+        if (!missing.empty()) why = missing;
+      }
+      if (why.empty()) continue;
+      complete = false;
+      warn(fmt::format("{}, {}: {}", chart.times.title, times.name, why));
+    }
+  }
+  return show(options, charts, complete);
 }
 
 }  // namespace foretrain

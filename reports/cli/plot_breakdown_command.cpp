@@ -27,7 +27,9 @@ std::vector<Case> breakdown_cases(const PlotOptions& options) {
   return cases;
 }
 
-ExitStatus run(const PlotOptions& options, bool rates) {
+}  // namespace
+
+ExitStatus plot_breakdown(const PlotOptions& options) {
   const std::vector<Case> cases = breakdown_cases(options);
   const std::vector<Outcome> outcomes = predict_cases(options, cases);
   std::vector<BreakdownBar> bars;
@@ -36,8 +38,8 @@ ExitStatus run(const PlotOptions& options, bool rates) {
       warn(cases[i].name + ": " + outcomes[i].error);
     } else if (outcomes[i].result->train()) {
       const TrainResult& train = *outcomes[i].result->train();
-      bars.push_back(
-          {cases[i].name, train.breakdown, rates ? fmt::format("{:.1f} samples/s", train.samples_per_second) : ""});
+      bars.push_back({cases[i].name, train.breakdown,
+                      options.rates ? fmt::format("{:.1f} samples/s", train.samples_per_second) : ""});
     } else {
       throw UsageError(cases[i].name + ": plot breakdown needs a scenario that trains a model");
     }
@@ -45,19 +47,6 @@ ExitStatus run(const PlotOptions& options, bool rates) {
   if (bars.empty()) throw UsageError("plot breakdown: none of the scenarios could be predicted");
   draw(options, to_figure(bars));
   return bars.size() == cases.size() ? ExitStatus::success : ExitStatus::prediction_failed;
-}
-
-}  // namespace
-
-void add_plot_breakdown(CLI::App& plot, ExitStatus& status) {
-  const auto rates = std::make_shared<bool>(false);
-  add_plot_command(
-      plot, status,
-      {"breakdown", "where the time of a step goes, one stacked bar per scenario", "FILE",
-       "scenarios that train a model", many_inputs | must_draw | takes_overrides | takes_fidelity | takes_jobs,
-       "one bar per combination of values, as in `foretrain sweep`"},
-      [rates](const PlotOptions& options) { return run(options, *rates); })
-      ->add_flag("--rates", *rates, "write samples per second beside the bars");
 }
 
 }  // namespace foretrain

@@ -16,13 +16,6 @@ namespace {
 
 constexpr std::string_view workers = "plan.data";  // as pictures call them
 
-struct CasePictureOptions {
-  std::string x;
-  std::string panel;
-  std::vector<std::string> curve;
-  std::vector<std::string> where;
-};
-
 std::string curve_of(const Case& row, const std::vector<std::string>& columns) {
   std::string name;
   for (const std::string& column : columns) {
@@ -43,28 +36,28 @@ std::optional<Seconds> measured_step(const Case& row) {
   return found == row.measured.end() ? std::nullopt : std::optional(Seconds(found->value));
 }
 
-CaseFigure predict_table(const PlotOptions& options, const CasePictureOptions& picture) {
+CaseFigure predict_table(const PlotOptions& options) {
   std::vector<Case> cases = read_cases(options.file());
   std::erase_if(cases, [&](const Case& row) {
-    return !measured_step(row) || cell_of(row, picture.x).empty() || !wanted(row, picture.where);
+    return !measured_step(row) || cell_of(row, options.x).empty() || !wanted(row, options.where);
   });
   if (cases.empty()) throw UsageError("plot cases: no measured step of the table is wanted");
   const std::vector<Outcome> outcomes = predict_cases(options, cases);
   CaseFigure figure;
-  figure.axis = keys::title_of(picture.x);
+  figure.axis = keys::title_of(options.x);
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (!outcomes[i].result) {
       warn(cases[i].name + ": " + outcomes[i].error);
       continue;
     }
-    const std::string text = cell_of(cases[i], picture.x);
+    const std::string text = cell_of(cases[i], options.x);
     try {
       const double x = split_number_and_unit(text).number;
-      add_point(figure, cell_of(cases[i], picture.panel), curve_of(cases[i], picture.curve),
+      add_point(figure, cell_of(cases[i], options.panels), curve_of(cases[i], options.curves),
                 {x, text.substr(0, text.find(' ')), outcomes[i].result->time(), *measured_step(cases[i]),
-                 options.band ? range_of(outcomes[i]) : TimeRange()});
+                 options.band ? range_of(outcomes[i]) : Span()});
     } catch (const UnitError& error) {
-      throw UsageError(fmt::format("plot cases: {}: {}: {}", cases[i].name, picture.x, error.got()));
+      throw UsageError(fmt::format("plot cases: {}: {}: {}", cases[i].name, options.x, error.got()));
     }
     const std::string unit = split_number_and_unit(text).unit;
     if (!unit.empty() && !figure.axis.ends_with(")")) figure.axis += " (" + unit + ")";
@@ -74,18 +67,10 @@ CaseFigure predict_table(const PlotOptions& options, const CasePictureOptions& p
 
 }  // namespace
 
-void add_plot_cases(CLI::App& plot, ExitStatus& status) {
-  const auto picture = std::make_shared<CasePictureOptions>();
-  const PlotCommand command = {"cases", "a table of measured steps over one of its columns: lines through points",
-                               "CASES.csv", "a table with measured.step_time",
-                               must_draw | takes_fidelity | takes_jobs | takes_band};
-  CLI::App* const app = add_plot_command(plot, status, command, [picture](const PlotOptions& options) {
-    return draw(options, to_figure(predict_table(options, *picture)));
-  });
-  app->add_option("--x", picture->x, "the column along the axis; numbers in one unit")->type_name("COLUMN")->required();
-  app->add_option("--panel", picture->panel, "a panel for each of its values")->type_name("COLUMN")->required();
-  app->add_option("--curve", picture->curve, "a line for each of their values")->type_name("COLUMN,…")->delimiter(',');
-  add_conditions(*app, picture->where);
+ExitStatus plot_cases(const PlotOptions& options) {
+  if (options.x.empty() || options.panels.empty())
+    throw UsageError("plot cases: --x COLUMN and --panel COLUMN are required");
+  return draw(options, to_figure(predict_table(options)));
 }
 
 }  // namespace foretrain

@@ -1,10 +1,6 @@
-#include <fmt/format.h>
-
-#include <stdexcept>
-#include <utility>
+#include <memory>
 
 #include "model/base/error.hpp"
-#include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/figure/figure_table.hpp"
@@ -13,46 +9,53 @@ namespace foretrain {
 
 namespace {
 
-/// "8.5cm", "85 mm" or "3.35 in".
-double centimetres(const std::string& text) {
-  constexpr std::pair<std::string_view, double> units[] = {{"cm", 1.0}, {"mm", 0.1}, {"in", 2.54}};
-  try {
-    const NumberAndUnit width = split_number_and_unit(text);
-    for (const auto& [unit, size] : units) {
-      const double cm = width.number * size;
-      if (width.unit == unit && cm >= 4.0 && cm <= 100.0) return cm;
-    }
-  } catch (const UnitError&) {
-    // Said below, in the words of the option.
-  }
-  throw UsageError("--width " + text + ": a width of 4 to 100 cm, such as 8.5cm, 85mm or 3.35in");
-}
+constexpr unsigned predicts = takes_overrides | takes_fidelity | takes_jobs;
+constexpr const char* measured_folder = "a folder that foretrain-gpu measured";
 
-/// How a picture is to look, and where its numbers go.
-void add_looks(CLI::App& app, PlotOptions& options, bool band) {
-  app.add_option_function<std::string>(
-         "--title", [&options](const std::string& title) { options.title = title; },
-         "instead of the picture's own; '': none")
-      ->type_name("TEXT");
-  app.add_option_function<std::string>(
-         "--labels",
-         [&options](const std::string& names) {
-           for (const std::string& name : split(names, ',')) options.labels.emplace_back(trim(name));
-         },
-         "names of the series, in their order")
-      ->type_name("NAME,NAME,…");
-  const auto refuse = [](const std::string& file) -> std::string {
-    return file.ends_with(".csv") ? "" : file + ": what is drawn is written as .csv";
-  };
-  app.add_option("--csv", options.table, "write what is drawn: plain numbers, their units in the header")
-      ->type_name("FILE.csv")
-      ->check(refuse, "");
-  app.add_option_function<std::string>(
-         "--width", [&options](const std::string& width) { options.width_cm = centimetres(width); },
-         "for print, so wide: letters of 6 points and more, a column of a paper is 8.5cm")
-      ->type_name("WIDTH");
-  if (band) app.add_flag("--band", options.band, "shade the range in which nine of ten such cases lie");
-}
+constexpr PlotKind plot_kinds[] = {
+    {"topology", "how a machine is wired, and of a scenario the fabric between machines", "FILE",
+     "a node's file or name, or a scenario", takes_overrides, "", plot_topology},
+    {"scaling", "throughput and efficiency by number of GPUs, for each way of synchronising", "FILE",
+     "scenarios that train a model", many_inputs | predicts | takes_band, "gpus algorithms strong", plot_scaling},
+    {"breakdown", "where the time of a step goes, one stacked bar per scenario", "FILE", "scenarios that train a model",
+     many_inputs | must_draw | predicts, "rates", plot_breakdown,
+     "one bar per combination of values, as in `foretrain sweep`"},
+    {"map", "when does a parameter server win? A heat map of what `foretrain sweep` wrote", "RESULTS.csv",
+     "tables with rings and parameter servers", many_inputs, "x y panels", plot_map},
+    {"bandwidth", "bus bandwidth and time of a collective by message size, for several algorithms", "FILE",
+     "scenarios with a collective: one panel each", many_inputs | predicts | takes_band, "algorithms sizes cases",
+     plot_bandwidth, "one panel per combination of values, as in `foretrain sweep`"},
+    {"sweep", "time over the values of one key, and its best value", "FILE", "the scenario to vary",
+     predicts | takes_band | must_vary, "quantity", plot_sweep,
+     "the axis, numbers or names, as in `foretrain sweep`; further ones make a curve for each combination"},
+    {"cases", "a table of measured steps over one of its columns: lines through points", "CASES.csv",
+     "a table with measured.step_time", must_draw | takes_fidelity | takes_jobs | takes_band, "x panels curve where",
+     plot_cases},
+    {"rates", "rates of operators and collectives over their size, predicted and measured: a panel for each machine",
+     nullptr, nullptr, must_draw | takes_fidelity | takes_jobs, "kind cases node where", plot_rates},
+    {"replay", "replayed collectives by number of workers, or the timeline of one graph, beside predictions",
+     "MEASUREMENTS", "what `foretrain replay -o` wrote, or replay-NAME.json", must_draw, "group run streams until",
+     plot_replay},
+    {"latency", "latency of this machine's memory by working set, beside the model", "CALIBRATION",
+     "what `foretrain calibrate -o` wrote", must_draw, "", plot_latency},
+    {"memory-timeline", "what fills the fullest GPU's memory, layer by layer through the step", "FILE",
+     "a scenario that trains a model", must_draw | takes_overrides, "", plot_memory},
+    {"timeline", "what runs where, and when: a bar for each task", "FILE",
+     "a scenario of tasks, a collective or a training step", must_draw | takes_overrides | takes_fidelity,
+     "from until beside", plot_timeline},
+    {"attention", "time and memory of attention over the length, by algorithm", "FILE",
+     "a scenario with one attention operator", takes_overrides, "lengths kinds constant-tokens", plot_attention},
+    {"roofline", "operators beneath the roofs of their GPU: FLOP per byte against FLOP/s", "FILE",
+     "scenarios: an operator, tasks, or training, whose operators are added up", any_inputs | takes_overrides,
+     "measurements", plot_roofline},
+    {"goodput", "what failures leave of the time, over the interval between checkpoints", "FILE",
+     "scenarios with cluster.failures", many_inputs | takes_overrides | takes_fidelity, "", plot_goodput},
+    {"gemm", "rates of measured matrix products by size and shape", "DIR", measured_folder, must_draw, "", plot_gemm},
+    {"curves", "measured bandwidth and latency of memory, copies and links by size", "DIR", measured_folder, must_draw,
+     "", plot_curves},
+    {"busbw", "measured bus bandwidth of collectives by message", "DIR", measured_folder, must_draw, "", plot_busbw},
+    {"accuracy", "a fit's predictions beside what was measured, worst first", "DIR", measured_folder, must_draw,
+     "distribution worst", plot_accuracy}};
 
 /// The figure as the command line wants it.
 void dress(Figure& figure, const PlotOptions& options) {
@@ -63,27 +66,6 @@ void dress(Figure& figure, const PlotOptions& options) {
 }
 
 }  // namespace
-
-CLI::App* add_plot_command(CLI::App& plot, ExitStatus& status, const PlotCommand& command,
-                           std::function<ExitStatus(const PlotOptions&)> run) {
-  const auto options = std::make_shared<PlotOptions>();
-  CLI::App* app = plot.add_subcommand(command.name, command.what);
-  const auto takes = [&](PlotTakes what) { return (command.takes & what) != 0; };
-  if (command.input != nullptr) {
-    CLI::Option* input = app->add_option(command.input, options->files, command.input_what);
-    if (!takes(any_inputs)) input->required();
-    if (!takes(any_inputs) && !takes(many_inputs)) input->expected(1);
-  }
-  add_picture(*app, "-o,--output", options->output, takes(must_draw) ? "where the picture goes" : "draw it as well")
-      ->required(takes(must_draw));
-  add_looks(*app, *options, takes(takes_band));
-  if (command.variations != nullptr) add_variations(*app, options->variations, command.variations);
-  if (takes(takes_fidelity)) add_fidelity(*app, options->fidelity);
-  if (takes(takes_overrides)) add_overrides(*app, options->overrides);
-  if (takes(takes_jobs)) add_jobs(*app, options->jobs);
-  app->callback([options, &status, run = std::move(run)] { status = run(*options); });
-  return app;
-}
 
 Seconds moment_of(const std::string& option, const std::string& text) {
   try {
@@ -101,11 +83,18 @@ ExitStatus draw(const PlotOptions& options, Figure figure) {
   return ExitStatus::success;
 }
 
-TimeRange range_of(const Outcome& outcome) {
+ExitStatus show(const PlotOptions& options, Figure figure, const std::string& text, bool complete) {
+  if (!options.output.empty() || !options.table.empty()) draw(options, std::move(figure));
+  print_page(text);
+  return complete ? ExitStatus::success : ExitStatus::prediction_failed;
+}
+
+Span range_of(const Outcome& outcome) {
   if (!outcome.result) return {};
   const Result& result = *outcome.result;
   const bool says = result.uncertainty_high > Seconds(0);
-  return says ? TimeRange{result.uncertainty_low, result.uncertainty_high} : TimeRange{result.time(), result.time()};
+  return says ? Span{result.uncertainty_low.value(), result.uncertainty_high.value()}
+              : Span{result.time().value(), result.time().value()};
 }
 
 std::vector<Outcome> predict_cases(const PlotOptions& options, const std::vector<Case>& cases) {
@@ -123,8 +112,12 @@ void add_plot(CLI::App& app, ExitStatus& status) {
   CLI::App* plot =
       app.add_subcommand("plot", "pictures (SVG, PNG, PDF); predicted against measured: `foretrain validate -o`");
   plot->require_subcommand(1);
-#define PLOT_COMMAND(name) add_plot_##name(*plot, status);
-#include "reports/cli/commands.def"
+  for (const PlotKind& kind : plot_kinds) {
+    const auto options = std::make_shared<PlotOptions>();
+    CLI::App* command = plot->add_subcommand(kind.name, kind.what);
+    add_plot_options(*command, kind, *options);
+    command->callback([options, &status, run = kind.run] { status = run(*options); });
+  }
 }
 
 }  // namespace foretrain

@@ -1,9 +1,9 @@
+// Latency by working set: the prediction as a line, what was measured as points, the caches' sizes as marks.
 #include <algorithm>
 
 #include "model/base/error.hpp"
 #include "model/base/units.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/figure/plot_latency.hpp"
 #include "validate/host_calibration/calibrate.hpp"
 #include "validate/host_calibration/detect.hpp"
 
@@ -12,35 +12,38 @@ namespace foretrain {
 namespace {
 
 /// Predicted anew from the description in the file: the model may have become better since it was written.
-LatencyFigure latency_of(CalibrationReport report) {
+Panel panel_of(CalibrationReport report) {
   const Node node = node_of_hardware_file(report.hardware);
   predict_rows(report, node);
-  LatencyFigure figure;
-  figure.title = describe(report.machine);
+  Panel panel{.title = describe(report.machine),
+              .subtitle = "line: predicted; points: measured; dashed: size of a cache",
+              .width = 660,
+              .height = 290};
+  panel.x = {.name = "working set", .logarithmic = true, .binary = true};
+  panel.y = {.name = "time of one dependent load (ns)", .logarithmic = true, .grid = true};
+  Series predicted{.told = "load", .line = 2.0};
+  Series measured{.told = "load", .dot = Dot::own, .dot_size = 0.7, .measured = true};
   for (const BenchmarkRow& row : report.rows) {
     if (row.benchmark != "memory_latency_curve" || row.samples == 0 || !row.predicted) continue;
-    figure.points.push_back(
-        {parse_quantity<Bytes>(row.parameters.at("working_set")), Seconds(*row.predicted), Seconds(row.reference())});
+    const double size = parse_quantity<Bytes>(row.parameters.at("working_set")).value();
+    predicted.points.push_back({size, *row.predicted * 1e9});
+    measured.points.push_back({size, row.reference() * 1e9});
   }
-  std::sort(figure.points.begin(), figure.points.end(),
-            [](const auto& a, const auto& b) { return a.working_set < b.working_set; });
-  if (node.cpu.hierarchy) {
-    for (const CacheLevel& cache : node.cpu.hierarchy->caches) figure.caches.emplace_back(cache.name, cache.size);
+  for (Series* series : {&predicted, &measured}) std::ranges::sort(series->points, {}, &Point::x);
+  panel.series = {std::move(predicted), std::move(measured)};
+  if (!node.cpu.hierarchy) return panel;
+  for (const CacheLevel& cache : node.cpu.hierarchy->caches) {
+    panel.levels.push_back({.at = cache.size.value(), .name = cache.name, .vertical = true});
   }
-  return figure;
+  return panel;
 }
 
 }  // namespace
 
-void add_plot_latency(CLI::App& plot, ExitStatus& status) {
-  add_plot_command(plot, status,
-                   {"latency", "latency of this machine's memory by working set, beside the model", "CALIBRATION",
-                    "what `foretrain calibrate -o` wrote", must_draw},
-                   [](const PlotOptions& options) {
-                     const LatencyFigure latency = latency_of(read_calibration_report(options.file()));
-                     if (!latency.points.empty()) return draw(options, to_figure(latency));
-                     throw UsageError("plot latency: " + options.file() + " has no rows of memory_latency_curve");
-                   });
+ExitStatus plot_latency(const PlotOptions& options) {
+  Panel panel = panel_of(read_calibration_report(options.file()));
+  if (!panel.series.front().points.empty()) return draw(options, {.panels = {std::move(panel)}});
+  throw UsageError("plot latency: " + options.file() + " has no rows of memory_latency_curve");
 }
 
 }  // namespace foretrain

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "model/base/error.hpp"
@@ -33,53 +32,26 @@ std::string worst_cases(const GpuCalibration& fit, int count) {
   return text;
 }
 
-struct AccuracyOptions {
-  std::string distribution;
-  int worst = 10;
-};
-
-ExitStatus draw_accuracy(const PlotOptions& shared, const AccuracyOptions& options) {
-  const GpuCalibration fit = fit_gpu(read_measurements(shared.file()));
-  if (fit.pairs.empty()) throw UsageError(shared.file() + " holds no point that the model predicts");
-  const AccuracyReport report = measured_accuracy(fit);
-  draw(shared, to_figure(report));
-  if (!options.distribution.empty()) write_picture(options.distribution, error_distribution(fit));
-  print_page(to_text(report, {}) + "\n" + worst_cases(fit, options.worst));
-  return ExitStatus::success;
-}
-
-/// A picture of a folder's points.
-struct FolderPicture {
-  const char *name, *what;
-  Figure (*figure)(const RawMeasurements& raw, const std::vector<PredictedPoint>& points);
-};
-constexpr std::array<FolderPicture, 3> folder_pictures = {
-    {{"gemm", "rates of measured matrix products by size and shape",
-      [](const RawMeasurements&, const std::vector<PredictedPoint>& points) { return gemm_figure(points); }},
-     {"curves", "measured bandwidth and latency of memory, copies and links by size", bandwidth_figure},
-     {"busbw", "measured bus bandwidth of collectives by message",
-      [](const RawMeasurements&, const std::vector<PredictedPoint>& points) { return bus_bandwidth_figure(points); }}}};
-
-PlotCommand folder_command(const char* name, const char* what) {
-  return {name, what, "DIR", "a folder that foretrain-gpu measured", must_draw};
+ExitStatus draw_folder(const PlotOptions& options,
+                       Figure (*figure)(const RawMeasurements&, const std::vector<PredictedPoint>&)) {
+  const RawMeasurements raw = read_measurements(options.file());
+  return draw(options, figure(raw, points_of(raw).points));
 }
 
 }  // namespace
 
-void add_plot_measured(CLI::App& plot, ExitStatus& status) {
-  for (const FolderPicture& picture : folder_pictures) {
-    add_plot_command(plot, status, folder_command(picture.name, picture.what), [&picture](const PlotOptions& options) {
-      const RawMeasurements raw = read_measurements(options.file());
-      return draw(options, picture.figure(raw, points_of(raw).points));
-    });
-  }
-  const auto options = std::make_shared<AccuracyOptions>();
-  CLI::App* command = add_plot_command(
-      plot, status, folder_command("accuracy", "a fit's predictions beside what was measured, worst first"),
-      [options](const PlotOptions& shared) { return draw_accuracy(shared, *options); });
-  add_picture(*command, "--distribution", options->distribution, "also draw how errors are distributed");
-  command->add_option("--worst", options->worst, "how many of the worst to list")
-      ->check(CLI::Range(0, 1000).description(""));
+ExitStatus plot_gemm(const PlotOptions& options) { return draw_folder(options, gemm_figure); }
+ExitStatus plot_curves(const PlotOptions& options) { return draw_folder(options, bandwidth_figure); }
+ExitStatus plot_busbw(const PlotOptions& options) { return draw_folder(options, bus_bandwidth_figure); }
+
+ExitStatus plot_accuracy(const PlotOptions& options) {
+  const GpuCalibration fit = fit_gpu(read_measurements(options.file()));
+  if (fit.pairs.empty()) throw UsageError(options.file() + " holds no point that the model predicts");
+  const AccuracyReport report = measured_accuracy(fit);
+  draw(options, to_figure(report));
+  if (!options.distribution.empty()) write_picture(options.distribution, error_distribution(fit));
+  print_page(to_text(report, {}) + "\n" + worst_cases(fit, options.worst));
+  return ExitStatus::success;
 }
 
 }  // namespace foretrain

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "model/base/error.hpp"
 #include "model/base/words.hpp"
@@ -13,36 +14,35 @@ namespace foretrain {
 
 namespace {
 
-struct RateOptions {
-  RateKind kind = RateKind::products;
-  std::vector<std::string> tables;  ///< none: those that come with the program
-  std::vector<std::string> nodes;   ///< none: all
-  std::vector<std::string> where;
-};
-
 /// A measured row, and what it says.
 struct RateCase {
   Case row;
   Scenario scenario;
 };
 
-std::vector<RateCase> read_rates(const RateOptions& options) {
+RateKind kind_of(const PlotOptions& options) {
+  if (options.kind.empty()) return RateKind::products;
+  if (const std::optional<RateKind> named = value_of<RateKind>(options.kind)) return *named;
+  throw UsageError(fmt::format("--kind: there is no {}; write products, attention or collectives", options.kind));
+}
+
+std::vector<RateCase> read_rates(const PlotOptions& options, RateKind kind) {
   std::vector<RateCase> cases;
-  for (Case& row : read_tables(options.tables.empty() ? shipped_tables() : options.tables)) {
+  for (Case& row : read_tables(options.cases.empty() ? shipped_tables() : options.cases)) {
     if (row.measured.empty() || !wanted(row, options.where)) continue;
     Scenario scenario = scenario_of(row);
-    if (is_of(options.kind, scenario)) cases.push_back({std::move(row), std::move(scenario)});
+    if (is_of(kind, scenario)) cases.push_back({std::move(row), std::move(scenario)});
   }
   if (cases.empty()) {
     throw UsageError(
         fmt::format("plot rates: no row of the tables measures {} on GPUs{}; write another --kind or --cases",
-                    name(options.kind), options.where.empty() ? "" : " where --where holds"));
+                    name(kind), options.where.empty() ? "" : " where --where holds"));
   }
   return cases;
 }
 
 /// Leaves the cases on these nodes. Throws UsageError for one on which there is none.
-void keep_nodes(std::vector<RateCase>& cases, const RateOptions& options) {
+void keep_nodes(std::vector<RateCase>& cases, const PlotOptions& options, RateKind kind) {
   if (options.nodes.empty()) return;
   std::vector<std::string> known;
   for (const RateCase& one : cases) known.push_back(one.scenario.cluster.node.name);
@@ -51,21 +51,23 @@ void keep_nodes(std::vector<RateCase>& cases, const RateOptions& options) {
   known.erase(repeated.begin(), repeated.end());
   for (const std::string& node : options.nodes) {
     if (std::ranges::find(known, node) != known.end()) continue;
-    throw UsageError(fmt::format("plot rates: --node {}: no {} were measured there; they were on {}", node,
-                                 name(options.kind), fmt::join(known, ", ")));
+    throw UsageError(fmt::format("plot rates: --node {}: no {} were measured there; they were on {}", node, name(kind),
+                                 fmt::join(known, ", ")));
   }
   std::erase_if(cases, [&](const RateCase& one) {
     return std::ranges::find(options.nodes, one.scenario.cluster.node.name) == options.nodes.end();
   });
 }
 
-ExitStatus draw_rates(const PlotOptions& shared, const RateOptions& options) {
-  std::vector<RateCase> cases = read_rates(options);
-  keep_nodes(cases, options);
+}  // namespace
+
+ExitStatus plot_rates(const PlotOptions& options) {
+  RateFigure figure{kind_of(options), {}};
+  std::vector<RateCase> cases = read_rates(options, figure.kind);
+  keep_nodes(cases, options, figure.kind);
   std::vector<Case> rows;
   for (const RateCase& one : cases) rows.push_back(one.row);
-  const std::vector<Outcome> outcomes = predict_cases(shared, rows);
-  RateFigure figure{options.kind, {}};
+  const std::vector<Outcome> outcomes = predict_cases(options, rows);
   bool complete = true;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (outcomes[i].result) {
@@ -75,39 +77,8 @@ ExitStatus draw_rates(const PlotOptions& shared, const RateOptions& options) {
     complete = false;
     warn(rows[i].name + ": " + outcomes[i].error);
   }
-  draw(shared, to_figure(figure));
+  draw(options, to_figure(figure));
   return complete ? ExitStatus::success : ExitStatus::prediction_failed;
-}
-
-void add_kind(CLI::App& command, RateKind& kind) {
-  const auto choose = [&kind](const std::string& word) {
-    const std::optional<RateKind> named = value_of<RateKind>(word);
-    if (!named)
-      throw CLI::ValidationError("--kind",
-                                 fmt::format("there is no {}; write products, attention or collectives", word));
-    kind = *named;
-  };
-  command.add_option_function<std::string>("--kind", choose, "what is drawn (default: products)")
-      ->type_name("products|attention|collectives");
-}
-
-}  // namespace
-
-void add_plot_rates(CLI::App& plot, ExitStatus& status) {
-  const auto options = std::make_shared<RateOptions>();
-  CLI::App* command = add_plot_command(
-      plot, status,
-      {"rates", "rates of operators and collectives over their size, predicted and measured: a panel for each machine",
-       nullptr, nullptr, must_draw | takes_fidelity | takes_jobs},
-      [options](const PlotOptions& shared) { return draw_rates(shared, *options); });
-  add_kind(*command, options->kind);
-  command
-      ->add_option("--cases", options->tables, "tables with measured.* columns (default: all that come with foretrain)")
-      ->type_name("CASES.csv");
-  command->add_option("--node", options->nodes, "only what was measured on these")
-      ->delimiter(',')
-      ->type_name("NAME,NAME,…");
-  add_conditions(*command, options->where);
 }
 
 }  // namespace foretrain

@@ -10,46 +10,28 @@ namespace foretrain {
 
 namespace {
 
-struct ReplayFigure {
-  std::string group = "host-scaling";
-  std::string run, streams, until;
-};
+TimelineFigure timeline_of(const PlotOptions& options, const std::vector<HostMeasurement>& runs) {
+  const auto named = std::ranges::find(runs, options.run, &HostMeasurement::name);
+  if (named == runs.end()) throw UsageError("plot replay: " + options.file() + " has no run " + options.run);
+  TimelineFigure timeline = host_timeline(*named, options.streams);
+  if (!options.until.empty()) timeline.until = moment_of("--until", options.until);
+  return timeline;
+}
 
-ExitStatus run(const PlotOptions& options, const ReplayFigure& figure) {
+}  // namespace
+
+ExitStatus plot_replay(const PlotOptions& options) {
   if (is_measured_graph(read_text_file(options.file(), 100'000'000))) {
     const MeasuredGraph graph = read_measured_graph(options.file());
     if (graph.steps.empty()) throw UsageError("plot replay: " + graph.name + " could not be run");
     return draw(options, to_figure(measured_timeline(graph)));
   }
   const std::vector<HostMeasurement> runs = read_host_measurements(options.file()).runs;
-  if (!figure.run.empty()) {
-    const auto named = std::ranges::find(runs, figure.run, &HostMeasurement::name);
-    if (named == runs.end()) throw UsageError("plot replay: " + options.file() + " has no run " + figure.run);
-    TimelineFigure timeline = host_timeline(*named, figure.streams);
-    if (!figure.until.empty()) timeline.until = moment_of("--until", figure.until);
-    return draw(options, to_figure(timeline));
-  }
-  const auto panels = replay_panels(runs, figure.group);
-  if (panels.empty()) throw UsageError("plot replay: no group's name begins with " + figure.group);
-  return draw(options, to_figure(panels));
-}
-
-}  // namespace
-
-void add_plot_replay(CLI::App& plot, ExitStatus& status) {
-  const auto figure = std::make_shared<ReplayFigure>();
-  const PlotCommand command = {
-      "replay", "replayed collectives by number of workers, or the timeline of one graph, beside predictions",
-      "MEASUREMENTS", "what `foretrain replay -o` wrote, or replay-NAME.json", must_draw};
-  CLI::App* added =
-      add_plot_command(plot, status, command, [figure](const PlotOptions& options) { return run(options, *figure); });
-  added->add_option("--group", figure->group, "one panel for each group whose name begins so")->type_name("NAME");
-  added->add_option("--run", figure->run, "between hosts: the timeline of this run, measured with --timeline")
-      ->type_name("NAME");
-  added->add_option("--streams", figure->streams, "of the timeline those streams whose names contain this")
-      ->type_name("WORD");
-  added->add_option("--until", figure->until, "leave out of the timeline what lies behind (default: the end)")
-      ->type_name("TIME");
+  if (!options.run.empty()) return draw(options, to_figure(timeline_of(options, runs)));
+  const std::string group = options.group.empty() ? "host-scaling" : options.group;
+  const CaseFigure cases = replayed_cases(runs, group);
+  if (cases.panels.empty()) throw UsageError("plot replay: no group's name begins with " + group);
+  return draw(options, to_figure(cases));
 }
 
 }  // namespace foretrain

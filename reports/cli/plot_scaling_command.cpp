@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "model/base/error.hpp"
 #include "model/scenario/load/load.hpp"
-#include "reports/cli/plot.hpp"
 #include "reports/cli/told.hpp"
 #include "reports/figure/plot_scaling.hpp"
 #include "reports/print/names.hpp"
@@ -65,8 +65,7 @@ struct Prediction {
   std::vector<std::string> overrides;
 };
 
-std::vector<Prediction> points_of(const PlotOptions& shared, const ScalingOptions& options,
-                                  const std::vector<Scenario>& scenarios,
+std::vector<Prediction> points_of(const PlotOptions& options, const std::vector<Scenario>& scenarios,
                                   const std::function<void(const std::string&)>& tell) {
   std::vector<Prediction> points;
   for (std::size_t f = 0; f < scenarios.size(); ++f) {
@@ -78,7 +77,7 @@ std::vector<Prediction> points_of(const PlotOptions& shared, const ScalingOption
         continue;
       }
       for (std::size_t a = 0; a < options.algorithms.size(); ++a) {
-        std::vector<std::string> overrides = shared.overrides;
+        std::vector<std::string> overrides = options.overrides;
         overrides.insert(overrides.end(), placed->begin(), placed->end());
         overrides.push_back("plan.sync.algorithm=" + options.algorithms[a]);
         points.push_back({f, a, g, std::move(overrides)});
@@ -88,76 +87,64 @@ std::vector<Prediction> points_of(const PlotOptions& shared, const ScalingOption
   return points;
 }
 
-}  // namespace
-
-ScalingFigure predict_scaling(const PlotOptions& shared, const ScalingOptions& options,
-                              const std::function<void(const std::string&)>& tell) {
-  ScalingFigure figure{options.gpus, {}};
-  std::vector<Scenario> scenarios;
-  for (const std::string& file : shared.files) {
-    scenarios.push_back(load_scenario(file, shared.overrides));
-    ScalingPanel& panel =
-        figure.panels.emplace_back(ScalingPanel{scenarios.back().name,
-                                                subtitle(scenarios.back(), options.strong),
-                                                {},
-                                                std::string(sample_word(train_of(scenarios.back()).model)),
-                                                {}});
-    for (const int gpus : options.gpus) {
-      panel.batches.push_back(static_cast<double>(batch_on(scenarios.back(), gpus, options.strong)));
-    }
-    for (const std::string& algorithm : options.algorithms) {
-      panel.curves.push_back({spoken(algorithm), std::vector<std::optional<Seconds>>(options.gpus.size())});
-    }
+ScalingChart empty_chart(const Scenario& scenario, const PlotOptions& options) {
+  ScalingChart chart{.samples = std::string(sample_word(train_of(scenario).model))};
+  chart.steps = {.title = scenario.name, .subtitle = subtitle(scenario, options.strong), .axis = "GPUs"};
+  chart.steps.scale = time_scale(0.0);
+  for (const int gpus : options.gpus) {
+    chart.steps.places.push_back(gpus);
+    chart.steps.labels.push_back(std::to_string(gpus));
+    chart.batches.push_back(static_cast<double>(batch_on(scenario, gpus, options.strong)));
   }
-  const std::vector<Prediction> points = points_of(shared, options, scenarios, tell);
-  const std::vector<Outcome> outcomes = predict_with_progress(points.size(), shared.jobs, [&](std::size_t i) {
-    return predict(load_scenario(shared.files[points[i].file], points[i].overrides), shared.fidelity, Detail::numbers);
-  });
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    if (outcomes[i].result) {
-      TimeCurve& curve = figure.panels[points[i].file].curves[points[i].algorithm];
-      curve.times[points[i].gpus] = outcomes[i].result->time();
-      if (!shared.band) continue;
-      curve.ranges.resize(curve.times.size());
-      curve.ranges[points[i].gpus] = range_of(outcomes[i]);
-    } else {
-      tell(outcomes[i].error);
-    }
+  for (const std::string& algorithm : options.algorithms) {
+    chart.steps.curves.push_back({spoken(algorithm), std::vector<double>(options.gpus.size(), NAN)});
   }
-  return figure;
+  return chart;
 }
 
-namespace {
-
-ExitStatus run(const PlotOptions& shared, ScalingOptions options) {
+PlotOptions with_defaults(PlotOptions options) {
+  if (options.gpus.empty()) options.gpus = {1, 2, 4, 8, 16};
+  if (options.algorithms.empty()) options.algorithms = {"ring", "parameter_server", "naive"};
   std::ranges::sort(options.gpus);
   options.gpus.erase(std::unique(options.gpus.begin(), options.gpus.end()), options.gpus.end());
-  const ScalingFigure scaling = predict_scaling(shared, options, [](const std::string& why) { warn(why); });
-  const bool complete =
-      std::ranges::all_of(scaling.panels, [](const ScalingPanel& panel) { return is_complete(panel.curves); });
-  return show(shared, scaling, complete);
+  return options;
 }
 
 }  // namespace
 
-void add_plot_scaling(CLI::App& plot, ExitStatus& status) {
-  const auto options = std::make_shared<ScalingOptions>();
-  CLI::App* command =
-      add_plot_command(plot, status,
-                       {"scaling", "throughput and efficiency by number of GPUs, for each way of synchronising", "FILE",
-                        "scenarios that train a model: one panel each",
-                        many_inputs | takes_overrides | takes_fidelity | takes_jobs | takes_band},
-                       [options](const PlotOptions& shared) { return run(shared, *options); });
-  command->add_option("--gpus", options->gpus, "numbers of GPUs (default: 1,2,4,8,16)")
-      ->delimiter(',')
-      ->type_name("N,N,…")
-      ->check(CLI::Range(1, 1 << 20).description(""));
-  command
-      ->add_option("--algorithms", options->algorithms,
-                   "values of plan.sync.algorithm (default: ring,parameter_server,naive)")
-      ->delimiter(',')
-      ->type_name("NAME,NAME,…");
-  command->add_flag("--strong", options->strong, "keep the global batch instead of the batch per GPU");
+std::vector<ScalingChart> predict_scaling(const PlotOptions& wanted,
+                                          const std::function<void(const std::string&)>& tell) {
+  const PlotOptions options = with_defaults(wanted);
+  std::vector<ScalingChart> charts;
+  std::vector<Scenario> scenarios;
+  for (const std::string& file : options.files) {
+    scenarios.push_back(load_scenario(file, options.overrides));
+    charts.push_back(empty_chart(scenarios.back(), options));
+  }
+  const std::vector<Prediction> points = points_of(options, scenarios, tell);
+  const std::vector<Outcome> outcomes = predict_with_progress(points.size(), options.jobs, [&](std::size_t i) {
+    return predict(load_scenario(options.files[points[i].file], points[i].overrides), options.fidelity,
+                   Detail::numbers);
+  });
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (!outcomes[i].result) {
+      tell(outcomes[i].error);
+      continue;
+    }
+    Curve& curve = charts[points[i].file].steps.curves[points[i].algorithm];
+    curve.values[points[i].gpus] = outcomes[i].result->time().value();
+    if (!options.band) continue;
+    curve.ranges.resize(curve.values.size());
+    curve.ranges[points[i].gpus] = range_of(outcomes[i]);
+  }
+  return charts;
+}
+
+ExitStatus plot_scaling(const PlotOptions& options) {
+  const std::vector<ScalingChart> charts = predict_scaling(options, [](const std::string& why) { warn(why); });
+  const bool complete =
+      std::ranges::all_of(charts, [](const ScalingChart& chart) { return is_complete(chart.steps.curves); });
+  return show(options, charts, complete);
 }
 
 }  // namespace foretrain

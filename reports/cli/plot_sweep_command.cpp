@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "model/base/error.hpp"
 #include "model/base/units.hpp"
+#include "model/scenario/keys/key_tree.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/figure/plot_sweep.hpp"
@@ -60,19 +62,20 @@ void sort_axis(Variation& axis, std::vector<double>& numbers) {
   }
 }
 
+using Number = std::optional<double>;
+
 /// A quantity that may be asked for beside the time: what an axis calls it, and its value where a result has it.
-struct Quantity {
+struct SweptQuantity {
   std::string_view name, axis;
-  std::optional<double> (*value)(const Result& result);
+  Number (*value)(const Result& result);
 };
 
 template <typename Value>
-std::optional<double> of_training(const Result& result, Value value) {
+Number of_training(const Result& result, Value value) {
   return result.train() != nullptr ? value(*result.train()) : std::nullopt;
 }
 
-using Number = std::optional<double>;
-constexpr std::array<Quantity, 7> quantities = {
+constexpr std::array<SweptQuantity, 7> quantities = {
     {{"time", "time", [](const Result& r) { return Number(r.time().value()); }},
      {"samples_per_second", "samples a second",
       [](const Result& r) { return of_training(r, [](const auto& t) { return Number(t.samples_per_second); }); }},
@@ -89,125 +92,122 @@ constexpr std::array<Quantity, 7> quantities = {
         return r.collective() != nullptr ? Number(r.collective()->bus_bandwidth.value() / 1e9) : std::nullopt;
       }}}};
 
-const Quantity& quantity_named(const std::string& name) {
-  const auto* const found = std::ranges::find(quantities, name, &Quantity::name);
+const SweptQuantity& quantity_named(const std::string& name) {
+  const auto* const found = std::ranges::find(quantities, name, &SweptQuantity::name);
   if (found != quantities.end()) return *found;
   std::vector<std::string_view> known;
-  for (const Quantity& quantity : quantities) known.push_back(quantity.name);
+  for (const SweptQuantity& quantity : quantities) known.push_back(quantity.name);
   throw UsageError(
       fmt::format("plot sweep: --quantity {}: there is no such quantity; {}", name, fmt::join(known, ", ")));
 }
 
-void add_parts(const std::vector<Outcome>& outcomes, SweepFigure& figure) {
+void add_parts(const std::vector<Outcome>& outcomes, std::vector<Curve>& curves) {
   constexpr double worth_drawing = 0.01;  // of a step, somewhere
   for (const auto& [name, key, part] : breakdown_parts) {
-    TimeCurve curve{std::string(name), {}};
+    Curve curve{std::string(name), {}};
     bool drawn = false;
     for (const Outcome& outcome : outcomes) {
-      if (!outcome.result || !outcome.result->train()) {
-        curve.times.emplace_back();
-        continue;
-      }
-      const Breakdown& breakdown = outcome.result->train()->breakdown;
-      curve.times.emplace_back(breakdown.*part);
+      const bool trains = outcome.result && outcome.result->train();
+      const Breakdown breakdown = trains ? outcome.result->train()->breakdown : Breakdown();
+      curve.values.push_back(trains ? (breakdown.*part).value() : NAN);
       drawn = drawn || breakdown.*part > breakdown.total() * worth_drawing;
     }
-    if (drawn) figure.curves.push_back(std::move(curve));
+    if (drawn) curves.push_back(std::move(curve));
   }
 }
 
-/// Of every curve and value; times in the unit that suits the longest. `at` finds a curve's outcome at a value.
-template <typename At>
-SweepQuantity quantity_of(const Quantity& quantity, const SweepFigure& figure, bool band, At at) {
-  const bool time = quantity.name == "time";
-  const TimeUnit unit = time_unit(time_range(figure.curves, figure.steps).high);
-  const double factor = time ? 1.0 / unit.size.value() : 1.0;
-  SweepQuantity drawn{time ? fmt::format("time ({})", unit.name) : std::string(quantity.axis), {}};
-  bool known = false;
-  for (std::size_t c = 0; c < figure.steps; ++c) {
-    SweepQuantity::Curve& curve = drawn.curves.emplace_back(SweepQuantity::Curve{figure.curves[c].name, {}});
-    for (std::size_t i = 0; i < figure.labels.size(); ++i) {
-      const Outcome& outcome = at(c, i);
-      const Number value = outcome.result ? quantity.value(*outcome.result) : std::nullopt;
-      curve.values.push_back(value ? Number(*value * factor) : std::nullopt);
-      known = known || value;
-      if (!time || !band) continue;
-      const TimeRange range = range_of(outcome);
-      curve.ranges.push_back({range.low.value() * factor, range.high.value() * factor});
+/// The axis' numbers as places; none where they are names.
+CurveChart empty_chart(const PlotOptions& options, Variation& axis) {
+  CurveChart chart{.title = load_scenario(options.file(), options.overrides).name, .axis = keys::title_of(axis.key)};
+  chart.places = numbers_of(axis);
+  sort_axis(axis, chart.places);
+  chart.labels = axis.values;
+  return chart;
+}
+
+/// The first varied key is the axis, the others make one curve per combination.
+class Sweep {
+ public:
+  explicit Sweep(const PlotOptions& options)
+      : options_(options),
+        variations_(variations_of(options)),
+        times_(empty_chart(options, variations_.front())),
+        all_(options.file(), options.overrides, variations_),
+        curves_(all_.size() / times_.labels.size()) {  // the axis changes slowest
+    for (std::size_t i = 0; i < all_.size(); ++i) cases_.push_back(all_.at(i));
+    outcomes_ = predict_cases(options, cases_);
+    for (std::size_t i = 0; i < times_.labels.size() && times_.places.empty(); ++i) {
+      times_.labels[i] = all_.first_words(i * curves_);
     }
   }
-  if (!known) throw UsageError(fmt::format("plot sweep: --quantity {}: no result has it", quantity.name));
-  return drawn;
-}
 
-/// Predicts every point; the first varied key is the axis, the others make one curve per combination. A single curve of
-/// training steps comes with its parts: compute, exposed communication and what else takes time. Points without a
-/// prediction are absent, and the reasons are warnings.
-SweepFigure predict_sweep(const PlotOptions& options, const std::vector<std::string>& wanted) {
-  std::vector<Variation> variations = variations_of(options);
-  SweepFigure figure;
-  Variation& axis = variations.front();
-  figure.values = numbers_of(axis);
-  sort_axis(axis, figure.values);
-  figure.key = axis.key;
-  figure.labels = axis.values;
-  figure.title = load_scenario(options.file(), options.overrides).name;
-
-  const Combinations all(options.file(), options.overrides, variations);
-  std::vector<Case> cases;
-  for (std::size_t i = 0; i < all.size(); ++i) cases.push_back(all.at(i));
-  const std::vector<Outcome> outcomes = predict_cases(options, cases);
-  const std::size_t curves = cases.size() / figure.labels.size();  // the axis changes slowest
-  const auto at = [&](std::size_t c, std::size_t i) -> const Outcome& { return outcomes[i * curves + c]; };
-  figure.steps = curves;
-  for (std::size_t i = 0; i < figure.labels.size() && figure.values.empty(); ++i) {
-    figure.labels[i] = all.first_words(i * curves);
-  }
-  for (std::size_t c = 0; c < curves; ++c) {
-    TimeCurve curve{variations.size() == 1 ? "step" : all.words(c, 1), {}};
-    for (std::size_t i = 0; i < figure.labels.size(); ++i) {
-      const Outcome& outcome = at(c, i);
-      if (!outcome.result) warn(cases[i * curves + c].name + ": " + outcome.error);
-      curve.times.push_back(outcome.result ? std::optional(outcome.result->time()) : std::nullopt);
-      if (options.band) curve.ranges.push_back(range_of(outcome));
+  SweepChart chart() && {
+    const bool trains =
+        std::ranges::any_of(outcomes_, [](const Outcome& one) { return one.result && one.result->train(); });
+    const bool known = std::ranges::any_of(outcomes_, [](const Outcome& one) { return one.result.has_value(); });
+    add_values(times_, quantities.front(), trains || !known ? "step" : "time");
+    times_.scale = time_scale(span_of(times_.curves, curves_).high);
+    tell_failures();
+    SweepChart sweep{.key = variations_.front().key, .times = times_, .steps = curves_};
+    std::vector<std::string> wanted = options_.quantities;
+    if (times_.places.empty() && wanted.empty()) wanted = {"time"};
+    for (const std::string& name : wanted) {
+      if (known) sweep.quantities.push_back(chart_of(quantity_named(name)));
     }
-    figure.curves.push_back(std::move(curve));
+    if (curves_ == 1 && trains && sweep.quantities.empty()) add_parts(outcomes_, sweep.times.curves);
+    sweep.times.scale = time_scale(span_of(sweep.times.curves, sweep.times.curves.size()).high);
+    return sweep;
   }
-  if (std::ranges::none_of(outcomes, [](const Outcome& outcome) { return outcome.result.has_value(); })) return figure;
-  const bool trains =
-      std::ranges::any_of(outcomes, [](const Outcome& outcome) { return outcome.result && outcome.result->train(); });
-  if (!trains && variations.size() == 1) figure.curves.front().name = "time";
-  for (const std::string& name : wanted) {
-    figure.quantities.push_back(quantity_of(quantity_named(name), figure, options.band, at));
+
+ private:
+  [[nodiscard]] const Outcome& at(std::size_t c, std::size_t i) const { return outcomes_[i * curves_ + c]; }
+
+  /// A curve for each combination, named `one` where there is but one.
+  void add_values(CurveChart& chart, const SweptQuantity& quantity, const char* one) const {
+    for (std::size_t c = 0; c < curves_; ++c) {
+      Curve& curve = chart.curves.emplace_back(Curve{variations_.size() == 1 ? one : all_.words(c, 1), {}});
+      for (std::size_t i = 0; i < chart.labels.size(); ++i) {
+        const Outcome& outcome = at(c, i);
+        curve.values.push_back(outcome.result ? quantity.value(*outcome.result).value_or(NAN) : NAN);
+        if (options_.band && quantity.name == "time") curve.ranges.push_back(range_of(outcome));
+      }
+    }
   }
-  if (figure.values.empty() && wanted.empty()) {
-    figure.quantities.push_back(quantity_of(quantities.front(), figure, options.band, at));
+
+  [[nodiscard]] CurveChart chart_of(const SweptQuantity& quantity) const {
+    if (quantity.name == "time") {
+      CurveChart chart = times_;
+      chart.title = "";
+      return chart;
+    }
+    CurveChart chart{.axis = times_.axis, .places = times_.places, .labels = times_.labels};
+    chart.scale = {std::string(quantity.axis), 1.0, value_text};
+    add_values(chart, quantity, "step");
+    if (span_of(chart.curves, curves_).high > 0.0) return chart;
+    throw UsageError(fmt::format("plot sweep: --quantity {}: no result has it", quantity.name));
   }
-  if (curves == 1 && trains && figure.quantities.empty()) add_parts(outcomes, figure);
-  return figure;
-}
+
+  void tell_failures() const {
+    for (std::size_t i = 0; i < cases_.size(); ++i) {
+      if (!outcomes_[i].result) warn(cases_[i].name + ": " + outcomes_[i].error);
+    }
+  }
+
+  const PlotOptions& options_;
+  std::vector<Variation> variations_;
+  CurveChart times_;
+  Combinations all_;
+  std::size_t curves_;
+  std::vector<Case> cases_;
+  std::vector<Outcome> outcomes_;
+};
 
 }  // namespace
 
-void add_plot_sweep(CLI::App& plot, ExitStatus& status) {
-  const auto wanted = std::make_shared<std::vector<std::string>>();
-  const PlotCommand command = {
-      "sweep",
-      "time over the values of one key, and its best value",
-      "FILE",
-      "the scenario to vary",
-      takes_overrides | takes_fidelity | takes_jobs | takes_band,
-      "the axis, numbers or names, as in `foretrain sweep`; further ones make a curve for each combination"};
-  CLI::App* const app = add_plot_command(plot, status, command, [wanted](const PlotOptions& options) {
-    for (const std::string& name : *wanted) quantity_named(name);
-    const SweepFigure sweep = predict_sweep(options, *wanted);
-    return show(options, sweep, is_complete(sweep.curves));
-  });
-  app->get_option("--vary")->required();
-  app->add_option("--quantity", *wanted,
-                  "a panel for each: time, memory, samples_per_second, tokens_per_second, mfu, cost")
-      ->delimiter(',')
-      ->type_name("NAME,NAME,…");
+ExitStatus plot_sweep(const PlotOptions& options) {
+  for (const std::string& name : options.quantities) quantity_named(name);
+  const SweepChart sweep = Sweep(options).chart();
+  return show(options, sweep, is_complete(sweep.times.curves));
 }
 
 }  // namespace foretrain

@@ -14,10 +14,6 @@ namespace foretrain {
 
 namespace {
 
-struct TimelineOptions {
-  std::string from, until, beside;
-};
-
 /// The events of a trace in Chrome's format, as Kineto writes it, from its first one on: rows of their own.
 std::vector<TimelineEntry> measured_entries(const std::string& file) {
   constexpr std::size_t most = 100'000'000;
@@ -39,9 +35,11 @@ std::vector<TimelineEntry> measured_entries(const std::string& file) {
   return entries;
 }
 
-ExitStatus run(const PlotOptions& shared, const TimelineOptions& options) {
+}  // namespace
+
+ExitStatus plot_timeline(const PlotOptions& options) {
   Result result =
-      predict(planned_file(shared.file(), shared.overrides, shared.fidelity), shared.fidelity, Detail::timeline);
+      predict(planned_file(options.file(), options.overrides, options.fidelity), options.fidelity, Detail::timeline);
   TimelineFigure timeline;
   timeline.title = result.scenario;
   timeline.entries = std::move(result.timeline);
@@ -52,23 +50,7 @@ ExitStatus run(const PlotOptions& shared, const TimelineOptions& options) {
   }
   if (!options.from.empty()) timeline.from = moment_of("--from", options.from);
   if (!options.until.empty()) timeline.until = moment_of("--until", options.until);
-  return draw(shared, to_figure(timeline));
-}
-
-}  // namespace
-
-void add_plot_timeline(CLI::App& plot, ExitStatus& status) {
-  const auto options = std::make_shared<TimelineOptions>();
-  CLI::App* command = add_plot_command(
-      plot, status,
-      {"timeline", "what runs where, and when: a bar for each task", "FILE",
-       "a scenario of tasks, a collective or a training step", must_draw | takes_overrides | takes_fidelity},
-      [options](const PlotOptions& shared) { return run(shared, *options); });
-  command->add_option("--from", options->from, "leave out what lies before (default: the start)")->type_name("TIME");
-  command->add_option("--until", options->until, "leave out what lies behind (default: the end)")->type_name("TIME");
-  command
-      ->add_option("--beside", options->beside, "a measured step in Chrome's format, as PyTorch's profiler writes it")
-      ->type_name("TRACE.json");
+  return draw(options, to_figure(timeline));
 }
 
 }  // namespace foretrain

@@ -41,19 +41,12 @@ TopologyPicture picture_of_cluster(const PlotOptions& options) {
   return picture;
 }
 
-ExitStatus run(const PlotOptions& options) {
-  TopologyPicture picture = is_node(options.file()) ? picture_of_node(options.file()) : picture_of_cluster(options);
-  picture.width_cm = options.width_cm;
-  return show(options, picture, true);
-}
-
 }  // namespace
 
-void add_plot_topology(CLI::App& plot, ExitStatus& status) {
-  add_plot_command(plot, status,
-                   {"topology", "how a machine is wired, and of a scenario the fabric between machines", "FILE",
-                    "a node's file or name, or a scenario", takes_overrides},
-                   [](const PlotOptions& options) { return run(options); });
+ExitStatus plot_topology(const PlotOptions& options) {
+  TopologyPicture picture = is_node(options.file()) ? picture_of_node(options.file()) : picture_of_cluster(options);
+  picture.width_cm = options.width_cm;
+  return show(options, picture);
 }
 
 }  // namespace foretrain

@@ -23,6 +23,7 @@
 #include "reports/cli/options.hpp"
 #include "reports/measured/measured_graph.hpp"
 #include "reports/measured/replay.hpp"
+#include "reports/print/number.hpp"
 #include "sim/simulate.hpp"
 #include "validate/export/export.hpp"
 #include "validate/host_replay/replay.hpp"
@@ -36,10 +37,11 @@ namespace {
 
 // On GPUs: scenarios become task graphs that foretrain-gpu runs.
 
-/// A scenario and what its files are called after.
+/// A scenario, what its files are called after, and the row of a table that it is.
 struct NamedScenario {
   std::string name;
   Scenario scenario;
+  std::optional<Case> row = {};
 };
 
 [[noreturn]] void no_gpu(const std::string& name, const std::string& why) {
@@ -48,9 +50,6 @@ struct NamedScenario {
                    ".graph, then foretrain-gpu replay " + name + ".graph -o DIR there, and here foretrain replay " +
                    "--from DIR. Without a GPU collectives and steps run between hosts, with one rank per host");
 }
-
-/// Whether a scenario is replayed on the GPUs of one machine; others run on hosts made of this one.
-bool runs_on_gpus(const Scenario& scenario) { return scenario.cluster.nodes == 1; }
 
 /// A scenario's task graph with its prediction. Throws ScenarioError for what cannot be replayed.
 replay::Graph gpu_graph(const NamedScenario& scenario, Fidelity fidelity) {
@@ -104,7 +103,6 @@ bool run_on_gpus(const std::vector<NamedScenario>& scenarios, Fidelity fidelity,
   }
   warn(run.errors);
   std::vector<MeasuredGraph> measured;
-  measured.reserve(scenarios.size());
   for (const NamedScenario& scenario : scenarios) {
     measured.push_back(read_measured_graph(results + "/replay-" + replay::file_name_of(scenario.name) + ".json"));
   }
@@ -114,7 +112,7 @@ bool run_on_gpus(const std::vector<NamedScenario>& scenarios, Fidelity fidelity,
 
 struct ReplayCommand {
   std::vector<std::string> files, overrides;
-  std::string table, measurements, result_table, exported, measured, calibration;
+  std::string table, measurements, result_table, exported, measured;
   std::string executor = "own";
   double bar = 0.0;  ///< percent; 0: none
   int repetitions = 0, keys = 0;
@@ -146,7 +144,8 @@ std::vector<NamedScenario> named_scenarios(const ReplayCommand& command) {
   if (command.table.empty()) return named;
   for (Case& row : read_cases(command.table)) {
     for (const std::string& text : command.overrides) row.overrides.push_back(parse_override(text));
-    named.push_back({row.name, scenario_of(row)});
+    Scenario scenario = scenario_of(row);
+    named.push_back({row.name, std::move(scenario), std::move(row)});
   }
   return named;
 }
@@ -161,30 +160,24 @@ int count_in(const Case& row, const std::string& column, int otherwise) {
   }
 }
 
-std::vector<ReplayJob> jobs_of(const ReplayCommand& command) {
-  std::vector<ReplayJob> jobs;
-  const HostExecutor executor = parse_executor(command.executor);
-  for (const std::string& file : command.files) {
-    Scenario scenario = load_scenario(file, command.overrides);
-    jobs.push_back({scenario.name,
-                    "",
-                    std::move(scenario),
-                    {.executor = executor, .repetitions = command.repetitions, .keys = command.keys, .predicted = {}},
-                    command.timeline});
+ReplayJob job_of(const NamedScenario& named, const ReplayCommand& command) {
+  ReplayJob job{named.name, "", named.scenario, {.predicted = {}}, command.timeline};
+  job.options.executor = parse_executor(command.executor);
+  job.options.repetitions = command.repetitions;
+  job.options.keys = command.keys;
+  if (!named.row) {
+    job.name = named.scenario.name;
+    return job;
   }
-  if (command.table.empty()) return jobs;
-  for (const Case& row : read_cases(command.table)) {
-    const auto stated = row.replay.find("executor");
-    jobs.push_back({row.name,
-                    row.group,
-                    scenario_of(row),
-                    {.executor = stated == row.replay.end() ? executor : parse_executor(stated->second),
-                     .repetitions = command.repetitions > 0 ? command.repetitions : count_in(row, "repetitions", 0),
-                     .keys = count_in(row, "keys", command.keys),
-                     .predicted = {}},
-                    command.timeline || count_in(row, "timeline", 0) > 0});
+  const Case& row = *named.row;
+  job.group = row.group;
+  if (const auto stated = row.replay.find("executor"); stated != row.replay.end()) {
+    job.options.executor = parse_executor(stated->second);
   }
-  return jobs;
+  if (command.repetitions == 0) job.options.repetitions = count_in(row, "repetitions", 0);
+  job.options.keys = count_in(row, "keys", command.keys);
+  job.timeline = job.timeline || count_in(row, "timeline", 0) > 0;
+  return job;
 }
 
 /// What is predicted and planned must be right for all before the first is run.
@@ -269,14 +262,13 @@ void run_probes(HostReplayer& replayer, HostMeasurements& measurements, const st
 }
 
 bool meets_bar(const std::vector<HostMeasurement>& runs, double bar) {
-  std::vector<HostMeasurement> counted;
-  std::copy_if(runs.begin(), runs.end(), std::back_inserter(counted),
-               [](const HostMeasurement& run) { return run.size >= smallest_counted; });
-  const ErrorStatistics errors = error_statistics(comparisons_of(counted));
+  std::vector<HostMeasurement> large = runs;
+  std::erase_if(large, [](const HostMeasurement& run) { return run.size < smallest_counted; });
+  const ErrorStatistics errors = error_statistics(comparisons_of(large));
   if (errors.n == 0) return true;
   print(fmt::format("\n{} of 1 MB and more: mean absolute error {:.1f} %, bias {:+.1f} %, worst {:+.1f} % ({})\n",
-                    errors.n == 1 ? "1 run" : fmt::format("{} runs", errors.n), errors.mape * 100.0,
-                    errors.bias * 100.0, errors.worst * 100.0, errors.worst_case));
+                    counted(errors.n, "run"), errors.mape * 100.0, errors.bias * 100.0, errors.worst * 100.0,
+                    errors.worst_case));
   if (bar <= 0.0 || errors.mape * 100.0 <= bar) return true;
   warn(fmt::format("mean absolute error {:.1f} %, the bar is {:.1f} %", errors.mape * 100.0, bar));
   return false;
@@ -285,23 +277,22 @@ bool meets_bar(const std::vector<HostMeasurement>& runs, double bar) {
 ExitStatus compare(const ReplayCommand& command) {
   std::vector<MeasuredGraph> graphs = read_measured_graphs(command.measured);
   for (const NamedScenario& named : named_scenarios(command)) {
-    const auto of_name = [&](const MeasuredGraph& graph) { return graph.name == replay::file_name_of(named.name); };
-    const auto found = std::find_if(graphs.begin(), graphs.end(), of_name);
+    const auto found = std::ranges::find(graphs, replay::file_name_of(named.name), &MeasuredGraph::name);
     if (found != graphs.end()) predict_again(*found, gpu_graph(named, command.fidelity));
   }
   command.json ? print(measured_graphs_json(graphs) + "\n") : print_page(measured_graphs_text(graphs));
   for (const MeasuredGraph& graph : graphs) {
-    const bool missed = !graph.steps.empty() && command.bar > 0.0 && std::abs(graph.error()) * 100.0 > command.bar;
-    if (missed) warn(fmt::format("{}: {:+.1f} %, the bar is {:.1f} %", graph.name, graph.error() * 100.0, command.bar));
-    if (missed) return ExitStatus::prediction_failed;
+    if (graph.steps.empty() || command.bar <= 0.0 || std::abs(graph.error()) * 100.0 <= command.bar) continue;
+    warn(fmt::format("{}: {:+.1f} %, the bar is {:.1f} %", graph.name, graph.error() * 100.0, command.bar));
+    return ExitStatus::prediction_failed;
   }
   return ExitStatus::success;
 }
 
-/// Whether all of them run on the GPUs of a machine.
+/// Whether all of them run on the GPUs of one machine; others run on hosts made of this one.
 bool on_gpus(const std::vector<NamedScenario>& scenarios) {
-  const auto gpus = std::count_if(scenarios.begin(), scenarios.end(),
-                                  [](const NamedScenario& named) { return runs_on_gpus(named.scenario); });
+  const auto gpus =
+      std::ranges::count_if(scenarios, [](const NamedScenario& one) { return one.scenario.cluster.nodes == 1; });
   if (gpus > 0 && std::cmp_not_equal(gpus, scenarios.size())) {
     throw UsageError("replay: some scenarios run on GPUs, others on hosts: replay them one after the other");
   }
@@ -319,11 +310,13 @@ ExitStatus run(const ReplayCommand& command) {
     export_graphs(named_scenarios(command), command.fidelity, command.exported);
     return ExitStatus::success;
   }
-  if (const std::vector<NamedScenario> named = named_scenarios(command); on_gpus(named)) {
+  const std::vector<NamedScenario> named = named_scenarios(command);
+  if (on_gpus(named)) {
     return run_on_gpus(named, command.fidelity, command.measurements) ? ExitStatus::success
                                                                       : ExitStatus::prediction_failed;
   }
-  std::vector<ReplayJob> jobs = jobs_of(command);
+  std::vector<ReplayJob> jobs;
+  for (const NamedScenario& one : named) jobs.push_back(job_of(one, command));
   const std::vector<ReplayPlan> plans = plans_of(jobs, command);
   HostMeasurements measurements = earlier(command.measurements);
   HostReplayer replayer;
@@ -395,12 +388,10 @@ void add_replay(CLI::App& app, ExitStatus& status) {
   command->add_flag("--json", options->json, "with --from: for programs");
   command->add_option("--executor", options->executor, "own schedules over TCP, key-value server of ours, or a library")
       ->type_name(fmt::format("{}", fmt::join(names_of<HostExecutor>, "|")));
-  command->add_option("--repetitions", options->repetitions, "of each run (default: about a second and a half)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1000).description(""));
-  command->add_option("--keys", options->keys, "server: the message is cut into this many keys (default: servers)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 100000).description(""));
+  add_number(*command, "--repetitions", options->repetitions, 1, 1000,
+             "of each run (default: about a second and a half)");
+  add_number(*command, "--keys", options->keys, 1, 100'000,
+             "server: the message is cut into this many keys (default: servers)");
   command->add_option("--bar", options->bar, "fail when the mean absolute error from 1 MB on is above it")
       ->type_name("PERCENT")
       ->check(CLI::PositiveNumber.description(""));
@@ -410,11 +401,8 @@ void add_replay(CLI::App& app, ExitStatus& status) {
   add_fidelity(*command, options->fidelity);
   add_overrides(*command, options->overrides);
   add_jobs(*command, options->jobs);
-  add_calibration(*command, options->calibration);
-  command->callback([options, &status] {
-    if (!options->calibration.empty()) options->overrides.push_back("calibration=" + options->calibration);
-    status = run(*options);
-  });
+  add_calibration(*command, options->overrides);
+  command->callback([options, &status] { status = run(*options); });
 }
 
 }  // namespace foretrain

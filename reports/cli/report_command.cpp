@@ -19,32 +19,26 @@ namespace {
 struct ReportOptions {
   PlotOptions shared;
   std::string title;
-  std::vector<int> gpus;  ///< empty: an eighth to four times the scenario's
   std::optional<Fidelity> what_ifs;
   bool plan = false;  ///< the best plans of each training
 };
 
-std::optional<ScalingPart> scaling_part(const PlotOptions& shared, const ReportOptions& options,
-                                        const Scenario& scenario) {
-  const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
-  if (train == nullptr) return std::nullopt;
+std::optional<ScalingPart> scaling_part(PlotOptions shared, const Scenario& scenario) {
+  if (!std::holds_alternative<TrainWorkload>(scenario.workload)) return std::nullopt;
   const int own = scenario.cluster.gpus();
-  ScalingOptions points{options.gpus, {"auto", "ring", "parameter_server"}};
-  if (points.gpus.empty()) {
+  if (shared.gpus.empty()) {
     for (const int n : {own / 8, own / 4, own / 2, own, own * 2, own * 4}) {
-      if (n > 0) points.gpus.push_back(n);
+      if (n > 0) shared.gpus.push_back(n);
     }
   }
-  std::ranges::sort(points.gpus);
-  points.gpus.erase(std::unique(points.gpus.begin(), points.gpus.end()), points.gpus.end());
+  shared.algorithms = {"auto", "ring", "parameter_server"};
   ScalingPart part;
   part.fidelity = shared.fidelity;
-  part.samples_per_gpu = static_cast<double>(train->global_batch) / own;
   part.usd_per_gpu_hour = scenario.cluster.usd_per_gpu_hour;
   std::set<std::string> told;
-  part.figure = predict_scaling(shared, points, [&](const std::string& why) {
-    if (told.insert(why).second) part.not_predicted.push_back(why);
-  });
+  part.chart = predict_scaling(shared, [&](const std::string& why) {
+                 if (told.insert(why).second) part.not_predicted.push_back(why);
+               }).front();
   return part;
 }
 
@@ -67,7 +61,7 @@ ScenarioPart scenario_part(const std::string& file, const ReportOptions& options
   varied.fidelity = options.what_ifs ? *options.what_ifs : what_if_fidelity(scenario, shared.fidelity);
   ScenarioPart part{.explanation = explanation_of(shared, varied.fidelity), .gpus = scenario.cluster.gpus()};
   if (std::holds_alternative<TrainWorkload>(scenario.workload)) part.memory = memory_report(file, shared.overrides);
-  part.scaling = scaling_part(varied, options, scenario);
+  part.scaling = scaling_part(varied, scenario);
   if (options.plan && std::holds_alternative<TrainWorkload>(scenario.workload)) part.plans = plan_report(varied);
   part.roofline = roofline_of(scenario);
   part.links = link_uses(scenario, shared.fidelity);
@@ -153,7 +147,7 @@ void add_report(CLI::App& app, ExitStatus& status) {
   command->add_option("-o,--output", options->shared.output, "the page")->type_name("REPORT.html")->required();
   command->add_option("--title", options->title, "its heading (default: the first scenario's name)")->type_name("TEXT");
   command
-      ->add_option("--gpus", options->gpus,
+      ->add_option("--gpus", options->shared.gpus,
                    "numbers of GPUs to scale to (default: an eighth to four times the scenario's)")
       ->delimiter(',')
       ->type_name("N,N,…")

@@ -1,30 +1,40 @@
 #include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <csignal>
-#include <future>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <iterator>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <semaphore>
 #include <thread>
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
-#include "model/base/session.hpp"
+#include "model/base/process.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/served.hpp"
-#include "reports/serve/predictors.hpp"
 #include "reports/serve/service.hpp"
 
 namespace foretrain {
 
 namespace {
 
+using nlohmann::json;
+
 struct ServeOptions {
   std::string host = "127.0.0.1", token_file, limit = "30 s";
   int port = 8642, jobs = 1;
+  bool answers = false;  ///< one request of a server, from standard input
 };
 
 std::string read_token(const std::string& file) {
@@ -41,7 +51,7 @@ Access access_of(const ServeOptions& options) {
     throw UsageError(fmt::format("--host {}: others can reach it; --token-file FILE with the token that they must know",
                                  options.host));
   }
-  Access access{loopback, std::nullopt, 1 << 20};
+  Access access{loopback, std::nullopt};
   if (!options.token_file.empty()) access.token = read_token(options.token_file);
   return access;
 }
@@ -56,69 +66,122 @@ std::chrono::milliseconds time_limit(const std::string& text) {
   throw UsageError(fmt::format("--limit {}: a time from 100 ms to 1 h", text));
 }
 
+/// What a request is to the process that answers it: bytes in any encoding, in either direction.
+std::string question_of(const HttpRequest& request) {
+  const json question = {request.method, request.path, request.content_type, request.body,
+                         std::vector(request.parameters.begin(), request.parameters.end())};
+  std::string bytes;
+  json::to_msgpack(question, bytes);
+  return bytes;
+}
+
+HttpRequest request_of(const std::string& question) {
+  const json all = json::from_msgpack(question);
+  const std::vector<std::pair<std::string, std::string>> parameters = all.at(4);
+  HttpRequest request;
+  request.method = all.at(0);
+  request.path = all.at(1);
+  request.content_type = all.at(2);
+  request.body = all.at(3);
+  request.parameters = {parameters.begin(), parameters.end()};
+  return request;
+}
+
 /// Three quarters of the machine's memory, shared out among the processes.
-Predictors::Limits limits_of(const ServeOptions& options) {
+std::size_t memory_of_process(int processes) {
   const auto memory =
       static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  const auto processes = static_cast<std::size_t>(options.jobs);
-  return {processes, time_limit(options.limit), memory / 4 * 3 / processes};
+  return memory / 4 * 3 / static_cast<std::size_t>(processes);
 }
 
-/// SIGINT, SIGTERM, and the end of the process that keeps the others, for whoever waits for them; no thread and no
-/// process from now on is disturbed by them.
-sigset_t hold_signals() {
+/// In the process that answers one request: status, type, a line end, body. It ends with the server and at its limits.
+ExitStatus answer_standard_input(const ServeOptions& options) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const auto limit = time_limit(options.limit).count();
+  const itimerval timer{{0, 0}, {limit / 1000, limit % 1000 * 1000}};
+  setitimer(ITIMER_REAL, &timer, nullptr);
+  const std::size_t bytes = memory_of_process(options.jobs);
+  const rlimit memory{bytes, bytes};
+  setrlimit(RLIMIT_DATA, &memory);
+  const std::string question{std::istreambuf_iterator<char>(std::cin), {}};
+  const HttpAnswer answer = answer_request(request_of(question));
+  print(fmt::format("{} {}\n{}", answer.status, answer.type, answer.body));
+  return ExitStatus::success;
+}
+
+/// Answers requests by as many processes as there may be.
+class Predictors {
+ public:
+  explicit Predictors(const ServeOptions& options)
+      : command_(
+            {"/proc/self/exe", "serve", "--answer", "--limit", options.limit, "--jobs", std::to_string(options.jobs)}),
+        limit_(time_limit(options.limit)),
+        free_(options.jobs) {}
+
+  HttpAnswer ask(const HttpRequest& request) {
+    if (!free_.try_acquire_for(limit_)) {
+      return complaint(503, "there are too many questions before this one", "ask again in a while");
+    }
+    HttpAnswer answer = complaint(503, "the system refuses the process of a prediction", "ask again in a while");
+    try {
+      answer = answer_of(run_filter(command_, question_of(request)));
+    } catch (const std::exception&) {
+      // Of processes, descriptors or memory there may be more later.
+    }
+    free_.release();
+    return answer;
+  }
+
+ private:
+  [[nodiscard]] HttpAnswer answer_of(const FilterResult& said) const {
+    constexpr const char* less_work =
+        "a smaller scenario, \"fidelity\": \"estimate\", or `foretrain predict` on a machine of your own";
+    if (said.status == 128 + SIGALRM) {
+      return complaint(503, fmt::format("no answer within {} s", std::chrono::duration<double>(limit_).count()),
+                       less_work);
+    }
+    if (said.status != 0) return complaint(500, "the process of this prediction has ended", less_work);
+    const std::size_t type = said.output.find(' ') + 1, body = said.output.find('\n') + 1;
+    return {std::stoi(said.output), said.output.substr(body), said.output.substr(type, body - 1 - type)};
+  }
+
+  std::vector<std::string> command_;
+  std::chrono::milliseconds limit_;
+  std::counting_semaphore<> free_;
+};
+
+/// From now on Ctrl-C and SIGTERM end the program, once those who are being answered have had a moment.
+void end_at_signals() {
   sigset_t held;
   sigemptyset(&held);
-  for (const int signal : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&held, signal);
+  for (const int signal : {SIGINT, SIGTERM}) sigaddset(&held, signal);
   pthread_sigmask(SIG_BLOCK, &held, nullptr);
-  return held;
-}
-
-/// Until a signal comes, or the system closes the server. Whoever is being answered has a moment until that is over.
-ExitStatus serve(HttpServer& server, Predictors& predictors, Pipe& hang_up, const sigset_t& signals) {
-  const std::jthread runner([&] {
-    if (!server.run()) kill(getpid(), SIGCHLD);
-  });
-  int signal = 0;
-  sigwait(&signals, &signal);
-  server.stop();
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  predictors.stop();
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  hang_up.writer.close();
-  if (signal != SIGCHLD) return ExitStatus::success;
-  warn("the processes that predict, or the server's socket, are gone");
-  return ExitStatus::prediction_failed;
+  std::thread([held] {
+    int signal = 0;
+    sigwait(&held, &signal);
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    std::_Exit(ExitStatus::success);
+  }).detach();
 }
 
 ExitStatus run(const ServeOptions& options) {
+  if (options.answers) return answer_standard_input(options);
   const Access access = access_of(options);
-  const sigset_t signals = hold_signals();
-  constexpr std::size_t most_remembered = 64'000'000;
-  const auto session = std::make_shared<Session>(most_remembered);  // each process has a copy of its own
-  Predictors predictors(limits_of(options), [session](const std::string& question) {
-    const SessionScope scope(*session);
-    return answer_question(question);
-  });
-  const Service service(access, [&](const std::string& question) { return predictors.ask(question); });
-  Pipe hang_up;
+  Predictors predictors(options);
+  const Service service(access, [&](const HttpRequest& request) { return predictors.ask(request); });
+  const bool is_v6 = options.host.find(':') != std::string::npos;
   HttpService http;
   http.host = options.host;
   http.port = options.port;
-  http.most_bytes = access.most_bytes;
-  http.hang_up = hang_up.reader.number();
   http.complain = complaint_of_status;
-  http.answer_early = [&](const HttpRequest& request) { return service.answer_early(request); };
-  http.answer = [&](HttpRequest request) { return service.answer(std::move(request)); };
-  const std::unique_ptr<HttpServer> server = HttpServer::make(http);
-  const std::optional<int> port = server->bind();
-  if (!port) {
-    throw UsageError(
-        fmt::format("cannot listen at {}, port {}; another --port, or --host", options.host, options.port));
-  }
-  const bool is_v6 = options.host.find(':') != std::string::npos;
-  warn(fmt::format("predicts at http://{}:{}/ until Ctrl-C", is_v6 ? "[" + options.host + "]" : options.host, *port));
-  return serve(*server, predictors, hang_up, signals);
+  http.answer = [&](const HttpRequest& request) { return service.answer(request); };
+  http.listening = [&](int port) {
+    warn(fmt::format("predicts at http://{}:{}/ until Ctrl-C", is_v6 ? "[" + options.host + "]" : options.host, port));
+  };
+  signal(SIGPIPE, SIG_IGN);
+  end_at_signals();
+  if (serve_http(http)) return ExitStatus::success;
+  throw UsageError(fmt::format("cannot listen at {}, port {}; another --port, or --host", options.host, options.port));
 }
 
 }  // namespace
@@ -126,9 +189,8 @@ ExitStatus run(const ServeOptions& options) {
 void add_serve(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<ServeOptions>();
   CLI::App* command = app.add_subcommand("serve", "predictions over HTTP, for pages and scripts");
-  command->add_option("--port", options->port, "where it listens (default: 8642; 0: any free port)")
-      ->type_name("PORT")
-      ->check(CLI::Range(0, 65535).description(""));
+  add_number(*command, "--port", options->port, 0, 65535, "where it listens (default: 8642; 0: any free port)")
+      ->type_name("PORT");
   command
       ->add_option("--host", options->host, "the address that it listens at (default: 127.0.0.1, this machine alone)")
       ->type_name("ADDRESS");
@@ -138,6 +200,7 @@ void add_serve(CLI::App& app, ExitStatus& status) {
       ->type_name("FILE");
   command->add_option("--limit", options->limit, "the longest that an answer may take (default: 30 s)")
       ->type_name("TIME");
+  command->add_flag("--answer", options->answers, "")->group("");
   add_jobs(*command, options->jobs);
   command->callback([options, &status] { status = run(*options); });
 }

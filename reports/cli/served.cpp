@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 #include "model/base/files.hpp"
 #include "model/base/text.hpp"
@@ -14,7 +13,6 @@
 #include "reports/cli/options.hpp"
 #include "reports/print/names.hpp"
 #include "reports/result/json.hpp"
-#include "reports/serve/service.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {
@@ -50,6 +48,30 @@ Fidelity fidelity_of(const std::string& word) {
 
 bool is_text(std::string_view scenario) { return scenario.find_first_of(":\n{") != std::string_view::npos; }
 
+/// What is to be predicted.
+struct Question {
+  std::string scenario = {};  ///< a name or a text
+  std::vector<std::string> set = {};
+  std::string fidelity = {};
+};
+
+/// Of what stands behind the question mark of the address.
+Question read_question(const HttpRequest& request) {
+  Question question;
+  for (const auto& [key, value] : request.parameters) {
+    if (key == "scenario") {
+      question.scenario = value;
+    } else if (key == "set") {
+      question.set.push_back(value);
+    } else if (key == "fidelity") {
+      question.fidelity = value;
+    } else {
+      throw UsageError(fmt::format("there is no parameter \"{}\"; scenario, set or fidelity", shortened(key, 60)));
+    }
+  }
+  return question;
+}
+
 /// A text, or a name of the catalogue.
 HttpAnswer predicted(const std::string& scenario, bool text, const Question& question) {
   require_text(scenario, unnamed);
@@ -62,7 +84,7 @@ HttpAnswer predicted(const std::string& scenario, bool text, const Question& que
 
 /// The question that a client asks as JSON.
 Question read_question(const json& asked) {
-  Question question{"predict", "", {}, "", "", false};
+  Question question;
   for (const auto& [key, value] : asked.items()) {
     if (key == "scenario" && value.is_string()) {
       question.scenario = value;
@@ -96,10 +118,16 @@ json parse_json(const std::string& text) {
 }
 
 /// A body is the scenario, unless it is JSON with a key `scenario`.
-HttpAnswer predicted(const Question& question) {
-  if (question.body.empty()) return predicted(question.scenario, is_text(question.scenario), question);
-  const json asked = question.is_json ? parse_json(question.body) : json::parse(question.body, nullptr, false);
-  if (!asked.is_object() || !asked.contains("scenario")) return predicted(question.body, true, question);
+HttpAnswer predicted(const HttpRequest& request) {
+  const Question question = read_question(request);
+  if (request.method != "POST") {
+    if (!question.scenario.empty()) return predicted(question.scenario, is_text(question.scenario), question);
+    return complaint(400, "no scenario",
+                     "GET /predict?scenario=gpt2-xl-dgx-a100, or POST /predict with a scenario as the body");
+  }
+  const bool is_json = request.content_type.starts_with("application/json");
+  const json asked = is_json ? parse_json(request.body) : json::parse(request.body, nullptr, false);
+  if (!asked.is_object() || !asked.contains("scenario")) return predicted(request.body, true, question);
   Question inner = read_question(asked);
   inner.set.insert(inner.set.end(), question.set.begin(), question.set.end());
   if (inner.fidelity.empty()) inner.fidelity = question.fidelity;
@@ -114,35 +142,42 @@ HttpAnswer listed(const std::vector<CatalogueEntry>& entries) {
   return {200, all.dump(2) + "\n"};
 }
 
-HttpAnswer answered(const Question& question) {
-  if (question.what == "scenarios") return listed(list_scenarios());
-  if (question.what == "models") return listed(list_models());
-  if (question.what == "hardware") return listed(list_hardware());
-  if (question.what == "scenario") return {200, read_text_file(file_of(question.scenario))};
-  return predicted(question);
+HttpAnswer answered(const HttpRequest& request) {
+  constexpr std::string_view one = "/scenarios/";
+  if (request.path == "/predict") return predicted(request);
+  if (request.path == "/scenarios") return listed(list_scenarios());
+  if (request.path == "/models") return listed(list_models());
+  if (request.path == "/hardware") return listed(list_hardware());
+  if (request.path.starts_with(one)) {
+    return {200, read_text_file(file_of(request.path.substr(one.size()))), "application/yaml"};
+  }
+  return complaint(404, "there is nothing at this address", "/, /predict, /scenarios, /models, /hardware or /schema");
 }
 
 }  // namespace
 
-HttpAnswer answer_question(const std::string& question) {
+HttpAnswer answer_request(const HttpRequest& request) {
   refuse_paths();
-  try {
-    return answered(Question::of(question));
-  } catch (const ScenarioError& error) {
-    return complaint(error);
-  } catch (const UsageError& error) {
-    return complaint(400, error.what());
-  } catch (const ImpossiblePlan& error) {
-    return complaint(400, error.what());
-  } catch (const std::bad_alloc&) {
-    return complaint(503, "there is not enough memory", "a smaller scenario");
-  } catch (const std::system_error& error) {
-    return complaint(503, error.what(), "ask again in a while");
-  } catch (const std::logic_error& error) {
-    return complaint(500, internal_error_text(error.what()));
-  } catch (const std::exception& error) {
-    return complaint(500, error.what());
+  HttpAnswer answer;
+  const Reply reply = reply_to([&] {
+    try {
+      answer = answered(request);
+    } catch (const ScenarioError& error) {
+      answer = complaint(error);
+    }
+    return std::string();
+  });
+  switch (reply.kind) {
+    case Reply::Kind::answer:
+      return answer;
+    case Reply::Kind::bad_input:
+      return complaint(400, reply.text);
+    case Reply::Kind::interrupted:
+      return complaint(503, reply.text, "ask again in a while, or of a smaller scenario");
+    case Reply::Kind::failure:
+      break;
   }
+  return complaint(500, reply.text);
 }
 
 }  // namespace foretrain

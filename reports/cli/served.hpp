@@ -1,14 +1,12 @@
-// Answers to what a server is asked (reports/serve/service.hpp), in the process of its own that predicts.
+// Answers to what a server is asked (reports/serve/service.hpp), in a process of its own.
 #pragma once
 
-#include <string>
-
-#include "reports/serve/answer.hpp"
+#include "reports/serve/http_server.hpp"
 
 namespace foretrain {
 
 /// The same bytes as `foretrain predict --json` prints, or why there are none. Scenarios name nothing but the
 /// catalogue.
-HttpAnswer answer_question(const std::string& question);
+HttpAnswer answer_request(const HttpRequest& request);
 
 }  // namespace foretrain

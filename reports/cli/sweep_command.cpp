@@ -17,7 +17,6 @@
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/slurm_array.hpp"
-#include "reports/cli/sweep_fingerprint.hpp"
 #include "reports/cli/sweep_merge.hpp"
 #include "reports/cli/sweep_rows.hpp"
 #include "reports/cli/sweep_store.hpp"
@@ -98,9 +97,10 @@ void predict_rows(const SweepOptions& options, const SweepRows& rows, const Shar
   std::optional<MeasuredRuns> runs;
   const auto& [anchor, calibration] = std::pair(options.input.anchor, options.input.calibration);
   if (!anchor.empty()) runs = measured_runs(anchor, calibration, options.fidelity, options.jobs);
+  const std::vector<bool> finished = store.finished();
   std::vector<std::size_t> left;
   for (std::size_t i = 0; i < rows.count; ++i) {
-    if (shard.has(i) && !store.has(i)) left.push_back(i);
+    if (shard.has(i) && !finished[i]) left.push_back(i);
   }
   bring_together(left, rows);
   const TextTask predict = [&](std::size_t i) {
@@ -127,7 +127,7 @@ ExitStatus tell_failures(const SweepOptions& options, SweepStore& store) {
   const std::size_t failed = impossible + store.count(Reply::Kind::failure) + store.count(Reply::Kind::interrupted);
   const std::size_t left_out = options.selection.skip_impossible ? impossible : 0;
   if (failed > left_out) {
-    say(fmt::format("foretrain: {} of {} predictions failed{}", failed - left_out, store.rows(),
+    say(fmt::format("foretrain: {} of {} predictions failed{}", failed - left_out, store.count(),
                     options.output.empty() ? "" : "; column predicted.error of " + options.output + " says why"));
   }
   const auto tell = [&](Reply::Kind kind, const char* what) {
@@ -151,13 +151,14 @@ ExitStatus run(const SweepOptions& options) {
   }
   const std::string file = store_file(options, shard);
   const bool is_result = !options.shard.empty() || is_database(options.output);
-  const SweepIdentity identity = {fingerprint_of(rows, options.input, options.fidelity), rows.count, shard};
+  const SweepIdentity identity = {fingerprint_of(rows, options.input, options.fidelity), rows.count};
   check_table(options.selection, identity, rows.header);
   ExitStatus status = ExitStatus::success;
   bool keep = is_result;
   {
     SweepStore store(file, identity, rows.header);
-    if (store.rows() > 0) warn(counted(store.rows(), "row", "is", "are") + " there from an earlier run");
+    if (const std::size_t known = store.count(); known > 0)
+      warn(counted(known, "row", "is", "are") + " there from an earlier run");
     predict_rows(options, rows, shard, store);
     if (!is_result && !options.output.empty()) write_table(store, options.selection, options.output);
     const bool shows = options.shard.empty() && (options.output.empty() || !file.empty());
@@ -191,11 +192,8 @@ void add_sweep(CLI::App& app, ExitStatus& status) {
       ->add_option("--shard", options->shard,
                    "only every N-th row, beginning with the I-th, into OUT.I-of-N.sqlite: one job of an array")
       ->type_name("I/N");
-  command
-      ->add_option("--slurm", options->slurm_jobs,
-                   "print a script that runs the sweep as an array of N jobs, for `sbatch`")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1'000'000).description(""));
+  add_number(*command, "--slurm", options->slurm_jobs, 1, 1'000'000,
+             "print a script that runs the sweep as an array of N jobs, for `sbatch`");
   add_selection(*command, options->selection);
   command
       ->add_option("--anchor", options->input.anchor,

@@ -1,10 +1,13 @@
 #include "reports/cli/sweep_merge.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <memory>
+#include <set>
 
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"
@@ -19,54 +22,60 @@ namespace fs = std::filesystem;
 
 struct MergeOptions {
   std::string output;
-  std::vector<std::string> parts;
+  std::vector<std::string> shards;
   Selection selection;
   bool incomplete = false;
 };
 
 std::string without_extension(const std::string& path) { return fs::path(path).replace_extension().string(); }
 
+/// 8 of "out.2-of-8.sqlite"; 0 of other names.
+std::size_t count_of_shards(const std::string& file) {
+  const std::size_t mark = file.rfind("-of-");
+  std::size_t count = 0;
+  if (mark != std::string::npos && file.ends_with(".sqlite")) {
+    std::from_chars(file.data() + mark + 4, file.data() + file.size(), count);
+  }
+  return count;
+}
+
 /// The shards of this output that lie beside it.
-std::vector<std::string> parts_of(const std::string& output) {
+std::vector<std::string> shards_of(const std::string& output) {
   const fs::path folder = fs::path(output).parent_path();
   const std::string beginning = fs::path(without_extension(output)).filename().string() + ".";
-  std::vector<std::string> parts;
+  std::vector<std::string> shards;
   std::error_code unseen;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder.empty() ? "." : folder, unseen)) {
     const std::string name = entry.path().filename().string();
-    if (!name.starts_with(beginning) || !name.ends_with(".sqlite")) continue;
-    const std::string middle = name.substr(beginning.size(), name.size() - beginning.size() - 7);
-    const bool of_shard =
-        middle.find("-of-") != std::string::npos && middle.find_first_not_of("0123456789-of") == std::string::npos;
-    if (of_shard) parts.push_back((folder / name).string());
+    if (name.starts_with(beginning) && count_of_shards(name) > 0) shards.push_back((folder / name).string());
   }
-  std::ranges::sort(parts);
-  return parts;
+  std::ranges::sort(shards);
+  return shards;
 }
 
-/// "3 and 5 of 8": shards of which a row is not there.
-std::string unfinished_shards(const SweepStore& all, std::size_t shards) {
-  std::vector<bool> unfinished(shards);
-  for (std::size_t row = 0; row < all.identity().rows; ++row) {
-    if (!all.has(row)) unfinished[row % shards] = true;
+/// "3 of 6 rows are missing, in shards 3, 5 of 8".
+std::string missing_rows(const std::vector<bool>& finished, std::size_t shards) {
+  std::set<std::size_t> unfinished;
+  std::size_t missing = 0;
+  for (std::size_t row = 0; row < finished.size(); ++row) {
+    if (finished[row]) continue;
+    ++missing;
+    unfinished.insert(row % std::max<std::size_t>(shards, 1) + 1);
   }
-  std::vector<std::string> numbers;
-  for (std::size_t i = 0; i < unfinished.size(); ++i) {
-    if (unfinished[i]) numbers.push_back(std::to_string(i + 1));
-  }
-  return fmt::format("{} of {}", fmt::join(numbers, ", "), shards);
+  const std::string where = shards > 0 ? fmt::format(", in shards {} of {}", fmt::join(unfinished, ", "), shards) : "";
+  return fmt::format("{} of {} rows are missing{}", missing, finished.size(), where);
 }
 
-/// An empty store for the whole of which this is a part.
-SweepStore store_for_whole(const std::string& file, const SweepStore& part) {
-  std::vector<std::string> inputs = part.columns();
+/// An empty store for the whole of which this is a shard.
+SweepStore store_for_whole(const std::string& file, const SweepStore& shard) {
+  std::vector<std::string> inputs = shard.columns();
   std::erase_if(inputs, [](const std::string& column) { return column.starts_with("predicted."); });
-  return {file, {part.identity().fingerprint, part.identity().rows, {}}, inputs};
+  return {file, shard.identity(), inputs};
 }
 
 ExitStatus run(const MergeOptions& options) {
-  const std::vector<std::string> parts = options.parts.empty() ? parts_of(options.output) : options.parts;
-  if (parts.empty()) {
+  const std::vector<std::string> shards = options.shards.empty() ? shards_of(options.output) : options.shards;
+  if (shards.empty()) {
     throw UsageError(
         fmt::format("sweep merge: there is no {} beside {}; a shard of `foretrain sweep … -o {}` writes it",
                     shard_file(options.output, {1, 2}), options.output, options.output));
@@ -74,23 +83,20 @@ ExitStatus run(const MergeOptions& options) {
   const bool database = is_database(options.output);
   const std::string whole = database ? options.output + ".partial" : "";
   if (database && fs::exists(options.output)) const SweepStore replaced(options.output);  // else it is not a sweep's
-  const std::size_t shards = std::max<std::size_t>(1, SweepStore(parts.front()).identity().shard.count);
   std::size_t failed = 0;
   {
-    SweepStore all = store_for_whole(whole, SweepStore(parts.front()));
-    all.add_all(parts);
+    SweepStore all = store_for_whole(whole, SweepStore(shards.front()));
+    for (const std::string& shard : shards) all.merge(shard);
     check_selection(all, options.selection);
-    const std::size_t finished = all.rows() - all.count(Reply::Kind::interrupted);
-    if (finished < all.identity().rows) {
-      const std::string missing = fmt::format("{} of {} rows are missing, in shards {}", all.identity().rows - finished,
-                                              all.identity().rows, unfinished_shards(all, shards));
+    if (const std::vector<bool> finished = all.finished(); std::ranges::find(finished, false) != finished.end()) {
+      const std::string missing = missing_rows(finished, count_of_shards(shards.front()));
       if (!options.incomplete) {
         throw std::runtime_error(missing + "; run these again, or take what there is with --incomplete");
       }
       warn(missing);
     }
     if (!database) write_table(all, options.selection, options.output);
-    failed = all.rows() - all.count(Reply::Kind::answer);
+    failed = all.count() - all.count(Reply::Kind::answer);
     if (options.selection.skip_impossible) failed -= all.count(Reply::Kind::bad_input);
   }
   if (database) {
@@ -121,7 +127,7 @@ void add_sweep_merge(CLI::App& sweep, ExitStatus& status) {
   const auto options = std::make_shared<MergeOptions>();
   CLI::App* command = sweep.add_subcommand("merge", "the shards of a sweep as the table that one run would have made");
   command->add_option("OUT", options->output, "the table: what the shards were given with -o")->required();
-  command->add_option("PART", options->parts, "the shards' databases (default: OUT.*-of-*.sqlite)");
+  command->add_option("PART", options->shards, "the shards' databases (default: OUT.*-of-*.sqlite)");
   add_selection(*command, options->selection);
   command->add_flag("--incomplete", options->incomplete, "what there is, though rows are missing");
   command->callback([options, &status] { status = run(*options); });

@@ -2,12 +2,19 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstddef>
 #include <string>
 
 #include "reports/cli/command.hpp"
-#include "reports/cli/sweep_store.hpp"
 
 namespace foretrain {
+
+/// "2/8": every eighth row, the second first.
+struct Shard {
+  std::size_t number = 1;
+  std::size_t count = 1;
+  [[nodiscard]] bool has(std::size_t row) const { return row % count == number - 1; }
+};
 
 /// Where a shard of the sweep that goes to `output` keeps its rows: out.2-of-8.sqlite for out.csv.
 std::string shard_file(const std::string& output, const Shard& shard);

@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <unordered_map>
 
 #include "model/base/csv.hpp"
+#include "model/base/error.hpp"
 #include "model/base/files.hpp"
+#include "model/base/hash.hpp"
 #include "model/base/words.hpp"
 #include "model/scenario/catalogue.hpp"
+#include "model/scenario/yaml_document.hpp"
 #include "reports/cli/case_tables.hpp"
-#include "reports/cli/sweep_fingerprint.hpp"
 #include "reports/cli/vary.hpp"
 
 namespace foretrain {
@@ -69,6 +72,62 @@ SweepRows rows_of_table(const SweepInput& input) {
   return rows;
 }
 
+/// What decides the cells of a sweep, as one number.
+class Fingerprint {
+ public:
+  void add(std::string_view piece) {
+    hash_ = (fnv_1a(piece, hash_) ^ piece.size()) * fnv_1a_prime;  // so that "ab", "c" differs from "a", "bc"
+  }
+  /// A value of a scenario, and where it names files (or a mapping in it does), their texts and what these name. Paths
+  /// begin at `folder` or here.
+  void add_value(const std::string& value, const std::string& folder);
+  [[nodiscard]] std::uint64_t number() const { return hash_; }
+
+ private:
+  /// Every text in a document, as a value.
+  void add_node(const YamlNode& node, const std::string& folder) {
+    if (node.is_scalar()) add_value(node.scalar, folder);
+    for (const YamlNode& item : node.items) add_node(item, folder);
+    for (const YamlEntry& entry : node.entries) add_node(entry.value, folder);
+  }
+
+  std::uint64_t hash_ = fnv_1a_start;
+  std::set<std::string> known_;  ///< values and files that were added
+};
+
+void Fingerprint::add_value(const std::string& value, const std::string& folder) {
+  add(value);
+  const bool is_mapping = value.find_first_of("{[") != std::string::npos;
+  const bool may_name_files = value.find_first_of("/.") != std::string::npos;
+  if (!may_name_files || !known_.insert(folder + '\n' + value).second) return;
+  try {
+    if (is_mapping) return add_node(parse_yaml(value, "value"), folder);
+    std::error_code unseen;
+    for (const std::filesystem::path& path : {folder / std::filesystem::path(value), std::filesystem::path(value)}) {
+      if (!std::filesystem::is_regular_file(path, unseen)) continue;
+      if (!known_.insert(path.string()).second) return;
+      add(read_text_file(path));
+      return add_node(cached_yaml_file(path.string()), path.parent_path().string());
+    }
+  } catch (const ScenarioError&) {
+    // Whoever predicts says what is wrong with it.
+  }
+}
+
+/// The program and its catalogue.
+void add_program(Fingerprint& fingerprint) {
+  namespace fs = std::filesystem;
+  std::error_code unseen;
+  fingerprint.add(std::to_string(fs::file_size("/proc/self/exe", unseen)));
+  const auto written = fs::last_write_time("/proc/self/exe", unseen);
+  if (!unseen) fingerprint.add(std::to_string(written.time_since_epoch().count()));
+  std::set<fs::path> files;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(data_directory())) {
+    if (entry.path().extension() == ".yaml") files.insert(entry.path());
+  }
+  for (const fs::path& file : files) fingerprint.add(read_text_file(file));
+}
+
 /// What all combinations are made of: ten million of them are as soon known as ten.
 void add_variations(const SweepInput& input, Fingerprint& fingerprint) {
   fingerprint.add_value(input.file, "");
@@ -84,10 +143,7 @@ void add_variations(const SweepInput& input, Fingerprint& fingerprint) {
 void add_rows(const SweepRows& rows, const SweepInput& input, Fingerprint& fingerprint) {
   const std::string folder = std::filesystem::path(input.table).parent_path().string();
   for (std::size_t row = 0; row < rows.count; ++row) {
-    const std::vector<std::string> cells = rows.cells_of(row);
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      rows.header[i] == "case" ? fingerprint.add(cells[i]) : fingerprint.add_value(cells[i], folder);
-    }
+    for (const std::string& cell : rows.cells_of(row)) fingerprint.add_value(cell, folder);
   }
 }
 
@@ -123,8 +179,7 @@ void bring_together(std::vector<std::size_t>& numbers, const SweepRows& rows) {
 
 std::uint64_t fingerprint_of(const SweepRows& rows, const SweepInput& input, Fidelity fidelity) {
   Fingerprint fingerprint;
-  fingerprint.add_identity("/proc/self/exe");
-  fingerprint.add_folder(data_directory().string());
+  add_program(fingerprint);
   fingerprint.add(name(fidelity));
   fingerprint.add_value(input.calibration, "");
   if (!input.anchor.empty()) fingerprint.add(read_text_file(input.anchor));
@@ -134,7 +189,7 @@ std::uint64_t fingerprint_of(const SweepRows& rows, const SweepInput& input, Fid
   }
   for (const std::string& column : rows.header) fingerprint.add(column);
   input.table.empty() ? add_variations(input, fingerprint) : add_rows(rows, input, fingerprint);
-  return fingerprint.value();
+  return fingerprint.number();
 }
 
 }  // namespace foretrain

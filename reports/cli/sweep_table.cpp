@@ -1,6 +1,8 @@
 #include "reports/cli/sweep_table.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sqlite3.h>
 
 #include <algorithm>
 #include <cctype>
@@ -14,6 +16,7 @@
 #include "model/base/files.hpp"
 #include "model/base/format.hpp"
 #include "model/base/words.hpp"
+#include "reports/cli/options.hpp"
 #include "reports/print/table.hpp"
 #include "reports/result/csv.hpp"
 
@@ -21,39 +24,35 @@ namespace foretrain {
 
 namespace {
 
-bool number_of_cell(std::string_view text, double& number) {
-  const std::optional<double> value = magnitude(text);
-  number = value.value_or(0.0);
-  return value.has_value();
+/// The function value() of queries: a quantity as its number, anything else as it is.
+void value_of_cell(sqlite3_context* context, int, sqlite3_value** arguments) {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(arguments[0]));
+  const std::optional<double> number = text == nullptr ? std::nullopt : magnitude(text);
+  number ? sqlite3_result_double(context, *number) : sqlite3_result_value(context, arguments[0]);
 }
 
 std::string last_word(const std::string& column) { return column.substr(column.rfind('.') + 1); }
 
-/// The rows with every column twice: as it is, by its place ("cell0"), and as a number where it is one, by its name and
-/// the last word of that where no other column has it.
-std::string named_rows(const SweepStore& store) {
-  std::map<std::string, int> last_words;
+/// What stands for a column in queries, by its name and by the last word of that where no other column has it.
+std::map<std::string, std::string> names_in_queries(const SweepStore& store) {
+  std::map<std::string, std::string> names;
+  std::map<std::string, int> last_words = {{"row", 1}, {"outcome", 1}};
   for (const std::string& column : store.columns()) ++last_words[last_word(column)];
-  std::string text = "(SELECT row, outcome";
-  for (std::size_t i = 0; i < store.columns().size(); ++i) {
-    const std::string& column = store.columns()[i];
+  for (const std::string& column : store.columns()) {
     const bool is_text = kind_of_column(column) == CellKind::text;
-    const std::string value = is_text ? fmt::format("value({})", sql_name(column)) : sql_name(column);
-    text += fmt::format(", {} AS cell{}, {} AS {}", sql_name(column), i, value, sql_name(column));
-    const std::string word = last_word(column);
-    const bool own = word != column && last_words[word] == 1 && word != "row" && word != "outcome";
-    if (own) text += fmt::format(", {} AS {}", value, sql_name(word));
+    names[column] = is_text ? fmt::format("value({})", sql_name(column)) : sql_name(column);
+    if (last_words[last_word(column)] == 1) names.try_emplace(last_word(column), names[column]);
   }
-  return text + " FROM rows)";
+  return names;
 }
 
-/// The expression with whole names of columns in quotes, as SQL wants names with dots; texts in quotes stay.
-std::string with_quoted_names(const std::string& expression, const SweepStore& store) {
+/// The expression with names as SQL wants them; texts in quotes stay. Throws UsageError for several of them.
+std::string with_names(const std::string& expression, const std::map<std::string, std::string>& names) {
   std::string result, word;
   char quote = '\0';
   const auto finish_word = [&] {
-    const bool known = std::ranges::find(store.columns(), word) != store.columns().end();
-    result += known ? sql_name(word) : word;
+    const auto known = names.find(word);
+    result += known == names.end() ? word : known->second;
     word.clear();
   };
   for (const char c : expression) {
@@ -63,6 +62,7 @@ std::string with_quoted_names(const std::string& expression, const SweepStore& s
       continue;
     }
     finish_word();
+    if (quote == '\0' && c == ';') throw UsageError("--where, --sort: one expression, without \";\"");
     result += c;
     if (quote == c) {
       quote = '\0';
@@ -71,42 +71,27 @@ std::string with_quoted_names(const std::string& expression, const SweepStore& s
     }
   }
   finish_word();
-  return result;
-}
-
-std::string order_of(const std::string& sort, const SweepStore& store) {
-  const bool falling = sort.starts_with('-');
-  const std::string by = "(" + with_quoted_names(sort.substr(falling ? 1 : 0), store) + ")";
-  return fmt::format("{} IS NULL, {}{}, ", by, by, falling ? " DESC" : "");
+  return "(" + result + "\n)";  // a comment ends with its line
 }
 
 /// The wanted columns of the selected rows. `order`: where the selection has none.
 std::string query_of(const SweepStore& store, const Selection& selection, const std::vector<std::string>& columns,
-                     const std::string& order = "") {
+                     const std::string& order) {
+  const std::map<std::string, std::string> names = names_in_queries(store);
   std::string text;
-  for (const std::string& column : columns) {
-    const auto place = std::ranges::find(store.columns(), column) - store.columns().begin();
-    text += fmt::format("{}cell{}", text.empty() ? "SELECT " : ", ", place);
-  }
-  text += " FROM " + named_rows(store) + " WHERE 1";
+  for (const std::string& column : columns) text += (text.empty() ? "SELECT " : ", ") + sql_name(column);
+  text += " FROM rows WHERE 1";
   if (selection.skip_impossible) text += " AND outcome <> 'bad_input'";
-  if (!selection.where.empty()) text += " AND (" + with_quoted_names(selection.where, store) + ")";
-  text += " ORDER BY " + (selection.sort.empty() ? order : order_of(selection.sort, store)) + "row";
+  if (!selection.where.empty()) text += " AND " + with_names(selection.where, names);
+  text += " ORDER BY " + order;
+  if (!selection.sort.empty()) {
+    const bool falling = selection.sort.starts_with('-');
+    const std::string by = with_names(selection.sort.substr(falling ? 1 : 0), names);
+    text += fmt::format("{} IS NULL, {}{}, ", by, by, falling ? " DESC" : "");
+  }
+  text += "\"row\"";
   if (selection.top > 0) text += fmt::format(" LIMIT {}", selection.top);
   return text;
-}
-
-/// What SQLite refused, as the option's mistake where there is one.
-[[noreturn]] void refuse(const SweepStore& store, const Selection& selection, const DatabaseError& error) {
-  if (selection.where.empty() && selection.sort.empty()) store.refuse(error);
-  if (error.interrupted()) {
-    throw UsageError(
-        "--where, --sort: this takes longer than comparing numbers and texts of each row; write less of it");
-  }
-  throw UsageError(
-      fmt::format("--where, --sort: {}; write for example --where 'fits AND mfu > 0.4' --sort "
-                  "-samples_per_second, with names of columns such as {}",
-                  error.what(), fmt::join(store.columns(), ", ")));
 }
 
 /// The wanted columns of the rows that a selection leaves. Throws UsageError, also where a row is asked for.
@@ -114,66 +99,71 @@ class Selected {
  public:
   Selected(SweepStore& store, const Selection& selection, const std::vector<std::string>& columns,
            const std::string& order = "")
-      : store_(store), selection_(selection), statement_(prepared(columns, order)) {}
+      : store_(store), selection_(selection), query_(prepared(columns, selection.sort.empty() ? order : "")) {}
 
   bool step() {
     try {
-      return statement_.step();
-    } catch (const DatabaseError& error) {
-      refuse(store_, selection_, error);
+      return query_.executeStep();
+    } catch (const SQLite::Exception& error) {
+      refuse(error);
     }
   }
-  [[nodiscard]] const Statement& row() const { return statement_; }
+  [[nodiscard]] SQLite::Column cell(std::size_t place) const { return query_.getColumn(static_cast<int>(place)); }
 
  private:
-  Statement prepared(const std::vector<std::string>& columns, const std::string& order) {
-    constexpr std::int64_t steps_of_row = 100'000, steps_of_few = 10'000'000;
-    store_.database().add_function("value", number_of_cell);
+  SQLite::Statement prepared(const std::vector<std::string>& columns, const std::string& order) {
     try {
-      const auto rows = static_cast<std::int64_t>(store_.rows());
-      return store_.database().prepare_bounded(query_of(store_, selection_, columns, order),
-                                               rows * steps_of_row + steps_of_few);
-    } catch (const DatabaseError& error) {
-      refuse(store_, selection_, error);
+      store_.database().createFunction("value", 1, true, nullptr, value_of_cell);
+      return {store_.database(), query_of(store_, selection_, columns, order)};
+    } catch (const SQLite::Exception& error) {
+      refuse(error);
     }
+  }
+
+  /// What SQLite refused, as the option's mistake where there is one.
+  [[noreturn]] void refuse(const SQLite::Exception& error) const {
+    if (selection_.where.empty() && selection_.sort.empty()) store_.refuse(error);
+    throw UsageError(
+        fmt::format("--where, --sort: {}; write for example --where 'fits AND mfu > 0.4' --sort "
+                    "-samples_per_second, with names of columns such as {}",
+                    error.what(), fmt::join(store_.columns(), ", ")));
   }
 
   SweepStore& store_;
   const Selection& selection_;
-  Statement statement_;
+  SQLite::Statement query_;
 };
 
-std::string cell_text(const Statement& row, int place, CellKind kind) {
-  if (row.is_null(place)) return "";
-  if (kind == CellKind::number) return fmt::format("{}", row.number(place));
-  if (kind == CellKind::flag) return row.integer(place) != 0 ? "true" : "false";
-  return row.text(place);
-}
-
-std::string csv_record(const Statement& row, const std::vector<std::string>& columns) {
+std::string csv_record(const Selected& rows, const std::vector<std::string>& columns) {
   std::vector<std::string> cells;
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    cells.push_back(cell_text(row, static_cast<int>(i), kind_of_column(columns[i])));
+    const SQLite::Column cell = rows.cell(i);
+    const CellKind kind = kind_of_column(columns[i]);
+    std::string& text = cells.emplace_back();
+    if (cell.isNull()) continue;
+    if (kind == CellKind::number) text = fmt::format("{}", cell.getDouble());
+    if (kind == CellKind::flag) text = cell.getInt() != 0 ? "true" : "false";
+    if (kind == CellKind::text) text = cell.getString();
   }
   return csv_line(cells) + "\n";
 }
 
 /// Numbers are numbers, an empty cell is null, everything else a text.
-std::string json_record(const Statement& row, const std::vector<std::string>& columns) {
+std::string json_record(const Selected& rows, const std::vector<std::string>& columns) {
   nlohmann::ordered_json object = nlohmann::ordered_json::object();
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    const int place = static_cast<int>(i);
+    const SQLite::Column cell = rows.cell(i);
     const CellKind kind = kind_of_column(columns[i]);
-    const std::string text = row.text(place);
-    auto& cell = object[columns[i]];
-    if (row.is_null(place) || text.empty()) continue;
+    const std::string text = cell.getString();
+    auto& value = object[columns[i]];
+    if (text.empty()) continue;
     if (kind == CellKind::flag) {
-      cell = row.integer(place) != 0;
+      value = cell.getInt() != 0;
     } else if (kind == CellKind::number) {
-      if (std::isfinite(row.number(place))) cell = row.number(place);
+      if (std::isfinite(cell.getDouble())) value = cell.getDouble();
     } else {
       const auto number = nlohmann::ordered_json::parse(text, nullptr, false);
-      cell = number.is_number() && columns[i] != "case" ? number : nlohmann::ordered_json(text);
+      value = number.is_number() && columns[i] != "case" ? number : nlohmann::ordered_json(text);
     }
   }
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
@@ -219,9 +209,7 @@ void add_selection(CLI::App& command, Selection& selection) {
       ->type_name("EXPRESSION");
   command.add_option("--sort", selection.sort, "by this column, least first; -COLUMN: greatest first")
       ->type_name("[-]COLUMN");
-  command.add_option("--top", selection.top, "only the first N of them")
-      ->type_name("N")
-      ->check(CLI::Range(1, 100'000'000).description(""));
+  add_number(command, "--top", selection.top, 1, 100'000'000, "only the first N of them");
   command.add_flag("--skip-impossible", selection.skip_impossible,
                    "leave out rows whose scenario cannot be, and do not count them as failures");
 }
@@ -241,7 +229,7 @@ void write_table(SweepStore& store, const Selection& selection, const std::strin
     if (!std::exchange(first, false)) piece.clear();
     while (more && piece.size() < piece_size) {
       more = rows.step();
-      if (more) piece += json ? json_record(rows.row(), columns) : csv_record(rows.row(), columns);
+      if (more) piece += json ? json_record(rows, columns) : csv_record(rows, columns);
     }
     return piece;
   });
@@ -252,19 +240,18 @@ std::string best_rows(SweepStore& store, const Selection& selection, const std::
   const std::string fastest_first =
       "\"predicted.fits\" IS 0, \"predicted.samples_per_second\" DESC, \"predicted.time_s\", ";
   Selection few = selection;
-  few.where = fmt::format("{}outcome = 'answer'", selection.where.empty() ? "" : "(" + selection.where + ") AND ");
+  few.where = fmt::format("{}outcome = 'answer'", selection.where.empty() ? "" : "(" + selection.where + "\n) AND ");
   if (few.top == 0) few.top = usually;
   std::vector<std::string> columns = varied;
   for (const ShownColumn& one : shown_columns) columns.emplace_back(one.column);
-  Selected selected(store, few, columns, fastest_first);
-  const Statement& rows = selected.row();
+  Selected rows(store, few, columns, fastest_first);
   std::vector<std::vector<std::string>> lines;
-  while (selected.step()) {
+  while (rows.step()) {
     std::vector<std::string>& line = lines.emplace_back();
     for (std::size_t i = 0; i < columns.size(); ++i) {
-      const int place = static_cast<int>(i);
-      const bool predicted = i >= varied.size() && !rows.is_null(place);
-      line.push_back(predicted ? shown_columns[i - varied.size()].words(rows.number(place)) : rows.text(place));
+      const SQLite::Column cell = rows.cell(i);
+      const bool predicted = i >= varied.size() && !cell.isNull();
+      line.push_back(predicted ? shown_columns[i - varied.size()].words(cell.getDouble()) : cell.getString());
     }
   }
   if (lines.empty()) return "";
@@ -294,13 +281,14 @@ std::vector<std::string> reasons(SweepStore& store, Reply::Kind kind) {
   };
   std::map<std::string, Reason> found;
   try {
-    Statement rows = store.database().prepare("SELECT \"predicted.error\" FROM rows WHERE outcome = ? ORDER BY row");
-    rows.bind(0, name(kind));
-    while (rows.step()) {
-      Reason& reason = found[kind_of_reason(rows.text(0))];
-      if (reason.rows++ == 0) reason.example = rows.text(0);
+    SQLite::Statement rows(store.database(), "SELECT \"predicted.error\" FROM rows WHERE outcome = ? ORDER BY \"row\"");
+    rows.bind(1, std::string(name(kind)));
+    while (rows.executeStep()) {
+      const std::string why = rows.getColumn(0).getString();
+      Reason& reason = found[kind_of_reason(why)];
+      if (reason.rows++ == 0) reason.example = why;
     }
-  } catch (const DatabaseError& error) {
+  } catch (const SQLite::Exception& error) {
     store.refuse(error);
   }
   std::vector<Reason> all;

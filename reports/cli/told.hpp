@@ -27,14 +27,9 @@ PlanDimensions plan_dimensions(const std::vector<std::string>& fixed, const std:
 /// Throws ScenarioError for a scenario that trains nothing.
 MemoryReport memory_report(const std::string& file, const std::vector<std::string>& overrides);
 
-struct ScalingOptions {
-  std::vector<int> gpus = {1, 2, 4, 8, 16};
-  std::vector<std::string> algorithms = {"ring", "parameter_server", "naive"};
-  bool strong = false;  ///< the global batch stays as it is; else the batch per GPU does
-};
-
-/// Predicts every point. Those without a prediction are absent, and `tell` is told why.
-ScalingFigure predict_scaling(const PlotOptions& shared, const ScalingOptions& options,
-                              const std::function<void(const std::string&)>& tell);
+/// Each file's training on options.gpus by options.algorithms. Points without a prediction are absent, and `tell` is
+/// told why.
+std::vector<ScalingChart> predict_scaling(const PlotOptions& options,
+                                          const std::function<void(const std::string&)>& tell);
 
 }  // namespace foretrain

@@ -162,19 +162,11 @@ void add_validate(CLI::App& app, ExitStatus& status) {
   command
       ->add_option("--cases", options->tables, "tables with measured.* columns (default: all that come with foretrain)")
       ->type_name("CASES.csv");
-  command
-      ->add_option("--anchor", options->anchor,
-                   "the first N cases of each group, or of each name in the column `anchor`, fix factors for the "
-                   "others and leave the errors")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1'000'000).description(""));
-  command
-      ->add_option("--bar", options->bars,
-                   "fail when a group's MAPE is above it (repeatable; GROUP is the name's start)")
-      ->type_name("[GROUP=]PERCENT")
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false);
+  add_number(*command, "--anchor", options->anchor, 0, 1'000'000,
+             "the first N cases of each group, or of each name in the column `anchor`, fix factors for the others and "
+             "leave the errors");
+  add_repeatable(*command, "--bar", options->bars,
+                 "fail when a group's MAPE is above it (repeatable; GROUP is the name's start)", "[GROUP=]PERCENT");
   command
       ->add_option(
           "--pairs", options->pairs,

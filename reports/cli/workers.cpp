@@ -57,28 +57,6 @@ std::optional<Value> take(std::string_view& received) {
   return value;
 }
 
-Reply reply_to(const TextTask& task, std::size_t index) {
-  try {
-    return {task(index), Reply::Kind::answer};
-  } catch (const ScenarioError& error) {
-    return {error.what(), Reply::Kind::bad_input};
-  } catch (const UsageError& error) {
-    return {error.what(), Reply::Kind::bad_input};
-  } catch (const ImpossiblePlan& error) {
-    return {error.what(), Reply::Kind::bad_input};
-  } catch (const std::bad_alloc&) {
-    return {"there is not enough memory", Reply::Kind::interrupted};
-  } catch (const std::system_error& error) {
-    return {error.what(), Reply::Kind::interrupted};
-  } catch (const std::logic_error& error) {
-    return {internal_error_text(error.what()), Reply::Kind::failure};
-  } catch (const std::exception& error) {
-    return {error.what(), Reply::Kind::failure};
-  } catch (...) {
-    return {"an error without a text", Reply::Kind::failure};
-  }
-}
-
 /// Replies to runs of tasks until the other side is gone.
 void reply_to_runs(int socket, const TextTask& task) {
   std::string received;
@@ -89,7 +67,7 @@ void reply_to_runs(int socket, const TextTask& task) {
     if (!run) continue;
     received = left;
     for (std::size_t index = run->next; connected && index < run->end; ++index) {
-      const Reply reply = reply_to(task, index);
+      const Reply reply = reply_to([&] { return task(index); });
       connected =
           send_all(socket, bytes_of(ReplyHeader{reply.kind, reply.text.size()})) && send_all(socket, reply.text);
     }
@@ -178,6 +156,28 @@ class Runs {
 };
 
 }  // namespace
+
+Reply reply_to(const std::function<std::string()>& task) {
+  try {
+    return {task(), Reply::Kind::answer};
+  } catch (const ScenarioError& error) {
+    return {error.what(), Reply::Kind::bad_input};
+  } catch (const UsageError& error) {
+    return {error.what(), Reply::Kind::bad_input};
+  } catch (const ImpossiblePlan& error) {
+    return {error.what(), Reply::Kind::bad_input};
+  } catch (const std::bad_alloc&) {
+    return {"there is not enough memory", Reply::Kind::interrupted};
+  } catch (const std::system_error& error) {
+    return {error.what(), Reply::Kind::interrupted};
+  } catch (const std::logic_error& error) {
+    return {internal_error_text(error.what()), Reply::Kind::failure};
+  } catch (const std::exception& error) {
+    return {error.what(), Reply::Kind::failure};
+  } catch (...) {
+    return {"an error without a text", Reply::Kind::failure};
+  }
+}
 
 void answer_all(std::size_t count, int workers, const TextTask& task,
                 const std::function<void(std::size_t index, Reply reply)>& observe, const std::function<bool()>& stop) {

@@ -31,6 +31,9 @@ struct Reply {
   enum class Kind : std::uint8_t { answer, bad_input, failure, interrupted } kind = Kind::failure;
 };
 
+/// What the task comes to, whatever it throws.
+Reply reply_to(const std::function<std::string()>& task);
+
 /// What task number `index` comes to; may throw.
 using TextTask = std::function<std::string(std::size_t index)>;
 

@@ -50,7 +50,7 @@ std::string common_name(const std::string& name, bool several_nodes) {
 }
 
 /// Links by their common names, and which of each carries most.
-std::vector<LinkUse> grouped(const Topology& topology, const std::vector<Bytes>& carried, Seconds time) {
+std::vector<LinkUse> by_group(const Topology& topology, const std::vector<Bytes>& carried, Seconds time) {
   std::vector<LinkUse> uses;
   std::map<std::string, std::size_t> place;
   for (LinkId id = 0; id < topology.links(); ++id) {
@@ -161,7 +161,7 @@ LinkUses link_uses(const Scenario& scenario, Fidelity fidelity) {
   for (const Task& task : graph.tasks()) ++tasks[at_index(task.block)];
   for (std::size_t block = 0; block < tasks.size(); ++block) add(of_block[block], tasks[block]);
   add(background, 1.0);
-  uses.links = grouped(topology, all, uses.time);
+  uses.links = by_group(topology, all, uses.time);
   Profiles profiles(uses.links, uses.time);
   profiles.add(graph, execution, of_block);
   profiles.add_background(background);

@@ -48,6 +48,7 @@ struct Series {
   std::string value = {};        ///< and this behind it
   std::string_view colour = {};  ///< empty: the palette's next one
   std::vector<Point> points = {};
+  std::vector<std::string> what = {};  ///< each of the points or boxes is, where that is told
   std::vector<Span> ranges = {};  ///< around each of the points, drawn as a band of the line's colour; none: no band
   double line = 0.0;              ///< width in pixels; 0: none
   bool dashed = false;

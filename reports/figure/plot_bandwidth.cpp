@@ -1,21 +1,17 @@
+#include "reports/figure/plot_bandwidth.hpp"
+
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <limits>
-
 #include "model/base/format.hpp"
-#include "reports/figure/bandwidth.hpp"
-#include "reports/print/names.hpp"
-#include "reports/print/table.hpp"
 
 namespace foretrain {
 
 namespace {
 
-Axis size_axis(const BandwidthFigure& bandwidth, bool shown) {
+Axis size_axis(const std::vector<double>& sizes, bool shown) {
   Axis axis{.logarithmic = true, .unit = "B", .grid = true};
-  axis.low = bandwidth.sizes.front().value() / 1.3;
-  axis.high = bandwidth.sizes.back().value() * 1.3;
+  axis.low = sizes.front() / 1.3;
+  axis.high = sizes.back() * 1.3;
   if (shown) {
     axis.name = "message";
     return axis;
@@ -25,70 +21,69 @@ Axis size_axis(const BandwidthFigure& bandwidth, bool shown) {
 }
 
 /// Measured points first, so that the curves lie over them.
-void add_series(Panel& plot, const BandwidthPanel& panel, double (*value)(const BandwidthPoint&)) {
+Panel panel_of(const CurveChart& chart, const std::vector<Point>& measured, bool lowest) {
   constexpr std::size_t measured_colour = 4;
-  if (!panel.measured.empty()) {
-    Series& measured = plot.series.emplace_back(Series{.name = "measured", .colour = palette[measured_colour]});
-    measured.dot = Dot::circle;
-    measured.dot_size = 0.5;
-    for (const BandwidthPoint& point : panel.measured) measured.points.push_back({point.size.value(), value(point)});
+  Panel panel = to_panel(chart, 300, 210);
+  panel.x = size_axis(chart.places, lowest);
+  std::size_t colour = 0;
+  for (Series& curve : panel.series) {
+    curve.name += ", predicted";
+    curve.at_end = false;
+    curve.dot = Dot::none;
+    if (colour == measured_colour) ++colour;
+    curve.colour = palette[colour++ % palette.size()];
   }
-  for (std::size_t i = 0; i < panel.curves.size(); ++i) {
-    const std::size_t colour = i % (palette.size() - 1);
-    Series& curve = plot.series.emplace_back(Series{.name = spoken(panel.curves[i].name) + ", predicted", .line = 2.2});
-    curve.colour = palette[colour < measured_colour ? colour : colour + 1];
-    for (const auto& point : panel.curves[i].points) {
-      curve.points.push_back(point ? Point{point->size.value(), value(*point)}
-                                   : Point{0.0, std::numeric_limits<double>::quiet_NaN()});
-      if (!point || !(point->high > Seconds(0))) continue;
-      const double one = value(point->in(point->low)), other = value(point->in(point->high));
-      curve.ranges.resize(curve.points.size());
-      curve.ranges.back() = {std::min(one, other), std::max(one, other)};
-    }
-  }
+  if (measured.empty()) return panel;
+  Series dots{.name = "measured", .colour = palette[measured_colour], .points = measured, .dot = Dot::circle};
+  for (Point& point : dots.points) point.y /= chart.scale.unit;
+  panel.series.insert(panel.series.begin(), std::move(dots));
+  return panel;
 }
 
 }  // namespace
 
-std::string to_text(const BandwidthFigure& bandwidth) {
+BandwidthChart empty_bandwidths(const std::string& title, const std::string& subtitle,
+                                const std::vector<double>& sizes) {
+  BandwidthChart chart;
+  chart.times = {.title = title, .subtitle = subtitle, .axis = "message", .places = sizes};
+  for (const double size : sizes) chart.times.labels.push_back(format_bytes(Bytes(size)));
+  chart.bandwidths = chart.times;
+  chart.times.scale = {"time", 1.0, [](double time) { return format_seconds(Seconds(time)); }};
+  chart.bandwidths.scale = {"bus bandwidth (GB/s)", 1e9,
+                            [](double rate) { return format_bandwidth(BytesPerSecond(rate)); }};
+  return chart;
+}
+
+std::string to_text(const std::vector<BandwidthChart>& charts) {
   std::string text;
-  for (const BandwidthPanel& panel : bandwidth.panels) {
-    std::vector<std::string> header = {"message"};
-    for (const BandwidthCurve& curve : panel.curves) {
-      header.push_back(curve.name);
-      header.emplace_back("bus");
-    }
-    TextTable table(std::string(header.size(), 'r'), header);
-    for (std::size_t i = 0; i < bandwidth.sizes.size(); ++i) {
-      std::vector<std::string> row = {format_bytes(bandwidth.sizes[i])};
-      for (const BandwidthCurve& curve : panel.curves) {
-        const auto& point = curve.points[i];
-        row.push_back(point ? format_seconds(point->time) : "-");
-        row.push_back(point ? format_bandwidth(point->bus_bandwidth) : "-");
+  for (const BandwidthChart& chart : charts) {
+    const auto times = cells_of(chart.times, "message"), rates = cells_of(chart.bandwidths, "message");
+    std::vector<std::vector<std::string>> rows;
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      rows.push_back({times[i].front()});
+      for (std::size_t c = 1; c < times[i].size(); ++c) {
+        rows.back().insert(rows.back().end(), {times[i][c], i == 0 ? "bus" : rates[i][c]});
       }
-      table.add_row(row);
     }
-    text += fmt::format("{}{}: {}\n\n{}", text.empty() ? "" : "\n", panel.title, panel.subtitle, table.text(2));
+    text += fmt::format("{}{}: {}\n\n{}", text.empty() ? "" : "\n", chart.times.title, chart.times.subtitle,
+                        table_text(rows));
   }
   return text;
 }
 
-Figure to_figure(const BandwidthFigure& bandwidth) {
-  Figure figure{.columns = bandwidth.panels.size(), .legend = Legend::shared};
-  for (const BandwidthPanel& panel : bandwidth.panels) {
-    Panel& plot = figure.panels.emplace_back(Panel{.title = panel.title, .subtitle = panel.subtitle});
-    plot.x = size_axis(bandwidth, false);
-    plot.y = {.name = figure.panels.size() == 1 ? "bus bandwidth (GB/s)" : "", .grid = true};
-    add_series(plot, panel, [](const BandwidthPoint& point) { return point.bus_bandwidth.value() / 1e9; });
+Figure to_figure(const std::vector<BandwidthChart>& charts) {
+  Figure figure{.columns = charts.size(), .legend = Legend::shared};
+  for (const BandwidthChart& chart : charts) {
+    figure.panels.push_back(panel_of(chart.bandwidths, chart.measured_bandwidths, false));
+    Panel& panel = figure.panels.back();
+    panel.y = {.name = figure.panels.size() == 1 ? panel.y.name : "", .grid = true};
   }
-  for (const BandwidthPanel& panel : bandwidth.panels) {
-    Panel& plot = figure.panels.emplace_back();
-    plot.x = size_axis(bandwidth, true);
-    plot.y = {.logarithmic = true, .unit = "s", .grid = true};
-    if (&panel == &bandwidth.panels.front()) plot.y.name = "time";
-    add_series(plot, panel, [](const BandwidthPoint& point) { return point.time.value(); });
+  for (const BandwidthChart& chart : charts) {
+    figure.panels.push_back(panel_of(chart.times, chart.measured_times, true));
+    Panel& panel = figure.panels.back();
+    panel.title = panel.subtitle = "";
+    panel.y = {.name = &chart == charts.data() ? "time" : "", .logarithmic = true, .unit = "s", .grid = true};
   }
-  for (Panel& plot : figure.panels) plot.width = 300, plot.height = 210;
   return figure;
 }
 

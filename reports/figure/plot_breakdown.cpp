@@ -19,7 +19,7 @@ constexpr double widest_comparable_ratio = 12.0;
 constexpr std::array<std::string_view, breakdown_parts.size()> text_colours = {"#ffffff", "#ffffff", "#000000",
                                                                                "#000000", "#000000", "#ffffff"};
 
-struct Scale {
+struct BarScale {
   bool shares = false;
   TimeUnit unit{"s", Seconds(1.0)};
   double longest = 100.0;  ///< right end of the longest bar, in the axis' unit
@@ -30,7 +30,7 @@ struct Scale {
   }
 };
 
-Scale scale_of(const std::vector<BreakdownBar>& bars) {
+BarScale scale_of(const std::vector<BreakdownBar>& bars) {
   const auto [low, high] = std::ranges::minmax(bars, {}, [](const BreakdownBar& bar) { return bar.breakdown.total(); });
   const Seconds longest = high.breakdown.total();
   if (longest > low.breakdown.total() * widest_comparable_ratio) return {.shares = true};
@@ -39,7 +39,7 @@ Scale scale_of(const std::vector<BreakdownBar>& bars) {
 }
 
 /// A bar from its left to its right end, and what is written in it and behind it.
-void add_bar(Panel& panel, std::vector<Series>& parts, const BreakdownBar& bar, const Scale& scale, double row) {
+void add_bar(Panel& panel, std::vector<Series>& parts, const BreakdownBar& bar, const BarScale& scale, double row) {
   const Breakdown& b = bar.breakdown;
   Seconds before;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -78,7 +78,7 @@ std::string common_beginning(const std::vector<BreakdownBar>& bars) {
 
 Figure to_figure(const std::vector<BreakdownBar>& bars) {
   if (bars.empty()) return {};
-  const Scale scale = scale_of(bars);
+  const BarScale scale = scale_of(bars);
   const auto count = static_cast<double>(bars.size());
   Panel panel{.width = 640, .height = 46 * static_cast<int>(bars.size()), .rows = true, .edge = "#ffffff"};
   panel.x = {.name = scale.shares ? "share of the step (%)" : fmt::format("time of one step ({})", scale.unit.name),

@@ -6,7 +6,6 @@
 #include <map>
 #include <utility>
 
-#include "model/base/format.hpp"
 #include "reports/print/names.hpp"
 
 namespace foretrain {
@@ -44,8 +43,8 @@ Common common_to(const std::vector<CasePanel>& panels) {
 }
 
 /// In seconds where all panels' times span decades: their tics have units of their own.
-Axis time_axis(const Common& common) {
-  Axis axis{.name = "time of one step", .grid = true};
+Axis time_axis(const Common& common, const std::string& name) {
+  Axis axis{.name = name, .grid = true};
   axis.logarithmic = spans_decades(common.shortest, common.longest.value());
   if (!axis.logarithmic) {
     axis.name += fmt::format(" ({})", time_unit(common.longest).name);
@@ -70,10 +69,10 @@ Axis value_axis(const CasePanel& cases, const std::string& name) {
   return axis;
 }
 
-Panel drawn(const CasePanel& cases, const Common& common, const std::string& axis) {
+Panel drawn(const CasePanel& cases, const Common& common, const CaseFigure& figure) {
   Panel panel{.title = cases.title, .subtitle = "lines: predicted; points: measured", .width = 310, .height = 260};
-  panel.x = value_axis(cases, axis);
-  panel.y = time_axis(common);
+  panel.x = value_axis(cases, figure.axis);
+  panel.y = time_axis(common, figure.time);
   const Seconds unit = panel.y.logarithmic ? Seconds(1.0) : time_unit(common.longest).size;
   for (const CaseCurve& curve : cases.curves) {
     const auto place = static_cast<std::size_t>(std::ranges::find(common.names, curve.name) - common.names.begin());
@@ -83,8 +82,8 @@ Panel drawn(const CasePanel& cases, const Common& common, const std::string& axi
     for (const CasePoint& point : curve.points) {
       predicted.points.push_back({point.x, point.predicted / unit});
       measured.points.push_back({point.x, point.measured / unit});
-      if (!(point.range.high > Seconds(0))) continue;
-      predicted.ranges.push_back({point.range.low / unit, point.range.high / unit});
+      if (!(point.range.high > 0.0)) continue;
+      predicted.ranges.push_back({point.range.low / unit.value(), point.range.high / unit.value()});
     }
     panel.series.push_back(std::move(predicted));
     panel.series.push_back(std::move(measured));
@@ -108,7 +107,7 @@ Figure to_figure(const CaseFigure& cases) {
   std::erase_if(panels, [](const CasePanel& panel) { return panel.curves.empty(); });
   Figure figure{.columns = 2, .legend = Legend::shared};
   const Common common = common_to(panels);
-  for (const CasePanel& panel : panels) figure.panels.push_back(drawn(panel, common, cases.axis));
+  for (const CasePanel& panel : panels) figure.panels.push_back(drawn(panel, common, cases));
   return figure;
 }
 

@@ -5,27 +5,27 @@
 #include <string>
 #include <vector>
 
-#include "reports/figure/time_curves.hpp"
+#include "reports/figure/curves.hpp"
 
 namespace foretrain {
 
-struct ScalingPanel {
-  std::string title;                 ///< the scenario's name
-  std::string subtitle;              ///< what is kept equal: "128 samples per GPU"
-  std::vector<TimeCurve> curves;     ///< one time per GPU count of the figure
+/// One scenario on more and more GPUs.
+struct ScalingChart {
+  CurveChart steps = {};             ///< seconds of a step; places are numbers of GPUs
   std::string samples = {};          ///< what they are called: "images"
-  std::vector<double> batches = {};  ///< so many of them make a step on each number of GPUs
+  std::vector<double> batches = {};  ///< so many of them make a step at each place
+
+  /// Samples a second, and their share of the ideal: that of the best way on the fewest GPUs, times the others.
+  [[nodiscard]] CurveChart throughput() const;
+  [[nodiscard]] CurveChart efficiency() const;
+  /// Samples a second of one GPU where the fewest do the step; the best way's. 0 where nothing is predicted.
+  [[nodiscard]] double ideal_of_a_gpu() const;
 };
 
-struct ScalingFigure {
-  std::vector<int> gpus;  ///< increasing
-  std::vector<ScalingPanel> panels;
-};
+/// A table per chart: GPU counts down, algorithms across, and how many times as long the slowest takes as the fastest.
+std::string to_text(const std::vector<ScalingChart>& charts);
 
-/// A table per panel: GPU counts down, algorithms across, and how many times as long the slowest takes as the fastest.
-std::string to_text(const ScalingFigure& scaling);
-
-/// Throughput above, and below it its share of the ideal: that of the best way on the fewest GPUs, times the others.
-Figure to_figure(const ScalingFigure& scaling);
+/// Throughput above, and below it its share of the ideal.
+Figure to_figure(const std::vector<ScalingChart>& charts);
 
 }  // namespace foretrain

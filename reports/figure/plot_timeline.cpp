@@ -14,7 +14,7 @@ namespace foretrain {
 namespace {
 
 // Pixels.
-constexpr int plot_width = 760, row_height = 30, label_font = 11;
+constexpr int row_height = 30, label_font = 11;
 constexpr double narrow = 1.5;      // two such bars with as little between them are one; none is drawn narrower
 constexpr double bar_share = 0.37;  // of a row, on both sides of its middle
 
@@ -73,7 +73,9 @@ std::vector<Bar> bars_of(const TimelineFigure& timeline, const std::vector<std::
     for (const TimelineEntry& entry : timeline.entries) {
       const Seconds end = entry.start + entry.duration;
       if (entry.resource != rows[row] || end <= timeline.from || entry.start >= until) continue;
-      const auto pixel = [&](Seconds date) { return std::clamp((date - timeline.from) / span, 0.0, 1.0) * plot_width; };
+      const auto pixel = [&](Seconds date) {
+        return std::clamp((date - timeline.from) / span, 0.0, 1.0) * timeline.pixels;
+      };
       const double begin = pixel(entry.start);
       add_bar(bars, {row, category_of(entry), begin, std::max(pixel(end), begin + narrow), entry.name});
     }
@@ -92,7 +94,7 @@ Figure to_figure(const TimelineFigure& timeline) {
   const auto row_place = [&](std::size_t row) { return static_cast<double>(rows.size() - row); };
   const TimeUnit unit = time_unit(until);
   Panel panel{.title = timeline.title,
-              .width = plot_width,
+              .width = timeline.pixels,
               .height = row_height * static_cast<int>(rows.size()),
               .rows = true,
               .edge = "#ffffff"};
@@ -110,9 +112,12 @@ Figure to_figure(const TimelineFigure& timeline) {
   }
   if (passes) kinds.front().name = "forward";
   for (const Bar& bar : bars_of(timeline, rows, until)) {
-    const auto date = [&](double pixels) { return panel.x.low + (panel.x.high - panel.x.low) * pixels / plot_width; };
+    const auto date = [&](double pixels) {
+      return panel.x.low + (panel.x.high - panel.x.low) * pixels / timeline.pixels;
+    };
     const double row = row_place(bar.row);
     kinds[bar.category].boxes.push_back({date(bar.begin), date(bar.end), row - bar_share, row + bar_share});
+    kinds[bar.category].what.push_back(bar.name);
     if (bar.name.empty()) continue;
     panel.labels.push_back({.text = bar.name,
                             .x = date(0.5 * (bar.begin + bar.end)),

@@ -11,9 +11,10 @@ namespace foretrain {
 
 struct TimelineFigure {
   std::string title;
-  std::vector<TimelineEntry> entries;
-  Seconds from;                         ///< the part of the time that is shown
+  std::vector<TimelineEntry> entries = {};
+  Seconds from = {};                    ///< the part of the time that is shown
   Seconds until = Seconds::infinity();  ///< infinity: to the end
+  int pixels = 760;                     ///< bars that are narrower than one of these are drawn as one
 };
 
 /// Host threads stand above the rest, otherwise rows keep the order of the entries. A bar that has room for it carries

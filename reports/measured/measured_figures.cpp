@@ -146,7 +146,7 @@ Panel peers(const RawMeasurements& raw) {
 
 }  // namespace
 
-Figure gemm_figure(const std::vector<PredictedPoint>& points) {
+Figure gemm_figure(const RawMeasurements& /*raw*/, const std::vector<PredictedPoint>& points) {
   std::vector<Panel> panels;
   for (int p = 0; p < precision_count; ++p) {
     const auto precision = static_cast<Precision>(p);
@@ -175,7 +175,7 @@ Figure bandwidth_figure(const RawMeasurements& raw, const std::vector<PredictedP
                     copies(raw, true), peers(raw)});
 }
 
-Figure bus_bandwidth_figure(const std::vector<PredictedPoint>& points) {
+Figure bus_bandwidth_figure(const RawMeasurements& /*raw*/, const std::vector<PredictedPoint>& points) {
   std::vector<Panel> panels;
   for (std::size_t i = 0; i < names_of<CollectiveOperation>.size(); ++i) {
     const auto operation = static_cast<CollectiveOperation>(i);

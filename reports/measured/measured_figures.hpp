@@ -10,14 +10,14 @@ namespace foretrain {
 
 /// Matrix products: rate over the work of one product, a panel per precision beneath its peak, points by their shortest
 /// side.
-Figure gemm_figure(const std::vector<PredictedPoint>& points);
+Figure gemm_figure(const RawMeasurements& raw, const std::vector<PredictedPoint>& points);
 
 /// Bandwidth and latency: device memory and L2 by size, walks by working set, copies between host and device, copies
 /// between GPUs.
 Figure bandwidth_figure(const RawMeasurements& raw, const std::vector<PredictedPoint>& points);
 
 /// Bus bandwidth of collectives by message (nccl-tests' convention): a panel per operation, a curve per number of GPUs.
-Figure bus_bandwidth_figure(const std::vector<PredictedPoint>& points);
+Figure bus_bandwidth_figure(const RawMeasurements& raw, const std::vector<PredictedPoint>& points);
 
 /// Measured operators beneath the roofs of their GPU: work and least traffic of the model, time as measured.
 RooflineFigure measured_roofline(const std::vector<PredictedPoint>& points);

@@ -38,7 +38,10 @@ std::string statistics_text(const std::string& name, const Group& cases) {
 
 Series dots(std::string name, const Group& cases) {
   Series series{.name = std::move(name), .dot = Dot::own, .dot_size = 0.6};
-  for (const Comparison& c : cases) series.points.push_back({c.measured, c.predicted});
+  for (const Comparison& c : cases) {
+    series.points.push_back({c.measured, c.predicted});
+    series.what.push_back(c.name);
+  }
   return series;
 }
 

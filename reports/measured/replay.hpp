@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "reports/figure/plot_cases.hpp"
 #include "reports/figure/plot_timeline.hpp"
 #include "reports/measured/accuracy.hpp"
 #include "validate/host_replay/measurements.hpp"
@@ -30,26 +31,8 @@ std::string measured_table(std::string_view text, const std::string& file, const
 /// `streams`. Throws UsageError where the run's tasks were not kept, or none is on such a stream.
 TimelineFigure host_timeline(const HostMeasurement& run, const std::string& streams);
 
-// ---- replayed all-reduces over the number of workers: what was predicted as lines, what was measured as points
-
-struct ReplayPoint {
-  int workers = 0;
-  Seconds predicted, measured;
-};
-
-struct ReplayCurve {
-  std::string name;                 ///< "ring", "1 server"
-  std::vector<ReplayPoint> points;  ///< workers increasing
-};
-
-struct ReplayPanel {
-  std::string title;  ///< "4 MB, cards of 500 Mbit/s"
-  std::vector<ReplayCurve> curves;
-};
-
-/// One panel for each group whose name begins with `prefix`, in order of appearance.
-std::vector<ReplayPanel> replay_panels(const std::vector<HostMeasurement>& runs, const std::string& prefix);
-
-Figure to_figure(const std::vector<ReplayPanel>& panels);
+/// Replayed all-reduces over the number of workers, of groups whose names begin with `prefix`: a panel for each size
+/// and network.
+CaseFigure replayed_cases(const std::vector<HostMeasurement>& runs, const std::string& prefix);
 
 }  // namespace foretrain

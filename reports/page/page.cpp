@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "model/base/error.hpp"
+#include "model/base/words.hpp"
+#include "reports/figure/plot_breakdown.hpp"
 #include "reports/page/page_json.hpp"
 #include "reports/page/template.hpp"
 #include "reports/result/json.hpp"
@@ -20,23 +22,49 @@ PageJson& scenario_named(PageJson& data, const std::string& name) {
   return data["scenarios"].back();
 }
 
-PageJson explanation_json(const Explanation& explanation) {
-  PageJson json = PageJson::parse(to_json(explanation));
-  for (PageJson& remedy : json["remedies"]) {
+PageJson without_places(PageJson explanation) {
+  for (PageJson& remedy : explanation["remedies"]) {
     if (remedy.contains("why_not")) remedy["why_not"] = without_place(remedy["why_not"]);
   }
-  return json;
+  return explanation;
+}
+
+/// An answer of the scenario, and what is drawn of it.
+void put(PageJson& scenario, const char* what, PageJson (*figures)(const PageJson&), const PageJson& answer) {
+  scenario[what] = answer;
+  const PageJson drawn = figures(answer);
+  scenario["figures"].update(drawn);
+}
+
+/// Null where there is nothing to draw.
+template <typename Drawn>
+PageJson figure_of(const Drawn& drawn) {
+  try {
+    return figure_json(to_figure(drawn));
+  } catch (const UsageError&) {
+    return nullptr;
+  }
 }
 
 void add_scenario(PageJson& data, const ScenarioPart& part) {
   const Result& result = part.explanation.result;
-  PageJson json = {{"name", result.scenario}, {"gpus", part.gpus}, {"result", PageJson::parse(to_json(result))}};
-  json["explanation"] = explanation_json(part.explanation);
-  if (part.memory) json["memory"] = PageJson::parse(to_json(*part.memory));
-  if (part.scaling) json["scaling"] = scaling_json(*part.scaling);
-  if (part.roofline) json["roofline"] = roofline_json(*part.roofline);
-  if (part.links) json["topology"] = links_json(*part.links);
-  if (!result.timeline.empty()) json["timeline"] = slices_json(slices_of(result.timeline, most_slices));
+  PageJson json = {{"name", result.scenario}, {"gpus", part.gpus}};
+  put(json, "result", result_figures, PageJson::parse(to_json(result)));
+  put(json, "explanation", explanation_figures, without_places(PageJson::parse(to_json(part.explanation))));
+  if (part.memory) put(json, "memory", memory_figures, PageJson::parse(to_json(*part.memory)));
+  if (part.scaling) {
+    json["scaling"] = {{"fidelity", name(part.scaling->fidelity)},
+                       {"kept", part.scaling->chart.steps.subtitle},
+                       {"not_predicted", part.scaling->not_predicted}};
+    json["figures"]["scaling"] = figure_json(scaling_figure(*part.scaling));
+    json["figures"]["servers"] = figure_json(servers_figure(part.scaling->chart.steps));
+  }
+  if (part.roofline) json["figures"]["roofline"] = figure_of(*part.roofline);
+  if (part.links) {
+    json["links"] = links_json(*part.links);
+    json["figures"]["links"] = figure_of(*part.links);
+  }
+  if (!result.timeline.empty()) json["figures"]["timeline"] = figure_json(timeline_figure(result));
   data["scenarios"].push_back(std::move(json));
   if (part.plans) data["plans"].push_back(PageJson::parse(to_json(*part.plans)));
 }
@@ -52,10 +80,17 @@ void add_answer(PageJson& data, const std::string& file, const PageJson& answer)
   } else if (has("groups") && has("overall")) {
     PageJson accuracy = {{"name", file}};
     accuracy.update(answer);
+    accuracy["figure"] = accuracy_figure(answer);
     data["accuracy"].push_back(std::move(accuracy));
   } else if (has("scenario") && (has("sensitivities") || has("timeline") || has("provenance"))) {
-    const char* what = has("sensitivities") ? "explanation" : has("timeline") ? "memory" : "result";
-    scenario_named(data, answer["scenario"].get<std::string>())[what] = answer;
+    PageJson& scenario = scenario_named(data, answer["scenario"].get<std::string>());
+    if (has("sensitivities")) {
+      put(scenario, "explanation", explanation_figures, answer);
+    } else if (has("timeline")) {
+      put(scenario, "memory", memory_figures, answer);
+    } else {
+      put(scenario, "result", result_figures, answer);
+    }
   } else {
     throw UsageError(file + ": no answer of predict, explain, memory, plan or validate with --json");
   }
@@ -97,6 +132,17 @@ std::string script_text(const PageJson& json) {
   return escaped;
 }
 
+/// A bar for each scenario that has a step.
+PageJson comparison_figure(const PageJson& scenarios) {
+  std::vector<BreakdownBar> bars;
+  for (const PageJson& scenario : scenarios) {
+    if (!scenario.contains("result") || !scenario["result"].contains("breakdown_s")) continue;
+    const Result result = result_from_json(scenario["result"].dump());
+    bars.push_back({result.scenario, result.train()->breakdown});
+  }
+  return bars.size() < 2 ? PageJson(nullptr) : figure_json(to_figure(bars));
+}
+
 }  // namespace
 
 PageJson page_data(const Page& page) {
@@ -110,6 +156,7 @@ PageJson page_data(const Page& page) {
     if (answer.is_discarded()) throw UsageError(file + ": this is no JSON");
     add_answer(data, file, answer);
   }
+  data["comparison"] = comparison_figure(data["scenarios"]);
   return data;
 }
 

@@ -9,9 +9,9 @@
 
 #include "model/base/csv.hpp"
 #include "reports/explain/explanation.hpp"
+#include "reports/explain/link_use.hpp"
 #include "reports/figure/plot_scaling.hpp"
 #include "reports/measured/accuracy.hpp"
-#include "reports/explain/link_use.hpp"
 #include "reports/studies/memory_report.hpp"
 #include "reports/studies/plan_report.hpp"
 #include "reports/studies/roofline.hpp"
@@ -20,8 +20,7 @@ namespace foretrain {
 
 /// The same training on other numbers of GPUs.
 struct ScalingPart {
-  ScalingFigure figure;  ///< of one panel
-  double samples_per_gpu = 0.0;
+  ScalingChart chart;
   std::optional<double> usd_per_gpu_hour;
   std::vector<std::string> not_predicted;  ///< and why
   Fidelity fidelity = Fidelity::flows;
@@ -47,9 +46,6 @@ struct Page {
   /// By name of the file: what predict, explain, memory, plan and validate say with --json.
   std::vector<std::pair<std::string, std::string>> answers = {};
 };
-
-/// Slices of a timeline; more are joined.
-inline constexpr std::size_t most_slices = 50'000;
 
 /// All numbers of the page. Throws UsageError naming the file for an answer that no command gives.
 nlohmann::ordered_json page_data(const Page& page);

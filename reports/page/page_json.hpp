@@ -4,17 +4,25 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/page/page.hpp"
-#include "reports/page/slices.hpp"
 
 namespace foretrain {
 
 using PageJson = nlohmann::ordered_json;
 
-PageJson scaling_json(const ScalingPart& scaling);
-PageJson roofline_json(const RooflineFigure& roofline);
+/// What is drawn, for figure.js: its panels with what lies in them, in the units of the axes.
+PageJson figure_json(const Figure& figure);
+/// Time, throughput, efficiency and, where there is a price, cost, a panel each.
+Figure scaling_figure(const ScalingPart& scaling);
+/// Their time over that of rings; without a panel where one of the two is missing.
+Figure servers_figure(const CurveChart& steps);
+/// Of an answer in JSON what is drawn of it, by name.
+PageJson result_figures(const PageJson& result);
+PageJson explanation_figures(const PageJson& explanation);
+PageJson memory_figures(const PageJson& memory);
+PageJson accuracy_figure(const PageJson& accuracy);
+/// Fine enough to be zoomed.
+Figure timeline_figure(const Result& result);
 PageJson links_json(const LinkUses& uses);
-/// Columns of numbers, in microseconds; resources, names and categories by their place in a list.
-PageJson slices_json(const std::vector<Slice>& slices);
 /// What does not vary, and a column for each key that does: its texts, and its numbers in base units where all are
 /// quantities. With the comparison of servers and rings where the sweep has both.
 PageJson sweep_json(const std::string& name, const CsvTable& table);

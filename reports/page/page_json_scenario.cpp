@@ -1,47 +1,15 @@
 // What is told of one scenario.
+#include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <map>
 
+#include "model/base/format.hpp"
 #include "model/base/words.hpp"
+#include "reports/figure/plot_timeline.hpp"
 #include "reports/page/page_json.hpp"
+#include "reports/print/number.hpp"
 
 namespace foretrain {
-
-namespace {
-
-PageJson number_or_null(std::optional<double> number) { return number ? PageJson(*number) : PageJson(nullptr); }
-
-/// The greatest rate of a GPU among the curves at the smallest number of GPUs: what scaling is held against.
-double best_rate_per_gpu(const ScalingFigure& figure, double samples_per_gpu) {
-  for (std::size_t i = 0; i < figure.gpus.size(); ++i) {
-    double best = 0.0;
-    for (const TimeCurve& curve : figure.panels.front().curves) {
-      if (curve.times[i]) best = std::max(best, samples_per_gpu / curve.times[i]->value());
-    }
-    if (best > 0.0) return best;
-  }
-  return 0.0;
-}
-
-/// Places of texts in a list, in order of appearance.
-class Words {
- public:
-  std::size_t place_of(const std::string& word) {
-    const auto [known, is_new] = place_.try_emplace(word, list_.size());
-    if (is_new) list_.push_back(word);
-    return known->second;
-  }
-  [[nodiscard]] const std::vector<std::string>& list() const { return list_; }
-
- private:
-  std::map<std::string, std::size_t> place_;
-  std::vector<std::string> list_;
-};
-
-double microseconds(Seconds time) { return std::round(time.value() * 1e9) * 1e-3; }
-
-}  // namespace
 
 std::string without_place(const std::string& error) {
   const std::size_t end = error.find(": ");
@@ -51,69 +19,44 @@ std::string without_place(const std::string& error) {
   return is_place ? error.substr(end + 2) : error;
 }
 
-PageJson scaling_json(const ScalingPart& scaling) {
-  const ScalingFigure& figure = scaling.figure;
-  PageJson json = {{"fidelity", name(scaling.fidelity)},
-                   {"kept", figure.panels.front().subtitle},
-                   {"gpus", figure.gpus},
-                   {"usd_per_gpu_hour", number_or_null(scaling.usd_per_gpu_hour)},
-                   {"curves", PageJson::array()},
-                   {"not_predicted", scaling.not_predicted}};
-  const double ideal = best_rate_per_gpu(figure, scaling.samples_per_gpu);
-  for (const TimeCurve& curve : figure.panels.front().curves) {
-    PageJson one = {{"algorithm", curve.name}};
-    for (std::size_t i = 0; i < figure.gpus.size(); ++i) {
-      std::optional<double> time, rate, efficiency, cost;
-      if (curve.times[i]) {
-        const double per_gpu = scaling.samples_per_gpu / curve.times[i]->value();
-        time = curve.times[i]->value();
-        rate = per_gpu * figure.gpus[i];
-        efficiency = per_gpu / ideal;
-        if (scaling.usd_per_gpu_hour) cost = *scaling.usd_per_gpu_hour / 3600.0 / per_gpu * 1e6;
+Figure scaling_figure(const ScalingPart& scaling) {
+  const ScalingChart& chart = scaling.chart;
+  CurveChart costs = chart.throughput(), shares = chart.efficiency();
+  std::vector<CurveChart> charts = {chart.steps, costs, shares};
+  charts.front().scale =
+      time_scale(span_of(chart.steps.curves, chart.steps.curves.size()).high, "time of a step");
+  if (scaling.usd_per_gpu_hour) {
+    costs.scale = {"cost of a million samples (USD)", 1.0, format_count};
+    for (Curve& curve : costs.curves) {
+      for (std::size_t i = 0; i < curve.values.size(); ++i) {
+        curve.values[i] = *scaling.usd_per_gpu_hour / 3600.0 * chart.steps.places[i] / curve.values[i] * 1e6;
       }
-      one["time_s"].push_back(number_or_null(time));
-      one["samples_per_second"].push_back(number_or_null(rate));
-      one["efficiency"].push_back(number_or_null(efficiency));
-      one["usd_per_million_samples"].push_back(number_or_null(cost));
     }
-    json["curves"].push_back(std::move(one));
+    charts.push_back(std::move(costs));
   }
-  return json;
+  Figure figure;
+  for (const CurveChart& one : charts) figure.panels.push_back(to_panel(one, 380, 270));
+  return figure;
 }
 
-PageJson roofline_json(const RooflineFigure& roofline) {
-  PageJson panels = PageJson::array();
-  for (const RooflinePanel& panel : roofline.panels) {
-    PageJson json = {{"gpu", panel.gpu}, {"bandwidth_bytes_per_second", panel.bandwidth.value()}};
-    for (const Roof& roof : panel.roofs) {
-      json["roofs"].push_back({{"name", roof.name}, {"flops_per_second", roof.rate.value()}});
-    }
-    json["points"] = PageJson::array();
-    for (const RooflinePoint& point : panel.points) {
-      if (!point.drawable()) continue;
-      json["points"].push_back({{"operator", point.name},
-                                {"precision", name(point.precision)},
-                                {"time_s", point.time.value()},
-                                {"flops_per_byte", point.intensity().value()},
-                                {"flops_per_second", point.rate().value()},
-                                {"of_the_roof", point.rate() / panel.roof_over(point)},
-                                {"bound", point.bound}});
-    }
-    panels.push_back(std::move(json));
-  }
-  return panels;
+Figure servers_figure(const CurveChart& steps) {
+  const auto servers = std::ranges::find(steps.curves, "parameter server", &Curve::name);
+  const auto ring = std::ranges::find(steps.curves, "ring", &Curve::name);
+  if (servers == steps.curves.end() || ring == steps.curves.end()) return {};
+  CurveChart ratio = steps;
+  ratio.scale = {"time by servers ÷ time by a ring", 1.0, [](double times) { return plain_number(times); }};
+  ratio.curves = {{"servers ÷ ring", servers->values}};
+  for (std::size_t i = 0; i < ring->values.size(); ++i) ratio.curves.front().values[i] /= ring->values[i];
+  if (span_of(ratio.curves, 1).high <= 0.0) return {};
+  Figure figure{.panels = {to_panel(ratio, 380, 190)}};
+  figure.panels.front().levels.push_back({.at = 1.0, .name = "equal"});
+  return figure;
 }
 
 PageJson links_json(const LinkUses& uses) {
-  PageJson json = {{"nodes", uses.nodes}, {"time_s", uses.time.value()}, {"vertices", PageJson::array()}};
-  for (const NodeVertex& vertex : uses.vertices) {
-    json["vertices"].push_back({{"name", vertex.name}, {"kind", name(vertex.kind)}});
-  }
-  json["links"] = PageJson::array();
+  PageJson json = {{"nodes", uses.nodes}, {"time_s", uses.time.value()}, {"links", PageJson::array()}};
   for (const LinkUse& use : uses.links) {
     json["links"].push_back({{"name", use.name},
-                             {"from", use.from},
-                             {"to", use.to},
                              {"kind", name(use.kind)},
                              {"links", use.links},
                              {"bandwidth_bytes_per_second", use.bandwidth.value()},
@@ -124,25 +67,11 @@ PageJson links_json(const LinkUses& uses) {
   return json;
 }
 
-PageJson slices_json(const std::vector<Slice>& slices) {
-  Words resources, names, categories;
-  PageJson json = {{"resources", {}}, {"names", {}}, {"categories", {}}};
-  for (const Slice& slice : slices) {
-    const std::string lane = slice.resource.find(std::to_string(slice.lane)) == std::string::npos && slice.lane > 0
-                                 ? " (" + std::to_string(slice.lane) + ")"
-                                 : "";
-    json["resource"].push_back(resources.place_of(slice.resource + lane));
-    json["name"].push_back(names.place_of(slice.name));
-    json["category"].push_back(categories.place_of(slice.category));
-    json["start_us"].push_back(microseconds(slice.start));
-    json["duration_us"].push_back(microseconds(slice.duration));
-    json["micro_batch"].push_back(slice.micro_batch);
-    json["tasks"].push_back(slice.tasks);
-  }
-  json["resources"] = resources.list();
-  json["names"] = names.list();
-  json["categories"] = categories.list();
-  return json;
+Figure timeline_figure(const Result& result) {
+  constexpr int finest = 20'000;  // of the page's zoom
+  Figure figure = to_figure(TimelineFigure{.title = result.scenario, .entries = result.timeline, .pixels = finest});
+  figure.panels.front().labels.clear();
+  return figure;
 }
 
 }  // namespace foretrain

@@ -24,23 +24,15 @@ PageJson value_of_cell(const std::string& cell, CellKind kind) {
 /// Nothing where the table compares no servers with rings, or has no two keys that vary.
 PageJson map_json(const CsvTable& table) {
   try {
-    const MapFigure map = map_figure({table}, {});
-    PageJson json;
-    for (const auto& [key, axis] : {std::pair("x", &map.x), std::pair("y", &map.y)}) {
-      json[key] = {{"title", axis->title}, {"labels", axis->labels}};
+    Figure figure = to_figure(map_figure({table}, {}));
+    if (figure.panels.empty()) return nullptr;
+    figure.panels.pop_back();  // the scale, of which the page tells in words
+    std::string band;
+    for (Panel& panel : figure.panels) {
+      if (!panel.title.empty()) band = panel.title;
+      panel.title = band;
     }
-    json["panel"] = map.panel.title;
-    for (const MapBand& band : map.bands()) {
-      for (const MapPanel& panel : map.panels) {
-        PageJson one = {{"compares", band.title}, {"label", panel.label}};
-        for (const MapCell& cell : panel.cells) {
-          const std::optional<double> ratio = band.ratio(cell);
-          one["ratio"].push_back(ratio ? PageJson(*ratio) : PageJson(nullptr));
-        }
-        json["panels"].push_back(std::move(one));
-      }
-    }
-    return json;
+    return figure_json(figure);
   } catch (const UsageError&) {
     return nullptr;
   }

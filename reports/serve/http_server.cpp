@@ -4,10 +4,9 @@
 
 namespace foretrain {
 
-std::unique_ptr<HttpServer> HttpServer::make(const HttpService& service) {
-  using Make = HttpServer*(const HttpService&);
-  auto* make = reinterpret_cast<Make*>(function_of_module(FORETRAIN_HTTP_LIBRARY, "foretrain_make_http_server"));
-  return std::unique_ptr<HttpServer>(make(service));
+bool serve_http(const HttpService& service) {
+  using Serve = bool(const HttpService&);
+  return reinterpret_cast<Serve*>(function_of_module(FORETRAIN_HTTP_LIBRARY, "foretrain_serve_http"))(service);
 }
 
 }  // namespace foretrain

@@ -75,11 +75,9 @@ std::string phase_table(const MemoryTimeline& timeline) {
 }
 
 Json parts_of(const MemoryParts& parts) {
-  static constexpr std::array<const char*, memory_part_count> keys = {
-      "weights", "gradients", "optimizer",     "activations", "recomputed", "temporaries",
-      "loss",    "gathered",  "communication", "context",     "allocator"};
   Json json;
-  for (std::size_t p = 0; p < memory_part_count; ++p) json[keys.at(p)] = whole_number(parts.size.at(p).value());
+  for (std::size_t p = 0; p < memory_part_count; ++p)
+    json[memory_part_keys.at(p)] = whole_number(parts.size.at(p).value());
   json["total"] = whole_number(parts.total().value());
   return json;
 }

@@ -1,6 +1,7 @@
 // A GPU's memory over a step: as a page of text, as JSON, as a picture.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,6 +24,11 @@ struct MemoryReport {
 
 /// The peak and what makes it up, the fullest moment of each phase, the largest micro-batch, what would make it fit.
 std::string to_text(const MemoryReport& report);
+
+/// As JSON calls the parts.
+inline constexpr std::array<const char*, memory_part_count> memory_part_keys = {
+    "weights", "gradients", "optimizer",     "activations", "recomputed", "temporaries",
+    "loss",    "gathered",  "communication", "context",     "allocator"};
 
 /// One object, sizes in bytes; "timeline" has every moment.
 std::string to_json(const MemoryReport& report);

@@ -29,16 +29,19 @@ class Preposterior {
       expected_.push_back(std::log(runs[run].plan.value) + means_[run]);
       if (runs[run].is_choice) choices_.push_back(run);
     }
-    covariance_ = square(runs.size());
-    for (std::size_t a = 0; a < runs.size(); ++a) {
-      for (std::size_t b = 0; b <= a; ++b) covariance_[a][b] = covariance_[b][a] = covariance(a, b);
+    Eigen::MatrixXd apart(preposterior_draws, runs.size());
+    for (std::size_t run = 0; run < runs.size(); ++run) {
+      for (std::size_t draw = 0; draw < logs_[run].size(); ++draw) {
+        apart(static_cast<Eigen::Index>(draw), static_cast<Eigen::Index>(run)) = logs_[run][draw] - means_[run];
+      }
     }
+    covariance_ = apart.transpose() * apart / preposterior_draws;
     for (int draw = 0; draw < preposterior_draws; ++draw) best_.push_back(best_step(at_index(draw)));
   }
 
   /// By how much the choice takes longer than the draw's best, the mean over all draws, where these runs are measured.
   [[nodiscard]] double regret(const std::vector<std::size_t>& measured) const {
-    const std::vector<std::vector<double>> gains = gains_of(measured);
+    const Eigen::MatrixXd gains = gains_of(measured);
     double sum = 0.0;
     for (std::size_t draw = 0; draw < at_index(preposterior_draws); ++draw) {
       const std::vector<double> seen = surprises(measured, draw);
@@ -46,7 +49,9 @@ class Preposterior {
       std::size_t chosen = choices_.front();
       for (std::size_t i = 0; i < choices_.size(); ++i) {
         double expected = expected_[choices_[i]];
-        for (std::size_t m = 0; m < seen.size(); ++m) expected += gains[i][m] * seen[m];
+        for (std::size_t m = 0; m < seen.size(); ++m) {
+          expected += gains(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(m)) * seen[m];
+        }
         if (expected >= least) continue;
         least = expected;
         chosen = choices_[i];
@@ -73,36 +78,20 @@ class Preposterior {
     }
     return seen;
   }
-  [[nodiscard]] double covariance(std::size_t a, std::size_t b) const {
-    double sum = 0.0;
-    for (std::size_t draw = 0; draw < at_index(preposterior_draws); ++draw) {
-      sum += (logs_[a][draw] - means_[a]) * (logs_[b][draw] - means_[b]);
-    }
-    return sum / preposterior_draws;
-  }
   /// By choice and measured run: what of a surprise there is expected here, too.
-  [[nodiscard]] std::vector<std::vector<double>> gains_of(const std::vector<std::size_t>& measured) const {
-    Matrix among = square(measured.size());
-    for (std::size_t i = 0; i < measured.size(); ++i) {
-      for (std::size_t j = 0; j < measured.size(); ++j) among[i][j] = covariance_[measured[i]][measured[j]];
-      among[i][i] += noise_ * noise_;
-    }
-    const std::optional<Matrix> precision = inverse(among);
+  [[nodiscard]] Eigen::MatrixXd gains_of(const std::vector<std::size_t>& measured) const {
+    Eigen::MatrixXd among = covariance_(measured, measured);
+    among.diagonal().array() += noise_ * noise_;
+    const std::optional<Eigen::MatrixXd> precision = inverse(among);
     if (!precision) throw InternalError("measured runs without noise");
-    std::vector<std::vector<double>> gains;
-    for (const std::size_t choice : choices_) {
-      std::vector<double> with;
-      for (const std::size_t run : measured) with.push_back(covariance_[choice][run]);
-      gains.push_back(product(*precision, with));
-    }
-    return gains;
+    return covariance_(choices_, measured) * *precision;
   }
 
   const std::vector<PossibleRun>& runs_;
   double noise_;
   std::vector<std::vector<double>> logs_, errors_;  ///< by run, then draw
   std::vector<double> means_, expected_;            ///< by run: of its logs, and ln of its step
-  Matrix covariance_;                               ///< of the logs of two runs
+  Eigen::MatrixXd covariance_;                      ///< of the logs of two runs
   std::vector<std::size_t> choices_;
   std::vector<double> best_;  ///< by draw
 };

@@ -85,8 +85,8 @@ struct PlanReport {
   std::vector<RankedPlan> machines = {};
   /// What plans were drawn over, the greatest first; none where plans were not drawn, as where memory is the goal.
   std::vector<Unknown> unknowns = {};
-  double curse = 1.0;           ///< SearchOdds::curse
-  bool is_simpler = false;      ///< the first one is, than others of which hardly less is expected
+  double curse = 1.0;       ///< SearchOdds::curse
+  bool is_simpler = false;  ///< the first one is, than others of which hardly less is expected
   /// The plans have extras that nobody allowed, without which the best takes so many times as long; infinity where
   /// nothing fits without them.
   std::optional<double> without_extras = std::nullopt;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/base/error.hpp"
+#include "model/base/format.hpp"
 #include "reports/print/number.hpp"
 #include "reports/studies/roofline.hpp"
 
@@ -97,6 +98,7 @@ Figure to_figure(const RooflineFigure& roofline) {
       for (const RooflinePoint& point : points) {
         if (point.precision != static_cast<Precision>(p)) continue;
         dots.points.push_back(place_of(point));
+        dots.what.push_back(fmt::format("{}, {}", point.name, format_seconds(point.time)));
         dots.points.back().size = dot_size(point, points.front().time);
       }
       if (!dots.points.empty()) panel.series.push_back(std::move(dots));

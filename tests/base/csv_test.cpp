@@ -1,18 +1,14 @@
 #include "model/base/csv.hpp"
 
 #include "tests/catch.hpp"
+#include "tests/complaint.hpp"
 
 using namespace foretrain;
 
 namespace {
 
 std::string complaint(std::string_view text) {
-  try {
-    parse_csv(text, "t.csv");
-  } catch (const ScenarioError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return test::complaint_of([&] { parse_csv(text, "t.csv"); });
 }
 
 }  // namespace

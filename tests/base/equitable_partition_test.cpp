@@ -2,10 +2,6 @@
 // changes.
 #include "model/base/equitable_partition.hpp"
 
-#include <algorithm>
-#include <map>
-#include <random>
-
 #include "tests/catch.hpp"
 
 using namespace foretrain;

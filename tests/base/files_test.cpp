@@ -1,7 +1,6 @@
 #include "model/base/files.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/file.h>
@@ -11,7 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <csignal>
 #include <cstddef>
 
@@ -19,18 +17,14 @@
 #include "model/base/session.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
+#include "tests/complaint.hpp"
 
 using namespace foretrain;
 
 namespace {
 
 std::string read_complaint(const std::filesystem::path& path) {
-  try {
-    read_text_file(path);
-  } catch (const ScenarioError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return test::complaint_of([&] { read_text_file(path); });
 }
 
 /// From now on the kernel ends this process where it renames a file.

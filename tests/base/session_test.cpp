@@ -1,7 +1,5 @@
 #include "model/base/session.hpp"
 
-#include <string>
-
 #include "tests/catch.hpp"
 
 using namespace foretrain;

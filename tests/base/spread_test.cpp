@@ -1,9 +1,5 @@
 #include "model/base/spread.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
 #include "tests/catch.hpp"
 
 using namespace foretrain;

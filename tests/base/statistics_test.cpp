@@ -1,7 +1,5 @@
 #include "model/base/statistics.hpp"
 
-#include <stdexcept>
-
 #include "model/base/error.hpp"
 #include "tests/catch.hpp"
 

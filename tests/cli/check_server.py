@@ -127,10 +127,6 @@ def same_bytes(program, server, folder):
     check("settings in JSON", server.ask("POST", "/predict", asked, headers) == (200, expected))
     check("settings in the address",
           server.ask("POST", "/predict?set=plan.zero%3D1&fidelity=estimate", file.read_text()) == (200, expected))
-    pieces = b"".join(b"%x\r\n%s\r\n" % (len(line), line) for line in file.read_bytes().splitlines(keepends=True))
-    said = server.said_to(b"POST /predict?set=plan.zero=1&fidelity=estimate HTTP/1.1\r\nHost: localhost\r\n"
-                          b"Transfer-Encoding: chunked\r\n\r\n" + pieces + b"0\r\n\r\n")
-    check("a body in pieces", said.endswith(b"\r\n\r\n" + expected), said)
     check("a name", server.ask("GET", "/predict?scenario=gpt2-xl-dgx-a100&set=cluster.nodes=1") ==
           (200, predicted(program, "gpt2-xl-dgx-a100", "--set", "cluster.nodes=1")))
 
@@ -201,9 +197,8 @@ def files(server, folder):
 def bounds(server):
     status, said = server.complaint("POST", "/predict", b"# " + b"a" * (1 << 20))
     check("too large", status == 413 and said["remedy"], said)
-    said = server.said_to(b"POST /predict HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
-                          + b"10000\r\n" + b"a" * 65536 + b"\r\n" + (b"10000\r\n" + b"a" * 65536 + b"\r\n") * 40)
-    check("too large in pieces", b" 413 " in said[:40] or b" 400 " in said[:40], said[:200])
+    said = server.said_to(b"POST /predict HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
+    check("a body of unknown length", b" 411 " in said[:40], said[:200])
     status, said = server.complaint("POST", "/predict", b"x", headers={"Content-Encoding": "gzip"})
     check("packed", status == 415, said)
     check("a long address", b" 414 " in server.said_to(b"GET /" + b"a" * 20000 + b" HTTP/1.1\r\n\r\n")[:40])
@@ -213,14 +208,9 @@ def bounds(server):
     lines = b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"a: b\r\n" * 500_000
     check("endless headers", len(server.said_to(lines)) < 100_000)
     with contextlib.ExitStack() as silent:
-        said = b""
-        clients = [silent.enter_context(socket.create_connection(("127.0.0.1", server.port))) for _ in range(70)]
-        time.sleep(0.2)
-        for client in clients:
-            with contextlib.suppress(OSError):
-                said += client.recv(65536, socket.MSG_DONTWAIT)
-        check("six clients too many", said.count(b" 503 ") >= 6 and b"remedy" in said, said)
-    time.sleep(0.1)
+        for _ in range(40):
+            silent.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+        check("beside silent clients", server.ask("GET", "/schema")[0] == 200)
     check("it still answers", server.ask("GET", "/schema")[0] == 200)
 
 
@@ -259,10 +249,13 @@ def slow_and_long(program):
         answers = [threads.submit(server.complaint, "POST", "/predict", LONG) for _ in range(2)]
         for status, said in (answer.result() for answer in answers):
             check("too long", status == 503 and said["remedy"], (status, said))
-    crashed = server.processes()[-1]
-    os.kill(crashed, signal.SIGKILL)
-    time.sleep(0.1)
-    check("after the end of the process that predicts", server.ask("POST", "/predict", SCENARIO)[0] == 200)
+        crashing = threads.submit(server.complaint, "POST", "/predict", LONG)
+        while len(server.processes()) < 2:
+            time.sleep(0.01)
+        os.kill(server.processes()[-1], signal.SIGKILL)
+        status, said = crashing.result()
+        check("the process that predicts is killed", status == 500 and said["remedy"], (status, said))
+    check("after its end", server.ask("POST", "/predict", SCENARIO)[0] == 200)
     with concurrent.futures.ThreadPoolExecutor() as threads:
         half = b"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n"
         under_way = threads.submit(server.said_to, half)

@@ -10,15 +10,11 @@ namespace foretrain::test {
 
 namespace {
 
-FilterResult run_script(const std::string& name, const std::vector<std::string>& arguments) {
+FilterResult run_host_steps(const std::vector<std::string>& arguments) {
   const std::string python = std::filesystem::exists("/usr/bin/python3") ? "/usr/bin/python3" : "python3";
-  std::vector<std::string> command = {python, std::string(FORETRAIN_SOURCE_DIR) + "/validate/pytorch/" + name};
+  std::vector<std::string> command = {python, FORETRAIN_SOURCE_DIR "/validate/pytorch/host_steps.py"};
   command.insert(command.end(), arguments.begin(), arguments.end());
   return run_filter(command, "");
-}
-
-FilterResult run_host_steps(const std::vector<std::string>& arguments) {
-  return run_script("host_steps.py", arguments);
 }
 
 bool no_interpreter() {
@@ -183,9 +179,8 @@ TEST_CASE("Whole trainings on hosts become a table whose lengths validate compar
                  "," + run("died", R"("every": 4, "mode": "synchronous", "storage": 500, "between": 15, "deaths": 2)") +
                  "]}");
   const std::string table = folder.file("cases.csv");
-  const FilterResult written = run_script(
-      "host_lifetime.py",
-      {"-o", folder.file("runs.json"), "--operators", folder.file("operators.json"), "--table", table, "--table-only"});
+  const FilterResult written = run_host_steps({"--lifetime", "-o", folder.file("runs.json"), "--operators",
+                                               folder.file("operators.json"), "--table", table, "--table-only"});
   INFO(written.errors);
   REQUIRE(written.status == 0);
   CHECK_THAT(read_text_file(table),

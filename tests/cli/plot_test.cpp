@@ -75,6 +75,21 @@ TEST_CASE("A picture that cannot be written is refused before anything is predic
   CHECK_THAT(text_of(folder.file("roofline.pdf")), Catch::StartsWith("%PDF"));
 }
 
+TEST_CASE("Goodput over the interval is told and drawn beside the formula, latency beside what was measured") {
+  const TemporaryFolder folder;
+  const FilterResult goodput = run_program(
+      {"plot", "goodput", "failures-no-spare-machines", "--fidelity", "estimate", "-o", folder.file("goodput.svg")});
+  INFO(goodput.errors);
+  CHECK(goodput.status == 0);
+  CHECK_THAT(goodput.output, Catch::Contains("Daly's formula") && Catch::Contains("worked between"));
+  CHECK_THAT(text_of(folder.file("goodput.svg")), Catch::Contains("best: ") && Catch::Contains("Daly: "));
+  const std::string measured = FORETRAIN_SOURCE_DIR "/validate/measurements/2026-11-22-host-memory-before.json";
+  const std::string table = folder.file("latency.csv");
+  CHECK(run_program({"plot", "latency", measured, "-o", folder.file("latency.svg"), "--csv", table}).status == 0);
+  CHECK_THAT(text_of(table), Catch::Contains(",load,") && Catch::Contains(",\"load, measured\","));
+  CHECK(run_program({"plot", "goodput", ring_of_four}).status == 2);
+}
+
 TEST_CASE("A breakdown has one bar per value") {
   const TemporaryFolder folder;
   const std::string file = folder.file("small.yaml", small_step);

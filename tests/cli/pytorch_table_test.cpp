@@ -174,38 +174,6 @@ TEST_CASE("A step in fp8 is scaled by its own tensors, and no transformer's grad
   CHECK_THAT(record("resnet-50", 32, "None", "bf16", "eager"), !Catch::Contains("clip") && !Catch::Contains("fp8"));
 }
 
-TEST_CASE("Launches that Nsight Compute counted are read in their order; units and its own lines are none") {
-  if (no_python()) return;
-  const std::string folder = std::filesystem::path(script).parent_path().string();
-  const std::string ask = "import sys; sys.path.insert(0, '" + folder + R"('); import counters
-head = ['ID', 'Kernel Name', 'Grid Size', *counters.METRICS]
-rows = [head, ['', '', '', 'ns', 'byte', 'byte'], ['0', 'void add<4>(float*, int)', '(8, 1, 1)', '1,500.5', '4,096', '64'],
-        ['1', 'gemm', '(2, 66, 1)', '2000', '8', '0']]
-text = '==PROF== Connected' + chr(10) + chr(10).join(','.join('"%s"' % word for word in row) for row in rows) + chr(10)
-print([[*row[:2], '%.7g' % row[2], *row[3:]] for row in counters.launches_of(text)]))";
-  const FilterResult read = run_filter({"python3", "-B", "-c", ask}, "");
-  INFO(read.errors);
-  CHECK(read.output ==
-        "[['void add<4>(float*, int)', '(8, 1, 1)', '1.5005e-06', 4096.0, 64.0], "
-        "['gemm', '(2, 66, 1)', '2e-06', 8.0, 0.0]]\n");
-}
-
-TEST_CASE("Programs that need a GPU say so with status 2, and leave nothing") {
-  if (no_python()) return;
-  const TemporaryFolder folder;
-  for (const char* name : {"clocks.py", "grouped.py", "counters.py"}) {
-    INFO(name);
-    const std::string program = std::filesystem::path(script).parent_path() / name;
-    std::vector<std::string> command = {"env", "CUDA_VISIBLE_DEVICES=", "python3", "-B", program,
-                                        "-o",  folder.file("out")};
-    if (std::string(name) == "counters.py") command.emplace_back("gpt2-b16-s1024-bf16-eager");
-    const FilterResult none = run_filter(command, "");
-    CHECK(none.status == 2);
-    CHECK_THAT(none.errors, Catch::Contains("no PyTorch") || Catch::Contains("no GPU") || Catch::Contains("no ncu"));
-    CHECK_FALSE(std::filesystem::exists(folder.file("out")));
-  }
-}
-
 TEST_CASE("Without a measured case, with an unknown model or without PyTorch the script says so") {
   if (no_python()) return;
   const TemporaryFolder folder;

@@ -71,7 +71,7 @@ TEST_CASE("A job whose sweep has become another one is refused, and so is its sh
   REQUIRE(run_job(script, 3).status == 0);
   const FilterResult merged = run_program({"sweep", "merge", sweep.file("out.csv")});
   CHECK(merged.status == 2);
-  CHECK_THAT(merged.errors, Catch::Contains("out.2-of-3.sqlite") && Catch::Contains("a part of another sweep"));
+  CHECK_THAT(merged.errors, Catch::Contains("out.2-of-3.sqlite") && Catch::Contains("a shard of another sweep"));
   CHECK_FALSE(std::filesystem::exists(sweep.file("out.csv")));
 }
 

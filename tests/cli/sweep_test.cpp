@@ -108,14 +108,14 @@ TEST_CASE("Shards share the rows out, cannot overwrite each other, and make the 
   CHECK(column(table_in(folder.file("one.csv")), "case") == std::vector<std::string>{all[5]});
 
   CHECK(sweep_to(folder.file("none.csv"), {"--shard", "3/2"}).status == 2);
-  // A part of another sweep is none of this one.
+  // A shard of another sweep is none of this one.
   REQUIRE(run_program({"sweep", ring_of_four, "--vary", "workload.collective.ranks=2,4", "--fidelity", "estimate",
                        "--shard", "1/1", "-o", folder.file("other.csv")})
               .status == 0);
   const FilterResult mixed =
       run_program({"sweep", "merge", output, folder.file("out.1-of-2.sqlite"), folder.file("other.1-of-1.sqlite")});
   CHECK(mixed.status == 2);
-  CHECK_THAT(mixed.errors, Catch::Contains("part of another sweep"));
+  CHECK_THAT(mixed.errors, Catch::Contains("shard of another sweep"));
 }
 
 TEST_CASE("A database keeps what is finished, and refuses another sweep") {

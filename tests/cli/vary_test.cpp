@@ -62,6 +62,7 @@ TEST_CASE("What is no range is a list, whose commas count outside of brackets an
   CHECK(values_of("k={ a: 1, b: [2, 3] }, servers(4, cpu), x") == "{ a: 1, b: [2, 3] }|servers(4, cpu)|x");
   CHECK(values_of("k='a,b', \"c,'d\",e") == "'a,b'|\"c,'d\"|e");
   CHECK(values_of("k=(a),b") == "(a)|b");
+  CHECK(values_of("k=../a.yaml,../b.yaml") == "../a.yaml|../b.yaml");
   CHECK(values_of("k,l=1:2,3:4") == "1:2|3:4");
   CHECK(parse_variation("k,l=1:2,3:4").values_at(1) == std::vector<std::string>{"3", "4"});
   CHECK(parse_variation("k=1:2").values_at(0) == std::vector<std::string>{"1:2"});
@@ -116,12 +117,4 @@ TEST_CASE("As many combinations as are allowed are made, and no key twice") {
   CHECK_THROWS_WITH(combined({"predicted.time=1"}), Catch::Contains("predicted.time is a column of tables"));
   CHECK_THROWS_WITH(combined({"case=1"}), Catch::Contains("case is a column of tables"));
   CHECK(combined({"cases.x=1"}).size() == 1);
-}
-
-TEST_CASE("What counts only with servers makes one row where there are none") {
-  const Combinations all =
-      combined({"plan.sync.algorithm=ring,parameter_server", "plan.sync.servers=4,8", "plan.tensor=1,2"});
-  CHECK(all.size() == 8);
-  CHECK(all.distinct() == std::vector<std::size_t>{0, 1, 4, 5, 6, 7});
-  CHECK(all.at(2).name == "plan.sync.algorithm=ring plan.tensor=1");
 }

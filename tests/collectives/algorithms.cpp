@@ -1,10 +1,5 @@
 // Algorithms that are laid over the hardware: several rings, levels, switches, servers. Expected times are worked out
 // by hand from bytes over bandwidth.
-#include <algorithm>
-#include <map>
-#include <numeric>
-
-#include "model/collectives/exchange.hpp"
 #include "model/collectives/network_effects.hpp"
 #include "model/collectives/ring_paths.hpp"
 #include "tests/catch.hpp"

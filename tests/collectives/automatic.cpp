@@ -1,15 +1,9 @@
 // `auto`: the traffic that NCCL's channels put on the links, worked out by hand, and the published sweeps.
-#include <cmath>
-#include <map>
-
 #include "model/collectives/channels.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/collectives/link_load.hpp"
 #include "model/collectives/node_rings.hpp"
 #include "model/collectives/traffic.hpp"
-#include "model/scenario/hardware/calibration_reader.hpp"
-#include "model/scenario/load/cases.hpp"
-#include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/collectives/library_of_today.hpp"
 #include "tests/collectives/ranks.hpp"
@@ -332,36 +326,6 @@ TEST_CASE("groups that run at once share the network cards") {
   // Groups over two nodes each, the second of which begins where the first one ends: GPUs 8 and 9 share a card.
   CHECK(time({{0, 9}, {8, 17}}) == Approx(2.0 * time({{0, 9}})).epsilon(0.01));
   CHECK(time({{0, 9}, {16, 25}}) == Approx(time({{0, 9}})).epsilon(0.01));
-}
-
-TEST_CASE("published NCCL sweeps are met") {
-  struct Sum {
-    int count = 0;
-    double error = 0.0;
-  };
-  std::map<std::string, Sum> groups;
-  const std::string folder = std::string(FORETRAIN_SOURCE_DIR) + "/scenarios/cases/";
-  for (const char* table : {"cases_nccl_sweeps.csv", "cases_nccl_single_node.csv"}) {
-    for (const Case& row : read_cases(folder + table)) {
-      const Scenario scenario = scenario_of(row);
-      const auto& workload = std::get<CollectiveWorkload>(scenario.workload);
-      const Topology topology(scenario.cluster);
-      const CollectiveCall call = automatic_call(workload.operation, workload.size, {iota(workload.ranks)});
-      const double predicted = uncontended_time(lower(call, topology, scenario.calibration), topology).value();
-      Sum& sum = groups[row.group];
-      ++sum.count;
-      sum.error += std::abs(predicted / row.measured.front().value - 1.0);
-    }
-  }
-  REQUIRE(groups.size() == 10);
-  for (const auto& [name, sum] : groups) {
-    // By the rows' source, its two nodes reached the bandwidth of two of their eight cards: nothing that a model of the
-    // machine can know.
-    if (name == "nccl-h100-two-nodes") continue;
-    INFO(name << ": mean error " << 100.0 * sum.error / sum.count << " % of " << sum.count << " rows");
-    // Below 1 MB the host's software decides; one of the H100 rows is four times its neighbours.
-    CHECK(sum.error / sum.count < (name.find("small") != std::string::npos ? 0.16 : 0.10));
-  }
 }
 
 TEST_CASE("groups that repeat each other, and long rounds, give what looking at every node gives") {

@@ -1,9 +1,6 @@
 // All-to-alls of tokens: what travels where, by hand.
 #include "model/collectives/exchange.hpp"
 
-#include <map>
-#include <utility>
-
 #include "tests/catch.hpp"
 #include "tests/collectives/calls.hpp"
 #include "tests/collectives/ranks.hpp"

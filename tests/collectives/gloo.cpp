@@ -1,9 +1,6 @@
 // Gloo's collectives between processors, against its schedules and the figures of host-core-2.6.
 #include "model/collectives/gloo.hpp"
 
-#include <fmt/format.h>
-
-#include "model/collectives/contention.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/collectives/calls.hpp"

@@ -1,10 +1,7 @@
 // The losses of NCCL's kernels: one set for `auto` and for every named algorithm, by the version of the library.
-#include <stdexcept>
-#include <string>
-
+#include "model/collectives/library.hpp"
 #include "model/base/error.hpp"
 #include "model/collectives/contention.hpp"
-#include "model/collectives/library.hpp"
 #include "model/collectives/library_choice.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "tests/catch.hpp"

@@ -1,7 +1,4 @@
 // How long the phases of pipelines stay alike, and who sends to whom in trees and to servers.
-#include <map>
-#include <utility>
-
 #include "model/collectives/algorithm.hpp"
 #include "tests/catch.hpp"
 

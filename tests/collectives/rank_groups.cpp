@@ -1,7 +1,5 @@
 #include "model/collectives/rank_groups.hpp"
 
-#include <random>
-
 #include "tests/catch.hpp"
 
 using namespace foretrain;

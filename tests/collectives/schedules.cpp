@@ -1,10 +1,4 @@
 // Every schedule of the table is executed symbolically, and the checker itself is shown to find what is wrong.
-#include <algorithm>
-#include <map>
-#include <string>
-#include <tuple>
-
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "tests/catch.hpp"

@@ -1,6 +1,4 @@
 // Masks, packed sequences and the algorithms' own properties.
-#include <vector>
-
 #include "model/cost/attention.hpp"
 #include "tests/catch.hpp"
 #include "tests/cost/machines.hpp"
@@ -111,37 +109,6 @@ TEST_CASE("A block-sparse mask that keeps all blocks is none; time grows with wh
   }
 }
 
-TEST_CASE("Beyond 128 tokens no kind of flash is slower than standard attention") {
-  for (const char* node : {"dgx-a100-80gb", "dgx-h100"}) {
-    for (const AttentionKind kind : {AttentionKind::flash, AttentionKind::flash_1, AttentionKind::flash_2}) {
-      for (std::int64_t length = 128; length <= 16384; length *= 2) {
-        for (const std::int64_t head_dim : {32, 64, 128}) {
-          // FlashAttention-1 passes partial outputs of wide heads through memory too often: at 128 standard attention
-          // was measured no slower on A100 (79 to 82 TFLOP/s both) and faster on H100 (167 against 137).
-          if (kind == AttentionKind::flash_1 && head_dim == 128) continue;
-          for (const std::int64_t kv_heads : {1, 8, 32}) {
-            Seconds flash, standard;
-            for (const bool backward : {false, true}) {
-              Attention work = square(kind, length);
-              work.batch = 16384 / length;
-              work.heads = 32;
-              work.kv_heads = kv_heads;
-              work.head_dim = head_dim;
-              work.backward = backward;
-              flash += machine(node).time(work, Precision::fp16);
-              work.kind = AttentionKind::standard;
-              standard += machine(node).time(work, Precision::fp16);
-            }
-            INFO(node << " kind " << static_cast<int>(kind) << " length " << length << " head_dim " << head_dim
-                      << " kv_heads " << kv_heads);
-            CHECK(flash < standard);
-          }
-        }
-      }
-    }
-  }
-}
-
 TEST_CASE("One block a head, the schedule of FlashAttention-1's paper, starves the device") {
   // 16 heads on 108 multiprocessors: 16/108 of the device, where 27 blocks a head (432 = 4 · 108) fill it.
   Attention work = square(AttentionKind::flash_1, 16384);
@@ -156,13 +123,6 @@ TEST_CASE("One block a head, the schedule of FlashAttention-1's paper, starves t
   CHECK((starved.device - traffic) / (filled.device - traffic) == Approx(108.0 / 16.0).epsilon(0.02));
   // The benchmark measured 83 TFLOP/s forward and backward at this length; 16/108 of the peak is 46.
   CHECK(starved.flops / starved.device < FlopsPerSecond(46e12));
-}
-
-TEST_CASE("FlashAttention-2 fills the device with blocks of queries where heads are few") {
-  Attention work = square(AttentionKind::flash_2, 16384);
-  work.batch = 1;
-  const OperatorCost cost = machine("dgx-a100-80gb").cost(work, Precision::fp16);
-  CHECK(cost.flops / cost.device > FlopsPerSecond(180e12));
 }
 
 TEST_CASE("What a kind means on a GPU") {

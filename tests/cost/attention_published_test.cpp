@@ -125,45 +125,6 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("R14: grouped queries save keys, not time") {
-  Run grouped("attention-grouped-queries");
-  Run full("attention-grouped-queries");
-  full.work().kv_heads = full.work().heads;
-  CHECK(grouped.cost().device / full.cost().device == Approx(1.0).epsilon(0.01));
-  // Q and O of 32 heads, K and V of 8: 2 + 2/4 of 4 tensors, and the log-sum-exp.
-  CHECK(grouped.memory().saved / full.memory().saved == Approx(2.5 / 4.0).epsilon(0.01));
-}
-
-TEST_CASE("R14: packed sequences take the time of their own pairs, padded ones that of the longest") {
-  Run packed("attention-packed"), padded("attention-padded");
-  const double tokens = static_cast<double>(packed.work().packing->tokens) / (64 * 2048);
-  CHECK(tokens == Approx(0.25).epsilon(0.02));  // a mean of 512 of 2048, the tail cut off
-  const double work = packed.cost().flops / padded.cost().flops;
-  CHECK(work == Approx(0.098).epsilon(0.05));  // mean square of the lengths, 512² + 400² less the tail, over 2048²
-  const double time = packed.cost().device / padded.cost().device;
-  CHECK(time > work);  // short sequences fill blocks of 128 queries worse
-  CHECK(time < tokens);
-}
-
-TEST_CASE("R14: a window of an eighth of the length leaves a quarter of the causal mask's work") {
-  Run windowed("attention-window");
-  Run causal("attention-window");
-  causal.work().window = 0;
-  // 4096 of on average 16384 keys, less the first 4096 queries, which see half of that: 0.234.
-  CHECK(windowed.cost().flops / causal.cost().flops == Approx(0.234).epsilon(0.01));
-  // Its blocks have two edges, of half a tile each, and start as often.
-  CHECK(windowed.cost().device / causal.cost().device == Approx(0.234).epsilon(0.09));
-}
-
-TEST_CASE("R14: a block-sparse mask pays only where its blocks are skipped") {
-  Run sparse("attention-block-sparse");
-  Run dense("attention-block-sparse");
-  dense.work().density = 1.0;
-  CHECK(sparse.cost().device / dense.cost().device == Approx(0.125).epsilon(0.09));  // blocks start as often
-  sparse.work().kind = dense.work().kind = AttentionKind::standard;
-  CHECK(sparse.cost().device >= dense.cost().device);
-}
-
 TEST_CASE("R14: FlashAttention-3 in fp8 nears its authors' 1.2 PFLOP/s; FlashAttention-1 needs many blocks a head") {
   Run fp8("attention-flash-3-h100");
   CHECK(fp8.cost().flops / fp8.cost().device / FlopsPerSecond(1.2e15) == Approx(1.0).epsilon(0.15));

@@ -1,7 +1,5 @@
 #include "model/cost/attention.hpp"
 
-#include <utility>
-
 #include "tests/catch.hpp"
 #include "tests/cost/machines.hpp"
 
@@ -34,13 +32,6 @@ double seconds(const char* node, const Attention& work, Precision precision = Pr
 
 }  // namespace
 
-TEST_CASE("A causal mask halves the work of flash attention, but for starts and the last blocks") {
-  const double full = seconds("dgx-a100-80gb", long_heads);
-  const double causal = seconds("dgx-a100-80gb", with(long_heads, true, AttentionKind::flash, false));
-  CHECK(causal / full > 0.5);
-  CHECK(causal / full < 0.55);
-}
-
 TEST_CASE("The backward pass multiplies five times instead of twice, less efficiently") {
   // 2.5 times the products, and twice as many bytes from shared memory for each: with a matrix instruction and a byte
   // of 1/16 of its operations as long as each other (A100), 30 % of one exposed, 2.5 · 1.3 / 1.15 = 2.83 times. Adding
@@ -49,25 +40,6 @@ TEST_CASE("The backward pass multiplies five times instead of twice, less effici
   const double backward = seconds("dgx-a100-80gb", with(long_heads, false, AttentionKind::flash, true));
   CHECK(backward / forward > 2.4);
   CHECK(backward / forward < 2.97);
-}
-
-TEST_CASE("Long sequences: flash beats the memory-efficient kernels, and these standard attention") {
-  for (const bool backward : {false, true}) {
-    const double flash = seconds("dgx-a100-80gb", with(long_heads, false, AttentionKind::flash, backward));
-    const double efficient =
-        seconds("dgx-a100-80gb", with(long_heads, false, AttentionKind::memory_efficient, backward));
-    const double standard = seconds("dgx-a100-80gb", with(long_heads, false, AttentionKind::standard, backward));
-    CHECK(flash < efficient);
-    CHECK(efficient < standard);
-  }
-}
-
-TEST_CASE("Before Ampere, and in fp32, flash attention falls back to the memory-efficient kernels") {
-  const Attention efficient = with(long_heads, false, AttentionKind::memory_efficient, false);
-  CHECK(seconds("dgx1-v100-16gb", long_heads, Precision::fp16) ==
-        seconds("dgx1-v100-16gb", efficient, Precision::fp16));
-  CHECK(seconds("dgx-a100-80gb", long_heads, Precision::fp32) == seconds("dgx-a100-80gb", efficient, Precision::fp32));
-  CHECK(seconds("dgx-a100-80gb", long_heads) < seconds("dgx-a100-80gb", efficient));
 }
 
 TEST_CASE("One head cannot fill the device") {

@@ -1,4 +1,3 @@
-#include <utility>
 
 #include "model/cost/gemm.hpp"
 #include "model/cost/kernels.hpp"
@@ -38,17 +37,6 @@ TEST_CASE("A 1x1 convolution is the matrix product of pixels, filters and channe
   const double starts = 10.0 * m.calibration.matmul.tile_latencies * m.gpu.memory_latency.value();
   CHECK(m.time(square(64, 256, 28, 512, 1), Precision::fp32).value() ==
         Approx(0.994 * (product - starts)).epsilon(0.002));
-}
-
-TEST_CASE("The three passes of a convolution do the same work in similar time") {
-  for (const auto precision : {Precision::fp32, Precision::fp16}) {
-    Convolution work = square(64, 256, 28, 256, 3);
-    const double forward = machine("dgx1-v100-16gb").time(work, precision).value();
-    for (const auto pass : {ConvolutionPass::data_gradient, ConvolutionPass::weight_gradient}) {
-      work.pass = pass;
-      CHECK(machine("dgx1-v100-16gb").time(work, precision).value() == Approx(forward).epsilon(0.15));
-    }
-  }
 }
 
 TEST_CASE("Images in NCHW are turned round before kernels for tensor cores, and back behind them") {
@@ -181,17 +169,6 @@ TEST_CASE("What goes back to an image has as many thread blocks as what came fro
   const Machine& m = machine("dgx-a100-80gb");
   CHECK(m.time(work, Precision::fp16).value() == Approx(m.time(upright, Precision::fp16).value()));
   CHECK(forward > thread_blocks(square(8, 128, 14, 128, 3)));
-}
-
-TEST_CASE("With many channels Winograd beats the peak of the plain algorithm, with three it does not") {
-  const Machine& m = machine("dgx1-p100");
-  const auto rate = [&](const Convolution& work) {
-    const OperatorCost cost = m.cost(work, Precision::fp32);
-    return cost.flops / cost.device / m.gpu.matrix_rate(Precision::fp32);
-  };
-  CHECK(rate(square(64, 512, 28, 512, 3)) > 1.5);
-  CHECK(rate(square(64, 512, 28, 512, 3)) < 4.0);
-  CHECK(rate(square(64, 3, 224, 64, 3)) < 0.7);
 }
 
 TEST_CASE(

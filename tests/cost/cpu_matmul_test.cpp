@@ -70,13 +70,6 @@ TEST_CASE("Small products are done in place where the library has kernels for it
         cpu_matmul_cost({128, 128, 128, Precision::fp32, 1}, round_cpu()).time.value());
 }
 
-TEST_CASE("Starting threads is not worth it for a small product") {
-  Cpu cpu = round_cpu();
-  cpu.matrix_library.join = Seconds(10e-6);
-  CHECK(gigaflops({64, 64, 64, Precision::fp32, 4}, cpu) < gigaflops({64, 64, 64, Precision::fp32, 1}, cpu));
-  CHECK(cpu_matmul_cost({64, 64, 64, Precision::fp32, 4}, cpu).bound == "latency");
-}
-
 TEST_CASE("Two threads are woken where there are two tiles, none where the whole result is one") {
   // Tiles of 16 x 8.
   Cpu cpu = round_cpu();

@@ -1,7 +1,5 @@
 #include "model/cost/device_share.hpp"
 
-#include <array>
-
 #include "tests/catch.hpp"
 #include "tests/cost/machines.hpp"
 

@@ -1,7 +1,5 @@
 #include "model/cost/measured_matmul.hpp"
 
-#include <cmath>
-
 #include "tests/catch.hpp"
 #include "tests/cost/machines.hpp"
 

@@ -1,9 +1,6 @@
 // Walks over a working set, on a processor of round figures.
 #include "model/cost/memory_hierarchy.hpp"
 
-#include <cmath>
-#include <vector>
-
 #include "model/base/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/cost/processors.hpp"

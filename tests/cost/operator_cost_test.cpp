@@ -1,10 +1,5 @@
 #include "model/cost/operator_cost.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <random>
-#include <set>
-
 #include "tests/catch.hpp"
 #include "tests/cost/machines.hpp"
 
@@ -106,10 +101,4 @@ TEST_CASE("Every constant has a name of its own, a place of its own and a range 
       calibration_rows(), [&](const ConstantRow& row) { return row.optional && row.field(published) == 0.0; });
   CHECK(unstated > 0);
   CHECK(published.constants.size() + static_cast<std::size_t>(unstated) == calibration_rows().size());
-}
-
-TEST_CASE("Bounds have names") {
-  CHECK(name(Bound::compute) == "compute");
-  CHECK(name(Bound::memory) == "memory");
-  CHECK(name(Bound::latency) == "latency");
 }

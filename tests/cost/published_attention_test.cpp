@@ -1,9 +1,5 @@
 // The cost model of attention against published measurements. Bounds are mean absolute errors. Four constants were
 // fitted to all rows of FlashAttention-2, cuDNN and engines' attention together; what else was is said beside each.
-#include <array>
-#include <map>
-#include <string>
-
 #include "model/scenario/load/cases.hpp"
 #include "tests/catch.hpp"
 #include "tests/cost/errors.hpp"

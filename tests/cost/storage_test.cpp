@@ -1,6 +1,4 @@
 // What requests to storage cost, worked out by hand from mechanics and datasheets.
-#include <cmath>
-
 #include "model/cost/storage.hpp"
 #include "model/scenario/hardware/storage_reader.hpp"
 #include "tests/catch.hpp"
@@ -100,18 +98,6 @@ TEST_CASE("For every pattern, rate times time is what is in flight, and no limit
       }
     }
   }
-}
-
-TEST_CASE("fio's measurements obey the law that the model rests on") {
-  // reference: fio-scan on a Samsung 980 PRO 2 TB, 4 KiB blocks, 16 jobs of 64 requests: 257,614 a second at 4.0 ms and
-  // 707,062 at 1.4 ms are 1,030 and 990 of 1,024 in flight. The limit of the data sheet, 1,000,000 a second, is not
-  // reached through a file system; the model says the limit, so that it may only err upwards.
-  CHECK(257614 * 4.0e-3 == Approx(1024).epsilon(0.05));
-  CHECK(707062 * 1.4e-3 == Approx(1024).epsilon(0.05));
-  const DiskCost cost = disk_cost(catalogue("nvme-pcie4"), random_reads(1024));
-  CHECK(cost.requests_per_second == Approx(1e6));
-  CHECK(cost.requests_per_second > 707062);
-  CHECK(cost.request.value() == Approx(1.024e-3));
 }
 
 TEST_CASE("Reading on and on through the page cache keeps two windows of read-ahead in flight") {

@@ -287,7 +287,7 @@ TEST_CASE("The calibration file gives the fit's constants, table and covariance 
   CHECK(read.measured_matmuls.size() == fit.measured_matmuls.size());
   REQUIRE(read.fitted);
   CHECK(read.fitted->names == fit.covariance_names);
-  CHECK(read.fitted->covariance[0][0] == Approx(fit.covariance[0][0]).epsilon(1e-5));
+  CHECK(read.fitted->covariance[0][0] == Approx(fit.covariance(0, 0)).epsilon(1e-5));
   // Every constant that was not fitted is the base's.
   CHECK(read.host.dispatch_us == load_default_calibration().host.dispatch_us);
   CHECK(to_json(fit) == to_json(fit));

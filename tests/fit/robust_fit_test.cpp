@@ -106,10 +106,10 @@ TEST_CASE("Points that take four times as long hardly matter") {
 
 TEST_CASE("Covariance is symmetric, and its diagonal holds the squares of the standard errors") {
   const RobustFit fit = robust_fit(kernels(truth_of(0.8, 3.0), 0.02, 5), both, load_default_calibration(), 600);
-  REQUIRE(fit.covariance.size() == 2);
-  CHECK(fit.covariance[0][1] == Approx(fit.covariance[1][0]));
-  for (std::size_t i = 0; i < 2; ++i) {
-    CHECK(fit.covariance[i][i] == Approx(std::pow(fit.constants[i].standard_error, 2)));
+  REQUIRE(fit.covariance.rows() == 2);
+  CHECK(fit.covariance(0, 1) == Approx(fit.covariance(1, 0)));
+  for (const int i : {0, 1}) {
+    CHECK(fit.covariance(i, i) == Approx(std::pow(fit.constants[static_cast<std::size_t>(i)].standard_error, 2)));
   }
 }
 
@@ -176,39 +176,17 @@ TEST_CASE("Unknown constants are refused with the nearest known one") {
   }
 }
 
-TEST_CASE("Inverses of small symmetric matrices") {
+TEST_CASE("Inverses of small symmetric matrices, and of none that is singular to a trillionth") {
+  const auto matrix = [](double a, double b, double c) { return Eigen::Matrix2d{{a, b}, {b, c}}; };
   // [[4,2],[2,3]] has determinant 8: the inverse is [[3,-2],[-2,4]] / 8.
-  const auto inverted = inverse({{4.0, 2.0}, {2.0, 3.0}});
+  const auto inverted = inverse(matrix(4.0, 2.0, 3.0));
   REQUIRE(inverted);
-  CHECK((*inverted)[0][0] == Approx(3.0 / 8.0));
-  CHECK((*inverted)[0][1] == Approx(-2.0 / 8.0));
-  CHECK((*inverted)[1][1] == Approx(4.0 / 8.0));
-  CHECK_FALSE(inverse({{1.0, 1.0}, {1.0, 1.0}}));
-}
-
-TEST_CASE("An inverse times its matrix is one, and what is one another's sum to a trillionth has none") {
-  Matrix matrix = square(5);
-  for (std::size_t i = 0; i < 5; ++i) {
-    for (std::size_t j = 0; j < 5; ++j) {
-      const double apart = static_cast<double>(i > j ? i - j : j - i);
-      matrix[i][j] = std::exp(-apart) + (i == j ? static_cast<double>(i) : 0.0);
-    }
-  }
-  const auto inverted = inverse(matrix);
-  REQUIRE(inverted);
-  const Matrix one = product(*inverted, matrix);
-  for (std::size_t i = 0; i < 5; ++i) {
-    for (std::size_t j = 0; j < 5; ++j) {
-      CHECK(one[i][j] == Approx(i == j ? 1.0 : 0.0).margin(1e-12));
-      CHECK((*inverted)[i][j] == Approx((*inverted)[j][i]));
-    }
-  }
-  CHECK(product(Matrix{{1.0, 2.0}, {3.0, 4.0}}, std::vector<double>{5.0, 6.0}) == std::vector<double>{17.0, 39.0});
-  CHECK(product(Matrix{{1.0, 2.0}}, Matrix{{3.0}, {4.0}}) == Matrix{{11.0}});
-  CHECK(inverse({{1e-20, 0.0}, {0.0, 1e20}}));
-  CHECK(inverse({{1.0, 1.0}, {1.0, 1.0 + 2e-12}}));
-  CHECK_FALSE(inverse({{1.0, 1.0}, {1.0, 1.0 + 5e-13}}));
-  CHECK_FALSE(inverse({{-1.0}}));
+  CHECK((*inverted - matrix(3.0, -2.0, 4.0) / 8.0).norm() < 1e-15);
+  CHECK(inverse(matrix(1e-20, 0.0, 1e20)));
+  CHECK(inverse(matrix(1.0, 1.0, 1.0 + 2e-12)));
+  CHECK_FALSE(inverse(matrix(1.0, 1.0, 1.0)));
+  CHECK_FALSE(inverse(matrix(1.0, 1.0, 1.0 + 5e-13)));
+  CHECK_FALSE(inverse(matrix(-1.0, 0.0, 1.0)));
 }
 
 TEST_CASE("Few points tell less than their scatter says: the variance is that of n - p of them") {
@@ -222,8 +200,9 @@ TEST_CASE("Few points tell less than their scatter says: the variance is that of
   const RobustFit once = robust_fit(few, both, start, 600), again = robust_fit(twice, both, start, 600);
   REQUIRE(once.constants.size() == 2);
   REQUIRE(again.constants.size() == 2);
-  for (std::size_t i = 0; i < 2; ++i) {
-    CHECK(again.constants[i].after == Approx(once.constants[i].after).epsilon(1e-4));
-    CHECK(again.covariance[i][i] / once.covariance[i][i] == Approx(0.4).epsilon(0.01));
+  for (const int i : {0, 1}) {
+    const auto k = static_cast<std::size_t>(i);
+    CHECK(again.constants[k].after == Approx(once.constants[k].after).epsilon(1e-4));
+    CHECK(again.covariance(i, i) / once.covariance(i, i) == Approx(0.4).epsilon(0.01));
   }
 }

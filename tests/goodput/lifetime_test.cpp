@@ -1,9 +1,6 @@
 // R17: what failures leave of a training's time.
 #include "model/goodput/lifetime.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "model/goodput/checkpoint_interval.hpp"
 #include "tests/catch.hpp"
 

@@ -1,8 +1,6 @@
 #include "model/graph/shared_device.hpp"
 #include "model/graph/execution.hpp"
 
-#include <array>
-
 #include "tests/catch.hpp"
 
 using namespace foretrain;

@@ -1,7 +1,5 @@
 #include "model/graph/shared_links.hpp"
 
-#include <array>
-
 #include "model/graph/execution.hpp"
 #include "tests/catch.hpp"
 

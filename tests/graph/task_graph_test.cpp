@@ -1,11 +1,5 @@
 #include "model/graph/execution.hpp"
 
-#include <array>
-#include <cmath>
-#include <random>
-#include <stdexcept>
-#include <vector>
-
 #include "model/base/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/graph/critical_path.hpp"

@@ -1,10 +1,6 @@
 // What is drawn of a task: its bars, and what they waited for.
 #include "model/graph/timeline.hpp"
 
-#include <array>
-#include <string>
-#include <vector>
-
 #include "model/graph/execution.hpp"
 #include "tests/catch.hpp"
 

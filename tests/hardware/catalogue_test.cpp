@@ -1,9 +1,4 @@
 // The shipped hardware: figures agree with each other and with how the parts are built.
-#include <map>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "model/hardware/check.hpp"
 #include "model/hardware/topology.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"

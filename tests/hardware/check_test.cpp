@@ -1,9 +1,6 @@
 // check_node finds each fault, and only that.
 #include "model/hardware/check.hpp"
 
-#include <string>
-#include <vector>
-
 #include "tests/catch.hpp"
 #include "tests/hardware/nodes.hpp"
 

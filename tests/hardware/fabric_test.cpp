@@ -1,7 +1,4 @@
-#include <algorithm>
 #include <cstdlib>
-#include <string>
-#include <vector>
 
 #include "model/base/error.hpp"
 #include "model/hardware/check.hpp"

@@ -36,14 +36,3 @@ TEST_CASE("fp32 means plain fp32, even where tensor cores offer tf32") {
   CHECK(ampere.matrix_rate(Precision::fp32).value() == 19.5e12);
   CHECK(ampere.matrix_rate(Precision::tf32).value() == 156e12);
 }
-
-TEST_CASE("A format without units is multiplied in the next wider one that has them") {
-  Gpu gpu = with_rates(10e12, 20e12, 80e12);
-  CHECK(gpu.arithmetic_precision(Precision::fp16) == Precision::fp16);
-  CHECK(gpu.arithmetic_precision(Precision::fp8) == Precision::fp16);
-  CHECK(gpu.matrix_rate(Precision::fp8).value() == 80e12);
-  CHECK(gpu.arithmetic_precision(Precision::int4) == Precision::fp32);  // neither int4 nor int8
-  gpu.tensor_rate[static_cast<std::size_t>(Precision::int8)] = FlopsPerSecond(160e12);
-  CHECK(gpu.arithmetic_precision(Precision::int4) == Precision::int8);
-  CHECK(gpu.matrix_rate(Precision::int4).value() == 160e12);
-}

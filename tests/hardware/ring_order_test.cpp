@@ -1,10 +1,6 @@
 // Cyclic orders: what a ring collective should follow.
 #include "model/hardware/ring_order.hpp"
 
-#include <algorithm>
-#include <numeric>
-#include <stdexcept>
-
 #include "model/base/error.hpp"
 #include "model/hardware/topology.hpp"
 #include "tests/catch.hpp"

@@ -1,9 +1,6 @@
 // What holds of every route.
 #pragma once
 
-#include <algorithm>
-#include <vector>
-
 #include "model/hardware/topology.hpp"
 #include "tests/catch.hpp"
 

@@ -1,7 +1,5 @@
 #include "model/hardware/transport.hpp"
 
-#include <cmath>
-
 #include "tests/catch.hpp"
 
 using namespace foretrain;

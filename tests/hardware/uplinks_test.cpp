@@ -1,12 +1,4 @@
 // Which of a leaf's uplinks a connection takes, and by which group a dragonfly goes round.
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <set>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "model/hardware/check.hpp"
 #include "model/hardware/topology.hpp"
 #include "tests/catch.hpp"

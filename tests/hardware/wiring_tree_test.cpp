@@ -1,7 +1,5 @@
 #include "model/hardware/wiring_tree.hpp"
 
-#include <algorithm>
-
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "tests/catch.hpp"

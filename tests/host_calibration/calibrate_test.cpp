@@ -91,7 +91,7 @@ TEST_CASE("Rows are predicted by their benchmark, and held to its tolerance wher
   predict_rows(report, Node{});
   CHECK(*report.rows[0].predicted == Approx(1.5e-6));
   CHECK_FALSE(report.rows[2].predicted);
-  add("memory_stride", {}, 1.0);  // which is shown, and held to nothing
+  add("memory_latency_curve", {}, 1.0);  // which is shown, and held to nothing
   report.rows.back().predicted = 9.0;
   const std::vector<const BenchmarkRow*> beyond = rows_beyond_tolerance(report);
   REQUIRE(beyond.size() == 1);

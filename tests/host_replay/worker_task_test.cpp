@@ -4,7 +4,6 @@
 #include "model/base/error.hpp"
 #include "model/collectives/algorithm.hpp"
 #include "tests/catch.hpp"
-#include "validate/host_replay/mpi_command.hpp"
 
 using namespace foretrain;
 
@@ -143,8 +142,4 @@ TEST_CASE("executors and their algorithms are named", "[host]") {
   CHECK(parse_executor("gloo") == HostExecutor::gloo);
   CHECK(name(HostExecutor::server) == "server");
   CHECK_THROWS_AS(parse_executor("nccl"), UsageError);
-  // coll_base_allreduce: 3 recursive doubling, 4 ring, 5 segmented ring, 6 Rabenseifner.
-  CHECK(open_mpi_algorithm("ring") == 4);
-  CHECK(open_mpi_algorithm("halving_doubling") == 6);
-  CHECK_THROWS_AS(open_mpi_algorithm("tree"), UsageError);
 }

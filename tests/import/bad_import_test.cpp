@@ -1,4 +1,3 @@
-#include <algorithm>
 
 #include "model/base/error.hpp"
 #include "tests/catch.hpp"

@@ -1,8 +1,6 @@
 // Traces of Chakra byte by byte and task by task.
 #include "reports/import/chakra_trace.hpp"
 
-#include <fmt/format.h>
-
 #include "model/base/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/import/samples.hpp"

@@ -1,7 +1,5 @@
 #include "tests/golden.hpp"
 
-#include <algorithm>
-
 #include "tests/catch.hpp"
 #include "tests/import/samples.hpp"
 

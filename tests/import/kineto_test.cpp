@@ -1,5 +1,4 @@
 // Traces of a few events, summed up by hand.
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "model/base/error.hpp"

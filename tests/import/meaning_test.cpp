@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 
 #include "model/job/job.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
@@ -126,44 +125,6 @@ TEST_CASE("shell: quotes, continued lines, variables, defaults and arithmetic") 
   CHECK(settings[1].where.text() == "file:3:3");
 }
 
-TEST_CASE("torchtitan's degrees of parallelism multiply to the GPUs") {
-  const Scenario scenario = imported("torchtitan", "torchtitan_llama3_8b.toml");
-  CHECK(scenario.cluster.gpus() == 64);
-  CHECK(scenario.plan.zero == 3);
-  CHECK(scenario.plan.execution == ExecutionMode::compiled);
-  CHECK(std::get<TrainWorkload>(scenario.workload).global_batch == 128);  // two samples a rank
-  // Sixteen samples a replica of 32 GPUs, in micro-batches of two.
-  const Scenario pipeline = imported("torchtitan", "torchtitan_pipeline.toml");
-  CHECK(std::get<TrainWorkload>(pipeline.workload).global_batch == 16);
-  CHECK(std::get<TrainWorkload>(pipeline.workload).micro_batch == 2);
-}
-
-TEST_CASE("torchtitan's pipelines and compilers count where there are any") {
-  const Scenario sharded = imported("torchtitan", "torchtitan_deepseek.toml");
-  CHECK(sharded.cluster.gpus() == 256);  // two replicas of 128 shards
-  CHECK(sharded.plan.shard == 128);
-  CHECK(sharded.plan.expert == 8);
-  CHECK(sharded.plan.pipeline == 1);  // whatever the schedule
-  CHECK(sharded.plan.execution == ExecutionMode::eager);
-  CHECK(std::get<TransformerConfig>(std::get<TrainWorkload>(sharded.workload).model.shape).experts == 256);
-  const Scenario old = imported("torchtitan", "torchtitan_2024.toml");
-  CHECK(old.cluster.gpus() == 64);  // 2 · 8 · 4
-  CHECK(old.plan.tensor == 8);
-  CHECK(old.plan.schedule == PipelineSchedule::interleaved);
-  CHECK(old.plan.interleave == 2);  // torchtitan's own number of chunks
-  CHECK(old.plan.execution == ExecutionMode::compiled);
-  CHECK(std::get<TrainWorkload>(old.workload).precision == Precision::bf16);
-}
-
-TEST_CASE("Accelerate's replicas are sharded by themselves, and no distribution is one GPU") {
-  const Scenario hybrid = imported("accelerate", "accelerate_hsdp.yaml");
-  CHECK(hybrid.cluster.gpus() == 16);
-  CHECK(hybrid.plan.tensor == 2);
-  CHECK(hybrid.plan.zero == 3);
-  CHECK(hybrid.plan.shard == 4);
-  CHECK(imported("accelerate", "accelerate_one.yaml").cluster.gpus() == 1);
-}
-
 TEST_CASE("NCCL's topology becomes the same wiring") {
   const Node node = imported_node("nccl-topology", "nccl_topology_hgx_h100.xml");
   CHECK(node.gpu.name == "h100-sxm-80gb");
@@ -211,21 +172,6 @@ TEST_CASE("a topology that a cloud gives NCCL has places alone, by classes of PC
   CHECK(links_of(node, "plx2") == 3);   // two GPUs and the socket; cards stand in a list of their own
   CHECK(node.network.nics_per_node == 4);
   CHECK(node.nic_attachment.size() == 4);
-}
-
-TEST_CASE("what Slurm says of its switches becomes a tree of pods") {
-  const std::string text = import_with("slurm", input_of({"slurm", "slurm_scontrol_22.05.txt"}));
-  // Leaves of eight machines, and one of 4 + 2: node[25-28],node[30,31]; two leaves make a pod.
-  CHECK_THAT(text, Catch::Contains("nodes_per_leaf: 8  # line 1: the largest of 4; the smallest has 6"));
-  CHECK_THAT(text, Catch::Contains("nodes_per_pod: 16  # line 1: the largest of 2; the smallest has 14"));
-}
-
-TEST_CASE("nvidia-smi's matrix tells switches from direct links by their number") {
-  // Eighteen to each of seven others are more than a GPU has: they lead to switches.
-  CHECK(links_of(imported_node("nvidia-smi", "nvidia_smi_h100.txt"), "gpu7") == 19);
-  // Four to each of three others are the twelve of an A100; the thirteenth link is its slot.
-  CHECK(links_of(imported_node("nvidia-smi", "nvidia_smi_a100_x4.txt"), "gpu2") == 13);
-  CHECK(imported_node("nvidia-smi", "nvidia_smi_one.txt").gpus == 1);
 }
 
 TEST_CASE("cards that share a socket with a GPU are for collectives; where none does, all are") {
@@ -312,37 +258,12 @@ TEST_CASE("packed traces are the same as plain ones") {
   CHECK(import_with("kineto", packed) == import_with("kineto", plain));
 }
 
-TEST_CASE("operators of a processor count without those that they call, which add up to the steps") {
-  const ImportInput input = input_of({"kineto", "kineto_cpu.json"});
-  const KinetoSummary trace = summarise_kineto(input.text, input.file);
-  CHECK_FALSE(trace.on_device);
-  CHECK(trace.steps == 3);
-  double sum = 0.0;
-  for (const auto& [kind, kernel] : trace.kernels) {
-    CHECK(kernel.time.value() >= 0.0);
-    sum += kernel.time.value();
-  }
-  CHECK(sum <= trace.step.value());
-}
-
 TEST_CASE("Chakra's two forms say the same") {
   ImportInput wire = input_of({"chakra", "chakra_step.0.et"}), json = input_of({"chakra", "chakra_step.0.json"});
   json.file = wire.file;
   CHECK(import_with("chakra", wire) == import_with("chakra", json));
   const Scenario scenario = imported("chakra", "chakra_step.0.et");
   CHECK(std::get<TasksWorkload>(scenario.workload).tasks.size() == 9);
-}
-
-TEST_CASE("Slurm's switches become leaves and pods") {
-  const std::string text = import_with("slurm", input_of({"slurm", "slurm_topology.conf"}));
-  const Scenario scenario =
-      load_scenario_text("cluster: { node: dgx-h100, nodes: 32, network: { fabric: { " +
-                             std::string("kind: fat_tree, nodes_per_leaf: 8, nodes_per_pod: 16 } } }") +
-                             "\nworkload: { collective: { operation: all_reduce, size: 1 MB } }\n",
-                         "cluster.yaml");
-  const auto& tree = std::get<FatTree>(scenario.cluster.network.fabric.shape);
-  CHECK_THAT(text, Catch::Contains("nodes_per_leaf: " + std::to_string(tree.nodes_per_leaf)));
-  CHECK_THAT(text, Catch::Contains("nodes_per_pod: " + std::to_string(tree.nodes_per_pod)));
 }
 
 TEST_CASE("Megatron pads GPT-2's vocabulary, and latent attention has its defaults beside what is said") {

@@ -1,6 +1,4 @@
 // Numbers that Megatron-LM works out itself from its arguments, and names of Hugging Face's models.
-#include <string>
-
 #include "tests/catch.hpp"
 #include "tests/import/samples.hpp"
 

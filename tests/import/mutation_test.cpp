@@ -1,5 +1,4 @@
 #include <cstdlib>
-#include <random>
 
 #include "model/base/error.hpp"
 #include "tests/catch.hpp"

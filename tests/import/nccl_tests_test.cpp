@@ -1,6 +1,4 @@
 // What programs of nccl-tests print, small outputs as a whole.
-#include <fmt/format.h>
-
 #include "tests/catch.hpp"
 #include "tests/import/samples.hpp"
 

@@ -1,6 +1,4 @@
 // NCCL's topologies of a few devices: slots, numbers, links of GPUs, cards and switches, and how many there may be.
-#include <fmt/format.h>
-
 #include "tests/catch.hpp"
 #include "tests/import/samples.hpp"
 

@@ -1,8 +1,6 @@
 // Settings of other tools: which value counts, and what machines a configuration speaks of.
 #include "reports/import/settings.hpp"
 
-#include <fmt/format.h>
-
 #include "tests/catch.hpp"
 #include "tests/import/samples.hpp"
 

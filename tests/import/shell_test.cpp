@@ -1,9 +1,4 @@
 // Scripts of shells: which options they give, with which values, and where these stand.
-#include <fmt/format.h>
-
-#include <array>
-#include <random>
-
 #include "reports/import/shell_arguments.hpp"
 #include "tests/catch.hpp"
 

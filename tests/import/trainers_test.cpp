@@ -4,8 +4,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include <fmt/format.h>
-
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/import/samples.hpp"
@@ -15,15 +13,15 @@ using namespace foretrain::test;
 
 namespace {
 
-/// What is written of a key and of those below it, without what is assumed.
+/// What is written of keys that have a value, without what is assumed.
 std::string told_of(const std::string& importer, const std::string& text,
                     const std::vector<std::string>& overrides = {}) {
   const std::string whole = import_text(importer, text, overrides), all = whole.substr(0, whole.find("\nassumed:") + 1);
   std::string told = "\n";
   for (std::size_t at = all.find("\nname: ") + 1; at < all.size(); at = all.find('\n', at) + 1) {
     const std::string line = all.substr(at, all.find('\n', at) + 1 - at);
-    if (!line.starts_with("name: ") && (line.starts_with("  nodes: ") || line.find("# assumed") == std::string::npos))
-      told += line;
+    if (line.starts_with("name: ") || line.ends_with(":\n")) continue;
+    if (line.starts_with("  nodes: ") || line.find("# assumed") == std::string::npos) told += line;
   }
   return told;
 }
@@ -38,12 +36,7 @@ TEST_CASE("torchtitan's degrees make replicas, and GPUs where the shards are tol
   // 2 · 4 · 2 for a replica, twice two of these: 64.
   CHECK(titan("[parallelism]\ntensor_parallel_degree = 2\npipeline_parallel_degree = 4\ncontext_parallel_degree = 2\n"
               "data_parallel_replicate_degree = 2\ndata_parallel_shard_degree = 2\n") == R"(
-cluster:
   nodes: 8  # the product of the degrees of parallelism
-workload:
-  train:
-    model:
-plan:
   tensor: 2  # line 2: parallelism.tensor_parallel_degree: 2
   pipeline: 4  # line 3: parallelism.pipeline_parallel_degree: 4
   context: 2  # line 4: parallelism.context_parallel_degree: 2
@@ -53,12 +46,7 @@ plan:
 )");
   // All that are left shard: the least whole machines that hold a replica and its copies, 4 · 3, are 24 GPUs.
   CHECK(titan("[parallelism]\ntensor_parallel_degree = 4\ndata_parallel_replicate_degree = 3\n") == R"(
-cluster:
   nodes: 3  # assumed: the least that hold a replica of the model; the file does not tell
-workload:
-  train:
-    model:
-plan:
   tensor: 4  # line 2: parallelism.tensor_parallel_degree: 4
   trainer: torchtitan  # data_parallel_shard_degree is all unless stated
   zero: { stage: 3, shard: 2 }  # data_parallel_shard_degree is all unless stated
@@ -66,31 +54,16 @@ plan:
 )");
   // None is left: replicas alone.
   CHECK(titan("[parallelism]\ndata_parallel_replicate_degree = 8\n") == R"(
-cluster:
   nodes: 1  # assumed: the least that hold a replica of the model; the file does not tell
-workload:
-  train:
-    model:
-plan:
   trainer: ddp  # data_parallel_shard_degree is all unless stated
 )");
   CHECK(titan("[parallelism]\ndata_parallel_shard_degree = 1\ndata_parallel_replicate_degree = 8\n") == R"(
-cluster:
   nodes: 1  # the product of the degrees of parallelism
-workload:
-  train:
-    model:
-plan:
   trainer: ddp  # line 2: parallelism.data_parallel_shard_degree: 1
 )");
   CHECK(titan("[parallelism]\ndata_parallel_shard_degree = 8\nfsdp_reshard_after_forward = \"always\"\n[training]\n"
               "enable_cpu_offload = true\n") == R"(
-cluster:
   nodes: 1  # the product of the degrees of parallelism
-workload:
-  train:
-    model:
-plan:
   trainer: torchtitan  # line 2: parallelism.data_parallel_shard_degree: 8
   zero: 3  # line 2: parallelism.data_parallel_shard_degree: 8
   reshard_after_forward: true  # line 3: parallelism.fsdp_reshard_after_forward: always
@@ -133,27 +106,17 @@ TEST_CASE("torchtitan's batches, recomputation and schedules follow whether ther
   const std::string pipeline = "[parallelism]\npipeline_parallel_degree = 2\n";
   CHECK(titan("[training]\nlocal_batch_size = 4\n[compile]\nenable = true\n[activation_checkpoint]\n"
               "mode = \"none\"\n") == R"(
-cluster:
   nodes: 1  # assumed: the least that hold a replica of the model; the file does not tell
-workload:
-  train:
-    model:
     micro_batch: 4  # line 2: training.local_batch_size: 4
-plan:
   execution: compiled  # line 4: compile.enable: true
   trainer: torchtitan  # data_parallel_shard_degree is all unless stated
   zero: 3  # data_parallel_shard_degree is all unless stated
 )");
   CHECK(titan(pipeline + "pipeline_parallel_schedule = \"GPipe\"\n[training]\nlocal_batch_size = 4\n"
                          "[activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = \"2\"\n") == R"(
-cluster:
   nodes: 1  # assumed: the least that hold a replica of the model; the file does not tell
-workload:
-  train:
-    model:
     global_batch_per_gpu: 2  # line 5: training.local_batch_size: 4
     recompute: selective_operators  # line 7: activation_checkpoint.mode: selective
-plan:
   pipeline: 2  # line 2: parallelism.pipeline_parallel_degree: 2
   schedule: gpipe  # line 3: parallelism.pipeline_parallel_schedule: GPipe
   trainer: torchtitan  # data_parallel_shard_degree is all unless stated
@@ -164,15 +127,10 @@ plan:
             "pipeline_parallel_schedule = \"ZBVZeroBubble\"\ndata_parallel_shard_degree = 1\n[activation_checkpoint]\n"
             "mode = \"selective\"\nselective_ac_option = \"op\"\n[compile]\nenable = true\n"
             "components = [\"loss\"]\n[model]\nconverters = [\"float8\"]\n") == R"(
-cluster:
   nodes: 1  # the product of the degrees of parallelism
   gpus_per_node: 2  # the product of the degrees of parallelism
-workload:
-  train:
-    model:
     precision: fp8  # line 12: model.converters: [ 'float8' ]
     recompute: selective_operators  # line 6: activation_checkpoint.mode: selective
-plan:
   pipeline: 2  # line 2: parallelism.pipeline_parallel_degree: 2
   schedule: zero_bubble  # line 3: parallelism.pipeline_parallel_schedule: ZBVZeroBubble
   trainer: ddp  # line 4: parallelism.data_parallel_shard_degree: 1
@@ -184,11 +142,7 @@ plan:
 TEST_CASE("Accelerate's machines, shards and offloading are those that it says") {
   CHECK(accelerate("distributed_type: FSDP\nnum_processes: 16\nfsdp_config: { fsdp_offload_params: true, "
                    "fsdp_reshard_after_forward: false }\n") == R"(
-cluster:
   nodes: 2  # line 2: num_processes: 16
-workload:
-  train:
-plan:
   trainer: fsdp  # line 1: distributed_type: FSDP
   reshard_after_forward: false  # line 3: fsdp_config.fsdp_reshard_after_forward: false
   offload: [optimizer, parameters]  # line 3: fsdp_config.fsdp_offload_params: true
@@ -196,83 +150,51 @@ plan:
   CHECK(accelerate("distributed_type: FSDP\nnum_processes: 16\nparallelism_config: { "
                    "parallelism_config_dp_replicate_size: 1, parallelism_config_dp_shard_size: 4 }\n"
                    "fsdp_config: { fsdp_reshard_after_forward: FULL_SHARD }\n") == R"(
-cluster:
   nodes: 2  # line 2: num_processes: 16
-workload:
-  train:
-plan:
   trainer: fsdp  # line 1: distributed_type: FSDP
 )");
   CHECK(accelerate("distributed_type: FSDP\nnum_processes: 16\nparallelism_config: { "
                    "parallelism_config_dp_replicate_size: 2, parallelism_config_cp_size: 2, "
                    "parallelism_config_dp_shard_size: 4 }\n") == R"(
-cluster:
   nodes: 2  # line 2: num_processes: 16
-workload:
-  train:
-plan:
   context: 2  # line 3: parallelism_config.parallelism_config_cp_size: 2
   trainer: fsdp  # line 1: distributed_type: FSDP
   zero: { stage: 3, shard: 8 }  # line 3: parallelism_config.parallelism_config_dp_shard_size: 4
 )");
   CHECK(accelerate("distributed_type: FSDP\nnum_processes: 16\nparallelism_config: { "
                    "parallelism_config_dp_replicate_size: 2 }\n") == R"(
-cluster:
   nodes: 2  # line 2: num_processes: 16
-workload:
-  train:
-plan:
   trainer: fsdp  # line 1: distributed_type: FSDP
 )");
   CHECK(accelerate("distributed_type: DEEPSPEED\nnum_machines: 2\ndeepspeed_config: { zero_stage: 3, "
                    "offload_param_device: cpu, offload_optimizer_device: cpu, gradient_accumulation_steps: 2, "
                    "train_micro_batch_size_per_gpu: 3 }\ndynamo_config: { dynamo_backend: INDUCTOR }\n") == R"(
-cluster:
   nodes: 2  # line 2: num_machines: 2
-workload:
-  train:
     micro_batch: 3  # line 3: deepspeed_config.train_micro_batch_size_per_gpu: 3
     global_batch_per_gpu: 6  # line 3: deepspeed_config.gradient_accumulation_steps: 2
-plan:
   zero: 3  # line 3: deepspeed_config.zero_stage: 3
   trainer: deepspeed  # line 1: distributed_type: DEEPSPEED
   offload: [optimizer, parameters]  # line 3: deepspeed_config.offload_param_device: cpu
   execution: compiled  # line 4: dynamo_config.dynamo_backend: INDUCTOR
 )");
   CHECK(accelerate("distributed_type: \"NO\"\ndynamo_config: { dynamo_backend: EAGER }\n") == R"(
-cluster:
   nodes: 1  # line 1: distributed_type: NO
   gpus_per_node: 1  # line 1: distributed_type: NO
-workload:
-  train:
-plan:
   trainer: ddp  # line 1: distributed_type: NO
 )");
   CHECK(accelerate("distributed_type: \"NO\"\nnum_processes: 2\n") == R"(
-cluster:
   nodes: 1  # line 2: num_processes: 2
   gpus_per_node: 2  # line 2: num_processes: 2
-workload:
-  train:
-plan:
   trainer: ddp  # line 1: distributed_type: NO
 )");
   CHECK(accelerate("distributed_type: MULTI_GPU\n") == R"(
-cluster:
   nodes: 1  # assumed: the least that hold a replica of the model; the file does not tell
-workload:
-  train:
-plan:
   trainer: ddp  # line 1: distributed_type: MULTI_GPU
 )");
   CHECK(accelerate("distributed_type: MEGATRON_LM\nnum_processes: 8\nmegatron_lm_config: { megatron_lm_tp_degree: 2, "
                    "megatron_lm_pp_degree: 2, megatron_lm_num_micro_batches: 4 }\n") == R"(
-cluster:
   nodes: 1  # line 2: num_processes: 8
-workload:
-  train:
     global_batch_per_gpu: 1  # line 3: megatron_lm_config.megatron_lm_num_micro_batches: 4
-plan:
   tensor: 2  # line 3: megatron_lm_config.megatron_lm_tp_degree: 2
   pipeline: 2  # line 3: megatron_lm_config.megatron_lm_pp_degree: 2
   trainer: megatron  # line 1: distributed_type: MEGATRON_LM
@@ -284,12 +206,8 @@ plan:
 TEST_CASE("DeepSpeed's buckets are of elements, its batches of a rank") {
   CHECK(deepspeed("{ \"bf16\": { \"enabled\": true }, \"zero_optimization\": { \"stage\": 2, \"reduce_bucket_size\": "
                   "5e8 }, \"tensor_parallel\": { \"autotp_size\": 4 } }") == R"(
-cluster:
   nodes: 1  # assumed: the least that hold a replica of the model; the file does not tell
-workload:
-  train:
     precision: bf16  # line 1: bf16.enabled: true
-plan:
   tensor: 4  # line 1: tensor_parallel.autotp_size: 4
   zero: 2  # line 1: zero_optimization.stage: 2
   sync:
@@ -298,24 +216,16 @@ plan:
 )");
   CHECK(deepspeed("{ \"zero_optimization\": { \"reduce_bucket_size\": 1000 }, \"train_micro_batch_size_per_gpu\": 3, "
                   "\"gradient_accumulation_steps\": 5, \"tensor_parallel\": { \"autotp_size\": 0 } }") == R"(
-cluster:
   nodes: 1  # assumed: the least that hold a replica of the model; the file does not tell
-workload:
-  train:
     micro_batch: 3  # line 1: train_micro_batch_size_per_gpu: 3
     global_batch_per_gpu: 15  # line 1: gradient_accumulation_steps: 5
-plan:
   sync:
     bucket: 4000 B  # line 1: zero_optimization.reduce_bucket_size: 1000, elements of 4 bytes
   trainer: deepspeed  # its habits, where the file does not say otherwise
 )");
   CHECK(deepspeed("{ \"zero_optimization\": { \"offload_optimizer\": { \"device\": \"cpu\" }, \"offload_param\": { "
                   "\"device\": \"cpu\", \"pin_memory\": true }, \"stage\": 3 } }") == R"(
-cluster:
   nodes: 1  # assumed: the least that hold a replica of the model; the file does not tell
-workload:
-  train:
-plan:
   zero: 3  # line 1: zero_optimization.stage: 3
   pinned_offload: true  # line 1: zero_optimization.offload_param.pin_memory: true
   offload: [optimizer, parameters]  # line 1: zero_optimization.offload_param.device: cpu

@@ -1,6 +1,4 @@
 // Machines and switches as importers understand them, small ones as a whole.
-#include <fmt/format.h>
-
 #include "model/base/text.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "reports/import/node_draft.hpp"
@@ -14,14 +12,17 @@ using namespace foretrain::test;
 
 namespace {
 
-/// Its GPU, sockets, links and cards, a line each.
+/// Its GPU and sockets, then links, a line for those of one kind that follow each other, then cards.
 std::string wiring_of(const std::string& text) {
   const Node node = read_node(Field(parse_yaml(text, "imported.yaml"), ""));
-  std::string words = fmt::format("\n{} x {}, {} sockets\n", node.gpus, node.gpu.name, node.cpu.sockets);
+  std::string words = fmt::format("\n{} x {}, {} sockets", node.gpus, node.gpu.name, node.cpu.sockets), before;
   for (const NodeLink& link : node.links) {
-    words += fmt::format("{} - {}: {} x {}\n", node.vertices[at_index(link.a)].name,
-                         node.vertices[at_index(link.b)].name, link.count, node.link_types[at_index(link.type)].name);
+    const std::string kind = fmt::format("{} x {}", link.count, node.link_types[at_index(link.type)].name);
+    words += kind == before ? ", " : "\n" + kind + ": ";
+    words += node.vertices[at_index(link.a)].name + "-" + node.vertices[at_index(link.b)].name;
+    before = kind;
   }
+  words += "\n";
   for (const int place : node.nic_attachment) words += "card on " + node.vertices[at_index(place)].name + "\n";
   return words;
 }
@@ -52,54 +53,36 @@ TEST_CASE("a matrix of nvidia-smi becomes switches for what is one bridge apart,
             "NIC1\tSYS\tSYS\tSYS\tX\n",
             a100_cards) == R"(
 2 x a100-pcie-80gb, 1 sockets
-plx0 - cpu0: 1 x pcie4-x16
-gpu0 - plx0: 1 x pcie4-x16
-gpu1 - cpu0: 1 x pcie4-x16
+1 x pcie4-x16: plx0-cpu0, gpu0-plx0, gpu1-cpu0
 card on plx0
 )");
   // Two GPUs with four links to each other, on sockets of their own: NV4 says nothing of the PCIe tree.
   CHECK(smi("\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\tX\tNV4\t0-3\t0\nGPU1\tNV4\tX\t4-7\t1\n") == R"(
 2 x a40, 2 sockets
-gpu0 - gpu1: 4 x nvlink3-x4
-gpu0 - cpu0: 1 x pcie4-x16
-gpu1 - cpu1: 1 x pcie4-x16
-cpu0 - cpu1: 2 x xgmi
+4 x nvlink3-x4: gpu0-gpu1
+1 x pcie4-x16: gpu0-cpu0, gpu1-cpu1
+2 x xgmi: cpu0-cpu1
 )");
   // Several bridges apart: a switch above those of one bridge.
   CHECK(smi("\tGPU0\tGPU1\tGPU2\tCPU\nGPU0\tX\tPIX\tPXB\nGPU1\tPIX\tX\tPXB\nGPU2\tPXB\tPXB\tX\n", a100_cards) == R"(
 3 x a100-pcie-80gb, 1 sockets
-plx0 - cpu0: 1 x pcie4-x16
-plx1 - plx0: 1 x pcie4-x16
-gpu0 - plx1: 1 x pcie4-x16
-gpu1 - plx1: 1 x pcie4-x16
-gpu2 - plx0: 1 x pcie4-x16
+1 x pcie4-x16: plx0-cpu0, plx1-plx0, gpu0-plx1, gpu1-plx1, gpu2-plx0
 )");
   CHECK(smi("\tGPU0\tGPU1\tGPU2\tCPU\nGPU0\tX\tNV12\tNV12\nGPU1\tNV12\tX\tNV12\nGPU2\tNV12\tNV12\tX\n") == R"(
 3 x a100-sxm-40gb, 3 sockets
-gpu0 - nvswitch: 12 x nvlink3
-gpu1 - nvswitch: 12 x nvlink3
-gpu2 - nvswitch: 12 x nvlink3
-gpu0 - cpu0: 1 x pcie4-x16
-gpu1 - cpu1: 1 x pcie4-x16
-gpu2 - cpu2: 1 x pcie4-x16
-cpu0 - cpu1: 3 x xgmi
-cpu0 - cpu2: 3 x xgmi
-cpu1 - cpu2: 3 x xgmi
+12 x nvlink3: gpu0-nvswitch, gpu1-nvswitch, gpu2-nvswitch
+1 x pcie4-x16: gpu0-cpu0, gpu1-cpu1, gpu2-cpu2
+3 x xgmi: cpu0-cpu1, cpu0-cpu2, cpu1-cpu2
 )");
   CHECK(smi("\tGPU0\tGPU1\tGPU2\tCPU\nGPU0\tX\tNV6\tNV6\nGPU1\tNV6\tX\tSYS\nGPU2\tNV6\tSYS\tX\n") == R"(
 3 x a100-sxm-40gb, 3 sockets
-gpu0 - gpu1: 6 x nvlink3
-gpu0 - gpu2: 6 x nvlink3
-gpu0 - cpu0: 1 x pcie4-x16
-gpu1 - cpu1: 1 x pcie4-x16
-gpu2 - cpu2: 1 x pcie4-x16
-cpu0 - cpu1: 3 x xgmi
-cpu0 - cpu2: 3 x xgmi
-cpu1 - cpu2: 3 x xgmi
+6 x nvlink3: gpu0-gpu1, gpu0-gpu2
+1 x pcie4-x16: gpu0-cpu0, gpu1-cpu1, gpu2-cpu2
+3 x xgmi: cpu0-cpu1, cpu0-cpu2, cpu1-cpu2
 )");
   CHECK(smi("\x1b[4mGPU0\x1b[0m\tCPU Affinity\nGPU0\tX\t0-3\n", a100_cards) == R"(
 1 x a100-pcie-80gb, 1 sockets
-gpu0 - cpu0: 1 x pcie4-x16
+1 x pcie4-x16: gpu0-cpu0
 )");
 }
 
@@ -248,15 +231,8 @@ TEST_CASE("a machine of one's own is wired evenly, whatever does not divide") {
             {.gpu = "rtx-4090", .nic_bandwidth = "100 Gbit/s", .gpus = 5, .sockets = 2, .switches = 3, .nics = 2})) ==
         R"(
 5 x rtx-4090, 2 sockets
-gpu0 - plx0: 1 x pcie4-x16
-gpu1 - plx1: 1 x pcie4-x16
-gpu2 - plx1: 1 x pcie4-x16
-gpu3 - plx2: 1 x pcie4-x16
-gpu4 - plx2: 1 x pcie4-x16
-plx0 - cpu0: 1 x pcie4-x16
-plx1 - cpu1: 1 x pcie4-x16
-plx2 - cpu1: 1 x pcie4-x16
-cpu0 - cpu1: 2 x xgmi
+1 x pcie4-x16: gpu0-plx0, gpu1-plx1, gpu2-plx1, gpu3-plx2, gpu4-plx2, plx0-cpu0, plx1-cpu1, plx2-cpu1
+2 x xgmi: cpu0-cpu1
 card on plx0
 card on plx1
 )");
@@ -264,10 +240,8 @@ card on plx1
             {.gpu = "rtx-4090", .nic_bandwidth = "100 Gbit/s", .gpus = 3, .sockets = 2, .switches = 0, .nics = 3})) ==
         R"(
 3 x rtx-4090, 2 sockets
-gpu0 - cpu0: 1 x pcie4-x16
-gpu1 - cpu1: 1 x pcie4-x16
-gpu2 - cpu1: 1 x pcie4-x16
-cpu0 - cpu1: 2 x xgmi
+1 x pcie4-x16: gpu0-cpu0, gpu1-cpu1, gpu2-cpu1
+2 x xgmi: cpu0-cpu1
 card on cpu0
 card on cpu1
 )");
@@ -278,31 +252,20 @@ card on cpu1
                             .nics = 0,
                             .links = GpuLinks::nvlink_mesh})) == R"(
 3 x a100-sxm-80gb, 1 sockets
-gpu0 - gpu1: 6 x nvlink3
-gpu0 - gpu2: 6 x nvlink3
-gpu1 - gpu2: 6 x nvlink3
-gpu0 - plx0: 1 x pcie4-x16
-gpu1 - plx1: 1 x pcie4-x16
-gpu2 - plx2: 1 x pcie4-x16
-plx0 - cpu0: 1 x pcie4-x16
-plx1 - cpu0: 1 x pcie4-x16
-plx2 - cpu0: 1 x pcie4-x16
+6 x nvlink3: gpu0-gpu1, gpu0-gpu2, gpu1-gpu2
+1 x pcie4-x16: gpu0-plx0, gpu1-plx1, gpu2-plx2, plx0-cpu0, plx1-cpu0, plx2-cpu0
 )");
   CHECK(wiring_of(own_node({.like = "dgx-h100", .gpus = 2})) == R"(
 2 x h100-sxm-80gb, 2 sockets
-gpu0 - nvswitch: 18 x nvlink4
-gpu1 - nvswitch: 18 x nvlink4
-gpu0 - plx0: 1 x pcie5-x16
-gpu1 - plx0: 1 x pcie5-x16
-plx0 - cpu1: 1 x pcie5-x16
-cpu0 - cpu1: 4 x upi2
+18 x nvlink4: gpu0-nvswitch, gpu1-nvswitch
+1 x pcie5-x16: gpu0-plx0, gpu1-plx0, plx0-cpu1
+4 x upi2: cpu0-cpu1
 card on plx0
 )");
   CHECK(wiring_of(own_node({.like = "dgx-h100", .gpus = 1, .nics = 1, .links = GpuLinks::nvswitch})) == R"(
 1 x h100-sxm-80gb, 2 sockets
-gpu0 - plx0: 1 x pcie5-x16
-plx0 - cpu1: 1 x pcie5-x16
-cpu0 - cpu1: 4 x upi2
+1 x pcie5-x16: gpu0-plx0, plx0-cpu1
+4 x upi2: cpu0-cpu1
 card on plx0
 )");
   CHECK_THROWS_WITH(own_node({.gpu = "a100-sxm-80gb", .gpus = 14, .links = GpuLinks::nvlink_mesh}),
@@ -311,26 +274,21 @@ card on plx0
 }
 
 TEST_CASE("direct links of as many GPUs are those of the machine that one's own is like, others shared evenly") {
-  const auto links_of = [](const std::string& wiring, bool between_gpus) {
+  const auto links_of = [](const OwnNode& own, const char* kind) {
     std::string text;
-    for (const std::string& line : split(wiring, '\n')) {
-      const bool direct = line.find("- gpu") != std::string::npos;
-      if (line.starts_with("gpu") && direct == between_gpus) text += line + "\n";
+    for (const std::string& line : split(wiring_of(own_node(own)), '\n')) {
+      if (line.find(kind) != std::string::npos) text += line + "\n";
     }
     return text;
   };
-  const std::string base = wiring_of(own_node({.like = "dgx1-v100-32gb"}));
-  const std::string two = wiring_of(own_node({.like = "dgx1-v100-32gb", .switches = 2}));
-  CHECK(!links_of(base, true).empty());
-  CHECK(links_of(two, true) == links_of(base, true));
-  CHECK(links_of(two, false) ==
-        "gpu0 - plx0: 1 x pcie3-x16\ngpu1 - plx0: 1 x pcie3-x16\ngpu2 - plx0: 1 x pcie3-x16\n"
-        "gpu3 - plx0: 1 x pcie3-x16\ngpu4 - plx1: 1 x pcie3-x16\ngpu5 - plx1: 1 x pcie3-x16\n"
-        "gpu6 - plx1: 1 x pcie3-x16\ngpu7 - plx1: 1 x pcie3-x16\n");
+  const OwnNode base{.like = "dgx1-v100-32gb"}, two{.like = "dgx1-v100-32gb", .switches = 2};
+  CHECK(!links_of(base, "nvlink").empty());
+  CHECK(links_of(two, "nvlink") == links_of(base, "nvlink"));
+  CHECK_THAT(links_of(two, "pcie"),
+             Catch::Contains("gpu0-plx0, gpu1-plx0, gpu2-plx0, gpu3-plx0, gpu4-plx1, gpu5-plx1, gpu6-plx1, gpu7-plx1"));
   // Six links of a V100: two to each of three others.
-  CHECK(links_of(wiring_of(own_node({.like = "dgx1-v100-32gb", .gpus = 4, .links = GpuLinks::nvlink_mesh})), true) ==
-        "gpu0 - gpu1: 2 x nvlink2\ngpu0 - gpu2: 2 x nvlink2\ngpu0 - gpu3: 2 x nvlink2\n"
-        "gpu1 - gpu2: 2 x nvlink2\ngpu1 - gpu3: 2 x nvlink2\ngpu2 - gpu3: 2 x nvlink2\n");
+  CHECK(links_of({.like = "dgx1-v100-32gb", .gpus = 4, .links = GpuLinks::nvlink_mesh}, "nvlink") ==
+        "2 x nvlink2: gpu0-gpu1, gpu0-gpu2, gpu0-gpu3, gpu1-gpu2, gpu1-gpu3, gpu2-gpu3\n");
 }
 
 TEST_CASE("fewer GPUs keep a switch, and a machine without a network gets one that is stated") {
@@ -408,12 +366,4 @@ TEST_CASE("the file of a machine of one's own says what is assumed, and as which
                        Catch::Contains("own machine: 8 x h100-sxm-80gb") &&
                        Catch::Contains("Assumed: how sockets are joined in dgx-h100.") && !Catch::Contains("network:"));
   CHECK_THAT(own_node({.like = "dgx-h100"}), !Catch::Contains("own machine") && !Catch::Contains("Assumed: as"));
-}
-
-TEST_CASE("Four GPUs with six links to each other have the eighteen of one GPU, and no switch") {
-  const std::string wiring =
-      smi("\tGPU0\tGPU1\tGPU2\tGPU3\tCPU\nGPU0\tX\tNV6\tNV6\tNV6\nGPU1\tNV6\tX\tNV6\tNV6\n"
-          "GPU2\tNV6\tNV6\tX\tNV6\nGPU3\tNV6\tNV6\tNV6\tX\n");
-  CHECK_THAT(wiring, !Catch::Contains("nvswitch"));
-  CHECK_THAT(wiring, Catch::Contains("gpu0 - gpu1: 6 x ") && Catch::Contains("gpu2 - gpu3: 6 x "));
 }

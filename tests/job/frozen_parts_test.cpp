@@ -1,11 +1,7 @@
 // Frozen weights in a step: what is gathered, synchronised and updated; and waiting for the slowest replica.
-#include <string>
-#include <vector>
-
 #include "model/job/job.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/scenario/load/load.hpp"
-#include "model/workload/build.hpp"
 #include "tests/catch.hpp"
 #include "tests/training/built_step.hpp"
 

@@ -3,6 +3,7 @@
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
+#include "tests/complaint.hpp"
 
 using namespace foretrain;
 
@@ -10,12 +11,7 @@ namespace {
 
 std::string complaint(const std::string& workload, const std::string& plan) {
   const std::string text = "cluster: { node: dgx-a100-80gb, nodes: 2 }\nworkload: " + workload + "\n" + plan;
-  try {
-    make_job(load_scenario_text(text, "s.yaml"), Fidelity::estimate);
-  } catch (const ScenarioError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return test::complaint_of([&] { make_job(load_scenario_text(text, "s.yaml"), Fidelity::estimate); });
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
 // Sums of bytes and operations that no integer of 64 bits holds.
-#include <fmt/format.h>
-
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"

@@ -1,6 +1,4 @@
 // Jobs of one operator, several times or over many blocks, and of one collective in several groups.
-#include <string>
-
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"

@@ -1,6 +1,4 @@
 // What a processor computes longer for as it has waited.
-#include <fmt/format.h>
-
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"

@@ -1,7 +1,4 @@
 // What results say of a step, against sums and ratios of what they say beside it.
-#include <algorithm>
-#include <cmath>
-
 #include "model/job/job.hpp"
 #include "model/job/training_outlook.hpp"
 #include "model/scenario/load/load.hpp"

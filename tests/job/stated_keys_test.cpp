@@ -1,11 +1,4 @@
 // What a scenario states is heeded, refused, or said to change nothing: no key is passed over in silence.
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
@@ -67,6 +60,7 @@ const std::vector<Stated> stated = {
     {"plan.sync.every_micro_batch", {"true", "false"}},
     {"plan.sync.copied", {"true", "false"}},
     {"plan.sync.summed_apart", {"true"}},
+    {"plan.sync.accumulation", {"added"}},
     {"plan.sync.gradient_precision", {"bf16", "fp16"}},
     {"plan.sync.parameter_precision", {"fp32"}},
     {"plan.sync.gather", {"owners", "tensors"}},

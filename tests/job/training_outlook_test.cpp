@@ -1,8 +1,6 @@
 // R17: whole trainings, with failures, money and electricity.
 #include "model/job/training_outlook.hpp"
 
-#include <cmath>
-
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"

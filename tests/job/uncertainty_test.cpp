@@ -1,11 +1,5 @@
 // How far nine of ten measured cases of a kind lie from their predictions: which of the published figures a result
 // takes.
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cmath>
-#include <string>
-
 #include "model/job/calibrated_uncertainty.hpp"
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"

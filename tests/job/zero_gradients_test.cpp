@@ -1,10 +1,5 @@
 // plan.zero: { stage: 2, gradients: … }: memory and traffic of gradients follow from one habit.
-#include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include <algorithm>
-#include <string>
-#include <vector>
 
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"

@@ -1,8 +1,4 @@
 // Memory against what others published.
-#include <fmt/format.h>
-
-#include <algorithm>
-
 #include "model/scenario/load/cases.hpp"
 #include "tests/catch.hpp"
 #include "tests/memory/footprint.hpp"

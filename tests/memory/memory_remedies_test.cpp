@@ -1,10 +1,6 @@
 // R8: what fits, what does not, and what would.
 #include "model/memory/memory_remedies.hpp"
 
-#include <fmt/format.h>
-
-#include <cstdio>
-
 #include "tests/catch.hpp"
 #include "tests/memory/footprint.hpp"
 

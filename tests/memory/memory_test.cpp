@@ -99,16 +99,6 @@ TEST_CASE("without a pipeline a replica's shard of gradients is all that it hold
   CHECK(sharded.gradients.value() == Approx(4.0 * 175e9 / 8 / 128).epsilon(0.01));
 }
 
-TEST_CASE("a plan fits or not at the boundary of the card") {
-  MemoryFootprint memory;
-  memory.weights = Bytes(60e9);
-  memory.workspace = Bytes(20e9);
-  memory.capacity = Bytes(80e9);
-  CHECK(memory.fits());
-  memory.workspace += Bytes(1.0);
-  CHECK_FALSE(memory.fits());
-}
-
 TEST_CASE("a footprint is the sum of five parts, and what is offloaded has to fit the host as well") {
   MemoryFootprint memory{Bytes(1.0), Bytes(2.0), Bytes(4.0), Bytes(8.0), Bytes(16.0), Bytes(31.0)};
   CHECK(memory.total().value() == 31.0);

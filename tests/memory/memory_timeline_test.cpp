@@ -1,6 +1,4 @@
 // A step's memory moment by moment.
-#include <algorithm>
-
 #include "tests/catch.hpp"
 #include "tests/memory/footprint.hpp"
 

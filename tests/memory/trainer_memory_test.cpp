@@ -1,9 +1,4 @@
 // What a trainer's code holds in memory beside what its operators need, and what a plan costs whose memory may not do.
-#include <fmt/format.h>
-#include <algorithm>
-
-#include <cmath>
-
 #include "model/memory/shortage.hpp"
 #include "model/memory/waiting_tensors.hpp"
 #include "tests/catch.hpp"
@@ -75,16 +70,57 @@ TEST_CASE("copies stretch what a block keeps for its backward pass, and not what
 TEST_CASE("a loss in place makes one fp32 copy of the widened logits") {
   // 2-byte logits, 4 widened, 4 of the copy over which softmax and gradient are written: 10 instead of 14 bytes for
   // each of 2,048 tokens and an eighth of 512,000 words. The loss comes last: it decides the peak of a single block.
-  const auto total = [](const std::string& in_place) {
+  const auto total = [](const std::string& setting, const std::string& sequences) {
     return Training("gpt3-175b-1024-a100", {"cluster.nodes=1", "plan={ tensor: 8 }", "workload.train.model.layers=1",
                                             "workload.train.model.vocabulary=512000", "workload.train.global_batch=2",
-                                            "workload.train.loss_in_place=" + in_place})
+                                            "workload.train.micro_batch=" + sequences, "workload.train." + setting})
         .footprint()
         .total()
         .value();
   };
   const double fragmented = 1.03;  // memory.fragmentation of what comes and goes
-  CHECK(total("false") - total("true") == Approx(4.0 * 2048 * 512000 / 8 * fragmented).epsilon(0.01));
+  const double four_bytes_each = 4.0 * 2048 * 512000 / 8 * fragmented;
+  CHECK(total("loss_in_place=false", "1") - total("loss_in_place=true", "1") == Approx(four_bytes_each).epsilon(0.01));
+  // A copy of two bytes without the last tokens, and an output of four. One sequence is cut without a copy.
+  CHECK(total("shifted_logits=true", "1") == total("shifted_logits=false", "1"));
+  CHECK(total("shifted_logits=true", "2") - total("shifted_logits=false", "2") ==
+        Approx(3.0 * four_bytes_each).epsilon(0.01));
+}
+
+TEST_CASE("free blocks that shorter samples leave are as large as frequent samples") {
+  // A half of what comes and goes with 2,048 tokens, which is an eighth of what does with four times as many.
+  const auto left_free = [](const std::string& sequence) {
+    const auto fullest = [&](const std::string& share) {
+      const MemoryTimeline timeline = Training("fit-memory-7b", {"workload.train.model.sequence=" + sequence,
+                                                                 "workload.train.fragmentation=" + share})
+                                          .timeline();
+      return timeline.moments.at(timeline.peak).parts;
+    };
+    using P = MemoryPart;
+    const MemoryParts with = fullest("0.5"), without = fullest("0");
+    const Bytes moving = with[P::activations] + with[P::recomputed] + with[P::temporaries] + with[P::loss];
+    return (with[P::allocator] - without[P::allocator]) / moving;
+  };
+  CHECK(left_free("1024") == Approx(0.5));
+  CHECK(left_free("2048") == Approx(0.5));
+  CHECK(left_free("8192") == Approx(0.125));
+}
+
+TEST_CASE("PEFT's adapters are fp32 beside weights of two bytes") {
+  // Adapters of rank 16 beside the joined query, key and value of 32 blocks, 4,224 wide: 16 · (1 + 3) · 4,224 each, of
+  // four bytes for weight and gradient and eight for Adam's states. DeepSpeed's weights are of two bytes, as frozen
+  // ones.
+  const double adapters = 32 * 16 * 4 * 4224.0;
+  const std::vector<std::string> lora = {"workload.train.precision=bf16", "workload.train.lora={ rank: 16 }",
+                                         "workload.train.fused_optimizer=true", "plan.sync.gradient_precision=bf16"};
+  const auto with = [&](const std::string& trainer) {
+    std::vector<std::string> all = lora;
+    all.push_back("plan.trainer=" + trainer);
+    return Training("fit-memory-7b", all).footprint();
+  };
+  CHECK(with("ddp").gradients.value() == Approx(adapters * 4));
+  CHECK(with("ddp").optimizer.value() == Approx(adapters * 8));
+  CHECK((with("ddp").weights - with("deepspeed").weights).value() == Approx(adapters * 2));
 }
 
 TEST_CASE("frozen weights are kept as fp8 products read them where modules cast their own operands") {

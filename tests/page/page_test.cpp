@@ -1,12 +1,13 @@
 #include "reports/page/page.hpp"
 
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "model/base/error.hpp"
 #include "model/scenario/load/load.hpp"
+#include "reports/figure/plot_breakdown.hpp"
 #include "reports/page/page_json.hpp"
-#include "reports/page/slices.hpp"
 #include "reports/result/json.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
@@ -50,11 +51,11 @@ Page sample_page() {
       {"gradients sent in bf16", {"plan.sync.gradient_precision=bf16"}, 1.25, large_step(), ""},
       {"more samples", {}, 1.0, std::nullopt, "/home/me/big.yaml:9:19: batch: 3 samples"}};
   // Twice the GPUs with as much work each: 40 s become 50 s, 80 % of the rate of a GPU.
-  part.scaling = ScalingPart{{{8, 16},
-                              {{"GPT",
-                                "1.5 sequences per GPU",
-                                {{"ring", {Seconds(40.0), Seconds(50.0)}}, {"auto", {std::nullopt, Seconds(40.0)}}}}}},
-                             1.5,
+  part.scaling = ScalingPart{{{.subtitle = "1.5 sequences per GPU",
+                               .places = {8, 16},
+                               .curves = {{"ring", {40.0, 50.0}}, {"auto", {NAN, 40.0}}}},
+                              "sequences",
+                              {12.0, 24.0}},
                              3.6,
                              {"auto: not on 8 GPUs"}};
   LinkUses links;
@@ -107,15 +108,51 @@ TEST_CASE("What stands in the page is its data") {
 }
 
 TEST_CASE("Scaling is held against the best rate of a GPU at the smallest number of GPUs") {
-  const Json scaling = page_data(sample_page())["scenarios"][0]["scaling"];
-  const Json& ring = scaling["curves"][0];
-  CHECK(ring["efficiency"][0].get<double>() == Approx(1.0));
-  CHECK(ring["efficiency"][1].get<double>() == Approx(0.8));
+  const Json figures = page_data(sample_page())["scenarios"][0]["figures"];
+  const auto value = [&](int panel, int curve, int place) {
+    return figures["scaling"][panel]["series"][curve]["points"][place]["at"][1];
+  };
+  CHECK(value(2, 0, 0).get<double>() == Approx(100.0));  // per cent
+  CHECK(value(2, 0, 1).get<double>() == Approx(80.0));
   // 1.5 samples a GPU in 40 s: 0.3 samples/s of 8 GPUs.
-  CHECK(ring["samples_per_second"][0].get<double>() == Approx(0.3));
+  CHECK(value(1, 0, 0).get<double>() == Approx(0.3));
   // 3.6 USD an hour are 0.001 USD a second, 40 s · 0.001 USD/s ÷ 1.5 samples: 26,667 USD for a million.
-  CHECK(ring["usd_per_million_samples"][0].get<double>() == Approx(26666.67));
-  CHECK(scaling["curves"][1]["time_s"][0].is_null());
+  CHECK(value(3, 0, 0).get<double>() == Approx(26666.67));
+  CHECK(value(0, 1, 0).is_null());
+  CHECK(figures["servers"].empty());  // none was predicted
+}
+
+TEST_CASE("Servers are held against rings where both are predicted") {
+  const Figure figure =
+      servers_figure({.places = {8, 16}, .curves = {{"ring", {2.0, 4.0}}, {"parameter server", {3.0, 3.0}}}});
+  REQUIRE(figure.panels.size() == 1);
+  CHECK(figure.panels[0].series[0].points[0].y == Approx(1.5));
+  CHECK(figure.panels[0].series[0].points[1].y == Approx(0.75));
+}
+
+TEST_CASE("Answers in JSON have the figures of their commands") {
+  const AccuracyReport accuracy = accuracy_report({{"one", "group", "step_time", 2.0, 2.2}}, {}, 0);
+  CHECK(accuracy_figure(Json::parse(to_json(accuracy))) == figure_json(to_figure(accuracy)));
+  Explanation explanation;
+  explanation.result = large_step();
+  explanation.sensitivities = {{"network bandwidth", Seconds(43.0), Seconds(45.5), 0.3}};
+  explanation.remedies = {{"bf16", {}, 1.25, large_step(), ""}, {"no change", {}, 1.0, large_step(), ""}};
+  const Json drawn = explanation_figures(Json::parse(to_json(explanation)));
+  CHECK(drawn["sensitivities"][0]["series"] == figure_json(to_figure(explanation))[0]["series"]);
+  REQUIRE(drawn["remedies"][0]["series"][0]["boxes"].size() == 1);
+  CHECK(drawn["remedies"][0]["series"][0]["boxes"][0]["at"][1].get<double>() == Approx(25.0));
+  MemoryReport memory;
+  memory.scenario = "a step";
+  memory.gpu = "capacity";
+  memory.timeline.capacity = memory.footprint.capacity = Bytes(10e9);
+  memory.timeline.moments.resize(2);
+  memory.timeline.moments[1].phase = MemoryTimeline::Phase::optimizer;
+  memory.timeline.moments[1].parts[MemoryPart::weights] = Bytes(4e9);
+  memory.timeline.peak = 1;
+  CHECK(memory_figures(Json::parse(to_json(memory)))["memory_over_step"] == figure_json(to_figure(memory)));
+  const Json result = result_figures(Json::parse(to_json(large_step())));
+  CHECK(result["breakdown"] ==
+        figure_json(to_figure(std::vector<BreakdownBar>{{large_step().scenario, large_step().train()->breakdown}})));
 }
 
 TEST_CASE("Answers are told by what they say, and scenarios of one name are one") {
@@ -166,19 +203,16 @@ TEST_CASE("Answers of which a part is missing are none, titles and names are wri
 }
 
 TEST_CASE("Scaling is held against the fewest GPUs on which anything is predicted") {
-  const ScalingPart part{{{8, 16, 32},
-                          {{"GPT",
-                            "one",
-                            {{"ring", {std::nullopt, std::nullopt, Seconds(50.0)}},
-                             {"auto", {std::nullopt, Seconds(40.0), Seconds(80.0)}}}}}},
-                         1.0,
-                         std::nullopt,
-                         {}};
-  const Json scaling = scaling_json(part);
-  CHECK(scaling["curves"][0]["efficiency"][2].get<double>() == Approx(0.8));
-  CHECK(scaling["curves"][1]["efficiency"][1].get<double>() == Approx(1.0));
-  CHECK(scaling["curves"][1]["efficiency"][2].get<double>() == Approx(0.5));
-  CHECK(scaling["curves"][1]["usd_per_million_samples"][2].is_null());
+  ScalingPart part;
+  part.chart = {{.places = {8, 16, 32}, .curves = {{"ring", {NAN, NAN, 50.0}}, {"auto", {NAN, 40.0, 80.0}}}},
+                "sequences",
+                {8.0, 16.0, 32.0}};
+  const Figure figure = scaling_figure(part);
+  REQUIRE(figure.panels.size() == 3);  // without a price
+  const std::vector<Series>& efficiency = figure.panels[2].series;
+  CHECK(efficiency[0].points[2].y == Approx(80.0));
+  CHECK(efficiency[1].points[1].y == Approx(100.0));
+  CHECK(efficiency[1].points[2].y == Approx(50.0));
 }
 
 TEST_CASE("A sweep's columns have numbers where all are quantities, cases never") {
@@ -208,29 +242,6 @@ TEST_CASE("The template asks nobody for anything, is small, and has its licences
                               "Redistributions in binary form", "Microsoft Corporation"}) {
     CHECK_THAT(page, Catch::Contains(licence));
   }
-}
-
-TEST_CASE("Slices are joined where there are too many, with the gaps between them") {
-  std::vector<TimelineEntry> entries;
-  for (int i = 0; i < 1000; ++i) {
-    entries.push_back({.resource = "gpu",
-                       .name = i % 2 == 0 ? "forward" : "backward",
-                       .start = Seconds(i),
-                       .duration = Seconds(0.75),
-                       .category = "compute"});
-  }
-  CHECK(slices_of(entries, 1000).size() == 1000);
-  const std::vector<Slice> few = slices_of(entries, 100);
-  CHECK(few.size() <= 100);
-  CHECK(few.size() >= 25);
-  // Each lasts from the start of its first task to the end of its last one: the gaps between are too narrow to be seen.
-  std::size_t tasks = 0;
-  for (const Slice& slice : few) {
-    CHECK(slice.start.value() == Approx(static_cast<double>(tasks)));
-    CHECK(slice.duration.value() == Approx(static_cast<double>(slice.tasks) - 0.25));
-    tasks += slice.tasks;
-  }
-  CHECK(tasks == 1000);
 }
 
 }  // namespace foretrain::test

@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <set>
-#include <utility>
 
 #include "model/parallelism/layout.hpp"
 #include "model/scenario/load/load.hpp"

@@ -1,13 +1,9 @@
-#include <algorithm>
-#include <map>
-#include <tuple>
-#include <utility>
 
+#include "model/parallelism/stages.hpp"
 #include "model/base/error.hpp"
 #include "model/base/hash.hpp"
 #include "model/base/number.hpp"
 #include "model/parallelism/pipeline_order.hpp"
-#include "model/parallelism/stages.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;

@@ -1,8 +1,5 @@
 #include "model/parameter_server/assignment.hpp"
 
-#include <algorithm>
-#include <numeric>
-
 #include "tests/catch.hpp"
 
 using namespace foretrain;

@@ -1,9 +1,4 @@
 // From the dates at which workers are done to steps, and how many iterations that takes: dates and counts by hand.
-#include <algorithm>
-#include <functional>
-#include <string>
-#include <vector>
-
 #include "model/parameter_server/server_graph.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"

@@ -1,10 +1,5 @@
 #include "model/parameter_server/store.hpp"
 
-#include <algorithm>
-#include <numeric>
-#include <string>
-#include <string_view>
-
 #include "model/parameter_server/server_graph.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"

@@ -1,9 +1,6 @@
 // How many GPUs of each machine a search tries, what the others cost, and which batch all of them divide.
 #include "model/planning/machine_use.hpp"
 
-#include <algorithm>
-#include <vector>
-
 #include "model/planning/plan_search.hpp"
 #include "tests/catch.hpp"
 

@@ -1,10 +1,7 @@
-#include <fmt/format.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
-#include <map>
-#include <optional>
 
 #include "model/base/error.hpp"
 #include "model/planning/plan_search.hpp"

@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <random>
-#include <set>
 
 #include "model/job/job.hpp"
 #include "model/planning/auto_plan.hpp"
@@ -215,7 +212,7 @@ TEST_CASE("The same for random experts, contexts, formats and what lies on the h
   };
   for (int round = 0; round < 3; ++round) {
     const int experts = pick(4, 8);
-    YamlNode document = training(pick(std::string("dgx-a100-80gb"), std::string("dgx-h100")), pick(1, 2),
+    YamlNode document = training(pick(std::string("dgx-a100-80gb"), std::string("dgx-h100")), 1,
                                  "{ family: llama, layers: " + std::to_string(pick(2, 4)) +
                                      ", hidden: 1024, heads: 8, ffn_hidden: " + std::to_string(pick(1024, 3072)) +
                                      ", vocabulary: 32000, sequence: " + std::to_string(pick(1024, 4096)) +
@@ -365,7 +362,7 @@ TEST_CASE("What cannot be searched is told") {
 
 TEST_CASE("A search tells what is left to do, and in the end nothing is") {
   std::vector<PlanSpace> spaces;
-  spaces.emplace_back(training("dgx-h100", 8, "llama2-7b", 512), "searched", PlanDimensions::all());
+  spaces.emplace_back(training("dgx-h100", 4, "llama2-7b", 256), "searched", PlanDimensions::all());
   std::vector<PlanSearch::Work> told;
   const PlanSearch search = search_plans(spaces, {PlanObjective{}}, 5, run_tasks_here,
                                          [&](const PlanSearch& now) { told.push_back(now.work); });

@@ -1,9 +1,5 @@
 #include "model/planning/usual_batch.hpp"
 
-#include <cmath>
-#include <numeric>
-#include <optional>
-
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/model/model_reader.hpp"
 #include "tests/catch.hpp"

@@ -1,14 +1,7 @@
-#include <fmt/format.h>
 
-#include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
-#include <span>
-#include <string>
-#include <string_view>
 #include <thread>
-#include <vector>
 
 #include "model/base/process.hpp"
 #include "tests/catch.hpp"

@@ -1,12 +1,10 @@
 // Properties of every prediction, on random scenarios. FORETRAIN_SEED and FORETRAIN_TRIES try others, and more;
 // FORETRAIN_PROPERTY those alone whose names have it.
-#include <span>
-#include <vector>
+#include "tests/property/properties.hpp"
 
 #include "model/base/process.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
-#include "tests/property/properties.hpp"
 
 using namespace foretrain::test;
 

@@ -112,13 +112,4 @@ TEST_CASE("A rate is scored as the time that it stands for, so that both ways to
   CHECK(error("memory_per_gpu", 100.0, 200.0) == Approx(1.0));
 }
 
-TEST_CASE("An anchor stretches times and rates of a group the same way") {
-  // The first step takes twice as long as predicted, so all do: 50 a second beside a predicted 100 is right.
-  const AccuracyReport report = accuracy_report(
-      {{"a", "group", "step_time", 2.0, 1.0}, {"b", "group", "samples_per_second", 50.0, 100.0}}, {}, 1);
-  REQUIRE(report.cases.size() == 1);
-  CHECK(report.cases.front().predicted == Approx(50.0));
-  CHECK(report.cases.front().error() == Approx(0.0).margin(1e-12));
-}
-
 }  // namespace foretrain::test

@@ -1,11 +1,5 @@
 // One set of numbers: whoever tells where a step's time goes tells the same.
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <random>
-#include <set>
 
 #include "model/base/format.hpp"
 #include "model/scenario/load/load.hpp"

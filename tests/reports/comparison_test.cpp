@@ -1,7 +1,5 @@
 #include "reports/explain/comparison.hpp"
 
-#include <cmath>
-
 #include "tests/catch.hpp"
 #include "tests/reports/sample_results.hpp"
 
@@ -83,16 +81,6 @@ TEST_CASE("Parts that differ by a thousandth of a sample's time are told, equal 
   CHECK_THAT(comparison_text({step_of_eight_samples(), result}), Catch::EndsWith("in [1]: compute\n  +0.1 %.\n"));
   result.train()->breakdown.compute -= Seconds(8.0 * 0.024);
   CHECK_THAT(comparison_text({step_of_eight_samples(), result}), Catch::EndsWith("in [1]: compute\n  -0.1 %.\n"));
-}
-
-TEST_CASE("What trains and what does not are compared by their times alone") {
-  // 80 s and 15 ms.
-  CHECK(speedup_of(collective(), step_of_eight_samples()).factor == Approx(80.0 / 0.015));
-  CHECK(speedup_of(step_of_eight_samples(), collective()).factor == Approx(0.015 / 80.0));
-  CHECK_THAT(comparison_text({step_of_eight_samples(), collective()}),
-             Catch::Contains("[2] is 5.33e+03 times as fast as [1].\n"));
-  CHECK_THAT(comparison_text({collective(), step_of_eight_samples()}),
-             Catch::Contains("[2] is 5.33e+03 times as slow as [1].\n"));
 }
 
 }  // namespace foretrain::test

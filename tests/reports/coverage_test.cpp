@@ -1,11 +1,5 @@
 // What printed ranges hold of the measurements that come with the program: of all, of each group, of each kind.
-#include <algorithm>
-#include <cmath>
 #include <filesystem>
-#include <map>
-#include <set>
-#include <string>
-#include <vector>
 
 #include "model/scenario/load/cases.hpp"
 #include "reports/measured/accuracy.hpp"

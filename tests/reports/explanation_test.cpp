@@ -1,10 +1,7 @@
 // What bounds a step, branch by branch of the decision tree, and what resources are worth.
 #include "reports/explain/explanation.hpp"
 
-#include <cmath>
-
 #include "model/scenario/load/load.hpp"
-#include "reports/explain/comparison.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 
@@ -146,23 +143,6 @@ TEST_CASE("a remedy is the scenario with its key set, or says why it cannot be")
   CHECK(std::ranges::none_of(list, [](const WhatIf& one) { return one.name == "synchronisation by auto"; }));
 }
 
-TEST_CASE("what helps is told apart from what makes no difference, what is slower and what cannot be") {
-  const Scenario scenario = gpt();
-  Explanation e = explain(scenario, predict(scenario, Fidelity::estimate), {}, {});
-  const auto add = [&](const char* name, double speedup) { e.remedies.push_back({name, {}, speedup, e.result, {}}); };
-  add("first", 1.25), add("second", 1.004), add("third", 0.996), add("fourth", 0.8);
-  e.remedies.push_back({"fifth", {}, 0.0, std::nullopt, "there are no such units"});
-  const std::string text = to_text(e);
-  const std::size_t helps = text.find("What would help"), same = text.find("No difference: second, third\n");
-  REQUIRE(helps < same);
-  REQUIRE(same != std::string::npos);
-  CHECK_THAT(text.substr(helps, same - helps), Catch::Contains("first") && Catch::Contains("+25.0 %"));
-  CHECK_THAT(text, Catch::Contains("Slower: fourth (-20.0 %)\n") && Catch::Contains("Not possible here:\n") &&
-                       Catch::Contains("    fifth: there are no such units\n"));
-  e.remedies.erase(e.remedies.begin());
-  CHECK_THAT(to_text(e), Catch::Contains("nothing of what was tried"));
-}
-
 TEST_CASE("the critical path goes back from the last task by what each waited for") {
   // On the GPU: forward 0 to 2 s, backward 2 to 5 s, optimizer 8 to 9 s; beside it an all-reduce from 3 to 8 s, which
   // waited for the forward pass alone (it began a second late) and which the optimizer waits for.
@@ -204,16 +184,6 @@ TEST_CASE("the critical path does not lead to another resource that nothing wait
   CHECK(path[1].name == "late");
 }
 
-TEST_CASE("a predicted step is as long as its critical path") {
-  for (const char* change : {"plan.sync.overlap=true", "plan.sync.overlap=false", "plan={ data: 4, pipeline: 4 }"}) {
-    INFO(change);
-    const Result result = predict(gpt({change}), Fidelity::estimate, Detail::timeline);
-    double sum = 0.0;
-    for (const PathPart& part : critical_path(result.timeline)) sum += part.time.value();
-    CHECK(sum == Approx(result.time().value()).epsilon(0.02));
-  }
-}
-
 TEST_CASE("spread by chance is told for scenarios without jitter, too") {
   const Scenario scenario = gpt();
   const std::optional<Scenario> jittery = with_usual_jitter(scenario);
@@ -248,18 +218,4 @@ TEST_CASE("What-ifs are estimates where simulating each would take minutes, and 
   const std::string text = to_text(e);
   CHECK_THAT(text, Catch::Contains("What follows is predicted by estimate") && Catch::Contains("2.00 s"));
   CHECK_THAT(text, Catch::Contains("--what-ifs flows"));
-}
-
-TEST_CASE("how many times faster, with the range of two independent errors") {
-  Result slow, fast;
-  slow.work.emplace<TrainResult>().samples_per_second = 100.0;
-  fast.work.emplace<TrainResult>().samples_per_second = 250.0;
-  slow.train()->step_time = fast.train()->step_time = Seconds(1.0);
-  slow.set_uncertainty(0.15);
-  fast.set_uncertainty(0.15);
-  const Speedup speedup = speedup_of(fast, slow);
-  CHECK(speedup.factor == Approx(2.5));
-  // ln 1.15 · √2
-  CHECK(speedup.high == Approx(2.5 * std::exp(std::log(1.15) * std::sqrt(2.0))));
-  CHECK(speedup.low == Approx(2.5 / std::exp(std::log(1.15) * std::sqrt(2.0))));
 }

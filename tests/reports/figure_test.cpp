@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "model/base/error.hpp"
-#include "reports/figure/bandwidth.hpp"
 #include "reports/figure/figure_table.hpp"
 #include "reports/figure/plot_breakdown.hpp"
 #include "reports/figure/plot_cases.hpp"
@@ -17,13 +16,21 @@ namespace foretrain::test {
 
 namespace {
 
-ScalingFigure two_models() {
-  const std::vector<TimeCurve> curves = {{"ring", {Seconds(0.2), Seconds(0.21), Seconds(0.22)}},
-                                         {"parameter server", {Seconds(0.2), Seconds(0.3), Seconds(0.4)}}};
-  return {
-      {1, 8, 64},
-      {{"ResNet-50 on machines with eight cards", "64 images per GPU, fp32", curves, "images", {64.0, 512.0, 4096.0}},
-       {"GPT-2 XL (1.5 B)", "8 sequences per GPU, bf16", curves, "sequences", {8.0, 64.0, 512.0}}}};
+ScalingChart model(const char* title, const char* subtitle, const char* samples, double per_gpu) {
+  ScalingChart chart{.samples = samples, .batches = {per_gpu, 8 * per_gpu, 64 * per_gpu}};
+  chart.steps = {.title = title,
+                 .subtitle = subtitle,
+                 .axis = "GPUs",
+                 .places = {1, 8, 64},
+                 .labels = {"1", "8", "64"},
+                 .scale = time_scale(0.4),
+                 .curves = {{"ring", {0.2, 0.21, 0.22}}, {"parameter server", {0.2, 0.3, 0.4}}}};
+  return chart;
+}
+
+std::vector<ScalingChart> two_models() {
+  return {model("ResNet-50 on machines with eight cards", "64 images per GPU, fp32", "images", 64.0),
+          model("GPT-2 XL (1.5 B)", "8 sequences per GPU, bf16", "sequences", 8.0)};
 }
 
 Figure bars() {
@@ -33,7 +40,7 @@ Figure bars() {
 }
 
 Figure cases() {
-  CaseFigure cases{"network speed (Mbit/s)", {}};
+  CaseFigure cases{"network speed (Mbit/s)"};
   for (const char* panel : {"lenet", "gpt-small", "mlp-wide"}) {
     for (const char* curve : {"ring, 2 workers", "server on every worker, 4 workers"}) {
       for (const double speed : {100.0, 500.0, 1000.0, 2000.0, 5000.0, 10000.0}) {
@@ -44,15 +51,24 @@ Figure cases() {
   return to_figure(cases);
 }
 
-SweepFigure names() {
-  return {"ResNet-50",
-          "plan.sync",
-          {"ring", "8 dedicated servers, added"},
-          {},
-          {{"step", {Seconds(0.3), Seconds(0.2)}}},
-          1,
-          {{"time (ms)", {{"step", {300.0, 200.0}, {{250.0, 350.0}, {150.0, 250.0}}}}},
-           {"memory of a GPU (GB)", {{"step", {7720.0, 12.5}}}}}};
+SweepChart names() {
+  CurveChart times{.title = "ResNet-50",
+                   .labels = {"ring", "8 dedicated servers, added"},
+                   .scale = time_scale(0.3),
+                   .curves = {{"step", {0.3, 0.2}, {{0.25, 0.35}, {0.15, 0.25}}}}};
+  CurveChart memory = times;
+  memory.scale = {"memory of a GPU (GB)", 1.0, value_text};
+  memory.curves = {{"step", {7720.0, 12.5}}};
+  return {"plan.sync", times, 1, {times, memory}};
+}
+
+SweepChart over_data(std::vector<Span> ranges) {
+  return {"plan.data",
+          {.title = "ResNet-50",
+           .places = {1.0, 8.0},
+           .labels = {"1", "8"},
+           .scale = time_scale(0.3),
+           .curves = {{"step", {0.2, 0.3}, std::move(ranges)}}}};
 }
 
 /// The same as wide as this in print.
@@ -83,9 +99,7 @@ TEST_CASE("A picture for print is as wide as is asked for, its letters of six po
 TEST_CASE("Print has names in a legend where lines would have no room beside them") {
   const std::string narrow = to_svg(printed(to_figure(two_models()), 8.5));
   CHECK_THAT(narrow, Catch::Contains(">ring<") && !Catch::Contains("ring  "));
-  const SweepFigure sweep = {
-      "ResNet-50", "plan.data", {"1", "8"}, {1.0, 8.0}, {{"step", {Seconds(0.2), Seconds(0.3)}}}, 1};
-  CHECK_THAT(to_svg(printed(to_figure(sweep), 14.0)), Catch::Contains("step  300 ms"));
+  CHECK_THAT(to_svg(printed(to_figure(over_data({})), 14.0)), Catch::Contains("step  300 ms"));
 }
 
 TEST_CASE("Series are named anew in their order, the rest as before") {
@@ -107,9 +121,7 @@ TEST_CASE("What is drawn is a table of plain numbers with their units in its hea
 }
 
 TEST_CASE("A band is a column for each of its sides, and an area of the line's colour") {
-  SweepFigure sweep = {"ResNet-50", "plan.data", {"1", "8"}, {1.0, 8.0}, {}, 1};
-  sweep.curves = {{"step", {Seconds(0.2), Seconds(0.3)}, {{Seconds(0.1), Seconds(0.3)}, {Seconds(0.2), Seconds(0.4)}}}};
-  const Figure figure = to_figure(sweep);
+  const Figure figure = to_figure(over_data({{0.1, 0.3}, {0.2, 0.4}}));
   CHECK_THAT(to_csv(figure), Catch::Contains("time (ms), low\",\"time (ms), high\"") &&
                                  Catch::Contains(",1,200,100,300") && Catch::Contains(",8,300,200,400"));
   CHECK_THAT(to_svg(figure), Catch::Contains("fill-opacity"));

@@ -1,12 +1,5 @@
 // Runs of one model in many frameworks: no prediction can be right for all of them, but none may lie outside of what
 // they differ by among themselves.
-#include <algorithm>
-#include <map>
-#include <string>
-#include <tuple>
-#include <vector>
-
-#include "model/base/words.hpp"
 #include "model/scenario/load/cases.hpp"
 #include "reports/measured/measured.hpp"
 #include "sim/simulate.hpp"

@@ -1,9 +1,8 @@
-// What failures leave of the time, as text, JSON and a picture.
+// What failures leave of the time, as text and JSON.
 #include "reports/result/goodput_report.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include "reports/figure/plot_goodput.hpp"
 #include "reports/result/json.hpp"
 #include "reports/result/text.hpp"
 #include "tests/catch.hpp"
@@ -41,21 +40,6 @@ Result training_with_failures() {
 
 }  // namespace
 
-TEST_CASE("failures are told after the step, and only where they were asked for") {
-  const std::string text = to_text(training_with_failures(), {});
-  for (const char* part :
-       {"Goodput with failures: 90.0 %", "steps done again", "4.0 %", "gpu 78.3 %", "P99 28.0\n  days", "Daly 13",
-        "best by simulation 15", "(likely 24.0 days to 30.0 days)", "(likely 1.30 M to 1.70 M)", "580 K kWh", "320 t",
-        "Batch split: best; equally many would take 60.0 s, 136.4 % of this step", "DGX A100"}) {
-    INFO(part);
-    CHECK(text.find(part) != std::string::npos);
-  }
-  CHECK(text.find("stragglers") == std::string::npos);  // none
-  const std::string plain = to_text(large_step(), {});
-  CHECK(plain.find("Goodput") == std::string::npos);
-  CHECK(to_json(large_step()).find("failures") == std::string::npos);
-}
-
 TEST_CASE("JSON of a training with failures is read back as it was") {
   const Result result = training_with_failures();
   const std::string json = to_json(result);
@@ -69,22 +53,6 @@ TEST_CASE("JSON of a training with failures is read back as it was") {
   CHECK(parsed.at("failures").at("goodput") == 0.9);
   CHECK(parsed.at("failures").at("best").at("every") == 15);
   CHECK(parsed.at("training").at("kwh") == 5.8e5);
-}
-
-TEST_CASE("goodput over the interval: what is simulated beside the formula, the best and Daly's marked") {
-  const GoodputFigure figure{{training_with_failures()}};
-  const std::string text = to_text(figure);
-  CHECK(text.find("Daly's formula") != std::string::npos);
-  CHECK(text.find("60.0 %") != std::string::npos);
-  const Figure picture = to_figure(figure);
-  REQUIRE(picture.panels.size() == 1);
-  const Panel& panel = picture.panels.front();
-  REQUIRE(panel.series.size() == 4);  // two curves, two marks
-  CHECK(panel.series[0].points.size() == 5);
-  CHECK(panel.series[0].points[2].y == Approx(90.0));
-  // 200 steps of 44 s: 8800 / (10,000 · e^0.01 · (e^0.882 - 1)) = 61.6 %.
-  CHECK(panel.series[1].points[4].y == Approx(61.6).epsilon(0.005));
-  CHECK(panel.labels.front().text == "best: 15");
 }
 
 }  // namespace foretrain::test

@@ -1,10 +1,6 @@
 // Labels find places that cover nothing: looked at pixel by pixel, on panels drawn at random.
 #include "reports/figure/label_places.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <random>
-
 #include "reports/figure/layout.hpp"
 #include "tests/catch.hpp"
 

@@ -1,10 +1,6 @@
 // How busy links are, when and with what, and who waits for whom.
-#include <algorithm>
-#include <numeric>
-#include <string>
-
-#include "model/scenario/load/load.hpp"
 #include "reports/explain/link_use.hpp"
+#include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 
@@ -177,19 +173,6 @@ plan: { pipeline: 2 }
     CHECK(wait.time / uses.time < 0.25);
     CHECK(wait.time / uses.time > 0.08);
   }
-}
-
-TEST_CASE("Links are told in words: names without numbers where all are alike, the busiest's where they are not") {
-  const std::string ring = to_text(uses_of(R"(
-cluster: { node: p3.16xlarge, nodes: 4, gpus_per_node: 1 }
-workload: { collective: { operation: all_reduce, size: 160 MB, algorithm: ring } }
-)"));
-  CHECK(ring.find("nic>fabric ×4") != std::string::npos);
-  CHECK(ring.find("collective") != std::string::npos);
-  const std::string idle =
-      to_text(uses_of("cluster: { node: h100-pcie-x1 }\nworkload: { operator: { kind: matmul, m: 8, n: 8, k: 8, "
-                      "precision: bf16 } }\n"));
-  CHECK(idle.find("nothing moves") != std::string::npos);
 }
 
 TEST_CASE("Links are called by their ends, of all machines alike, and by a fabric's words without its numbers") {

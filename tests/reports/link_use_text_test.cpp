@@ -1,5 +1,4 @@
 // The use of links in words, JSON and a picture, of links that are stated.
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "model/base/error.hpp"
@@ -51,13 +50,6 @@ TEST_CASE("Links alike are one row, by the name of the busiest where one is much
   CHECK(json["links"][1]["in_use_share"] == 0.5);
   CHECK(json["links"][1]["users"][1]["bytes"] == 0.0045e9);
 }
-
-TEST_CASE("The mean of links alike counts each of them") {
-  const auto json = nlohmann::json::parse(
-      to_json(of_two_seconds({used_link("a0", 0.5, 0.4, 2), used_link("a1", 0.3, 0.1, 3), used_link("a2", 0.2, 0.2)})));
-  REQUIRE(json["links"].size() == 1);
-  CHECK(json["links"][0]["links"] == 6);
-  CHECK(json["links"][0]["mean_share"] == Approx((2 * 0.4 + 3 * 0.1 + 0.2) / 6.0));
 }
 
 TEST_CASE("Fourteen rows of links are told, and how many are not") {

@@ -44,13 +44,6 @@ TEST_CASE("A stretched training's bill stretches with it, but not its power") {
   CHECK_FALSE(bill.kg_co2);
 }
 
-TEST_CASE("A case is compared in the quantity that was measured") {
-  const std::vector<Comparison> comparisons =
-      compare(case_with(MeasuredQuantity::samples_per_second, 30.0), large_step());
-  REQUIRE(comparisons.size() == 1);
-  CHECK(comparisons[0].error() == Approx(30.0 / 34.9 - 1.0));  // as a time
-}
-
 TEST_CASE("A range covers times between its ends, and rates between what these make of them") {
   Result step = large_step();  // 44 s, 34.9 samples a second
   step.uncertainty_low = Seconds(40.0);

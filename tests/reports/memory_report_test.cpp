@@ -30,16 +30,6 @@ MemoryReport two_moments() {
 
 }  // namespace
 
-TEST_CASE("memory as a page: the peak, its parts phase by phase, the largest micro-batch") {
-  const std::string text = to_text(two_moments());
-  CHECK_THAT(text, Catch::Contains("fits, 7.00 GB of 10.0 GB (small)"));
-  CHECK_THAT(text, Catch::Contains("Peak: backward of layer 1 (block), micro-batch 1"));
-  CHECK_THAT(text, Catch::Contains("Largest micro-batch that fits: 2 (1 now)"));
-  // Parts that nothing is in are left out, and host memory where nothing is offloaded.
-  CHECK_THAT(text, !Catch::Contains("gathered weights"));
-  CHECK_THAT(text, !Catch::Contains("Host memory"));
-}
-
 TEST_CASE("memory that does not fit says so, and what would help") {
   MemoryReport report = two_moments();
   report.footprint.capacity = report.timeline.capacity = Bytes(6e9);

@@ -1,12 +1,5 @@
 // What `algorithm: auto` says of collectives, held against every published sweep that comes with the program, per GPU
 // generation and size class, and against what must hold where nothing was measured.
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <map>
-#include <string>
-#include <vector>
-
 #include "model/scenario/load/cases.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/measured/accuracy.hpp"

@@ -1,7 +1,5 @@
 #include "reports/studies/next_runs.hpp"
 
-#include <cmath>
-
 #include "tests/catch.hpp"
 
 namespace foretrain::test {

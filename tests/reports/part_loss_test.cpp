@@ -5,8 +5,8 @@
 #include "model/scenario/load/load.hpp"
 #include "reports/explain/part_loss.hpp"
 #include "sim/simulate.hpp"
-#include "tests/catch.hpp"
 #include "tests/reports/sample_results.hpp"
+#include "tests/reports/whole.hpp"
 
 using namespace foretrain;
 
@@ -202,7 +202,7 @@ a machine: cluster.nodes=4 plan.data=32 workload.train.global_batch=768
 )");
 }
 
-TEST_CASE("The page of what fails: what goes on, what restarts and after how long, what cannot") {
+TEST_CASE("The page of what fails: what goes on, what restarts and after how long, what cannot", "[golden]") {
   const Result whole = test::short_step(0.5);
   std::vector<Answer> losses;
   CHECK(to_text(whole, losses) == "");
@@ -225,19 +225,7 @@ TEST_CASE("The page of what fails: what goes on, what restarts and after how lon
 )");
   lose("a machine", test::short_step(0.5, 90.0), 1);
   lose("another card", test::short_step(0.5));
-  CHECK(to_text(whole, losses) == R"(a step  [flows]: what a part that fails costs until it is repaired
-  part          training                  step  samples/s
-  ───────────────────────────────────────────────────────
-  none                                  500 ms        128
-  a card        goes on                 625 ms    -20.0 %
-  a machine     restarts  500 ms, does not fit     +0.0 %
-  another card  goes on                 500 ms     +0.0 %
-  Where machines are lost, training restarts on those that are left, each
-  replica with the samples that it had; with a spare machine it goes on as
-  before. cluster.failures and train.checkpoint say how long a restart takes.
-  Training cannot go on without:
-    the last machine: no replica is left
-)");
+  test::check_whole("fails-goes-on-restarts-after.txt", to_text(whole, losses));
   Result failing = test::short_step(0.5);
   failing.train()->goodput = TrainResult::Goodput{};
   failing.train()->goodput->recovery = Seconds(90.0);

@@ -2,10 +2,6 @@
 // costs.
 #include "reports/studies/plan_odds.hpp"
 
-#include <cmath>
-#include <map>
-#include <string>
-
 #include "model/scenario/load/load.hpp"
 #include "reports/explain/what_if.hpp"
 #include "tests/catch.hpp"

@@ -1,8 +1,6 @@
 // How plans are ranked that differ in their network cards alone: the names of their cards, with - where not in front.
 #include "reports/studies/plan_report.hpp"
 
-#include <algorithm>
-
 #include "tests/catch.hpp"
 
 using namespace foretrain;

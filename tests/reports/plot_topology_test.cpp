@@ -41,12 +41,6 @@ void check_labels(const Panel& panel) {
   }
 }
 
-std::size_t boxes_of(const Panel& panel) {
-  std::size_t boxes = 0;
-  for (const Series& series : panel.series) boxes += series.boxes.size();
-  return boxes;
-}
-
 /// No box lies over another.
 void check_boxes(const Panel& panel) {
   std::vector<Box> all;
@@ -57,13 +51,6 @@ void check_boxes(const Panel& panel) {
       CHECK((a.right <= b.left || b.right <= a.left || a.high <= b.low || b.high <= a.low));
     }
   }
-}
-
-const Series* series_of(const Panel& panel, const std::string& name) {
-  for (const Series& series : panel.series) {
-    if (series.name == name) return &series;
-  }
-  return nullptr;
 }
 
 Cluster cluster_with(const std::string& fabric, int nodes) {
@@ -93,34 +80,6 @@ TEST_CASE("Machines of the catalogue are drawn without labels that collide, in a
   }
 }
 
-TEST_CASE("A machine's picture has a box for each part and a line in the legend for each kind of link") {
-  // DGX A100: two sockets, four switches, eight GPUs, eight cards, one NVSwitch.
-  const Node a100 = node_of("dgx-a100-80gb");
-  const Panel panel = node_panel(a100, a100.network, page);
-  CHECK(boxes_of(panel) == 2 + 4 + 8 + 8 + 1);
-  CHECK(series_of(panel, "pcie4-x16, 26.0 GB/s") != nullptr);
-  CHECK(series_of(panel, "12 x nvlink3, 276 GB/s") != nullptr);
-  CHECK(series_of(panel, "3 x xgmi, 86.4 GB/s") != nullptr);
-  // In a column, boxes have room for their numbers alone: the legend says what they are.
-  CHECK(series_of(panel, "GPU") == nullptr);
-  CHECK(series_of(node_panel(a100, a100.network, column), "GPU") != nullptr);
-}
-
-TEST_CASE("Of parts that are alike as many are drawn as have room") {
-  // 36 sockets of two GPUs and two cards: three are drawn, with the NVSwitch.
-  const Node rack = node_of("gb200-nvl72");
-  const Panel panel = node_panel(rack, rack.network, column);
-  CHECK(boxes_of(panel) == 3 * (1 + 2 + 2) + 1);
-  const auto has = [&](const std::string& text) {
-    return std::any_of(panel.labels.begin(), panel.labels.end(),
-                       [&](const Label& label) { return label.text == text; });
-  };
-  CHECK(has("cpu0"));
-  CHECK(has("cpu1"));
-  CHECK(has("cpu35"));
-  CHECK(has("…"));
-}
-
 TEST_CASE("Wires between all pairs are told in a line, others as they are") {
   using namespace test_nodes;
   Node mesh = bare_node("mesh", 4, 1);
@@ -131,29 +90,6 @@ TEST_CASE("Wires between all pairs are told in a line, others as they are") {
   CHECK_THAT(wiring_text(mesh, mesh.network, 0), Catch::Contains("each pair of gpu0 … gpu3"));
   mesh.links.pop_back();
   CHECK_THAT(wiring_text(mesh, mesh.network, 0), !Catch::Contains("each pair"));
-}
-
-TEST_CASE("A cluster's picture tells its levels with their counts") {
-  const YamlNode document = parse_yaml(
-      "cluster: { node: dgx-a100-80gb, nodes: 12, network: { fabric: { kind: fat_tree, nodes_per_leaf: 4, "
-      "oversubscription: 2 } } }\nworkload: { collective: { operation: all_reduce, size: 1 MB } }\n",
-      "test.yaml");
-  const Cluster cluster = read_scenario(document, "test").cluster;
-  const Panel panel = fabric_panel(cluster, column);
-  check_labels(panel);
-  // Of the spines three are drawn: each has a line to each of three leaves, a leaf one to the machines below it. A line
-  // has two points, and one that ends it.
-  const Series *uplinks = series_of(panel, "leaf to spines: 16 x 200 Gbit/s"),
-               *cards = series_of(panel, "card to leaf: 200 Gbit/s");
-  REQUIRE(uplinks != nullptr);
-  REQUIRE(cards != nullptr);
-  CHECK(uplinks->points.size() == 3 * 3 * 3);
-  CHECK(cards->points.size() == 3 * 3);
-  // Twelve machines of eight cards, four of them on a leaf: three leaves; 32 cards below a leaf, half as many uplinks.
-  const std::string text = fabric_text(cluster);
-  CHECK_THAT(text, Catch::Contains("16 spines; leaf to spines: 16 x 200 Gbit/s"));
-  CHECK_THAT(text, Catch::Contains("3 leaves, 4 machines on each; card to leaf: 200 Gbit/s"));
-  CHECK_THAT(text, Catch::Contains("12 x dgx-a100-80gb, 8 cards of 200 Gbit/s each"));
 }
 
 TEST_CASE("A small machine is drawn as a whole: its parts, the wires between them, and where both stand", "[golden]") {

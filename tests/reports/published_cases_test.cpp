@@ -1,11 +1,4 @@
 // The accuracy that is claimed, held against the published training runs that come with the program.
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "model/scenario/load/cases.hpp"
 #include "reports/measured/accuracy.hpp"
 #include "reports/measured/measured.hpp"
@@ -35,6 +28,14 @@ std::map<std::string, ErrorStatistics> errors_of(const std::string& table, bool 
   return groups;
 }
 
+/// Mean errors below this of a group of a table, or of each of its groups where none is named.
+struct Bar {
+  const char* table;
+  std::string group;
+  double bar;
+  int rows = 0;  ///< where they are counted
+};
+
 }  // namespace
 
 TEST_CASE("A bar that is missed names the worst row") {
@@ -43,32 +44,41 @@ TEST_CASE("A bar that is missed names the worst row") {
         "mean error 5.0 % of 3 rows, the bar is 5.0 %; worst is second, -8.0 %");
 }
 
-TEST_CASE("vTrain's runs on A100, 41 rows: within 10 %") {
-  const ErrorStatistics errors = errors_of("cases_vtrain_a100.csv").at("vtrain");
-  CHECK(errors.n == 41);
-  CHECK(missed(0.10, errors) == "");
-}
-
-TEST_CASE("llm-foundry's runs on A100, 61 rows: within 7 %") {
-  // 5.5 % with fused kernels; as FSDP runs them, operation by operation, 6.2 %.
-  const ErrorStatistics errors = errors_of("cases_llm_foundry_a100_80gb.csv").at("llm-foundry-a100_80gb");
-  CHECK(errors.n == 61);
-  CHECK(missed(0.07, errors) == "");
-}
-
-TEST_CASE("Llama 3 on H100, 33 rows: within 5 %") {
-  for (const auto& [name, errors] : errors_of("cases_dgxc_llama3_h100.csv")) {
-    INFO(name);
-    CHECK(missed(0.05, errors) == "");
-  }
-}
-
-TEST_CASE("TensorFlow 2017 on P100 and K80, 182 rows, parameter server and replicated: within 8 % per platform") {
-  const auto platforms = errors_of("cases_tensorflow_2017.csv");
-  CHECK(platforms.size() == 3);
-  for (const auto& [name, errors] : platforms) {
-    INFO(name);
-    CHECK(missed(0.08, errors) == "");
+TEST_CASE("Published training runs are predicted within the bars that are claimed") {
+  for (const Bar& bar : {
+           Bar{"cases_vtrain_a100.csv", "vtrain", 0.10, 41},
+           // 5.5 % with fused kernels; as FSDP runs them, operation by operation, 6.2 %.
+           {"cases_llm_foundry_a100_80gb.csv", "llm-foundry-a100_80gb", 0.07, 61},
+           {"cases_dgxc_llama3_h100.csv", "", 0.05},
+           // On P100 and K80, parameter server and replicated.
+           {"cases_tensorflow_2017.csv", "", 0.08},
+           {"cases_nemo_fp8_h100.csv", "nemo-fp8-h100", 0.15},  // no row fitted
+           // The first rows say `flash`, which is FlashAttention-4 here; what they ran is not printed, and all are
+           // predicted too fast. The second are rates, predicted too slow, which weighs more as a time.
+           {"cases_llama70b_b200_megatron.csv", "simumax-b200-70b", 0.14},
+           {"cases_llama_fp8_h100_b200.csv", "mbridge-dense-b200-8b-fp8", 0.09},
+           {"cases_torchtitan_cp_2d.csv", "", 0.06},  // memory
+           {"cases_qwen3_30b_moe.csv", "mbridge-moe-h100-q30-fp8", 0.12},
+           {"cases_qwen3_30b_moe.csv", "mbridge-moe-b200-q30-fp8", 0.12},
+           // Nearly all are predicted too fast. A share of a product's speed had been fitted to these rows alone (4 %,
+           // and 29 % without them): tiles and waves of all experts together know nothing of them.
+           {"cases_grok1_moe_bf16_h100.csv", "grok1-moe-bf16", 0.12},
+           {"cases_finetune_llama3_8b_h100.csv", "", 0.12},
+           {"cases_megatron_deepspeed_a100.csv", "bigscience-a100", 0.06},
+           {"cases_megatron_deepspeed_memory.csv", "bigscience-memory", 0.08},
+           // Servers against rings over 25 Gbit/s. Servers are TensorFlow's, whose steps end with a barrier: 26 %.
+           {"cases_horovod_2017_25g.csv", "horovod-2017-servers", 0.30},
+           {"cases_horovod_2017_25g.csv", "horovod-2017-nccl", 0.20},
+       }) {
+    bool met = false;
+    for (const auto& [name, errors] : errors_of(bar.table)) {
+      if (!bar.group.empty() && name != bar.group) continue;
+      INFO(bar.table << " " << name);
+      CHECK(missed(bar.bar, errors) == "");
+      if (bar.rows > 0) CHECK(errors.n == bar.rows);
+      met = true;
+    }
+    CHECK(met);
   }
 }
 
@@ -137,51 +147,7 @@ TEST_CASE("TensorFlow 2017: what its authors chose for each model and machine is
   CHECK(chosen_well >= 0.85 * all);
 }
 
-TEST_CASE("NeMo in fp8 on H100, no row fitted: within 15 %") {
-  CHECK(missed(0.15, errors_of("cases_nemo_fp8_h100.csv").at("nemo-fp8-h100")) == "");
-}
-
-TEST_CASE("B200: Llama 3 70B's layers in plain bf16 within 14 %, Llama 3 8B in fp8 within 9 %") {
-  // The first rows say `flash`, which is FlashAttention-4 here; what they ran is not printed, and all are predicted too
-  // fast. The second are rates, predicted too slow, which weighs more as a time.
-  CHECK(errors_of("cases_llama70b_b200_megatron.csv").at("simumax-b200-70b").mape < 0.14);
-  CHECK(errors_of("cases_llama_fp8_h100_b200.csv").at("mbridge-dense-b200-8b-fp8").mape < 0.09);
-}
-
-TEST_CASE("torchtitan's memory with context and with tensor parallelism: within 6 %") {
-  for (const auto& [name, errors] : errors_of("cases_torchtitan_cp_2d.csv")) {
-    INFO(name);
-    CHECK(errors.mape < 0.06);
-  }
-}
-
-TEST_CASE("Experts, small and large, in software of today: within 12 %") {
-  const auto qwen = errors_of("cases_qwen3_30b_moe.csv");
-  CHECK(missed(0.12, qwen.at("mbridge-moe-h100-q30-fp8")) == "");
-  CHECK(missed(0.12, qwen.at("mbridge-moe-b200-q30-fp8")) == "");
-  // Nearly all are predicted too fast. A share of a product's speed had been fitted to these rows alone (4 %, and 29 %
-  // without them): tiles and waves of all experts together know nothing of them.
-  CHECK(missed(0.12, errors_of("cases_grok1_moe_bf16_h100.csv").at("grok1-moe-bf16")) == "");
-}
-
-TEST_CASE("Fine-tuning, all weights and adapters: within 12 %") {
-  for (const auto& [name, errors] : errors_of("cases_finetune_llama3_8b_h100.csv")) {
-    INFO(name);
-    CHECK(missed(0.12, errors) == "");
-  }
-}
-
-TEST_CASE("Megatron-DeepSpeed on A100, 37 steps within 6 %, 22 peaks of memory within 8 %") {
-  CHECK(missed(0.06, errors_of("cases_megatron_deepspeed_a100.csv").at("bigscience-a100")) == "");
-  CHECK(missed(0.08, errors_of("cases_megatron_deepspeed_memory.csv").at("bigscience-memory")) == "");
-}
-
-TEST_CASE(
-    "Servers against rings over 25 Gbit/s: within 30 and 20 %; the faster way is predicted to be the faster one") {
-  // Servers are TensorFlow's, whose steps end with a barrier: 26 %, where 17 % came without it.
-  const auto groups = errors_of("cases_horovod_2017_25g.csv");
-  CHECK(missed(0.30, groups.at("horovod-2017-servers")) == "");
-  CHECK(missed(0.20, groups.at("horovod-2017-nccl")) == "");
+TEST_CASE("Servers against rings over 25 Gbit/s: the faster way is predicted to be the faster one") {
   std::vector<Rival> rivals;
   const std::vector<Case> rows = read_cases(FORETRAIN_SOURCE_DIR "/scenarios/cases/cases_horovod_2017_25g.csv");
   for (const Case& row : rows) {

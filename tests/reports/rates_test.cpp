@@ -1,8 +1,5 @@
 #include "reports/measured/rates.hpp"
 
-#include <string>
-#include <vector>
-
 #include "model/base/error.hpp"
 #include "tests/catch.hpp"
 

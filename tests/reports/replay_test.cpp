@@ -1,7 +1,6 @@
 // Replays as tables, cases and pictures, from measurements made by hand.
 #include "reports/measured/replay.hpp"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -99,23 +98,4 @@ TEST_CASE("a step's tasks come back from the file and stand beside their predict
   CHECK(host_timeline(read, "").entries.size() == 6);
   CHECK_THROWS_WITH(host_timeline(read, "gradients"), Catch::Contains("no stream"));
   CHECK_THROWS_WITH(host_timeline(run("ring", 2, 0, 0.1, 0.1), ""), Catch::Contains("--timeline"));
-}
-
-TEST_CASE("curves are told apart by algorithm, servers and where these stand; points are in order", "[replay]") {
-  HostMeasurement shared = run("d", 4, 4, 0.1, 0.1);
-  shared.shared_hosts = true;
-  HostMeasurement other = run("e", 4, 0, 0.1, 0.1);
-  other.group = "host-own";
-  const auto panels =
-      replay_panels({run("a", 8, 1, 1.07, 1.08), run("b", 4, 1, 0.53, 0.54), run("c", 4, 4, 0.1, 0.1), shared, other},
-                    "host-scaling");
-  REQUIRE(panels.size() == 1);
-  CHECK(panels[0].title == "4.00 MB between hosts of 500 Mbit/s");
-  REQUIRE(panels[0].curves.size() == 3);
-  REQUIRE(panels[0].curves[0].points.size() == 2);
-  CHECK(panels[0].curves[0].points[0].workers == 4);
-  std::vector<std::string> names;
-  for (const ReplayCurve& curve : panels[0].curves) names.push_back(curve.name);
-  CHECK(names == std::vector<std::string>{"1 server", "4 servers", "a server on every worker"});
-  CHECK_THROWS_AS(to_svg(to_figure(std::vector<ReplayPanel>{})), UsageError);
 }

@@ -1,7 +1,6 @@
 // The schema of results is told by the same fields as their JSON.
 #include "reports/result/result_schema.hpp"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "model/base/error.hpp"

@@ -5,6 +5,7 @@
 #include "model/base/error.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
+#include "tests/reports/whole.hpp"
 
 namespace foretrain::test {
 
@@ -66,16 +67,6 @@ TEST_CASE("Formats of one rate share a roof, and each GPU has a panel of its own
   }
 }
 
-TEST_CASE("The picture names its GPU, its roofs and its points; it is the same each time") {
-  const RooflineFigure figure = roofline_figure({scenario(product)});
-  const std::string svg = to_svg(to_figure(figure));
-  for (const char* text : {"a100-sxm-80gb", "fp16, bf16  312 TFLOP/s", ">it<", "FLOP per byte"}) {
-    CHECK_THAT(svg, Catch::Contains(text));
-  }
-  CHECK(svg == to_svg(to_figure(figure)));
-  CHECK_THAT(to_text(figure), Catch::Contains("1,365") && Catch::Contains("compute"));
-}
-
 TEST_CASE("Without arithmetic there is nothing to draw, and collectives have no roofline") {
   const RooflineFigure copies = roofline_figure({scenario("{ operator: { kind: copy, size: 1 GB } }")});
   CHECK_THROWS_AS(to_svg(to_figure(copies)), UsageError);
@@ -85,6 +76,19 @@ TEST_CASE("Without arithmetic there is nothing to draw, and collectives have no 
           "cluster: { node: dgx-a100-80gb }\nworkload: { collective: { operation: all_reduce, size: 1 GB } }\n",
           "c.yaml")}),
       UsageError);
+}
+
+TEST_CASE("A roofline's table tells shares of the roof where there is arithmetic", "[golden]") {
+  RooflinePanel panel{"x100", BytesPerSecond(1e12), {{"fp32", FlopsPerSecond(1e13)}}, {}, {}};
+  for (int p = 0; p < precision_count; ++p) panel.peaks.emplace_back(static_cast<Precision>(p), FlopsPerSecond(1e13));
+  // 100 FLOP a byte below the flat roof, half of it; 1 FLOP a byte below the slope, a quarter of that.
+  panel.points = {{"product", Precision::fp32, Flops(1e13), Bytes(1e11), Seconds(2.0), "compute"},
+                  {"sum", Precision::fp32, Flops(1e12), Bytes(1e12), Seconds(4.0), "memory"},
+                  {"copy", Precision::fp32, Flops(0.0), Bytes(1e12), Seconds(1.0), "memory"}};
+  RooflinePanel empty = panel;
+  empty.gpu = "y";
+  empty.points.clear();
+  check_whole("rooflines-table-tells-shares-roof.txt", to_text(RooflineFigure{{panel, empty}}));
 }
 
 }  // namespace foretrain::test

@@ -1,6 +1,9 @@
 // One small picture of each kind, byte by byte. gnuplot draws differently from version to version: where another one is
 // installed than the golden files name, nothing is compared.
 #include "reports/explain/explanation.hpp"
+
+#include <cmath>
+
 #include "reports/figure/plot_breakdown.hpp"
 #include "reports/figure/plot_scaling.hpp"
 #include "reports/figure/plot_sweep.hpp"
@@ -51,26 +54,27 @@ RooflineFigure one_roof() {
   return {{panel}};
 }
 
+CurveChart chart(const char* axis, std::vector<double> places, std::vector<std::string> labels) {
+  return {.title = "ResNet-50",
+          .axis = axis,
+          .places = std::move(places),
+          .labels = std::move(labels),
+          .scale = time_scale(0.4)};
+}
+
 }  // namespace
 
 TEST_CASE("A small picture of each kind is that of its golden file", "[golden]") {
   check_picture("breakdown", to_figure(std::vector<BreakdownBar>{
                                  {"GPT-3 & others", large_step().train()->breakdown, "34.9 samples/s"},
                                  {"one card", step_that_does_not_fit().train()->breakdown}}));
-  check_picture("scaling", to_figure(ScalingFigure{{1, 2, 4},
-                                                   {{"ResNet-50",
-                                                     "64 images per GPU",
-                                                     {{"ring", {Seconds(0.2), Seconds(0.21), Seconds(0.22)}},
-                                                      {"naive", {Seconds(0.2), std::nullopt, Seconds(0.4)}}},
-                                                     "images",
-                                                     {64.0, 128.0, 256.0}}}}));
-  check_picture("sweep", to_figure(SweepFigure{"ResNet-50",
-                                               "plan.sync.bucket",
-                                               {"1 MB", "25 MB", "100 MB"},
-                                               {1.0, 25.0, 100.0},
-                                               {{"step", {Seconds(0.3), Seconds(0.2), Seconds(0.25)}},
-                                                {"compute", {Seconds(0.1), std::nullopt, Seconds(0.1)}}},
-                                               1}));
+  ScalingChart scaling{chart("GPUs", {1, 2, 4}, {"1", "2", "4"}), "images", {64.0, 128.0, 256.0}};
+  scaling.steps.subtitle = "64 images per GPU";
+  scaling.steps.curves = {{"ring", {0.2, 0.21, 0.22}}, {"naive", {0.2, NAN, 0.4}}};
+  check_picture("scaling", to_figure(std::vector{scaling}));
+  SweepChart sweep{"plan.sync.bucket", chart("gradient bucket", {1.0, 25.0, 100.0}, {"1 MB", "25 MB", "100 MB"})};
+  sweep.times.curves = {{"step", {0.3, 0.2, 0.25}}, {"compute", {0.1, NAN, 0.1}}};
+  check_picture("sweep", to_figure(sweep));
   check_picture("timeline",
                 to_figure(TimelineFigure{.title = "a product and its launch",
                                          .entries = {{"gpu0", "product", Seconds(11e-6), Seconds(200e-6), 0, "compute"},

@@ -2,10 +2,7 @@
 
 #include <zlib.h>
 
-#include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"
@@ -15,70 +12,6 @@ using namespace foretrain;
 using Json = nlohmann::json;
 
 namespace {
-
-Result pipeline() {
-  return predict(load_scenario_text(R"(
-cluster: { node: dgx-a100-80gb, nodes: 4 }
-workload:
-  train:
-    model: { family: gpt, layers: 8, hidden: 4096, heads: 32, vocabulary: 51200, sequence: 1024 }
-    global_batch: 64
-    micro_batch: 2
-plan: { pipeline: 4, data: 8 }
-)",
-                                    "pipeline.yaml"),
-                 Fidelity::estimate, Detail::timeline);
-}
-
-}  // namespace
-
-TEST_CASE("a trace shows the diamond of 1F1B: stage s begins s passes late, and ends as much early") {
-  const Result result = pipeline();
-  const Json trace = Json::parse(to_trace(result.scenario, result.timeline));
-  std::map<int, std::vector<Json>> compute;  // by process
-  for (const Json& event : trace["traceEvents"]) {
-    if (event["ph"] != "X") continue;
-    CHECK(event["ts"].get<double>() >= 0.0);
-    CHECK(event["dur"].get<double>() > 0.0);
-    const std::string name = event["name"];
-    if (name == "forward" || name == "backward") compute[event["pid"]].push_back(event);
-  }
-  REQUIRE(compute.size() == 4);
-  for (int stage = 1; stage < 4; ++stage) {
-    CHECK(compute[stage + 1].front()["ts"].get<double>() > compute[stage].front()["ts"].get<double>());
-  }
-  // The first stage runs all four forward passes that its pipeline holds before the first backward pass; the last
-  // alternates from the start.
-  const auto kinds = [&](int stage) {
-    std::string text;
-    for (const Json& event : compute[stage]) {
-      const char kind = event["name"] == "forward" ? 'F' : 'B';
-      if (text.empty() || text.back() != kind || kind == 'F') text += kind;
-    }
-    return text;
-  };
-  CHECK(kinds(1) == "FFFFB");
-  CHECK(kinds(4).substr(0, 4) == "FBFB");
-}
-
-TEST_CASE("the slices of the busiest stage add up to the breakdown") {
-  // The last stage is the busiest: it has the loss. Nothing but its own passes runs on its stream, so that their sum is
-  // the breakdown's computing, and what the stream has no slice for is bubble and communication that is waited for.
-  // What the host does once a step lies before it all.
-  const Result result = pipeline();
-  const Breakdown& breakdown = result.train()->breakdown;
-  Seconds compute, optimizer, end;
-  for (const TimelineEntry& entry : result.timeline) {
-    end = std::max(end, entry.start + entry.duration);
-    if (entry.lane == 3 && entry.category == "compute") compute += entry.duration;
-    if (entry.lane == 3 && entry.category == "optimizer") optimizer += entry.duration;
-  }
-  CHECK(compute.value() == Approx(breakdown.compute.value()));
-  CHECK(optimizer.value() == Approx(breakdown.optimizer.value()));
-  CHECK((end + breakdown.host_overhead).value() == Approx(result.train()->step_time.value()));
-  CHECK((end - compute - optimizer).value() ==
-        Approx((breakdown.pipeline_bubble + breakdown.exposed_communication + breakdown.data_stall).value()));
-}
 
 TEST_CASE("GPT-3's trace is as the Trace Event Format describes it, and shows 1F1B on eight stages") {
   const Result result = predict(load_scenario("gpt3-175b-1024-a100"), Fidelity::estimate, Detail::timeline);
@@ -127,23 +60,6 @@ TEST_CASE("GPT-3's trace is as the Trace Event Format describes it, and shows 1F
     CHECK(first == static_cast<std::size_t>(9 - process));
     CHECK(order.substr(first, 8) == "BFBFBFBF");
   }
-}
-
-TEST_CASE("arrows join what was sent with what waited for it") {
-  const Result result = pipeline();
-  const Json trace = Json::parse(to_trace(result.scenario, result.timeline));
-  std::map<int, double> begun;
-  int ended = 0;
-  for (const Json& event : trace["traceEvents"]) {
-    if (event["ph"] == "s") begun[event["id"]] = event["ts"];
-    if (event["ph"] != "f") continue;
-    ++ended;
-    REQUIRE(begun.contains(event["id"]));
-    CHECK(event["ts"].get<double>() >= begun[event["id"]]);
-  }
-  CHECK(ended == static_cast<int>(begun.size()));
-  // Of 4 stages and 4 micro-batches: 3 · 4 hops each way at least, each with an arrow in and one out.
-  CHECK(ended >= 48);
 }
 
 TEST_CASE("gzip packs what its reader unpacks, twice the same") {

@@ -1,10 +1,5 @@
 // What a trainer's file says stands line by line in a prediction that tells all.
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <sstream>
-#include <string>
-#include <vector>
 
 #include "model/scenario/load/load.hpp"
 #include "reports/result/text.hpp"
@@ -28,6 +23,7 @@ const std::vector<Habit> habits = {{"plan.sync.algorithm", "ring", "tree"},
                                    {"plan.sync.bucketing", "by_layer", "by_tensor"},
                                    {"plan.sync.overlap", "true", "false"},
                                    {"plan.sync.copied", "false", "true"},
+                                   {"plan.sync.accumulation", "fused", "added"},
                                    {"plan.sync.gradient_precision", "fp32", "bf16"},
                                    {"plan.execution", "eager", "compiled"},
                                    {"workload.train.kernels", "fused", "plain"},

@@ -1,8 +1,6 @@
 // Who waits for whom, in graphs of a few tasks whose moments are stated.
 #include "reports/explain/waits.hpp"
 
-#include <fmt/format.h>
-
 #include "tests/catch.hpp"
 
 namespace foretrain {

@@ -1,8 +1,6 @@
 // Pages and drawings that are compared as wholes.
 #pragma once
 
-#include <string>
-
 #include "tests/catch.hpp"
 #include "tests/golden.hpp"
 

@@ -1,9 +1,10 @@
-// Small figures of operators, messages and whole trainings, each checked as a whole: its numbers can be worked out in
-// the head, but for those of Daly's formula.
-#include "reports/figure/bandwidth.hpp"
+// Small figures of operators and messages, each checked as a whole: its numbers can be worked out in the head.
+#include <cmath>
+
+#include "model/base/error.hpp"
+#include "model/base/format.hpp"
 #include "reports/figure/plot_attention.hpp"
-#include "reports/figure/plot_goodput.hpp"
-#include "reports/figure/plot_latency.hpp"
+#include "reports/figure/plot_bandwidth.hpp"
 #include "reports/figure/plot_timeline.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/figure_words.hpp"
@@ -13,62 +14,51 @@ namespace foretrain::test {
 
 namespace {
 
-BandwidthPoint message(double size, double time) {
-  return {Bytes(size), Seconds(time), BytesPerSecond(1.5 * size / time), Seconds(0.5 * time), Seconds(2.0 * time)};
+/// A curve of times, and what they are in bus bandwidth where 1.5 times the message passes.
+void add_curve(BandwidthChart& chart, const char* name, std::vector<double> times, std::vector<Span> ranges) {
+  Curve rates{name, {}};
+  for (std::size_t i = 0; i < times.size(); ++i) rates.values.push_back(1.5 * chart.times.places[i] / times[i]);
+  chart.bandwidths.curves.push_back(std::move(rates));
+  chart.times.curves.push_back({name, std::move(times), std::move(ranges)});
+}
+
+AttentionChart attention(const std::vector<Curve>& times, const std::vector<Curve>& memory) {
+  CurveChart chart{.title = "heads of 128, forward",
+                   .axis = "sequence length (tokens)",
+                   .places = {256, 512, 1024},
+                   .labels = {"256", "512", "1024"},
+                   .scale = time_scale(0.02),
+                   .curves = times};
+  AttentionChart both{chart, chart, 80e9};
+  both.memory.scale = {"memory (GB)", 1e9, [](double size) { return format_bytes(Bytes(size)); }};
+  both.memory.curves = memory;
+  return both;
 }
 
 }  // namespace
 
 TEST_CASE("Bandwidths stand above times, what was measured below the curves", "[golden]") {
-  BandwidthFigure bandwidth = {{Bytes(1e6), Bytes(1e8)},
-                               {{"dgx", "all_reduce, 4 GPUs", {}, {}}, {"other", "", {}, {}}}};
-  bandwidth.panels[0].curves = {{"ring", {message(1e6, 1e-4), message(1e8, 2e-3)}},
-                                {"one_shot", {std::nullopt, message(1e8, 4e-3)}}};
-  bandwidth.panels[0].curves[1].points[1]->high = Seconds(0.0);
-  bandwidth.panels[0].measured = {message(1e6, 2e-4)};
-  check_whole("bandwidths-stand-above-times-was.txt", figure_words(to_figure(bandwidth)));
-  check_whole("bandwidths-stand-above-times-was-2.txt", to_text(bandwidth));
+  BandwidthChart dgx = empty_bandwidths("dgx", "all_reduce, 4 GPUs", {1e6, 1e8});
+  add_curve(dgx, "ring", {1e-4, 2e-3}, {{5e-5, 2e-4}, {1e-3, 4e-3}});
+  add_curve(dgx, "one_shot", {NAN, 4e-3}, {});
+  dgx.measured_times = {{1e6, 2e-4}};
+  dgx.measured_bandwidths = {{1e6, 7.5e9}};
+  const std::vector<BandwidthChart> charts = {dgx, empty_bandwidths("other", "", {1e6, 1e8})};
+  check_whole("bandwidths-stand-above-times-was.txt", figure_words(to_figure(charts)));
+  check_whole("bandwidths-stand-above-times-was-2.txt", to_text(charts));
 }
 
 TEST_CASE("Attention's algorithms are compared in time and memory, and told where each begins to be faster",
           "[golden]") {
-  AttentionFigure attention = {"heads of 128", "forward", {256, 512, 1024}, {}, Bytes(80e9)};
-  attention.curves = {
-      {{"math", {Seconds(0.001), Seconds(0.004), std::nullopt}}, {Bytes(1e9), Bytes(4e9), Bytes(90e9)}},
-      {{"flash", {Seconds(0.002), Seconds(0.003), Seconds(0.006)}}, {Bytes(1e9), Bytes(2e9), Bytes(3e9)}},
-      {{"fast", {Seconds(0.0005), Seconds(0.001), Seconds(0.002)}}, {Bytes(1e9), Bytes(2e9), Bytes(3e9)}},
-      {{"slow", {Seconds(0.0005), Seconds(0.004), Seconds(0.02)}}, {Bytes(1e9), Bytes(2e9), Bytes(3e9)}}};
-  check_whole("attentions-algorithms-compared-time-memory.txt", to_text(attention));
-  attention.curves.resize(2);
-  check_whole("attentions-algorithms-compared-time-memory-2.txt", figure_words(to_figure(attention)));
-}
-
-TEST_CASE("Goodput is drawn by interval, the best and Daly's marked", "[golden]") {
-  Result result;
-  result.scenario = "a long training";
-  TrainResult& train = result.work.emplace<TrainResult>();
-  train.step_time = Seconds(10.0);
-  train.goodput.emplace();
-  train.goodput->mtbf = Seconds(20000.0);
-  train.goodput->recovery = Seconds(600.0);
-  train.goodput->blocked = Seconds(60.0);
-  IntervalSearch search;
-  search.best = {200, 0.87};
-  search.daly = {150, 0.86};
-  search.tried = {{50, 0.78}, {200, 0.87}, {1000, 0.69}};
-  train.goodput->intervals = search;
-  check_whole("goodput-drawn-interval-best-dalys.txt", figure_words(to_figure(GoodputFigure{{result}})));
-  CHECK(to_text(GoodputFigure{{result}}) == R"(a long training: goodput by interval between checkpoints
-
-  steps  worked between  simulated  Daly's formula
-  ────────────────────────────────────────────────
-     50           500 s     78.0 %          85.4 %
-    200        33.3 min     87.0 %          89.4 %
-   1000          2.78 h     69.0 %          74.2 %
-)");
-  train.goodput->intervals->daly.reset();
-  check_whole("goodput-drawn-interval-best-dalys-2.txt", figure_words(to_figure(GoodputFigure{{result}})));
-  check_whole("goodput-drawn-interval-best-dalys-3.txt", to_text(GoodputFigure{{result, result}}));
+  const std::vector<Curve> times = {{"math", {0.001, 0.004, NAN}},
+                                    {"flash", {0.002, 0.003, 0.006}},
+                                    {"fast", {0.0005, 0.001, 0.002}},
+                                    {"slow", {0.0005, 0.004, 0.02}}};
+  const std::vector<Curve> memory = {
+      {"math", {1e9, 4e9, 90e9}}, {"flash", {1e9, 2e9, 3e9}}, {"fast", {1e9, 2e9, 3e9}}, {"slow", {1e9, 2e9, 3e9}}};
+  check_whole("attentions-algorithms-compared-time-memory.txt", to_text(attention(times, memory)));
+  check_whole("attentions-algorithms-compared-time-memory-2.txt",
+              figure_words(to_figure(attention({times[0], times[1]}, {memory[0], memory[1]}))));
 }
 
 TEST_CASE("A timeline has a row for each resource, host threads first, and bars where something ran", "[golden]") {
@@ -87,12 +77,15 @@ TEST_CASE("A timeline has a row for each resource, host threads first, and bars 
   check_whole("timeline-row-each-resource-host-2.txt", figure_words(to_figure(timeline)));
 }
 
-TEST_CASE("Latencies are lines and points by working set, caches marks across", "[golden]") {
-  const LatencyFigure latency = {
-      "a CPU",
-      {{Bytes(4096), Seconds(1e-9), Seconds(2e-9)}, {Bytes(65536), Seconds(4e-9), Seconds(3e-9)}},
-      {{"L1", Bytes(32768)}}};
-  check_whole("latencies-lines-points-working-set.txt", figure_words(to_figure(latency)));
+TEST_CASE("Bars too narrow to be seen apart are drawn as one") {
+  // 10,000 kernels of 1 us without a gap, on a plot of less than 1,000 pixels: the picture must not grow with them.
+  TimelineFigure timeline{.title = "many kernels"};
+  for (int i = 0; i < 10'000; ++i) {
+    timeline.entries.push_back({"gpu0", "kernel", Seconds(1e-6 * i), Seconds(1e-6), i, "compute"});
+  }
+  CHECK(to_figure(timeline).panels[0].series[0].boxes.size() == 1);
+  timeline.from = Seconds(1.0);
+  CHECK_THROWS_AS(to_figure(timeline), UsageError);
 }
 
 }  // namespace foretrain::test

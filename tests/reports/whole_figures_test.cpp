@@ -1,4 +1,6 @@
 // Small figures, each checked as a whole: every number of these pictures can be worked out in the head.
+#include <cmath>
+
 #include "reports/figure/plot_breakdown.hpp"
 #include "reports/figure/plot_cases.hpp"
 #include "reports/figure/plot_scaling.hpp"
@@ -11,30 +13,37 @@ namespace foretrain::test {
 
 namespace {
 
-SweepFigure buckets() {
-  SweepFigure sweep = {"ResNet-50", "plan.sync.bucket", {"1 MB", "8 MB", "64 MB"}, {1.0, 8.0, 64.0}, {}, 1};
-  sweep.curves = {{"step", {Seconds(0.3), Seconds(0.2), Seconds(0.25)}},
-                  {"compute", {Seconds(0.1), std::nullopt, Seconds(0.1)}}};
+CurveChart over_buckets(const char* quantity, std::vector<Curve> curves) {
+  CurveChart chart{.axis = "gradient bucket", .places = {1.0, 8.0, 64.0}, .labels = {"1 MB", "8 MB", "64 MB"}};
+  chart.scale = {quantity, 1.0, value_text};
+  chart.curves = std::move(curves);
+  return chart;
+}
+
+SweepChart buckets() {
+  SweepChart sweep{"plan.sync.bucket", over_buckets("", {{"step", {0.3, 0.2, 0.25}}, {"compute", {0.1, NAN, 0.1}}})};
+  sweep.times.title = "ResNet-50";
+  sweep.times.scale = time_scale(0.3);
   return sweep;
 }
 
 }  // namespace
 
 TEST_CASE("A sweep marks its shortest step, unless that is at an end, and draws parts thin", "[golden]") {
-  SweepFigure sweep = buckets();
+  SweepChart sweep = buckets();
   check_whole("sweep-marks-shortest-step-unless.txt", figure_words(to_figure(sweep)));
-  sweep.curves[0].times = {Seconds(0.2), Seconds(0.3), Seconds(0.25)};
-  sweep.curves.push_back({"other", {Seconds(0.2), Seconds(0.3), Seconds(0.1)}});
-  sweep.curves[1].times[1] = Seconds(0.01);
+  sweep.times.curves[0].values = {0.2, 0.3, 0.25};
+  sweep.times.curves.push_back({"other", {0.2, 0.3, 0.1}});
+  sweep.times.curves[1].values[1] = 0.01;
   sweep.steps = 2;
   check_whole("sweep-marks-shortest-step-unless-2.txt", figure_words(to_figure(sweep)));
   check_whole("sweep-marks-shortest-step-unless-3.txt", to_text(sweep));
 }
 
 TEST_CASE("Quantities of a sweep are lines over values and bars over names", "[golden]") {
-  SweepFigure sweep = buckets();
-  sweep.quantities = {
-      {"memory (GB)", {{"a", {1.0, 2.5, std::nullopt}, {{0.5, 1.5}, {2.0, 3.0}, {}}}, {"b", {20.0, 1234.5, 0.0125}}}}};
+  SweepChart sweep = buckets();
+  sweep.quantities = {over_buckets(
+      "memory (GB)", {{"a", {1.0, 2.5, NAN}, {{0.5, 1.5}, {2.0, 3.0}, {}}}, {"b", {20.0, 1234.5, 0.0125}}})};
   CHECK(figure_words(to_figure(sweep)) == R"(
 figure <>, columns 2, legend above
 panel <ResNet-50>, <>: 420 x 270
@@ -43,20 +52,23 @@ panel <ResNet-50>, <>: 420 x 270
   series <a> ends in <2.50> line 2.5 dot own 0.6 (1, 1)[0.5..1.5] (8, 2.5)[2..3] (64, nan)[0..0]
   series <b> ends in <0.0125> line 2.5 dot own 0.6 (1, 20) (8, 1234.5) (64, 0.0125)
 )");
-  sweep.values.clear();
-  sweep.quantities.push_back({"time (ms)", {{"step", {300.0, 200.0, 250.0}}}});
+  sweep.quantities.push_back(over_buckets("time (ms)", {{"step", {300.0, 200.0, 250.0}}}));
+  for (CurveChart& chart : sweep.quantities) chart.places.clear();
   check_whole("quantities-sweep-lines-over-values.txt", figure_words(to_figure(sweep)));
   check_whole("quantities-sweep-lines-over-values-2.txt", to_text(sweep));
 }
 
 TEST_CASE("Throughput stands above its share of the ideal, which is the best way's on the fewest GPUs", "[golden]") {
-  ScalingFigure scaling = {{2, 4, 8}, {{"ResNet-50", "64 images per GPU", {}, "images", {128.0, 256.0, 512.0}}}};
-  scaling.panels[0].curves = {{"ring",
-                               {std::nullopt, Seconds(0.25), Seconds(0.32)},
-                               {{}, {Seconds(0.2), Seconds(0.4)}, {Seconds(0.16), Seconds(0.64)}}},
-                              {"naive", {Seconds(0.2), Seconds(0.4), std::nullopt}}};
-  check_whole("throughput-stands-above-share-ideal.txt", figure_words(to_figure(scaling)));
-  CHECK(to_text(scaling) == R"(ResNet-50: time of one step, 64 images per GPU
+  ScalingChart scaling{.samples = "images", .batches = {128.0, 256.0, 512.0}};
+  scaling.steps = {.title = "ResNet-50",
+                   .subtitle = "64 images per GPU",
+                   .axis = "GPUs",
+                   .places = {2, 4, 8},
+                   .labels = {"2", "4", "8"},
+                   .scale = time_scale(0.4),
+                   .curves = {{"ring", {NAN, 0.25, 0.32}, {{}, {0.2, 0.4}, {0.16, 0.64}}}, {"naive", {0.2, 0.4, NAN}}}};
+  check_whole("throughput-stands-above-share-ideal.txt", figure_words(to_figure(std::vector{scaling})));
+  CHECK(to_text(std::vector{scaling}) == R"(ResNet-50: time of one step, 64 images per GPU
 
   GPUs    ring   naive  slowest / fastest
   ───────────────────────────────────────
@@ -67,13 +79,12 @@ TEST_CASE("Throughput stands above its share of the ideal, which is the best way
 }
 
 TEST_CASE("Cases of two points and more are curves in panels of one scale of times", "[golden]") {
-  CaseFigure cases{"workers", {}};
-  const auto add = [&](const char* panel, const char* curve, double x, double predicted, double measured,
-                       TimeRange range) {
+  CaseFigure cases{"workers"};
+  const auto add = [&](const char* panel, const char* curve, double x, double predicted, double measured, Span range) {
     add_point(cases, panel, curve, {x, std::to_string(int(x)), Seconds(predicted), Seconds(measured), range});
   };
-  add("lenet", "all_reduce", 4, 0.03, 0.02, {Seconds(0.01), Seconds(0.04)});
-  add("lenet", "all_reduce", 2, 0.01, 0.025, {Seconds(0.005), Seconds(0.015)});
+  add("lenet", "all_reduce", 4, 0.03, 0.02, {0.01, 0.04});
+  add("lenet", "all_reduce", 2, 0.01, 0.025, {0.005, 0.015});
   add("mlp", "server", 1, 0.04, 0.05, {});
   add("mlp", "server", 2, 0.06, 0.05, {});
   add("mlp", "alone", 2, 9.0, 9.0, {});

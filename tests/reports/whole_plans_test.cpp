@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "model/base/csv.hpp"
-#include "tests/catch.hpp"
 #include "tests/reports/sample_results.hpp"
+#include "tests/reports/whole.hpp"
 
 namespace foretrain::test {
 
@@ -41,29 +41,9 @@ PlanReport plans() {
 
 }  // namespace
 
-TEST_CASE("The page of plans: the space, the best, why others lose, and the front") {
+TEST_CASE("The page of plans: the space, the best, why others lose, and the front", "[golden]") {
   PlanReport report = plans();
-  CHECK(to_text(report) == R"(Plans for small  [flows]
-
-  12,345 candidates in 67 layouts: 1,000 evaluated, 20 exceed memory,
-  the rest pruned by lower bound
-
-Best plan
-  micro-batch 1
-  step 100 ms · MFU 40.0 % · 40.0 GB of 80.0 GB
-
-  foretrain predict 'my plan.yaml' \
-    --set 'plan.tensor=1'
-
-Alternatives of other kinds among the best 2 (why slower)
-    2    110 ms  tensor 2, micro-batch 1
-       slower by 10 %
-
-Pareto front of time, cost and memory
-    step  USD a step   memory  no plan of those ranked beats it in all three
-  ──────────────────────────────────────────────────────────────────────────
-  100 ms           -  40.0 GB  micro-batch 1
-)");
+  check_whole("plans-space-best-why-others.txt", to_text(report));
   // Everything that there may be: a price, limits, odds, machines, misses.
   report.search.counts.impossible = 5;
   report.search.counts.plans = 12000;
@@ -86,49 +66,7 @@ Pareto front of time, cost and memory
   report.better_batch = BetterBatch{60, 64, 8, Seconds(0.09), 1.12};
   report.misses = {ranked(0.05, 1, 0.0)};
   report.misses[0].why = "needs 90 GB of 80 GB";
-  CHECK(to_text(report) == R"(Plans for small  [flows]
-
-  12,000 candidates in 67 layouts: 1,000 evaluated, 20 exceed memory, 5 impossible,
-  the rest pruned by lower bound
-  Interrupted: 345 plans were not looked at; the best may be among them
-
-No plan trains within 24.0 h and 1.00 K USD; the nearest
-  micro-batch 1
-  step 100 ms · MFU 40.0 % · 40.0 GB of 80.0 GB
-  25.0 h · 1.23 K USD
-  24.0 h and 1.00 K USD: 25.0 % too much; limits kept with a chance of over 99 %
-
-  foretrain predict 'my plan.yaml' \
-    --set 'plan.tensor=1'
-  a card is slower than its slot
-
-Confidence
-  step 95.0 ms to 120 ms (P10 to P90), 104 ms on average; best in 62 % of the
-  draws, 1.5 % above the best of each
-  needs more memory than there is with a chance of 1 %, as errors of the stack's
-  runs say; a step then takes 4 times as long, which the ranking counts
-  the simplest of the plans of which no more than 1.5 % less is expected
-  selection bias (winner's curse) +1.0 %: expect 101 ms
-  drawn, one standard deviation: arithmetic ±5 %; each plan by itself ±5 %
-  these move the step by: arithmetic ±3 %
-
-A batch of 64 instead of 60 would let all 8 GPUs of each node train:
-  step 90.0 ms, 12.0 % more samples a second, 1102 USD to train instead of 1234; by estimate
-
-Alternatives of other kinds among the best 2 (why slower)
-    2    110 ms  tensor 2, micro-batch 1
-       slower by 10 %
-
-Pareto front of time, cost and memory
-    step  USD a step   memory  no plan of those ranked beats it in all three
-  ──────────────────────────────────────────────────────────────────────────
-  100 ms       0.500  40.0 GB  micro-batch 1
-  110 ms       0.250  40.0 GB  tensor 2, micro-batch 1
-
-Would be better, but do not fit
-   50.0 ms  micro-batch 1
-            needs 90 GB of 80 GB
-)");
+  check_whole("plans-space-best-why-others-2.txt", to_text(report));
   // Where money is left for more machines, their numbers: 90,000 s are 1.04 times the limit, 2.1 times half of it.
   report.most_nodes = 8;
   const auto asks_for = [&](const char* nodes) { return to_text(report).find(nodes) != std::string::npos; };
@@ -146,19 +84,7 @@ Would be better, but do not fit
   report.machines[1].hardware = "2 nodes, 4 GPUs each";
   report.machines[1].in_front = false;
   const std::string text = to_text(report);
-  CHECK(text.substr(text.find("\nBest plan on each")) == R"(
-Best plan on each, the cheapest first (* none beats it in both time and cost)
-  * 1 node: 25.0 h · 1.23 K USD
-      micro-batch 1
-      25.0 % too much; limits kept with a chance of over 99 %
-    2 nodes: step 110 ms · 0.250 USD
-      2 nodes, 4 GPUs each: tensor 2, micro-batch 1
-      2.0 times as much; limits kept with a chance of over 99 %
-
-Would be better, but do not fit
-   50.0 ms  micro-batch 1
-            needs 90 GB of 80 GB
-)");
+  check_whole("plans-space-best-why-others-3.txt", text.substr(text.find("\nBest plan on each")));
   // What the best plan needs beyond what frameworks run by default stands under it, an unmeasured GPU in its line.
   report.machines.clear();
   report.without_extras = std::numeric_limits<double>::infinity();
@@ -171,14 +97,7 @@ Would be better, but do not fit
   CHECK_THAT(to_text(report), Catch::Contains("\n  Without offload, the best plan takes 12 times as long\n"));
   report.without_extras.reset();
   report.ranked.clear();
-  CHECK(to_text(report) == R"(Plans for small  [nothing ranked]
-
-  12,000 candidates in 67 layouts: 1,000 evaluated, 20 exceed memory, 5 impossible,
-  the rest pruned by lower bound
-  Interrupted: 345 plans were not looked at; the best may be among them
-
-  No plan fits.
-)");
+  check_whole("plans-space-best-why-others-4.txt", to_text(report));
 }
 
 TEST_CASE("Plans as JSON: what is drawn of the objective as steps, what is beyond a limit and too good as shares") {

@@ -1,8 +1,8 @@
 // Results as whole texts: every line that a step, an operator or a model's call can have, and when it has none.
 #include "reports/result/text.hpp"
 #include "reports/result/trace.hpp"
-#include "tests/catch.hpp"
 #include "tests/reports/sample_results.hpp"
+#include "tests/reports/whole.hpp"
 
 namespace foretrain::test {
 namespace {
@@ -16,7 +16,7 @@ std::string head_of(const Result& result) {
 
 }  // namespace
 
-TEST_CASE("The head of a step: its range and causes, chance, checkpoints, and whether it fits") {
+TEST_CASE("The head of a step: its range and causes, chance, checkpoints, and whether it fits", "[golden]") {
   Result result = short_step(0.5);
   CHECK(head_of(result) == R"(
   Step time     500 ms
@@ -47,26 +47,7 @@ TEST_CASE("The head of a step: its range and causes, chance, checkpoints, and wh
   result.settings = {{"Machines", "", "8 x node", "", false},
                      {"Plan", "data", "8", "plan.data", true},
                      {"Plan", "tensor", "8", "plan.tensor", false}};
-  CHECK(head_of(result) == R"(
-DOES NOT FIT into memory: the fullest GPU needs 81.0 GB and has 80.0 GB;
-`foretrain memory` says what would help, `foretrain plan` which plans fit.
-
-  Machines      8 x node
-  Plan          data 8* · tensor 8
-                * by default: the scenario says nothing of it
-
-  Step time     500 ms (likely 400 ms to 600 ms)
-  Range         as measured of products 70 % · links 26 % · dispatch 0 %
-  Anchored      computing × 1.250: two runs
-                network × 0.500: two runs
-  By routes     P50 500 ms · P90 550 ms · P99 600 ms of 40 draws (hash)
-  By chance     P50 500 ms · P90 510 ms · P99 520 ms
-  Checkpoints   1.00 TB every 100 steps, which then take 750 ms and 502 ms on
-                average; copied in 2.00 s, written in 20.0 s
-  Throughput    128 samples/s · 131 K tokens/s · 16.4 K tokens/s per GPU
-  Achieved      0 FLOP/s per GPU · MFU 40.0 %
-  Bottleneck    the network
-)");
+  check_whole("head-step-range-causes-chance.txt", head_of(result));
   // The one cause of a range is told without its share; steps beside a checkpoint where they are longer.
   result.uncertainty_causes = {{"products", "", 0.996}};
   train.checkpoints->beside_write = Seconds(0.50000049);
@@ -82,7 +63,7 @@ DOES NOT FIT into memory: the fullest GPU needs 81.0 GB and has 80.0 GB;
   CHECK_THAT(to_text(result), !Catch::Contains("Where the time goes"));
 }
 
-TEST_CASE("Behind the breakdown: what is sent, samples, the execution, memory") {
+TEST_CASE("Behind the breakdown: what is sent, samples, the execution, memory", "[golden]") {
   Result result = short_step(0.5);
   TrainResult& train = *result.train();
   train.communication["gradient all-reduce"] = {Seconds(0.125), Seconds(0.125)};
@@ -106,27 +87,7 @@ TEST_CASE("Behind the breakdown: what is sent, samples, the execution, memory") 
     return text.substr(text.find("\nCommunication"));
   };
   CHECK_THAT(to_text(result), Catch::Contains("\n  Model         mixed · 7.00 B parameters\n"));
-  CHECK(rest() == R"(
-Communication
-                              total  hidden  exposed  a GPU sends  by
-  collectives inside layers  250 ms  125 ms   125 ms      2.00 GB  ring
-  gradient all-reduce        125 ms     0 s   125 ms
-  gradients in buckets of 25.0 MB (ddp)
-
-A mean sample
-  tokens  900 of 1000 computed are useful (90.0 %)
-
-Memory of the fullest GPU: fits, 40.0 GB of 80.0 GB
-  weights           40.0 GB  ███████████████
-  gradients             0 B
-  optimizer states      0 B
-  activations           0 B
-  workspace             0 B
-  18 bytes per parameter before sharding: weight, gradient and states
-
-Execution: eager
-  a micro-batch: 45 operators in 1 kernel; 1.20 MB of results between them
-)");
+  check_whole("behind-breakdown-sent-samples-execution.txt", rest());
   train.inside_layers["context ring"] = {1.0, Bytes(1e9), Seconds(0.125)};
   train.buckets->size = Bytes::infinity();
   train.token_use = TrainResult::TokenUse{900.0, 1000.0, 300.0, 1.5, Seconds(0.01)};
@@ -140,38 +101,10 @@ Execution: eager
       "the first thing to note is longer than a line of a page, and goes on below where it began to stand",
       "the second"};
   result.train()->traits = {{"plan.execution", "eager", Trait::From::trainer, "PyTorch"}};
-  CHECK(rest() == R"(
-Communication
-                              total  hidden  exposed  a GPU sends  by
-  collectives inside layers  250 ms  125 ms   125 ms      2.00 GB  ring
-    context ring             125 ms                       1.00 GB
-    tensor all-reduce        250 ms                       2.00 GB
-  gradient all-reduce        125 ms     0 s   125 ms
-  gradients all at once (ddp)
-
-A mean sample
-  tokens   900 of 1000 computed are useful (90.0 %)
-  images   1.50, 300 visual tokens
-  waiting  10.0 ms a step for the replica with the longest samples
-
-Memory of the fullest GPU: fits, 40.0 GB of 80.0 GB
-  weights           40.0 GB  ███████████████
-  gradients             0 B
-  optimizer states      0 B
-  activations           0 B
-  workspace             0 B
-
-Execution: eager
-  a micro-batch: 45 operators in 30 kernels, 12 fused, 3 folded; 1.20 MB of results between them
-
-Please note
-  - the first thing to note is longer than a line of a page, and goes on below
-    where it began to stand
-  - the second
-)");
+  check_whole("behind-breakdown-sent-samples-execution-2.txt", rest());
 }
 
-TEST_CASE("Operators are told by what they do: work, bytes alone, walks, or none") {
+TEST_CASE("Operators are told by what they do: work, bytes alone, walks, or none", "[golden]") {
   const auto told = [](const OperatorResult& op) {
     Result result;
     result.scenario = "one";
@@ -179,35 +112,15 @@ TEST_CASE("Operators are told by what they do: work, bytes alone, walks, or none
     return to_text(result);
   };
   OperatorResult op{Seconds(0.5), Flops(1e12), Bytes(2e9), "compute"};
-  CHECK(told(op) == R"(one  [flows]
-
-  Time          500 ms
-  Work          1.00 TFLOP · 2.00 GB
-  Achieved      2.00 TFLOP/s · 4.00 GB/s
-  Bound by      compute
-)");
+  check_whole("operators-told-they-do-work.txt", told(op));
   op.flops = Flops(0.0);
-  CHECK(told(op) == R"(one  [flows]
-
-  Time          500 ms
-  Work          2.00 GB
-  Achieved      4.00 GB/s
-  Bound by      compute
-)");
+  check_whole("operators-told-they-do-work-2.txt", told(op));
   op.per_access = Seconds(1e-7);
   op.memory.emplace();
   op.memory->peak = Bytes(3e9);
   op.memory->saved = Bytes(2e9);
   op.memory->workspace = Bytes(1e9);
-  CHECK(told(op) == R"(one  [flows]
-
-  Time          500 ms
-  Per access    100 ns
-  Bandwidth     4.00 GB/s over 2.00 GB
-  Bound by      compute
-  Memory        3.00 GB peak · 2.00 GB kept for the backward pass · 1.00 GB
-                workspace
-)");
+  check_whole("operators-told-they-do-work-3.txt", told(op));
   CHECK(told({Seconds(0.5), Flops(0.0), Bytes(0.0), "latency"}) == R"(one  [flows]
 
   Time          500 ms
@@ -215,7 +128,7 @@ TEST_CASE("Operators are told by what they do: work, bytes alone, walks, or none
 )");
 }
 
-TEST_CASE("A timeline's events are the Trace Event Format, with what they carry") {
+TEST_CASE("A timeline's events are the Trace Event Format, with what they carry", "[golden]") {
   std::vector<TimelineEntry> entries(3);
   entries[0].resource = "stage 0 compute";
   entries[0].name = "forward";
@@ -237,22 +150,7 @@ TEST_CASE("A timeline's events are the Trace Event Format, with what they carry"
   entries[2].start = Seconds(3e-3);
   entries[2].duration = Seconds(1e-3);
   entries[2].micro_batch = 4;
-  CHECK(to_trace("a step", entries) == R"({"displayTimeUnit":"ms","traceEvents":[
-{"ph":"M","name":"process_name","pid":1,"tid":0,"args":{"name":"a step: lane 0"}},
-{"ph":"M","name":"thread_name","pid":1,"tid":1,"args":{"name":"stage 0 compute"}},
-{"ph":"M","name":"thread_sort_index","pid":1,"tid":1,"args":{"sort_index":1}},
-{"ph":"M","name":"thread_name","pid":1,"tid":2,"args":{"name":"stage 0 network"}},
-{"ph":"M","name":"thread_sort_index","pid":1,"tid":2,"args":{"sort_index":2}},
-{"ph":"M","name":"process_name","pid":2,"tid":0,"args":{"name":"a step: lane 1"}},
-{"ph":"M","name":"thread_name","pid":2,"tid":1,"args":{"name":"stage 1 compute"}},
-{"ph":"M","name":"thread_sort_index","pid":2,"tid":1,"args":{"sort_index":1}},
-{"ph":"X","name":"forward","cat":"compute","pid":1,"tid":1,"ts":0.000,"dur":1000.000,"args":{"micro_batch":1}},
-{"ph":"X","name":"send \"x\"","cat":"communication","pid":1,"tid":2,"ts":1000.000,"dur":2000.000,"args":{"bytes":4096,"algorithm":"ring"}},
-{"ph":"s","name":"waits for","cat":"dependency","id":1,"pid":1,"tid":1,"ts":999.000},
-{"ph":"f","bp":"e","name":"waits for","cat":"dependency","id":1,"pid":1,"tid":2,"ts":1000.000},
-{"ph":"X","name":"forward","cat":"compute","pid":2,"tid":1,"ts":3000.000,"dur":1000.000,"args":{"micro_batch":5}}
-]}
-)");
+  check_whole("timeline-s-events-trace-event.txt", to_trace("a step", entries));
 }
 
 }  // namespace foretrain::test

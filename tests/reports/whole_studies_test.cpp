@@ -164,19 +164,24 @@ TEST_CASE("Rates of operators are dots and rings joined by strokes, those of col
         R"(<> told <all_gather: 14.8 %, n = 3> #0072B2 line 1.4 (1e+06, 3e+09) (5e+06, 4e+09) (5e+08, 9e+10))");
 }
 
-TEST_CASE("Replays are curves over the workers, a panel for each group of a prefix", "[golden]") {
+TEST_CASE("Replays are cases over the workers, a panel for each size and network of a prefix") {
   std::vector<HostMeasurement> runs = {
       replayed("host 4 MB", "double_tree", 4, 0.03, 0.04), replayed("host 4 MB", "double_tree", 2, 0.02, 0.01),
-      replayed("host 4 MB", "parameter_server", 2, 0.05, 0.06), replayed("other", "ring", 2, 0.05, 0.06),
-      replayed("host b", "ring", 2, 5e-4, 6e-4)};
+      replayed("host 4 MB", "parameter_server", 2, 0.05, 0.06), replayed("other", "ring", 2, 0.05, 0.06)};
   runs[2].servers = 1;
-  runs[4].executor = "mpi";
-  check_whole("replays-curves-over-workers-panel.txt", figure_words(to_figure(replay_panels(runs, "host"))));
+  const CaseFigure cases = replayed_cases(runs, "host");
+  REQUIRE(cases.panels.size() == 1);
+  CHECK(cases.panels[0].title == "4.00 MB between hosts of 500 Mbit/s");
+  const std::vector<CaseCurve>& curves = cases.panels[0].curves;
+  REQUIRE(curves.size() == 2);
+  CHECK(curves[1].name == "1 server");
+  CHECK(curves[0].points[0].label == "2");  // the fewest workers first
+  CHECK(curves[0].points[1].measured == Seconds(0.04));
   const auto curve = [&](int servers, bool shared, const char* executor) {
     runs[3].servers = servers;
     runs[3].shared_hosts = shared;
     runs[3].executor = executor;
-    return replay_panels(runs, "other")[0].curves[0].name;
+    return replayed_cases(runs, "other").panels[0].curves[0].name;
   };
   CHECK(curve(0, true, "gloo") == "ring, Gloo");
   CHECK(curve(2, true, "") == "a server on every worker");

@@ -3,8 +3,8 @@
 #include "reports/explain/explanation.hpp"
 #include "reports/result/goodput_report.hpp"
 #include "reports/studies/memory_report.hpp"
-#include "tests/catch.hpp"
 #include "tests/reports/sample_results.hpp"
+#include "tests/reports/whole.hpp"
 
 namespace foretrain::test {
 
@@ -16,7 +16,7 @@ Remedy remedy(const char* name, double speedup, std::vector<std::string> overrid
 
 }  // namespace
 
-TEST_CASE("The page of an explanation: what bounds it, what resources and remedies are worth") {
+TEST_CASE("The page of an explanation: what bounds it, what resources and remedies are worth", "[golden]") {
   Explanation e;
   e.result = short_step(0.1);
   e.path = {{"waiting for data", 0.1, 0.1}, {"communication", 0.25, 0.2}};
@@ -34,39 +34,7 @@ TEST_CASE("The page of an explanation: what bounds it, what resources and remedi
                 remedy("as well", 0.996),
                 remedy("worse", 0.9),
                 {"none", {}, 1.0, std::nullopt, "there is no such thing"}};
-  CHECK(to_text(e) == R"(a step  [flows]: 100 ms, 640 samples/s
-
-Bottleneck: communication
-  waiting for data  10.0 %  not above  10.0 %
-  communication     25.0 %  above      20.0 %  ◄
-  What helps: overlap more
-
-The chain of tasks that nothing else can hide
-  compute              75.0 ms  75.0 %  ███████████▎
-  gradient all-reduce  25.0 ms  25.0 %  ███▊
-
-By chance
-  P50 100 ms · P90 105 ms · P99 110 ms, were devices to differ by 2.0 % and
-  messages by 5.0 % from step to step.
-
-What each resource is worth
-  resource    10 % faster  10 % slower   share
-  ────────────────────────────────────────────────────────
-  arithmetic       -6.0 %       +7.0 %  65.0 %  █████████▊
-  memory           +0.0 %       +0.1 %   1.0 %  ▏
-  No part in it: disk, host
-
-What would help, each by itself
-  change        faster                   step  --set
-  ──────────────────────────────────────────────────────────────────────────────
-  bf16         +50.0 %                66.7 ms  plan.precision=bf16 --set
-                                               'plan.sync={ a: 1 }'
-  more memory   +0.6 %  99.4 ms, does not fit  'plan.x=f(1)'
-  No difference: same, as well
-  Slower: worse (-10.0 %)
-  Not possible here:
-    none: there is no such thing
-)");
+  check_whole("explanation-bounds-resources-remedies-worth.txt", to_text(e));
   e.remedies = {remedy("same", 1.0)};
   e.estimate = short_step(0.09);
   e.estimate->fidelity = Fidelity::estimate;
@@ -74,24 +42,10 @@ What would help, each by itself
   e.critical_path.clear();
   e.spread.reset();
   e.sensitivities.resize(1);
-  CHECK(to_text(e) == R"(a step  [flows]: 100 ms, 640 samples/s
-
-What follows is predicted by estimate, and held against what that says of the
-scenario: 90.0 ms. As if no two transfers met, that is; --what-ifs flows
-simulates them, which takes minutes.
-
-What each resource is worth
-  resource    10 % faster  10 % slower   share
-  ────────────────────────────────────────────────────────
-  arithmetic       +4.4 %      +18.9 %  65.0 %  █████████▊
-
-What would help, each by itself
-  nothing of what was tried
-  No difference: same
-)");
+  check_whole("explanation-bounds-resources-remedies-worth-2.txt", to_text(e));
 }
 
-TEST_CASE("Servers are told beside a ring, with what sets their pace") {
+TEST_CASE("Servers are told beside a ring, with what sets their pace", "[golden]") {
   Explanation e;
   e.result = short_step(0.1);
   e.remedies = {remedy("servers", 0.5), remedy("synchronisation by ring", 1.0)};
@@ -100,13 +54,7 @@ TEST_CASE("Servers are told beside a ring, with what sets their pace") {
     const std::string text = to_text(e);
     return text.substr(text.find("\nParameter servers"));
   };
-  CHECK(told() == R"(
-Parameter servers
-  1 parameter server is slower than a ring: 320 samples/s against 640. Alone,
-  computing would take 208 ms, the servers' busiest link 77.3 ms, adding up 13.4
-  ms: the pace is set by the workers' computing. Without servers 25.0 ms of
-  communication is exposed.
-)");
+  check_whole("servers-told-beside-ring-sets.txt", told());
   ParameterServerResult& servers = *e.remedies[0].result->train()->parameter_server;
   servers.link_bound = Seconds(0.3);
   CHECK_THAT(told(), Catch::Contains("set by the servers'"));
@@ -115,16 +63,10 @@ Parameter servers
   // The scenario has servers itself, and the ring is a remedy.
   e.result.train()->parameter_server = eight_workers();
   e.remedies.erase(e.remedies.begin());
-  CHECK(told() == R"(
-Parameter servers
-  1 parameter server is slower than a ring: 640 samples/s against 640. Alone,
-  computing would take 208 ms, the servers' busiest link 77.3 ms, adding up 13.4
-  ms: the pace is set by the workers' computing. Without servers 25.0 ms of
-  communication is exposed.
-)");
+  check_whole("servers-told-beside-ring-sets-2.txt", told());
 }
 
-TEST_CASE("The page of a comparison has what differs above what came out") {
+TEST_CASE("The page of a comparison has what differs above what came out", "[golden]") {
   Result one = short_step(0.1), two = short_step(0.125, 90.0);
   two.scenario = "another";
   one.settings = {{"Plan", "data", "8", "", true},
@@ -137,33 +79,10 @@ TEST_CASE("The page of a comparison has what differs above what came out") {
                   {"Machines", "", "a", "", true}};
   two.train()->tokens_per_second = 1000.0;
   two.train()->tokens_per_second_per_gpu = 125.0;
-  CHECK(comparison_text({one, two}) == R"(  [1] a step  [flows]
-  [2] another  [flows]
-
-                             [1]                     [2]
-  ──────────────────────────────────────────────────────
-  Plan data                    8                       4
-  Machines                  a, b                       a
-  Plan zero                                            1
-  ──────────────────────────────────────────────────────
-  time                    100 ms                  125 ms
-  samples/s                  640                     512
-  tokens/s per GPU                                   125
-  MFU                     40.0 %                  40.0 %
-  compute                75.0 ms                 93.8 ms
-  exposed communication  25.0 ms                 31.2 ms
-  pipeline bubble            0 s                     0 s
-  waiting for data           0 s                     0 s
-  host overhead              0 s                     0 s
-  optimizer                  0 s                     0 s
-  memory of a GPU        40.0 GB  90.0 GB (does not fit)
-
-  [2] is 1.25 times as slow as [1]. Of the time that a sample takes in [1]:
-  compute +18.7 %, exposed communication +6.2 %.
-)");
+  check_whole("comparison-differs-above-came-out.txt", comparison_text({one, two}));
 }
 
-TEST_CASE("The page of a GPU's memory has a row for each part that is used") {
+TEST_CASE("The page of a GPU's memory has a row for each part that is used", "[golden]") {
   MemoryReport report;
   report.scenario = "by hand";
   report.gpu = "small";
@@ -180,24 +99,10 @@ TEST_CASE("The page of a GPU's memory has a row for each part that is used") {
   report.footprint.host = Bytes(60e9);
   report.footprint.host_capacity = Bytes(50e9);
   report.largest_micro_batch = 1;
-  CHECK(to_text(report) == R"(by hand
-
-Memory of the fullest GPU (pipeline stage 3): fits, 9.00 GB of 10.0 GB (small)
-Host memory of a node: DOES NOT FIT, 60.0 GB of 50.0 GB
-Peak: forward of layer 3 (head), micro-batch 2
-
-Fullest moment of each phase
-               forward  optimizer
-  weights      4.00 GB    4.00 GB  ████████████
-  activations  5.00 GB          -  ███████████████
-  ──────────────────────────────────────────────────────
-  sum          9.00 GB    4.00 GB  peak, of the capacity
-
-Largest micro-batch that fits: 1 (1 now)
-)");
+  check_whole("gpu-s-memory-row-part.txt", to_text(report));
 }
 
-TEST_CASE("Where the time of a training goes, its bill and how its batch is split") {
+TEST_CASE("Where the time of a training goes, its bill and how its batch is split", "[golden]") {
   Result result = short_step(0.5);
   TrainResult& train = *result.train();
   CHECK(goodput_section(train) + bill_section(train) + split_section(train) == "");
@@ -220,53 +125,16 @@ TEST_CASE("Where the time of a training goes, its bill and how its batch is spli
   train.bill->kwh = 5000.0;
   train.bill->watts = 12345.0;
   train.bill->kg_co2 = 2500.0;
-  CHECK(goodput_section(train) + bill_section(train) + split_section(train) == R"(
-Goodput with failures: 90.0 %
-  steps that last   90.0 %  ███████████████████████████
-  saving             6.0 %  █▊
-  steps done again   4.0 %  █▎
-  one failure in 10.0 h, 4 in this training: GPUs 75.0 %, network 25.0 %
-  thirty days of steps last 16.7 min on average, P50 990 s · P90 18.3 min · P99
-  20.0 min
-
-The whole training
-  electricity  12 kW on average · 5.00 K kWh
-  CO2          2.50 t
-
-Batch split: as fast as they are; equally many would take 750 ms, 150.0 % of this step
-  micro-batches a step  replicas  each
-  ────────────────────────────────────
-  a100                         2     3
-  h100                         1     6
-)");
+  check_whole("where-time-training-goes-bill.txt", goodput_section(train) + bill_section(train) + split_section(train));
   train.time_to_train = Seconds(7200.0);
   train.goodput->simulated.interruptions = {0.0, 0.0};
   IntervalSearch search;
   search.best = {120, 0.92};
   train.goodput->intervals = search;
-  CHECK(goodput_section(train) == R"(
-Goodput with failures: 90.0 %
-  steps that last   90.0 %  ███████████████████████████
-  saving             6.0 %  █▊
-  steps done again   4.0 %  █▎
-  one failure in 10.0 h, 0 in this training
-  steps between checkpoints: 100 (50.0 s); best by simulation 120 (60.0 s): 92.0
-  %
-  training lasts 16.7 min on average, P50 990 s · P90 18.3 min · P99 20.0 min
-)");
+  check_whole("where-time-training-goes-bill-2.txt", goodput_section(train));
   train.goodput->intervals->young = IntervalChoice{80, 0.88};
   train.goodput->intervals->daly = IntervalChoice{90, 0.89};
-  CHECK(goodput_section(train) == R"(
-Goodput with failures: 90.0 %
-  steps that last   90.0 %  ███████████████████████████
-  saving             6.0 %  █▊
-  steps done again   4.0 %  █▎
-  one failure in 10.0 h, 0 in this training
-  steps between checkpoints: 100 (50.0 s); Young 80 (40.0 s): 88.0 % · Daly 90
-  (45.0 s): 89.0 % · best by simulation 120 (60.0 s): 92.0 %; Daly's formula
-  gives 91.0 % for this interval
-  training lasts 16.7 min on average, P50 990 s · P90 18.3 min · P99 20.0 min
-)");
+  check_whole("where-time-training-goes-bill-3.txt", goodput_section(train));
 }
 
 }  // namespace foretrain::test

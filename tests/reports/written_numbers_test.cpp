@@ -1,7 +1,4 @@
 // Numbers as people read them, and draws whose sums are known.
-#include <algorithm>
-#include <cmath>
-
 #include "reports/print/number.hpp"
 #include "reports/studies/plan_odds.hpp"
 #include "tests/catch.hpp"

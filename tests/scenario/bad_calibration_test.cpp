@@ -1,6 +1,7 @@
 // Calibration files of a machine ("foretrain calibration 1"): what is wrong with them is said where it stands.
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "tests/catch.hpp"
+#include "tests/complaint.hpp"
 
 using namespace foretrain;
 
@@ -21,13 +22,10 @@ const std::string good = R"({
 })";
 
 std::string complaint(const std::string& text) {
-  try {
+  return test::complaint_of([&] {
     const YamlNode document = parse_yaml(text, "c.json");
     (void)read_calibration(Field(document, ""));
-  } catch (const ScenarioError& error) {
-    return error.what();
-  }
-  return "accepted";
+  });
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {

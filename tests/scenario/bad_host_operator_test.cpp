@@ -1,9 +1,4 @@
 // Bad walks over memory, bad products on a processor, and bad descriptions of processors.
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/scenario/bad_input.hpp"
 
@@ -25,17 +20,13 @@ std::string scenario(const std::string& op, const std::string& node = "p2.8xlarg
 TEST_CASE("Bad operators on a processor") {
   const std::vector<Row> rows = {
       {"^{ kind: memory_walk, on: cpu }", "workload.operator.working_set", "missing", ""},
-      {"{ kind: memory_walk, on: ^tpu, working_set: 1 MiB }", "workload.operator.on", "unknown value", "cpu"},
       {"{ kind: ^attention, on: cpu }", "workload.operator.kind", "no operator attention on a CPU", "memory_walk"},
       {"{ kind: memory_walk, working_set: ^1 TiB }", "workload.operator.working_set", "has 488 GiB", "fits"},
       {"{ kind: memory_walk, working_set: ^32 B }", "workload.operator.working_set", "less than a line", "64 B"},
       {"{ kind: memory_walk, working_set: ^960 B, threads: 16 }", "workload.operator.working_set", "less than a line",
        "64 B a thread"},
-      {"{ kind: memory_walk, working_set: ^8 }", "workload.operator.working_set", "no unit", ""},
       {"{ kind: memory_walk, working_set: 1 MiB, threads: ^17 }", "workload.operator.threads", "17 threads",
        "at most 16"},
-      {"{ kind: memory_walk, working_set: 1 MiB, pattern: ^zigzag }", "workload.operator.pattern", "unknown value",
-       "strided"},
       {"{ kind: memory_walk, working_set: 1 MiB, stride: ^4 KiB }", "workload.operator.stride", "only a strided walk",
        "pattern: strided"},
       {"{ kind: memory_walk, working_set: 1 MiB, pattern: strided, stride: ^2 MiB }", "workload.operator.stride",
@@ -56,8 +47,6 @@ TEST_CASE("Bad operators on a processor") {
       {"{ kind: memory_walk, on: gpu, working_set: 1 GiB, pattern: ^random }", "workload.operator.pattern",
        "only followed", "pointer_chase"},
       {"{ kind: matmul, on: cpu, m: 8, n: 8, k: ^0 }", "workload.operator.k", "out of range", "from 1"},
-      {"{ kind: matmul, on: cpu, m: 8, n: 8, k: 8, precision: ^bf16 }", "workload.operator.precision", "unknown value",
-       "fp32"},
       {"{ kind: matmul, on: cpu, m: 8, n: 8, k: 8, ^batch: 2 }", "workload.operator.batch", "unknown key", ""}};
   for (const Row& row : rows) check_complaint(scenario(row.text), row.key, row.wrong, row.right);
 }
@@ -70,7 +59,6 @@ TEST_CASE("Bad descriptions of a processor's memory") {
   const std::vector<Row> rows = {
       {"^broadwel-ep", "cluster.node.cpu.hierarchy", "unknown microarchitecture", "did you mean broadwell-ep?"},
       {"{ preset: ^pentium }", "cluster.node.cpu.hierarchy.preset", "unknown microarchitecture", "zen-2-epyc"},
-      {"{ preset: broadwell-ep, ^cache: 1 }", "cluster.node.cpu.hierarchy.cache", "unknown key", "caches"},
       {"{ preset: broadwell-ep, caches: { L2: { size: ^16 KiB } } }", "cluster.node.cpu.hierarchy.caches.L2.size",
        "no larger than L1", "in order"},
       {"{ preset: broadwell-ep, caches: { L3: { latency: ^3 cycles } } }",
@@ -79,8 +67,6 @@ TEST_CASE("Bad descriptions of a processor's memory") {
        "cluster.node.cpu.hierarchy.caches.L1.latency", "no such figure", "5 cycles"},
       {"{ preset: broadwell-ep, caches: { L3: { residence: ^0 ms } } }",
        "cluster.node.cpu.hierarchy.caches.L3.residence", "", ""},
-      {"{ preset: broadwell-ep, caches: { L3: { residence: ^9 } } }", "cluster.node.cpu.hierarchy.caches.L3.residence",
-       "no unit", ""},
       {"{ preset: broadwell-ep, memory: { write_share: ^1.01 } }", "cluster.node.cpu.hierarchy.memory.write_share",
        "above 1", "the share of the reading bandwidth"},
       {"{ preset: broadwell-ep, memory: { efficiency: ^1.5 } }", "cluster.node.cpu.hierarchy.memory.efficiency",

@@ -1,12 +1,7 @@
 // Bad input: every row says what is put where, and what the message has to name.
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
+#include "tests/scenario/bad_input.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
-#include "tests/scenario/bad_input.hpp"
 
 using namespace foretrain;
 

@@ -1,6 +1,4 @@
 // Bad jobs on the same fabric.
-#include <string>
-
 #include "tests/catch.hpp"
 #include "tests/scenario/bad_input.hpp"
 
@@ -25,8 +23,6 @@ TEST_CASE("Bad jobs") {
       {"jobs: ^{ scenario: gpt2-xl-dgx-a100, nodes: 3 }", "jobs", "where a list belongs", "a list"},
       {"jobs: [ ^{ scenario: gpt2-xl-dgx-a100 } ]", "jobs[0].nodes", "missing", ""},
       {"jobs: [ ^{ nodes: 3 } ]", "jobs[0].scenario", "missing", ""},
-      {"jobs: [ { scenario: gpt2-xl-dgx-a100, nodes: 3, ^placement: [ 1 ] } ]", "jobs[0].placement", "unknown key",
-       "scenario"},
       {"jobs: [ { scenario: ^gpt2-xl-dgx-a101, nodes: 3 } ]", "jobs[0].scenario", "gpt2-xl-dgx-a101",
        "gpt2-xl-dgx-a100"},
       {"jobs: [ { scenario: gpt2-xl-dgx-a100, nodes: ^4 } ]", "jobs[0].nodes", "node 4 does not exist", "0 to 3"},

@@ -1,9 +1,4 @@
 // Bad loaders, data sets and storage.
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include "tests/catch.hpp"
 #include "tests/scenario/bad_input.hpp"
 
@@ -22,18 +17,14 @@ TEST_CASE("Bad loaders") {
   const std::vector<Row> rows = {
       {"^{ per_sample: 1 ms }", "workers", "missing", ""},
       {"{ workers: ^-1, per_sample: 1 ms }", "workers", "out of range", "from 0"},
-      {"{ workers: 4, per_sample: ^1 }", "per_sample", "no unit", "us"},
       {"^{ workers: 4 }", "per_sample", "nothing says what loading costs", "a dataset"},
       {"{ workers: 4, per_sample: 1 ms, prefetch: ^0 }", "prefetch", "out of range", "from 1"},
       {"{ workers: 4, per_sample: 1 ms, cores: ^0 }", "cores", "out of range", "from 1"},
       {"{ workers: 4, per_sample: 1 ms, decode: ^1 ms }", "decode", "a part of per_sample", "per_sample alone"},
       {"{ workers: 4, per_sample: 1 ms, dataset: ^{ sample: 1 KB } }", "dataset", "per_sample contains reading", ""},
-      {"{ workers: 4, per_sample: 1 ms, ^decoding: 1 ms }", "decoding", "unknown key", "decode, preprocess"},
-      {"{ workers: 4, decode: 1 ms, per: ^step }", "per", "unknown value", "sample"},
       {"{ workers: 4, read: ^1 ms, dataset: { sample: 1 KB } }", "read", "the dataset's storage says", "or a dataset"},
       {"{ workers: 4, read: 1 ms, storage: ^ssd-sata }", "storage", "nothing is read from storage", "a dataset"},
       {"{ workers: 4, read: 1 ms, epoch: ^warm }", "epoch", "nothing is read from storage", "a dataset"},
-      {"{ workers: 4, dataset: { sample: 1 KB }, epoch: ^hot }", "epoch", "unknown value", "cold"},
       {"{ workers: 4, dataset: { sample: 1 KB }, keep_decoded: ^true }", "keep_decoded", "how large a decoded sample",
        "decoded"},
       {"{ workers: 4, decode: 1 ms, non_blocking: ^true }", "non_blocking", "pageable memory blocks", "pinned: true"},
@@ -44,8 +35,6 @@ TEST_CASE("Bad loaders") {
       {"{ workers: 4, dataset: ^{ samples: 10 } }", "dataset.sample", "missing", ""},
       {"{ workers: 4, dataset: { sample: ^1 KB/s } }", "dataset.sample", "a bandwidth, not a size", ""},
       {"{ workers: 4, dataset: { sample: 1 KB, samples: ^0 } }", "dataset.samples", "out of range", "from 1"},
-      {"{ workers: 4, dataset: { sample: 1 KB, layout: ^tar } }", "dataset.layout", "unknown value", "archives"},
-      {"{ workers: 4, dataset: { sample: 1 KB, order: ^random } }", "dataset.order", "unknown value", "shuffled"},
       {"{ workers: 4, dataset: { sample: 1 KB }, storage: ^hdd-10000 }", "storage", "unknown storage", "hdd-10k"}};
   for (const Row& row : rows) {
     std::string line = "    optimizer: adamw\n    loader: " + row.text;
@@ -62,14 +51,12 @@ TEST_CASE("Bad storage") {
       {"^{ random_read_iops: 1000, read_latency: 1 us }", "read_bandwidth", "missing", ""},
       {"{ read_bandwidth: ^0 GB/s, random_read_iops: 1000, read_latency: 1 us }", "read_bandwidth", "zero", ""},
       {"{ read_bandwidth: 1 GB/s, random_read_iops: ^0, read_latency: 1 us }", "random_read_iops", "zero", ""},
-      {"{ " + flash + ", kind: ^ssd }", "kind", "unknown value", "flash"},
       {"{ " + flash + ", rotation: ^10000 rpm }", "rotation", "flash storage has none", "kind: disk"},
       {"{ " + flash + ", clients: ^2 }", "clients", "flash storage has none", "kind: network"},
       {"{ " + flash + ", queue_depth: ^0 }", "queue_depth", "out of range", "from 1"},
       {"^{ kind: disk, read_bandwidth: 0.1 GB/s, seek: 4 ms }", "rotation", "missing", ""},
       {"{ kind: disk, read_bandwidth: 0.1 GB/s, seek: 4 ms, rotation: ^0 rpm }", "rotation", "stands still",
        "10000 rpm"},
-      {"{ kind: disk, read_bandwidth: 0.1 GB/s, seek: 4 ms, rotation: ^10000 }", "rotation", "no unit", "ms"},
       {"{ " + disk + ", track_to_track: ^5 ms }", "track_to_track", "longer than the average", "less than seek"},
       {"{ " + disk + ", write_seek: 3 ms, track_to_track: ^3.5 ms }", "track_to_track", "longer than the average", ""},
       {"{ " + disk + ", inner_bandwidth: ^0.2 GB/s }", "inner_bandwidth", "faster than the outer", "at most"},
@@ -88,12 +75,9 @@ TEST_CASE("Bad storage") {
 
 TEST_CASE("Bad disk operators and loaders alone") {
   const std::vector<Row> rows = {
-      {"{ kind: disk_read, block: ^4096 }", "block", "no unit", "MiB"},
-      {"{ kind: disk_read, order: ^shuffled }", "order", "unknown value", "random"},
       {"{ kind: disk_read, queue_depth: ^0 }", "queue_depth", "out of range", "from 1"},
       {"{ kind: disk_read, zone: ^1.5 }", "zone", "1.5 of the way in", "from 0"},
       {"{ kind: disk_read, streams: ^2 }", "streams", "read at random", "order: sequential"},
-      {"{ kind: disk_write, ^depth: 2 }", "depth", "unknown key", ""},
       {"^{ kind: data_loader, workers: 2, per_sample: 1 ms }", "batch", "missing", ""},
       {"{ kind: data_loader, workers: 2, per_sample: 1 ms, batch: ^0 }", "batch", "out of range", "from 1"}};
   for (const Row& row : rows) {

@@ -1,8 +1,4 @@
 // Attention and layers that do not fit together.
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/scenario/bad_input.hpp"
@@ -41,14 +37,12 @@ TEST_CASE("Bad kinds of attention and of layers") {
     std::string_view key, wrong, right;
   };
   const std::vector<Row> rows = {
-      {"attention_kind: ^windowed", "attention_kind", "unknown value", "sliding"},
       {"attention_kind: ^sliding", "attention_kind", "without a window", "window: 4096"},
       {"attention_kind: ^mla", "attention_kind", "without its latent vectors", "kv_lora_rank"},
       {"window: ^0", "window", "out of range", "from 1"},
       {"full_attention_every: ^2", "full_attention_every", "every layer attends", "window"},
       {"kv_lora_rank: 64, window: ^256", "window", "latent attention, which sees all keys", "sliding"},
       {"q_lora_rank: ^64", "q_lora_rank", "latent attention without its keys", "kv_lora_rank"},
-      {"qk_norm: ^1", "qk_norm", "neither true nor false", "true"},
       {"mtp_layers: ^-1", "mtp_layers", "out of range", "from 0"},
       {"published_batch: ^512", "published_batch", "not a length of training", "50000 samples"},
       {"published_batch: ^0 tokens", "published_batch", "no sensible length", "tokens"},

@@ -1,8 +1,4 @@
 // Bad orders of the parallel dimensions, bad placements, bad groups of nodes.
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "tests/catch.hpp"
 #include "tests/scenario/bad_input.hpp"
 
@@ -47,7 +43,6 @@ TEST_CASE("Bad groups of nodes") {
       {"{ nodes: ^3, groups: [ { node: dgx-h100 } ] }", train, "cluster.nodes", "nodes beside groups",
        "inside of each group"},
       {"{ groups: [ ^{ nodes: 2 } ] }", train, "cluster.groups[0].node", "missing", ""},
-      {"{ groups: [ { node: dgx-h100, ^count: 2 } ] }", train, "cluster.groups[0].count", "unknown key", "node"},
       {"{ groups: [ { node: dgx-h100, gpus_per_node: ^9 } ] }", train, "cluster.groups[0].gpus_per_node",
        "9 GPUs, but dgx-h100 has 8", "at most 8"},
       {"{ groups: [ { node: dgx-h100 }, { node: dgx-a100-80gb, network: { fabric: ^fat-tree } } ] }", train,

@@ -1,6 +1,4 @@
 // Machines that nobody can build: each mistake is told at the line of the wiring that makes it.
-#include <string>
-
 #include "tests/catch.hpp"
 #include "tests/scenario/bad_input.hpp"
 
@@ -54,7 +52,6 @@ const Row rows[] = {
     {"{ between: [gpu0, gpu1], link: nvlink3, count: ^0 }", "wiring[5].count", "out of range", "from 1"},
     {"{ between: ^[gpu0..gpu7, nvswitch0..nvswitch2], link: nvlink3 }", "wiring[5].between", "ranges of 8 and 3 parts",
      "equal length"},
-    {"{ between: [gpu0, gpu1], ^lnk: nvlink3 }", "wiring[5].lnk", "unknown key", "link"},
 };
 
 }  // namespace

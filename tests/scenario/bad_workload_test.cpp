@@ -1,9 +1,4 @@
 // Bad workloads other than training, and bad traffic beside them.
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include "tests/catch.hpp"
 #include "tests/scenario/bad_input.hpp"
 
@@ -15,8 +10,6 @@ TEST_CASE("Bad workloads") {
     std::string_view key, wrong, right;
   };
   const std::vector<Row> rows = {
-      {"{ collective: { operation: ^all_reduced, size: 1 GB } }", "workload.collective.operation", "unknown value",
-       "did you mean all_reduce?"},
       {"{ collective: { operation: all_reduce, size: ^1 GB/s } }", "workload.collective.size",
        "a bandwidth, not a size", "write GB"},
       {"{ collective: { operation: all_reduce, size: 1 GB, ranks: ^17 } }", "workload.collective.ranks",
@@ -43,16 +36,10 @@ TEST_CASE("Bad workloads") {
        "a queue of copies", "gpu0:stream1"},
       {"{ train: { model: gpt2, memory_format: ^nhwc } }", "workload.train.memory_format", "no network of layers",
        "leave the key out"},
-      {"{ train: { model: resnet-50, fusions: [ norm, ^nrom ] } }", "workload.train.fusions[1]", "unknown value",
-       "did you mean norm?"},
       {"{ train: { model: resnet-50, kernels: ^plain } }", "workload.train.kernels", "a network of layers",
        "leave the key out"},
-      {"{ collective: { operation: all_reduce, size: 1 GB, groups: 2, layout: ^stride } }",
-       "workload.collective.layout", "unknown value", "did you mean strided?"},
       {"{ collective: { operation: all_reduce, size: 1 GB } }\nplan: { sync: { compression: ^fp16 } }",
        "plan.sync.compression", "a collective on its own", "a training workload"},
-      {"{ collective: { operation: all_reduce, size: 1 GB }, ^operater: {} }", "workload.operater", "unknown key",
-       "did you mean operator?"},
       {"{ operator: { kind: ^matmull, m: 1, n: 1, k: 1 } }", "workload.operator.kind", "unknown operator",
        "did you mean matmul?"},
       {"{ operator: ^{ m: 1, n: 1, k: 1 } }", "workload.operator.kind", "missing", "matmul"},
@@ -71,7 +58,6 @@ TEST_CASE("Bad workloads") {
        "gpu0:stream1"},
       {"{ tasks: [ { id: a, on: gpu0, run: ^{ sleep: 1 s, copy: { from: cpu, to: gpu0, size: 1 B } } } ] }",
        "workload.tasks[0].run", "2 pieces of work", "one"},
-      {"{ tasks: [ { id: a, on: gpu0, run: { sleep: ^2 } } ] }", "workload.tasks[0].run.sleep.time", "no unit", "2 us"},
       {"{ tasks: [ { id: a, on: gpu0, run: synchronize, after: [^b] } ] }", "workload.tasks[0].after[0]",
        "no task \"b\"", "further up"},
       {"{ tasks: [ { id: a, on: cpu, run: synchronize }, { id: ^a, on: cpu, run: synchronize } ] }",
@@ -82,8 +68,6 @@ TEST_CASE("Bad workloads") {
        "workload.tasks[0].enqueued_by", "gpu0 is no host", "cpu"},
       {"{ tasks: [ { id: a, on: ^cpu, run: { forward: { model: lenet } } } ] }", "workload.tasks[0].on",
        "a model is called on a GPU", "gpu0"},
-      {"{ tasks: [ { id: a, on: gpu0, run: { forward: { model: lenet, ^samples: 2 } } } ] }",
-       "workload.tasks[0].run.forward.samples", "unknown key", "batch"},
       {"{ tasks: [ { id: a, on: gpu0, run: { forward: { model: lenet, batch: ^0 } } } ] }",
        "workload.tasks[0].run.forward.batch", "0", "from 1"},
       {"{ tasks: [ { id: a, on: gpu0, run: { forward_backward: { model: lenet, execution: ^fast } } } ] }",

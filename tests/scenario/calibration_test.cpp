@@ -1,10 +1,9 @@
 #include "model/scenario/hardware/calibration_reader.hpp"
 
-#include <fmt/format.h>
-
 #include "model/scenario/load/load.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
+#include "tests/complaint.hpp"
 
 using namespace foretrain;
 
@@ -25,13 +24,10 @@ std::string calibration_text(const std::string& skip = "", const std::string& va
 }
 
 std::string complaint(const std::string& text) {
-  try {
+  return test::complaint_of([&] {
     const YamlNode node = parse_yaml(text, "c.yaml");
     read_calibration(Field(node, ""));
-  } catch (const ScenarioError& error) {
-    return error.what();
-  }
-  return "accepted";
+  });
 }
 
 }  // namespace
@@ -108,12 +104,7 @@ TEST_CASE("A calibration that is its own base is refused with the way round") {
                                           (folder.path() / base).string()));
   };
   const auto told = [](const std::filesystem::path& file) {
-    try {
-      load_calibration(file);
-    } catch (const ScenarioError& error) {
-      return std::string(error.what());
-    }
-    return std::string("accepted");
+    return test::complaint_of([&] { load_calibration(file); });
   };
   const std::string own = based_on("own.yaml", "own.yaml");
   CHECK(told(own) == fmt::format("{0}:4:7: base: this calibration is its own base: {0} → {0}; published", own));

@@ -6,18 +6,16 @@
 
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
+#include "tests/complaint.hpp"
 
 using namespace foretrain;
 
 namespace {
 
 std::string complaint(const std::string& csv) {
-  try {
+  return test::complaint_of([&] {
     for (const Case& row : read_cases_text(csv, "t.csv")) scenario_of(row);
-  } catch (const ScenarioError& error) {
-    return error.what();
-  }
-  return "accepted";
+  });
 }
 
 constexpr const char* header = "case,group,cluster.node,workload.train.model,plan.tensor,measured.step_time,source\n";

@@ -1,8 +1,6 @@
 #include "model/scenario/catalogue.hpp"
 
-#include <algorithm>
 #include <cstdlib>
-#include <string>
 
 #include "model/base/session.hpp"
 #include "model/scenario/load/load.hpp"

@@ -1,15 +1,11 @@
 // config.json files of the models that people train: parameters against the published numbers, what else they say, and
 // what is refused. The files hold the public figures of each architecture.
-#include <string>
-#include <utility>
-#include <variant>
-#include <vector>
-
 #include "model/scenario/model/model_reader.hpp"
 #include "model/workload/build.hpp"
 #include "model/workload/transformer_parameters.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
+#include "tests/complaint.hpp"
 
 using namespace foretrain;
 
@@ -27,12 +23,7 @@ TransformerConfig shipped(const std::string& name) { return std::get<Transformer
 std::string complaint(const std::string& json) {
   const TemporaryFolder folder;
   folder.write("config.json", json);
-  try {
-    read((folder.path() / "config.json").string());
-  } catch (const ScenarioError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return test::complaint_of([&] { read((folder.path() / "config.json").string()); });
 }
 
 }  // namespace
@@ -111,6 +102,11 @@ TEST_CASE("windows, norms and shared experts come out of the fields that state t
   CHECK(shipped("gemma-2-9b").tied_embeddings);             // the class says so where the file does not
   CHECK(shipped("qwen1.5-moe-a2.7b").shared_experts == 4);  // 5632 = 4 · 1408
   CHECK(shipped("deepseek-v3").mtp_layers == 1);
+  // Experts have a width of their own beside that of the layers without.
+  CHECK(shipped("deepseek-v3").ffn_hidden == 2048);
+  CHECK(shipped("deepseek-v3").dense_layers == 3);
+  CHECK(shipped("deepseek-v3").dense_ffn_hidden == 18432);
+  CHECK(shipped("deepseek-v3").head_dim == 128);  // elements without positions
   CHECK(shipped("deepseek-v2-lite").q_lora_rank == 0);
   CHECK(shipped("nemotron-h-8b").mamba.chunk == 128);
   CHECK(shipped("nemotron-h-8b").kind_of(7) == LayerKind::attention);

@@ -1,10 +1,6 @@
 // Lengths of sequences that a distribution stands for.
 #include "model/scenario/model/lengths_reader.hpp"
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "tests/catch.hpp"
 
 using namespace foretrain;

@@ -1,12 +1,10 @@
 #include "model/scenario/load/load.hpp"
 
-#include <fmt/format.h>
 #include "model/base/words.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/load/checks.hpp"
 #include "model/scenario/plan/plan_reader.hpp"
 #include "tests/base/temporary_folder.hpp"
-
 #include "tests/catch.hpp"
 
 using namespace foretrain;
@@ -93,14 +91,6 @@ TEST_CASE("Every key of a scenario arrives") {
   CHECK(scenario.plan.sync.compression.kind == Compression::Kind::bf16);
   CHECK(scenario.plan.sync.compression.error_feedback);
   CHECK(scenario.plan.execution == ExecutionMode::cuda_graph);
-}
-
-TEST_CASE("A bound of staleness arrives with its number") {
-  const Sync sync =
-      load(std::string(small_train) + "plan: { sync: { algorithm: parameter_server, consistency: bounded(3) } }\n")
-          .plan.sync;
-  CHECK(sync.consistency == Sync::Consistency::bounded);
-  CHECK(sync.staleness == 3);
 }
 
 TEST_CASE("Ways of compressing gradients") {
@@ -324,13 +314,6 @@ workload:
   CHECK(std::get<HostWork>(tasks[3].work).action == HostWork::Action::synchronize);
   CHECK(tasks[3].after.size() == 2);
   CHECK(tasks[3].where.line == 8);
-}
-
-TEST_CASE("The input pipeline") {
-  const auto loader = *train_of(load(small_train, {"workload.train.loader={ workers: 4, per_sample: 160 us }"})).loader;
-  CHECK(loader.workers == 4);
-  CHECK(loader.per_sample.value() == Approx(160e-6));
-  CHECK(loader.prefetch == 2);
 }
 
 TEST_CASE("A run of the catalogue loads by its name, and every one of them loads") {

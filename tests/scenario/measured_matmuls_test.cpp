@@ -1,13 +1,11 @@
 // `measured_matmuls` of a calibration: a user's own products beside the published constants.
-#include <fmt/format.h>
-
-#include "model/cost/operator_cost.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
+#include "tests/complaint.hpp"
 
 using namespace foretrain;
 
@@ -25,12 +23,7 @@ Calibration read(const std::string& rows) {
 }
 
 std::string complaint(const std::string& rows) {
-  try {
-    read(rows);
-  } catch (const ScenarioError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return test::complaint_of([&] { read(rows); });
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {

@@ -1,6 +1,4 @@
 // Operators that scenarios state by shape: bytes, FLOPs and kernels worked out from the passes of each kernel.
-#include <string>
-
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 
@@ -107,20 +105,6 @@ TEST_CASE("Reads go once through the working set unless their number is stated")
   CHECK(reads("kind: memory_access, working_set: 1 MB, element: 16 B, pattern: random") == 62500);
   CHECK(reads("kind: memory_access, working_set: 1 MB, pattern: strided, stride: 100 B") == 10000);
   CHECK(reads("kind: memory_access, working_set: 1 MB, reads: 7") == 7);
-}
-
-TEST_CASE("Every kind of operator may be a task, as may what is no operator") {
-  const Scenario scenario = load_scenario_text(
-      "cluster: { node: dgx-a100-80gb }\n"
-      "workload:\n  tasks:\n"
-      "    - { id: a, on: gpu0, run: { softmax: { rows: 8, columns: 8 }, repeat: 3 } }\n"
-      "    - { id: b, on: gpu0, run: { memory_access: { working_set: 1 MB } } }\n"
-      "    - { id: c, on: cpu, run: { sleep: 1 ms } }\n",
-      "t.yaml");
-  const auto& tasks = std::get<TasksWorkload>(scenario.workload).tasks;
-  REQUIRE(tasks.size() == 3);
-  CHECK(tasks[0].repeat == 3);
-  CHECK(std::holds_alternative<MemoryAccess>(std::get<Operator>(tasks[1].work).work));
 }
 
 TEST_CASE("A product's layout and accumulation are read") {

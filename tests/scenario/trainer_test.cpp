@@ -1,10 +1,6 @@
 // plan.trainer: habits of a trainer as defaults.
 #include "model/scenario/plan/trainer_reader.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-
 #include "model/base/words.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/load/load.hpp"
@@ -150,9 +146,9 @@ TEST_CASE("What else plain code does follows from its kernels, unless the scenar
   CHECK_FALSE(plain.fused_optimizer);
   CHECK(plain.context_pieces == ContextPieces::in_order);
   CHECK_FALSE(plain.narrow_gathers);
-  CHECK(plain.keep_gathered);
   CHECK(code({"workload.train.kernels=plain", "workload.train.fused_optimizer=true"}).fused_optimizer);
-  CHECK(code({"plan.trainer=ddp"}).cast_weights);  // whose kernels are plain
+  const TrainerCode ddp = code({"plan.trainer=ddp"});  // whose kernels are plain
+  CHECK((ddp.cast_weights && ddp.keep_gathered));
   // Stated without a framework, fused is what own code fuses first: norms, in every format. A framework's fused is all.
   for (const char* precision : {"workload.train.precision=bf16", "workload.train.precision=fp8"}) {
     const TrainerCode own = code({"cluster.node=dgx-h100", "workload.train.kernels=fused", precision});
@@ -160,6 +156,24 @@ TEST_CASE("What else plain code does follows from its kernels, unless the scenar
     CHECK_FALSE(own.fuses(Fusion::rotary));
   }
   CHECK(code({"workload.train.kernels=fused", "plan.trainer=megatron"}).fuses(Fusion::rotary));
+}
+
+TEST_CASE("Kernels that are stated without a trainer are those of code written out on torch.distributed") {
+  const auto gradients = [](std::vector<std::string> overrides) {
+    return load_scenario_text(silent, "silent.yaml", overrides).plan.sync.gradient_precision;
+  };
+  // ZeRO's ranks keep fp32 copies of their own part alone: modules hold bf16 weights, and autograd makes gradients
+  // alike.
+  for (const char* kernels : {"workload.train.kernels=plain", "workload.train.kernels=fused"}) {
+    CHECK(gradients({kernels, "workload.train.precision=bf16", "plan.zero=1"}) == Precision::bf16);
+    CHECK(gradients({kernels, "workload.train.precision=bf16", "plan.zero=0"}) == Precision::fp32);
+    CHECK(gradients({kernels, "workload.train.precision=bf16", "plan.zero=1", "plan.trainer=nanotron"}) ==
+          Precision::fp32);
+    const Scenario own = load_scenario_text(silent, "silent.yaml", {kernels});
+    const auto& train = std::get<TrainWorkload>(own.workload);
+    CHECK((train.waiting_tensors > 0.0 && train.activation_stretch > 1.0 && !train.code.keep_gathered));
+  }
+  CHECK(gradients({"workload.train.precision=bf16", "plan.zero=1"}) == Precision::fp32);
 }
 
 TEST_CASE("Gradients are clipped, but those that SGD follows; a scenario says otherwise") {

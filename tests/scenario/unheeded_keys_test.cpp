@@ -1,8 +1,6 @@
 // Keys of synchronisation: honoured, refused, or said to mean nothing.
 #include "model/scenario/load/unheeded_keys.hpp"
 
-#include <fmt/format.h>
-
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 
@@ -53,6 +51,8 @@ TEST_CASE("What a plan has no use for is said, key by key") {
                       {zero2, "plan.sync.every_micro_batch", "false", "ZeRO-2 scatters"},
                       {kept, "plan.sync.every_micro_batch", "false", ""},
                       {kept, "plan.sync.summed_apart", "true", ""},
+                      {none, "plan.sync.accumulation", "added", "one micro-batch"},
+                      {{"workload.train.global_batch=32"}, "plan.sync.accumulation", "added", ""},
                       {zero3, "plan.sync.gather", "owners", "ZeRO-3 has no updated weights"},
                       {none, "plan.sync.gather", "owners", "ZeRO-0 has no updated weights"},
                       {none, "plan.sync.gather_overlap", "true", "ZeRO-0 has no updated weights"},

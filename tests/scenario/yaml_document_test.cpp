@@ -1,23 +1,17 @@
 #include "model/scenario/yaml_document.hpp"
 
-#include <fmt/format.h>
-
 #include "model/scenario/load/load.hpp"
 #include "model/scenario/overrides.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
+#include "tests/complaint.hpp"
 
 using namespace foretrain;
 
 namespace {
 
 std::string complaint(std::string_view text) {
-  try {
-    parse_yaml(text, "t.yaml");
-  } catch (const ScenarioError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return test::complaint_of([&] { parse_yaml(text, "t.yaml"); });
 }
 
 std::string repeated(std::string_view piece, int times) {
@@ -98,12 +92,7 @@ TEST_CASE("Escapes of quoted values write no control characters") {
 TEST_CASE("Dotted keys obey the limits of files") {
   YamlNode document = parse_yaml("a: 1\n", "t.yaml");
   const auto complaint_of = [&](const std::string& text) -> std::string {
-    try {
-      apply_override(document, parse_override(text));
-    } catch (const ScenarioError& error) {
-      return error.what();
-    }
-    return "accepted";
+    return test::complaint_of([&] { apply_override(document, parse_override(text)); });
   };
   CHECK(complaint_of(repeated("k.", 63) + "k=1") == "accepted");
   CHECK(complaint_of(repeated("k.", 64) + "k=1").ends_with("a key of 65 parts; at most 64 words joined by dots"));
@@ -137,12 +126,7 @@ TEST_CASE("A cached file is read again when it has changed") {
 TEST_CASE("Scenario files that are none") {
   const TemporaryFolder folder;
   const auto text_of = [](const std::filesystem::path& path) -> std::string {
-    try {
-      load_scenario(path);
-    } catch (const ScenarioError& error) {
-      return error.what();
-    }
-    return "accepted";
+    return test::complaint_of([&] { load_scenario(path); });
   };
   CHECK(text_of(folder.write("empty.yaml", "")).find("empty.yaml: the file is empty") != std::string::npos);
   CHECK(text_of(folder.write("binary.yaml", std::string("\x7f"

@@ -1,12 +1,7 @@
 // Collectives beside background traffic and beside each other: the estimate's own sharing of links against the
 // simulator's, and both against numbers worked out by hand.
-#include <algorithm>
-#include <cmath>
-#include <random>
-#include <string>
-
-#include "model/base/error.hpp"
 #include "model/collectives/contention.hpp"
+#include "model/base/error.hpp"
 #include "model/collectives/flow_classes.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "model/scenario/load/load.hpp"

@@ -1,10 +1,5 @@
 // Exchanges among many beside others' traffic: flows that stand for many connections count as many, whichever way the
 // exchange is lowered.
-#include <algorithm>
-#include <numeric>
-#include <string>
-#include <vector>
-
 #include "model/collectives/contention.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "model/scenario/load/load.hpp"
@@ -136,29 +131,6 @@ TEST_CASE("one message beside 56 flows has 1/57, half or a lane of its own, as t
   CHECK(message(Fairness::flow, 56) == Approx(2.0).epsilon(0.01));
   CHECK(message(Fairness::traffic_class, 1) == Approx(2.0).epsilon(0.01));
   CHECK(message(Fairness::traffic_class, 3) == Approx(4.0 / 3.0).epsilon(0.01));
-}
-
-TEST_CASE("expert parallelism has no step where exchanges are aggregated") {
-  // DeepSeek-V3's layers over 8, 9 and 10 nodes whose stages share cards with messages of the pipeline: the step of 72
-  // ranks of experts lies between those of 64 and 80, give or take what the shares of the batch do.
-  const auto step = [](int nodes, const std::string& network) {
-    const Scenario scenario = load_scenario_text("cluster: { node: dgx-h100, nodes: " + std::to_string(2 * nodes) +
-                                                     ", network: { " + network + " } }\n" + R"(
-workload:
-  train:
-    model: { family: llama, layers: 8, hidden: 4096, heads: 32, vocabulary: 32000, sequence: 4096, ffn_hidden: 1536,
-             experts: 720, experts_per_token: 8 }
-    global_batch: )" + std::to_string(nodes * 8 * 8) +
-                                                     R"(
-    precision: bf16
-plan: { pipeline: 2, expert: )" + std::to_string(nodes * 8) +
-                                                     ", zero: 1 }\n",
-                                                 "experts.yaml");
-    return predict(scenario, Fidelity::flows).time().value();
-  };
-  const std::string switched, leaf = "fabric: { kind: fat_tree, nodes_per_leaf: 100 }";
-  CHECK(step(9, switched) == Approx(step(9, leaf)).epsilon(0.01));
-  CHECK(step(10, switched) == Approx(step(10, leaf)).epsilon(0.01));
 }
 
 TEST_CASE("the same wires are as fast as one switch and as a tree of one leaf, rails, experts and strangers or not") {

@@ -1,9 +1,5 @@
 // How work reaches the device: execution modes (R1), asynchronous execution and barriers (R2), parallel branches and
 // streams (R3); by every executor.
-#include <algorithm>
-#include <string>
-#include <vector>
-
 #include "model/cost/device_share.hpp"
 #include "model/cost/launches.hpp"
 #include "model/scenario/load/load.hpp"
@@ -212,12 +208,6 @@ TEST_CASE("R1: compiled, AlexNet's kernels are fused and its intermediate result
   CHECK(compiled.kernels == 33 - 8 - 7);
   CHECK(compiled.intermediates < eager.intermediates);
   CHECK(compiled.device < eager.device);
-}
-
-TEST_CASE("R1: constant folding takes the casts of weights out of a compiled forward pass") {
-  // fp16: eight layers with weights, each cast from fp32 in every eager pass.
-  CHECK(call("execution-alexnet", "compiled", 1).folded == 8);
-  CHECK(call("execution-alexnet", "eager", 1).folded == 0);
 }
 
 TEST_CASE("R1: a training step and a call of its model have the same kernels") {

@@ -1,6 +1,4 @@
 // What each kind of collective inside layers sends, and what the whole of them takes.
-#include <string>
-
 #include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"

@@ -1,9 +1,4 @@
 // Several jobs on one fabric: their flows share its links.
-#include <fmt/format.h>
-
-#include <string>
-#include <vector>
-
 #include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"
 #include "tests/base/temporary_folder.hpp"

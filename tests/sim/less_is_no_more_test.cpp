@@ -1,7 +1,4 @@
 // An estimate is no longer than a simulation, and a better machine is no slower: the smallest scenarios that once were.
-#include <string>
-#include <vector>
-
 #include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"

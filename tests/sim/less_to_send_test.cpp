@@ -1,9 +1,4 @@
 // R13: cutting communication. 13 B parameters on eight A100, step by step, and compression on Ethernet.
-#include <algorithm>
-#include <cmath>
-#include <string>
-#include <vector>
-
 #include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
@@ -115,16 +110,6 @@ TEST_CASE("R13: the best bucket is neither the smallest nor the largest") {
     INFO("bucket of " << 1e3 * std::pow(2.0, static_cast<double>(i)) << " B");
     CHECK(times[i + 1] == Approx(times[i]).epsilon(0.06));
   }
-}
-
-TEST_CASE("R13: buckets of 13 B parameters, from a megabyte to all of them") {
-  const std::vector<double> times = sweep_buckets("traffic-buckets", 1e6, 17);
-  const std::size_t best = lowest(times);
-  CHECK(best > 0);
-  CHECK(best + 1 < times.size());
-  // One bucket of 25.7 GB: nothing overlaps, all of 2 · 7/8 · 25.7 GB / 235 GB/s = 191 ms and a tenth are exposed.
-  CHECK(train("traffic-buckets", {"plan.sync.bucket=64 GB"}).breakdown.exposed_communication.value() ==
-        Approx(0.191).epsilon(0.1));
 }
 
 TEST_CASE("R13: cut into equal messages instead of tensors, small buckets cost a latency each") {

@@ -1,10 +1,4 @@
 // The simulator against the definition of weighted max–min fairness, computed here by progressive filling.
-
-#include <algorithm>
-#include <cmath>
-#include <random>
-#include <stdexcept>
-
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/sim/graphs.hpp"

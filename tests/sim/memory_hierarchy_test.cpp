@@ -1,7 +1,4 @@
 // R5, the memory hierarchy: the source texts' latencies from descriptions of hardware, by every executor.
-#include <string>
-#include <vector>
-
 #include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
@@ -10,9 +7,8 @@ using namespace foretrain;
 
 namespace {
 
-Result run(const std::string& scenario, Fidelity fidelity = Fidelity::estimate,
-           const std::vector<std::string>& overrides = {}) {
-  return predict(load_scenario(scenario, overrides), fidelity);
+Result run(const std::string& scenario, Fidelity fidelity = Fidelity::estimate) {
+  return predict(load_scenario(scenario), fidelity);
 }
 
 /// Of one access, in nanoseconds; the same by every executor, as nothing contends.
@@ -22,11 +18,6 @@ double nanoseconds(const std::string& scenario) {
     CHECK(run(scenario, fidelity).op()->per_access->value() * 1e9 == Approx(estimate));
   }
   return estimate;
-}
-
-double gigabytes_per_second(const std::string& scenario, const std::vector<std::string>& overrides = {}) {
-  const OperatorResult result = *run(scenario, Fidelity::estimate, overrides).op();
-  return result.bytes.value() / result.time.value() * 1e-9;
 }
 
 double microseconds(const std::string& scenario) { return run(scenario).time().value() * 1e6; }
@@ -51,37 +42,6 @@ TEST_CASE("R5: a load takes 1.5 ns from the L1, 5 ns from the L2, 16 to 40 ns fr
   CHECK(run("hierarchy-l2").op()->bound == "L2");
   CHECK(run("hierarchy-l3").op()->bound == "L3");
   CHECK(run("hierarchy-memory").op()->bound == "memory");
-}
-
-TEST_CASE("R5: memory of the other socket, by processor") {
-  // EPYC 7742: 195 ns beside 105 ns, the 128 huge pages beyond 64 entries at 7 of 3.4 GHz cycles in both.
-  CHECK(nanoseconds("hierarchy-remote") == Approx(195.0 + 0.5 * 2.06).epsilon(0.01));
-  CHECK(run("hierarchy-remote").op()->bound == "remote memory");
-}
-
-TEST_CASE("R5: order, stride, direction, bursts and alignment") {
-  // Broadwell: 16 lines in flight over 90 ns, 11.4 GB/s, whatever the direction.
-  CHECK(gigabytes_per_second("hierarchy-sequential") == Approx(16 * 64 / 90.0).epsilon(0.01));
-  CHECK(gigabytes_per_second("hierarchy-backward") == Approx(gigabytes_per_second("hierarchy-sequential")));
-  // 64 MiB there and back: the L3 keeps 50 of 64, at 27 GB/s, and the L2 and L1 little.
-  CHECK(gigabytes_per_second("hierarchy-alternating", {}) > 1.5 * gigabytes_per_second("hierarchy-sequential"));
-  // A line for 8 bytes, ten in flight over 90 ns at best; a pair of lines per read at 11.4 GB/s is slower still: 11.3.
-  const double strided = nanoseconds("hierarchy-strided");
-  CHECK(strided >= 9.0);
-  CHECK(strided == Approx(2 * 64 / 11.38).epsilon(0.05));
-  // Single reads at random fetch pairs too (a fifth of them hit the L3); bursts use all of what they fetch.
-  const double single = nanoseconds("hierarchy-random"), burst = nanoseconds("hierarchy-burst");
-  CHECK(single == Approx(2.0 * burst).epsilon(0.02));
-  CHECK(single > 8.0);
-  CHECK(single < strided);
-  // Every second vector of 32 bytes that begins at 8 lies across two lines and takes the L1 twice.
-  CHECK(nanoseconds("hierarchy-unaligned") == Approx(1.5 * nanoseconds("hierarchy-aligned")));
-}
-
-TEST_CASE("R5: all cores are bound by the channels") {
-  // Two sockets of eight channels of DDR4-3200, 409.6 GB/s, of which four fifths are reached: 327.7; 128 cores could
-  // have 128 x 34 lines in flight, eight times as much. The caches hold none of 8 GiB.
-  CHECK(gigabytes_per_second("hierarchy-all-cores") == Approx(0.8 * 409.6).epsilon(0.01));
 }
 
 TEST_CASE("R5: an NVMe disk, a GPU's memory, NVLink and PCIe") {

@@ -1,9 +1,4 @@
 // Clusters whose nodes are of several kinds: all wait for the slowest, and the smallest GPU decides what fits.
-#include <fmt/format.h>
-
-#include <string>
-#include <vector>
-
 #include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"

@@ -1,9 +1,4 @@
 // Which GPU does what: plan.order and plan.placement, and what they cost on a fabric whose leaves are oversubscribed.
-#include <fmt/format.h>
-
-#include <string>
-#include <vector>
-
 #include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"

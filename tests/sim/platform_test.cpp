@@ -1,14 +1,6 @@
 // Flows in progress, and how SimGrid shares links among them, beside what max–min fairness says.
 #include "sim/platform.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <memory>
-#include <random>
-#include <stdexcept>
-#include <utility>
-#include <vector>
-
 #include "model/base/number.hpp"
 #include "model/collectives/flow_classes.hpp"
 #include "tests/catch.hpp"

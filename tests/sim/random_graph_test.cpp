@@ -1,8 +1,5 @@
 // Properties that every simulation has, on random graphs.
-
-#include <algorithm>
 #include <bit>
-#include <random>
 
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
@@ -131,22 +128,5 @@ TEST_CASE("property: traffic elsewhere changes nothing") {
       }
     }
     CHECK(disturbed);
-  }
-}
-
-TEST_CASE("property: a link is never idle while flows wait for it") {
-  // Flows of any size from GPU 0, all from the start: its 16 GB/s carry all bytes without a gap.
-  const Topology topology(test_nodes::cluster_of(test_nodes::pcie_switch_node(6)));
-  Random random(5);
-  for (int round = 0; round < 100; ++round) {
-    GraphMaker make(topology);
-    Bytes total;
-    for (int flow = 0; flow < 8; ++flow) {
-      const Bytes size = random_size(random);
-      total += size;
-      make.communicate(make.stream(), flows_at_once(0.0_s, {{0, static_cast<EndpointId>(1 + random() % 5), size}}));
-    }
-    const Execution execution = simulate(make.graph(), topology, Fidelity::flows);
-    CHECK(execution.makespan.value() == Approx((total / 16.0_GBps).value()).epsilon(1e-6));
   }
 }

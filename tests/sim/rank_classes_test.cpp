@@ -1,11 +1,4 @@
 // Ranks that behave alike are simulated once: the same to the last digits as every rank by itself.
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <numeric>
-#include <random>
-#include <utility>
-
 #include "model/base/number.hpp"
 #include "model/scenario/load/load.hpp"
 #include "model/training/pricing/build_step.hpp"
@@ -178,6 +171,34 @@ TEST_CASE("classes of ranks change nothing: random plans, slow parts, fabrics an
       CHECK(folded.step.value() == Approx(apart.step.value())
                                        .epsilon(share_cards && fidelity == Fidelity::flows ? 1e-3 : 1e-9)
                                        .margin(rounding));
+    }
+  }
+}
+
+TEST_CASE("classes of ranks change nothing under split schedules, hybrid shards and chunked collectives") {
+  const std::string faults[] = {"[]", "[{ node: 1, gpu: 3, speed: 80 % }]", "[{ node: 2, card: 1, bandwidth: 30 % }]",
+                                "[{ node: 3, link: gpu5-nvswitch, bandwidth: 25 % }]"};
+  const std::vector<std::string> plans[] = {
+      {"plan.schedule=zero_bubble", "plan.pipeline=4", "plan.tensor=4"},
+      {"plan.schedule=zero_bubble", "plan.pipeline=4", "plan.interleave=2", "plan.zero=1"},
+      {"plan.schedule=dualpipe", "plan.pipeline=4", "plan.tensor=2", "plan.sequence_parallel=true"},
+      {"plan.schedule=dualpipe", "plan.pipeline=2", "plan.zero=1", "plan.sync.overlap=false"},
+      {"plan.tensor=4", "plan.sequence_parallel=true", "plan.tensor_overlap=true"},
+      {"plan.zero={ stage: 3, shard: 8 }"},
+      {"plan.zero={ stage: 2, shard: 4 }", "plan.tensor=2"}};
+  for (const std::vector<std::string>& plan : plans) {
+    for (const std::string& fault : faults) {
+      std::vector<std::string> overrides = plan;
+      overrides.insert(overrides.begin(),
+                       {"cluster.nodes=4", "workload.train.global_batch=128", "plan.sync.bucket=25 MB"});
+      if (fault != "[]") overrides.push_back("cluster.faults=" + fault);
+      CAPTURE(overrides);
+      const Scenario scenario = load_scenario_text(small, "small.yaml", overrides);
+      for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
+        const Simulated folded = simulate_step(scenario, Symmetry::used, fidelity);
+        const Simulated apart = simulate_step(scenario, Symmetry::ignored, fidelity);
+        CHECK(folded.step.value() == Approx(apart.step.value()).epsilon(1e-9));
+      }
     }
   }
 }

@@ -1,8 +1,4 @@
 // Fabrics that draw routes: what hashes cost, and that nobody is faster for them.
-#include <algorithm>
-#include <string>
-#include <vector>
-
 #include "model/collectives/contention.hpp"
 #include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"
@@ -128,19 +124,6 @@ TEST_CASE("No routing is faster than one that leaves more choice: hash, adaptive
       CHECK(hashed.routing->p50 <= hashed.routing->p90);
       CHECK(hashed.routing->p90 <= hashed.routing->p99);
     }
-  }
-}
-
-TEST_CASE("Hashes slow a training down, tensor ranks across leaves among them, and the same seed gives the same step") {
-  const Overrides across{"plan={ tensor: 16 }", "cluster.network.fabric.nodes_per_leaf=1"};
-  for (const Overrides& plan : {Overrides{}, across}) {
-    const Result perfect = routed(training, "perfect", Fidelity::flows, plan);
-    const Result hashed = routed(training, "hash", Fidelity::flows, plan);
-    CHECK(hashed.time() > perfect.time() * (plan.empty() ? 1.001 : 1.05));
-    CHECK(hashed.train()->breakdown.total().value() == Approx(hashed.time().value()));
-    CHECK(hashed.time() == routed(training, "hash", Fidelity::flows, plan).time());
-    // Whatever is computed is the same.
-    CHECK(hashed.train()->breakdown.optimizer == perfect.train()->breakdown.optimizer);
   }
 }
 

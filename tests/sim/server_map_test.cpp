@@ -1,9 +1,5 @@
 // What reports/gallery/parameter-server-map.md says of parameter servers and rings, on machines with one GPU and one
 // card each: S bytes among n workers, B bytes per second and L seconds from machine to machine.
-#include <cmath>
-#include <string>
-#include <vector>
-
 #include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"

@@ -1,7 +1,4 @@
 // Streams that share a device, by both executors.
-#include <algorithm>
-#include <random>
-
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/graph/critical_path.hpp"

@@ -1,7 +1,5 @@
 #include "sim/simulate.hpp"
 
-#include <stdexcept>
-
 #include "model/base/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/sim/graphs.hpp"
@@ -51,29 +49,6 @@ TEST_CASE("two flows over one link get half of it each") {
   }
 }
 
-TEST_CASE("the shorter of two flows leaves its half to the other") {
-  // 8 GB/s each: 80 MB end after 10 ms; the other then has 80 of its 160 MB left, 5 ms at 16 GB/s.
-  GraphMaker make(switched());
-  make.communicate(make.stream(), flows_at_once(no_latency, {{0, 1, 160.0_MB}}));
-  make.communicate(make.stream(), flows_at_once(no_latency, {{0, 2, 80.0_MB}}));
-  const Execution execution = simulate(make.graph(), switched(), Fidelity::flows);
-  CHECK(ms(execution.finish[0]) == Approx(15.0).epsilon(1e-6));
-  CHECK(ms(execution.finish[1]) == Approx(10.0).epsilon(1e-6));
-}
-
-TEST_CASE("a flow that comes late shares what is left of the first") {
-  // At 5 ms the first has 80 MB left; at 8 GB/s each it ends at 15 ms. The second has then carried 80 MB: 20 ms.
-  GraphMaker make(switched());
-  const ResourceId late = make.stream();
-  make.communicate(make.stream(), flows_at_once(no_latency, {{0, 1, 160.0_MB}}));
-  make.compute(late, 5.0_ms);
-  make.communicate(late, flows_at_once(no_latency, {{0, 2, 160.0_MB}}));
-  const Execution execution = simulate(make.graph(), switched(), Fidelity::flows);
-  CHECK(ms(execution.finish[0]) == Approx(15.0).epsilon(1e-6));
-  CHECK(ms(execution.start[2]) == Approx(5.0).epsilon(1e-6));
-  CHECK(ms(execution.finish[2]) == Approx(20.0).epsilon(1e-6));
-}
-
 TEST_CASE("bandwidth that a flow cannot use on one link goes to others on its other link") {
   // Three flows leave GPU 0 with a third of 16 GB/s each. One of them enters GPU 3, whose link has two thirds left for
   // the flow from GPU 5. Bytes in proportion to the rates: all end after 160/3 MB / (16/3 GB/s) = 10 ms.
@@ -84,17 +59,6 @@ TEST_CASE("bandwidth that a flow cannot use on one link goes to others on its ot
   make.communicate(make.stream(), flows_at_once(no_latency, {{5, 3, 160.0_MB * 2.0 / 3.0}}));
   const Execution execution = simulate(make.graph(), switched(), Fidelity::flows);
   for (const Seconds finish : execution.finish) CHECK(ms(finish) == Approx(10.0).epsilon(1e-5));
-}
-
-TEST_CASE("a flow of longer latency starts later but shares equally") {
-  // The first is alone for 2 ms (32 MB); its other 128 MB take 16 ms at half speed: 18 ms. The second has then carried
-  // 128 MB and ends with 32 MB at full speed: 20 ms.
-  GraphMaker make(switched());
-  make.communicate(make.stream(), flows_at_once(no_latency, {{0, 1, 160.0_MB}}));
-  make.communicate(make.stream(), flows_at_once(2.0_ms, {{0, 2, 160.0_MB}}));
-  const Execution execution = simulate(make.graph(), switched(), Fidelity::flows);
-  CHECK(ms(execution.finish[0]) == Approx(18.0).epsilon(1e-6));
-  CHECK(ms(execution.finish[1]) == Approx(20.0).epsilon(1e-6));
 }
 
 TEST_CASE("a stream does its tasks in order, ready or not") {
@@ -129,15 +93,6 @@ TEST_CASE("two collectives over the same links take twice as long") {
     CHECK(ms(execution.finish[0]) == Approx(12.0).epsilon(1e-5));
     CHECK(ms(execution.finish[1]) == Approx(12.0).epsilon(1e-5));
   }
-}
-
-TEST_CASE("one after the other on one stream, the same two collectives do not meet") {
-  GraphMaker make(switched());
-  const ResourceId stream = make.stream();
-  for (int i = 0; i < 2; ++i) make.communicate(stream, ring({0, 1, 2, 3}, 64.0_MB, no_latency));
-  const Execution execution = simulate(make.graph(), switched(), Fidelity::flows);
-  CHECK(ms(execution.finish[0]) == Approx(6.0));
-  CHECK(ms(execution.finish[1]) == Approx(12.0));
 }
 
 TEST_CASE("repetitions of a phase have no barrier between strangers") {

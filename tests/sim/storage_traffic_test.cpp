@@ -1,8 +1,4 @@
 // What training reads from servers and writes to them over the cards that it trains with.
-#include <algorithm>
-#include <string>
-#include <vector>
-
 #include "model/collectives/contention.hpp"
 #include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"

@@ -1,13 +1,11 @@
 // R10: what every algorithm takes on one machine and between machines, by every executor. Expected times are bytes over
 // bandwidth from the hardware's files: NVLink2 24.2 GB/s a lane, A100 12 · 23 = 276 GB/s and a card of 23.25 GB/s a
 // GPU, H100 18 · 21 = 378 GB/s and 48.5 GB/s.
-#include <string>
-#include <vector>
-
 #include "model/base/error.hpp"
 #include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
+#include "tests/complaint.hpp"
 
 using namespace foretrain;
 
@@ -29,12 +27,7 @@ void check_all(const std::string& scenario, double expected_milliseconds, double
 }
 
 std::string complaint(const std::string& scenario, const std::vector<std::string>& overrides) {
-  try {
-    predict(load_scenario(scenario, overrides), Fidelity::estimate);
-  } catch (const ScenarioError& error) {
-    return error.what();
-  }
-  return {};
+  return test::complaint_of([&] { predict(load_scenario(scenario, overrides), Fidelity::estimate); });
 }
 
 }  // namespace

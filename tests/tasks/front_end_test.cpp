@@ -1,8 +1,6 @@
 #include "model/tasks/front_end.hpp"
 #include "model/graph/execution.hpp"
 
-#include <array>
-
 #include "tests/catch.hpp"
 
 using namespace foretrain;

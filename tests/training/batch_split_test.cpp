@@ -90,14 +90,6 @@ TEST_CASE("equal nodes have equal shares, whatever the split") {
   CHECK(split_as("best", alike).step_time == split_as("equal", alike).step_time);
 }
 
-TEST_CASE("a processor beside a GPU has one micro-batch of many") {
-  const Scenario scenario = load_scenario("unequal-processor-beside-gpu");
-  const TrainResult train = *estimate(scenario).train();
-  REQUIRE(train.split->kinds.size() == 2);
-  CHECK(train.split->kinds[1].micro_batches < train.split->kinds[0].micro_batches / 20);
-  CHECK(train.split->equal_step > 5.0 * train.step_time);
-}
-
 TEST_CASE("a first or last stage may have no layer: it embeds, or makes the loss") {
   const auto stages = [](const std::string& layers) {
     return *estimate(load_scenario("unequal-stages-by-speed", {"plan.stage_layers=" + layers})).train();

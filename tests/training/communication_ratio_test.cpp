@@ -1,9 +1,6 @@
 // What a textbook's formula says of gradients, on rings inside and between nodes.
 #include "model/training/outcome/communication_ratio.hpp"
 
-#include <string>
-#include <vector>
-
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/training/built_step.hpp"

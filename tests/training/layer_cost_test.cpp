@@ -1,9 +1,6 @@
 // What recomputation and sharded layers add to a layer's kernels.
 #include "model/training/pricing/layer_cost.hpp"
 
-#include <string>
-#include <vector>
-
 #include "model/base/spread.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/scenario/load/load.hpp"
@@ -115,4 +112,46 @@ TEST_CASE("Weights that stay whole after the forward pass are copied before that
   const LayerCost cost = p.pricer.price(p.block);
   CHECK(cost.forward.kernels > p.pricer.kernels(p.block.forward));
   CHECK(cost.backward.kernels == p.pricer.kernels(p.block.backward));
+}
+
+TEST_CASE("micro-batches are added up by the bytes of their gradients and of the sum") {
+  // Four micro-batches; bytes a parameter, mean of their passes. The first gradient of fp32 weights is the sum, three
+  // later ones are read with it and written, 12 each: 9. Of bf16 alone half of that. Into an fp32 sum each gradient of
+  // 2 is written as 4, later ones with the 4 before: 2 + 3 + 4. Clipped, the gradient is read twice and written once
+  // more: 6. ZeRO-3 adds fp32 shards: an eighth of 9.
+  struct Row {
+    std::vector<std::string> plan;
+    double bytes;
+  };
+  const std::string added = "plan.sync.accumulation=added", cast = "workload.train.cast_weights=true";
+  const Row rows[] = {{{added, cast}, 9.0},
+                      {{added, "plan.sync.gradient_precision=bf16"}, 4.5},
+                      {{added}, 9.0},
+                      {{"plan.sync.accumulation=clipped"}, 15.0},
+                      {{added, "plan.zero=3"}, 1.125},
+                      {{added, cast, "workload.train.global_batch=32"}, 0.0},
+                      {{cast}, 0.0}};
+  for (const Row& row : rows) {
+    std::vector<std::string> overrides = {"workload.train.global_batch=128"};
+    overrides.insert(overrides.end(), row.plan.begin(), row.plan.end());
+    const Priced p(overrides);
+    overrides.push_back("plan.sync.accumulation=fused");
+    const Priced none(overrides);
+    const BytesPerSecond memory =
+        p.scenario.cluster.node.gpu.memory_bandwidth * p.scenario.calibration.streaming.bandwidth_efficiency;
+    const Seconds sums = Bytes(row.bytes * p.block.parameters) / memory * stretch_of(p);
+    const Seconds more = p.pricer.price(p.block).backward.kernels - none.pricer.price(none.block).backward.kernels;
+    INFO(row.plan.front());
+    CHECK(more.value() == Approx(sums.value()).epsilon(0.08).margin(1e-9));  // kernels' start, and what the L2 holds
+  }
+}
+
+TEST_CASE("an update written out operation by operation passes its tensors through memory at each") {
+  // AdamW of fp32 weights: fused it reads 16 and writes 12 bytes a parameter, in eight operations 48 and 32.
+  const auto update = [](const std::string& fused) {
+    const Priced p({"workload.train.precision=fp32", "workload.train.clip_gradients=false", "plan.sync.copied=false",
+                    "workload.train.fused_optimizer=" + fused});
+    return build_step(p.scenario, p.train, p.model, p.topology).lanes[0].optimizer.compute;
+  };
+  CHECK(update("false") / update("true") == Approx(80.0 / 28.0).epsilon(0.01));
 }

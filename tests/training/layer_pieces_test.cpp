@@ -1,10 +1,6 @@
 // A layer's pass cut where its collectives are: moments and work by hand.
 #include "model/training/pricing/layer_cost.hpp"
 
-#include <cmath>
-#include <string>
-#include <vector>
-
 #include "tests/catch.hpp"
 
 using namespace foretrain;

@@ -2,8 +2,6 @@
 #include "model/training/pricing/offload.hpp"
 #include "model/training/pricing/build_step.hpp"
 
-#include <algorithm>
-
 #include "model/scenario/load/load.hpp"
 #include "model/training/pricing/layer_cost.hpp"
 #include "model/workload/build.hpp"

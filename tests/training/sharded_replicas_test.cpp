@@ -1,6 +1,4 @@
 // ZeRO over a part of the replicas (HSDP): sharded over some, replicated beyond.
-#include <fmt/format.h>
-
 #include "model/collectives/contention.hpp"
 #include "model/job/job.hpp"
 #include "model/memory/memory.hpp"

@@ -1,11 +1,4 @@
 // Steps worked out by hand against the execution of their graphs, and the orders of work.
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <optional>
-#include <random>
-#include <set>
-
 #include "model/scenario/load/load.hpp"
 #include "model/training/graph/sharded_order.hpp"
 #include "model/training/outcome/breakdown.hpp"
@@ -143,12 +136,6 @@ Step random_step(std::mt19937& random) {
 }
 
 }  // namespace
-
-TEST_CASE("a balanced pipeline takes (m + p - 1) forward and backward passes") {
-  // 1F1B with equal stages: each stage works m·(f+b) and idles for (p-1)·(f+b) (arXiv 2104.04473, section 2.2.1).
-  const StepGraph::Times times = uncontended_times(pipeline_step(4, 1, 12, 1.0, 2.0, 0.0));
-  CHECK(times.backward_done.value() == Approx((12 + 3) * 3.0));
-}
 
 TEST_CASE("the bubble is what remains of a pipeline whose activations move in no time") {
   // Four stages, twelve micro-batches of 1 + 2 s: three more passes than work, 9 s, whatever a hop takes.

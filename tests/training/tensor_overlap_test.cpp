@@ -1,8 +1,6 @@
 // Collectives of tensor ranks in chunks behind their products.
 #include "model/training/pricing/tensor_overlap.hpp"
 
-#include <algorithm>
-
 #include "model/scenario/load/load.hpp"
 #include "model/training/outcome/breakdown.hpp"
 #include "model/training/pricing/layer_cost.hpp"

@@ -1,9 +1,4 @@
 // Updated weights of ZeRO-1 and 2 on their way back: which messages, on which links, and what of them is waited for.
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cmath>
-
 #include "model/base/number.hpp"
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"

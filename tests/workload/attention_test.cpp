@@ -1,8 +1,5 @@
 #include "model/workload/attention.hpp"
 
-#include <algorithm>
-#include <vector>
-
 #include "tests/catch.hpp"
 
 using namespace foretrain;

@@ -1,11 +1,6 @@
 // Samples of different lengths: what padding, bucketing and packing compute, and how unequal replicas are.
 #include "model/workload/batching.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <random>
-#include <vector>
-
 #include "tests/catch.hpp"
 
 using namespace foretrain;
@@ -64,11 +59,6 @@ TEST_CASE("distributions keep their mean and spread") {
   CHECK(values_of(lognormal(400, 0)).size() == 1);
   // 2.5 images are two or three, half of the time each.
   CHECK(whole_values_of(fixed(2.5)) == std::vector<WeightedValue>{{2, 0.5}, {3, 0.5}});
-}
-
-TEST_CASE("a distribution without spread is one value that is certain") {
-  CHECK(values_of(lognormal(400, 0.0)) == std::vector<WeightedValue>{{400.0, 1.0}});
-  CHECK(values_of(fixed(400)) == std::vector<WeightedValue>{{400.0, 1.0}});
 }
 
 TEST_CASE("the longest of several draws, by hand and by formula") {
@@ -246,16 +236,4 @@ TEST_CASE("full sequences differ by what does not go with their samples' lengths
   const Batching maximum = batching(Batching::Kind::maximum);
   const double of_images = slowest_replica(pass_variation(mix, maximum, 4, {10.0, 2.0, 50.0}), 1, 2) - 1.0;
   CHECK(of_images == Approx(100.0 / root_of_pi / (200.0 + 4 * (30.0 + 18.0))).epsilon(1e-3));
-}
-
-TEST_CASE("packing and bucketing make replicas more alike") {
-  const SampleMix mix = text_only(lognormal(500, 0.8), 4096);
-  const WorkWeights work{1.0, 0.0002, 0.0};
-  const auto excess = [&](const Batching& b) { return slowest_replica(pass_variation(mix, b, 16, work), 1, 8) - 1.0; };
-  const double padded = excess(batching(Batching::Kind::padding));
-  CHECK(padded > 0.2);
-  CHECK(excess(batching(Batching::Kind::bucketing)) < padded);
-  CHECK(excess(batching(Batching::Kind::packing, 4096)) < 0.5 * padded);
-  // Padded to the limit all are alike.
-  CHECK(excess(batching(Batching::Kind::maximum)) == Approx(0.0).margin(1e-12));
 }

@@ -1,28 +1,12 @@
 // Encoder–decoders: parameters against published counts; work, bytes and exchanges of a decoder's block by hand.
-#include <string>
-#include <utility>
-#include <variant>
-#include <vector>
-
-#include "model/scenario/model/model_reader.hpp"
 #include "model/workload/transformer.hpp"
 #include "model/workload/transformer_parameters.hpp"
-#include "tests/catch.hpp"
+#include "tests/workload/models.hpp"
 
 using namespace foretrain;
+using namespace foretrain::test;
 
 namespace {
-
-TransformerConfig preset(const std::string& name) {
-  const YamlNode file = yaml_scalar(std::string(FORETRAIN_SOURCE_DIR "/scenarios/models/") + name + ".yaml", {});
-  return std::get<TransformerConfig>(read_model(Field(file, "model")).shape);
-}
-
-double products(const std::vector<Operator>& pass) {
-  double sum = 0.0;
-  for (const Operator& op : pass) sum += std::holds_alternative<Streaming>(op.work) ? 0.0 : flops(op).value();
-  return sum;
-}
 
 constexpr double h = 768, f = 3072, s = 512, d = 114;  // T5 base: widths, tokens of encoder and decoder
 
@@ -37,9 +21,9 @@ TEST_CASE("T5's presets have the published numbers of parameters") {
                                                                  {"flan-t5-xl", 2'849'757'184}};
   for (const auto& [name, parameters] : published) {
     INFO(name);
-    CHECK(transformer_parameters(preset(name)) == parameters);
+    CHECK(transformer_parameters(transformer_preset(name)) == parameters);
     double sum = 0.0;  // of the layers, as they are built
-    for (const LayerGroup& group : build_transformer(preset(name), name, {}).layers) {
+    for (const LayerGroup& group : build_transformer(transformer_preset(name), name, {}).layers) {
       sum += group.layer.parameters * group.repeat;
     }
     CHECK(sum == parameters);
@@ -50,14 +34,14 @@ TEST_CASE("a decoder attends to itself and to all that the encoder read") {
   // Encoder, a layer and a token: 2 · (4h² + 2hf), and 4·s·h over all s pairs of scores. Decoder: 2 · (6h² + 2hf) a
   // token of its own, queries and output of the second attention among them, 2 · 2h² a token of the encoder for its
   // keys and values; 4h a pair, d·(d + 1)/2 causal ones and d·s others. Logits: 2·h·V a token.
-  const TransformerConfig t5 = preset("t5-base");
+  const TransformerConfig t5 = transformer_preset("t5-base");
   const double encoder = s * 2 * (4 * h * h + 2 * h * f) + 4 * h * s * s;
   const double decoder = d * 2 * (6 * h * h + 2 * h * f) + s * 4 * h * h + 4 * h * (d * (d + 1) / 2 + d * s);
   const Model model = build_transformer(t5, "t5", {});
   CHECK(model.forward_flops_per_sample.value() == Approx(12 * (encoder + decoder) + 2 * d * h * 32128));
   CHECK(model.tokens_per_sample == s);
   for (const LayerGroup& group : model.layers) {
-    CHECK(products(group.layer.backward) == Approx(2 * products(group.layer.forward)));
+    CHECK(product_flops(group.layer.backward) == Approx(2 * product_flops(group.layer.forward)));
   }
 }
 
@@ -68,7 +52,7 @@ TEST_CASE("a decoder's block keeps what both of its attentions read") {
   // bytes for each of 12·d·(d + s) scores.
   BuildOptions options;
   options.attention = AttentionKind::standard;
-  const Layer block = build_transformer(preset("t5-base"), "t5", options).layers[3].layer;
+  const Layer block = build_transformer(transformer_preset("t5-base"), "t5", options).layers[3].layer;
   REQUIRE(block.name == "decoder block");
   const double inputs = d * (15 * h + 2 * (6 * h + 2 * f)) + s * 2 * 2 * h;
   CHECK(block.kept(Recompute::none).value() == Approx(inputs + 5 * 12 * d * (d + s)));
@@ -80,12 +64,12 @@ TEST_CASE("a decoder's block keeps what both of its attentions read") {
 TEST_CASE("tensor ranks add up three halves of a decoder's block, and the gradient of what the encoder read") {
   BuildOptions options;
   options.tensor = 4;
-  const Model model = build_transformer(preset("t5-base"), "t5", options);
+  const Model model = build_transformer(transformer_preset("t5-base"), "t5", options);
   const Layer& block = model.layers[3].layer;
   REQUIRE(block.forward_collectives.size() == 1);
   CHECK(block.forward_collectives[0].count == 3);
   REQUIRE(block.backward_collectives.size() == 2);
   CHECK(block.backward_collectives[1].size.value() == Approx(2 * s * h));
   CHECK(model.forward_flops_per_sample.value() ==
-        Approx(build_transformer(preset("t5-base"), "t5", {}).forward_flops_per_sample.value()));
+        Approx(build_transformer(transformer_preset("t5-base"), "t5", {}).forward_flops_per_sample.value()));
 }

@@ -1,22 +1,11 @@
 // Mixtures of experts and latent attention: parameters, arithmetic and what travels, by hand.
-#include <cmath>
-#include <string>
-#include <utility>
-#include <variant>
-
-#include "model/scenario/model/model_reader.hpp"
-#include "model/workload/build.hpp"
 #include "model/workload/transformer_parameters.hpp"
-#include "tests/catch.hpp"
+#include "tests/workload/models.hpp"
 
 using namespace foretrain;
+using namespace foretrain::test;
 
 namespace {
-
-TransformerConfig preset(const std::string& name) {
-  const YamlNode file = yaml_scalar(std::string(FORETRAIN_SOURCE_DIR "/scenarios/models/") + name + ".yaml", {});
-  return std::get<TransformerConfig>(read_model(Field(file, "model")).shape);
-}
 
 Model build(const TransformerConfig& config, const BuildOptions& options) {
   return build_model({"experts", config}, options);
@@ -27,13 +16,6 @@ const Layer& experts_of(const Model& model) {
     if (group.layer.routes_tokens) return group.layer;
   }
   throw std::logic_error("no layer of experts");
-}
-
-const Operator& named(const std::vector<Operator>& ops, const std::string& name) {
-  for (const Operator& op : ops) {
-    if (op.name == name) return op;
-  }
-  throw std::logic_error("no operator " + name);
 }
 
 double bytes_of(const Layer& layer, CollectiveOperation operation, LayerCollective::Group group) {
@@ -50,21 +32,13 @@ using Group = LayerCollective::Group;
 
 }  // namespace
 
-TEST_CASE("mixtures of experts have the published numbers of parameters") {
-  // Model cards: 46.7, 30.5, 235 and 671 billion.
-  CHECK(transformer_parameters(preset("mixtral-8x7b")) == Approx(46.7e9).epsilon(0.005));
-  CHECK(transformer_parameters(preset("qwen3-30b-a3b")) == Approx(30.5e9).epsilon(0.005));
-  CHECK(transformer_parameters(preset("qwen3-235b-a22b")) == Approx(235e9).epsilon(0.005));
-  CHECK(transformer_parameters(preset("deepseek-v3")) == Approx(671e9).epsilon(0.005));
-}
-
 TEST_CASE("a token meets its own experts, whatever the number of ranks that hold them") {
   // Qwen3 30B: 8 of 128 experts of 3 matrices of 2048 × 768, two operations each: 2 · 8 · 3 · 2048 · 768 = 75.5 MFLOP a
   // token. Spread over 1, 8 and 64 ranks, a rank works on 128, 16 and 2 experts and as many rows as without.
   for (const int ranks : {1, 8, 64}) {
     BuildOptions options;
     options.expert = ranks;
-    const Model model = build(preset("qwen3-30b-a3b"), options);
+    const Model model = build(transformer_preset("qwen3-30b-a3b"), options);
     const Layer& layer = experts_of(model);
     const double work = flops(named(layer.forward, "ffn up")).value() + flops(named(layer.forward, "ffn down")).value();
     CHECK(work == Approx(75'497'472.0 * tokens));
@@ -80,15 +54,15 @@ TEST_CASE("a token meets its own experts, whatever the number of ranks that hold
 TEST_CASE("tokens are exchanged among the ranks that hold experts, there and back") {
   // 4,096 tokens · 8 experts · 2,048 numbers of 2 bytes = 134 MB each way; nothing where a rank holds all experts.
   BuildOptions options;
-  CHECK(bytes_of(experts_of(build(preset("qwen3-30b-a3b"), options)), all_to_all, Group::expert) == 0.0);
+  CHECK(bytes_of(experts_of(build(transformer_preset("qwen3-30b-a3b"), options)), all_to_all, Group::expert) == 0.0);
   options.expert = 8;
-  const Model spread = build(preset("qwen3-30b-a3b"), options);
+  const Model spread = build(transformer_preset("qwen3-30b-a3b"), options);
   CHECK(bytes_of(experts_of(spread), all_to_all, Group::expert) == 2 * 134'217'728.0);
   // Four tensor ranks with sequence parallelism route a quarter of the tokens each, and gather what their part of an
   // expert gets: 4,096 · 8 · 2,048 · 2 bytes again. The attention gathers its 4,096 · 2,048 · 2 bytes as ever.
   options.tensor = 4;
   options.sequence_parallel = true;
-  const Model divided = build(preset("qwen3-30b-a3b"), options);
+  const Model divided = build(transformer_preset("qwen3-30b-a3b"), options);
   CHECK(bytes_of(experts_of(divided), all_to_all, Group::expert) == 2 * 134'217'728.0 / 4);
   CHECK(bytes_of(experts_of(divided), all_gather, Group::tensor) == 134'217'728.0 + 16'777'216.0);
 }
@@ -100,9 +74,9 @@ TEST_CASE("folded experts lie whole on tensor ranks") {
   options.tensor = 4;
   options.expert = 8;
   options.sequence_parallel = true;
-  const double divided = experts_of(build(preset("qwen3-30b-a3b"), options)).expert_parameters;
+  const double divided = experts_of(build(transformer_preset("qwen3-30b-a3b"), options)).expert_parameters;
   options.folded_experts = true;
-  const Model model = build(preset("qwen3-30b-a3b"), options);
+  const Model model = build(transformer_preset("qwen3-30b-a3b"), options);
   const Layer& layer = experts_of(model);
   const auto& product = std::get<Matmul>(named(layer.forward, "ffn up").work);
   CHECK(product.batch == 4);
@@ -117,7 +91,7 @@ TEST_CASE("the busiest experts take longer, the mathematics stays the same") {
   // With 1.5 times the mean a rank's experts see 1.5 times the rows. A capacity of 1.25 pads or drops to 1.25.
   BuildOptions options;
   options.expert = 8;
-  TransformerConfig config = preset("qwen3-30b-a3b");
+  TransformerConfig config = transformer_preset("qwen3-30b-a3b");
   const Model even = build(config, options);
   config.expert_imbalance = 1.5;
   const Model uneven = build(config, options);
@@ -146,7 +120,7 @@ TEST_CASE("DeepSeek-V3 begins with three layers without experts") {
   // holds four experts: 4 · 3 · 7168 · 2048 = 176 million parameters a layer.
   BuildOptions options;
   options.expert = 64;
-  const Model model = build(preset("deepseek-v3"), options);
+  const Model model = build(transformer_preset("deepseek-v3"), options);
   REQUIRE(model.layers.size() == 4);
   CHECK(model.layers[1].repeat == 3);
   CHECK(model.layers[2].repeat == 58);
@@ -159,7 +133,7 @@ TEST_CASE("latent attention goes down to few numbers a token and up to all heads
   // DeepSeek-V3: queries 7168 → 1536 → 128 · (128 + 64), keys and values 7168 → 512 + 64, 512 → 128 · (128 + 128),
   // output 128 · 128 → 7168: 187,105,280 weights. The scores' products take 192 and 128 elements a head, 160 on
   // average.
-  const TransformerConfig config = preset("deepseek-v3");
+  const TransformerConfig config = transformer_preset("deepseek-v3");
   const double weights = 7168.0 * 1536 + 1536.0 * 128 * 192 + 7168.0 * 576 + 512.0 * 128 * 256 + 128.0 * 128 * 7168;
   CHECK(weights == 187'105'280.0);
   const Model model = build(config, {});
@@ -174,7 +148,7 @@ TEST_CASE("latent attention goes down to few numbers a token and up to all heads
 }
 
 TEST_CASE("latent attention has those weights, and the scales of its latent vectors' norms") {
-  const TransformerConfig config = preset("deepseek-v3");
+  const TransformerConfig config = transformer_preset("deepseek-v3");
   CHECK(transformer_counts(config).attention == 187'105'280.0 + 1536 + 512);
   // Queries without a latent vector of their own: 7168 x 128 · 192 instead of 7168 x 1536 and 1536 x 128 · 192.
   TransformerConfig direct = config;
@@ -186,7 +160,7 @@ TEST_CASE("latent attention has those weights, and the scales of its latent vect
 TEST_CASE("What latent attention has to remember of a token is its latent vector") {
   // 512 numbers and the 64 of its position, 2 bytes each: 1,152 bytes a token and layer, where 128 heads with keys of
   // 192 and values of 128 numbers have 81,920.
-  const TransformerConfig config = preset("deepseek-v3");
+  const TransformerConfig config = transformer_preset("deepseek-v3");
   CHECK(2 * (config.kv_lora_rank + config.rope_head_dim) == 1'152);
   CHECK(2 * config.heads * (config.head_dim + config.rope_head_dim + config.v_head_dim) == 81'920);
   const Model model = build(config, {});
@@ -201,7 +175,7 @@ TEST_CASE("selective_modules drops what norms, activation functions and latent v
   BuildOptions options;
   const double latent = (3.0 * 16384 - 2112) * 2;
   const auto dropped = [&] {
-    const Layer layer = build(preset("deepseek-v3"), options).layers[2].layer;
+    const Layer layer = build(transformer_preset("deepseek-v3"), options).layers[2].layer;
     return (layer.kept() - layer.kept(Recompute::selective_modules)).value();
   };
   CHECK(dropped() == Approx((2.0 * 7168 * 2 + latent + 9.0 * 2048 * 2) * tokens));
@@ -215,7 +189,7 @@ TEST_CASE("selective_modules drops what norms, activation functions and latent v
 TEST_CASE("tokens go to their experts and come back, each way once, and what counts them is a kernel of its own") {
   BuildOptions options;
   options.expert = 8;
-  const Model model = build(preset("qwen3-30b-a3b"), options);
+  const Model model = build(transformer_preset("qwen3-30b-a3b"), options);
   const Layer& layer = experts_of(model);
   for (const auto* collectives : {&layer.forward_collectives, &layer.backward_collectives}) {
     std::vector<bool> combines;

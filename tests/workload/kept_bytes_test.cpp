@@ -1,10 +1,4 @@
 // What layers keep for their backward passes and run again, by hand.
-#include <algorithm>
-#include <string>
-#include <utility>
-#include <variant>
-#include <vector>
-
 #include "model/workload/transformer.hpp"
 #include "model/workload/transformer_parameters.hpp"
 #include "tests/catch.hpp"

@@ -1,13 +1,10 @@
 // Windows, norms of queries and keys, and modules that predict further tokens, by hand.
-#include <stdexcept>
-#include <string>
-#include <variant>
-
 #include "model/workload/transformer.hpp"
 #include "model/workload/transformer_parameters.hpp"
-#include "tests/catch.hpp"
+#include "tests/workload/models.hpp"
 
 using namespace foretrain;
+using namespace foretrain::test;
 
 namespace {
 
@@ -25,13 +22,6 @@ TransformerConfig small() {
   c.gated_ffn = true;
   c.tied_embeddings = c.biases = false;
   return c;
-}
-
-const Operator& named(const std::vector<Operator>& ops, const std::string& name) {
-  for (const Operator& op : ops) {
-    if (op.name == name) return op;
-  }
-  throw std::logic_error("no operator " + name);
 }
 
 double attention_flops(const LayerGroup& group) { return flops(named(group.layer.forward, "attention")).value(); }

@@ -1,13 +1,10 @@
 // Mamba-2 layers and hybrid models: parameters, operations and bytes by hand.
-#include <stdexcept>
-#include <string>
-#include <variant>
-
 #include "model/workload/transformer.hpp"
 #include "model/workload/transformer_parameters.hpp"
-#include "tests/catch.hpp"
+#include "tests/workload/models.hpp"
 
 using namespace foretrain;
+using namespace foretrain::test;
 
 namespace {
 
@@ -27,19 +24,6 @@ TransformerConfig hybrid(std::vector<LayerKind> pattern) {
   c.tied_embeddings = c.biases = false;
   c.mamba = {.heads = 128, .head_dim = 64, .state = 128, .groups = 8, .kernel = 4, .chunk = 128};
   return c;
-}
-
-double products(const std::vector<Operator>& pass) {
-  double sum = 0.0;
-  for (const Operator& op : pass) sum += std::holds_alternative<Streaming>(op.work) ? 0.0 : flops(op).value();
-  return sum;
-}
-
-const Operator& named(const std::vector<Operator>& ops, const std::string& name) {
-  for (const Operator& op : ops) {
-    if (op.name == name) return op;
-  }
-  throw std::logic_error("no operator " + name);
 }
 
 constexpr double tokens = 8192, h = 4096;
@@ -65,10 +49,10 @@ TEST_CASE("the state-space duality multiplies four times a chunk") {
   const Layer layer = build_transformer(c, "hybrid", {}).layers[1].layer;
   const double duality = 2.0 * (8 * 128 * 128 + 3.0 * 128 * 64 * 128);
   const double linear = 2.0 * (h * 18560 + 8192 * h);
-  CHECK(products(layer.forward) == Approx(tokens * (linear + duality)));
+  CHECK(product_flops(layer.forward) == Approx(tokens * (linear + duality)));
   // Backward twice that, and scores and states once more.
   const double again = 2.0 * (8 * 128 * 128 + 128 * 64 * 128);
-  CHECK(products(layer.backward) == Approx(tokens * (2.0 * (linear + duality) + again)));
+  CHECK(product_flops(layer.backward) == Approx(tokens * (2.0 * (linear + duality) + again)));
   // 64 chunks of 8 groups leave states of 128 x 1024 numbers in fp32, read and written once.
   CHECK(minimum_traffic(named(layer.forward, "state passing")).value() == 2.0 * 4.0 * 64 * 8 * 128 * 1024);
   // The convolution reads and writes 10,240 numbers of 2 bytes a token; four taps of two operations.
@@ -100,7 +84,7 @@ TEST_CASE("a hybrid's layers stand alone: halves of blocks add up to blocks") {
   const Layer& attends = model.layers[5].layer;
   const Layer& feeds = model.layers[6].layer;
   const Layer whole = build_transformer(hybrid({block}), "plain", {}).layers[1].layer;
-  CHECK(products(attends.forward) + products(feeds.forward) == Approx(products(whole.forward)));
+  CHECK(product_flops(attends.forward) + product_flops(feeds.forward) == Approx(product_flops(whole.forward)));
   CHECK(attends.parameters + feeds.parameters == whole.parameters);
   CHECK(attends.name == "attention layer");
   CHECK(model.layers[2].layer == feeds);

@@ -1,7 +1,4 @@
 // The matrices among a model's parameters, as compression of gradients sees them.
-#include <string>
-#include <vector>
-
 #include "model/scenario/load/load.hpp"
 #include "model/workload/build.hpp"
 #include "tests/catch.hpp"

@@ -196,14 +196,6 @@ TEST_CASE("16-bit precision halves activations and adds casts of weights and the
   CHECK(build(layers, 3, 8, 1, Precision::fp8).layers[0].layer.kept().value() == half.kept().value());
 }
 
-TEST_CASE("Operators grow with the micro-batch, arithmetic per sample does not") {
-  const Model one = build(lenet(), 1, 28, 1);
-  const Model many = build(lenet(), 1, 28, 64);
-  CHECK(many.forward_flops_per_sample.value() == Approx(one.forward_flops_per_sample.value()));
-  CHECK(many.layers[0].layer.kept().value() == Approx(64 * one.layers[0].layer.kept().value()));
-  CHECK(many.parameters == one.parameters);
-}
-
 TEST_CASE("Layers whose shapes do not fit are refused where they were written") {
   struct Case {
     std::string what;

@@ -1,12 +1,6 @@
 // Networks built in code, and their operators by name.
 #pragma once
 
-#include <algorithm>
-#include <string>
-#include <utility>
-#include <variant>
-#include <vector>
-
 #include "model/workload/network.hpp"
 #include "tests/catch.hpp"
 

@@ -1,11 +1,6 @@
 // What plain framework code launches beside the matrix products, in bytes worked out by hand.
 #include "model/workload/plain_kernels.hpp"
 
-#include <algorithm>
-#include <numeric>
-#include <string>
-#include <utility>
-
 #include "model/workload/transformer.hpp"
 #include "tests/catch.hpp"
 
@@ -72,9 +67,9 @@ Bytes streamed(const std::vector<Operator>& ops) {
 
 }  // namespace
 
-TEST_CASE("plain norms pass through fp32") {
-  // A layer norm of 2-byte numbers: cast 2 + 4, norm 4 + 4, cast 4 + 2 = 20 bytes; of fp32 numbers the norm alone, 8.
-  CHECK(forward_bytes(plain_layer_norm(Bytes(2.0))) == 20.0);
+TEST_CASE("plain layer norms keep their input's format, root-mean-square norms pass through fp32") {
+  // A layer norm reads and writes each number once: 2 + 2 bytes, or 4 + 4.
+  CHECK(forward_bytes(plain_layer_norm(Bytes(2.0))) == 4.0);
   CHECK(forward_bytes(plain_layer_norm(Bytes(4.0))) == 8.0);
   // A root-mean-square norm: casts 6 + 6, square 8, mean 4, scaling 8, weight 2 + 2 = 36 bytes.
   CHECK(forward_bytes(plain_rms_norm(Bytes(2.0))) == 36.0);
@@ -95,10 +90,11 @@ TEST_CASE("under autocast what passes by the branches stays fp32, and each produ
   CHECK(casts(built(TransformerFamily::gpt, KernelSet::plain, Precision::fp32).layers[1].layer.forward) == 0);
 }
 
-TEST_CASE("plain standard attention scales, masks and widens the scores") {
+TEST_CASE("plain standard attention scales and masks the scores, and widens them where softmax is in fp32") {
   // fp32: scaling and mask, 8 bytes each. 2 bytes: 4 each, casts 6 + 6, and a softmax 4 bytes wider than counted: 24.
-  CHECK(forward_bytes(plain_scores(Bytes(4.0))) == 16.0);
-  CHECK(forward_bytes(plain_scores(Bytes(2.0))) == 24.0);
+  CHECK(forward_bytes(plain_scores(Bytes(4.0), true)) == 16.0);
+  CHECK(forward_bytes(plain_scores(Bytes(2.0), true)) == 24.0);
+  CHECK(forward_bytes(plain_scores(Bytes(2.0), false)) == 8.0);
 }
 
 TEST_CASE("plain code computes the same products with more traffic in more kernels") {

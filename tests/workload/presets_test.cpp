@@ -1,23 +1,15 @@
 // The networks of scenarios/models/ against what their publications and torchvision's documentation state.
 // https://pytorch.org/vision/stable/models.html prints parameters ("num_params") and multiply–adds ("GFLOPS").
 #include <filesystem>
-#include <string>
-#include <variant>
-#include <vector>
 
-#include "model/scenario/model/model_reader.hpp"
 #include "model/workload/network.hpp"
 #include "model/workload/transformer_parameters.hpp"
-#include "tests/catch.hpp"
+#include "tests/workload/models.hpp"
 
 using namespace foretrain;
+using namespace foretrain::test;
 
 namespace {
-
-ModelConfig preset(const std::string& name) {
-  const YamlNode file = yaml_scalar(std::string(FORETRAIN_SOURCE_DIR "/scenarios/models/") + name + ".yaml", {});
-  return read_model(Field(file, "model"));
-}
 
 Model build(const std::string& name, std::int64_t micro_batch = 1, Precision precision = Precision::fp32) {
   return build_network(std::get<NetworkConfig>(preset(name).shape), name, micro_batch, precision);
@@ -87,42 +79,6 @@ TEST_CASE("ResNet-50 is cut into its stem, sixteen blocks, the linear layer and 
     layers += group.repeat;
   }
   CHECK(layers == 1 + 16 + 1 + 1);
-}
-
-TEST_CASE("Backward arithmetic of the presets is twice the forward, less the data gradient of the images") {
-  for (const char* name : {"alexnet", "vgg-16", "resnet-50", "inception-v3", "lenet", "mlp-d2l"}) {
-    INFO(name);
-    const Model model = build(name, 2);
-    Flops backward;
-    for (const LayerGroup& group : model.layers) {
-      for (const Operator& op : group.layer.backward) {
-        if (!std::holds_alternative<Streaming>(op.work)) {
-          backward += group.repeat * flops(op);
-        }
-      }
-    }
-    // The first product of the forward pass is the one whose input is the images.
-    Flops first;
-    for (const Operator& op : model.layers.front().layer.forward) {
-      if (!std::holds_alternative<Streaming>(op.work)) {
-        first = flops(op);
-        break;
-      }
-    }
-    CHECK(backward.value() == Approx((2.0 * 2 * model.forward_flops_per_sample - first).value()));
-  }
-}
-
-TEST_CASE("Every model file is read, and is called what its file is called") {
-  int files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(FORETRAIN_SOURCE_DIR "/scenarios/models")) {
-    const std::string name = entry.path().stem().string();
-    INFO(name);
-    CHECK(preset(name).name == name);
-    ++files;
-  }
-  // Eleven networks and 23 transformers at the least.
-  CHECK(files >= 34);
 }
 
 TEST_CASE("A token meets as many parameters of mixtures as their makers say") {

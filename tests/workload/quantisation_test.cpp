@@ -1,10 +1,6 @@
 // Operands of linear layers in formats shorter than 16 bits: copies, scales and what is left alone, by hand.
 #include "model/workload/quantisation.hpp"
 
-#include <string>
-#include <variant>
-#include <vector>
-
 #include "model/workload/transformer.hpp"
 #include "tests/catch.hpp"
 

@@ -1,22 +1,13 @@
 // Frozen parts and low-rank adapters: which gradients are computed, what is held, and what is kept for them.
 #include "model/workload/training_parts.hpp"
 
-#include <algorithm>
-#include <string>
-
-#include "model/scenario/model/model_reader.hpp"
-#include "model/workload/build.hpp"
 #include "model/workload/transformer_parameters.hpp"
-#include "tests/catch.hpp"
+#include "tests/workload/models.hpp"
 
 using namespace foretrain;
+using namespace foretrain::test;
 
 namespace {
-
-ModelConfig preset(const std::string& name) {
-  const YamlNode file = yaml_scalar(std::string(FORETRAIN_SOURCE_DIR "/scenarios/models/") + name + ".yaml", {});
-  return read_model(Field(file, "model"));
-}
 
 Model build(const std::string& name, const TrainedParts& parts) {
   BuildOptions options;
@@ -43,11 +34,9 @@ double held(const Model& model) {
   return sum;
 }
 
-double product_flops(const std::vector<Operator>& ops) {
+double matrix_flops(const std::vector<Operator>& ops) {
   double sum = 0.0;
-  for (const Operator& op : ops) {
-    if (std::holds_alternative<Matmul>(op.work)) sum += flops(op).value();
-  }
+  for (const Operator& op : ops) sum += std::holds_alternative<Matmul>(op.work) ? flops(op).value() : 0.0;
   return sum;
 }
 
@@ -117,9 +106,9 @@ TEST_CASE("arithmetic of a block with adapters") {
   const Layer adapted = layer(build("llama2-7b", parts), "transformer block");
   // Forward: two thin products beside each matrix, 2 · tokens · adapter parameters.
   const double thin = 2.0 * 4096 * lora_parameters(Lora{}, std::get<TransformerConfig>(preset("llama2-7b").shape));
-  CHECK(product_flops(adapted.forward) == Approx(product_flops(whole.forward) + thin));
+  CHECK(matrix_flops(adapted.forward) == Approx(matrix_flops(whole.forward) + thin));
   // Backward: the frozen matrices' data gradients alone, half of before, and both gradients of A and B.
-  CHECK(product_flops(adapted.backward) == Approx(0.5 * product_flops(whole.backward) + 2.0 * thin));
+  CHECK(matrix_flops(adapted.backward) == Approx(0.5 * matrix_flops(whole.backward) + 2.0 * thin));
 }
 
 TEST_CASE("a frozen block keeps what its data gradients need, and no more") {
@@ -174,7 +163,7 @@ TEST_CASE("a frozen encoder runs forward only") {
   }
   // The projector's first layer has no input that needs a gradient: one product of 576 × 1024 × 4096 less.
   const double difference =
-      product_flops(layer(whole, "projector").backward) - product_flops(layer(frozen, "projector").backward);
+      matrix_flops(layer(whole, "projector").backward) - matrix_flops(layer(frozen, "projector").backward);
   CHECK(difference == 2.0 * 576 * 1024 * 4096);
   CHECK(trained(frozen) + held(frozen) == Approx(frozen.parameters));
 }

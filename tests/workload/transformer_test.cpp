@@ -1,11 +1,6 @@
 // Parameter counts and FLOPs of transformers against published ones.
 #include "model/workload/transformer.hpp"
 
-#include <algorithm>
-#include <string>
-#include <utility>
-#include <variant>
-
 #include "model/base/error.hpp"
 #include "model/workload/transformer_parameters.hpp"
 #include "tests/catch.hpp"

@@ -1,23 +1,14 @@
 // Vision–language models: shapes, parameters and arithmetic against published numbers.
 #include "model/workload/vision_language.hpp"
 
-#include <cmath>
-#include <string>
-
-#include "model/scenario/model/model_reader.hpp"
 #include "model/workload/projector.hpp"
-#include "model/workload/transformer.hpp"
 #include "model/workload/transformer_parameters.hpp"
-#include "tests/catch.hpp"
+#include "tests/workload/models.hpp"
 
 using namespace foretrain;
+using namespace foretrain::test;
 
 namespace {
-
-VisionLanguageConfig preset(const std::string& name) {
-  const YamlNode file = yaml_scalar(std::string(FORETRAIN_SOURCE_DIR "/scenarios/models/") + name + ".yaml", {});
-  return std::get<VisionLanguageConfig>(read_model(Field(file, "model")).shape);
-}
 
 double encoder_parameters(const VisionLanguageConfig& config) {
   return transformer_parameters(config.vision) - transformer_counts(config.vision).head;
@@ -30,14 +21,6 @@ DataShape data_of(double images, double text) {
   return data;
 }
 
-double flops_of(const std::vector<Operator>& ops) {
-  double sum = 0.0;
-  for (const Operator& op : ops) {
-    if (!std::holds_alternative<Streaming>(op.work)) sum += flops(op).value();
-  }
-  return sum;
-}
-
 const Layer& projector_of(const Model& model) {
   for (const LayerGroup& group : model.layers) {
     if (group.layer.name == "projector") return group.layer;
@@ -48,7 +31,7 @@ const Layer& projector_of(const Model& model) {
 }  // namespace
 
 TEST_CASE("LLaVA-1.5 7B: 304 M of encoder, 21 M of projector, 6.7 B of language model, 576 visual tokens") {
-  const VisionLanguageConfig llava = preset("llava-1.5-7b");
+  const VisionLanguageConfig llava = std::get<VisionLanguageConfig>(preset("llava-1.5-7b").shape);
   // 336/14 = 24 patches a side; the class token is dropped.
   CHECK(visual_tokens(llava) == 576);
   // CLIP ViT-L/14 at 336 pixels: 303,507,456 (transformers, CLIPVisionModel); it has two more norms at its ends and no
@@ -65,7 +48,7 @@ TEST_CASE("LLaVA-1.5 7B: 304 M of encoder, 21 M of projector, 6.7 B of language 
 }
 
 TEST_CASE("Qwen-VL: 1.9 B of encoder, 0.08 B of adapter, 256 visual tokens at 448 pixels") {
-  const VisionLanguageConfig qwen = preset("qwen-vl-7b");
+  const VisionLanguageConfig qwen = std::get<VisionLanguageConfig>(preset("qwen-vl-7b").shape);
   CHECK(visual_tokens(qwen) == 256);
   // Table 1 of arXiv 2308.12966, to the digits printed there.
   CHECK(encoder_parameters(qwen) == Approx(1.9e9).epsilon(0.03));
@@ -78,7 +61,7 @@ TEST_CASE("Qwen-VL: 1.9 B of encoder, 0.08 B of adapter, 256 visual tokens at 44
 }
 
 TEST_CASE("pixel shuffle joins patches") {
-  VisionLanguageConfig llava = preset("llava-1.5-7b");
+  VisionLanguageConfig llava = std::get<VisionLanguageConfig>(preset("llava-1.5-7b").shape);
   llava.projector.merge = 2;
   CHECK(visual_tokens(llava) == 144);
   // The first layer is four times as wide: 3 · 1024 · 4096 more.
@@ -86,7 +69,7 @@ TEST_CASE("pixel shuffle joins patches") {
 }
 
 TEST_CASE("only the last of a projector's layers leads to the language model's width, and has no activation") {
-  VisionLanguageConfig llava = preset("llava-1.5-7b");
+  VisionLanguageConfig llava = std::get<VisionLanguageConfig>(preset("llava-1.5-7b").shape);
   llava.projector.layers = 3;
   llava.projector.hidden = 2048;
   // With biases: 1024 to 2048, 2048 to 2048, and 2048 to 4096.
@@ -101,7 +84,7 @@ TEST_CASE("only the last of a projector's layers leads to the language model's w
 }
 
 TEST_CASE("forward arithmetic of LLaVA-1.5, by hand") {
-  const VisionLanguageConfig llava = preset("llava-1.5-7b");
+  const VisionLanguageConfig llava = std::get<VisionLanguageConfig>(preset("llava-1.5-7b").shape);
   BuildOptions options;
   options.data = data_of(2, 100);
   const Model model = build_vision_language(llava, "llava", options);
@@ -117,7 +100,7 @@ TEST_CASE("forward arithmetic of LLaVA-1.5, by hand") {
   const double blocks = 32 * (4 * 4096.0 * 4096 + 3 * 4096.0 * 11008);
   const double language = 1252.0 * (2 * (blocks + 32000.0 * 4096) + 32 * 2.0 * 1253 * 4096);
   CHECK(model.forward_flops_per_sample.value() == Approx(encoder + projector + language).epsilon(1e-9));
-  CHECK(flops_of(projector_of(model).forward) == Approx(projector));
+  CHECK(product_flops(projector_of(model).forward) == Approx(projector));
   // Trained whole: the backward pass is twice that, but for the images' own gradient, which nothing needs.
   CHECK(model.backward_flops_per_sample->value() ==
         Approx(2.0 * model.forward_flops_per_sample.value() - patches).epsilon(1e-9));
@@ -126,7 +109,7 @@ TEST_CASE("forward arithmetic of LLaVA-1.5, by hand") {
 }
 
 TEST_CASE("without a data set every sample has one image and fills the sequence") {
-  const Model model = build_vision_language(preset("llava-1.5-7b"), "llava", {});
+  const Model model = build_vision_language(std::get<VisionLanguageConfig>(preset("llava-1.5-7b").shape), "llava", {});
   CHECK(model.tokens_per_sample == 2048);
   CHECK(model.batch->images == 1.0);
   CHECK(model.batch->computed_tokens == 2048);
@@ -134,7 +117,7 @@ TEST_CASE("without a data set every sample has one image and fills the sequence"
 }
 
 TEST_CASE("a resampler's attention: queries against patches") {
-  const VisionLanguageConfig qwen = preset("qwen-vl-7b");
+  const VisionLanguageConfig qwen = std::get<VisionLanguageConfig>(preset("qwen-vl-7b").shape);
   BuildOptions options;
   options.data = data_of(3, 100);
   const Model model = build_vision_language(qwen, "qwen", options);
@@ -142,7 +125,7 @@ TEST_CASE("a resampler's attention: queries against patches") {
   // queries (queries, output, and the one behind), and 4 · 256 · 1024 · 4096 for the attention.
   const double patches = 2.0 * 1024 * (1664.0 * 4096 + 2 * 4096.0 * 4096);
   const double queries = 2.0 * 256 * (3 * 4096.0 * 4096);
-  CHECK(flops_of(projector_of(model).forward) == Approx(3 * (patches + queries + 4.0 * 256 * 1024 * 4096)));
+  CHECK(product_flops(projector_of(model).forward) == Approx(3 * (patches + queries + 4.0 * 256 * 1024 * 4096)));
   // A fused attention is one kernel forward and two backward, products, softmax and copies by themselves four and five.
   const auto kernels = [&](AttentionKind kind) {
     options.attention = kind;
@@ -163,7 +146,7 @@ TEST_CASE("a resampler keeps the inputs of its products and norms, and attention
   // Of 3 images: 1024 patches of width 1664, brought to 4096 and projected to keys and values; 256 queries that are
   // normed, projected, attend, leave, and are normed and projected again. A fused attention keeps queries, keys, values
   // and its result; standard attention 256 x 1024 scores of 32 heads before and after the softmax, too.
-  const VisionLanguageConfig qwen = preset("qwen-vl-7b");
+  const VisionLanguageConfig qwen = std::get<VisionLanguageConfig>(preset("qwen-vl-7b").shape);
   REQUIRE(qwen.projector.heads == 32);
   REQUIRE(qwen.projector.ffn_hidden == 0);
   BuildOptions options;
@@ -182,7 +165,7 @@ TEST_CASE("a resampler keeps the inputs of its products and norms, and attention
 }
 
 TEST_CASE("memory is that of the largest pass, time that of the mean one") {
-  const VisionLanguageConfig llava = preset("llava-1.5-7b");
+  const VisionLanguageConfig llava = std::get<VisionLanguageConfig>(preset("llava-1.5-7b").shape);
   BuildOptions options;
   options.data = data_of(1, 0);
   options.data->text.kind = LengthDistribution::Kind::histogram;
@@ -199,15 +182,16 @@ TEST_CASE("memory is that of the largest pass, time that of the mean one") {
   for (std::size_t i = 0; i < mixed.layers.size(); ++i) {
     INFO(mixed.layers[i].layer.name);
     CHECK(mixed.layers[i].layer.kept() == longest.layers[i].layer.kept());
-    CHECK(flops_of(mixed.layers[i].layer.forward) == Approx(flops_of(mean.layers[i].layer.forward)).epsilon(0.005));
+    CHECK(product_flops(mixed.layers[i].layer.forward) ==
+          Approx(product_flops(mean.layers[i].layer.forward)).epsilon(0.005));
     // What `selective` runs again is attention alone, whose work goes with the square of a sequence: behind 576 patches
     // (676² + 876²) / 2 = 1.017 · 776².
     for (const Recompute way : {Recompute::selective, Recompute::selective_operators, Recompute::selective_modules}) {
       const double square =
           way == Recompute::selective && mixed.layers[i].layer.name == "transformer block" ? 1.017 : 1;
       CHECK(mixed.layers[i].layer.run_again(way).size() == mean.layers[i].layer.run_again(way).size());
-      CHECK(flops_of(mixed.layers[i].layer.run_again(way)) ==
-            Approx(square * flops_of(mean.layers[i].layer.run_again(way))).epsilon(0.005));
+      CHECK(product_flops(mixed.layers[i].layer.run_again(way)) ==
+            Approx(square * product_flops(mean.layers[i].layer.run_again(way))).epsilon(0.005));
     }
   }
 }

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <random>
+#include <filesystem>
+
+#include "model/base/error.hpp"
 
 namespace foretrain::gpu {
 
@@ -14,16 +16,14 @@ constexpr const char* keys[] = {rank_key, "FORETRAIN_SIZE", "FORETRAIN_MEETING"}
 
 }  // namespace
 
-LocalRanks::LocalRanks(int gpus, const std::string& folder, bool verify) {
+LocalRanks::LocalRanks(int gpus, const std::string& folder)
+    : meeting_(std::filesystem::temp_directory_path() / "foretrain-gpu-XXXXXX") {
+  if (mkdtemp(meeting_.data()) == nullptr) throw_system_error(meeting_);
   setenv("FORETRAIN_SIZE", std::to_string(gpus).c_str(), 1);
-  std::random_device draw;
-  const std::string meeting =
-      "foretrain-gpu-" + std::to_string(getpid()) + "-" + std::to_string(draw()) + "-" + std::to_string(draw());
-  setenv("FORETRAIN_MEETING", meeting.c_str(), 1);
-  std::vector<std::string> words = {"measure", "-o", folder, "--only", "collective"};
-  if (!verify) words.emplace_back("--unverified");
+  setenv("FORETRAIN_MEETING", meeting_.c_str(), 1);
   for (int rank = 1; rank < gpus; ++rank) {
     setenv(rank_key, std::to_string(rank).c_str(), 1);
+    const std::vector<std::string> words = {"measure", "-o", folder, "--only", "collective"};
     others_.push_back(std::make_unique<ChildProcess>(words, STDOUT_FILENO));
   }
   setenv(rank_key, "0", 1);
@@ -32,6 +32,8 @@ LocalRanks::LocalRanks(int gpus, const std::string& folder, bool verify) {
 LocalRanks::~LocalRanks() {
   for (const auto& other : others_) other->end(2.0);
   for (const char* key : keys) unsetenv(key);
+  std::error_code ignored;
+  std::filesystem::remove_all(meeting_, ignored);
 }
 
 }  // namespace foretrain::gpu

@@ -14,13 +14,14 @@ namespace foretrain::gpu {
 /// started next where to meet them, and that it is rank 0. A rank that loses the others ends by itself.
 class LocalRanks {
  public:
-  /// Throws std::system_error where they cannot be started.
-  LocalRanks(int gpus, const std::string& folder, bool verify);
+  /// Throws std::system_error where they cannot be started. They measure into `folder`.
+  LocalRanks(int gpus, const std::string& folder);
   ~LocalRanks();
   LocalRanks(const LocalRanks&) = delete;
   LocalRanks& operator=(const LocalRanks&) = delete;
 
  private:
+  std::string meeting_;  ///< a folder of their own
   std::vector<std::unique_ptr<ChildProcess>> others_;
 };
 

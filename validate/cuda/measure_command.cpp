@@ -123,10 +123,9 @@ class SuiteSupervisor {
     std::vector<std::string> words = {"measure", "--suite", std::string(suite_.name), "-o", task_.common.folder};
     words.insert(words.end(), {"--device", std::to_string(task_.common.device)});
     if (task_.common.quick) words.emplace_back("--quick");
-    if (!task_.common.verify) words.emplace_back("--unverified");
     for (const std::string& name : passed_over_) words.insert(words.end(), {"--pass-over", name});
     std::unique_ptr<LocalRanks> others;
-    if (ranks_ > 1) others = std::make_unique<LocalRanks>(ranks_, task_.common.folder, task_.common.verify);
+    if (ranks_ > 1) others = std::make_unique<LocalRanks>(ranks_, task_.common.folder);
     ChildProcess child(words, status_descriptor);
     const auto ending = child.listen([this](const std::string& line) { hear(line); }, task_.point_limit_s);
     show("");
@@ -292,15 +291,13 @@ void check_together(const Arguments& arguments) {
 }  // namespace
 
 // Under mpirun or srun, one process per GPU measures `collective` across machines: rank 0 as usual, the others with it.
-// --suite and --pass-over are how the program calls itself: one suite in this process. --unverified is for tests on
-// machines without a GPU: own kernels are not checked against the host before they are timed.
+// --suite and --pass-over are how the program calls itself: one suite in this process.
 int measure_command(const std::vector<std::string>& words) {
-  const Arguments arguments(words,
-                            {.flags = {"--quick", "--unverified"},
-                             .values = {"--output", "--only", "--device", "--point-limit", "--suite", "--pass-over"}});
+  const Arguments arguments(
+      words,
+      {.flags = {"--quick"}, .values = {"--output", "--only", "--device", "--point-limit", "--suite", "--pass-over"}});
   SuiteTask common{.folder = arguments.text("--output"),
                    .quick = arguments.has("--quick"),
-                   .verify = !arguments.has("--unverified"),
                    .device = arguments.integer("--device", 0, 0),
                    .passed_over = arguments.all("--pass-over")};
   if (arguments.has("--suite")) {
@@ -311,7 +308,7 @@ int measure_command(const std::vector<std::string>& words) {
   if (who.rank > 0) {
     check_together(arguments);
     catch_signals();
-    follow_collective(common.verify);
+    follow_collective();
     return exit_status::done;
   }
   MeasureTask task{.common = common, .suites = {}, .processes = who.size};

@@ -36,14 +36,14 @@ std::vector<const RawPoint*> points_with(const RawMeasurements& raw, const char*
 }
 
 /// Median and half of the distance of the quartiles of the first such point.
-struct Measured {
+struct Middle {
   double value = 0.0, error = 0.0;
 };
-std::optional<Measured> seconds_of(const RawMeasurements& raw, const char* suite, const Wanted& parameters) {
+std::optional<Middle> seconds_of(const RawMeasurements& raw, const char* suite, const Wanted& parameters) {
   const auto points = points_with(raw, suite, parameters);
   if (points.empty()) return std::nullopt;
   const double middle = points.front()->median();
-  return Measured{middle, 0.5 * middle * points.front()->spread()};
+  return Middle{middle, 0.5 * middle * points.front()->spread()};
 }
 
 /// Of points with a parameter `bytes` the one with most, or least.

@@ -47,8 +47,7 @@ void raise_energies(const std::vector<PredictedPoint>& points, const Gpu& gpu, C
     lift_power_limit(unlimited);
     const Seconds least = predicted_time(unlimited, calibration) * 1.01;
     GenerationPower& energies = calibration.power.generation[generation_of(gpu.compute_capability)];
-    NotedNumber& energy =
-        uses_tensor_cores(gpu, point.op->op.precision) ? energies.tensor_pj : energies.vector_pj;
+    NotedNumber& energy = uses_tensor_cores(gpu, point.op->op.precision) ? energies.tensor_pj : energies.vector_pj;
     for (int i = 0; i < 40 && predicted_time(point, calibration) < least; ++i) {
       energy = std::max(1.2 * energy, least_energy);
     }
@@ -66,17 +65,11 @@ std::vector<SustainedClock> sustained_clocks(const std::vector<PredictedPoint>& 
   return clocks;
 }
 
-void add_block(GpuCalibration& result, const std::vector<std::string>& names, const Matrix& block) {
-  const std::size_t before = result.covariance_names.size();
+void add_block(GpuCalibration& result, const std::vector<std::string>& names, const Eigen::MatrixXd& block) {
   result.covariance_names.insert(result.covariance_names.end(), names.begin(), names.end());
-  Matrix whole = square(result.covariance_names.size());
-  for (std::size_t i = 0; i < before; ++i) {
-    for (std::size_t j = 0; j < before; ++j) whole[i][j] = result.covariance[i][j];
-  }
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    for (std::size_t j = 0; j < names.size(); ++j) whole[before + i][before + j] = block[i][j];
-  }
-  result.covariance = std::move(whole);
+  const Eigen::Index before = result.covariance.rows(), after = before + block.rows();
+  result.covariance.conservativeResizeLike(Eigen::MatrixXd::Zero(after, after));
+  result.covariance.bottomRightCorner(block.rows(), block.cols()) = block;
 }
 
 Bytes copied(const PredictedPoint& point) {
@@ -211,12 +204,12 @@ void run_stages(const std::vector<PredictedPoint>& points, const Gpu& gpu, const
 /// The uncertainty of constants that were read off.
 void add_direct(GpuCalibration& result) {
   std::vector<std::string> names;
-  Matrix block = square(result.direct.size());
-  for (std::size_t i = 0; i < result.direct.size(); ++i) {
-    names.push_back(result.direct[i].name);
-    block[i][i] = result.direct[i].standard_error * result.direct[i].standard_error;
+  Eigen::VectorXd variances(result.direct.size());
+  for (const DirectConstant& constant : result.direct) {
+    variances[static_cast<Eigen::Index>(names.size())] = constant.standard_error * constant.standard_error;
+    names.push_back(constant.name);
   }
-  add_block(result, names, block);
+  add_block(result, names, variances.asDiagonal());
 }
 
 /// What became of each measured point: none is passed over in silence.

@@ -108,7 +108,7 @@ struct GpuCalibration {
   std::vector<Undetermined> undetermined;
   std::vector<StageOutcome> stages;  ///< those that had points
   std::vector<std::string> covariance_names;
-  Matrix covariance;                     ///< zero between stages
+  Eigen::MatrixXd covariance;            ///< zero between stages
   std::map<std::string, double> spread;  ///< by family
   std::vector<PointErrors> errors;
   std::vector<AccuracyBar> bars;

@@ -22,7 +22,7 @@ double rounded(double value) {
 }
 
 /// A number or "5.65 us", as scenario files state it.
-ordered_json value_of(const std::string& name, double value) {
+ordered_json stated_value(const std::string& name, double value) {
   const std::string& unit = constant_row(name).unit;
   if (unit.empty()) return rounded(value);
   return fmt::format("{:.7g} {}", value, unit);
@@ -47,13 +47,13 @@ ordered_json gpu_of(const GpuCalibration& fit) {
 ordered_json constants_of(const GpuCalibration& fit) {
   ordered_json constants = ordered_json::object();
   for (const DirectConstant& constant : fit.direct) {
-    constants[constant.name] = {{"value", value_of(constant.name, constant.value)},
+    constants[constant.name] = {{"value", stated_value(constant.name, constant.value)},
                                 {"kind", "measurement"},
                                 {"standard_error", rounded(constant.standard_error)},
                                 {"source", constant.source}};
   }
   for (const auto& [constant, source] : fit.fitted) {
-    constants[constant.name] = {{"value", value_of(constant.name, constant.after)},
+    constants[constant.name] = {{"value", stated_value(constant.name, constant.after)},
                                 {"kind", "fit"},
                                 {"standard_error", rounded(constant.standard_error)},
                                 {"published", rounded(constant.before)}};
@@ -162,7 +162,7 @@ std::string lines_of(const ordered_json& list) {
 
 std::string to_json(const GpuCalibration& fit) {
   ordered_json covariance_rows = ordered_json::array();
-  for (const std::vector<double>& row : fit.covariance) {
+  for (const auto& row : fit.covariance.rowwise()) {
     ordered_json numbers = ordered_json::array();
     for (const double value : row) numbers.push_back(rounded(value));
     covariance_rows.push_back(numbers);

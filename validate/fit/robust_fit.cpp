@@ -22,6 +22,7 @@ constexpr double bound_share = 1e-3;     // of the range, within which a constan
 constexpr int gauss_newton_steps = 12;
 
 using Values = std::vector<double>;
+using Eigen::Index, Eigen::MatrixXd, Eigen::VectorXd;
 
 /// The fit of one set of constants.
 class Problem {
@@ -41,8 +42,9 @@ class Problem {
   [[nodiscard]] const ConstantRow& row(std::size_t i) const { return *rows_[i]; }
   [[nodiscard]] const Values& published() const { return published_; }
   [[nodiscard]] std::size_t groups() const { return size_.size(); }
-  [[nodiscard]] std::size_t group_of(std::size_t point) const { return group_[point]; }
-  [[nodiscard]] double size_of(std::size_t group) const { return size_[group]; }
+  [[nodiscard]] Index group_of(Index point) const {
+    return static_cast<Index>(group_[static_cast<std::size_t>(point)]);
+  }
   [[nodiscard]] std::size_t points() const { return points_.size(); }
 
   const Calibration& at(const Values& values) {
@@ -50,42 +52,40 @@ class Problem {
     return trial_;
   }
   /// ln(predicted / measured) of every point.
-  Values distances(const Values& values) {
+  VectorXd distances(const Values& values) {
     const Calibration& calibration = at(values);
-    Values result;
-    result.reserve(points_.size());
-    for (const Observation& point : points_) result.push_back(std::log(point.predict(calibration) / point.measured));
+    VectorXd result(points_.size());
+    for (Index p = 0; p < result.size(); ++p) {
+      const Observation& point = points_[static_cast<std::size_t>(p)];
+      result[p] = std::log(point.predict(calibration) / point.measured);
+    }
+    return result;
+  }
+  /// What each point counts: groups weigh the same.
+  [[nodiscard]] VectorXd weights() const {
+    VectorXd result(points_.size());
+    for (Index p = 0; p < result.size(); ++p) result[p] = 1.0 / size_[group_[static_cast<std::size_t>(p)]];
     return result;
   }
   double loss(const Values& values) {
-    const Values distances_here = distances(values);
-    double sum = 0.0;
-    for (std::size_t p = 0; p < points_.size(); ++p) {
-      sum += robust_loss(distances_here[p]) / size_[group_[p]];
-    }
-    return sum / static_cast<double>(size_.size());
+    return distances(values).unaryExpr(&robust_loss).dot(weights()) / static_cast<double>(size_.size());
   }
   /// What a constant is measured by: the larger of its value and the published one, or a hundredth of its range.
   [[nodiscard]] double scale(const Values& values, std::size_t i) const {
     return std::max({std::abs(values[i]), std::abs(published_[i]),
                      0.01 * (rows_[i]->maximum - rows_[i]->minimum) * (values[i] == 0.0 && published_[i] == 0.0)});
   }
-  /// Columns of the Jacobian by scaled constants.
-  std::vector<Values> jacobian(const Values& values) {
-    std::vector<Values> columns;
+  /// By point and scaled constant.
+  MatrixXd jacobian(const Values& values) {
+    MatrixXd slopes(points_.size(), rows_.size());
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       const double step = difference * scale(values, i);
       Values low = values, high = values;
       low[i] = std::max(rows_[i]->minimum, values[i] - step);
       high[i] = std::min(rows_[i]->maximum, values[i] + step);
-      const Values below = distances(low);
-      Values column = distances(high);
-      for (std::size_t p = 0; p < column.size(); ++p) {
-        column[p] = (column[p] - below[p]) / (high[i] - low[i]) * scale(values, i);
-      }
-      columns.push_back(std::move(column));
+      slopes.col(static_cast<Index>(i)) = (distances(high) - distances(low)) / (high[i] - low[i]) * scale(values, i);
     }
-    return columns;
+    return slopes;
   }
   [[nodiscard]] bool at_bound(const Values& values, std::size_t i) const {
     const double near = bound_share * (rows_[i]->maximum - rows_[i]->minimum);
@@ -119,28 +119,20 @@ Minimum searched(Problem& problem, const Values& start, int budget) {
 
 /// One Gauss-Newton step of iteratively reweighted least squares, halved until it gains. Nothing where none does.
 std::optional<Values> better(Problem& problem, const Values& values) {
-  const Values distances = problem.distances(values);
-  const std::vector<Values> jacobian = problem.jacobian(values);
-  const std::size_t n = problem.constants();
-  Matrix normal = square(n);
-  Values gradient(n, 0.0);
-  for (std::size_t p = 0; p < problem.points(); ++p) {
-    const double weight = 1.0 / (robust_loss(distances[p]) * problem.size_of(problem.group_of(p)));
-    for (std::size_t i = 0; i < n; ++i) {
-      gradient[i] += weight * jacobian[i][p] * distances[p];
-      for (std::size_t j = 0; j < n; ++j) normal[i][j] += weight * jacobian[i][p] * jacobian[j][p];
-    }
-  }
-  for (std::size_t i = 0; i < n; ++i) normal[i][i] *= 1.0 + 1e-9;
+  const VectorXd distances = problem.distances(values);
+  const MatrixXd jacobian = problem.jacobian(values);
+  const VectorXd weights = problem.weights().cwiseQuotient(distances.unaryExpr(&robust_loss));
+  MatrixXd normal = jacobian.transpose() * weights.asDiagonal() * jacobian;
+  normal.diagonal() *= 1.0 + 1e-9;
   const auto inverted = inverse(normal);
   if (!inverted) return std::nullopt;
-  const Values step = product(*inverted, gradient);
+  const VectorXd step = *inverted * jacobian.transpose() * weights.cwiseProduct(distances);
   const double before = problem.loss(values);
   for (double share = 1.0; share > 0.05; share *= 0.5) {
     Values next = values;
-    for (std::size_t i = 0; i < n; ++i) {
-      next[i] = std::clamp(values[i] - share * step[i] * problem.scale(values, i), problem.row(i).minimum,
-                           problem.row(i).maximum);
+    for (std::size_t i = 0; i < next.size(); ++i) {
+      next[i] -= share * step[static_cast<Index>(i)] * problem.scale(values, i);
+      next[i] = std::clamp(next[i], problem.row(i).minimum, problem.row(i).maximum);
     }
     if (problem.loss(next) < before * (1.0 - 1e-7)) return next;
   }
@@ -158,40 +150,28 @@ Values minimum_of(Problem& problem, const Values& start, int budget) {
 }
 
 /// Covariance of the constants of `free`, in their units. Nothing where the points leave a direction open.
-std::optional<Matrix> covariance_of(Problem& problem, const Values& values, const std::vector<std::size_t>& free) {
-  const Values distances = problem.distances(values);
-  const std::vector<Values> jacobian = problem.jacobian(values);
+std::optional<MatrixXd> covariance_of(Problem& problem, const Values& values, const std::vector<std::size_t>& free) {
+  const VectorXd distances = problem.distances(values), weights = problem.weights();
   const auto points = static_cast<double>(problem.points());
   const double spare = points - static_cast<double>(free.size());
   if (spare < 1.0) return std::nullopt;
-  Values slope(problem.groups(), 0.0), square_of_psi(problem.groups(), 0.0);
-  for (std::size_t p = 0; p < problem.points(); ++p) {
+  VectorXd slope = VectorXd::Zero(static_cast<Index>(problem.groups())), square_of_psi = slope;
+  for (Index p = 0; p < distances.size(); ++p) {
     const double loss = robust_loss(distances[p]);
-    const std::size_t g = problem.group_of(p);
-    slope[g] += smooth_below * smooth_below / (loss * loss * loss) / problem.size_of(g);
-    square_of_psi[g] += distances[p] * distances[p] / (loss * loss) / problem.size_of(g) * points / spare;
+    slope[problem.group_of(p)] += smooth_below * smooth_below / (loss * loss * loss) * weights[p];
+    square_of_psi[problem.group_of(p)] += distances[p] * distances[p] / (loss * loss) * weights[p] * points / spare;
   }
-  Matrix a = square(free.size()), b = square(free.size());
-  for (std::size_t p = 0; p < problem.points(); ++p) {
-    const std::size_t g = problem.group_of(p);
-    const double weight = 1.0 / problem.size_of(g);
-    for (std::size_t i = 0; i < free.size(); ++i) {
-      for (std::size_t j = 0; j < free.size(); ++j) {
-        const double both = jacobian[free[i]][p] * jacobian[free[j]][p];
-        a[i][j] += weight * slope[g] * both;
-        b[i][j] += weight * weight * square_of_psi[g] * both;
-      }
-    }
+  VectorXd of_a = weights, of_b = weights.cwiseAbs2(), scale(free.size());
+  for (Index p = 0; p < distances.size(); ++p) {
+    of_a[p] *= slope[problem.group_of(p)];
+    of_b[p] *= square_of_psi[problem.group_of(p)];
   }
-  const auto inverted = inverse(a);
+  for (Index i = 0; i < scale.size(); ++i) scale[i] = problem.scale(values, free[static_cast<std::size_t>(i)]);
+  const MatrixXd jacobian = problem.jacobian(values)(Eigen::all, free);
+  const auto inverted = inverse(jacobian.transpose() * of_a.asDiagonal() * jacobian);
   if (!inverted) return std::nullopt;
-  Matrix covariance = product(product(*inverted, b), *inverted);
-  for (std::size_t i = 0; i < free.size(); ++i) {
-    for (std::size_t j = 0; j < free.size(); ++j) {
-      covariance[i][j] *= problem.scale(values, free[i]) * problem.scale(values, free[j]);
-    }
-  }
-  return covariance;
+  const MatrixXd scaled = *inverted * jacobian.transpose();
+  return scale.asDiagonal() * (scaled * of_b.asDiagonal() * scaled.transpose()) * scale.asDiagonal();
 }
 
 /// The constant that the points determine least, as its part of a singular direction or its relative error; nothing
@@ -201,24 +181,21 @@ struct Worst {
   std::string why;
 };
 std::optional<Worst> worst_of(Problem& problem, const Values& values, const std::vector<std::size_t>& free,
-                              const std::optional<Matrix>& covariance) {
+                              const std::optional<MatrixXd>& covariance) {
   if (free.empty()) return std::nullopt;
   if (!covariance) {
     const bool few = problem.points() <= free.size();
     // Least information of its own.
-    const std::vector<Values> jacobian = problem.jacobian(values);
-    const auto norm = [&](std::size_t i) {
-      double sum = 0.0;
-      for (const double slope : jacobian[i]) sum += slope * slope;
-      return sum;
-    };
+    const VectorXd norms = problem.jacobian(values).colwise().squaredNorm();
+    const auto norm = [&](std::size_t i) { return norms[static_cast<Index>(i)]; };
     return Worst{*std::min_element(free.begin(), free.end(), [&](auto i, auto j) { return norm(i) < norm(j); }),
                  few ? "too few measured points" : "the measurements do not tell it apart from other constants"};
   }
   Worst worst;
   double error = 0.0;
   for (std::size_t k = 0; k < free.size(); ++k) {
-    const double relative = std::sqrt(std::max(0.0, (*covariance)[k][k])) / problem.scale(values, free[k]);
+    const double variance = covariance->diagonal()[static_cast<Index>(k)];
+    const double relative = std::sqrt(std::max(0.0, variance)) / problem.scale(values, free[k]);
     if (relative > error || !std::isfinite(relative)) {
       error = std::isfinite(relative) ? relative : 1e9;
       worst.index = free[k];
@@ -233,12 +210,10 @@ std::optional<Worst> worst_of(Problem& problem, const Values& values, const std:
 std::vector<std::string> with_response(const std::vector<Observation>& points, const std::vector<std::string>& names,
                                        const Calibration& start, std::vector<Undetermined>& undetermined) {
   Problem problem(points, rows_named(names), start);
-  const std::vector<Values> jacobian = problem.jacobian(problem.published());
+  const VectorXd responses = problem.jacobian(problem.published()).colwise().lpNorm<Eigen::Infinity>();
   std::vector<std::string> kept;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const bool responds = std::any_of(jacobian[i].begin(), jacobian[i].end(),
-                                      [](double slope) { return std::abs(slope) > least_response; });
-    if (responds) {
+    if (responses[static_cast<Index>(i)] > least_response) {
       kept.push_back(names[i]);
     } else {
       undetermined.push_back({names[i], "no measured point depends on it"});
@@ -283,8 +258,7 @@ RobustFit robust_fit(const std::vector<Observation>& points, const std::vector<s
       const auto place = std::find(free.begin(), free.end(), i);
       RobustConstant constant{names[i], problem.published()[i], values[i], 0.0, place == free.end()};
       if (!constant.at_bound) {
-        const auto k = static_cast<std::size_t>(place - free.begin());
-        constant.standard_error = std::sqrt((*covariance)[k][k]);
+        constant.standard_error = std::sqrt(covariance->diagonal()[place - free.begin()]);
         result.covariance_names.push_back(names[i]);
       }
       result.constants.push_back(constant);

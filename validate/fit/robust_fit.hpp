@@ -7,7 +7,7 @@
 
 #include "model/base/quantity.hpp"
 #include "model/cost/calibration.hpp"
-#include "validate/fit/nelder_mead.hpp"
+#include "validate/fit/minimise.hpp"
 #include "validate/fit/symmetric.hpp"
 
 namespace foretrain {
@@ -24,8 +24,8 @@ struct Observation {
 /// outliers their distance (pseudo-Huber; Charbonnier et al. 1997).
 double robust_loss(double distance);
 
-/// Minimises the mean over groups of the mean loss over `constants`, which name rows of calibration_rows(), by Nelder
-/// and Mead's search alone: their values, in this order. Throws UsageError for an unknown name.
+/// Minimises the mean over groups of the mean loss over `constants`, which name rows of calibration_rows(), by
+/// minimise() alone: their values, in this order. Throws UsageError for an unknown name.
 Minimum least_loss(const std::vector<Observation>& points, const std::vector<std::string>& constants,
                    const Calibration& start, int budget);
 
@@ -45,7 +45,7 @@ struct RobustFit {
   std::vector<RobustConstant> constants;
   std::vector<Undetermined> undetermined;
   std::vector<std::string> covariance_names;  ///< the constants that are not at a bound
-  Matrix covariance;                          ///< of these, in their units
+  Eigen::MatrixXd covariance;                 ///< of these, in their units
 };
 
 /// least_loss(), then Gauss-Newton steps. The covariance is the sandwich A⁻¹ B A⁻¹ of M-estimators (Huber and

@@ -1,5 +1,5 @@
-// The part "memory": latency and bandwidth of every level of the memory hierarchy, and what order, stride, direction,
-// alignment and bursts make of them. Which working sets show a level follows from the machine's description.
+// The part "memory": latency and bandwidth of every level of the memory hierarchy. Which working sets show a level
+// follows from the machine's description.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -138,32 +138,6 @@ void measure_bandwidth(const CalibrationSettings& settings, const RowSink& sink)
   measure_walks(settings, sink, "memory_bandwidth", walks, "B/s", rounds_of(settings));
 }
 
-void measure_strides(const CalibrationSettings& settings, const RowSink& sink) {
-  const auto working_sets = working_sets_of(levels_of(settings.node.cpu), {"L2", "memory"});
-  const auto walks = walks_over(working_sets, {{"pattern", "strided"}, {"pages", "huge"}}, "stride",
-                                {"8 B", "64 B", "256 B", "1 KiB", "4 KiB"});
-  measure_walks(settings, sink, "memory_stride", walks, "s");
-}
-
-void measure_directions(const CalibrationSettings& settings, const RowSink& sink) {
-  const auto working_sets = working_sets_of(levels_of(settings.node.cpu));
-  const auto walks = walks_over(working_sets, {{"pages", "huge"}}, "direction", {"backward", "alternating"});
-  measure_walks(settings, sink, "memory_direction", walks, "B/s");
-}
-
-void measure_alignment(const CalibrationSettings& settings, const RowSink& sink) {
-  const auto working_sets = working_sets_of(levels_of(settings.node.cpu));
-  measure_walks(settings, sink, "memory_alignment", walks_over(working_sets, {{"pages", "huge"}}, "offset", {"32 B"}),
-                "B/s");
-}
-
-void measure_bursts(const CalibrationSettings& settings, const RowSink& sink) {
-  const auto working_sets = working_sets_of(levels_of(settings.node.cpu), {"L3", "memory"});
-  const auto walks = walks_over(working_sets, {{"pattern", "random"}, {"pages", "huge"}}, "burst",
-                                {"64 B", "128 B", "512 B", "4 KiB"});
-  measure_walks(settings, sink, "memory_burst", walks, "s");
-}
-
 }  // namespace
 
 std::vector<HostBenchmark> memory_benchmarks() {
@@ -174,10 +148,6 @@ std::vector<HostBenchmark> memory_benchmarks() {
   };
   return {row("memory_latency", "a load that waits for the one before it, by level", 20.0, 3.0, 0.25, measure_latency),
           row("memory_bandwidth", "whole lines in order, one core and all", 20.0, 3.0, 0.20, measure_bandwidth),
-          row("memory_stride", "one load every so many bytes", 8.0, 1.5, 0.0, measure_strides),
-          row("memory_direction", "reading backward, and there and back", 6.0, 1.0, 0.0, measure_directions),
-          row("memory_alignment", "reading vectors that lie across two lines", 5.0, 1.0, 0.0, measure_alignment),
-          row("memory_burst", "lines in a row at random places", 6.0, 1.0, 0.0, measure_bursts),
           row("memory_latency_curve", "a load that waits for the one before it, by working set", 18.0, 3.0, 0.0,
               measure_curve)};
 }

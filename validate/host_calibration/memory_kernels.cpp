@@ -1,11 +1,5 @@
 #include "validate/host_calibration/memory_kernels.hpp"
 
-#include <algorithm>
-#include <array>
-#include <bit>
-
-#include "validate/host_calibration/host_memory.hpp"
-
 namespace foretrain {
 
 namespace {
@@ -62,13 +56,12 @@ FORETRAIN_INLINE void gather(V& into, const std::byte* first, const std::byte* s
 
 // Sixteen vectors a turn, 1 KiB at most, so that the loop's own instructions do not count; as many passes as asked for
 // inside, so that calls, the last turn's mispredicted branch and the folding of the sums do not either.
-template <typename V, bool backward>
+template <typename V>
 FORETRAIN_INLINE std::uint64_t read_loop(const std::byte* data, std::size_t bytes, std::size_t passes) {
-  constexpr std::ptrdiff_t v = sizeof(V), step = backward ? -v : v;
+  constexpr std::size_t step = sizeof(V);
   V a{}, b{}, c{}, d{};
   for (std::size_t pass = 0; pass < passes; ++pass) {
-    const std::byte* at = backward ? data + bytes - v : data;
-    for (std::size_t left = bytes; left != 0; left -= 16 * sizeof(V), at += 16 * step) {
+    for (const std::byte *at = data, *end = data + bytes; at != end; at += 16 * step) {
       gather(a, at, at + step);
       gather(b, at + 2 * step, at + 3 * step);
       gather(c, at + 4 * step, at + 5 * step);
@@ -127,19 +120,13 @@ FORETRAIN_INLINE void copy_loop(std::byte* destination, const std::byte* source,
 }
 
 // NOLINTBEGIN(bugprone-macro-parentheses): a target is no expression
-#define FORETRAIN_KERNELS(NAME, V, TARGET)                                                         \
-  TARGET std::uint64_t read_##NAME(const std::byte* d, std::size_t n, std::size_t p) {             \
-    return read_loop<V, false>(d, n, p);                                                           \
-  }                                                                                                \
-  TARGET std::uint64_t back_##NAME(const std::byte* d, std::size_t n, std::size_t p) {             \
-    return read_loop<V, true>(d, n, p);                                                            \
-  }                                                                                                \
-  TARGET void write_##NAME(std::byte* d, std::size_t n, std::size_t p) { write_loop<V>(d, n, p); } \
-  TARGET void copy_##NAME(std::byte* to, const std::byte* from, std::size_t n, std::size_t p) {    \
-    copy_loop<V>(to, from, n, p);                                                                  \
-  }                                                                                                \
-  constexpr MemoryKernels kernels_##NAME{read_##NAME, back_##NAME, write_##NAME, copy_##NAME,      \
-                                         static_cast<int>(sizeof(V))};
+#define FORETRAIN_KERNELS(NAME, V, TARGET)                                                                             \
+  TARGET std::uint64_t read_##NAME(const std::byte* d, std::size_t n, std::size_t p) { return read_loop<V>(d, n, p); } \
+  TARGET void write_##NAME(std::byte* d, std::size_t n, std::size_t p) { write_loop<V>(d, n, p); }                     \
+  TARGET void copy_##NAME(std::byte* to, const std::byte* from, std::size_t n, std::size_t p) {                        \
+    copy_loop<V>(to, from, n, p);                                                                                      \
+  }                                                                                                                    \
+  constexpr MemoryKernels kernels_##NAME{read_##NAME, write_##NAME, copy_##NAME, static_cast<int>(sizeof(V))};
 // NOLINTEND(bugprone-macro-parentheses)
 
 FORETRAIN_KERNELS(plain, V16, )
@@ -147,9 +134,6 @@ FORETRAIN_KERNELS(plain, V16, )
 FORETRAIN_KERNELS(avx2, V32, __attribute__((target("avx2"))))
 FORETRAIN_KERNELS(avx512, V64, __attribute__((target("avx512f"))))
 #endif
-
-/// A linear congruential generator of period 2^64 (Knuth's MMIX); its upper bits are good.
-constexpr std::uint64_t next_random(std::uint64_t x) { return x * 6364136223846793005ULL + 1442695040888963407ULL; }
 
 }  // namespace
 
@@ -159,48 +143,6 @@ const MemoryKernels& memory_kernels() {
   if (__builtin_cpu_supports("avx2")) return kernels_avx2;
 #endif
   return kernels_plain;
-}
-
-std::size_t read_strided(const std::byte* data, std::size_t bytes, std::size_t stride, bool backward) {
-  const std::size_t count = bytes / stride;
-  const auto step = static_cast<std::ptrdiff_t>(backward ? -stride : stride);
-  const std::byte* at = backward ? data + (count - 1) * stride : data;
-  // One load for each place into a register that nothing waits for: no vectors, no chain of additions.
-  const auto load_at = [&at, step](std::ptrdiff_t place) {
-    std::uint64_t value = 0;
-    __builtin_memcpy(&value, at + step * place, sizeof value);
-    asm volatile("" : : "r"(value));
-  };
-  std::size_t i = 0;
-  for (; i + 4 <= count; i += 4, at += 4 * step) {
-    load_at(0);
-    load_at(1);
-    load_at(2);
-    load_at(3);
-  }
-  for (; i < count; ++i, at += step) load_at(0);
-  return count;
-}
-
-std::size_t read_random(const std::byte* data, std::size_t bytes, std::size_t burst, std::size_t bursts) {
-  constexpr std::size_t streams = 4, line = 64;
-  const int shift = 64 - std::countr_zero(bytes / burst);
-  static thread_local std::array<std::uint64_t, streams> seeds = {1, 2, 3, 4};
-  std::array<std::uint64_t, streams> state = seeds;
-  std::uint64_t sum = 0, value = 0;
-  for (std::size_t i = 0; i < bursts; i += streams) {
-    for (std::uint64_t& x : state) {
-      x = next_random(x);
-      const std::byte* place = data + (shift >= 64 ? 0 : x >> shift) * burst;
-      for (std::size_t at = 0; at < burst; at += line) {
-        __builtin_memcpy(&value, place + at, sizeof value);
-        sum |= value;
-      }
-    }
-  }
-  keep(sum);
-  seeds = state;
-  return (bursts + streams - 1) / streams * streams * (burst / line);
 }
 
 }  // namespace foretrain

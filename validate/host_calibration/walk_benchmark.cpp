@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <memory>
 #include <stdexcept>
 #include <thread>
@@ -35,16 +34,15 @@ class Walker {
         size_(size_of(walk.working_set) / at_index(walk.threads) / 1024 * 1024),
         pages_(walk.huge_pages ? PageKind::huge : PageKind::small) {
     if (size_ < 1024) throw std::invalid_argument("a walk for each thread needs 1 KiB");
-    if (walk.remote) throw std::invalid_argument("memory of another socket is not measured");
+    const bool in_order = walk.pattern == WalkPattern::sequential && walk.direction == WalkDirection::forward;
+    if (walk.remote || (!in_order && walk.pattern != WalkPattern::pointer_chase)) {
+      throw std::invalid_argument("what is measured is chases, and whole lines in order, of this socket's memory");
+    }
     if (walk.pattern == WalkPattern::pointer_chase) {
       chase_ = std::make_unique<PointerChase>(size_, line, pages_);
     } else {
       memory_ = std::make_unique<HostMemory>(size_ + 4096, pages_);
     }
-    if (walk.access != WalkAccess::read && walk.pattern != WalkPattern::sequential) {
-      throw std::invalid_argument("only whole lines in order are written");
-    }
-    if (walk.pattern == WalkPattern::random) size_ = std::bit_floor(size_);
   }
 
   /// Before a sample, outside of its time.
@@ -58,22 +56,13 @@ class Walker {
       chase_->chase(static_cast<std::int64_t>(accesses));
       return (accesses + 15) / 16 * 16;
     }
-    if (walk_.pattern == WalkPattern::random) {
-      const std::size_t burst = size_of(walk_.burst);
-      return read_random(memory_->data(), size_, burst, std::max<std::size_t>(4, accesses * line / burst));
-    }
     const std::size_t pass = accesses_of_pass(), passes = (accesses + pass - 1) / pass;
-    if (walk_.pattern == WalkPattern::strided || walk_.direction == WalkDirection::alternating) {
-      for (std::size_t i = 0; i < passes; ++i) go_over(1);
-    } else {
-      go_over(passes);
-    }
+    go_over(passes);
     return passes * pass;
   }
 
  private:
   [[nodiscard]] std::size_t accesses_of_pass() const {
-    if (walk_.pattern == WalkPattern::strided) return size_ / size_of(walk_.stride);
     const std::size_t copied = walk_.access == WalkAccess::copy ? size_ / 2 : size_;
     return copied / at_index(memory_kernels().vector_bytes);
   }
@@ -81,23 +70,18 @@ class Walker {
   void go_over(std::size_t passes) {
     std::byte* data = memory_->data() + size_of(walk_.offset);
     const MemoryKernels& kernels = memory_kernels();
-    const bool backward = walk_.direction == WalkDirection::backward ||
-                          (walk_.direction == WalkDirection::alternating && (back_ = !back_));
-    if (walk_.pattern == WalkPattern::strided) {
-      read_strided(data, size_, size_of(walk_.stride), backward);
-    } else if (walk_.access == WalkAccess::write) {
+    if (walk_.access == WalkAccess::write) {
       kernels.write(data, size_, passes);
     } else if (walk_.access == WalkAccess::copy) {
       kernels.copy(data + size_ / 2, data, size_ / 2, passes);
     } else {
-      keep(backward ? kernels.read_backward(data, size_, passes) : kernels.read(data, size_, passes));
+      keep(kernels.read(data, size_, passes));
     }
   }
 
   MemoryWalk walk_;
   std::size_t size_;
   PageKind pages_;
-  bool back_ = false;
   std::unique_ptr<HostMemory> memory_;
   std::unique_ptr<PointerChase> chase_;
 };

@@ -16,7 +16,7 @@ namespace foretrain {
 MemoryWalk walk_of(const std::map<std::string, std::string>& parameters, const Cpu& cpu);
 
 /// Repeats the walk; each sample is the time of one access (threads walk at the same time, each over its part). Throws
-/// std::invalid_argument for walks that there is no loop for: remote memory, random writes.
+/// std::invalid_argument for walks that are neither chases nor whole lines in order, or of another socket.
 Sampled run_walk(const MemoryWalk& walk, const StoppingRule& rule);
 
 /// The model's answer for a row of walks, in the row's unit: seconds per access or bytes per second. Nothing when the

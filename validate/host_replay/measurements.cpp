@@ -140,9 +140,7 @@ HostMachine this_machine() {
   machine.memory = Bytes(number(sysconf(_SC_PHYS_PAGES)) * number(sysconf(_SC_PAGESIZE)));
   utsname system{};
   if (uname(&system) == 0) machine.kernel = fmt::format("{} {}", system.sysname, system.release);
-  for (const auto& command : {std::vector<std::string>{"ip", "-V"}, {"mpirun", "--version"}}) {
-    if (const std::string version = version_line(command); !version.empty()) machine.versions.push_back(version);
-  }
+  if (const std::string version = version_line({"ip", "-V"}); !version.empty()) machine.versions.push_back(version);
   std::array<char, 16> day{};
   const std::time_t moment = std::time(nullptr);
   std::tm parts{};

@@ -18,7 +18,7 @@ struct HostMachine {
   int cores = 0;
   Bytes memory;
   std::string kernel;
-  std::vector<std::string> versions;  ///< "Open MPI 4.1.4", …
+  std::vector<std::string> versions;  ///< "ip utility, iproute2-6.1.0", …
   std::string date;                   ///< ISO 8601, day
 };
 HostMachine this_machine();

@@ -198,7 +198,7 @@ void add_sums(const Scenario& scenario, const ReplayOptions& options, const Step
 ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options) {
   check_cluster(scenario);
   const bool trains = std::holds_alternative<TrainWorkload>(scenario.workload);
-  const bool library = options.executor == HostExecutor::gloo || options.executor == HostExecutor::mpi;
+  const bool library = options.executor == HostExecutor::gloo;
   if (trains && library) {
     refuse(scenario, "workload.train", fmt::format("{} runs all-reduces alone", name(options.executor)),
            "--executor own or server");

@@ -18,7 +18,6 @@
 #include "model/base/number.hpp"
 #include "model/base/process.hpp"
 #include "model/base/text.hpp"
-#include "validate/host_replay/mpi_command.hpp"
 #include "validate/host_replay/worker.hpp"
 #include "validate/measure/signals.hpp"
 
@@ -28,21 +27,19 @@ namespace {
 
 /// Other programs on the machine shall not be part of the measurement.
 constexpr int before_others = -20;
-/// MPI polls while it waits, and must not keep the kernel's threads from moving packets.
-constexpr int behind_others = 10;
 
 /// A process on a host, ended (with whatever it started) when this object goes.
 class HostProcess {
  public:
   HostProcess(const HostLab& lab, int host, std::string label, const std::vector<std::string>& command,
-              const std::string& errors_file, int priority = before_others)
+              const std::string& errors_file)
       : label_(std::move(label)), errors_file_(errors_file) {
     std::vector<char*> arguments;
     arguments.reserve(command.size() + 1);
     for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
     arguments.push_back(nullptr);
     try {
-      process_ = Process::copy([&] { run(lab.name(host), arguments, priority); });
+      process_ = Process::copy([&] { run(lab.name(host), arguments); });
     } catch (const std::system_error& error) {
       throw UsageError(fmt::format("no process for {}: {}", label_, error.code().message()));
     }
@@ -75,9 +72,9 @@ class HostProcess {
 
  private:
   /// In the child.
-  void run(const std::string& name, const std::vector<char*>& arguments, int priority) const {
+  void run(const std::string& name, const std::vector<char*>& arguments) const {
     setpgid(0, 0);
-    setpriority(PRIO_PROCESS, 0, priority);
+    setpriority(PRIO_PROCESS, 0, before_others);
     for (const int number : {SIGINT, SIGTERM, SIGHUP}) signal(number, SIG_DFL);
     const int errors = open(errors_file_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
     const int nothing = open("/dev/null", O_RDWR);
@@ -103,12 +100,6 @@ std::string label_of(const WorkerTask& task, int participant) {
 
 Processes start(const HostLab& lab, const std::string& program, const WorkerTask& task) {
   Processes processes;
-  if (task.executor == HostExecutor::mpi) {
-    const std::vector<std::string> command = mpi_command(lab, program, task);
-    processes.push_back(std::make_unique<HostProcess>(lab, task.participants.front().host, "mpirun", command,
-                                                      task.folder + "/mpirun.stderr", behind_others));
-    return processes;
-  }
   for (int i = 0; i < static_cast<int>(task.participants.size()); ++i) {
     const std::vector<std::string> command = {program, task.folder, std::to_string(i)};
     processes.push_back(std::make_unique<HostProcess>(lab, task.participants[at_index(i)].host, label_of(task, i),

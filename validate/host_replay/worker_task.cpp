@@ -72,82 +72,41 @@ HostExecutor parse_executor(const std::string& word) {
   return *executor;
 }
 
-namespace {
-
-json steps_json(const std::vector<std::vector<StepTask>>& steps) {
-  json ranks = json::array();
-  for (const std::vector<StepTask>& tasks : steps) {
-    json list = json::array();
-    for (const StepTask& t : tasks) list.push_back({t.stream, t.seconds, t.exchange, t.after});
-    ranks.push_back(std::move(list));
-  }
-  return ranks;
+// By these the library writes and reads lists of them, as rows of their members in order.
+static void to_json(json& row, const Participant& p) { row = {p.host, p.address}; }
+static void from_json(const json& row, Participant& p) { p = {row.at(0), row.at(1)}; }
+static void to_json(json& row, const StepTask& t) { row = {t.stream, t.seconds, t.exchange, t.after}; }
+static void from_json(const json& row, StepTask& t) { t = {row.at(0), row.at(1), row.at(2), row.at(3)}; }
+static void to_json(json& row, const Exchange::Message& m) { row = {m.source, m.destination, m.bytes}; }
+static void from_json(const json& row, Exchange::Message& m) { m = {row.at(0), row.at(1), row.at(2)}; }
+static void to_json(json& row, const Exchange::Phase& p) { row = {p.repeat, p.messages}; }
+static void from_json(const json& row, Exchange::Phase& p) { p = {row.at(0), row.at(1)}; }
+static void to_json(json& row, const Exchange& e) { row = e.phases; }
+static void from_json(const json& row, Exchange& e) { row.get_to(e.phases); }
+static void to_json(json& row, const Transfer& t) {
+  row = {t.source, t.destination, t.first_chunk, t.chunks, t.kind == Transfer::Kind::reduce};
 }
-
-std::vector<std::vector<StepTask>> steps_from(const json& ranks) {
-  std::vector<std::vector<StepTask>> steps;
-  for (const json& list : ranks) {
-    std::vector<StepTask>& tasks = steps.emplace_back();
-    for (const json& t : list) tasks.push_back({t.at(0), t.at(1), t.at(2), t.at(3)});
-  }
-  return steps;
+static void from_json(const json& row, Transfer& t) {
+  const bool reduces = row.at(4);
+  t = {row.at(0), row.at(1), row.at(2), row.at(3), reduces ? Transfer::Kind::reduce : Transfer::Kind::copy};
 }
-
-json exchanges_json(const std::vector<Exchange>& exchanges) {
-  json list = json::array();
-  for (const Exchange& exchange : exchanges) {
-    json phases = json::array();
-    for (const Exchange::Phase& phase : exchange.phases) {
-      json messages = json::array();
-      for (const Exchange::Message& m : phase.messages) messages.push_back({m.source, m.destination, m.bytes});
-      phases.push_back({phase.repeat, std::move(messages)});
-    }
-    list.push_back(std::move(phases));
-  }
-  return list;
-}
-
-std::vector<Exchange> exchanges_from(const json& list) {
-  std::vector<Exchange> exchanges;
-  for (const json& phases : list) {
-    Exchange& exchange = exchanges.emplace_back();
-    for (const json& phase : phases) {
-      Exchange::Phase& own = exchange.phases.emplace_back();
-      own.repeat = phase.at(0);
-      for (const json& m : phase.at(1)) own.messages.push_back({m.at(0), m.at(1), m.at(2)});
-    }
-  }
-  return exchanges;
-}
-
-}  // namespace
 
 std::string to_json(const WorkerTask& task) {
-  json participants = json::array();
-  for (const Participant& p : task.participants) participants.push_back({p.host, p.address});
-  json phases = json::array();
-  for (const Phase& phase : task.phases) {
-    json transfers = json::array();
-    for (const Transfer& t : phase) {
-      transfers.push_back({t.source, t.destination, t.first_chunk, t.chunks, t.kind == Transfer::Kind::reduce});
-    }
-    phases.push_back(std::move(transfers));
-  }
   json object{{"executor", name(task.executor)},
               {"algorithm", task.algorithm},
-              {"participants", participants},
+              {"participants", task.participants},
               {"ranks", task.ranks},
               {"elements", task.elements},
               {"chunks", task.chunks},
-              {"phases", phases},
+              {"phases", task.phases},
               {"keys", task.keys},
               {"warmup", task.warmup},
               {"repetitions", task.repetitions},
               {"timeout", task.timeout},
               {"folder", task.folder}};
   if (!task.steps.empty()) {
-    object["steps"] = steps_json(task.steps);
-    object["exchanges"] = exchanges_json(task.exchanges);
+    object["steps"] = task.steps;
+    object["exchanges"] = task.exchanges;
   }
   if (task.iterations > 1) {
     object["iterations"] = task.iterations;
@@ -162,24 +121,17 @@ WorkerTask task_from_json(const std::string& text) {
     const json object = json::parse(text);
     task.executor = parse_executor(object.at("executor"));
     task.algorithm = object.at("algorithm");
-    for (const json& p : object.at("participants")) task.participants.push_back({p.at(0), p.at(1)});
+    object.at("participants").get_to(task.participants);
     task.ranks = object.at("ranks");
     task.elements = object.at("elements");
     task.chunks = object.at("chunks");
-    for (const json& transfers : object.at("phases")) {
-      Phase phase;
-      for (const json& t : transfers) {
-        phase.push_back(
-            {t.at(0), t.at(1), t.at(2), t.at(3), t.at(4).get<bool>() ? Transfer::Kind::reduce : Transfer::Kind::copy});
-      }
-      task.phases.push_back(std::move(phase));
-    }
+    object.at("phases").get_to(task.phases);
     task.keys = object.at("keys");
     task.iterations = object.value("iterations", 1);
     task.bound = object.value("bound", 0);
     if (object.contains("steps")) {
-      task.steps = steps_from(object["steps"]);
-      task.exchanges = exchanges_from(object.at("exchanges"));
+      object.at("steps").get_to(task.steps);
+      object.at("exchanges").get_to(task.exchanges);
     }
     task.warmup = object.at("warmup");
     task.repetitions = object.at("repetitions");

@@ -58,7 +58,7 @@ struct StepTask {
 
 struct WorkerTask {
   HostExecutor executor = HostExecutor::own;
-  std::string algorithm;                  ///< as in scenarios; Gloo and MPI choose their own implementation of it
+  std::string algorithm;                  ///< as in scenarios; Gloo has an implementation of its own
   std::vector<Participant> participants;  ///< the ranks, then the servers
   int ranks = 0;
   std::int64_t elements = 0;  ///< fp32 values of the message

@@ -61,7 +61,7 @@ StackSetting Learner::searched_with(const std::string& kept, double& reached) {
     if (parameters_[i].name == kept) {
       start[i] = begin * parameters_[i].spread;
     } else if (is_of_code(parameters_[i])) {
-      prior_[i][i] += held;
+      precision(i) += held;
     } else if (parameters_[i].name == "workload.train.peer_dispatch") {
       start[i] = parameters_[i].spread;  // hidden by kernels below
     }
@@ -87,7 +87,7 @@ void Learner::choose() {
   }
   prior_ = prior_precision(parameters_);
   for (std::size_t i = 0; i < count(); ++i) {
-    if (is_of_code(parameters_[i]) && parameters_[i].name != kept) prior_[i][i] += held;
+    if (is_of_code(parameters_[i]) && parameters_[i].name != kept) precision(i) += held;
   }
   measured_ = all_;
   lines_ = expand(best, left_at(best));
@@ -124,11 +124,14 @@ std::vector<RunResidual> Learner::left_out(const std::vector<int>& part_of_run) 
 }
 
 std::vector<std::pair<double, double>> Learner::spreads() const {
-  const std::optional<Matrix> after = inverse(curvature(lines_.left, [](const Measured&) { return true; }));
-  const std::optional<Matrix> before = inverse(prior_precision(parameters_));
+  const Eigen::Map<const Eigen::VectorXd> left(lines_.left.data(), lines_.slope.rows());
+  const auto after = inverse(curvature(weights(left, [](const Measured&) { return true; })));
+  const auto before = inverse(prior_precision(parameters_));
   if (!after || !before) throw InternalError("a prior that leaves a position open");
   std::vector<std::pair<double, double>> result;
-  for (std::size_t i = 0; i < count(); ++i) result.emplace_back(std::sqrt((*after)[i][i]), std::sqrt((*before)[i][i]));
+  for (Eigen::Index i = 0; i < prior_.rows(); ++i) {
+    result.emplace_back(std::sqrt((*after)(i, i)), std::sqrt((*before)(i, i)));
+  }
   return result;
 }
 
@@ -138,7 +141,7 @@ void Learner::leave_undetermined() {
   bool any = false;
   for (std::size_t i = 0; i < count(); ++i) {
     if (!is_determined(i) || known[i].first < narrowed * known[i].second) continue;
-    prior_[i][i] += held;
+    precision(i) += held;
     any = true;
   }
   if (!any) return;
@@ -150,12 +153,12 @@ void Learner::simplify(const std::vector<double>& assumed) {
   constexpr std::size_t few = 40;
   if (runs_.size() > few) return;
   const std::vector<double> by_traits = step_distances(left_out(fifths()));
-  Matrix prior = prior_;
+  Eigen::MatrixXd prior = prior_;
   Expansion lines = lines_;
   StackSetting start = lines_.at;
   for (std::size_t i = 0; i < count(); ++i) {
     if (parameters_[i].of_memory || parameters_[i].name == "step.kernel_stretch") continue;
-    if (is_determined(i)) prior_[i][i] += held;
+    if (is_determined(i)) precision(i) += held;
     start[i] = 0.0;
   }
   lines_ = expand(start, left_at(start));
@@ -173,7 +176,8 @@ void Learner::describe(LearnedStack& stack) const {
                              is_determined(i)};
     std::set<std::size_t> runs;
     for (std::size_t m = 0; m < measured_.size(); ++m) {
-      if (std::abs(lines_.slope[m][i]) * parameters_[i].spread > moved) runs.insert(measured_[m].run);
+      const double slope = lines_.slope(static_cast<Eigen::Index>(m), static_cast<Eigen::Index>(i));
+      if (std::abs(slope) * parameters_[i].spread > moved) runs.insert(measured_[m].run);
     }
     learned.runs = static_cast<int>(runs.size());
     stack.parameters.push_back(std::move(learned));

@@ -3,13 +3,25 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
+#include <optional>
 
 namespace foretrain {
 
+using Eigen::VectorXd;
+
+namespace {
+
+Eigen::Map<const VectorXd> as_vector(const std::vector<double>& numbers) {
+  return {numbers.data(), static_cast<Eigen::Index>(numbers.size())};
+}
+
+}  // namespace
+
 /// A run is predicted anew for those parameters alone that may move it, all of them at once: no one waits between.
 Expansion Learner::expand(const StackSetting& at, std::vector<double> left) const {
-  Expansion result{at, std::move(left), std::vector(measured_.size(), std::vector(count(), 0.0))};
+  Expansion result{
+      at, std::move(left),
+      Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(measured_.size()), static_cast<Eigen::Index>(count()))};
   std::vector<RunAt> asked;
   std::map<std::pair<std::size_t, std::size_t>, std::size_t> place;  // of a run's prediction for a parameter
   const auto step_of = [&](std::size_t i) { return 0.1 * parameters_[i].spread; };
@@ -26,7 +38,8 @@ Expansion Learner::expand(const StackSetting& at, std::vector<double> left) cons
     for (std::size_t i = 0; i < count(); ++i) {
       const auto known = place.find({measured_[m].run, i});
       if (known == place.end()) continue;
-      result.slope[m][i] = (value_of(moved[known->second], measured_[m]) - result.left[m]) / step_of(i);
+      result.slope(static_cast<Eigen::Index>(m), static_cast<Eigen::Index>(i)) =
+          (value_of(moved[known->second], measured_[m]) - result.left[m]) / step_of(i);
     }
   }
   return result;
@@ -64,46 +77,33 @@ double Learner::loss(const std::vector<double>& left, const StackSetting& at) co
     const double in_bends = left[m] / (bend * scale);
     sum += 0.5 * bend * bend * std::log1p(in_bends * in_bends);
   }
-  const std::vector<double> pulled = product(prior_, at);
-  return sum + 0.5 * std::inner_product(at.begin(), at.end(), pulled.begin(), 0.0);
+  return sum + 0.5 * as_vector(at).dot(prior_ * as_vector(at));
 }
 
-Matrix Learner::curvature(const std::vector<double>& left, const std::function<bool(const Measured&)>& counts) const {
-  Matrix sum = prior_;
-  for (std::size_t m = 0; m < measured_.size(); ++m) {
-    if (!counts(measured_[m])) continue;
-    const double w = weight(left[m], measured_[m].memory);
-    for (std::size_t i = 0; i < count(); ++i) {
-      for (std::size_t j = 0; j < count(); ++j) sum[i][j] += w * lines_.slope[m][i] * lines_.slope[m][j];
-    }
+VectorXd Learner::weights(const VectorXd& left, const Counts& counts) const {
+  VectorXd result = VectorXd::Zero(left.size());
+  for (Eigen::Index m = 0; m < left.size(); ++m) {
+    const Measured& one = measured_[static_cast<std::size_t>(m)];
+    const double scale = one.memory ? memory_scale_ : scale_;
+    if (counts(one)) result[m] = 1.0 / (scale * scale + left[m] * left[m] / (bend * bend));
   }
-  return sum;
+  return result;
 }
 
-StackSetting Learner::best_of_lines(const std::function<bool(const Measured&)>& counts) const {
+StackSetting Learner::best_of_lines(const Counts& counts) const {
   constexpr int rounds = 30;  // of reweighting
-  StackSetting at = lines_.at;
-  std::vector<double> left = lines_.left;
+  const VectorXd begin = as_vector(lines_.at);
+  VectorXd at = begin, left = as_vector(lines_.left), least = begin;
+  for (std::size_t i = 0; i < count(); ++i) least[static_cast<Eigen::Index>(i)] = parameters_[i].least;
   for (int round = 0; round < rounds; ++round) {
-    std::vector<double> pull = product(prior_, at);
-    for (std::size_t m = 0; m < measured_.size(); ++m) {
-      if (!counts(measured_[m])) continue;
-      const double w = weight(left[m], measured_[m].memory);
-      for (std::size_t i = 0; i < count(); ++i) pull[i] += w * lines_.slope[m][i] * left[m];
-    }
-    const std::optional<Matrix> spread = inverse(curvature(left, counts));
+    const VectorXd counted = weights(left, counts);
+    const std::optional<Eigen::MatrixXd> spread = inverse(curvature(counted));
     if (!spread) break;
-    const std::vector<double> step = product(*spread, pull);
-    for (std::size_t i = 0; i < count(); ++i) {
-      at[i] -= step[i];
-      at[i] = std::max(at[i], parameters_[i].least);
-    }
-    for (std::size_t m = 0; m < measured_.size(); ++m) {
-      left[m] = lines_.left[m];
-      for (std::size_t i = 0; i < count(); ++i) left[m] += lines_.slope[m][i] * (at[i] - lines_.at[i]);
-    }
+    const VectorXd pull = prior_ * at + lines_.slope.transpose() * counted.cwiseProduct(left);
+    at = (at - *spread * pull).cwiseMax(least);
+    left = as_vector(lines_.left) + lines_.slope * (at - begin);
   }
-  return at;
+  return {at.begin(), at.end()};
 }
 
 /// Gauss-Newton: to the best of the straight lines, half as far while that is no better.

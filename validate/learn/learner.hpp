@@ -27,8 +27,8 @@ inline double value_of(const RunResidual& residual, const Measured& one) {
 /// Residuals and their derivatives at a setting.
 struct Expansion {
   StackSetting at;
-  std::vector<double> left;                ///< of each measured number
-  std::vector<std::vector<double>> slope;  ///< of each measured number by each parameter
+  std::vector<double> left;  ///< of each measured number
+  Eigen::MatrixXd slope;     ///< of each measured number by each parameter
 };
 
 class Learner {
@@ -56,7 +56,10 @@ class Learner {
   [[nodiscard]] std::vector<std::size_t> counted_runs() const;
   /// `left`: what the setting leaves.
   [[nodiscard]] Expansion expand(const StackSetting& at, std::vector<double> left) const;
-  [[nodiscard]] bool is_determined(std::size_t i) const { return prior_[i][i] < held; }
+  [[nodiscard]] double& precision(std::size_t i) { return prior_.diagonal()[static_cast<Eigen::Index>(i)]; }
+  [[nodiscard]] bool is_determined(std::size_t i) const {
+    return prior_.diagonal()[static_cast<Eigen::Index>(i)] < held;
+  }
   void search();
   void choose();
   [[nodiscard]] StackSetting searched_with(const std::string& kept, double& reached);
@@ -68,15 +71,15 @@ class Learner {
   /// Positions of which the runs say too little stay where they are assumed.
   void leave_undetermined();
   /// The best setting of the expansion's straight lines, over the measured numbers that `counts` names.
-  [[nodiscard]] StackSetting best_of_lines(const std::function<bool(const Measured&)>& counts) const;
+  using Counts = std::function<bool(const Measured&)>;
+  [[nodiscard]] StackSetting best_of_lines(const Counts& counts) const;
   [[nodiscard]] double loss(const std::vector<double>& left, const StackSetting& at) const;
-  [[nodiscard]] double weight(double left, bool memory) const {
-    const double scale = memory ? memory_scale_ : scale_;
-    return 1.0 / (scale * scale + left * left / (bend * bend));
+  /// Of each measured number in least squares: none where it does not count.
+  [[nodiscard]] Eigen::VectorXd weights(const Eigen::VectorXd& left, const Counts& counts) const;
+  /// The curvature of the loss of numbers with these weights, and of the prior.
+  [[nodiscard]] Eigen::MatrixXd curvature(const Eigen::VectorXd& weights) const {
+    return prior_ + lines_.slope.transpose() * weights.asDiagonal() * lines_.slope;
   }
-  /// The curvature of the loss of these numbers, and of the prior.
-  [[nodiscard]] Matrix curvature(const std::vector<double>& left,
-                                 const std::function<bool(const Measured&)>& counts) const;
   /// Few runs say one stretch of all kernels, and traits only where they predict clearly better than that and than
   /// nothing learned. `assumed`: how far off steps are then.
   void simplify(const std::vector<double>& assumed);
@@ -93,7 +96,7 @@ class Learner {
   const std::vector<StackParameter>& parameters_;
   const std::vector<LearnedRun>& runs_;
   const PredictRuns& predict_;
-  Matrix prior_;
+  Eigen::MatrixXd prior_;
   std::vector<Measured> measured_;  ///< those that count now
   std::vector<Measured> all_;
   Expansion lines_;

@@ -175,17 +175,19 @@ std::vector<StackParameter> stack_parameters(const RunsAtHand& runs) {
   return parameters;
 }
 
-Matrix prior_precision(const std::vector<StackParameter>& parameters) {
-  Matrix precision = square(parameters.size());
-  std::optional<std::size_t> before;  // the next smaller number of nodes
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const double weight = 1.0 / (parameters[i].spread * parameters[i].spread);
-    precision[i][i] += weight;
-    if (parameters[i].scale != Scale::share) continue;
+Eigen::MatrixXd prior_precision(const std::vector<StackParameter>& parameters) {
+  const auto count = static_cast<Eigen::Index>(parameters.size());
+  Eigen::MatrixXd precision = Eigen::MatrixXd::Zero(count, count);
+  std::optional<Eigen::Index> before;  // the next smaller number of nodes
+  for (Eigen::Index i = 0; i < count; ++i) {
+    const StackParameter& parameter = parameters[static_cast<std::size_t>(i)];
+    const double weight = 1.0 / (parameter.spread * parameter.spread);
+    precision(i, i) += weight;
+    if (parameter.scale != Scale::share) continue;
     if (before) {
-      precision[*before][*before] += weight;
-      precision[i][*before] -= weight;
-      precision[*before][i] -= weight;
+      precision(*before, *before) += weight;
+      precision(i, *before) -= weight;
+      precision(*before, i) -= weight;
     }
     before = i;
   }

@@ -53,7 +53,7 @@ std::vector<StackParameter> stack_parameters(const RunsAtHand& runs);
 
 /// The inverse of the covariance of positions before any run: independent, but for the shares that the network keeps,
 /// which differ little between neighbouring numbers of nodes (a random walk over them).
-Matrix prior_precision(const std::vector<StackParameter>& parameters);
+Eigen::MatrixXd prior_precision(const std::vector<StackParameter>& parameters);
 
 /// The scenario with one trait at a value, as StackParameter::value() has it.
 Scenario with_trait(Scenario scenario, const StackParameter& parameter, double value);

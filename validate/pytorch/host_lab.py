@@ -54,6 +54,27 @@ def run(command, text=None, check=True):
     return done.stdout
 
 
+def packet_threads():
+    """The kernel's threads that carry on with packets where interrupts leave them: their work is that of our cards."""
+    listed = subprocess.run(["ps", "-eo", "pid=,comm="], capture_output=True, text=True).stdout
+    return [int(line.split()[0]) for line in listed.splitlines() if "ksoftirqd/" in line]
+
+
+def busy_seconds(processes):
+    """Processor time of all programs of the machine, of these processes (system calls included) and the kernel's
+    threads that carry their packets, and of interrupts."""
+    tick = os.sysconf("SC_CLK_TCK")
+    user, nice, system, _, _, hard, soft = map(int, pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:8])
+    own = 0
+    for pid in [process.pid for process in processes] + PACKET_THREADS:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        own += sum(map(int, fields[11:15]))  # those of the cases that it ran as well
+    return (user + nice + system) / tick, own / tick, (hard + soft) / tick
+
+
+PACKET_THREADS = packet_threads()
+
+
 def why_not():
     """Why hosts cannot be made here, or nothing."""
     if os.geteuid() != 0:

@@ -1,23 +1,18 @@
-#!/usr/bin/env python3
 """Whole trainings that are saved to a file server and go on after workers have died: how long they take.
 
-    /usr/bin/python3 validate/pytorch/host_lifetime.py -o MEASUREMENTS.json --table CASES.csv [--minutes 20]
-
-As host_steps.py: hosts are network namespaces with cards of stated rates (host_lab.py), processes train with PyTorch
+Measured by host_steps.py --lifetime: hosts are network namespaces with cards of stated rates (host_lab.py), processes train with PyTorch
 2.6 and Gloo. One host more is the file server, whose card's rate is that of the storage. Each rank saves its part of
 the weights every so many steps, and waits for it or not. A worker is killed after each of the stated times (ten from
 equal parts of the exponential distribution, in a fixed disorder, so that their mean is the stated one); the supervisor
 sees nothing but missing signs of life, then ends all processes and starts them from the last step that all had saved.
-What starting processes and joining them takes is read from the runs in which nobody dies. Exit status as there.
+What starting processes and joining them takes is read from the runs in which nobody dies.
 """
 
-import argparse
 import json
 import math
 import pathlib
 import queue
 import random
-import signal
 import statistics
 import subprocess
 import sys
@@ -25,7 +20,6 @@ import threading
 import time
 
 import host_lab
-import host_steps
 from host_cases import USUAL
 from host_parallel_cases import SHARES, parallel_cells
 from host_table import source_of, speed_of, write_rows
@@ -187,37 +181,15 @@ def measured_run(case):
         server = begin(lab, case["workers"], ["server"], held=False)
         server.stdout.readline()
         result = {key: value for key, value in case.items() if value != USUAL.get(key, "none")}
-        before = host_steps.busy_seconds([])[0], time.monotonic()
+        before = host_lab.busy_seconds([])[0], time.monotonic()
         result.update(trained(lab, case))
-        result["cores_busy"] = round((host_steps.busy_seconds([])[0] - before[0]) / (time.monotonic() - before[1]), 3)
+        result["cores_busy"] = round((host_lab.busy_seconds([])[0] - before[0]) / (time.monotonic() - before[1]), 3)
         return result
     finally:
         if server:
             server.kill()
             server.wait()
         lab.close()
-
-
-def measure(path, minutes, only):
-    import torch
-    known = json.loads(path.read_text()) if path.exists() else {"kind": "host lifetimes", "machine": {}, "runs": []}
-    names = {run["name"] for run in known["runs"]}
-    cases = [case for case in designed_cases() if case["name"] not in names and only in case["name"]]
-    end, missing = time.monotonic() + 60 * minutes, []
-    for number, case in enumerate(cases):
-        if time.monotonic() > end:
-            return missing + [f"{len(cases) - number} of {len(cases)} cases: no time left; start again to go on"]
-        try:
-            run = measured_run(case)
-        except (RuntimeError, OSError) as error:
-            missing.append(f"{case['name']}: {error}")
-            continue
-        known["machine"] = host_steps.machine(torch.__version__)
-        known["runs"].append(run)
-        host_steps.save(path, known)
-        print(f"{number + 1:3} of {len(cases)}  {case['name']:50} {run['length_s']:8.1f} s  {run['deaths']} deaths, "
-              f"{run['done_again']} steps again", flush=True)
-    return missing
 
 
 def cells(run, speed, start, initialise):
@@ -245,7 +217,7 @@ def cells(run, speed, start, initialise):
 
 
 def write_table(path, measured):
-    reference = measured["machine"]["operators_ms"]
+    reference = measured["machine"].get("operators_ms")
     runs = sorted(measured["runs"], key=lambda run: (run["between"] > 0, run["every"] > 0, run["name"]))
     speed = speed_of(runs, reference)
     undisturbed = [run for run in runs if not run["between"] and run["workers"] == 2]
@@ -256,40 +228,20 @@ def write_table(path, measured):
     write_rows(path, [dict(cells(run, speed, start, initialise), source=source) for run in runs])
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-o", "--output", type=pathlib.Path, required=True, help="where all runs are kept")
-    parser.add_argument("--operators", type=pathlib.Path, required=True, help="as of host_steps.py")
-    parser.add_argument("--table", type=pathlib.Path, help="write them as a table of cases, too")
-    parser.add_argument("--only", default="", help="cases whose names contain this")
-    parser.add_argument("--minutes", type=float, default=20, help="no case is begun after so long (default: 20)")
-    parser.add_argument("--table-only", action="store_true", help="measure nothing")
-    arguments = parser.parse_args()
-    missing = []
-    if not arguments.table_only:
-        why = host_lab.why_not() or host_steps.why_no_torch()
-        if why:
-            print(f"cannot measure here: {why}", file=sys.stderr)
-            return 2
-        missing = measure(arguments.output, arguments.minutes, arguments.only)
-    if arguments.table and not arguments.output.exists():
-        missing.append(f"{arguments.output} is not there: nothing was measured")
-    elif arguments.table:
-        measured = json.loads(arguments.output.read_text())
-        measured["machine"]["operators_ms"] = host_steps.probed(arguments.operators)
-        try:
-            write_table(arguments.table, measured)
-        except RuntimeError as error:
-            missing.append(f"{arguments.table}: {error}")
-    for line in missing:
-        print(line, file=sys.stderr)
-    return 1 if missing else 0
+class Lifetimes:
+    """Runs cases as host_steps.py asks for them."""
 
+    kind = "host lifetimes"
+    designed, run, write_table = staticmethod(designed_cases), staticmethod(measured_run), staticmethod(write_table)
 
-if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # which ends the processes on hosts first
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        print("interrupted; what was measured is kept", file=sys.stderr)
-        sys.exit(130)
+    @staticmethod
+    def versions():
+        import torch
+        return {"torch": torch.__version__}
+
+    @staticmethod
+    def said(run):
+        return f"{run['length_s']:8.1f} s  {run['deaths']} deaths, {run['done_again']} steps again"
+
+    def close(self):
+        pass

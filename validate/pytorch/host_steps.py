@@ -2,6 +2,7 @@
 """Steps of real training, by PyTorch on processors over real TCP, timed: the ground truth for predictions on hosts.
 
     /usr/bin/python3 validate/pytorch/host_steps.py -o MEASUREMENTS.json --table CASES.csv [--only lenet] [--minutes 20]
+        [--parallel|--vision|--lifetime]
 
 Needs root, iproute2 and PyTorch with Gloo (Debian: python3-torch). Every host is a network namespace with a card of a
 stated rate and one process that trains with one thread (host_lab.py). The last host is the server where there is one.
@@ -32,6 +33,7 @@ import time
 
 import host_lab
 from host_cases import USUAL, designed_cases
+from host_lifetime import Lifetimes
 from host_parallel_cases import parallel_cases
 from host_table import write_table
 from host_vision_cases import vision_cases
@@ -96,14 +98,14 @@ class Hosts:
 
     def run(self, case):
         self.set_up(case)
-        before = busy_seconds(self.processes + self.traffic), time.monotonic()
+        before = host_lab.busy_seconds(self.processes + self.traffic), time.monotonic()
         self.port += 1
         for process in self.processes:
             process.stdin.write(json.dumps(dict(case, port=self.port)) + "\n")
             process.stdin.flush()
         answers = self.answers()
         seconds = (time.monotonic() - before[1]) * os.cpu_count()
-        after = busy_seconds(self.processes + self.traffic)
+        after = host_lab.busy_seconds(self.processes + self.traffic)
         busy, own, interrupts = (a - b for a, b in zip(after, before[0]))
         self.end_traffic()
         first = answers[0]
@@ -145,27 +147,6 @@ class Hosts:
         self.lab.close()
 
 
-def packet_threads():
-    """The kernel's threads that carry on with packets where interrupts leave them: their work is that of our cards."""
-    listed = subprocess.run(["ps", "-eo", "pid=,comm="], capture_output=True, text=True).stdout
-    return [int(line.split()[0]) for line in listed.splitlines() if "ksoftirqd/" in line]
-
-
-def busy_seconds(processes):
-    """Processor time of all programs of the machine, of these processes (system calls included) and the kernel's
-    threads that carry their packets, and of interrupts."""
-    tick = os.sysconf("SC_CLK_TCK")
-    user, nice, system, _, _, hard, soft = map(int, pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:8])
-    own = 0
-    for pid in [process.pid for process in processes] + PACKET_THREADS:
-        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-        own += sum(map(int, fields[11:15]))  # those of the cases that it ran as well
-    return (user + nice + system) / tick, own / tick, (hard + soft) / tick
-
-
-PACKET_THREADS = packet_threads()
-
-
 def spread(values):
     """Distance of the quartiles over the median."""
     if len(values) < 2:
@@ -201,50 +182,76 @@ def write_trace(path, events):
     path.write_text('{"traceEvents": [\n' + ",\n".join(rows) + "\n]}\n")
 
 
-def measure(cases, path, minutes):
+class Steps:
+    """Runs cases of training steps, on hosts that are kept while the next case wants such."""
+
+    kind, designed, write_table = "host training", staticmethod(designed_cases), staticmethod(write_table)
+
+    def __init__(self):
+        self.hosts = None
+
+    def run(self, case):
+        kind = case["hosts"], case["share"], case["servers"] if case["beside"] else 0
+        if self.hosts is None or self.hosts.kind != kind:
+            self.close()
+            self.hosts = Hosts(*kind)
+        return self.hosts.run(case)
+
+    def versions(self):
+        return self.hosts.versions[0]
+
+    @staticmethod
+    def said(run):
+        return f"{run['median_s'] * 1e3:10.2f} ms  spread {run['spread']:.3f}  others {run['others']:.3f}"
+
+    def close(self):
+        if self.hosts:
+            self.hosts.close()
+        self.hosts = None
+
+
+class Parallel(Steps):
+    designed = staticmethod(parallel_cases)
+
+
+class Vision(Steps):
+    designed = staticmethod(vision_cases)
+
+
+def measure(runner, cases, path, minutes):
     """Runs what is missing; returns the names of those that failed, were disturbed, or for which there was no time."""
-    known = json.loads(path.read_text()) if path.exists() else {"kind": "host training", "machine": {}, "runs": []}
-    measured = {run["name"]: run["others"] for run in known["runs"]}
+    known = json.loads(path.read_text()) if path.exists() else {"kind": runner.kind, "machine": {}, "runs": []}
+    measured = {run["name"]: run.get("others", 0.0) for run in known["runs"]}
     # What is missing first, then what was disturbed.
     cases = ([case for case in cases if case["name"] not in measured] +
              [case for case in cases if measured.get(case["name"], 0.0) > DISTURBED])
-    end, missing, hosts = time.monotonic() + 60 * minutes, [], None
+    end, missing = time.monotonic() + 60 * minutes, []
     try:
         for number, case in enumerate(cases):
             if time.monotonic() > end:
                 missing.append(f"{len(cases) - number} of {len(cases)} cases: no time left; start again to go on")
                 break
             try:
-                kind = case["hosts"], case["share"], case["servers"] if case["beside"] else 0
-                if hosts is None or hosts.kind != kind:
-                    if hosts:
-                        hosts.close()
-                    hosts = None
-                    hosts = Hosts(*kind)
-                run = hosts.run(case)
+                run = runner.run(case)
             except (RuntimeError, OSError) as error:
                 missing.append(f"{case['name']}: {error}")
-                if hosts:
-                    hosts.close()
-                hosts = None
+                runner.close()
                 continue
-            earlier, known["machine"] = known["machine"].get("date"), machine(**hosts.versions[0])
+            earlier, known["machine"] = known["machine"].get("date"), machine(**runner.versions())
             for other in known["runs"]:  # of another day than this one
                 if earlier != known["machine"]["date"]:
                     other.setdefault("date", earlier)
-            trace = run.pop("timeline", None)
-            if run["others"] <= measured.get(run["name"], 1.0):  # of two runs the one that was disturbed less
+            trace, others = run.pop("timeline", None), run.get("others", 0.0)
+            if others <= measured.get(run["name"], 1.0):  # of two runs the one that was disturbed less
                 if trace:
                     write_trace(path.with_name(f"{path.stem}-timeline-{case['name']}.json"), trace)
                 known["runs"] = [other for other in known["runs"] if other["name"] != run["name"]] + [run]
                 save(path, known)
-            print(f"{number + 1:4} of {len(cases)}  {case['name']:45} {run['median_s'] * 1e3:10.2f} ms  spread "
-                  f"{run['spread']:.3f}  others {run['others']:.3f}", flush=True)
-            if run["others"] > DISTURBED:
-                missing.append(f"{case['name']}: others took {run['others']:.1%} of the machine")
+            print(f"{number + 1:4} of {len(cases)}  {case['name']:45} {runner.said(run)}", flush=True)
+            if others > DISTURBED:
+                missing.append(f"{case['name']}: others took {others:.1%} of the machine")
     finally:
-        if hosts:
-            hosts.close()
+        runner.close()
     return missing
 
 
@@ -255,17 +262,19 @@ def main():
                         "shares of a core are of")
     parser.add_argument("--table", type=pathlib.Path, help="write them as a table of cases, too")
     others = parser.add_mutually_exclusive_group()  # by PyTorch 2.6
-    others.add_argument("--parallel", action="store_true", help="the cases that divide a model, not those of data parallel "
-                        "training")
-    others.add_argument("--vision", action="store_true", help="the cases of vision–language models")
+    others.add_argument("--parallel", dest="runner", action="store_const", const=Parallel, default=Steps,
+                        help="the cases that divide a model, not those of data parallel training")
+    others.add_argument("--vision", dest="runner", action="store_const", const=Vision,
+                        help="the cases of vision–language models")
+    others.add_argument("--lifetime", dest="runner", action="store_const", const=Lifetimes,
+                        help="whole trainings that are saved and go on after workers have died")
     parser.add_argument("--only", default="", help="cases whose names contain one of these words, with commas")
     parser.add_argument("--minutes", type=float, default=45, help="no case is begun after so long (default: 45)")
     parser.add_argument("--list", action="store_true", help="print the names of all cases and end")
     parser.add_argument("--table-only", action="store_true", help="measure nothing")
     options = parser.parse_args()
     words = [word for word in options.only.split(",") if word]
-    designed = parallel_cases() if options.parallel else vision_cases() if options.vision else designed_cases()
-    cases = [case for case in designed if not words or any(word in case["name"] for word in words)]
+    cases = [case for case in options.runner.designed() if not words or any(word in case["name"] for word in words)]
     if not cases:
         parser.error(f"no case is called anything like {options.only}")
     if options.list:
@@ -279,7 +288,7 @@ def main():
         if why:
             print(f"cannot measure here: {why}", file=sys.stderr)
             return 2
-        missing = measure(cases, options.output, options.minutes)
+        missing = measure(options.runner(), cases, options.output, options.minutes)
     if options.table:
         if not options.output.exists():
             print(f"{options.output} is not there: nothing was measured", file=sys.stderr)
@@ -287,7 +296,7 @@ def main():
         measured = json.loads(options.output.read_text())
         if options.operators:
             measured["machine"]["operators_ms"] = probed(options.operators)
-        write_table(options.table, measured)
+        options.runner.write_table(options.table, measured)
     for line in missing:
         print(line, file=sys.stderr)
     return 1 if missing else 0
@@ -308,6 +317,7 @@ def why_no_torch():
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # which ends the processes on hosts first
     try:
         sys.exit(main())
     except KeyboardInterrupt:

@@ -23,7 +23,7 @@ case $part in
 training) within="" measures=host_steps.py operators=$kept-operators.json ;;
 parallel) within=validate/pytorch/debian13.sh measures="host_steps.py --parallel" operators=$kept-parallel-operators.json ;;
 vision) within=validate/pytorch/debian13.sh measures="host_steps.py --vision" operators=$kept-parallel-operators.json ;;
-lifetime) within=validate/pytorch/debian13.sh measures=host_lifetime.py operators=$kept-parallel-operators.json ;;
+lifetime) within=validate/pytorch/debian13.sh measures="host_steps.py --lifetime" operators=$kept-parallel-operators.json ;;
 *) echo "$0: $part is neither training, parallel, vision nor lifetime" >&2; exit 2 ;;
 esac
 operators=${OPERATORS:-$operators}

@@ -6,7 +6,8 @@
 
 CASE is JSON: model, batch, sequence, precision, execution, and perhaps layers and recompute. With --wait it goes on from
 loading PyTorch when it reads a line. With --for-profiler one step alone runs between the marks that a profiler
-starts and stops at (counters.py). Prints one line of JSON: the seconds of steps ("values"), what
+starts and stops at: `ncu --profile-from-start off --metrics dram__bytes_read.sum,dram__bytes_write.sum --csv` counts what
+its kernels read and write. Prints one line of JSON: the seconds of steps ("values"), what
 the GPU said meanwhile ("state"), and "figures": seconds that the host takes to hand a step over and the device to do its
 kernels, how many these are, joules of a step, and bytes.
 """

@@ -142,6 +142,7 @@ constexpr Key condition_keys[] = {
     {"precision", one_or_list(word<Precision>), "all", "Formats of the training's products."},
     {"optimizer", one_or_list(word<Optimizer>), "all", "Optimizers of the training."},
     {"adapters", flag, "both", "Whether adapters are trained (lora)."},
+    {"master_weights", flag, "both", "Whether 2-byte weights have an fp32 copy (workload.train.master_weights)."},
     {"kernels", word<KernelSet>, "both", "How kernels are cut (workload.train.kernels)."},
     {"execution", word<ExecutionMode>, "all", "How operators are launched (plan.execution)."},
     {"architecture", one_or_list(text), "all", "Generations of the GPUs."},

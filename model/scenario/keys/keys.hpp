@@ -41,7 +41,6 @@ extern const Mapping calibration, constant, measured_matmul, machine_calibration
 
 /// Words that their readers alone make something of.
 enum class LengthsDistribution { uniform, normal, lognormal, exponential };
-enum class UpdateRule { sgd, momentum, adam, adamw };
 
 /// The key of that name; a table that lacks it is an InternalError.
 const Key& key_of(const Mapping& mapping, std::string_view name);

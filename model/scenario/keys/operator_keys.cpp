@@ -4,6 +4,7 @@
 #include "model/scenario/keys/member.hpp"
 #include "model/workload/host_operators.hpp"
 #include "model/workload/operator_alone.hpp"
+#include "model/workload/training.hpp"
 
 namespace foretrain::keys {
 
@@ -179,9 +180,10 @@ constexpr Key embedding_keys[] = {
     {"precision", a_precision, "fp32", "The format of the operands."},
 };
 
+constexpr std::array update_rules = {Optimizer::sgd, Optimizer::momentum, Optimizer::adam, Optimizer::adamw};
 constexpr Key optimizer_keys[] = {
     {"parameters", whole, "needed", "Parameters that are updated."},
-    {"algorithm", word<UpdateRule>, "adamw", "The optimizer."},
+    {"algorithm", word_among<update_rules>, "adamw", "The optimizer."},
     {"tensors", whole, "1", "Tensors that the parameters are in."},
     {"fused", flag, "true", "Whether one kernel updates all tensors."},
     {"precision", a_precision, "fp32", "The format of a second copy of the weights; fp32: none."},

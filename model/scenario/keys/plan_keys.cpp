@@ -125,6 +125,8 @@ constexpr Key sync_keys[] = {
     member<&Sync::overlap>("Whether gradients are sent while others are computed."),
     member<&Sync::every_micro_batch>("Whether gradients are sent after each micro-batch, not after the last alone."),
     member<&Sync::copied>("Whether gradients are copied into buckets that have memory of their own."),
+    member<&Sync::accumulation>("What adds a micro-batch's gradients to those before it: the products themselves, or "
+                                "kernels of their own, which may clip each micro-batch's first."),
     member<&Sync::summed_apart>(
         "Whether micro-batches are added up in fp32 beside the gradients of a pass, which stay."),
     member<&Sync::gradient_precision>("The format in which gradients are sent.",

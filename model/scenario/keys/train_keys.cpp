@@ -63,6 +63,8 @@ constexpr Key train_keys[] = {
         "Whether the optimizer's states are fp32 where weights are shorter and have no fp32 copy; else these and the "
         "gradients are as the weights.",
         {.together = "master_weights: false"}),
+    member<&TrainerCode::fp32_adapters>(
+        "Whether adapters, their gradients and states are fp32 beside shorter frozen weights.", {.together = "lora"}),
     member<&TrainerCode::clip_gradients>("Whether the norm of all gradients is limited before the update.",
                                          {.usual = "true; false with sgd and momentum"}),
     member<&TrainerCode::context_pieces>(

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "model/cost/attention.hpp"
+#include "model/parallelism/layout.hpp"
 #include "model/workload/transformer_parameters.hpp"
 
 namespace foretrain {
@@ -30,10 +31,10 @@ std::vector<Row> rows_of_collective() {
   return {{true,
            "a collective by itself has algorithm, levels, servers and placement alone",
            {"plan.sync.bucket", "plan.sync.first_bucket", "plan.sync.bucketing", "plan.sync.overlap",
-            "plan.sync.every_micro_batch", "plan.sync.copied", "plan.sync.summed_apart", "plan.sync.gradient_precision",
-            "plan.sync.gather", "plan.sync.gather_overlap", "plan.sync.consistency", "plan.sync.assignment",
-            "plan.sync.split", "plan.sync.priority", "plan.sync.barrier", "plan.sync.local_reduce",
-            "plan.sync.slow_workers"}}};
+            "plan.sync.every_micro_batch", "plan.sync.copied", "plan.sync.summed_apart", "plan.sync.accumulation",
+            "plan.sync.gradient_precision", "plan.sync.gather", "plan.sync.gather_overlap", "plan.sync.consistency",
+            "plan.sync.assignment", "plan.sync.split", "plan.sync.priority", "plan.sync.barrier",
+            "plan.sync.local_reduce", "plan.sync.slow_workers"}}};
 }
 
 std::vector<Row> rows_of_replicas(const Plan& plan) {
@@ -110,6 +111,7 @@ std::vector<Row> rows_of_code(const Scenario& scenario, const TrainWorkload& tra
           {train.master_weights || train.code.cast_weights || has_8bit_states(train.optimizer),
            "states are fp32 beside fp32 weights, or 8 bits",
            {"workload.train.fp32_states"}},
+          {!train.parts.lora.has_value(), "no adapters are trained", {"workload.train.fp32_adapters"}},
           {plan.tensor == 1,
            "one tensor rank has no others",
            {"workload.train.waiting_tensors", "workload.train.gather_logits"}}};
@@ -138,6 +140,7 @@ std::vector<Row> rows_of_model(const Scenario& scenario, const TrainWorkload& tr
            bytes_per_element(storage_precision(train.precision)) == bytes_per_element(Precision::fp32),
        "the weights are in fp32 themselves",
        {"workload.train.master_weights"}},
+      {micro_batches(train, plan) == 1, "one micro-batch is not added to others", {"plan.sync.accumulation"}},
       {train.recompute == Recompute::none, "nothing is recomputed", {"workload.train.recompute_early_stop"}}};
 }
 

@@ -43,7 +43,8 @@ enum class Belongs {
   to_divided_gradients,  ///< ZeRO-2's
   to_divided_states,     ///< gradients that ZeRO-1's ranks, or ZeRO-2's which keep them whole, sum up
   to_updated_parts,      ///< ZeRO-1's and 2's, whose weights come back to all ranks
-  to_short_weights       ///< fewer than four bytes each, updated in fp32
+  to_short_weights,      ///< fewer than four bytes each, updated in fp32
+  to_adapters
 };
 
 Belongs belongs_to(std::string_view key) {
@@ -163,6 +164,8 @@ bool belongs(Belongs to, const YamlNode& document, const Trainee& trainee) {
       return zero_of(document) == 1 || zero_of(document) == 2;
     case Belongs::to_short_weights:
       return has_short_weights(document);
+    case Belongs::to_adapters:
+      return document.at("workload.train.lora") != nullptr;
     case Belongs::to_experts:
       return trainee.experts;
     case Belongs::to_context_ranks:
@@ -175,7 +178,7 @@ bool belongs(Belongs to, const YamlNode& document, const Trainee& trainee) {
   return true;
 }
 
-/// `when: { zero: [0, 1], servers: false, interleaved: true, precision: fp16, adapters: false, kernels: plain }`
+/// `when: { zero: [0, 1], servers: false, interleaved: true, precision: fp16, adapters: false, master_weights: true }`
 bool holds(const Field& when, const YamlNode& document, const Trainee& trainee) {
   const MappingReader keys = when.mapping(keys::condition);
   if (const auto kernels = keys.find("kernels")) {
@@ -205,6 +208,9 @@ bool holds(const Field& when, const YamlNode& document, const Trainee& trainee) 
   }
   if (const auto adapters = keys.find("adapters")) {
     if (adapters->flag() != (document.at("workload.train.lora") != nullptr)) return false;
+  }
+  if (const auto copies = keys.find("master_weights")) {
+    if (copies->flag() != (word_at(document, "workload.train.master_weights", "true") == "true")) return false;
   }
   if (const auto formats = keys.find("precision")) {
     const std::vector<Field> list = formats->list_or_one();
@@ -265,21 +271,6 @@ std::string written(const YamlNode& node) {
   return "{ " + text + " }";
 }
 
-/// Fused kernels without a framework are a user's own code, which fuses norms first, in every number format; the rest
-/// is plain. Whole modules are the framework's to state (plan.framework: well-tuned, megatron). Taken for those, 570
-/// rows (Aleph Alpha's, InternEvo's and nanotron's) are predicted 11 to 24 % too fast.
-void say_own_fusions(TrainedScenario& result) {
-  constexpr std::string_view kernels = "workload.train.kernels", fusions = "workload.train.fusions";
-  if (word_at(result.document, kernels, "") != name(KernelSet::fused) || result.document.at(fusions)) return;
-  const SourcePosition where = result.document.at(kernels)->where;
-  const std::string norm(name(Fusion::norm));
-  add_missing(result.document, fusions, yaml_scalar(norm, where));
-  result.document.find("workload")->value.find("train")->value.find("kernels")->value =
-      yaml_scalar(std::string(name(KernelSet::plain)), where);
-  result.traits.push_back({std::string(fusions), norm, Trait::From::assumed,
-                           "kernels: fused without a trainer: norms, which own code fuses first"});
-}
-
 /// The first of the key's habits that holds: a habit, or a list of them for different trainings.
 std::optional<Field> holding(const Field& habits, const YamlNode& document, const Trainee& trainee) {
   const std::vector<Field> all = habits.is_mapping() ? std::vector{habits} : habits.list();
@@ -317,6 +308,25 @@ void add_habits(const std::filesystem::path& path, Trait::From from, const Train
   }
 }
 
+/// Who states kernels and names no trainer has code of their own, of which own-code.yaml says the rest. Fused, it fuses
+/// norms first, and the rest is plain: taken for a tuned recipe, such runs are predicted 11 to 24 % too fast (Aleph
+/// Alpha's, InternEvo's and nanotron's, 570 rows). Whole modules are the framework's to state.
+void add_own_code(const std::filesystem::path& file, const Trainee& trainee, TrainedScenario& result) {
+  constexpr std::string_view kernels = "workload.train.kernels", fusions = "workload.train.fusions";
+  const YamlNode* stated = result.document.at(kernels);
+  if (stated == nullptr) return;
+  if (word_at(result.document, kernels, "") == name(KernelSet::fused) && result.document.at(fusions) == nullptr) {
+    const SourcePosition where = stated->where;
+    const std::string norm(name(Fusion::norm));
+    add_missing(result.document, fusions, yaml_scalar(norm, where));
+    result.document.find("workload")->value.find("train")->value.find("kernels")->value =
+        yaml_scalar(std::string(name(KernelSet::plain)), where);
+    result.traits.push_back({std::string(fusions), norm, Trait::From::assumed,
+                             "kernels: fused without a trainer: norms, which own code fuses first"});
+  }
+  add_habits(file, Trait::From::assumed, trainee, result);
+}
+
 }  // namespace
 
 Constant habit_provenance(const std::string& key, const MappingReader& habit) {
@@ -352,12 +362,13 @@ TrainedScenario with_trainer(const YamlNode& document, const Cluster& cluster) {
       result.traits.push_back({std::string(row.name), written(*stated), Trait::From::scenario, ""});
   }
   const auto file_named = [](const Field& name) { return catalogue_file(CatalogueSection::trainer, name); };
-  const YamlNode assumed = yaml_scalar(default_trainer, {});
-  const std::filesystem::path rest = file_named(Field(assumed, "plan.trainer"));
+  const auto assumed_file = [&](const char* name) { return file_named(Field(yaml_scalar(name, {}), "plan.trainer")); };
+  const std::filesystem::path rest = assumed_file(default_trainer);
   const YamlNode* named = document.at("plan.trainer");
   const std::filesystem::path path = named != nullptr ? file_named(Field(*named, "plan.trainer")) : rest;
   const Trainee trainee(document, cluster);
-  if (named == nullptr && trainee.transformer && !trainee.on_processors) say_own_fusions(result);
+  if (named == nullptr && trainee.transformer && !trainee.on_processors)
+    add_own_code(assumed_file("own-code"), trainee, result);
   if (named != nullptr) {
     const auto base = trainer_file(cached_yaml_file(path.string())).find("base");
     std::vector<std::filesystem::path> files = {path};

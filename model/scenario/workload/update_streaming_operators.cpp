@@ -6,39 +6,14 @@
 
 #include "model/base/words.hpp"
 #include "model/scenario/workload/streaming_operators.hpp"
+#include "model/workload/update_passes.hpp"
 
 namespace foretrain {
 
 namespace {
 
-using keys::UpdateRule;
-
 constexpr double master_size = 4.0;
 constexpr IntegerRange parameter_counts{1, 1'000'000'000'000};
-
-/// Tensors of the parameters' number that one update passes through memory, in fp32 and read plus written, and kernels:
-/// fused, each input is read and each result written once; tensor by tensor, every elementary operation is a kernel of
-/// its own that reads and writes what it needs (PyTorch's for_each=False path: lerp 3, mul 2, addcmul 3, sqrt 2, div 2,
-/// add 2, addcdiv 4; AdamW decays with mul 2 before; momentum mul 2, add 3, add 3).
-struct UpdatePasses {
-  double fused_read, fused_written;
-  double separate_read, separate_written;
-  int separate_kernels;
-  double flops;
-};
-UpdatePasses passes_of(UpdateRule rule) {
-  switch (rule) {
-    case UpdateRule::sgd:
-      return {2, 1, 2, 1, 1, 2};
-    case UpdateRule::momentum:
-      return {3, 2, 5, 3, 3, 4};
-    case UpdateRule::adam:
-      return {4, 3, 11, 7, 7, 11};
-    case UpdateRule::adamw:
-      break;
-  }
-  return {4, 3, 12, 8, 8, 12};
-}
 
 }  // namespace
 
@@ -48,7 +23,7 @@ UpdatePasses passes_of(UpdateRule rule) {
 Operator read_optimizer(const Field& field) {
   const MappingReader keys = field.mapping(keys::optimizer);
   const auto parameters = static_cast<double>(keys["parameters"].integer(parameter_counts));
-  const UpdatePasses passes = passes_of(keys.choice_or("algorithm", UpdateRule::adamw));
+  const UpdatePasses passes = update_passes(keys.choice_or("algorithm", Optimizer::adamw));
   const int tensors = keys.int_or("tensors", 1, {1, 10'000'000});
   const bool fused = keys.flag_or("fused", true);
   const Precision precision = read_precision(keys);

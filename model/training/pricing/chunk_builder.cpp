@@ -8,17 +8,11 @@
 #include "model/memory/stage_memory.hpp"
 #include "model/parallelism/weight_gradients.hpp"
 #include "model/training/pricing/offload.hpp"
+#include "model/workload/update_passes.hpp"
 
 namespace foretrain {
 
 namespace {
-
-/// Trainable tensors of a layer: its matrices, and a vector beside each (biases, scales of norms).
-int tensors_of(const Layer& layer) {
-  std::int64_t matrices = 0;
-  for (const WeightMatrix& matrix : layer.matrices) matrices += matrix.count;
-  return static_cast<int>(std::max<std::int64_t>(2 * matrices, 1));
-}
 
 double largest_tensor(const Layer& layer) {
   double largest = 0.0;
@@ -44,21 +38,25 @@ Stretch backward_pass(const std::vector<PricedLayer>& layers, const LayerCost& c
   return pass;
 }
 
-/// Bytes that one parameter's update reads and writes, and the passes over gradients before it (unscaling or norm, then
-/// clipping). States and master weights are fp32; a 2-byte copy of the weights is written at the end. Gradients that
-/// were copied into buckets are first copied out of them and divided.
+/// Bytes that one parameter's update reads and writes (fused: states and gradients in their own formats), and the
+/// passes over gradients before it (unscaling or norm, then clipping). States and master weights are fp32; a 2-byte
+/// copy of the weights is written at the end. Gradients that were copied into buckets are first copied out of them and
+/// divided.
 Operator optimizer_operator(const TrainWorkload& train, const Plan& plan, double parameters, int layers, int tensors) {
   const bool fused = train.code.fused_optimizer;
   const double gradient = fused ? bytes_per_element(plan.sync.gradient_precision).value() : 4.0;
   const double weight = bytes_per_element(storage_precision(train.precision)).value();
   const double states = optimizer_state(train.optimizer).value();
+  const UpdatePasses passes = update_passes(train.optimizer);
   const bool clips = train.code.clip_gradients;
   const double unscaled = !fused && train.precision == Precision::fp16 ? gradient : 0.0;
   const double averaged = plan.sync.copied && plan.data > 1 && plan.zero < 3 ? 2.0 * gradient : 0.0;
   const double clipping = clips ? 2.0 * gradient : 0.0;
   const double copy = weight < 4.0 && !train.code.cast_weights ? weight : 0.0;
-  const double read = gradient + 4.0 + states + clipping + unscaled + averaged;
-  const double written = 4.0 + states + copy + (clips ? gradient : 0.0) + unscaled + averaged;
+  const double before = unscaled + averaged;
+  const double read = (fused ? gradient + 4.0 + states : 4.0 * passes.separate_read) + clipping + before;
+  const double written =
+      (fused ? 4.0 + states : 4.0 * passes.separate_written) + copy + (clips ? gradient : 0.0) + before;
   const int kernels =
       fused ? layers : tensors * (1 + (clips ? 2 : 0) + (unscaled > 0.0 ? 1 : 0) + (averaged > 0.0 ? 2 : 0));
   return {"optimizer",

@@ -8,6 +8,7 @@
 #include "model/cost/launches.hpp"
 #include "model/cost/power.hpp"
 #include "model/parallelism/host_dispatch.hpp"
+#include "model/parallelism/layout.hpp"
 #include "model/parallelism/weight_gradients.hpp"
 #include "model/training/pricing/tensor_overlap.hpp"
 
@@ -81,6 +82,12 @@ LayerCost operator*(const LayerCost& cost, double n) {
   return {cost.forward * n, cost.recompute * n, cost.backward * n};
 }
 
+int tensors_of(const Layer& layer) {
+  std::int64_t matrices = 0;
+  for (const WeightMatrix& matrix : layer.matrices) matrices += matrix.count;
+  return static_cast<int>(std::max<std::int64_t>(2 * matrices, 1));
+}
+
 namespace {
 
 /// What kernels take longer in a step than alone: those that wait for each other in every step are as slow as the
@@ -117,6 +124,8 @@ RecipePointer LayerPricer::recipe(const std::vector<Operator>& ops) const {
 std::vector<Operator> LayerPricer::backward_operators(const Layer& layer) const {
   std::vector<Operator> ops = layer.run_again(train_.recompute);
   ops.insert(ops.end(), layer.backward.begin(), layer.backward.end());
+  const std::vector<Operator> sums = gradient_sums(layer);
+  ops.insert(ops.end(), sums.begin(), sums.end());
   return ops;
 }
 
@@ -168,6 +177,31 @@ std::vector<Operator> LayerPricer::weight_copies(const Layer& layer, bool backwa
       {"gathered weights", Streaming{StreamingKind::elementwise, weights, weights, Flops(0.0), false}, precision, 1}};
 }
 
+/// What adds the gradients of a step's micro-batches up, as the mean of their passes. Gradients have the format of the
+/// parameters that they are of; where what is sent is longer, sums are kept beside them in that format (Megatron-Core,
+/// distributed_data_parallel.py: main_grad.add_; DeepSpeed, bf16_optimizer.py, update_hp_grads; nanotron,
+/// gradient_accumulator.py). Else the first gradient is the sum, and later ones are added to it (PyTorch,
+/// csrc/autograd/functions/accumulate_grad.h). Clipped ones are read for their norm, in fp16 for infinities, too, and
+/// rewritten before (NVIDIA DeepLearningExamples, TensorFlow/LanguageModeling/BERT/optimization.py).
+std::vector<Operator> LayerPricer::gradient_sums(const Layer& layer) const {
+  const Plan& plan = scenario_.plan;
+  const int passes = micro_batches(train_, plan);
+  using enum Sync::Accumulation;
+  if (plan.sync.accumulation == fused || passes == 1 || !(layer.parameters > 0.0)) return {};
+  const bool of_fp32 = train_.code.cast_weights || plan.zero == 3;
+  const Precision format = of_fp32 ? Precision::fp32 : storage_precision(train_.precision);
+  const Bytes own = bytes_per_element(format), sum = std::max(own, bytes_per_element(plan.sync.gradient_precision));
+  const bool clips = plan.sync.accumulation == clipped;
+  const double later = 1.0 - 1.0 / passes, written = own < sum || clips ? 1.0 : later;
+  const double looks = clips ? train_.precision == Precision::fp16 ? 3.0 : 2.0 : 0.0;
+  const double elements =
+      divides_gradients(plan) ? parameters_of_shard(plan, layer.parameters, layer.expert_parameters) : layer.parameters;
+  const Streaming work{StreamingKind::elementwise, elements * (own * (written + looks) + sum * later),
+                       elements * (sum * written + own * (clips ? 1.0 : 0.0)), Flops(elements), false};
+  const int kernels = tensors_of(layer) * (1 + static_cast<int>(looks));
+  return {{"gradient accumulation", work, format, kernels}};
+}
+
 LayerCost LayerPricer::price(const Layer& layer) const {
   return with_recomputation(without_recomputation(layer), layer);
 }
@@ -190,6 +224,9 @@ LayerCost LayerPricer::without_recomputation(const Layer& layer) const {
   }
   cost.forward.kernels += kernels(weight_copies(layer, false));
   cost.backward.kernels += kernels(weight_copies(layer, true));
+  const PassCost sums = cost_of(gradient_sums(layer));
+  cost.backward.kernels += sums.kernels;
+  cost.backward.dispatch += sums.dispatch;
   return cost;
 }
 

@@ -65,6 +65,9 @@ struct PricedLayer {
   int count = 1;  ///< alike, one after the other
 };
 
+/// Trainable tensors of a layer: its matrices, and a vector beside each (biases, scales of norms).
+int tensors_of(const Layer& layer);
+
 /// Prices layers of one plan.
 class LayerPricer {
  public:
@@ -96,6 +99,7 @@ class LayerPricer {
   [[nodiscard]] bool chunks_products() const { return scenario_.plan.tensor_overlap && scenario_.plan.tensor > 1; }
   /// What a processor computes longer as it has waited for these.
   [[nodiscard]] Seconds after_waits(const LayerCalls::Calls& calls, double speed) const;
+  [[nodiscard]] std::vector<Operator> gradient_sums(const Layer& layer) const;
   /// Copies of a sharded layer's weights before a pass.
   [[nodiscard]] std::vector<Operator> weight_copies(const Layer& layer, bool backward) const;
   [[nodiscard]] PassCost cost_of(const std::vector<Operator>& ops, Seconds around_launch = {}) const;

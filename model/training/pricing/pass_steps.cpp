@@ -23,6 +23,8 @@ PassSteps::Key PassSteps::key_of(const Model& model) const {
           .sharded = sharded,
           .copied = sharded && plan.sync.copied,
           .gathered_again = sharded && plan.reshard_after_forward,
+          .accumulation = plan.sync.accumulation,
+          .divides_gradients = divides_gradients(plan),
           .tensor_overlap = plan.tensor_overlap,
           .hides_exchanges = hides_exchanges(plan),
           .waits_for_slowest = plan.sync.waits_for_slowest(),

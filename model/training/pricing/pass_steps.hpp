@@ -29,6 +29,8 @@ class PassSteps {
     Recompute recompute = Recompute::none;
     ExpertDispatch dispatch = ExpertDispatch::all_to_all;
     bool sharded = false, copied = false, gathered_again = false;  ///< weights, by ZeRO-3
+    Sync::Accumulation accumulation = Sync::Accumulation::fused;
+    bool divides_gradients = false;
     bool tensor_overlap = false, hides_exchanges = false, waits_for_slowest = true, single_process = false;
     auto operator<=>(const Key&) const = default;
   };

@@ -16,15 +16,15 @@ namespace {
 using Part = Step::Transfer::Part;
 using Parts = std::vector<Part>;
 
-struct Beside {
+struct TimesBeside {
   Seconds time;
   std::vector<bool> meets;  ///< by part
 };
 
 /// Time of one part while the others move beside it, phase by phase: those of their flows count that share a link with
 /// it.
-Beside time_beside(const Parts& parts, std::size_t own, const Topology& topology,
-                   std::span<const BackgroundFlow> background) {
+TimesBeside time_beside(const Parts& parts, std::size_t own, const Topology& topology,
+                        std::span<const BackgroundFlow> background) {
   LoweredCollective together{"", parts[own].lowered.phases};
   std::vector<bool> meets(parts.size());
   std::vector<bool> crossed(static_cast<std::size_t>(topology.links()));

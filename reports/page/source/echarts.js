@@ -1,5 +1,5 @@
 // Of ECharts only what the page draws with.
-import { BarChart, CustomChart, GraphChart, HeatmapChart, LineChart, ScatterChart } from "echarts/charts";
+import { CustomChart, HeatmapChart, LineChart, ScatterChart } from "echarts/charts";
 import {
   DataZoomInsideComponent,
   DataZoomSliderComponent,
@@ -14,9 +14,7 @@ import { LabelLayout } from "echarts/features";
 import { CanvasRenderer } from "echarts/renderers";
 
 use([
-  BarChart,
   CustomChart,
-  GraphChart,
   HeatmapChart,
   LineChart,
   ScatterChart,

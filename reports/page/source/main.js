@@ -1,8 +1,9 @@
 // Puts the page together from its data: what is there is shown.
 import { element, percent, seconds, table, tabs } from "./dom.js";
+import { figurePanel } from "./figure.js";
 import { section } from "./panel.js";
 import { accuracy } from "./sections/accuracy.js";
-import { breakdown, breakdownPanel } from "./sections/breakdown.js";
+import { breakdown } from "./sections/breakdown.js";
 import { memory } from "./sections/memory.js";
 import { plans } from "./sections/plans.js";
 import { provenance, settings } from "./sections/provenance.js";
@@ -53,7 +54,7 @@ function comparison(scenarios) {
       ["scenario", "GPUs", "time_s", "samples_per_second", "mfu", "memory_bytes", "fits", "bottleneck"],
       rows,
     ),
-    breakdownPanel(told),
+    figurePanel(data.comparison, { title: "Where the time goes" }),
   );
 }
 

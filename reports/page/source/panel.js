@@ -1,5 +1,5 @@
 // A chart with its table beside it, and both as CSV.
-import { choice, download, element, newId, number, table, tabs } from "./dom.js";
+import { download, element, newId, number, table, tabs } from "./dom.js";
 import { init } from "./echarts.js";
 import { colours, ink, onTheme, setPrinting } from "./theme.js";
 
@@ -63,9 +63,9 @@ function dressed(option, phone) {
 /**
  * chart: (look) => the option of ECharts; look: { phone, width, ink, colours }.
  * table: () => [header, rows] of plain values; csv: the same where the file has more than the table.
- * tall: (look) => height in pixels. ready: called with each new chart.
+ * tall: (look) => height in pixels.
  */
-export function chartPanel({ title, note, label, chart, table: rowsOf, csv, tall = () => 320, controls = [], ready }) {
+export function chartPanel({ title, note, label, chart, table: rowsOf, csv, tall = () => 320, controls = [] }) {
   const heading = element("h3", { id: newId("title") }, title);
   const canvas = element("div", { class: "chart", role: "img", "aria-label": label ?? title });
   const rows = element("div", { class: "rows" });
@@ -86,11 +86,9 @@ export function chartPanel({ title, note, label, chart, table: rowsOf, csv, tall
     const now = look();
     const height = tall(now);
     if (canvas.style.height !== `${height}px`) canvas.style.height = `${height}px`;
-    const isNew = drawn === null;
-    if (isNew) drawn = canvas.chart = init(canvas, null, { renderer: "canvas" });
+    if (drawn === null) drawn = canvas.chart = init(canvas, null, { renderer: "canvas" });
     else drawn.resize();
     drawn.setOption(dressed(chart(now), now.phone), { notMerge: true });
-    ready?.(drawn, isNew);
   };
   const fill = () => rows.replaceChildren(table(title, ...rowsOf()));
   const switched = tabs(`${title}: chart or table`, [
@@ -138,10 +136,6 @@ export function chartPanel({ title, note, label, chart, table: rowsOf, csv, tall
       seen = true;
       draw();
     },
-    title: (text) => canvas.setAttribute("aria-label", text),
-    get chart() {
-      return drawn;
-    },
   };
   panels.add(handle);
   new IntersectionObserver(
@@ -172,16 +166,6 @@ addEventListener("afterprint", () => {
   document.body.classList.remove("printing");
   setPrinting(false);
 });
-
-/** Choices of which of several quantities a panel shows. */
-export function quantities(label, entries, changed) {
-  return choice(
-    label,
-    entries.map((entry, i) => [i, entry.name]),
-    0,
-    (value) => changed(entries[Number(value)]),
-  );
-}
 
 /** A heading with what belongs beneath it; null where nothing does. */
 export function section(id, title, ...content) {

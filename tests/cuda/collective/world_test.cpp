@@ -1,14 +1,14 @@
 // Real processes that meet on one machine, and over MPI where it is installed.
 #include "validate/cuda/collective/world.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <sstream>
 
+#include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
 
+using namespace foretrain;
 using namespace foretrain::gpu;
 
 namespace {
@@ -28,56 +28,39 @@ std::vector<std::string> lines_of(const std::string& command) {
   return lines;
 }
 
-/// Of this test alone.
-std::string fresh_meeting() {
-  static int count = 0;
-  return "foretrain-test-" + std::to_string(getpid()) + "-" + std::to_string(++count);
-}
-
 Launched of_two(int rank) { return {.by = "test", .rank = rank, .size = 2, .local_rank = {}}; }
-
-/// Starts one process per pair of rank and size at the same meeting point.
-std::string together(const std::vector<std::pair<int, int>>& processes, const std::string& arguments = "") {
-  const std::string meeting = fresh_meeting();
-  std::string command;
-  for (const auto& [rank, size] : processes) {
-    command += "FORETRAIN_RANK=" + std::to_string(rank) + " FORETRAIN_SIZE=" + std::to_string(size) +
-               " FORETRAIN_MEETING=" + meeting + " " FORETRAIN_WORLD_PROBE " " + arguments + " & ";
-  }
-  return command + "wait";
-}
 
 }  // namespace
 
 TEST_CASE("processes of one machine meet and agree", "[collective][world]") {
-  const auto lines = lines_of(together({{2, 3}, {0, 3}, {1, 3}}));
-  // Rank 0 decided 42; texts come in order of ranks whatever their lengths; the greatest of 0, 1.5 and 3 is 3.
-  CHECK(lines == std::vector<std::string>{"rank 0 of 3: 42 [r][rx][rxx] 3 local",
-                                          "rank 1 of 3: 42 [r][rx][rxx] 3 local",
-                                          "rank 2 of 3: 42 [r][rx][rxx] 3 local"});
+  // Rank 0 decided 42; texts come in order of ranks whatever their lengths; the greatest of 0, 1.5, 3 and 4.5 is the
+  // last one's.
+  const std::vector<std::string> told = {"rank 0 of 1: 42 [r] 0 ", "42 [r][rx] 1.5 files",
+                                         "42 [r][rx][rxx][rxxx] 4.5 files"};
+  CHECK(lines_of(FORETRAIN_WORLD_PROBE) == std::vector{told[0]});
+  for (const int size : {2, 4}) {
+    const TemporaryFolder folder;
+    std::string command;
+    std::vector<std::string> expected;
+    for (int rank = size - 1; rank >= 0; --rank) {
+      command += "FORETRAIN_RANK=" + std::to_string(rank) + " FORETRAIN_SIZE=" + std::to_string(size) +
+                 " FORETRAIN_MEETING=" + folder.path().string() + " " FORETRAIN_WORLD_PROBE " & ";
+      const std::string who = "rank " + std::to_string(rank) + " of " + std::to_string(size);
+      expected.insert(expected.begin(), who + ": " + told[static_cast<std::size_t>(size / 2)]);
+    }
+    CHECK(lines_of(command + "wait") == expected);
+    CHECK(folder.entries() == size);  // what each said last; all before that is gone
+  }
 }
 
-TEST_CASE("processes that disagree about who they are say so", "[collective][world]") {
-  const auto sizes = lines_of(together({{0, 2}, {1, 3}}));
-  CHECK(std::any_of(sizes.begin(), sizes.end(), [](const std::string& line) {
-    return line == "error: rank 0 was launched as one of 2 processes, and rank 1 as one of 3";
-  }));
-  const auto ranks = lines_of(together({{0, 3}, {1, 3}, {1, 3}}));
-  CHECK(std::any_of(ranks.begin(), ranks.end(),
-                    [](const std::string& line) { return line == "error: two processes say that they have rank 1"; }));
-}
-
-TEST_CASE("a process that leaves is missed by all others, which do not hang", "[collective][world]") {
-  const auto lines = lines_of(together({{0, 3}, {1, 3}, {2, 3}}, "--leave"));
-  REQUIRE(lines.size() == 2);  // rank 1 left without a word
-  for (const std::string& line : lines) CHECK_THAT(line, Catch::StartsWith("error: ") && Catch::Contains("is gone"));
-}
-
-TEST_CASE("nobody waits for ever for processes that do not come", "[collective][world]") {
-  const std::string meeting = fresh_meeting();
-  CHECK_THROWS_WITH(make_local_world(of_two(0), meeting, 0.3), Catch::Contains("1 of 2 processes did not come"));
-  CHECK_THROWS_WITH(make_local_world(of_two(1), meeting, 0.3), Catch::Contains("rank 0 does not listen at " + meeting));
-  CHECK_THROWS_WITH(make_local_world(of_two(1), std::string(200, 'x'), 0.3), Catch::Contains("too long"));
+TEST_CASE("nobody waits for ever for a process that is gone or never came", "[collective][world]") {
+  const TemporaryFolder folder;
+  const auto rank_0 = make_file_world(of_two(0), folder.path().string(), 0.3);
+  CHECK_THROWS_WITH(rank_0->gather("here"), Catch::Contains("the process of rank 1 did not answer within 0 s"));
+  CHECK(make_file_world(of_two(1), folder.path().string(), 0.3)->gather("too") ==
+        std::vector<std::string>{"here", "too"});
+  const auto nowhere = make_file_world(of_two(1), (folder.path() / "none").string(), 0.3);
+  CHECK_THROWS_WITH(nowhere->gather("here"), Catch::Contains("cannot write"));
 }
 
 TEST_CASE("one process needs nobody, several need a way to meet", "[collective][world]") {

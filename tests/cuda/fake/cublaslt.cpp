@@ -60,7 +60,6 @@ extern "C" {
 std::size_t cublasLtGetVersion() { return 130001; }
 const char* cublasLtGetStatusString(cublasStatus_t) { return "a cuBLAS status"; }
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) { return make(handle); }
-cublasStatus_t cublasLtDestroy(cublasLtHandle_t) { return CUBLAS_STATUS_SUCCESS; }
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* made, cublasComputeType_t, cudaDataType_t) {
   *made = reinterpret_cast<cublasLtMatmulDesc_t>(new std::int32_t(CUBLAS_OP_N));  // whether its A is transposed
   return CUBLAS_STATUS_SUCCESS;

@@ -84,15 +84,6 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3, dim3, void** arguments
 cudaError_t cudaLaunchKernel(const void* function, dim3, dim3, void** arguments, std::size_t, cudaStream_t stream) {
   return launch(function, arguments, stream);
 }
-cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) {
-  ENTER;
-  return cudaSuccess;
-}
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int, std::size_t) {
-  ENTER;
-  *blocks = 8;
-  return cudaSuccess;
-}
 
 // ---- errors and versions ----
 
@@ -102,8 +93,6 @@ cudaError_t cudaGetLastError() {
   World::get().last = cudaSuccess;
   return status;
 }
-cudaError_t cudaPeekAtLastError() { return World::get().last; }
-const char* cudaGetErrorName(cudaError_t status) { return status == cudaSuccess ? "cudaSuccess" : "cudaError"; }
 const char* cudaGetErrorString(cudaError_t status) {
   switch (status) {
     case cudaSuccess:
@@ -225,7 +214,6 @@ cudaError_t cudaDeviceSynchronize() {
   world.wait_until(ready);
   return cudaSuccess;
 }
-cudaError_t cudaDeviceReset() { return cudaSuccess; }
 
 // ---- memory ----
 
@@ -233,13 +221,11 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
   ENTER;
   return world.allocate(pointer, bytes);
 }
-cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t) { return cudaMalloc(pointer, bytes); }
 cudaError_t cudaFree(void* pointer) {
   World& world = World::get();
   const std::lock_guard<std::mutex> guard(world.mutex);
   return world.release(pointer);
 }
-cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) { return cudaFree(pointer); }
 cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
   ENTER;
   *pointer = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
@@ -248,14 +234,6 @@ cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
 cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned) { return cudaMallocHost(pointer, bytes); }
 cudaError_t cudaFreeHost(void* pointer) {
   std::free(pointer);
-  return cudaSuccess;
-}
-cudaError_t cudaHostRegister(void*, std::size_t, unsigned) {
-  ENTER;
-  return cudaSuccess;
-}
-cudaError_t cudaHostUnregister(void*) {
-  ENTER;
   return cudaSuccess;
 }
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
@@ -286,9 +264,6 @@ cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStre
   if (bytes <= 65536) std::memset(memory, value, bytes);
   world.work(stream, 2e-6 + static_cast<double>(bytes) / 2e12);
   return cudaSuccess;
-}
-cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
-  return cudaMemsetAsync(memory, value, bytes, nullptr);
 }
 
 }  // extern "C"

@@ -33,16 +33,6 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   *stream = reinterpret_cast<cudaStream_t>(made);
   return cudaSuccess;
 }
-cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWithFlags(stream, 0); }
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int) {
-  return cudaStreamCreateWithFlags(stream, flags);
-}
-cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
-  ENTER;
-  *least = 0;
-  *greatest = -5;
-  return cudaSuccess;
-}
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   World& world = World::get();
   const std::lock_guard<std::mutex> guard(world.mutex);
@@ -72,17 +62,12 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   }
   return cudaSuccess;
 }
-cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t function, void* data) {
-  function(data);
-  return cudaSuccess;
-}
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   ENTER;
   *event = reinterpret_cast<cudaEvent_t>(new fake::Event);
   return cudaSuccess;
 }
-cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, 0); }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   delete reinterpret_cast<fake::Event*>(event);
   return cudaSuccess;
@@ -92,9 +77,6 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   fake::Stream& on = world.stream(stream);
   event_of(event) = {.time = std::max(on.ready, world.host), .capture = on.capture};
   return cudaSuccess;
-}
-cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) {
-  return cudaEventRecord(event, stream);
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   ENTER;
@@ -129,20 +111,11 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   *graph = handle_of<cudaGraph_t>(number);
   return cudaSuccess;
 }
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-  ENTER;
-  *status = world.stream(stream).capture != 0 ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
-  return cudaSuccess;
-}
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* ready, cudaGraph_t graph, unsigned long long) {
   ENTER;
   const int number = ++world.last_graph;
   world.graphs[number] = world.graphs[number_of(graph)];
   *ready = handle_of<cudaGraphExec_t>(number);
-  return cudaSuccess;
-}
-cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) {
-  ENTER;
   return cudaSuccess;
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {

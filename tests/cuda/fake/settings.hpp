@@ -13,8 +13,6 @@
 //   ecc_at=N          an ECC error at the n-th launch, which stays
 //   hang_at=N         the first wait after the n-th launch does not return
 //   crash_at=N        the process dies at the n-th launch
-//   kill_at=N         its parent too, as by SIGKILL
-//   orphan_at=N       its parent alone dies so, and it does nothing more itself
 //   nccl=error        every NCCL operation fails
 //   once=PATH         a fault happens only if this file is not there yet, and makes it
 //   plans=PATH        cuDNN adds a line for every plan that it makes

@@ -34,7 +34,7 @@ class MeasuredFolder {
   [[nodiscard]] FilterResult measure(const std::string& only = "", const std::string& settings = "",
                                      const std::vector<std::string>& wrapper = {},
                                      const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> words = {"measure", "-o", path(), "--quick", "--unverified"};
+    std::vector<std::string> words = {"measure", "-o", path(), "--quick"};
     if (!only.empty()) words.insert(words.end(), {"--only", only});
     words.insert(words.end(), more.begin(), more.end());
     return run_gpu(words, settings, wrapper);

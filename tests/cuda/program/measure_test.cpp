@@ -118,26 +118,6 @@ TEST_CASE("Products are also measured for so long that power limits them", "[gpu
   CHECK(sustained == 5);
 }
 
-TEST_CASE("A run that was killed goes on, and each point is there once", "[gpu]") {
-  const MeasuredFolder whole;
-  CHECK(whole.measure("launch,memory").status == 0);
-  const MeasuredFolder folder;
-  // The GPU's 400th launch kills the child and the parent.
-  const FilterResult killed = folder.measure("launch,memory", "kill_at=400,once=" + folder.beside("once"));
-  CHECK(killed.status == 128 + 9);
-  const auto kept = folder.count("launch", "measured");
-  CHECK(kept.size() > 0);
-  CHECK(kept.size() < whole.count("launch", "measured").size());
-  const FilterResult resumed = folder.measure("launch,memory");
-  INFO(resumed.errors);
-  CHECK(resumed.status == 0);
-  for (const std::string suite : {"launch", "memory"}) {
-    const auto points = folder.count(suite, "measured");
-    CHECK(points == whole.count(suite, "measured"));
-    for (const auto& [name, times] : points) CHECK(times == 1);
-  }
-}
-
 TEST_CASE("Ctrl-C ends a run in good order, and what was measured is kept", "[gpu]") {
   const MeasuredFolder folder;
   // Each wait takes 30 ms here, so that the run is still at its first suite after a second.
@@ -159,8 +139,7 @@ TEST_CASE("Suites that need several GPUs say so where there is one", "[gpu]") {
 
 TEST_CASE("The chosen GPU is measured", "[gpu]") {
   const MeasuredFolder folder;
-  std::vector<std::string> words = {"measure", "-o",     folder.path(), "--quick", "--unverified",
-                                    "--only",  "launch", "--device",    "1"};
+  std::vector<std::string> words = {"measure", "-o", folder.path(), "--quick", "--only", "launch", "--device", "1"};
   CHECK(run_gpu(words, "devices=2").status == 0);
   CHECK(folder.records("launch").front()["device"] == 1);
   CHECK(Json::parse(folder.text("machine.json"))["measured_device"] == 1);

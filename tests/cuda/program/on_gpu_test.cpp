@@ -31,7 +31,6 @@ class Clone {
                 "printf '%s\\n' '#!/bin/sh' 'echo \"gpu $*\" >> " +
                 file("calls") +
                 "' "
-                "'[ \"$1\" = measure ] && set -- \"$@\" --unverified' "
                 "'LD_LIBRARY_PATH=" FORETRAIN_FAKE_LIBRARIES " exec " FORETRAIN_GPU_PROGRAM
                 " \"$@\"' "
                 "> build-gpu/foretrain-gpu\nchmod +x build-gpu/foretrain-gpu\n");
@@ -81,9 +80,6 @@ TEST_CASE("on_gpu.sh measures the ground truth first, hands --quick to every par
   CHECK(pytorch < replays);
   CHECK(replays < kernels);
   CHECK(kernels != std::string::npos);
-  CHECK(kernels < calls.find("python validate/pytorch/clocks.py -o "));
-  CHECK(calls.find("python validate/pytorch/grouped.py -o ") != std::string::npos);
-  CHECK(calls.find("counters.py") == std::string::npos);  // minutes, which a quick run has not
   CHECK(calls.find("lenet-256.graph --quick") != std::string::npos);
   CHECK(calls.find("-DFORETRAIN_CUDA_ARCHITECTURES") == std::string::npos);
   CHECK(std::filesystem::exists(clone.file("build-gpu/measurements--quick/machine.json")));
@@ -134,8 +130,6 @@ TEST_CASE("on_gpu.sh in parts: each leaves one packed file, whole or not", "[gpu
   CHECK(packed("multi").starts_with("machine.json\n"));
   CHECK(clone.run({"steps", "replay", "--quick"}).status == 0);
   CHECK(clone.text("calls").find("python validate/pytorch/train_steps.py --quick") != std::string::npos);
-  CHECK(clone.run({"why"}).status == 0);
-  CHECK(clone.text("calls").find("python validate/pytorch/counters.py -o ") != std::string::npos);
   CHECK(clone.run({"measures"}).status == 2);
   CHECK(clone.run({"measure", "--minutes", "soon"}).status == 2);
 }

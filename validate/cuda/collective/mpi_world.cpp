@@ -7,6 +7,7 @@
 #include <mpi.h>
 
 #include <exception>
+#include <numeric>
 #endif
 
 namespace foretrain::gpu {
@@ -31,25 +32,20 @@ class MpiWorld final : public World {
     if (std::uncaught_exceptions() > pending_) MPI_Abort(MPI_COMM_WORLD, 1);
     MPI_Finalize();
   }
-  void broadcast(void* data, std::size_t bytes) override {
-    check_mpi(MPI_Bcast(data, static_cast<int>(bytes), MPI_BYTE, 0, MPI_COMM_WORLD), "MPI_Bcast");
-  }
   std::vector<std::string> gather(const std::string& text) override {
-    int longest = static_cast<int>(text.size());
-    check_mpi(MPI_Allreduce(MPI_IN_PLACE, &longest, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD), "MPI_Allreduce");
-    const int width = longest + 1;  // each text ends with a zero
-    std::string mine = text;
-    mine.resize(static_cast<std::size_t>(width), '\0');
-    std::string all(static_cast<std::size_t>(width) * static_cast<std::size_t>(size()), '\0');
-    check_mpi(MPI_Allgather(mine.data(), width, MPI_BYTE, all.data(), width, MPI_BYTE, MPI_COMM_WORLD),
-              "MPI_Allgather");
+    const int own = static_cast<int>(text.size());
+    std::vector<int> lengths(static_cast<std::size_t>(size())), starts = lengths;
+    check_mpi(MPI_Allgather(&own, 1, MPI_INT, lengths.data(), 1, MPI_INT, MPI_COMM_WORLD), "MPI_Allgather");
+    std::exclusive_scan(lengths.begin(), lengths.end(), starts.begin(), 0);
+    std::string all(static_cast<std::size_t>(starts.back() + lengths.back()), '\0');
+    check_mpi(
+        MPI_Allgatherv(text.data(), own, MPI_BYTE, all.data(), lengths.data(), starts.data(), MPI_BYTE, MPI_COMM_WORLD),
+        "MPI_Allgatherv");
     std::vector<std::string> texts;
-    for (int i = 0; i < size(); ++i) texts.emplace_back(all.c_str() + static_cast<std::size_t>(i * width));
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+      texts.push_back(all.substr(static_cast<std::size_t>(starts[i]), static_cast<std::size_t>(lengths[i])));
+    }
     return texts;
-  }
-  double maximum(double value) override {
-    check_mpi(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD), "MPI_Allreduce");
-    return value;
   }
   [[nodiscard]] std::string transport() const override { return "MPI"; }
 

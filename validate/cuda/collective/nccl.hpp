@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "validate/cuda/collective/operations.hpp"
-#include "validate/cuda/collective/peer_access.hpp"
 #include "validate/cuda/collective/world.hpp"
 #include "validate/cuda/core/device.hpp"
 #endif

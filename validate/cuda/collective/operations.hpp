@@ -1,4 +1,4 @@
-// The collective operations as nccl-tests measures them: what each rank sends and receives, and what it must hold then.
+// The collective operations as nccl-tests measures them: what each rank sends and receives.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +21,5 @@ struct Extent {
   std::uint64_t total = 0;
 };
 Extent extent_of(CollectiveOperation operation, int ranks, std::uint64_t elements);
-
-/// Whether this rank receives anything that can be checked (only the root does of reduce; the root is rank 0).
-bool receives(CollectiveOperation operation, int rank);
-
-/// Element `index` of what `rank` must hold at the end, when each rank's send buffer holds contribution(rank, i).
-/// Sums are added up in double precision, which is exact here.
-double expected(CollectiveOperation operation, int ranks, int rank, const Extent& extent, std::uint64_t index);
-
-/// Stretches of a receive buffer that are checked: its beginning, its end, six between, and both sides of the borders
-/// between ranks' blocks. They do not overlap and are in order.
-struct Window {
-  std::uint64_t first = 0, count = 0;
-};
-std::vector<Window> windows_of(const Extent& extent, int ranks);
 
 }  // namespace foretrain::gpu

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "validate/cuda/collective/ladder.hpp"
-#include "validate/cuda/collective/pattern_fill.hpp"
 #include "validate/cuda/core/hold.hpp"
 #include "validate/measure/clock.hpp"
 
@@ -17,11 +16,6 @@ namespace {
 
 constexpr double batch_s = 0.02;
 constexpr std::uint64_t most_elements = (1ULL << 32) / sizeof(float);
-
-/// All processes have heard of it, and can go on together.
-class AgreedError : public GpuError {
-  using GpuError::GpuError;
-};
 
 }  // namespace
 
@@ -36,8 +30,8 @@ struct CollectiveSession::Command {
   CollectivePoint point;
 };
 
-CollectiveSession::CollectiveSession(World& world, const std::vector<int>& devices, bool verify)
-    : world_(world), devices_(devices), verify_(verify), hosts_(world.gather(machine_name())) {
+CollectiveSession::CollectiveSession(World& world, const std::vector<int>& devices)
+    : world_(world), devices_(devices), hosts_(world.gather(machine_name())) {
   const std::vector<std::string> gpus = world_.gather(machine_name() + " " + bus_id_of(devices_.at(0)));
   if (std::set<std::string>(gpus.begin(), gpus.end()).size() != gpus.size()) {
     throw WorldError(
@@ -60,8 +54,7 @@ CollectiveSession::CollectiveSession(World& world, const std::vector<int>& devic
       buffers_.push_back({DeviceBuffer(capacity_ * sizeof(float)), DeviceBuffer(capacity_ * sizeof(float)),
                           std::move(begin), std::move(end)});
       const Stream stream;
-      const int rank = world_.size() > 1 ? world_.rank() : static_cast<int>(i);
-      fill_contribution(buffers_.back().send.as<float>(), capacity_, rank, stream.get());
+      buffers_.back().send.fill(Format::fp32, stream.get());
       stream.synchronize();
     }
   } catch (const GpuError& caught) {
@@ -75,15 +68,10 @@ CollectiveSession::~CollectiveSession() = default;
 int CollectiveSession::ranks() const { return world_.size() > 1 ? world_.size() : static_cast<int>(devices_.size()); }
 
 void CollectiveSession::agree(const std::string& error) {
-  if (world_.size() == 1) {
-    if (!error.empty()) throw AgreedError(Fault::failed, error);
-    return;
-  }
   const std::vector<std::string> errors = world_.gather(error);
   for (std::size_t rank = 0; rank < errors.size(); ++rank) {
-    if (!errors[rank].empty()) {
-      throw AgreedError(Fault::failed, errors[rank] + " (rank " + std::to_string(rank) + " on " + hosts_[rank] + ")");
-    }
+    if (errors[rank].empty()) continue;
+    throw GpuError(Fault::failed, errors[rank] + " (rank " + std::to_string(rank) + " on " + hosts_[rank] + ")");
   }
 }
 
@@ -112,42 +100,6 @@ void CollectiveSession::launch(const CollectivePoint& point) {
   communicators_->launch(point.operation, point.extent, send, receive);
 }
 
-std::string CollectiveSession::first_error(const CollectivePoint& point) {
-  std::vector<float> found;
-  for (std::size_t i = 0; i < communicators_->members().size(); ++i) {
-    const Member& member = communicators_->members()[i];
-    if (!receives(point.operation, member.rank)) continue;
-    const OnDevice on(member.device);
-    for (const Window& window : windows_of(point.extent, point.ranks)) {
-      found.resize(window.count);
-      GPU_CHECK(cudaMemcpyAsync(found.data(), buffers_[i].receive.as<float>() + window.first,
-                                window.count * sizeof(float), cudaMemcpyDeviceToHost, member.stream->get()));
-      member.stream->synchronize();
-      for (std::uint64_t k = 0; k < window.count; ++k) {
-        const double right = expected(point.operation, point.ranks, member.rank, point.extent, window.first + k);
-        if (static_cast<double>(found[k]) == right) continue;
-        return "wrong result: element " + std::to_string(window.first + k) + " of rank " + std::to_string(member.rank) +
-               " is " + std::to_string(found[k]) + " instead of " + std::to_string(right);
-      }
-    }
-  }
-  return "";
-}
-
-void CollectiveSession::verify(const CollectivePoint& point) {
-  for (std::size_t i = 0; i < communicators_->members().size(); ++i) {
-    const Member& member = communicators_->members()[i];
-    const OnDevice on(member.device);
-    // All ones are a NaN: what is not written is found.
-    GPU_CHECK(
-        cudaMemsetAsync(buffers_[i].receive.data(), 0xff, point.extent.received * sizeof(float), member.stream->get()));
-  }
-  turn_ = 0;
-  launch(point);
-  communicators_->wait();
-  if (verify_) agree(first_error(point));
-}
-
 double CollectiveSession::batch(const CollectivePoint& point, int count) {
   const std::vector<Member>& members = communicators_->members();
   const double begin = now();
@@ -171,7 +123,8 @@ double CollectiveSession::batch(const CollectivePoint& point, int count) {
 
 Sampled CollectiveSession::carry_out(const CollectivePoint& point, const StoppingRule& rule) {
   connect(point.ranks);
-  verify(point);
+  launch(point);  // NCCL connects ranks when they first need it
+  communicators_->wait();
   int count = batch_of(batch(point, 1), batch_s);
   if (world_.leads()) {
     Sampled sampled = sample(
@@ -196,8 +149,6 @@ Sampled CollectiveSession::measure(const CollectivePoint& point, const StoppingR
   world_.broadcast(&command, sizeof(command));
   try {
     return carry_out(point, rule);
-  } catch (const AgreedError&) {
-    throw;
   } catch (const GpuError& error) {
     if (communicators_) communicators_->abort();
     communicators_.reset();       // the next point begins anew
@@ -222,11 +173,7 @@ void CollectiveSession::follow() {
     Command command;
     world_.broadcast(&command, sizeof(command));
     if (command.finish) return;
-    try {
-      carry_out(command.point, StoppingRule{});
-    } catch (const AgreedError&) {
-      continue;
-    }
+    carry_out(command.point, StoppingRule{});
   }
 }
 

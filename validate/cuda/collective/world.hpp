@@ -1,5 +1,5 @@
 // The processes that measure together: one per GPU across machines, or one alone. Rank 0 leads and writes; what it
-// decides it tells the others: over MPI where a launcher started them, else, on one machine, over local sockets.
+// decides it tells the others: over MPI where a launcher started them, else, on one machine, by files.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,7 @@ class WorldError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// All ranks make the same calls in the same order. Every call throws WorldError when another process is gone or does
-/// not answer in time.
+/// All ranks make the same calls in the same order. Every call throws WorldError when another process does not answer.
 class World {
  public:
   World(int rank, int size) : rank_(rank), size_(size) {}
@@ -29,15 +28,14 @@ class World {
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
   [[nodiscard]] bool leads() const { return rank_ == 0; }
-  /// Rank 0's bytes, at every rank.
-  virtual void broadcast(void* data, std::size_t bytes) = 0;
   /// The texts of all ranks, in their order, at every rank.
   virtual std::vector<std::string> gather(const std::string& text) = 0;
-  /// The greatest of all ranks' values, at every rank.
-  virtual double maximum(double value) = 0;
-  void barrier() { maximum(0.0); }
-  /// "MPI", "local"; empty for one process.
+  /// "MPI", "files"; empty for one process.
   [[nodiscard]] virtual std::string transport() const = 0;
+  /// Rank 0's bytes, at every rank.
+  void broadcast(void* data, std::size_t bytes);
+  /// The greatest of all ranks' values, at every rank.
+  double maximum(double value);
 
  private:
   int rank_, size_;
@@ -46,16 +44,16 @@ class World {
 /// Of one process.
 std::unique_ptr<World> make_single_world();
 
-/// Of processes of one machine and user: rank 0 listens at the meeting, a name of any kind, the others connect to it,
-/// within `timeout` seconds, which is also the longest that any later message may take. Throws WorldError.
-std::unique_ptr<World> make_local_world(const Launched& launched, const std::string& meeting, double timeout);
+/// Of processes of one machine: each leaves what it says in a file of `folder`, which nobody else uses. The others wait
+/// for it for `timeout` seconds at most.
+std::unique_ptr<World> make_file_world(const Launched& launched, const std::string& folder, double timeout);
 
 /// Over MPI; null where it is not built in. Throws WorldError when MPI sees another number of processes than the
 /// launcher told. To be made once in a process.
 std::unique_ptr<World> make_mpi_world(const Launched& launched);
 
-/// What the environment asks for: alone; on this machine where FORETRAIN_MEETING is set (local_ranks.hpp); else by MPI.
-/// Throws WorldError, saying what to do, where several processes were launched and cannot meet.
+/// What the environment asks for: alone; on this machine where FORETRAIN_MEETING names a folder (local_ranks.hpp); else
+/// by MPI. Throws WorldError, saying what to do, where several processes were launched and cannot meet.
 std::unique_ptr<World> make_world(const Launched& launched, const Environment& of = environment);
 
 /// This machine's name and, where the system tells it, the number of its boot: containers and clones share names.

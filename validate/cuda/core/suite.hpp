@@ -28,7 +28,6 @@ struct SuiteTask {
   const Suite* suite = nullptr;
   std::string folder;
   bool quick = false;
-  bool verify = true;  ///< whether own kernels are checked against the host before they are timed
   int device = 0;
   std::vector<std::string> passed_over;  ///< points that ended a process of this run, and are not tried again in it
 };
@@ -41,9 +40,6 @@ class SuiteRun {
 
   [[nodiscard]] bool quick() const { return task_.quick; }
   [[nodiscard]] int device() const { return task_.device; }
-  /// Whether own kernels are checked against the host before they are timed. False only with `--unverified`, by which
-  /// the program is tested on machines without a GPU, where a kernel computes nothing.
-  [[nodiscard]] bool verify() const { return task_.verify; }
   /// How often a point is repeated: fewer and shorter with --quick.
   [[nodiscard]] StoppingRule rule() const;
 
@@ -56,7 +52,7 @@ class SuiteRun {
   bool point(Record record, const std::function<Sampled()>& measure);
   /// The same for a measurement that adds to its record what it chose (an algorithm, say), even where it then fails.
   bool point(Record record, const std::function<Sampled(Record&)>& measure);
-  /// From here on `measure` is timing: what the device is asked before (buffers, checks) is not the state of the point.
+  /// From here on `measure` is timing: what the device is asked before (buffers, plans) is not the state of the point.
   void begin_timing() { sampler_.emplace(nvml_, bus_id_); }
   /// Notes why a point is not measured.
   void skip(Record record, const std::string& why);
@@ -95,6 +91,6 @@ const Suite* find_suite(std::string_view name);
 
 /// What processes of rank 1 and above do while that of rank 0 runs the suite collective: they take part, and write
 /// nothing. Returns when rank 0 says that this was all. Throws GpuError.
-void follow_collective(bool verify);
+void follow_collective();
 
 }  // namespace foretrain::gpu

@@ -1,9 +1,15 @@
-#include "validate/cuda/collective/pattern.hpp"
 #include "validate/cuda/kernels/vector.cuh"
 
 namespace foretrain::gpu {
 
 namespace {
+
+/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+__device__ std::uint64_t mixed(std::uint64_t z) {
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
 
 /// A random number of the element's place: no state, the same on every GPU.
 template <typename T>

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "validate/cuda/collective/pattern.hpp"
+#include "validate/cuda/core/host_device.hpp"
 
 namespace foretrain::gpu {
 
@@ -45,10 +45,6 @@ inline constexpr std::size_t chase_line = 128;
 void launch_chase_setup(std::uint32_t* data, std::uint32_t lines, cudaStream_t stream);
 /// One thread follows the ring for `steps` from where `at` says, and writes there where it ended.
 void launch_chase(const std::uint32_t* data, std::uint32_t steps, std::uint32_t* at, cudaStream_t stream);
-
-/// Runs each of these kernels once on small data and compares with the host: they are timed only when they read and
-/// write what they should. Throws GpuError with Fault::failed, which says what is wrong.
-void check_memory_kernels(int device);
 
 /// MurmurHash3's finaliser, scaled to [0, count) as Lemire does ("Fast Random Integer Generation in an Interval",
 /// 2019); `count` is at most 2³².

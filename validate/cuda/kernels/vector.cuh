@@ -1,4 +1,4 @@
-// What kernels share: sixteen bytes of numbers at once, threads for an array, types of number formats.
+// What kernels share: threads for an array, types of number formats.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -13,24 +13,6 @@
 namespace foretrain::gpu {
 
 inline constexpr unsigned block_size = 256;
-
-/// `width` consecutive numbers, loaded and stored as one access of up to 16 bytes.
-template <typename T, int width>
-struct alignas(sizeof(T) * width) Pack {
-  T value[width];
-};
-/// How many fill 16 bytes.
-template <typename T>
-inline constexpr int full_width = 16 / static_cast<int>(sizeof(T));
-
-template <typename T, int width>
-__device__ Pack<T, width> load(const T* from) {
-  return *reinterpret_cast<const Pack<T, width>*>(from);
-}
-template <typename T, int width>
-__device__ void store(T* to, const Pack<T, width>& pack) {
-  *reinterpret_cast<Pack<T, width>*>(to) = pack;
-}
 
 __device__ inline std::int64_t global_thread() {
   return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;

@@ -10,7 +10,7 @@
 
 #include "validate/cuda/core/per_device.hpp"
 #include "validate/cuda/math/convolution_graph.hpp"
-#include "validate/cuda/math/probe.hpp"
+#include "validate/cuda/math/format.hpp"
 #endif
 
 namespace foretrain::gpu {
@@ -42,7 +42,6 @@ class ConvolutionRunner final : public OperatorRunner {
   ConvolutionRunner(const OperatorSpec& spec, const RunnerSetting& setting);
 
   void launch(cudaStream_t stream, int turn) override;
-  void verify(cudaStream_t stream) override;
   [[nodiscard]] std::size_t bytes() const override {
     return tensors_.input.bytes() + tensors_.filter.bytes() + tensors_.output.bytes();
   }
@@ -56,7 +55,6 @@ class ConvolutionRunner final : public OperatorRunner {
 
   void take_operands(const RunnerSetting& setting, std::int64_t needed);
   void choose(std::vector<GraphPlan> found);
-  [[nodiscard]] SumOfProducts sum_at(const std::vector<std::int64_t>& place, cudaStream_t stream) const;
 
   ConvolutionShape shape_;
   ConvolutionTensors tensors_;
@@ -139,88 +137,6 @@ void ConvolutionRunner::choose(std::vector<GraphPlan> found) {
 
 void ConvolutionRunner::launch(cudaStream_t stream, int turn) {
   run_plan(plan_->chosen.front(), packs_[static_cast<std::size_t>(turn) % packs_.size()], stream);
-}
-
-/// One number of the result, from the definition; sums run over a line of channels, or a plane, at once.
-SumOfProducts ConvolutionRunner::sum_at(const std::vector<std::int64_t>& place, cudaStream_t stream) const {
-  const ConvolutionShape& s = shape_;
-  const Operands& data = sets_.front();
-  const std::int64_t group_inputs = s.c / s.groups, group_outputs = s.k / s.groups;
-  SumOfProducts sum;
-  const auto line = [&](const ImageTensor& tensor, const void* memory, std::int64_t start, int along,
-                        std::int64_t count) {
-    return read_elements(tensor.format, memory, start, tensor.strides[static_cast<std::size_t>(along)], count, stream);
-  };
-  if (s.pass == ConvolutionPass::weight_gradient) {
-    const std::int64_t k = place[0], channel = k / group_outputs * group_inputs + place[1];
-    // In both layouts the numbers of a plane lie one stride apart, row by row.
-    for (std::int64_t n = 0; n < s.n; ++n) {
-      const auto x = line(tensors_.input, data.input, tensors_.input.place(n, channel, 0, 0), 3, s.h * s.w);
-      const auto dy = line(tensors_.output, data.output, tensors_.output.place(n, k, 0, 0), 3, s.p * s.q);
-      for (std::int64_t p = 0; p < s.p; ++p) {
-        const std::int64_t row = p * s.stride - s.pad_h + place[2];
-        if (row < 0 || row >= s.h) continue;
-        for (std::int64_t q = 0; q < s.q; ++q) {
-          const std::int64_t column = q * s.stride - s.pad_w + place[3];
-          if (column < 0 || column >= s.w) continue;
-          sum.add(x[static_cast<std::size_t>(row * s.w + column)], dy[static_cast<std::size_t>(p * s.q + q)]);
-        }
-      }
-    }
-    return sum;
-  }
-  const bool forward = s.pass == ConvolutionPass::forward;
-  const std::int64_t group = place[1] / (forward ? group_outputs : group_inputs);
-  for (std::int64_t r = 0; r < s.r; ++r) {
-    for (std::int64_t t = 0; t < s.s; ++t) {
-      // Forward: (row, column) is of the input. Data gradient: of the output, where the stride meets it.
-      std::int64_t row = place[2] * s.stride - s.pad_h + r, column = place[3] * s.stride - s.pad_w + t;
-      if (!forward) {
-        row = place[2] + s.pad_h - r;
-        column = place[3] + s.pad_w - t;
-        if (row < 0 || column < 0 || row % s.stride != 0 || column % s.stride != 0) continue;
-        row /= s.stride;
-        column /= s.stride;
-      }
-      if (row < 0 || column < 0 || row >= (forward ? s.h : s.p) || column >= (forward ? s.w : s.q)) continue;
-      std::vector<double> values, weights;
-      if (forward) {
-        values = line(tensors_.input, data.input, tensors_.input.place(place[0], group * group_inputs, row, column), 1,
-                      group_inputs);
-        weights = line(tensors_.filter, data.filter, tensors_.filter.place(place[1], 0, r, t), 1, group_inputs);
-      } else {
-        values = line(tensors_.output, data.output, tensors_.output.place(place[0], group * group_outputs, row, column),
-                      1, group_outputs);
-        weights = line(tensors_.filter, data.filter,
-                       tensors_.filter.place(group * group_outputs, place[1] % group_inputs, r, t), 0, group_outputs);
-      }
-      for (std::size_t i = 0; i < values.size(); ++i) sum.add(values[i], weights[i]);
-    }
-  }
-  return sum;
-}
-
-void ConvolutionRunner::verify(cudaStream_t stream) {
-  launch(stream, 0);
-  const bool weights = shape_.pass == ConvolutionPass::weight_gradient;
-  const Operands& operands = sets_.front();
-  const bool forward = shape_.pass == ConvolutionPass::forward;
-  const ImageTensor& result = weights ? tensors_.filter : forward ? tensors_.output : tensors_.input;
-  const void* const data = weights ? operands.filter : forward ? operands.output : operands.input;
-  // Rounding of sums, and what Winograd's and Fourier's ways lose, which grows with the sums' typical size.
-  const bool narrow = shape_.precision != "fp32" && shape_.precision != "fp64";
-  const double of_magnitudes = narrow ? 1e-4 : 1e-5, of_size = narrow ? 0.03 : 2e-3;
-  constexpr int samples = 3;
-  const auto a = samples_below(result.sizes[0], samples), b = samples_below(result.sizes[1], samples),
-             c = samples_below(result.sizes[2], samples), d = samples_below(result.sizes[3], samples);
-  for (std::size_t i = 0; i < (weights ? 2U : 3U); ++i) {
-    const SumOfProducts sum = sum_at({a[i], b[i], c[i], d[i]}, stream);
-    const double rounding = 4.0 * rounding_of(result.format);
-    const double tolerance = of_magnitudes * sum.magnitudes + (of_size + rounding) * std::sqrt(sum.squares) +
-                             rounding * std::abs(sum.sum) + 1e-6;
-    expect_close("convolution number " + std::to_string(i),
-                 read_element(result.format, data, result.place(a[i], b[i], c[i], d[i]), stream), sum.sum, tolerance);
-  }
 }
 
 std::map<std::string, std::string> ConvolutionRunner::parameters() const {

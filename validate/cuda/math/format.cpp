@@ -10,14 +10,13 @@ namespace {
 struct FormatRow {
   Format format;
   std::size_t size;
-  double rounding;
   cudaDataType_t type;
 };
 
-constexpr FormatRow rows[] = {{Format::fp64, 8, 0x1p-53, CUDA_R_64F},   {Format::fp32, 4, 0x1p-24, CUDA_R_32F},
-                              {Format::fp16, 2, 0x1p-11, CUDA_R_16F},   {Format::bf16, 2, 0x1p-8, CUDA_R_16BF},
-                              {Format::fp8, 1, 0x1p-4, CUDA_R_8F_E4M3}, {Format::int8, 1, 0.0, CUDA_R_8I},
-                              {Format::int32, 4, 0.0, CUDA_R_32I},      {Format::int64, 8, 0.0, CUDA_R_64I}};
+constexpr FormatRow rows[] = {{Format::fp64, 8, CUDA_R_64F},    {Format::fp32, 4, CUDA_R_32F},
+                              {Format::fp16, 2, CUDA_R_16F},    {Format::bf16, 2, CUDA_R_16BF},
+                              {Format::fp8, 1, CUDA_R_8F_E4M3}, {Format::int8, 1, CUDA_R_8I},
+                              {Format::int32, 4, CUDA_R_32I},   {Format::int64, 8, CUDA_R_64I}};
 
 const FormatRow& row_of(Format format) { return rows[static_cast<std::size_t>(format)]; }
 
@@ -34,7 +33,6 @@ void require(const std::string& precision, int least) {
 }  // namespace
 
 std::size_t size_of(Format format) { return row_of(format).size; }
-double rounding_of(Format format) { return row_of(format).rounding; }
 cudaDataType_t cuda_type(Format format) { return row_of(format).type; }
 
 Format format_of(const std::string& precision) {

@@ -12,8 +12,6 @@ namespace foretrain::gpu {
 
 /// Bytes of an element.
 std::size_t size_of(Format format);
-/// Distance of the numbers next to 1, halved: the relative error of rounding. 0 for integers.
-double rounding_of(Format format);
 cudaDataType_t cuda_type(Format format);
 
 /// Format in which elements of a scenario's `precision` are stored: tf32 in fp32. Throws std::invalid_argument for an

@@ -1,4 +1,4 @@
-#include "validate/cuda/math/attention_reference.hpp"
+#include "validate/cuda/math/attention_shape.hpp"
 
 #ifdef FORETRAIN_HAS_CUDNN
 #include <algorithm>
@@ -55,7 +55,6 @@ class FusedAttention final : public OperatorRunner {
     if (cudnnGetVersion() < 90600) GPU_CHECK(cudaMemsetAsync(sets_[set].dq_sums, 0, 2 * of_queries_, stream));
     run_plan(back_->plans.front(), back_packs_[set], stream);
   }
-  void verify(cudaStream_t stream) override;
   [[nodiscard]] std::size_t bytes() const override {
     return (shape_.backward ? 4 : 2) * (of_queries_ + of_keys_) + of_rows_;
   }
@@ -153,15 +152,6 @@ void FusedAttention::take_operands(const RunnerSetting& setting) {
   // The way back needs results and statistics of the way there.
   for (const CudnnDescriptor& pack : packs_) run_plan(forward_->plans.front(), pack, stream.get());
   stream.synchronize();
-}
-
-void FusedAttention::verify(cudaStream_t stream) {
-  const Tensors& t = sets_.front();
-  launch(stream, 0);
-  verify_attention(shape_, {t.q, t.k, t.v, t.out}, stream);
-  if (!shape_.backward) return;
-  verify_attention_gradients(shape_, {t.q, t.k, t.v, t.out},
-                             {t.d_out, t.dq, t.dk, t.dv, static_cast<const float*>(t.statistics)}, stream);
 }
 
 }  // namespace

@@ -1,12 +1,11 @@
 #include "validate/cuda/math/matmul.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <stdexcept>
 
 #include "validate/cuda/core/per_device.hpp"
-#include "validate/cuda/math/probe.hpp"
+#include "validate/cuda/math/format.hpp"
 
 namespace foretrain::gpu {
 
@@ -53,15 +52,6 @@ cublasComputeType_t compute_type(const std::string& precision) {
 cudaDataType_t scale_type(const std::string& precision) {
   if (precision == "fp64") return CUDA_R_64F;
   return precision == "int8" ? CUDA_R_32I : CUDA_R_32F;
-}
-
-/// Of a sum of products, as a share of the sum of their magnitudes: what the accumulator's width may lose, and for tf32
-/// the operands' rounding to 10 bits. Wide, since kernels differ; an error of indices is far larger.
-double accumulation_error(const std::string& precision) {
-  if (precision == "fp64") return 1e-13;
-  if (precision == "int8") return 0.0;
-  if (precision == "tf32" || precision == "fp8") return 2e-3;
-  return precision == "fp32" ? 1e-5 : 1e-4;
 }
 
 template <typename Value>
@@ -210,43 +200,6 @@ void MatmulRunner::launch(cudaStream_t stream, int turn) {
   const Operands& operands = sets_[static_cast<std::size_t>(turn % sets)];
   const bool subtract = shape_.accumulate && turn / sets % 2 == 1;
   launch_on(stream, operands.a, operands.b, operands.c, subtract ? -1.0F : 1.0F);
-}
-
-void MatmulRunner::verify(cudaStream_t stream) {
-  const Operands& operands = sets_.front();
-  struct Sample {
-    std::int64_t batch, row, column;
-    double before;
-  };
-  constexpr int count = 8;
-  const auto batches = samples_below(shape_.batch, count);
-  const auto rows = samples_below(shape_.m, count);
-  auto columns = samples_below(shape_.n, count);
-  std::reverse(columns.begin() + 2, columns.end());  // no two samples on one diagonal
-  std::vector<Sample> samples;
-  const auto place = [&](const Sample& s) { return s.batch * c_.stride() + s.row * c_.row_length + s.column; };
-  for (std::size_t i = 0; i < count; ++i) {
-    Sample sample{batches[i], rows[i], columns[i], 0.0};
-    if (shape_.accumulate) sample.before = read_element(c_.format, operands.c, place(sample), stream);
-    samples.push_back(sample);
-  }
-  launch(stream, 0);
-  // Element k of a row of A, or of a column of B, in whichever way they are stored.
-  const auto line = [&](const StoredMatrix& matrix, const void* data, std::int64_t batch, std::int64_t fixed,
-                        bool along) {
-    const std::int64_t start = batch * matrix.stride() + (along ? fixed * matrix.row_length : fixed);
-    return read_elements(matrix.format, data, start, along ? 1 : matrix.row_length, shape_.k, stream);
-  };
-  for (const Sample& sample : samples) {
-    const auto row = line(a_, operands.a, sample.batch, sample.row, !shape_.transpose_a);
-    const auto column = line(b_, operands.b, sample.batch, sample.column, shape_.transpose_b);
-    SumOfProducts sum{sample.before, std::abs(sample.before), 0.0};
-    for (std::size_t i = 0; i < row.size(); ++i) sum.add(row[i], column[i]);
-    const double tolerance = accumulation_error(shape_.precision) * sum.magnitudes +
-                             4.0 * rounding_of(c_.format) * (std::abs(sum.sum) + std::sqrt(sum.squares));
-    expect_close("matmul element " + std::to_string(sample.row) + "," + std::to_string(sample.column),
-                 read_element(c_.format, operands.c, place(sample), stream), sum.sum, tolerance);
-  }
 }
 
 int MatmulRunner::kernels() const {

@@ -45,7 +45,6 @@ class MatmulRunner final : public OperatorRunner {
   MatmulRunner(const MatmulShape& shape, const RunnerSetting& setting);
 
   void launch(cudaStream_t stream, int turn) override;
-  void verify(cudaStream_t stream) override;
   [[nodiscard]] std::size_t bytes() const override { return a_.bytes() + b_.bytes() + c_.bytes(); }
   [[nodiscard]] int operand_sets() const override { return static_cast<int>(sets_.size()); }
   [[nodiscard]] int kernels() const override;

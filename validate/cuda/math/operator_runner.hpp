@@ -21,9 +21,6 @@ class OperatorRunner {
   /// Puts the operator on the stream. Turns cycle through the sets of operands. Neither allocates nor synchronises, so
   /// that it can be captured in a CUDA graph (after one launch outside of it, which loads the kernels).
   virtual void launch(cudaStream_t stream, int turn) = 0;
-  /// Runs the operator once on its first operands and compares sampled results with a host reference in double
-  /// precision. Synchronises. Throws GpuError with Fault::failed, saying what differs, when they are wrong.
-  virtual void verify(cudaStream_t stream) = 0;
   /// Of one set of operands, inputs and results.
   [[nodiscard]] virtual std::size_t bytes() const = 0;
   /// Sets of operands that turns cycle through.

@@ -19,9 +19,6 @@ class StandardAttention final : public OperatorRunner {
     const Tensors& tensors = sets_[static_cast<std::size_t>(turn) % sets_.size()];
     shape_.backward ? backward(tensors, stream) : forward(tensors, stream);
   }
-  void verify(cudaStream_t) override {
-    throw GpuError(Fault::unsupported, "unfused attention is replayed for its time: its results are none");
-  }
   [[nodiscard]] std::size_t bytes() const override;
   [[nodiscard]] int operand_sets() const override { return static_cast<int>(sets_.size()); }
   [[nodiscard]] int kernels() const override {

@@ -1,9 +1,8 @@
 #include "validate/cuda/math/streaming.hpp"
 
 #include <algorithm>
-#include <cmath>
 
-#include "validate/cuda/math/probe.hpp"
+#include "validate/cuda/math/format.hpp"
 
 namespace foretrain::gpu {
 
@@ -42,26 +41,6 @@ StreamingRunner::StreamingRunner(const OperatorSpec& spec, const RunnerSetting& 
 
 void StreamingRunner::launch(cudaStream_t stream, int turn) {
   stream_words(sets_[static_cast<std::size_t>(turn) % sets_.size()], words_, traffic_.gathered(), stream);
-}
-
-void StreamingRunner::verify(cudaStream_t stream) {
-  launch(stream, 0);
-  if (words_.written == 0) return;
-  const StreamingOperands& operands = sets_.front();
-  const auto number = [&](const void* data, std::int64_t word) {
-    return static_cast<std::int32_t>(read_element(Format::int32, data, 4 * word + 3, stream));
-  };
-  const std::int64_t units = words_.units();
-  for (const std::int64_t at : samples_below(words_.written, 8)) {
-    std::int32_t expected = static_cast<std::int32_t>(drawn_word(at % units));
-    for (std::int64_t from = at % units; from < words_.read(); from += units) {
-      const std::int64_t word = traffic_.gathered() ? gathered_word(from, words_.read()) : from;
-      const std::int32_t part =
-          word < words_.first ? number(operands.first, word) : number(operands.rest, word - words_.first);
-      expected = from < units ? part : expected ^ (part & static_cast<std::int32_t>(folded_bits));
-    }
-    expect_close("streamed word " + std::to_string(at), number(operands.written, at), expected, 0.0);
-  }
 }
 
 std::size_t StreamingRunner::bytes() const { return bytes_of(words_.read() + words_.written); }

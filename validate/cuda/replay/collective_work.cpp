@@ -1,12 +1,13 @@
-// All-reduces, by NCCL or the project's own servers.
+// All-reduces by NCCL.
 #include <algorithm>
 #include <map>
-#include <tuple>
 
-#include "validate/cuda/collective/synchroniser.hpp"
+#include "validate/cuda/collective/nccl.hpp"
 #include "validate/cuda/replay/work.hpp"
 
 namespace foretrain::gpu {
+
+#ifdef FORETRAIN_HAS_NCCL
 
 namespace {
 
@@ -14,12 +15,13 @@ std::size_t elements_of(const CollectiveWork& work) {
   return std::max<std::size_t>(1, to_size(work.size) / sizeof(float));
 }
 
-/// Buckets of one stream and who synchronises them.
+/// Buckets of one stream's GPUs, and who sums them.
 struct Exchange {
   std::size_t elements = 0;
   std::vector<DeviceBuffer> buckets;
-  std::vector<WorkerBucket> workers;
-  std::unique_ptr<Synchroniser> synchroniser;
+  std::vector<float*> data;
+  std::vector<cudaStream_t> streams;
+  std::unique_ptr<Communicators> communicators;
 };
 
 class CollectiveDoer final : public Doer {
@@ -28,56 +30,51 @@ class CollectiveDoer final : public Doer {
 
   void see(const Piece& piece) override {
     const auto& work = std::get<CollectiveWork>(piece.work);
-    std::size_t& elements = exchanges_[key_of(piece)].elements;
+    if (work.method != "nccl") {
+      throw GpuError(Fault::unsupported,
+                     "a parameter server's sums are carried out between hosts (foretrain replay), not on GPUs");
+    }
+    std::size_t& elements = exchanges_[piece.resource].elements;
     elements = std::max(elements, elements_of(work));
   }
 
   void make_ready() override {
-    for (auto& [key, exchange] : exchanges_) {
-      SynchroniserOptions options;
-      const std::string& method = std::get<0>(key);
-      if (method == "server_cpu") options.method = SynchronisationMethod::server_cpu;
-      if (method == "server_gpu") options.method = SynchronisationMethod::server_gpu;
-      options.servers = std::get<1>(key);
-      options.largest_bucket = exchange.elements;
-      for (const ReplayStreams::Lane& lane : streams_.lanes(std::get<2>(key))) {
+    for (auto& [resource, exchange] : exchanges_) {
+      std::vector<int> devices;
+      for (const ReplayStreams::Lane& lane : streams_.lanes(resource)) {
         const OnDevice here(lane.device);
-        options.devices.push_back(lane.device);
+        devices.push_back(lane.device);
         exchange.buckets.emplace_back(exchange.elements * sizeof(float));
         exchange.buckets.back().fill(Format::fp32, lane.stream->get());
         lane.stream->synchronize();
-        exchange.workers.push_back({exchange.buckets.back().as<float>(), lane.stream->get()});
+        exchange.data.push_back(exchange.buckets.back().as<float>());
+        exchange.streams.push_back(lane.stream->get());
       }
-      exchange.synchroniser = make_synchroniser(options);
+      exchange.communicators = std::make_unique<Communicators>(devices);
     }
   }
 
   void put(const Piece& piece, int /*turn*/) override {
     const auto& work = std::get<CollectiveWork>(piece.work);
-    Exchange& exchange = exchanges_.at(key_of(piece));
+    const Exchange& exchange = exchanges_.at(piece.resource);
     const OnDevice here(0);
-    for (int i = 0; i < work.count; ++i) exchange.synchroniser->synchronise(exchange.workers, elements_of(work));
+    for (int i = 0; i < work.count; ++i) {
+      exchange.communicators->all_reduce(exchange.data, elements_of(work), exchange.streams);
+    }
   }
 
   void wait() override {
-    for (const auto& [key, exchange] : exchanges_) exchange.synchroniser->wait(exchange.workers);
+    for (const auto& [resource, exchange] : exchanges_) exchange.communicators->wait(exchange.streams);
   }
 
   [[nodiscard]] std::vector<std::string> descriptions() const override {
-    std::vector<std::string> all;
-    for (const auto& [key, exchange] : exchanges_) all.push_back(exchange.synchroniser->description());
-    return all;
+    if (exchanges_.empty()) return {};
+    return {"nccl " + nccl_version()};
   }
 
  private:
-  using Key = std::tuple<std::string, int, int>;  ///< method, servers, resource
-  static Key key_of(const Piece& piece) {
-    const auto& work = std::get<CollectiveWork>(piece.work);
-    return {work.method, work.servers, piece.resource};
-  }
-
   const ReplayStreams& streams_;
-  std::map<Key, Exchange> exchanges_;
+  std::map<int, Exchange> exchanges_;  ///< by resource
 };
 
 }  // namespace
@@ -86,5 +83,26 @@ template <>
 std::unique_ptr<Doer> make_doer<CollectiveWork>(const replay::Graph&, const ReplayStreams& streams) {
   return std::make_unique<CollectiveDoer>(streams);
 }
+
+#else
+
+namespace {
+
+class NoCollectives final : public Doer {
+ public:
+  void see(const Piece& /*piece*/) override {
+    throw GpuError(Fault::unsupported,
+                   "this program was built without NCCL: install libnccl and its headers (NCCL_HOME), and build again");
+  }
+};
+
+}  // namespace
+
+template <>
+std::unique_ptr<Doer> make_doer<CollectiveWork>(const replay::Graph&, const ReplayStreams&) {
+  return std::make_unique<NoCollectives>();
+}
+
+#endif
 
 }  // namespace foretrain::gpu

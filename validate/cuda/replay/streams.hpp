@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "validate/cuda/collective/peer_access.hpp"
 #include "validate/cuda/core/device.hpp"
 #include "validate/replay/issue.hpp"
 

@@ -1,5 +1,6 @@
 // NCCL's collectives over every number of GPUs, in the manner of nccl-tests: one process per GPU, of one machine
-// (local_ranks.hpp) or, under mpirun or srun, of several. Rank 0 writes. Parameter `processes` says how many there were.
+// (local_ranks.hpp) or, under mpirun or srun, of several. Rank 0 writes. Parameter `processes` says how many there
+// were.
 #include "validate/cuda/collective/design.hpp"
 #include "validate/cuda/collective/nccl.hpp"
 #include "validate/cuda/collective/session.hpp"
@@ -24,7 +25,7 @@ void run_collective(SuiteRun& run) {
   run.skip(record, without_nccl);
 }
 
-void follow_collective(bool /*verify*/) { throw GpuError(Fault::unsupported, without_nccl); }
+void follow_collective() { throw GpuError(Fault::unsupported, without_nccl); }
 
 #else
 
@@ -83,14 +84,14 @@ void in_a_world(Work work) {
 
 void run_collective(SuiteRun& run) {
   in_a_world([&](World& world, const std::vector<int>& devices) {
-    CollectiveSession session(world, devices, run.verify());
+    CollectiveSession session(world, devices);
     lead(run, world, session);
   });
 }
 
-void follow_collective(bool verify) {
+void follow_collective() {
   in_a_world([&](World& world, const std::vector<int>& devices) {
-    CollectiveSession session(world, devices, verify);
+    CollectiveSession session(world, devices);
     session.follow();
   });
 }

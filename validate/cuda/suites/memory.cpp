@@ -212,7 +212,6 @@ class MemorySuite {
 }  // namespace
 
 void run_memory(SuiteRun& run) {
-  if (run.verify()) check_memory_kernels(run.device());
   MemorySuite suite(run);
   suite.passes();
   suite.sequential();

@@ -40,28 +40,6 @@ void copy(const End& from, const End& to, std::uint64_t bytes, std::uint64_t tur
                                 bytes, from.stream->get()));
 }
 
-/// Copies that arrive wrong are known of machines whose IOMMU or PCIe switches redirect them.
-void verify(const End& from, const End& to) {
-  constexpr std::size_t bytes = 1 << 20;
-  std::vector<char> sent(bytes);
-  std::vector<char> received(bytes);
-  {
-    const OnDevice on(to.device);
-    GPU_CHECK(cudaMemset(to.receive.data(), 0, bytes));
-    GPU_CHECK(cudaDeviceSynchronize());
-  }
-  const OnDevice on(from.device);
-  copy(from, to, bytes, 0);
-  from.stream->synchronize();
-  GPU_CHECK(cudaMemcpy(sent.data(), from.send.data(), bytes, cudaMemcpyDeviceToHost));
-  GPU_CHECK(cudaMemcpy(received.data(), to.receive.data(), bytes, cudaMemcpyDeviceToHost));
-  if (sent != received) {
-    throw GpuError(Fault::failed, "what is copied from GPU " + std::to_string(from.device) + " to GPU " +
-                                      std::to_string(to.device) + " arrives wrong: is the IOMMU or PCIe's access " +
-                                      "control (ACS) on?");
-  }
-}
-
 Sampled time_copies(const End& a, const End& b, const PeerPoint& point, const StoppingRule& rule) {
   const OnDevice on(a.device);
   std::uint64_t turn = 0;
@@ -115,7 +93,6 @@ void run_peer(SuiteRun& run) {
   std::map<std::pair<int, int>, std::string> kinds;
   for (const PeerLink& link : links) kinds[{link.first, link.second}] = link.kind;
   Ends ends;
-  std::map<std::string, bool> verified;
   for (const PeerPoint& point : peer_points(links, run.quick())) {
     Record record = record_of(point);
     record.parameters["link"] = kinds[std::minmax(point.source, point.destination)];
@@ -128,9 +105,6 @@ void run_peer(SuiteRun& run) {
       }
       std::unique_ptr<PeerAccess> access;
       if (point.access) access = std::make_unique<PeerAccess>(point.source, point.destination);
-      bool& known = verified[std::to_string(a.device) + "->" + std::to_string(b.device) + (point.access ? "+" : "-")];
-      if (run.verify() && !known) verify(a, b);
-      known = true;
       return time_copies(a, b, point, run.rule());
     };
     if (!run.point(record, measure)) return;

@@ -1,7 +1,7 @@
 // What a sweep predicted: a heat map over two keys (a line over one), what else varied held or at its best.
 import { choice, element, formatOf, number, table, tick, words } from "../dom.js";
+import { figurePanel } from "../figure.js";
 import { chartPanel, counted, section } from "../panel.js";
-import { mapPanel } from "./scaling.js";
 
 /** A key's distinct values in order, and which of them each row has. */
 function axisOf(column) {
@@ -243,7 +243,10 @@ export function sweeps(all, id) {
         panel,
         panel ? bestTable(sweep, axes, measures) : null,
         failures(errors),
-        sweep.servers_against_rings ? mapPanel(sweep.servers_against_rings, sweep.name) : null,
+        figurePanel(sweep.servers_against_rings, {
+          title: `Servers over rings: ${sweep.name}`,
+          note: "Time by servers ÷ time by the other way: blue cells with a dot are faster by servers, red ones slower.",
+        }),
       ];
     }),
   );
