@@ -208,7 +208,8 @@ TEST_CASE("transfers of the same groups count each by itself where their flows g
   // which only the way there meets. Two unequal messages tell the pairs apart as well, equal ones do not.
   const Topology topology(load_scenario_text(small, "small.yaml",
                                              {"cluster={ node: dgx-a100-80gb, nodes: 5, "
-                                              "gpus_per_node: 1 }"})
+                                              "gpus_per_node: 1 }",
+                                              "workload.train.global_batch=60"})
                               .cluster);
   const RankGroups pairs = {{0, 1}, {2, 3}};
   const std::vector<int> both = {0, 1}, stages = {0, 0, 0, 0, 0};
