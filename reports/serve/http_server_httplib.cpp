@@ -2,6 +2,9 @@
 #include <httplib.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <sstream>
+
 #include "reports/serve/http_server.hpp"
 
 namespace foretrain {
@@ -13,10 +16,22 @@ void put(const HttpAnswer& answer, httplib::Response& response) {
   response.set_content(answer.body, answer.type);
 }
 
+/// Behind the question mark; the library would cut "set=plan.tensor=4" at the last "=".
+std::multimap<std::string, std::string> parameters_of(const std::string& target) {
+  std::istringstream query(target.substr(std::min(target.find('?'), target.size() - 1) + 1));
+  std::multimap<std::string, std::string> parameters;
+  for (std::string part; std::getline(query, part, '&');) {
+    const std::size_t equals = std::min(part.find('='), part.size());
+    const std::string value = part.substr(std::min(equals + 1, part.size()));
+    parameters.emplace(httplib::detail::decode_url(part.substr(0, equals), true),
+                       httplib::detail::decode_url(value, true));
+  }
+  return parameters;
+}
+
 HttpRequest request_of(const httplib::Request& request) {
   const auto header = [&](const char* name) { return request.get_header_value(name); };
-  const std::multimap<std::string, std::string> parameters(request.params.begin(), request.params.end());
-  return {request.method,          request.path,           parameters,
+  return {request.method,          request.path,           parameters_of(request.target),
           header("Host"),          header("Origin"),       header("Sec-Fetch-Site"),
           header("Authorization"), header("Content-Type"), ""};
 }
