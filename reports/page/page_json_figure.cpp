@@ -95,7 +95,8 @@ PageJson result_figures(const PageJson& result) {
   figures["communication"] = bars_json(communication);
   CurveChart memory{.scale = {"memory (GB)", 1e9}, .curves = {{"memory", {}}}};
   for (const auto& [kind, size] : result.at("memory_per_gpu_bytes").items()) {
-    if (!size.is_number() || size.get<double>() <= 0.0 || kind.starts_with("host")) continue;
+    const bool is_kind = kind != "headroom" && !kind.starts_with("host");
+    if (!is_kind || !size.is_number() || size.get<double>() <= 0.0) continue;
     memory.labels.push_back(kind);
     memory.curves[0].values.push_back(size);
   }

@@ -44,7 +44,7 @@ Figure servers_figure(const CurveChart& steps) {
   const auto ring = std::ranges::find(steps.curves, "ring", &Curve::name);
   if (servers == steps.curves.end() || ring == steps.curves.end()) return {};
   CurveChart ratio = steps;
-  ratio.scale = {"time by servers ÷ time by a ring", 1.0, [](double times) { return plain_number(times); }};
+  ratio.scale = {"servers ÷ ring", 1.0, [](double times) { return plain_number(times); }};
   ratio.curves = {{"servers ÷ ring", servers->values}};
   for (std::size_t i = 0; i < ring->values.size(); ++i) ratio.curves.front().values[i] /= ring->values[i];
   if (span_of(ratio.curves, 1).high <= 0.0) return {};

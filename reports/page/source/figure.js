@@ -150,7 +150,7 @@ function optionOf(panel, look) {
   const series = panel.series.flatMap((one, i) => seriesOf(one, i, look));
   return {
     legend: { data: names },
-    grid: { left: panel.y.name ? 36 : 16, right: 56, ...(look.zoom && { bottom: 48 }) },
+    grid: { left: panel.y.name ? 36 : 16, right: 56, ...(look.zoom && { bottom: 66 }) },
     dataZoom: look.zoom && [
       { type: "slider", filterMode: "none", bottom: 8, height: 24, showDataShadow: false, brushSelect: false },
       { type: "inside", filterMode: "none", zoomOnMouseWheel: "ctrl", moveOnMouseWheel: false },
