@@ -46,10 +46,9 @@ std::vector<LayerRunOfKind> layer_runs(const TransformerConfig& config, const Qu
 }
 
 /// A layer whose backward pass makes these gradients.
-template <typename Make>
-Layer layer_of_tower(Gradients gradients, Make make, const TransformerConfig& config, const BuildOptions& options) {
-  const BlockBuilder build(config, options, gradients == Gradients::all);
-  Layer layer = std::invoke(make, build);
+Layer layer_of_tower(Gradients gradients, const std::function<Layer(const BlockBuilder&)>& make,
+                     const TransformerConfig& config, const BuildOptions& options) {
+  Layer layer = make(BlockBuilder(config, options, gradients == Gradients::all));
   if (gradients == Gradients::inputs) hold_weights(layer);
   if (gradients == Gradients::none) forward_only(layer);
   if (gradients != Gradients::all)
