@@ -104,20 +104,23 @@ function seriesOf(one, i, look) {
 }
 
 /** Labels of boxes where these have room, those of points where they cover nothing. */
-function labelsOf(panel, { width, ink }) {
+function labelsOf(panel, { width, phone, ink }) {
   const [low, high] = panel.x.range ?? [0, 1];
   const fits = ({ text, room }) => !room || (room / Math.abs(high - low)) * width * 0.7 > 8 * text.length;
+  const isLate = (x) =>
+    (panel.x.logarithmic ? Math.log(x / low) / Math.log(high / low) : (x - low) / (high - low)) > 0.6;
+  const shown = panel.labels.filter((label) => (panel.rows || !phone) && fits(label));
   return {
     type: "scatter",
     silent: true,
     symbolSize: 0.1,
-    data: panel.labels.filter(fits).map((label) => ({
+    data: shown.map((label) => ({
       value: label.at,
       label: {
         show: true,
         formatter: label.text,
         fontSize: 11,
-        position: label.room ? "inside" : "right",
+        position: label.room ? "inside" : !panel.rows && isLate(label.at[0]) ? "left" : "right",
         color: label.room ? "#fff" : ink.text,
         ...(label.room && { textBorderColor: "#0009", textBorderWidth: 2 }),
       },
@@ -150,7 +153,7 @@ function optionOf(panel, look) {
   const series = panel.series.flatMap((one, i) => seriesOf(one, i, look));
   return {
     legend: { data: names },
-    grid: { left: panel.y.name ? 36 : 16, right: 56, ...(look.zoom && { bottom: 66 }) },
+    grid: { left: panel.y.name ? 48 : 16, right: 56, ...(look.zoom && { bottom: 66 }) },
     dataZoom: look.zoom && [
       { type: "slider", filterMode: "none", bottom: 8, height: 24, showDataShadow: false, brushSelect: false },
       { type: "inside", filterMode: "none", zoomOnMouseWheel: "ctrl", moveOnMouseWheel: false },
