@@ -95,8 +95,9 @@ class SchemaWriter {
         value = Json::object();
         value["anyOf"] = std::move(either);
       }
-      for (const keys::AcceptedName& name : keys::accepted_names()) {
-        if (form.mapping->name == name.mapping && word == name.ours) properties[std::string(name.theirs)] = value;
+      for (const keys::AcceptedName& accepted : keys::accepted_names()) {
+        if (form.mapping->name == accepted.mapping && word == accepted.ours)
+          properties[std::string(accepted.theirs)] = value;
       }
       properties[word] = std::move(value);
       if (whole && key->needed()) needed["required"].push_back(word);
