@@ -92,10 +92,17 @@ TEST_CASE("Hugging Face's Trainer is DistributedDataParallel without ZeRO and De
   CHECK(std::get<TrainWorkload>(sharded.workload).module_dispatch > Seconds(0.0));
   CHECK_FALSE(sharded.plan.pinned_offload);
   CHECK(sharded.plan.host_threads == 1);  // torchrun's; DeepSpeed's own launcher leaves OpenMP all cores
-  for (const char* kernels : {"workload.train.kernels=plain", "workload.train.kernels=fused"}) {
+  // Models without kernels of their own are started by torchrun; tuned ones by DeepSpeed's launcher, with pinned
+  // memory.
+  for (const bool fused : {false, true}) {
+    const std::string kernels = fused ? "workload.train.kernels=fused" : "workload.train.kernels=plain";
     const Scenario own = with("deepspeed", {"plan.zero=3", "plan.offload=optimizer", kernels});
-    CHECK_FALSE(own.plan.pinned_offload);
-    CHECK(own.plan.host_threads == 0);
+    CHECK(own.plan.pinned_offload == fused);
+    CHECK(own.plan.host_threads == (fused ? 0 : 1));
+    CHECK(own.assumed.size() == 1);
+    CHECK(with("deepspeed",
+               {"plan.zero=3", "plan.offload=optimizer", kernels, "plan.host_threads=4", "plan.pinned_offload=true"})
+              .assumed.empty());
   }
   // What its file says wins over its base's: updates are fused in both, weights cast in the first alone.
   CHECK(std::get<TrainWorkload>(plain.workload).code.cast_weights);

@@ -146,6 +146,13 @@ Scenario read_with_habits(const YamlNode& document_as_written, std::string_view 
     if (trait.key == "plan.zero.gradients") {
       scenario.plan.zero_gradients = value_of<ZeroGradients>(trait.value).value_or(scenario.plan.zero_gradients);
     }
+    // How processes were started decides what the host's part takes, by a factor of two and more.
+    if (trait.key == "plan.host_threads" && trait.from != Trait::From::scenario && scenario.plan.offload.optimizer) {
+      scenario.assumed.push_back(fmt::format(
+          "assumed: the optimizer on the host has {} and {} memory; state plan.host_threads and plan.pinned_offload",
+          scenario.plan.host_threads == 1 ? "one thread a process" : "all cores",
+          scenario.plan.pinned_offload ? "pinned" : "pageable"));
+    }
   }
   // The calibration's constants are those of a result's provenance that belong to no piece of hardware.
   std::vector<Constant>& constants = scenario.calibration.constants;
