@@ -210,7 +210,6 @@ TEST_CASE("DeepSpeed's buckets are of elements, its batches of a rank") {
     precision: bf16  # line 1: bf16.enabled: true
   tensor: 4  # line 1: tensor_parallel.autotp_size: 4
   zero: 2  # line 1: zero_optimization.stage: 2
-  sync:
     bucket: 1000000000 B  # line 1: zero_optimization.reduce_bucket_size: 5e8, elements of 2 bytes
   trainer: deepspeed  # its habits, where the file does not say otherwise
 )");
@@ -219,7 +218,6 @@ TEST_CASE("DeepSpeed's buckets are of elements, its batches of a rank") {
   nodes: 1  # assumed: the least that hold a replica of the model; the file does not tell
     micro_batch: 3  # line 1: train_micro_batch_size_per_gpu: 3
     global_batch_per_gpu: 15  # line 1: gradient_accumulation_steps: 5
-  sync:
     bucket: 4000 B  # line 1: zero_optimization.reduce_bucket_size: 1000, elements of 4 bytes
   trainer: deepspeed  # its habits, where the file does not say otherwise
 )");
