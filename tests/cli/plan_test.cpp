@@ -8,7 +8,7 @@ namespace foretrain::test {
 namespace {
 
 /// Small enough that every plan is settled in a second.
-constexpr const char* small_training = R"(name: small training
+constexpr const char* named_training = R"(name: small training
 cluster: { node: dgx-a100-80gb, nodes: 1, price: 2 USD/GPU/hour }
 workload:
   train:
@@ -22,7 +22,7 @@ workload:
 
 TEST_CASE("The best plan is told with the command that predicts it, runners-up with why they lose") {
   const TemporaryFolder folder;
-  const std::string file = folder.file("small.yaml", small_training);
+  const std::string file = folder.file("small.yaml", named_training);
   const FilterResult result = run_program({"plan", file, "--fix", "context,offload,bucket", "--top", "20"});
   INFO(result.errors);
   REQUIRE(result.status == 0);
@@ -37,7 +37,7 @@ TEST_CASE("The best plan is told with the command that predicts it, runners-up w
 
 TEST_CASE("Plans as JSON and as a table of cases, which predict the same again") {
   const TemporaryFolder folder;
-  const std::string file = folder.file("small.yaml", small_training), table = folder.file("plans.csv");
+  const std::string file = folder.file("small.yaml", named_training), table = folder.file("plans.csv");
   const std::vector<std::string> command = {"plan",   file, "--fix", "context,offload,bucket", "--top", "5",
                                             "--json", "-o", table};
   const FilterResult result = run_program(command);
@@ -61,7 +61,7 @@ TEST_CASE("Plans as JSON and as a table of cases, which predict the same again")
 
 TEST_CASE("Hardware is searched too: the cheapest training within a time") {
   const TemporaryFolder folder;
-  const std::string file = folder.file("small.yaml", small_training);
+  const std::string file = folder.file("small.yaml", named_training);
   const FilterResult result =
       run_program({"plan", file, "--fix", "context,offload,bucket,tensor,pipeline", "--top", "5", "--objective", "cost",
                    "--within", "10 days", "--nodes", "1..2", "--node", "dgx-a100-80gb@1.5,dgx-h100@3"});
@@ -76,7 +76,7 @@ TEST_CASE("Hardware is searched too: the cheapest training within a time") {
 
 TEST_CASE("A budget and a date: the plan within both, or the nearest and by how much it exceeds them") {
   const TemporaryFolder folder;
-  const std::string file = folder.file("small.yaml", small_training);
+  const std::string file = folder.file("small.yaml", named_training);
   const auto plan = [&](const std::string& budget, const std::string& within) {
     const FilterResult result =
         run_program({"plan", file, "--fix", "context,offload,bucket,tensor,pipeline", "--top", "5", "--fidelity",
@@ -99,7 +99,7 @@ TEST_CASE("A budget and a date: the plan within both, or the nearest and by how 
 
 TEST_CASE("auto in a scenario asks the same search") {
   const TemporaryFolder folder;
-  const std::string file = folder.file("small.yaml", small_training);
+  const std::string file = folder.file("small.yaml", named_training);
   const FilterResult result = run_program({"predict", file, "--fidelity", "estimate", "--set", "plan.tensor=auto",
                                            "--set", "workload.train.micro_batch=auto"});
   INFO(result.errors);
@@ -109,7 +109,7 @@ TEST_CASE("auto in a scenario asks the same search") {
 
 TEST_CASE("explain, timeline and memory ask for what is left to auto as predict does, and tell of the same step") {
   const TemporaryFolder folder;
-  const std::string file = folder.file("small.yaml", small_training);
+  const std::string file = folder.file("small.yaml", named_training);
   const std::vector<std::string> open = {"--set", "plan.tensor=auto", "--set", "workload.train.micro_batch=auto"};
   const auto run = [&](std::vector<std::string> words) {
     words.insert(words.end(), open.begin(), open.end());
@@ -149,7 +149,7 @@ TEST_CASE("The page on planning says what the program does") {
 
 TEST_CASE("What a plan cannot be searched for is told") {
   const TemporaryFolder folder;
-  const std::string file = folder.file("small.yaml", small_training);
+  const std::string file = folder.file("small.yaml", named_training);
   const auto refused = [](const std::vector<std::string>& arguments, const char* why) {
     const FilterResult result = run_program(arguments);
     CHECK(result.status == 2);

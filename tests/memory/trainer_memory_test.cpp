@@ -127,7 +127,7 @@ TEST_CASE("frozen weights are kept as fp8 products read them where modules cast 
   // A stage of GPT-3 has 12 of 96 blocks, a tensor rank an eighth of their 12 · 12,288² weights: a byte less for each.
   const auto weights = [](const std::string& precision, const std::string& kernels) {
     return Training("gpt3-175b-1024-a100",
-                    {"cluster.node=dgx-h100", "workload.train.precision=" + precision,
+                    {"cluster.node=dgx-h100", "plan.trainer=megatron", "workload.train.precision=" + precision,
                      "workload.train.kernels=" + kernels, "workload.train.lora={ rank: 16, targets: attention }"})
         .footprint()
         .weights.value();

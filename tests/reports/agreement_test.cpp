@@ -218,7 +218,7 @@ TEST_CASE("text, JSON, CSV, comparisons and explanations print the same numbers"
     for (std::size_t i = 0; i < cells.size(); ++i) csv[predicted_columns()[i].substr(10)] = cells[i];
     const Json compared = Json::parse(comparison_json({result, result}))["results"][0];
     const Json explained = Json::parse(to_json(explain(scenario, result, {}, {})));
-    const std::string text = to_text(result, {});
+    const std::string text = to_text(result, TextOptions{});
 
     const double time = result.time().value();
     CHECK(close(explained["time_s"], time));

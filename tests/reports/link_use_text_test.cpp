@@ -50,7 +50,6 @@ TEST_CASE("Links alike are one row, by the name of the busiest where one is much
   CHECK(json["links"][1]["in_use_share"] == 0.5);
   CHECK(json["links"][1]["users"][1]["bytes"] == 0.0045e9);
 }
-}
 
 TEST_CASE("Fourteen rows of links are told, and how many are not") {
   const auto text = [](int number) {

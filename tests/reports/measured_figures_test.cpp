@@ -132,14 +132,14 @@ TEST_CASE("Matrix products are drawn by format and shortest side, in operations 
   product("1000", "bf16", 1e-4);  // 2 · 4000 · 5000 · 1000 = 40 GFLOP: 400 TFLOP/s
   product("50", "bf16", 1e-5);
   product("2048", "fp32", 1e-2);
-  const Figure figure = gemm_figure(m.points());
+  const Figure figure = gemm_figure(m.raw(), m.points());
   REQUIRE(figure.panels.size() == 2);
   const Panel& bf16 = panel_of(figure, "Matrix products, bf16");
   check_point(bf16, "512 to 2047", 40.0, 400.0);
   check_point(bf16, "shortest side below 64", 2.0, 200.0);
   CHECK(bf16.levels.front().at == Approx(989.4).epsilon(1e-3));
   check_point(panel_of(figure, "Matrix products, fp32"), "2048 and more", 81.92, 8.192);
-  CHECK_THROWS_AS(bus_bandwidth_figure(m.points()), UsageError);
+  CHECK_THROWS_AS(bus_bandwidth_figure(m.raw(), m.points()), UsageError);
 }
 
 TEST_CASE("Collectives are drawn by what the bus carries, by number of GPUs") {
@@ -153,7 +153,7 @@ TEST_CASE("Collectives are drawn by what the bus carries, by number of GPUs") {
   collective("all_reduce", "8", 10e-3);  // 100 GB/s, of which 2 · 7/8 for each byte
   collective("all_reduce", "4", 10e-3);
   collective("all_gather", "8", 5e-3);
-  const Figure figure = bus_bandwidth_figure(m.points());
+  const Figure figure = bus_bandwidth_figure(m.raw(), m.points());
   const Panel& all_reduce = panel_of(figure, "all_reduce");
   check_point(all_reduce, "8 GPUs", 1e9, 175.0);
   check_point(all_reduce, "4 GPUs", 1e9, 150.0);

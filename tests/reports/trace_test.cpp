@@ -11,7 +11,6 @@
 using namespace foretrain;
 using Json = nlohmann::json;
 
-namespace {
 
 TEST_CASE("GPT-3's trace is as the Trace Event Format describes it, and shows 1F1B on eight stages") {
   const Result result = predict(load_scenario("gpt3-175b-1024-a100"), Fidelity::estimate, Detail::timeline);

@@ -243,7 +243,7 @@ TEST_CASE("Habits of parameter servers are kept where there are servers") {
 TEST_CASE("The provenance holds the habits that were added, with their sources") {
   const std::size_t without = load_scenario_text(silent, "silent.yaml").calibration.constants.size();
   const Scenario horovod = with("horovod", {"plan.sync.overlap=false"});
-  CHECK(horovod.calibration.constants.size() == without + 4);  // overlap is the scenario's own
+  CHECK(horovod.calibration.constants.size() == without + 5);  // overlap is the scenario's own
   const Constant bucket = provenance_of(horovod, "horovod.plan.sync.bucket");
   CHECK(bucket.value == 128.0);
   CHECK(bucket.unit == "MiB");

@@ -118,19 +118,21 @@ TEST_CASE("micro-batches are added up by the bytes of their gradients and of the
   // Four micro-batches; bytes a parameter, mean of their passes. The first gradient of fp32 weights is the sum, three
   // later ones are read with it and written, 12 each: 9. Of bf16 alone half of that. Into an fp32 sum each gradient of
   // 2 is written as 4, later ones with the 4 before: 2 + 3 + 4. Clipped, the gradient is read twice and written once
-  // more: 6. ZeRO-3 adds fp32 shards: an eighth of 9.
+  // more: 6. ZeRO-3 adds fp32 shards: an eighth of 9. Each of the four matrices and their vectors has a kernel of its
+  // own, three where they are clipped.
   struct Row {
     std::vector<std::string> plan;
     double bytes;
+    int kernels;
   };
   const std::string added = "plan.sync.accumulation=added", cast = "workload.train.cast_weights=true";
-  const Row rows[] = {{{added, cast}, 9.0},
-                      {{added, "plan.sync.gradient_precision=bf16"}, 4.5},
-                      {{added}, 9.0},
-                      {{"plan.sync.accumulation=clipped"}, 15.0},
-                      {{added, "plan.zero=3"}, 1.125},
-                      {{added, cast, "workload.train.global_batch=32"}, 0.0},
-                      {{cast}, 0.0}};
+  const Row rows[] = {{{added, cast}, 9.0, 8},
+                      {{added, "plan.sync.gradient_precision=bf16"}, 4.5, 8},
+                      {{added}, 9.0, 8},
+                      {{"plan.sync.accumulation=clipped"}, 15.0, 24},
+                      {{added, "plan.zero=3"}, 1.125, 8},
+                      {{added, cast, "workload.train.global_batch=32"}, 0.0, 0},
+                      {{cast}, 0.0, 0}};
   for (const Row& row : rows) {
     std::vector<std::string> overrides = {"workload.train.global_batch=128"};
     overrides.insert(overrides.end(), row.plan.begin(), row.plan.end());
@@ -139,10 +141,11 @@ TEST_CASE("micro-batches are added up by the bytes of their gradients and of the
     const Priced none(overrides);
     const BytesPerSecond memory =
         p.scenario.cluster.node.gpu.memory_bandwidth * p.scenario.calibration.streaming.bandwidth_efficiency;
-    const Seconds sums = Bytes(row.bytes * p.block.parameters) / memory * stretch_of(p);
+    const Seconds starts(row.kernels * p.scenario.calibration.streaming.kernel_us * 1e-6);
+    const Seconds sums = (Bytes(row.bytes * p.block.parameters) / memory + starts) * stretch_of(p);
     const Seconds more = p.pricer.price(p.block).backward.kernels - none.pricer.price(none.block).backward.kernels;
     INFO(row.plan.front());
-    CHECK(more.value() == Approx(sums.value()).epsilon(0.08).margin(1e-9));  // kernels' start, and what the L2 holds
+    CHECK(more.value() == Approx(sums.value()).epsilon(0.11).margin(1e-9));  // the L2 holds much of a shard
   }
 }
 
