@@ -37,8 +37,11 @@ TEST_CASE("A report says of a scenario what predict, explain and memory say, twi
   CHECK(part["memory"] == nlohmann::json::parse(run_program({"memory", scenario, "--json"}).output));
   const nlohmann::json explained = nlohmann::json::parse(run_program({"explain", scenario, "--json"}).output);
   CHECK(part["explanation"]["sensitivities"] == explained["sensitivities"]);
-  CHECK(part["scaling"]["gpus"] == nlohmann::json({4, 8}));
-  for (const char* section : {"roofline", "timeline", "topology"}) CHECK_FALSE(part[section].empty());
+  CHECK(part["figures"]["scaling"][0]["x"]["tics"] == nlohmann::json::parse(R"([[4.0, "4"], [8.0, "8"]])"));
+  for (const char* figure : {"breakdown", "memory", "roofline", "timeline", "links"}) {
+    INFO(figure);
+    CHECK_FALSE(part["figures"][figure].empty());
+  }
 }
 
 TEST_CASE("A report has the plans that plan finds, and says which of its numbers are estimates") {

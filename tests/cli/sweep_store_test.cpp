@@ -64,6 +64,7 @@ TEST_CASE("An interrupted sweep goes on where it stopped, and tries again what w
     SweepStore store(path, identity, two_columns);
     store.add(2, {"c", "with, \"comma\""}, answer("0.1"));
     store.add(0, {"a", "1"}, {"the process was ended by signal 9", Kind::interrupted});
+    store.commit();
   }
   SweepStore store(path, identity, two_columns);
   CHECK(store.count() == 1);
@@ -85,6 +86,7 @@ TEST_CASE("Shards become one store, in the order of their rows; of two alike the
       SweepStore store(file, identity, two_columns);
       for (std::size_t row = shard - 1; row < 5; row += 2) store.add(row, {std::to_string(row), "8"}, answer("1"));
       if (shard == 1) store.add(1, {"again", "8"}, answer("2"));
+      store.commit();
       if (shard == 2) CHECK_THROWS_WITH(all.merge(file), Catch::Contains("another sweep is writing it"));
     }
     all.merge(file);
