@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view workers = "plan.data";  // as pictures call them
 
 std::string curve_of(const Case& row, const std::vector<std::string>& columns) {
-  std::string name;
+  std::string name = columns.empty() ? "step" : "";
   for (const std::string& column : columns) {
     const std::string cell = cell_of(row, column);
     if (cell.empty()) continue;
@@ -38,6 +38,13 @@ std::optional<Seconds> measured_step(const Case& row) {
 
 CaseFigure predict_table(const PlotOptions& options) {
   std::vector<Case> cases = read_cases(options.file());
+  std::vector<std::string> named = options.curves;
+  named.insert(named.end(), {options.x, options.panels});
+  for (const std::string& column : named) {
+    if (std::ranges::all_of(cases, [&](const Case& row) { return cell_of(row, column).empty(); })) {
+      throw UsageError(fmt::format("plot cases: no row has a value in a column {}", column));
+    }
+  }
   std::erase_if(cases, [&](const Case& row) {
     return !measured_step(row) || cell_of(row, options.x).empty() || !wanted(row, options.where);
   });

@@ -94,11 +94,13 @@ bool add_other(CLI::App& app, const std::string& name, PlotOptions& options) {
   if (name == "gpus") {
     app.add_option("--gpus", options.gpus, "numbers of GPUs (default: 1,2,4,8,16)")
         ->delimiter(',')
+        ->allow_extra_args(false)  // the next word may be the scenario
         ->type_name("N,N,…")
         ->check(CLI::Range(1, 1 << 20).description(""));
   } else if (name == "lengths") {
     app.add_option("--lengths", options.lengths, "sequence lengths (default: 128 to 32768)")
         ->delimiter(',')
+        ->allow_extra_args(false)
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}));
   } else if (name == "cases") {
     app.add_option("--cases", options.cases,
@@ -129,7 +131,9 @@ void add_named(CLI::App& app, const std::string& name, PlotOptions& options) {
       app.add_flag(spelt(name), options.*value, found->what);
     } else {
       CLI::Option* added = app.add_option(spelt(name), options.*value, found->what)->type_name(found->type);
-      if constexpr (std::is_same_v<decltype(value), std::vector<std::string> PlotOptions::*>) added->delimiter(',');
+      if constexpr (std::is_same_v<decltype(value), std::vector<std::string> PlotOptions::*>) {
+        added->delimiter(',')->allow_extra_args(false);
+      }
     }
   };
   std::visit(add, found->value);

@@ -150,6 +150,7 @@ void add_report(CLI::App& app, ExitStatus& status) {
       ->add_option("--gpus", options->shared.gpus,
                    "numbers of GPUs to scale to (default: an eighth to four times the scenario's)")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("N,N,…")
       ->check(CLI::Range(1, 1 << 20).description(""));
   command->add_flag("--plan", options->plan,

@@ -5,14 +5,17 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
+#include <deque>
 #include <exception>
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
-#include <semaphore>
 #include <thread>
 
 #include "model/base/error.hpp"
@@ -109,6 +112,36 @@ ExitStatus answer_standard_input(const ServeOptions& options) {
   return ExitStatus::success;
 }
 
+/// Places that are taken in the order in which they were asked for.
+class Turns {
+ public:
+  explicit Turns(int places) : free_(places) {}
+
+  /// False where none came free in time.
+  bool take(std::chrono::milliseconds limit) {
+    std::unique_lock lock(mutex_);
+    const std::uint64_t turn = next_++;
+    waiting_.push_back(turn);
+    const bool came = change_.wait_for(lock, limit, [&] { return free_ > 0 && waiting_.front() == turn; });
+    std::erase(waiting_, turn);
+    if (came) --free_;
+    change_.notify_all();
+    return came;
+  }
+  void give_back() {
+    const std::scoped_lock lock(mutex_);
+    ++free_;
+    change_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable change_;
+  int free_;
+  std::uint64_t next_ = 0;
+  std::deque<std::uint64_t> waiting_;
+};
+
 /// Answers requests by as many processes as there may be.
 class Predictors {
  public:
@@ -116,10 +149,10 @@ class Predictors {
       : command_(
             {"/proc/self/exe", "serve", "--answer", "--limit", options.limit, "--jobs", std::to_string(options.jobs)}),
         limit_(time_limit(options.limit)),
-        free_(options.jobs) {}
+        turns_(options.jobs) {}
 
   HttpAnswer ask(const HttpRequest& request) {
-    if (!free_.try_acquire_for(limit_)) {
+    if (!turns_.take(limit_)) {
       return complaint(503, "there are too many questions before this one", "ask again in a while");
     }
     HttpAnswer answer = complaint(503, "the system refuses the process of a prediction", "ask again in a while");
@@ -128,7 +161,7 @@ class Predictors {
     } catch (const std::exception&) {
       // Of processes, descriptors or memory there may be more later.
     }
-    free_.release();
+    turns_.give_back();
     return answer;
   }
 
@@ -147,7 +180,7 @@ class Predictors {
 
   std::vector<std::string> command_;
   std::chrono::milliseconds limit_;
-  std::counting_semaphore<> free_;
+  Turns turns_;
 };
 
 /// From now on Ctrl-C and SIGTERM end the program, once those who are being answered have had a moment.

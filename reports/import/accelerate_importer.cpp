@@ -89,6 +89,9 @@ std::string import_accelerate(const ImportInput& input) {
   Settings settings(flat_settings(config));
   Draft draft(input);
   draft.set("name", file_stem(input), draft.nowhere(), "");
+  if (const ForeignSetting* file = settings.find("deepspeed_config.deepspeed_config_file")) {
+    fail(*file, "ZeRO, batch and offloading stand in that file", "foretrain import deepspeed " + file->value);
+  }
   set_cluster(draft, accelerate_size(settings));
   assume_model(draft);
   set_ulysses(settings, draft);

@@ -263,6 +263,12 @@ class Script {
     const std::string variable(name.name());
     const bool assigns = !variable.empty() && name.take("=") && std::isdigit(static_cast<unsigned char>(word[0])) == 0;
     if (!assigns) {
+      // Megatron takes one word for all layers, or one for each.
+      ForeignSetting* const last = settings_.empty() ? nullptr : &settings_.back();
+      const bool of_a_layer = word == "p2p" || word == "a2a" || word == "all_gather" || word == "a2a+p2p";
+      if (of_a_layer && last != nullptr && last->key == "--cp-comm-type" && last->value != word) {
+        last->value += " " + word;
+      }
       // bash -c "torchrun … --num-layers 24"
       const bool commands = word.find(' ') != std::string::npos && word.find("--") != std::string::npos;
       if (commands && depth_ <= deepest) read_options_in(word, start);

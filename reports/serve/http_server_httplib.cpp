@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <chrono>
 #include <sstream>
 
 #include "reports/serve/http_server.hpp"
@@ -77,9 +78,10 @@ class Server : public httplib::Server {
     Post(".*",
          [this](const httplib::Request& request, httplib::Response& response, const httplib::ContentReader& content) {
            HttpRequest asked = request_of(request);
-           const bool whole = content([&asked](const char* bytes, std::size_t size) {
+           const auto until = std::chrono::steady_clock::now() + service_.patience;  // however often bytes come
+           const bool whole = content([&](const char* bytes, std::size_t size) {
              asked.body.append(bytes, size);
-             return true;
+             return std::chrono::steady_clock::now() < until;
            });
            put(whole ? service_.answer(asked) : service_.complain(response.status == 413 ? 413 : 400), response);
          });

@@ -97,6 +97,12 @@ TEST_CASE("configurations that mean nothing are refused where they are written")
   check_refused(
       {"torchtitan", "[parallelism]\n^pipeline_parallel_schedule = \"LIFO\"", "\"LIFO\" is not modelled", "1F1B"});
   check_refused({"torchtitan", "[parallelism]\n^tensor_parallel_degree = 1.5", "1.5", "whole number"});
+  check_refused({"megatron", std::string(model) + " --context-parallel-size 2 ^--cp-comm-type p2p a2a",
+                 "\"p2p a2a\" is not modelled", "the same for all layers"});
+  check_refused(
+      {"accelerate",
+       "distributed_type: DEEPSPEED\nnum_processes: 8\ndeepspeed_config:\n  ^deepspeed_config_file: ds.json\n",
+       "stand in that file", "foretrain import deepspeed ds.json"});
   check_refused({"accelerate", "num_machines: 1\n^distributed_type: TPU\n", "\"TPU\" is not modelled", "MEGATRON_LM"});
   check_refused({"hf", "^{ \"hidden_size\": 4096 }", "this key is missing", "config.json"});
 }

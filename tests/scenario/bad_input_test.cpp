@@ -194,8 +194,8 @@ TEST_CASE("The guilty key may stand in another line than the cause") {
         {15, "  context: ^16"},
         {16, "  context_method: ulysses"}},
        "plan.context",
-       "24 heads of a tensor rank are not divisible by 16",
-       "divisor of 24"},
+       "Ulysses divides 24 heads over 16 ranks",
+       "divisor of 24, or context_method: ring"},
       {{{8,
          "    model: { family: llama, layers: 4, hidden: 1536, heads: 48, kv_heads: 12, vocabulary: 512, sequence: 64 "
          "}"},

@@ -31,7 +31,7 @@ constexpr Key plan_keys[] = {
     member<&Plan::context>("GPUs that share every sequence.",
                            {.value = factor_of_gpus, .title = "context-parallel GPUs", .range = factor}),
     member<&Plan::context_method>(
-        "How they see all keys: on a ring, gathered first, or by all-to-alls that divide heads instead (Ulysses).",
+        "Communication of context parallelism: keys and values on a ring, gathered first, or all-to-alls (Ulysses).",
         {.usual = "the framework's, or ring", .together = "With context above 1."}),
     member<&Plan::expert>("GPUs over which a layer's experts are divided.", {.value = factor_of_gpus,
                                                                              .together = "A model with experts.",
@@ -125,8 +125,9 @@ constexpr Key sync_keys[] = {
     member<&Sync::overlap>("Whether gradients are sent while others are computed."),
     member<&Sync::every_micro_batch>("Whether gradients are sent after each micro-batch, not after the last alone."),
     member<&Sync::copied>("Whether gradients are copied into buckets that have memory of their own."),
-    member<&Sync::accumulation>("What adds a micro-batch's gradients to those before it: the products themselves, or "
-                                "kernels of their own, which may clip each micro-batch's first."),
+    member<&Sync::accumulation>(
+        "How gradients of micro-batches are added up: in the GEMMs (fused), by kernels of their "
+        "own (added), or after clipping each micro-batch's (clipped)."),
     member<&Sync::summed_apart>(
         "Whether micro-batches are added up in fp32 beside the gradients of a pass, which stay."),
     member<&Sync::gradient_precision>("The format in which gradients are sent.",

@@ -192,7 +192,10 @@ void refuse_factors(const Scenario& scenario, std::initializer_list<std::pair<co
 void check_ulysses(const Scenario& scenario, const TransformerConfig& model) {
   const Plan& plan = scenario.plan;
   const std::int64_t keys = model.kv_heads / plan.tensor;
-  require_divisible(scenario, "plan.context", plan.context, model.heads / plan.tensor, "heads of a tensor rank");
+  if (const std::int64_t heads = model.heads / plan.tensor; heads % plan.context != 0) {
+    fail(scenario, "plan.context", fmt::format("Ulysses divides {} heads over {} ranks", heads, plan.context),
+         fmt::format("a divisor of {}, or context_method: ring", heads));
+  }
   if (keys % plan.context == 0 || plan.context % keys == 0) return;
   fail(scenario, "plan.context", fmt::format("{} key–value heads over {} ranks", keys, plan.context),
        "a divisor or a multiple, or context_method: ring");

@@ -36,8 +36,11 @@ namespace {
 
 /// Where each key was written, but for those that nobody wrote.
 void note_positions(const YamlNode& node, const std::string& path, std::map<std::string, SourcePosition>& where) {
-  static const std::string assumed = fmt::format("trainers/{}.yaml", default_trainer);
-  if (node.where.file.ends_with(assumed)) return;
+  static const std::string files[] = {fmt::format("trainers/{}.yaml", default_trainer),
+                                      fmt::format("trainers/{}.yaml", own_code)};
+  for (const std::string& assumed : files) {
+    if (node.where.file.ends_with(assumed)) return;
+  }
   where.emplace(path, node.where);
   for (const YamlEntry& entry : node.entries) note_positions(entry.value, join_path(path, entry.key), where);
 }
@@ -147,11 +150,13 @@ Scenario read_with_habits(const YamlNode& document_as_written, std::string_view 
       scenario.plan.zero_gradients = value_of<ZeroGradients>(trait.value).value_or(scenario.plan.zero_gradients);
     }
     // How processes were started decides what the host's part takes, by a factor of two and more.
-    if (trait.key == "plan.host_threads" && trait.from != Trait::From::scenario && scenario.plan.offload.optimizer) {
-      scenario.assumed.push_back(fmt::format(
-          "assumed: the optimizer on the host has {} and {} memory; state plan.host_threads and plan.pinned_offload",
-          scenario.plan.host_threads == 1 ? "one thread a process" : "all cores",
-          scenario.plan.pinned_offload ? "pinned" : "pageable"));
+    if (trait.from == Trait::From::scenario || !scenario.plan.offload.optimizer) continue;
+    if (trait.key == "plan.host_threads") {
+      scenario.assumed.push_back(fmt::format("assumed: CPU optimizer: {}; state plan.host_threads",
+                                             scenario.plan.host_threads == 1 ? "1 thread per process" : "all cores"));
+    } else if (trait.key == "plan.pinned_offload") {
+      scenario.assumed.push_back(fmt::format("assumed: CPU optimizer: {} memory; state plan.pinned_offload",
+                                             scenario.plan.pinned_offload ? "pinned" : "pageable"));
     }
   }
   // The calibration's constants are those of a result's provenance that belong to no piece of hardware.

@@ -368,7 +368,7 @@ TrainedScenario with_trainer(const YamlNode& document, const Cluster& cluster) {
   const std::filesystem::path path = named != nullptr ? file_named(Field(*named, "plan.trainer")) : rest;
   const Trainee trainee(document, cluster);
   if (named == nullptr && trainee.transformer && !trainee.on_processors)
-    add_own_code(assumed_file("own-code"), trainee, result);
+    add_own_code(assumed_file(own_code), trainee, result);
   if (named != nullptr) {
     const auto base = trainer_file(cached_yaml_file(path.string())).find("base");
     std::vector<std::filesystem::path> files = {path};

@@ -29,6 +29,7 @@ Constant habit_provenance(const std::string& key, const MappingReader& habit);
 
 /// Whose habits hold where nobody says otherwise: one file, the same for all formats, ZeRO stages and machines.
 inline constexpr const char* default_trainer = "well-tuned";
+inline constexpr const char* own_code = "own-code";  ///< kernels stated, no trainer named
 
 /// A scenario with its trainer's habits.
 struct TrainedScenario {
