@@ -64,6 +64,25 @@ void set_deepspeed_precision(Settings& settings, Draft& draft) {
   draft.assume("workload.train.precision", "fp32", "neither bf16 nor fp16 is enabled");
 }
 
+/// A batch of all, of a micro-batch and of steps tell how many replicas there are (runtime/config.py: world_size).
+TrainingSize deepspeed_size(Settings& settings) {
+  TrainingSize size;
+  size.replica = settings.whole("tensor_parallel.autotp_size", 0).value_or(1);
+  size.replica = std::max<std::int64_t>(size.replica, 1) * settings.whole("sequence_parallel_size").value_or(1);
+  const auto batch = settings.whole("train_batch_size"), micro = settings.whole("train_micro_batch_size_per_gpu"),
+             steps = settings.whole("gradient_accumulation_steps");
+  if (!batch || !micro || !steps) return size;
+  const ForeignSetting& said = *settings.find("train_batch_size");
+  if (*batch % (*micro * *steps) != 0) {
+    fail(said, fmt::format("{} samples in micro-batches of {}, {} of them a rank", *batch, *micro, *steps),
+         fmt::format("a multiple of {}", *micro * *steps));
+  }
+  size.gpus = *batch / (*micro * *steps) * size.replica;
+  size.where = said.where;
+  size.told_by = named(said);
+  return size;
+}
+
 void set_deepspeed_batch(Settings& settings, Draft& draft) {
   if (settings.is_auto("train_micro_batch_size_per_gpu")) {
     draft.assume(
@@ -105,10 +124,7 @@ std::string import_deepspeed(const ImportInput& input) {
   Settings settings(all);
   Draft draft(input);
   draft.set("name", file_stem(input), draft.nowhere(), "");
-  TrainingSize size;
-  size.replica = settings.whole("tensor_parallel.autotp_size", 0).value_or(1);
-  size.replica = std::max<std::int64_t>(size.replica, 1) * settings.whole("sequence_parallel_size").value_or(1);
-  set_cluster(draft, size);
+  set_cluster(draft, deepspeed_size(settings));
   assume_model(draft);
   set_rows(settings, "deepspeed", draft);
   set_deepspeed_precision(settings, draft);

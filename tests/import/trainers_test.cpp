@@ -237,6 +237,15 @@ TEST_CASE("DeepSpeed's buckets are of elements, its batches of a rank") {
              Catch::Contains("offload_to: disks"));
 }
 
+TEST_CASE("DeepSpeed's three batches tell how many GPUs there are") {
+  // 32 samples are four replicas' eight micro-batches of one, each on four GPUs: 16 GPUs, two machines of eight.
+  const std::string batches =
+      "{ \"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": 8, "
+      "\"sequence_parallel_size\": 4, \"train_batch_size\": ";
+  CHECK_THAT(deepspeed(batches + "32 }"), Catch::Contains("nodes: 2  # line 1: train_batch_size: 32"));
+  CHECK_THROWS_WITH(deepspeed(batches + "33 }"), Catch::Contains("a multiple of 8"));
+}
+
 TEST_CASE("what a file leaves to its framework is what this does by default, and stays in every answer") {
   const auto assumed = [](const char* importer, const std::string& text) {
     const YamlNode document = parse_yaml(import_text(importer, text), "imported.yaml");
