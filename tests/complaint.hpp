@@ -1,4 +1,4 @@
-// What is said of wrong input.
+// Error messages of wrong input.
 #pragma once
 #include "model/base/error.hpp"
 #include "tests/catch.hpp"

@@ -394,7 +394,7 @@ void add_replay(CLI::App& app, ExitStatus& status) {
              "server: the message is cut into this many keys (default: servers)");
   command->add_option("--bar", options->bar, "fail when the mean absolute error from 1 MB on is above it")
       ->type_name("PERCENT")
-      ->check(CLI::Range(0.0, 1000.0).description(""));
+      ->check(CLI::Range(1e-6, 1e6).description(""));
   command->add_flag("--timeline", options->timeline,
                     "of steps between hosts also keep when each task ran (in a table: replay.timeline, 1)");
   command->add_flag("--probe", options->probe, "also measure what single messages cost, by size and protocol");

@@ -110,7 +110,7 @@ void Fingerprint::add_value(const std::string& value, const std::string& folder)
       return add_node(cached_yaml_file(path.string()), path.parent_path().string());
     }
   } catch (const ScenarioError&) {
-    // Whoever predicts says what is wrong with it.
+    // The prediction of the row reports the error.
   }
 }
 

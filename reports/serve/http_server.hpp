@@ -26,7 +26,7 @@ struct HttpService {
   std::size_t most_bytes = 1 << 20;   ///< of a body
   std::chrono::seconds patience{10};  ///< for each part of a request, and for the client to take its answer
   std::function<HttpAnswer(const HttpRequest&)> answer;
-  /// What is said where the client's request leaves no other answer.
+  /// The answer to a refused request, by its status.
   std::function<HttpAnswer(int status)> complain;
   std::function<void(int port)> listening;
 };

@@ -21,7 +21,7 @@ struct Access {
 
 class Service {
  public:
-  /// Answers what is left when strangers are refused, from any thread.
+  /// Answers a request that passed the checks of access; called from any thread.
   using Ask = std::function<HttpAnswer(const HttpRequest& request)>;
   Service(Access access, Ask ask) : access_(std::move(access)), ask_(std::move(ask)) {}
 
