@@ -38,6 +38,14 @@ CLI::Option* add_repeatable(CLI::App& command, const std::string& name, std::vec
   return command.add_option(name, values, what)->type_name(type)->expected(1)->take_all()->allow_extra_args(false);
 }
 
+void add_gpu_numbers(CLI::App& command, std::vector<int>& gpus, const std::string& what) {
+  command.add_option("--gpus", gpus, what)
+      ->delimiter(',')
+      ->allow_extra_args(false)  // the next word may be the scenario
+      ->type_name("N,N,…")
+      ->check(CLI::Range(1, 1 << 20).description(""));
+}
+
 void add_fidelity(CLI::App& command, Fidelity& fidelity) {
   add_word<Fidelity>(
       command, "--fidelity", fidelity,

@@ -37,6 +37,8 @@ CLI::Option* add_number(CLI::App& command, const std::string& name, Number& valu
 /// An option that takes one value each time it is given.
 CLI::Option* add_repeatable(CLI::App& command, const std::string& name, std::vector<std::string>& values,
                             const std::string& what, const std::string& type);
+/// --gpus N,N,…
+void add_gpu_numbers(CLI::App& command, std::vector<int>& gpus, const std::string& what);
 /// --fidelity; flows where it is not given.
 void add_fidelity(CLI::App& command, Fidelity& fidelity);
 /// --what-ifs: the fidelity of what a scenario is compared with.

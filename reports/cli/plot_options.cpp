@@ -92,11 +92,7 @@ constexpr PlotOption plot_options[] = {
 /// Options of other types. Whether there is one of this name.
 bool add_other(CLI::App& app, const std::string& name, PlotOptions& options) {
   if (name == "gpus") {
-    app.add_option("--gpus", options.gpus, "numbers of GPUs (default: 1,2,4,8,16)")
-        ->delimiter(',')
-        ->allow_extra_args(false)  // the next word may be the scenario
-        ->type_name("N,N,…")
-        ->check(CLI::Range(1, 1 << 20).description(""));
+    add_gpu_numbers(app, options.gpus, "numbers of GPUs (default: 1,2,4,8,16)");
   } else if (name == "lengths") {
     app.add_option("--lengths", options.lengths, "sequence lengths (default: 128 to 32768)")
         ->delimiter(',')

@@ -146,13 +146,8 @@ void add_report(CLI::App& app, ExitStatus& status) {
       ->required();
   command->add_option("-o,--output", options->shared.output, "the page")->type_name("REPORT.html")->required();
   command->add_option("--title", options->title, "its heading (default: the first scenario's name)")->type_name("TEXT");
-  command
-      ->add_option("--gpus", options->shared.gpus,
-                   "numbers of GPUs to scale to (default: an eighth to four times the scenario's)")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("N,N,…")
-      ->check(CLI::Range(1, 1 << 20).description(""));
+  add_gpu_numbers(*command, options->shared.gpus,
+                  "numbers of GPUs to scale to (default: an eighth to four times the scenario's)");
   command->add_flag("--plan", options->plan,
                     "also the best of all plans of each scenario, as `foretrain plan` finds them");
   add_fidelity(*command, options->shared.fidelity);
