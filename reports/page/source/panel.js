@@ -8,9 +8,15 @@ const panels = new Set();
 /** "1 reason", "2 reasons" */
 export const counted = (count, what) => `${number(count)} ${what}${count === 1 ? "" : "s"}`;
 
+/** Text in lines of at most so many pixels, at about 6.5 a letter. */
+const wrapped = (text, width) =>
+  text.replace(new RegExp(`(.{1,${Math.floor(width / 6.5)}})( |$)`, "g"), "$1\n").trimEnd();
+
 /** What every chart has in common, beneath what its own option says. */
-function dressed(option, phone) {
+function dressed(option, { phone, width }) {
   const { text, soft, line, ground } = ink();
+  const across = option.xAxis?.name && wrapped(option.xAxis.name, width - 72);
+  const below = across ? 12 + 14 * across.split("\n").length : 8;
   const axis = (one) => ({
     nameLocation: "middle",
     nameGap: 30,
@@ -31,7 +37,7 @@ function dressed(option, phone) {
       left: phone ? 8 : 16,
       right: phone ? 16 : 28,
       top: option.legend ? 44 : 20,
-      bottom: option.xAxis?.name ? 26 : 8,
+      bottom: below,
       containLabel: true,
       ...option.grid,
     },
@@ -55,7 +61,7 @@ function dressed(option, phone) {
       inactiveColor: line,
       ...option.legend,
     },
-    xAxis: every(option.xAxis),
+    xAxis: every(across ? { ...option.xAxis, name: across } : option.xAxis),
     yAxis: every(option.yAxis),
   };
 }
@@ -88,7 +94,7 @@ export function chartPanel({ title, note, label, chart, table: rowsOf, csv, tall
     if (canvas.style.height !== `${height}px`) canvas.style.height = `${height}px`;
     if (drawn === null) drawn = canvas.chart = init(canvas, null, { renderer: "canvas" });
     else drawn.resize();
-    drawn.setOption(dressed(chart(now), now.phone), { notMerge: true });
+    drawn.setOption(dressed(chart(now), now), { notMerge: true });
   };
   const fill = () => rows.replaceChildren(table(title, ...rowsOf()));
   const switched = tabs(`${title}: chart or table`, [
