@@ -108,7 +108,7 @@ class TreeBuilder {
       add(mark, YamlNode{});
       return;
     }
-    refuse_control_characters(mark, value);
+    if (scalar.style == YAML_DOUBLE_QUOTED_SCALAR_STYLE) refuse_control_characters(mark, value);
     add(mark, yaml_scalar(std::string(value), {}));
   }
 
