@@ -189,9 +189,11 @@ TEST_CASE("steps that hosts cannot do are refused at their key", "[host]") {
   CHECK_THROWS_WITH(plan_step(divided({"plan.data=2", "plan.tensor=2", "plan.sync.algorithm=parameter_server"})),
                     Contains("through a host's memory"));
   CHECK_THROWS_WITH(plan_step(server_training({"plan.sync.overlap=true"})), Contains("plan.sync.overlap"));
-  ReplayOptions gloo;
-  gloo.executor = HostExecutor::gloo;
-  CHECK_THROWS_WITH(plan_replay(ring_training(), gloo), Contains("workload.train"));
+  ReplayOptions servers;
+  servers.executor = HostExecutor::server;
+  CHECK_THROWS_WITH(plan_replay(ring_training(), servers), Contains("plan.sync.algorithm"));
+  const Scenario apart = server_training({"plan.sync.consistency=asynchronous", "plan.sync.barrier=false"});
+  CHECK_THROWS_WITH(plan_replay(apart, {}), Contains("plan.sync.consistency"));
 }
 
 TEST_CASE("a step by a ring and one by a server take at least what is computed and sent, with exact sums",

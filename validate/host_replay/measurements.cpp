@@ -217,15 +217,30 @@ HostMeasurements read_host_measurements(const std::string& path) {
 }
 
 std::string plan_hash(const ReplayPlan& plan) {
-  std::string text = to_json(plan.task);
-  for (const HostRate& host : plan.hosts) text += fmt::format(" {:.0f}/{:.0f}", host.out.value(), host.in.value());
-  if (plan.uplinks.hosts_per_leaf > 0) {
-    text += fmt::format(" {}:{:.0f}", plan.uplinks.hosts_per_leaf, plan.uplinks.rate.value());
+  const WorkerTask& task = plan.task;
+  ordered_json text = {name(task.executor),
+                       task.algorithm,
+                       task.hosts,
+                       task.ranks,
+                       task.elements,
+                       task.keys,
+                       task.iterations,
+                       task.bound,
+                       task.repetitions,
+                       plan.uplinks.hosts_per_leaf,
+                       plan.uplinks.rate.value()};
+  for (const std::vector<StepTask>& tasks : task.steps) {
+    for (const StepTask& t : tasks) text.push_back({t.stream, t.seconds, t.exchange, t.after});
   }
-  for (const BackgroundTraffic& t : plan.background) {
-    text += fmt::format(" {}>{}:{:.0f}", t.from, t.to, t.rate.value());
+  for (const Exchange& exchange : task.exchanges) {
+    for (const Exchange::Phase& phase : exchange.phases) {
+      text.push_back(phase.repeat);
+      for (const Exchange::Message& m : phase.messages) text.push_back({m.source, m.destination, m.bytes, m.adds});
+    }
   }
-  return fmt::format("{:016x}", fnv_1a(text));
+  for (const HostRate& host : plan.hosts) text.push_back({host.out.value(), host.in.value()});
+  for (const BackgroundTraffic& t : plan.background) text.push_back({t.from, t.to, t.rate.value()});
+  return fmt::format("{:016x}", fnv_1a(text.dump()));
 }
 
 }  // namespace foretrain

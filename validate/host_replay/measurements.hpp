@@ -9,7 +9,6 @@
 #include "model/base/quantity.hpp"
 #include "model/graph/execution.hpp"
 #include "validate/host_replay/replay_plan.hpp"
-#include "validate/host_replay/worker_processes.hpp"
 
 namespace foretrain {
 

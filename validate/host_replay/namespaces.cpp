@@ -4,18 +4,15 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/mount.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <system_error>
 
 #include "model/base/error.hpp"
@@ -29,7 +26,6 @@ namespace foretrain {
 namespace {
 
 constexpr const char* folder = "/run/netns";
-constexpr const char* prefix = "foretrain-";
 
 std::atomic<int> next_number{0};
 
@@ -39,10 +35,20 @@ FilterResult run_command(const std::vector<std::string>& command, const std::str
   try {
     result = run_filter(command, input);
   } catch (const std::system_error& error) {
-    throw UsageError(fmt::format("{}: {}", command.front(), error.code().message()));
+    throw UsageError(fmt::format("{}: {}: install iproute2 and ethtool", command.front(), error.code().message()));
   }
   if (result.status == 0) return result;
   throw UsageError(fmt::format("{}: {}", fmt::join(command, " "), trim(result.errors)));
+}
+
+/// A shell's script within a namespace.
+void run_within(const std::string& name, const std::string& script) {
+  run_command({"ip", "netns", "exec", name, "sh", "-c", script});
+}
+
+/// Lines of `ip` within a namespace.
+void set_links(const std::string& name, const std::string& lines) {
+  run_command({"ip", "-n", name, "-batch", "-"}, lines);
 }
 
 /// Queues never overflow: every connection has at most `window` bytes under way (settings below), 16 hosts.
@@ -63,7 +69,7 @@ std::string bucket(const std::string& device, BytesPerSecond rate) {
 /// - no connection may fill the queue of its own card (limit_queue), where other connections wait behind it.
 std::string tcp_settings() {
   return fmt::format(
-      "cd /proc/sys/net/ipv4 && echo reno >tcp_congestion_control && echo 0 >tcp_slow_start_after_idle && "
+      "; cd /proc/sys/net/ipv4 && echo reno >tcp_congestion_control && echo 0 >tcp_slow_start_after_idle && "
       "echo 1 >tcp_no_metrics_save && "
       "echo '4096 {0:.0f} {0:.0f}' >tcp_wmem && echo '4096 {0:.0f} {0:.0f}' >tcp_rmem",
       window);
@@ -71,7 +77,7 @@ std::string tcp_settings() {
 
 /// No announcements and solicitations of IPv6, for cards to come too; kernels without it need nothing.
 constexpr const char* without_ipv6 =
-    "cd /proc/sys/net/ipv6/conf 2>/dev/null || exit 0; echo 1 >all/disable_ipv6; echo 1 >default/disable_ipv6";
+    "if cd /proc/sys/net/ipv6/conf 2>/dev/null; then echo 1 >all/disable_ipv6; echo 1 >default/disable_ipv6; fi";
 
 std::string card_address(int host) { return fmt::format("02:00:00:00:00:{:02x}", host + 1); }
 
@@ -101,37 +107,12 @@ std::vector<std::string> namespaces_there() {
   return names;
 }
 
-/// Processes that live in a namespace (there are none but the lab's own).
-std::vector<pid_t> processes_in(const std::string& name) {
-  std::vector<pid_t> processes;
-  std::istringstream text(run_filter({"ip", "netns", "pids", name}, "").output);
-  for (pid_t process = 0; text >> process;) processes.push_back(process);
-  return processes;
-}
-
 void delete_namespace(const std::string& name) noexcept {
   try {
-    for (const pid_t process : processes_in(name)) kill(process, SIGKILL);
     run_command({"ip", "netns", "delete", name});
   } catch (const std::exception&) {
     // What is left is removed at the next start.
   }
-}
-
-/// `ip netns add` makes its folder a mount point, for all namespaces to come.
-bool folder_is_mounted() {
-  std::ifstream mounts("/proc/self/mounts");
-  for (std::string line; std::getline(mounts, line);) {
-    if (line.find(fmt::format(" {} ", folder)) != std::string::npos) return true;
-  }
-  return false;
-}
-
-/// Returns whether there were any.
-bool remove_leftovers() {
-  const std::vector<std::string> names = leftovers(namespaces_there());
-  for (const std::string& name : names) delete_namespace(name);
-  return !names.empty();
 }
 
 }  // namespace
@@ -152,11 +133,9 @@ ShapedRate shaped_rate(BytesPerSecond rate) {
 std::vector<std::string> leftovers(const std::vector<std::string>& names) {
   std::vector<std::string> dead;
   for (const std::string& name : names) {
-    if (!name.starts_with(prefix)) continue;
-    int process = 0;
-    const char* begin = name.data() + std::char_traits<char>::length(prefix);
-    const auto [end, error] = std::from_chars(begin, name.data() + name.size(), process);
-    if (error != std::errc() || process <= 0 || end == name.data() + name.size() || *end != '-') continue;
+    int process = 0, number = 0;
+    char more = 0;
+    if (std::sscanf(name.c_str(), "foretrain-%d-%d%c", &process, &number, &more) != 2 || process <= 0) continue;
     if (kill(process, 0) != 0 && errno == ESRCH) dead.push_back(name);
   }
   return dead;
@@ -171,13 +150,6 @@ bool enter_namespace(const std::string& name) noexcept {
 
 std::string why_no_namespaces() {
   if (geteuid() != 0) return "hosts are network namespaces, and only root may make them";
-  for (const char* program : {"ip", "tc"}) {
-    try {
-      run_command({program, "-V"});
-    } catch (const std::exception&) {
-      return fmt::format("there is no `{}`: install the package iproute2", program);
-    }
-  }
   try {
     const HostLab lab({{BytesPerSecond(1.25e8), BytesPerSecond(1.25e8)}});
   } catch (const std::exception& error) {
@@ -188,13 +160,10 @@ std::string why_no_namespaces() {
 
 HostLab::HostLab(const std::vector<HostRate>& hosts, const Uplinks& uplinks) {
   catch_signals();
-  const bool found_leftovers = remove_leftovers();
-  for (std::size_t host = 0; host < hosts.size(); ++host) {
-    names_.push_back(fmt::format("{}{}-{}", prefix, getpid(), next_number++));
-  }
-  switch_ = fmt::format("{}{}-{}", prefix, getpid(), next_number++);
-  // Where only a dead lab's hosts were, it is the one that mounted the folder.
-  folder_was_mounted_ = folder_is_mounted() && !(found_leftovers && namespaces_there().empty());
+  for (const std::string& name : leftovers(namespaces_there())) delete_namespace(name);
+  const auto new_name = [] { return fmt::format("foretrain-{}-{}", getpid(), next_number++); };
+  for (std::size_t host = 0; host < hosts.size(); ++host) names_.push_back(new_name());
+  switch_ = new_name();
   try {
     make();
     shape(hosts, uplinks);
@@ -208,21 +177,18 @@ HostLab::~HostLab() { remove(); }
 
 void HostLab::make() {
   run_command({"ip", "netns", "add", switch_});
-  run_command({"ip", "netns", "exec", switch_, "sh", "-c", without_ipv6});
+  run_within(switch_, without_ipv6);
   // A bridge that watches multicast announces that it does.
-  run_command({"ip", "-n", switch_, "-batch", "-"}, "link add br0 type bridge mcast_snooping 0\nlink set br0 up\n");
+  set_links(switch_, "link add br0 type bridge mcast_snooping 0\nlink set br0 up\n");
   for (int host = 0; host < hosts(); ++host) {
     throw_if_interrupted();
     run_command({"ip", "netns", "add", name(host)});
-    run_command({"ip", "netns", "exec", name(host), "sh", "-c", without_ipv6});
-    run_command({"ip", "-batch", "-"},
-                fmt::format("link add eth0 netns {} address {} type veth peer name port{} netns {}\n", name(host),
-                            card_address(host), host, switch_));
-    run_command({"ip", "-n", switch_, "-batch", "-"}, fmt::format("link set port{0} up\n", host));
-    run_command({"ip", "-n", name(host), "-batch", "-"},
-                fmt::format("addr add {}/24 dev eth0\nlink set lo up\nlink set eth0 up\n", host_address(host)) +
-                    neighbours_of(host, hosts()));
-    run_command({"ip", "netns", "exec", name(host), "sh", "-c", tcp_settings()});
+    run_within(name(host), without_ipv6 + tcp_settings());
+    set_links(name(host), fmt::format("link add eth0 address {} type veth peer name port{} netns {}\n"
+                                      "addr add {}/24 dev eth0\nlink set lo up\nlink set eth0 up\n",
+                                      card_address(host), host, switch_, host_address(host)) +
+                              neighbours_of(host, hosts()));
+    set_links(switch_, fmt::format("link set port{} up\n", host));
   }
 }
 
@@ -246,7 +212,7 @@ int HostLab::hang_on_leaves(const Uplinks& uplinks) {
   for (int host = 0; host < hosts(); ++host) {
     links += fmt::format("link set port{} master {}\n", host, each > 0 ? fmt::format("leaf{}", host / each) : "br0");
   }
-  run_command({"ip", "-n", switch_, "-batch", "-"}, links);
+  set_links(switch_, links);
   return leaves;
 }
 
@@ -265,8 +231,8 @@ void HostLab::shape(const std::vector<HostRate>& hosts, const Uplinks& uplinks) 
     double largest = shaped_rate(rate.out).largest_packet.value();
     for (const HostRate& other : hosts) largest = std::min(largest, shaped_rate(other.in).largest_packet.value());
     if (leaves > 0) largest = std::min(largest, shaped_rate(uplinks.rate).largest_packet.value());
-    run_command({"ip", "-n", name(host), "link", "set", "dev", "eth0", "gso_max_size", fmt::format("{:.0f}", largest)});
-    run_command({"ip", "netns", "exec", name(host), "sh", "-c", limit_queue(Bytes(largest))});
+    set_links(name(host), fmt::format("link set dev eth0 gso_max_size {:.0f}\n", largest));
+    run_within(name(host), limit_queue(Bytes(largest)));
   }
   run_command({"tc", "-n", switch_, "-batch", "-"}, ports);
 }
@@ -287,7 +253,6 @@ HostLab::Counters HostLab::counters(int host) const {
 void HostLab::remove() noexcept {
   for (const std::string& name : names_) delete_namespace(name);
   if (!switch_.empty()) delete_namespace(switch_);
-  if (!folder_was_mounted_ && namespaces_there().empty()) umount2(folder, MNT_DETACH);
 }
 
 }  // namespace foretrain

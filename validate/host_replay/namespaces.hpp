@@ -33,8 +33,6 @@ struct ShapedRate {
 
 /// Host i's address in every lab: labs cannot see each other.
 std::string host_address(int host);
-/// What all of them are in.
-inline constexpr const char* host_subnet = "10.77.0.0/24";
 
 /// Few segments per packet, so that the bucket stays small, and enough that two processor cores can carry the traffic
 /// of all hosts: 200 us worth of data, at least four segments, at most 40.
@@ -78,7 +76,6 @@ class HostLab {
   std::vector<std::string> names_;
   std::string switch_;
   int leaves_ = 0;  ///< that have been made, in use or not
-  bool folder_was_mounted_ = true;
 };
 
 /// In a child between fork and exec: enters the namespace. Returns whether that worked.

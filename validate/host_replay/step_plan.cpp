@@ -20,21 +20,16 @@ namespace foretrain {
 
 namespace {
 
-[[noreturn]] void refuse_step(const Scenario& scenario, const std::string& key, const std::string& got,
-                              const std::string& expected) {
-  throw ScenarioError(position_of(scenario, key), key, got, expected);
-}
-
 void check_step(const Scenario& scenario, const TrainWorkload& train) {
   const Plan& plan = scenario.plan;
   if (plan.sync.compression.kind != Compression::Kind::none) {
-    refuse_step(scenario, "plan.sync.compression", "hosts send gradients as they are", "none");
+    refuse_replay(scenario, "plan.sync.compression", "hosts send gradients as they are", "none");
   }
   if (train.loader || train.checkpoint) {
-    refuse_step(scenario, "workload.train", "hosts read and write no files", "no loader, no checkpoint");
+    refuse_replay(scenario, "workload.train", "hosts read and write no files", "no loader, no checkpoint");
   }
   if (scenario.cluster.jitter) {
-    refuse_step(scenario, "cluster.jitter", "hosts have what chance they have", "no jitter");
+    refuse_replay(scenario, "cluster.jitter", "hosts have what chance they have", "no jitter");
   }
 }
 
@@ -141,7 +136,7 @@ StepPlan plan_of_ranks(const Scenario& scenario, Step step) {
   }
   for (const Block& block : made->graph.graph.blocks()) {
     if (block.inside.exposed_copies + block.inside.hidden_copies > Seconds(0.0)) {
-      refuse_step(scenario, "plan.offload", "hosts offload nothing", "no offloading");
+      refuse_replay(scenario, "plan.offload", "hosts offload nothing", "no offloading");
     }
   }
   StepPlan plan;
@@ -167,7 +162,7 @@ StepPlan plan_of_ranks(const Scenario& scenario, Step step) {
     for (const Exchange::Phase& phase : exchange.phases) {
       for (const Exchange::Message& message : phase.messages) {
         if (std::max(message.source, message.destination) < plan.ranks) continue;
-        refuse_step(scenario, "plan", "messages of this plan pass through a host's memory", "messages between ranks");
+        refuse_replay(scenario, "plan", "messages of this plan pass through a host's memory", "messages between ranks");
       }
     }
   }
@@ -184,7 +179,7 @@ constexpr int iterations_apart = 12;
 StepPlan plan_store(const Scenario& scenario, const ParameterStore& store) {
   const Sync& sync = scenario.plan.sync;
   if (sync.overlap) {
-    refuse_step(scenario, "plan.sync.overlap", "workers of a replay push when their backward pass is over", "false");
+    refuse_replay(scenario, "plan.sync.overlap", "workers of a replay push when their backward pass is over", "false");
   }
   StepPlan plan;
   plan.ranks = store.worker_count();
@@ -211,6 +206,11 @@ StepPlan plan_store(const Scenario& scenario, const ParameterStore& store) {
 }
 
 }  // namespace
+
+void refuse_replay(const Scenario& scenario, const std::string& key, const std::string& got,
+                   const std::string& expected) {
+  throw ScenarioError(position_of(scenario, key), key, got, expected);
+}
 
 Execution StepOfRanks::execution(const std::vector<std::vector<TaskSpan>>& spans) const {
   const std::size_t count = graph.graph.tasks().size();

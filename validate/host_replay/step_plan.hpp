@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "model/scenario/scenario.hpp"
 #include "model/training/graph/step_graph.hpp"
-#include "validate/host_replay/worker_step.hpp"
 #include "validate/host_replay/worker_task.hpp"
 
 namespace foretrain {
@@ -38,6 +38,10 @@ struct StepPlan {
   /// That the rank which sends most sends.
   [[nodiscard]] Bytes sent() const;
 };
+
+/// Throws ScenarioError: hosts cannot do what the key says.
+[[noreturn]] void refuse_replay(const Scenario& scenario, const std::string& key, const std::string& got,
+                                const std::string& expected);
 
 /// Of any plan whose ranks exchange what they hold by collectives and messages; or with servers, after the passes:
 /// where these are not synchronous, of many steps. Throws ScenarioError at the key that cannot be replayed.
