@@ -12,8 +12,7 @@ import math
 
 import torch
 import torch.distributed as dist
-from host_cases import RATE
-from host_parallel_cases import FAMILIES, ORDER
+from host_cases import FAMILIES, ORDER, RATE
 from models import RmsNorm, rotated
 from torch import nn
 from torch.nn import functional
