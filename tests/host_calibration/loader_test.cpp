@@ -1,7 +1,4 @@
-// Loading by worker processes: tiny sizes, and what is predicted of them.
-#include <sys/wait.h>
-
-#include <cerrno>
+// Loading by workers: tiny sizes, and what is predicted of them.
 #include <vector>
 
 #include "tests/base/temporary_folder.hpp"
@@ -22,7 +19,7 @@ TEST_CASE("Decoding undoes the difference filter, smooths and scales") {
   CHECK(decoded[1] == Approx(3.75 / 2 / 255 - 0.45));
 }
 
-TEST_CASE("Workers deliver all batches and are gone afterwards") {
+TEST_CASE("Workers deliver all batches, and a slow consumer sets the pace") {
   const TemporaryFolder folder;
   const DiskFile file(folder.path().string(), Bytes(1e6));
   LoaderRun run;
@@ -36,8 +33,6 @@ TEST_CASE("Workers deliver all batches and are gone afterwards") {
       run.workers = workers;
       run.prefetch = prefetch;
       CHECK(measure_loader(run).value() > 0.0);
-      CHECK(waitpid(-1, nullptr, WNOHANG) == -1);
-      CHECK(errno == ECHILD);
     }
   }
   // A consumer that keeps each batch for 2 ms sets the pace.
@@ -48,8 +43,7 @@ TEST_CASE("Workers deliver all batches and are gone afterwards") {
 TEST_CASE("A worker that fails ends the measurement") {
   LoaderRun run;
   run.file = -1;  // nothing to read from
-  CHECK_THROWS_WITH(measure_loader(run), "a worker process ended");
-  CHECK(waitpid(-1, nullptr, WNOHANG) == -1);
+  CHECK_THROWS_WITH(measure_loader(run), Catch::Contains("could not read"));
 }
 
 TEST_CASE("A loader's row is predicted from one worker and the cores") {
