@@ -58,7 +58,7 @@ TEST_CASE("Repetitions stop when the median is known, at the latest when they ar
 
 TEST_CASE("A calibration survives its file") {
   CalibrationReport report;
-  report.machine = {"a processor", 2, Bytes(1e9), "Linux", {"one"}, "2026-01-01"};
+  report.machine = {"a processor", 2, Bytes(1e9), "Linux", "2026-01-01"};
   report.devices = {{"cpu", "cpu", "a processor"}};
   report.complete = true;
   report.rows.push_back(row_of("memory_latency", {{"working_set", "16 KiB"}}, {{1e-9, 2e-9, 3e-9}}, "s"));

@@ -14,7 +14,6 @@
 #include "model/base/files.hpp"
 #include "model/base/hash.hpp"
 #include "model/base/number.hpp"
-#include "model/base/process.hpp"
 #include "model/base/statistics.hpp"
 #include "model/base/text.hpp"
 #include "model/hardware/transport.hpp"
@@ -38,17 +37,6 @@ std::string line_value(const char* file, const std::string& key) {
     }
   }
   return "";
-}
-
-/// The first line that a program prints, "" when it is missing.
-std::string version_line(const std::vector<std::string>& command) {
-  try {
-    const FilterResult result = run_filter(command, "");
-    const std::string text = result.output.empty() ? result.errors : result.output;
-    return std::string(trim(std::string_view(text).substr(0, text.find('\n'))));
-  } catch (const std::system_error&) {
-    return "";
-  }
 }
 
 /// Times to a tenth of a microsecond: more digits are noise.
@@ -140,7 +128,6 @@ HostMachine this_machine() {
   machine.memory = Bytes(number(sysconf(_SC_PHYS_PAGES)) * number(sysconf(_SC_PAGESIZE)));
   utsname system{};
   if (uname(&system) == 0) machine.kernel = fmt::format("{} {}", system.sysname, system.release);
-  if (const std::string version = version_line({"ip", "-V"}); !version.empty()) machine.versions.push_back(version);
   std::array<char, 16> day{};
   const std::time_t moment = std::time(nullptr);
   std::tm parts{};
@@ -150,13 +137,16 @@ HostMachine this_machine() {
 }
 
 ordered_json to_value(const HostMachine& machine) {
-  return {{"processor", machine.processor}, {"cores", machine.cores},       {"memory_bytes", machine.memory.value()},
-          {"kernel", machine.kernel},       {"versions", machine.versions}, {"date", machine.date}};
+  return {{"processor", machine.processor},
+          {"cores", machine.cores},
+          {"memory_bytes", machine.memory.value()},
+          {"kernel", machine.kernel},
+          {"date", machine.date}};
 }
 
 HostMachine machine_from(const json& value) {
-  return {value.at("processor"), value.at("cores"),    Bytes(value.at("memory_bytes")),
-          value.at("kernel"),    value.at("versions"), value.at("date")};
+  return {value.at("processor"), value.at("cores"), Bytes(value.at("memory_bytes")), value.at("kernel"),
+          value.at("date")};
 }
 
 std::string describe(const HostMachine& machine) {

@@ -17,8 +17,7 @@ struct HostMachine {
   int cores = 0;
   Bytes memory;
   std::string kernel;
-  std::vector<std::string> versions;  ///< "ip utility, iproute2-6.1.0", …
-  std::string date;                   ///< ISO 8601, day
+  std::string date;  ///< ISO 8601, day
 };
 HostMachine this_machine();
 /// As an object of a JSON file, and back. Throws nlohmann::json::exception for another object.
