@@ -94,6 +94,7 @@ std::vector<int> hosts_of(const Scenario& scenario, const StepPlan& step) {
   const Topology topology(scenario.cluster);
   std::vector<EndpointId> endpoints(at_index(step.ranks));
   std::iota(endpoints.begin(), endpoints.end(), 0);
+  call.groups = {endpoints};
   if (has_servers(call.algorithm)) {
     try {
       const std::vector<EndpointId> servers = server_endpoints(call, endpoints, topology);
