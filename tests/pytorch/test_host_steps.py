@@ -7,12 +7,12 @@ import pytest
 MACHINE = dict(torch="2.6", processor="a processor", cores=2, kernel="6", date="2026-01-01")
 
 
-def write_runs(path, runs, kind="host training", **common):
+def write_runs(path, runs, document="host training", **common):
     """A file as host_steps.py leaves it. The numbers are made up: this is about names, units and the table's form."""
     usual = dict(batch=2, rate=1000, share=1.0, cores_busy=0.5, **common)
-    if kind == "host training":
+    if document == "host training":
         usual.update(values=[0.2, 0.4], median_s=0.25, spread=0.01, others=0.0)
-    path.write_text(json.dumps(dict(kind=kind, machine=MACHINE,
+    path.write_text(json.dumps(dict(kind=document, machine=MACHINE,
                                     runs=[dict(usual, name=name, **run) for name, run in runs.items()])))
 
 
@@ -80,8 +80,8 @@ def test_vision_language_models_are_trained_whole_and_in_part(table_of):
     text, cases = table_of(dict(
         one=dict(workers=1, images=4, peak_bytes=500000000),
         two=dict(workers=2, freeze=["vision"], lora=8, exposed_s=0.1),
-        three=dict(workers=4, share=0.5, freeze=["vision", "language"], accumulate=2)), "--vision", kind="host training",
-        model="llava-small")
+        three=dict(workers=4, share=0.5, freeze=["vision", "language"], accumulate=2)),
+        "--vision", kind="vision", model="llava-small")
     for cell in ("{ images: 4, text: 64 }", '"[vision, language]"', '"{ rank: 8, targets: [attention, ffn] }"',
                  "hosts-vision"):
         assert cell in text
@@ -97,8 +97,8 @@ def test_whole_trainings_become_a_table_whose_lengths_validate_compares(table_of
         plain=dict(every=0, between=0, deaths=0),
         saved=dict(every=4, mode="asynchronous", storage=200, between=0, deaths=0),
         died=dict(every=4, mode="synchronous", storage=500, between=15, deaths=2)), "--lifetime", "--operators", operators,
-        kind="host lifetimes", model="llama-tall", workers=2, data=2, steps=24, heartbeat=0.5, start_s=5.0,
-        initialise_s=0.4, length_s=30.0, done_again=0, probes=[dict(product=3.0, convolution=6.0, relu=0.2)])
+        document="host lifetimes", kind="lifetime", model="llama-tall", workers=2, data=2, steps=24, heartbeat=0.5,
+        start_s=5.0, initialise_s=0.4, length_s=30.0, done_again=0, probes=[dict(product=3.0, convolution=6.0, relu=0.2)])
     assert "software: 0.008333 h" in text and "link_bandwidth: 23.91 MB/s" in text
     assert {case["quantity"] for case in cases.values()} == {"time_to_train"}
 
@@ -136,7 +136,8 @@ def test_real_steps_are_measured_kept_and_take_about_as_long_as_predicted(only, 
     if options and torch.__version__ < "2.5":
         pytest.skip("a model is divided over hosts by PyTorch 2.5 or newer (Debian 13: python3-torch)")
     table = tmp_path / "cases.csv"
-    done = script("host_steps.py", *options, "-o", tmp_path / "runs.json", "--only", only, "--table", table, "--minutes", "0.5")
+    done = script("host_steps.py", *options, "-o", tmp_path / "runs.json", "--only", only, "--table", table,
+                  "--minutes", "0.5")
     if done.returncode == 2:
         pytest.skip(done.stderr)
     assert only.split(",")[0] + " " in done.stdout
