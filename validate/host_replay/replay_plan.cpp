@@ -44,8 +44,8 @@ StepPlan step_of(const Scenario& scenario, HostExecutor executor) {
   }
   if (!sums) return plan_collective(scenario);
   StepPlan plan;
-  plan.ranks = collective->ranks;
-  plan.elements = static_cast<std::int64_t>(size / 4.0);
+  plan.task.ranks = collective->ranks;
+  plan.task.elements = static_cast<std::int64_t>(size / 4.0);
   return plan;
 }
 
@@ -86,13 +86,13 @@ void check_cluster(const Scenario& scenario) {
 }
 
 /// Where the participants run: rank r on the r-th node, servers where the placement puts them.
-std::vector<int> hosts_of(const Scenario& scenario, const StepPlan& step) {
+std::vector<int> hosts_of(const Scenario& scenario, int ranks) {
   CollectiveCall call;
   call.algorithm = scenario.plan.sync.algorithm;
   call.servers = scenario.plan.sync.servers;
   call.placement = scenario.plan.sync.placement;
   const Topology topology(scenario.cluster);
-  std::vector<EndpointId> endpoints(at_index(step.ranks));
+  std::vector<EndpointId> endpoints(at_index(ranks));
   std::iota(endpoints.begin(), endpoints.end(), 0);
   call.groups = {endpoints};
   if (has_servers(call.algorithm)) {
@@ -167,7 +167,7 @@ Exchange exchange_of(const Schedule& schedule, std::int64_t elements) {
 }
 
 /// The schedule that the task's processes carry out, or how the store is cut.
-void add_sums(const Scenario& scenario, const ReplayOptions& options, const StepPlan& step, WorkerTask& task) {
+void add_sums(const Scenario& scenario, const ReplayOptions& options, WorkerTask& task) {
   const Sync& sync = scenario.plan.sync;
   const bool trains = std::holds_alternative<TrainWorkload>(scenario.workload);
   const std::string key = trains ? "plan.sync.algorithm" : "workload.collective.algorithm";
@@ -177,12 +177,12 @@ void add_sums(const Scenario& scenario, const ReplayOptions& options, const Step
     refuse_replay(scenario, key, "`auto` leaves it to the library",
                   "the algorithm to run: ring, tree, parameter_server, …");
   }
-  task.hosts = hosts_of(scenario, step);
+  task.hosts = hosts_of(scenario, task.ranks);
   if (options.executor == HostExecutor::server) {
     if (sync.algorithm != SyncAlgorithm::parameter_server) {
       refuse_replay(scenario, key, "the key-value servers run no " + algorithm, "parameter_server");
     }
-    task.keys = options.keys > 0 ? options.keys : step.keys * task.servers();
+    task.keys = options.keys > 0 ? options.keys : task.keys * task.servers();
     if (task.exchanges.empty()) task.exchanges.emplace_back();
   } else {
     if (task.iterations > 1) {
@@ -219,17 +219,12 @@ ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options) {
   plan.hosts = rates_of(scenario);
   plan.uplinks = uplinks_of(scenario);
   plan.graph = step.graph;
+  plan.task = std::move(step.task);
   WorkerTask& task = plan.task;
   task.executor = options.executor;
   task.algorithm = name(scenario.plan.sync.algorithm);
-  task.ranks = step.ranks;
-  task.elements = step.elements;
-  task.iterations = step.iterations;
-  task.bound = step.bound;
-  task.steps = std::move(step.tasks);
-  task.exchanges = std::move(step.exchanges);
   if (task.elements > 0) {
-    add_sums(scenario, options, step, task);
+    add_sums(scenario, options, task);
   } else {
     if (options.executor == HostExecutor::server) {
       refuse_replay(scenario, "plan.sync.algorithm", "the key-value servers run no " + task.algorithm,

@@ -26,13 +26,9 @@ struct StepOfRanks {
   [[nodiscard]] Seconds waiting(const Execution& execution) const;
 };
 
+/// What the processes do in a step, but for where they run and how often they repeat it.
 struct StepPlan {
-  int ranks = 0;
-  std::vector<std::vector<StepTask>> tasks;  ///< by rank
-  std::vector<Exchange> exchanges;
-  std::int64_t elements = 0;                 ///< servers: of all gradients, as fp32 values
-  int keys = 1;                              ///< servers that wait for nobody: that a server answers apart
-  int iterations = 1, bound = 0;             ///< servers: as of WorkerTask
+  WorkerTask task;                           ///< its keys: servers that wait for nobody: that a server answers apart
   std::shared_ptr<const StepOfRanks> graph;  ///< nothing where servers hold the weights
 
   /// That the rank which sends most sends.
