@@ -29,7 +29,7 @@ double rounded(double value) {
 }
 
 ordered_json to_value(const BenchmarkRow& row) {
-  ordered_json value = {{"benchmark", row.benchmark}, {"device", row.device}, {"parameters", row.parameters}};
+  ordered_json value = {{"benchmark", row.benchmark}, {"parameters", row.parameters}};
   if (row.samples > 0) {
     value["measured"] = rounded(row.measured);
     value["unit"] = row.unit;
@@ -52,7 +52,6 @@ ordered_json to_value(const BenchmarkRow& row) {
 BenchmarkRow row_from(const json& value) {
   BenchmarkRow row;
   row.benchmark = value.at("benchmark");
-  row.device = value.at("device");
   row.parameters = value.at("parameters");
   row.samples = value.at("samples");
   if (row.samples > 0) {
@@ -97,10 +96,8 @@ const std::vector<HostBenchmark>& host_benchmarks() {
 }
 
 const HostBenchmark* find_benchmark(std::string_view name) {
-  for (const HostBenchmark& benchmark : host_benchmarks()) {
-    if (benchmark.name == name) return &benchmark;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(host_benchmarks(), name, &HostBenchmark::name);
+  return found == host_benchmarks().end() ? nullptr : &*found;
 }
 
 BenchmarkRow row_of(std::string_view benchmark, std::map<std::string, std::string> parameters, const Sampled& samples,
@@ -147,14 +144,10 @@ std::vector<const BenchmarkRow*> rows_beyond_tolerance(const CalibrationReport& 
 }
 
 std::string to_json(const CalibrationReport& report) {
-  ordered_json devices = ordered_json::array();
-  for (const CalibratedDevice& device : report.devices) {
-    devices.push_back({{"id", device.id}, {"kind", device.kind}, {"name", device.name}});
-  }
   std::string text = fmt::format(
-      "{{\n  \"kind\": \"{}\",\n  \"machine\": {},\n  \"devices\": {},\n  \"quick\": {},\n  \"complete\": {},\n"
+      "{{\n  \"kind\": \"{}\",\n  \"machine\": {},\n  \"quick\": {},\n  \"complete\": {},\n"
       "  \"hardware\": {},\n  \"rows\": [",
-      report_kind, to_value(report.machine).dump(), devices.dump(), report.quick, report.complete,
+      report_kind, to_value(report.machine).dump(), report.quick, report.complete,
       ordered_json(report.hardware).dump());
   // One line per row: differences between two files show which row they are in.
   const char* separator = "\n    ";
@@ -175,9 +168,6 @@ CalibrationReport read_calibration_report(const std::string& path) {
     }
     CalibrationReport report;
     report.machine = machine_from(document.at("machine"));
-    for (const json& device : document.at("devices")) {
-      report.devices.push_back({device.at("id"), device.at("kind"), device.at("name")});
-    }
     report.quick = document.at("quick");
     report.complete = document.at("complete");
     report.hardware = document.at("hardware");
