@@ -8,9 +8,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "model/base/error.hpp"
-#include "model/base/files.hpp"
-
 namespace foretrain {
 
 namespace {
@@ -19,7 +16,6 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr const char* report_kind = "calibration of a machine";
-constexpr const char* expected_file = "a file that `foretrain calibrate -o` wrote";
 
 /// Five digits: more are noise.
 double rounded(double value) {
@@ -144,40 +140,23 @@ std::vector<const BenchmarkRow*> rows_beyond_tolerance(const CalibrationReport& 
 }
 
 std::string to_json(const CalibrationReport& report) {
-  std::string text = fmt::format(
-      "{{\n  \"kind\": \"{}\",\n  \"machine\": {},\n  \"quick\": {},\n  \"complete\": {},\n"
-      "  \"hardware\": {},\n  \"rows\": [",
-      report_kind, to_value(report.machine).dump(), report.quick, report.complete,
-      ordered_json(report.hardware).dump());
-  // One line per row: differences between two files show which row they are in.
-  const char* separator = "\n    ";
-  for (const BenchmarkRow& row : report.rows) {
-    text += separator + to_value(row).dump();
-    separator = ",\n    ";
-  }
-  return text + "\n  ]\n}\n";
+  ordered_json document = {{"kind", report_kind},         {"machine", to_value(report.machine)},
+                           {"quick", report.quick},       {"complete", report.complete},
+                           {"hardware", report.hardware}, {"rows", ordered_json::array()}};
+  for (const BenchmarkRow& row : report.rows) document["rows"].push_back(to_value(row));
+  return one_entry_a_line(document);
 }
 
 CalibrationReport read_calibration_report(const std::string& path) {
-  const std::string text = read_text_file(path);
-  const SourcePosition where{path, 0, 0};
-  try {
-    const json document = json::parse(text);
-    if (document.at("kind") != report_kind) {
-      throw ScenarioError(where, "kind", "no calibration of a machine", expected_file);
-    }
-    CalibrationReport report;
+  CalibrationReport report;
+  read_measured(path, report_kind, "calibrate", [&](const json& document) {
     report.machine = machine_from(document.at("machine"));
     report.quick = document.at("quick");
     report.complete = document.at("complete");
     report.hardware = document.at("hardware");
     for (const json& row : document.at("rows")) report.rows.push_back(row_from(row));
-    return report;
-  } catch (const ScenarioError&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw ScenarioError(where, "", fmt::format("no calibration of a machine ({})", error.what()), expected_file);
-  }
+  });
+  return report;
 }
 
 }  // namespace foretrain

@@ -166,44 +166,59 @@ double HostMeasurement::spread() const {
   return (quantile(samples, 0.75) - quantile(samples, 0.25)) / foretrain::median(samples);
 }
 
+std::string one_entry_a_line(const ordered_json& document) {
+  std::string text = "{";
+  const char* comma = "\n  ";
+  for (const auto& [key, value] : document.items()) {
+    text += fmt::format("{}\"{}\": ", comma, key);
+    comma = ",\n  ";
+    if (!value.is_array()) {
+      text += value.dump();
+      continue;
+    }
+    const char* separator = "[\n    ";
+    for (const ordered_json& entry : value) {
+      text += separator + entry.dump();
+      separator = ",\n    ";
+    }
+    text += value.empty() ? "[\n  ]" : "\n  ]";
+  }
+  return text + "\n}\n";
+}
+
+void read_measured(const std::string& path, const std::string& kind, const std::string& command,
+                   const std::function<void(const json&)>& take) {
+  const std::string text = read_text_file(path);
+  const SourcePosition where{path, 0, 0};
+  const std::string expected = fmt::format("a file that `foretrain {} -o` wrote", command);
+  try {
+    const json document = json::parse(text);
+    if (document.at("kind") != kind) throw ScenarioError(where, "kind", "no " + kind, expected);
+    take(document);
+  } catch (const ScenarioError&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw ScenarioError(where, "", fmt::format("no {} ({})", kind, error.what()), expected);
+  }
+}
+
 std::string to_json(const HostMeasurements& measurements) {
   ordered_json document = {{"kind", kind}, {"machine", to_value(measurements.machine)}};
   document["runs"] = ordered_json::array();
   for (const HostMeasurement& run : measurements.runs) document["runs"].push_back(to_value(run));
   document["probes"] = ordered_json::array();
   for (const ProbeMeasurement& probe : measurements.probes) document["probes"].push_back(to_value(probe));
-  // One line per run: short to read, and differences show which run they are in.
-  std::string text = "{\n";
-  text += fmt::format("  \"kind\": \"{}\",\n  \"machine\": {}", kind, document["machine"].dump());
-  for (const char* list : {"runs", "probes"}) {
-    text += fmt::format(",\n  \"{}\": [", list);
-    const char* separator = "\n    ";
-    for (const ordered_json& entry : document[list]) {
-      text += separator + entry.dump();
-      separator = ",\n    ";
-    }
-    text += "\n  ]";
-  }
-  return text + "\n}\n";
+  return one_entry_a_line(document);
 }
 
 HostMeasurements read_host_measurements(const std::string& path) {
-  const std::string text = read_text_file(path);
-  const SourcePosition where{path, 0, 0};
-  const std::string expected = "a file that `foretrain replay -o` wrote";
-  try {
-    const json document = json::parse(text);
-    if (document.at("kind") != kind) throw ScenarioError(where, "kind", "no measurements of hosts", expected);
-    HostMeasurements result;
+  HostMeasurements result;
+  read_measured(path, kind, "replay", [&](const json& document) {
     result.machine = machine_from(document.at("machine"));
     for (const json& run : document.at("runs")) result.runs.push_back(run_from(run));
     for (const json& probe : document.at("probes")) result.probes.push_back(probe_from(probe));
-    return result;
-  } catch (const ScenarioError&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw ScenarioError(where, "", fmt::format("no measurements of hosts ({})", error.what()), expected);
-  }
+  });
+  return result;
 }
 
 std::string plan_hash(const ReplayPlan& plan) {
