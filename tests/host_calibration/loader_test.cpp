@@ -1,4 +1,7 @@
-// Loading by workers: tiny sizes, and what is predicted of them.
+// Loading by worker processes: tiny sizes, and what is predicted of them.
+#include <sys/wait.h>
+
+#include <cerrno>
 #include <vector>
 
 #include "tests/base/temporary_folder.hpp"
@@ -19,7 +22,7 @@ TEST_CASE("Decoding undoes the difference filter, smooths and scales") {
   CHECK(decoded[1] == Approx(3.75 / 2 / 255 - 0.45));
 }
 
-TEST_CASE("Workers deliver all batches, and a slow consumer sets the pace") {
+TEST_CASE("Workers deliver all batches and are gone afterwards") {
   const TemporaryFolder folder;
   const DiskFile file(folder.path().string(), Bytes(1e6));
   LoaderRun run;
@@ -33,6 +36,8 @@ TEST_CASE("Workers deliver all batches, and a slow consumer sets the pace") {
       run.workers = workers;
       run.prefetch = prefetch;
       CHECK(measure_loader(run).value() > 0.0);
+      CHECK(waitpid(-1, nullptr, WNOHANG) == -1);
+      CHECK(errno == ECHILD);
     }
   }
   // A consumer that keeps each batch for 2 ms sets the pace.
@@ -43,7 +48,8 @@ TEST_CASE("Workers deliver all batches, and a slow consumer sets the pace") {
 TEST_CASE("A worker that fails ends the measurement") {
   LoaderRun run;
   run.file = -1;  // nothing to read from
-  CHECK_THROWS_WITH(measure_loader(run), Catch::Contains("could not read"));
+  CHECK_THROWS_WITH(measure_loader(run), Catch::Contains("a worker process could not read"));
+  CHECK(waitpid(-1, nullptr, WNOHANG) == -1);
 }
 
 TEST_CASE("A loader's row is predicted from one worker and the cores") {

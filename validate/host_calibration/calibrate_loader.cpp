@@ -1,4 +1,4 @@
-// The part "loader": data loading by workers.
+// The part "loader": data loading by worker processes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -65,7 +65,7 @@ void measure_loading(const CalibrationSettings& settings, const RowSink& sink) {
   }
 
   BenchmarkRow row = row_of("loader", {{"processors", fmt::format("{}", processors)}}, cores, "1");
-  row.note = "describes the processor: how many times one worker's work all of them do";
+  row.note = "describes the processor: how many times one process's work all of them do";
   sink(row);
   row = row_of("loader", {{"workers", "1"}, {"prefetch", "2"}, {"step", "0 us"}}, alone, "s");
   row.note = "describes a worker";
@@ -110,8 +110,8 @@ std::optional<double> predict(const BenchmarkRow& row, const Node&) {
 }  // namespace
 
 std::vector<HostBenchmark> loader_benchmarks() {
-  return {{"loader", "loader", "workers read, decode and hand over batches through bounded queues", Seconds(35.0),
-           Seconds(10.0), 0.15, measure, predict}};
+  return {{"loader", "loader", "worker processes read, decode and hand over batches through bounded queues",
+           Seconds(35.0), Seconds(10.0), 0.15, measure, predict}};
 }
 
 }  // namespace foretrain

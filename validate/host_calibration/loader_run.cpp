@@ -1,17 +1,19 @@
 #include "validate/host_calibration/loader_run.hpp"
 
+#include <semaphore.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <deque>
 #include <numeric>
-#include <semaphore>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "model/base/number.hpp"
+#include "model/base/process.hpp"
 #include "validate/measure/clock.hpp"
 #include "validate/measure/signals.hpp"
 
@@ -19,50 +21,54 @@ namespace foretrain {
 
 namespace {
 
-/// A worker's thread and its batches, which it fills round and round.
+/// A worker's process and its batches, which it fills round and round in memory that it shares.
 class LoaderWorker {
  public:
   LoaderWorker(const LoaderRun& run, int number)
-      : run_(run), next_(at_index(number) * 7919U), room_(run.prefetch), thread_([this] { work(); }) {}
-  ~LoaderWorker() {
-    stopped_ = true;
-    room_.release();
+      : run_(run),
+        batch_(run.sample * at_index(run.batch)),
+        memory_(sizeof(Queue) + batch_ * at_index(run.prefetch) * sizeof(float)),
+        queue_(memory_.as<Queue>(1).front()) {
+    sem_init(&queue_.room, 1, static_cast<unsigned>(run.prefetch));
+    sem_init(&queue_.filled, 1, 0);
+    process_ = Process::copy([this, number] { work(at_index(number) * 7919U); });
   }
-  LoaderWorker(const LoaderWorker&) = delete;
-  LoaderWorker& operator=(const LoaderWorker&) = delete;
 
   /// Waits for the next batch; the one after it is then begun.
   void take() {
-    filled_.acquire();
+    while (sem_wait(&queue_.filled) != 0) throw_if_interrupted();
     throw_if_interrupted();
-    if (failed_) throw std::runtime_error("a worker could not read its samples");
-    room_.release();
+    if (queue_.failed) throw std::runtime_error("a worker process could not read its samples");
+    sem_post(&queue_.room);
   }
 
  private:
-  void work() {
-    const std::size_t batch = run_.sample * at_index(run_.batch);
+  struct Queue {
+    sem_t room, filled;
+    bool failed;
+  };
+
+  void work(std::size_t next) {
     std::vector<std::uint8_t> stored(run_.sample);
-    std::vector<float> batches(batch * at_index(run_.prefetch));
-    for (int k = 0; !failed_; ++k) {
-      room_.acquire();
-      if (stopped_) return;
-      float* out = batches.data() + at_index(k % run_.prefetch) * batch;
-      for (int i = 0; i < run_.batch; ++i, next_ += 104'729U) {
-        const auto offset = static_cast<off_t>(next_ % run_.samples * run_.sample);
+    float* batches = reinterpret_cast<float*>(&queue_ + 1);
+    for (int k = 0; !queue_.failed; ++k) {
+      while (sem_wait(&queue_.room) != 0) continue;
+      float* out = batches + at_index(k % run_.prefetch) * batch_;
+      for (int i = 0; i < run_.batch; ++i, next += 104'729U) {
+        const auto offset = static_cast<off_t>(next % run_.samples * run_.sample);
         const ssize_t count = pread(run_.file, stored.data(), run_.sample, offset);
-        if (count != static_cast<ssize_t>(run_.sample)) failed_ = true;
+        queue_.failed = queue_.failed || count != static_cast<ssize_t>(run_.sample);
         decode_sample(stored, {out + at_index(i) * run_.sample, run_.sample});
       }
-      filled_.release();
+      sem_post(&queue_.filled);
     }
   }
 
   const LoaderRun& run_;
-  std::size_t next_;
-  std::atomic<bool> stopped_ = false, failed_ = false;
-  std::counting_semaphore<> room_, filled_{0};
-  std::jthread thread_;
+  std::size_t batch_;  ///< numbers
+  SharedMemory memory_;
+  Queue& queue_;
+  Process process_;
 };
 
 }  // namespace
@@ -96,19 +102,17 @@ Seconds measure_loader(const LoaderRun& run) {
 
 double measure_parallel_decoding(int workers, std::size_t sample, Seconds duration) {
   const auto decoded_by = [&](int count) {
-    std::vector<double> samples(at_index(count));
-    {
-      std::vector<std::jthread> threads;
-      for (double& own : samples) {
-        threads.emplace_back([&own, sample, duration] {
-          const std::vector<std::uint8_t> stored(sample, 3);
-          std::vector<float> decoded(sample);
-          double done = 0.0;
-          for (const double end = now() + duration.value(); now() < end; ++done) decode_sample(stored, decoded);
-          own = done;
-        });
-      }
+    const SharedMemory memory(at_index(count) * sizeof(double));
+    const std::span<double> samples = memory.as<double>(at_index(count));
+    std::vector<Process> children;
+    for (double& own : samples) {
+      children.push_back(Process::copy([&own, sample, duration] {
+        const std::vector<std::uint8_t> stored(sample, 3);
+        std::vector<float> decoded(sample);
+        for (const double end = now() + duration.value(); now() < end; ++own) decode_sample(stored, decoded);
+      }));
     }
+    for (Process& child : children) child.wait();
     throw_if_interrupted();
     return std::accumulate(samples.begin(), samples.end(), 0.0);
   };

@@ -11,7 +11,7 @@
 namespace foretrain {
 
 struct LoaderRun {
-  int workers = 1;             ///< threads
+  int workers = 1;             ///< processes
   int prefetch = 2;            ///< batches that each may be ahead
   int batch = 16;              ///< samples
   int batches = 64;            ///< that are timed, after one round of all workers that is not
@@ -25,11 +25,11 @@ struct LoaderRun {
 /// smooths and scales to floats. About as much work per byte as decoding a picture.
 void decode_sample(std::span<const std::uint8_t> stored, std::span<float> decoded);
 
-/// Time between batches, at the consumer. Throws std::runtime_error when a worker fails, Interrupted when the user ends
-/// the work.
+/// Time between batches, at the consumer. Throws std::system_error when a process cannot be started, std::runtime_error
+/// when one fails, Interrupted when the user ends the work; no process outlives the call.
 Seconds measure_loader(const LoaderRun& run);
 
-/// How many workers' worth of decoding `workers` do together that decode on their own, without queues or memory to
+/// How many processes' worth of decoding `workers` do together that decode on their own, without queues or memory to
 /// share: as many as there are workers where each has a core, less where they share cores as threads.
 double measure_parallel_decoding(int workers, std::size_t sample, Seconds duration);
 
