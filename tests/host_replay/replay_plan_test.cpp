@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "model/base/files.hpp"
+#include "model/base/process.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 #include "validate/host_replay/measurements.hpp"
@@ -162,23 +163,16 @@ TEST_CASE("what cannot be run on hosts is refused at its key", "[host]") {
 }
 
 TEST_CASE("buckets are small, and hold a whole packet with all its headers", "[host]") {
-  for (const double megabits : {10.0, 100.0, 1000.0, 10000.0}) {
-    const BytesPerSecond rate(megabits * 1e6 / 8.0);
-    const ShapedRate shape = shaped_rate(rate);
-    CHECK(shape.burst.value() == shape.segments * 1514.0);
-    CHECK(shape.largest_packet < Bytes(65536.0));  // the kernel's limit
-    CHECK(shape.segments >= 4);
-  }
-  // 200 us at 1 Gbit/s are 25,000 bytes: 16.5 segments.
-  CHECK(shaped_rate(BytesPerSecond(1.25e8)).segments == 17);
-}
-
-TEST_CASE("only what dead processes left is removed", "[host]") {
-  const std::string own = "foretrain-" + std::to_string(getpid()) + "-0";
-  // No process has a number this high: the kernel's limit is 2^22.
-  const std::vector<std::string> names = {
-      own, "foretrain-99999999-3", "someone-else", "foretrain-x-1", "foretrain-1-0", "foretrain-99999999"};
-  CHECK(leftovers(names) == std::vector<std::string>{"foretrain-99999999-3"});
+  const auto bucket = [](const char* rate) {
+    return run_filter({"env", "least=4", "sh", "-c", std::string(hosts_script()), "hosts.sh", "bucket", "eth0", rate},
+                      "")
+        .output;
+  };
+  // 200 us at 1 Gbit/s are 25,000 bytes: 16.5 segments, 17 of 1514 bytes. At 10 Mbit/s at least four, at 10 Gbit/s 40:
+  // packets stay below the kernel's limit of 64 KiB.
+  CHECK_THAT(bucket("125000000"), Catch::Contains("rate 1000000000bit burst 25738 "));
+  CHECK_THAT(bucket("1250000"), Catch::Contains("rate 10000000bit burst 6056 "));
+  CHECK_THAT(bucket("1250000000"), Catch::Contains("rate 10000000000bit burst 60560 "));
 }
 
 TEST_CASE("measurements come back from their file; medians and spreads follow from the samples", "[host]") {
