@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "validate/measure/signals.hpp"
+
 namespace foretrain {
 
 namespace {
@@ -118,6 +120,17 @@ BenchmarkRow not_measured(std::string_view benchmark, std::map<std::string, std:
   row.parameters = std::move(parameters);
   row.note = std::move(why);
   return row;
+}
+
+void attempt(std::string_view benchmark, const CalibrationSettings& settings, const RowSink& sink,
+             const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const std::exception& error) {
+    sink(not_measured(benchmark, {{"directory", settings.directory}}, error.what()));
+  }
 }
 
 void predict_rows(CalibrationReport& report, const Node& node) {

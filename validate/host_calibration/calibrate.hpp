@@ -91,6 +91,10 @@ BenchmarkRow row_of(std::string_view benchmark, std::map<std::string, std::strin
 /// A row that says why there is no measurement.
 BenchmarkRow not_measured(std::string_view benchmark, std::map<std::string, std::string> parameters, std::string why);
 
+/// Does `work`; where it throws anything but Interrupted, one row says why.
+void attempt(std::string_view benchmark, const CalibrationSettings& settings, const RowSink& sink,
+             const std::function<void()>& work);
+
 /// Fills in `predicted` of every row whose benchmark can predict it.
 void predict_rows(CalibrationReport& report, const Node& node);
 
