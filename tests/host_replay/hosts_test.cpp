@@ -6,6 +6,7 @@
 
 #include <csignal>
 
+#include "model/base/process.hpp"
 #include "model/base/statistics.hpp"
 #include "model/collectives/algorithm.hpp"
 #include "model/scenario/load/load.hpp"
@@ -107,25 +108,30 @@ TEST_CASE("a worker that fails or hangs is named, and no host is left", "[host][
   CHECK_FALSE(std::filesystem::exists("/run/netns/" + name));
 }
 
-TEST_CASE("hosts of a replay that was killed are gone with the next one's", "[host][network]") {
+TEST_CASE("hosts of a replay that was killed are gone with the next one's, and nothing else is", "[host][network]") {
   if (!can_have_hosts()) return;
   const std::vector<HostRate> rates = {{BytesPerSecond(1e8), BytesPerSecond(1e8)}};
+  const HostLab own(rates);
+  const std::string other = fmt::format("foretrain-of-others-{}", getpid());
+  run_filter({"ip", "netns", "add", other}, "");
   const pid_t killed = fork();
   if (killed == 0) {
     const HostLab lab(rates);
     raise(SIGKILL);
   }
   waitpid(killed, nullptr, 0);
-  const auto left = [&] {
+  const auto left = [&](const std::string& beginning) {
     int count = 0;
-    const std::string beginning = fmt::format("foretrain-{}-", killed);
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator("/run/netns", ignored)) {
+    for (const auto& entry : std::filesystem::directory_iterator("/run/netns")) {
       count += entry.path().filename().string().starts_with(beginning);
     }
     return count;
   };
-  CHECK(left() == 2);  // one host and the switch
+  const std::string dead = fmt::format("foretrain-{}-", killed);
+  CHECK(left(dead) == 2);  // one host and the switch
   { const HostLab next(rates); }
-  CHECK(left() == 0);
+  CHECK(left(dead) == 0);
+  CHECK(left(own.name(0)) == 1);
+  CHECK(left(other) == 1);
+  run_filter({"ip", "netns", "delete", other}, "");
 }

@@ -19,7 +19,7 @@ tcp='cd /proc/sys/net/ipv4; echo reno >tcp_congestion_control; echo 0 >tcp_slow_
 echo "4096 1500000 1500000" >tcp_wmem; echo "4096 1500000 1500000" >tcp_rmem'
 
 make() {
-  for left in /run/netns/foretrain-*-*; do
+  for left in /run/netns/foretrain-[0-9]*-[0-9]*; do
     process=${left#*/foretrain-} process=${process%%-*}
     [ ! -e "$left" ] || [ -e "/proc/$process" ] || ip netns delete "${left##*/}"
   done
