@@ -386,7 +386,7 @@ void add_replay(CLI::App& app, ExitStatus& status) {
           "compare what foretrain-gpu replay measured; scenarios and --cases of the same names are predicted anew")
       ->type_name("DIR");
   command->add_flag("--json", options->json, "with --from: for programs");
-  command->add_option("--executor", options->executor, "own schedules over TCP, key-value server of ours, or a library")
+  command->add_option("--executor", options->executor, "schedules over TCP, or the key-value server")
       ->type_name(fmt::format("{}", fmt::join(names_of<HostExecutor>, "|")));
   add_number(*command, "--repetitions", options->repetitions, 1, 1000,
              "of each run (default: about a second and a half)");

@@ -1,26 +1,29 @@
-#include "validate/host_calibration/walk_benchmark.hpp"
+#include "validate/host_calibration/memory_walk.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
-#include <memory>
+#include <new>
+#include <numeric>
+#include <optional>
+#include <random>
 #include <stdexcept>
 #include <thread>
-#include <vector>
+#include <utility>
 
 #include "model/base/number.hpp"
-#include "model/cost/memory_hierarchy.hpp"
 #include "model/scenario/workload/workload_reader.hpp"
 #include "validate/host_calibration/memory_kernels.hpp"
-#include "validate/host_calibration/pointer_chase.hpp"
 #include "validate/measure/clock.hpp"
 
 namespace foretrain {
 
 namespace {
 
-constexpr std::size_t line = 64;
+constexpr std::size_t huge_page = std::size_t{2} << 20U, small_page = 4096, line = 64;
+/// 64 MiB of lines: no cache keeps more from one pass of a chase to the next.
+constexpr std::size_t most_touched = std::size_t{1} << 20U;
 /// A sample lasts about this long: well above the clock's resolution, well below a scheduler's time slice.
 constexpr double sample_seconds = 2e-3;
 
@@ -30,18 +33,16 @@ std::size_t size_of(Bytes bytes) { return static_cast<std::size_t>(bytes.value()
 class Walker {
  public:
   explicit Walker(const MemoryWalk& walk)
-      : walk_(walk),
-        size_(size_of(walk.working_set) / at_index(walk.threads) / 1024 * 1024),
-        pages_(walk.huge_pages ? PageKind::huge : PageKind::small) {
+      : walk_(walk), size_(size_of(walk.working_set) / at_index(walk.threads) / 1024 * 1024) {
     if (size_ < 1024) throw std::invalid_argument("a walk for each thread needs 1 KiB");
     const bool in_order = walk.pattern == WalkPattern::sequential && walk.direction == WalkDirection::forward;
     if (walk.remote || (!in_order && walk.pattern != WalkPattern::pointer_chase)) {
       throw std::invalid_argument("what is measured is chases, and whole lines in order, of this socket's memory");
     }
     if (walk.pattern == WalkPattern::pointer_chase) {
-      chase_ = std::make_unique<PointerChase>(size_, line, pages_);
+      chase_.emplace(size_, line, walk.huge_pages);
     } else {
-      memory_ = std::make_unique<HostMemory>(size_ + 4096, pages_);
+      memory_ = host_memory(size_ + small_page, walk.huge_pages);
     }
   }
 
@@ -56,34 +57,24 @@ class Walker {
       chase_->chase(static_cast<std::int64_t>(accesses));
       return (accesses + 15) / 16 * 16;
     }
-    const std::size_t pass = accesses_of_pass(), passes = (accesses + pass - 1) / pass;
-    go_over(passes);
+    const std::size_t copied = walk_.access == WalkAccess::copy ? size_ / 2 : size_;
+    const std::size_t pass = copied / at_index(memory_kernels().vector_bytes), passes = (accesses + pass - 1) / pass;
+    std::byte* data = memory_.get() + size_of(walk_.offset);
+    if (walk_.access == WalkAccess::write) {
+      memory_kernels().write(data, size_, passes);
+    } else if (walk_.access == WalkAccess::copy) {
+      memory_kernels().copy(data + size_ / 2, data, size_ / 2, passes);
+    } else {
+      memory_kernels().read(data, size_, passes);
+    }
     return passes * pass;
   }
 
  private:
-  [[nodiscard]] std::size_t accesses_of_pass() const {
-    const std::size_t copied = walk_.access == WalkAccess::copy ? size_ / 2 : size_;
-    return copied / at_index(memory_kernels().vector_bytes);
-  }
-
-  void go_over(std::size_t passes) {
-    std::byte* data = memory_->data() + size_of(walk_.offset);
-    const MemoryKernels& kernels = memory_kernels();
-    if (walk_.access == WalkAccess::write) {
-      kernels.write(data, size_, passes);
-    } else if (walk_.access == WalkAccess::copy) {
-      kernels.copy(data + size_ / 2, data, size_ / 2, passes);
-    } else {
-      keep(kernels.read(data, size_, passes));
-    }
-  }
-
   MemoryWalk walk_;
   std::size_t size_;
-  PageKind pages_;
-  std::unique_ptr<HostMemory> memory_;
-  std::unique_ptr<PointerChase> chase_;
+  HostMemory memory_;
+  std::optional<PointerChase> chase_;
 };
 
 /// All threads start together; the time of one access of the slowest. A single thread is timed by the processor time
@@ -105,10 +96,62 @@ double run_together(std::vector<Walker>& walkers, std::size_t accesses) {
     for (std::size_t i = 1; i < walkers.size(); ++i) threads.emplace_back(work, i);
     work(0);
   }
-  return *std::max_element(times.begin(), times.end());
+  return *std::ranges::max_element(times);
 }
 
 }  // namespace
+
+// Whole huge pages, so that even a small working set can lie in one.
+HostMemory host_memory(std::size_t size, bool huge_pages) {
+  const std::size_t mapped = (size + huge_page - 1) / huge_page * huge_page + huge_page;
+  void* start = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (start == MAP_FAILED) throw std::bad_alloc();
+  const std::size_t before = (huge_page - reinterpret_cast<std::uintptr_t>(start) % huge_page) % huge_page;
+  auto* data = static_cast<std::byte*>(start) + before;
+  if (before > 0) munmap(start, before);
+  HostMemory memory(data, Unmap{mapped - before});
+  // Advice only: a kernel without transparent huge pages goes on with small ones.
+  madvise(data, mapped - before, huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+  for (std::size_t at = 0; at < size; at += small_page) data[at] = std::byte{1};
+  return memory;
+}
+
+PointerChase::PointerChase(std::size_t working_set, std::size_t stride, bool huge_pages)
+    : memory_(host_memory(working_set, huge_pages)), places_(working_set / stride), stride_(stride) {
+  std::vector<std::uint32_t> order(places_);
+  std::iota(order.begin(), order.end(), 0U);
+  std::mt19937 random(12345);
+  for (std::size_t i = places_ - 1; i > 0; --i) {
+    std::swap(order[i], order[std::uniform_int_distribution<std::size_t>(0, i - 1)(random)]);
+  }
+  // Sattolo's permutation is one cycle: order[i] follows i.
+  for (std::size_t i = 0; i < places_; ++i) {
+    *reinterpret_cast<void**>(memory_.get() + i * stride) = memory_.get() + order[i] * stride;
+  }
+  at_ = memory_.get();
+  if (places_ <= most_touched) order_ = std::move(order);
+}
+
+void PointerChase::touch() const {
+  if (order_.empty()) return;
+  std::size_t place = static_cast<std::size_t>(static_cast<const std::byte*>(at_) - memory_.get()) / stride_;
+  for (std::size_t i = 0; i < places_; ++i) {
+    __builtin_prefetch(memory_.get() + place * stride_);
+    place = order_[place];
+  }
+}
+
+double PointerChase::chase(std::int64_t loads) {
+  constexpr int unrolled = 16;
+  const double start = thread_time();
+  void* at = at_;
+  for (std::int64_t i = 0; i < loads; i += unrolled) {
+    for (int j = 0; j < unrolled; ++j) at = *static_cast<void* volatile*>(at);
+  }
+  at_ = at;
+  const std::int64_t done = (loads + unrolled - 1) / unrolled * unrolled;
+  return (thread_time() - start) / number(done);
+}
 
 MemoryWalk walk_of(const std::map<std::string, std::string>& parameters, const Cpu& cpu) {
   std::string text = "{ ";
@@ -120,25 +163,15 @@ MemoryWalk walk_of(const std::map<std::string, std::string>& parameters, const C
 
 Sampled run_walk(const MemoryWalk& walk, const StoppingRule& rule) {
   std::vector<Walker> walkers;
-  walkers.reserve(at_index(walk.threads));
   for (int i = 0; i < walk.threads; ++i) walkers.emplace_back(walk);
   // As many accesses as a sample lasts, after a first pass that brings the working set to where it will be.
   std::size_t accesses = 1024;
-  double time = 0.0;
   const auto places = static_cast<std::size_t>(walk.working_set / Bytes(line));
   for (Walker& walker : walkers) walker.go(std::min<std::size_t>(2 * places, 4'000'000));
-  for (;;) {
-    time = run_together(walkers, accesses) * number(accesses);
-    if (time >= sample_seconds / 2 || accesses > 50'000'000) break;
+  while (run_together(walkers, accesses) * number(accesses) < sample_seconds / 2 && accesses <= 50'000'000) {
     accesses *= 2;
   }
   return sample([&] { return run_together(walkers, accesses); }, rule);
-}
-
-std::optional<double> predict_walk(const BenchmarkRow& row, const Node& node) {
-  if (!node.cpu.hierarchy) return std::nullopt;
-  const WalkCost cost = memory_walk_cost(walk_of(row.parameters, node.cpu), node.cpu);
-  return row.unit == "B/s" ? (cost.bytes / cost.time).value() : cost.per_access.value();
 }
 
 }  // namespace foretrain
