@@ -23,8 +23,7 @@ struct LinkUse {
     Bytes bytes;
   };
 
-  std::string name;                ///< "gpu0>nvswitch"
-  std::string from = {}, to = {};  ///< empty where the name has no two ends
+  std::string name;  ///< "gpu0>nvswitch"
   LinkKind kind = LinkKind::pcie;
   BytesPerSecond bandwidth;  ///< of the first of them
   int links = 0;
@@ -38,8 +37,7 @@ struct LinkUse {
 };
 
 struct LinkUses {
-  std::vector<NodeVertex> vertices;  ///< of a node
-  std::vector<LinkUse> links;        ///< in the order of a node's links, the fabric's behind them
+  std::vector<LinkUse> links;  ///< in the order of a node's links, the fabric's behind them
   int nodes = 1;
   Seconds time;                        ///< that the transfers are held against
   bool without_inside_layers = false;  ///< as passes of replicas with unequal numbers of them are not cut

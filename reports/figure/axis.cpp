@@ -108,6 +108,9 @@ void set_range(Axis& axis, const std::vector<double>& values, bool upward) {
   }
 }
 
+namespace {
+
+/// Round numbers, at most so many.
 std::vector<Tic> linear_tics(double low, double high, int most) {
   const double least = std::abs(high - low) / std::max(most, 1);
   if (!(least > 0.0)) return {{low, grouped(fmt::format("{:.6g}", low))}};
@@ -128,8 +131,6 @@ std::vector<Tic> linear_tics(double low, double high, int most) {
   }
   return tics;
 }
-
-namespace {
 
 /// Half of what a tic's label takes along x, and what is free beside it.
 double half_of(const Axis& axis, const Tic& tic) {

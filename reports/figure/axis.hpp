@@ -52,9 +52,6 @@ std::string si_text(double value, std::string_view unit);
 /// The powers of ten of a logarithmic axis and, unless these are many, twice and five times them.
 std::vector<Tic> logarithmic_tics(double low, double high, std::string_view unit = "");
 
-/// Round numbers, at most so many.
-std::vector<Tic> linear_tics(double low, double high, int most);
-
 /// The axis as it is drawn along so many pixels: with tics where it leaves them open, and without labels that would
 /// touch others.
 void choose_tics(Axis& axis, int pixels, bool across);

@@ -59,12 +59,9 @@ Page sample_page() {
                              3.6,
                              {"auto: not on 8 GPUs"}};
   LinkUses links;
-  links.vertices = {{"gpu0", VertexKind::gpu}, {"nvswitch", VertexKind::nvswitch}};
   links.nodes = 2;
   links.time = Seconds(10.0);
   links.links.push_back({.name = "gpu0>nvswitch",
-                         .from = "gpu0",
-                         .to = "nvswitch",
                          .kind = LinkKind::nvlink,
                          .bandwidth = BytesPerSecond(3e11),
                          .links = 2,

@@ -32,16 +32,17 @@ std::string layout_words(const Figure& figure) {
 }
 
 Series line(const std::string& name, std::vector<Point> points, bool at_end = false) {
-  Series series{.name = name, .at_end = at_end, .points = std::move(points), .line = 2.0};
-  return series;
+  return {.name = name, .at_end = at_end, .points = std::move(points), .line = 2.0};
 }
 
 Panel panel(const std::string& title, std::vector<Series> series, const std::string& subtitle = "") {
-  Panel one{.title = title, .subtitle = subtitle, .width = 300, .height = 200};
-  one.x = {.name = "across"};
-  one.y = {.name = "up", .high = 10.0};
-  one.series = std::move(series);
-  return one;
+  return {.title = title,
+          .subtitle = subtitle,
+          .width = 300,
+          .height = 200,
+          .x = {.name = "across"},
+          .y = {.name = "up", .high = 10.0},
+          .series = std::move(series)};
 }
 
 const std::vector<Point> rising = {{1.0, 2.0}, {2.0, 8.0}};
@@ -174,55 +175,28 @@ short
 TEST_CASE("What gnuplot draws of a series: data, and how", "[golden]") {
   const auto script = [](Series series) {
     series.colour = palette[1];
-    const SeriesScript one = series_script(series, "noborder", "$p");
-    std::string clauses = one.clauses;
-    for (std::size_t at; (at = clauses.find(", $")) != std::string::npos;) clauses.replace(at, 2, ",\n");
-    for (std::size_t at; (at = clauses.find(" with ")) != std::string::npos;) clauses.replace(at, 6, "\nwith:");
-    return "\n" + one.data + clauses + "\n";
+    return series_script(series, "noborder", "$p");
   };
   Series both = line("", {{1.0, 2.0}, {2.0, NAN}, {3.0, 4.0, 2.0}});
   both.dot = Dot::own;
   both.ranges = {{1.5, 2.5}, {}, {3.0, 5.0}};
-  check_whole("gnuplot-draws-series-data-how.txt", script(both));
-  CHECK(script({.boxes = {{1.0, 2.0, 3.0, 4.0}}}) == R"(
-$p << END
-1 3 1 2 3 4
-END
-$p using 1:2:3:4:5:6
-with:boxxyerror linewidth 0.5 fillstyle solid 1 noborder fillcolor rgb '#D55E00'
-)");
-  CHECK(script({.boxes = {{1.0, 2.0, 3.0, 4.0}}, .joined = true}) == R"(
-$p << END
-1 3 4
-2 3 4
-END
-$p using 1:2:3
-with:filledcurves fillstyle solid 1 noborder fillcolor rgb '#D55E00'
-)");
-  CHECK(script({.points = rising, .line = 1.0, .dashed = true}) == R"(
-$p << END
-1 2 0.5
-2 8 0.5
-END
-$p using 1:2
-with:lines linewidth 1 linecolor rgb '#D55E00' dashtype (4,4)
-)");
-  CHECK(script({.points = rising, .dot = Dot::ring}) == R"(
-$p << END
-1 2 0.5
-2 8 0.5
-END
-$p using 1:2:3
-with:points pointtype 6 pointsize variable linewidth 2 linecolor rgb '#D55E00'
-)");
-  CHECK(script({.points = rising, .line = 1.0}) == R"(
-$p << END
-1 2 0.5
-2 8 0.5
-END
-$p using 1:2
-with:lines linewidth 1 linecolor rgb '#D55E00' dashtype (14,5)
-)");
+  std::string clauses = script(both).clauses;
+  for (std::size_t at; (at = clauses.find(", $")) != std::string::npos;) clauses.replace(at, 2, ",\n");
+  for (std::size_t at; (at = clauses.find(" with ")) != std::string::npos;) clauses.replace(at, 6, "\nwith:");
+  check_whole("gnuplot-draws-series-data-how.txt", "\n" + script(both).data + clauses + "\n");
+  const SeriesScript boxes = script({.boxes = {{1.0, 2.0, 3.0, 4.0}}});
+  CHECK(boxes.data == "$p << END\n1 3 1 2 3 4\nEND\n");
+  CHECK(boxes.clauses ==
+        "$p using 1:2:3:4:5:6 with boxxyerror linewidth 0.5 fillstyle solid 1 noborder fillcolor rgb '#D55E00'");
+  const SeriesScript area = script({.boxes = {{1.0, 2.0, 3.0, 4.0}}, .joined = true});
+  CHECK(area.data == "$p << END\n1 3 4\n2 3 4\nEND\n");
+  CHECK(area.clauses == "$p using 1:2:3 with filledcurves fillstyle solid 1 noborder fillcolor rgb '#D55E00'");
+  CHECK(script({.points = rising, .line = 1.0, .dashed = true}).clauses ==
+        "$p using 1:2 with lines linewidth 1 linecolor rgb '#D55E00' dashtype (4,4)");
+  CHECK(script({.points = rising, .line = 1.0}).clauses ==
+        "$p using 1:2 with lines linewidth 1 linecolor rgb '#D55E00' dashtype (14,5)");
+  CHECK(script({.points = rising, .dot = Dot::ring}).clauses ==
+        "$p using 1:2:3 with points pointtype 6 pointsize variable linewidth 2 linecolor rgb '#D55E00'");
 }
 
 }  // namespace foretrain::test

@@ -48,32 +48,3 @@ TEST_CASE("memory as JSON has every moment in bytes") {
   CHECK_THAT(json, Catch::Contains("\"temporaries\": 1000000000"));
   CHECK_THAT(json, Catch::Contains("\"largest_micro_batch\": 2"));
 }
-
-TEST_CASE("a picture of memory has a line between every two passes, and a name for each that has room") {
-  MemoryReport report = two_moments();
-  std::vector<MemoryTimeline::Moment>& moments = report.timeline.moments;
-  const MemoryTimeline::Moment forward = moments[0], backward = moments[1];
-  moments.clear();
-  // Two micro-batches of ten layers, then the optimizer.
-  for (int micro_batch = 0; micro_batch < 2; ++micro_batch) {
-    for (const MemoryTimeline::Moment& pass : {forward, backward}) {
-      for (int layer = 0; layer < 10; ++layer) {
-        moments.push_back(pass);
-        moments.back().micro_batch = micro_batch;
-      }
-    }
-  }
-  moments.push_back(backward);
-  moments.back().phase = MemoryTimeline::Phase::optimizer;
-  report.timeline.micro_batches = report.timeline.shown = 2;
-  const Figure figure = to_figure(report);
-  REQUIRE(figure.panels.size() == 1);
-  std::vector<double> lines;
-  for (const Level& level : figure.panels[0].levels) {
-    if (level.vertical) lines.push_back(level.at);
-  }
-  CHECK(lines == std::vector<double>{9.5, 19.5, 29.5});
-  std::string names;
-  for (const Tic& tic : figure.panels[0].x.tics) names += tic.label + " ";
-  CHECK(names == "forward 1 backward 1 forward 2 backward 2 ");
-}
