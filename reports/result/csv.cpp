@@ -29,11 +29,11 @@ struct Column {
 
 /// Empty where nothing is trained.
 template <typename Value>
-Column of_training(std::string name, Value value) {
+Column step_column(std::string name, Value value) {
   return {std::move(name), [value](const Result& r) { return r.train() ? cell(value(*r.train())) : std::string(); }};
 }
 
-Column of_range(std::string name, Seconds Result::*end) {
+Column range_column(std::string name, Seconds Result::*end) {
   return {std::move(name),
           [end](const Result& r) { return r.uncertainty_high > r.uncertainty_low ? cell(r.*end) : std::string(); }};
 }
@@ -42,30 +42,30 @@ std::vector<Column> make_columns() {
   using Number = std::optional<double>;
   using Time = std::optional<Seconds>;
   std::vector<Column> columns = {
-      of_training("step_time_s", [](const TrainResult& t) { return t.step_time; }),
-      of_training("samples_per_second", [](const TrainResult& t) { return t.samples_per_second; }),
-      of_training("tokens_per_second", [](const TrainResult& t) { return t.tokens_per_second; }),
-      of_training("mfu", [](const TrainResult& t) { return t.mfu; })};
+      step_column("step_time_s", [](const TrainResult& t) { return t.step_time; }),
+      step_column("samples_per_second", [](const TrainResult& t) { return t.samples_per_second; }),
+      step_column("tokens_per_second", [](const TrainResult& t) { return t.tokens_per_second; }),
+      step_column("mfu", [](const TrainResult& t) { return t.mfu; })};
   for (const BreakdownPart& part : breakdown_parts) {
-    columns.push_back(of_training(std::string(part.key) + "_s",
+    columns.push_back(step_column(std::string(part.key) + "_s",
                                   [time = part.time](const TrainResult& t) { return t.breakdown.*time; }));
   }
   const std::vector<Column> others = {
-      of_training("memory_per_gpu_bytes",
+      step_column("memory_per_gpu_bytes",
                   [](const TrainResult& t) { return fmt::format("{:.0f}", t.memory.total().value()); }),
-      of_training("fits", [](const TrainResult& t) { return std::string(t.memory.fits() ? "true" : "false"); }),
+      step_column("fits", [](const TrainResult& t) { return std::string(t.memory.fits() ? "true" : "false"); }),
       {"time_s", [](const Result& r) { return r.train() ? std::string() : cell(r.time()); }},
       {"bus_bandwidth_bytes_per_second",
        [](const Result& r) { return r.collective() ? cell(r.collective()->bus_bandwidth.value()) : std::string(); }},
-      of_training("cost_usd", [](const TrainResult& t) { return t.cost_usd; }),
-      of_range("low_s", &Result::uncertainty_low),
-      of_range("high_s", &Result::uncertainty_high),
-      of_training("time_to_train_s", [](const TrainResult& t) { return t.time_to_train; }),
-      of_training("time_to_train_low_s", [](const TrainResult& t) { return t.bill ? t.bill->shortest : Time(); }),
-      of_training("time_to_train_high_s", [](const TrainResult& t) { return t.bill ? t.bill->longest : Time(); }),
-      of_training("cost_low_usd", [](const TrainResult& t) { return t.bill ? t.bill->usd_low : Number(); }),
-      of_training("cost_high_usd", [](const TrainResult& t) { return t.bill ? t.bill->usd_high : Number(); }),
-      of_training("goodput",
+      step_column("cost_usd", [](const TrainResult& t) { return t.cost_usd; }),
+      range_column("low_s", &Result::uncertainty_low),
+      range_column("high_s", &Result::uncertainty_high),
+      step_column("time_to_train_s", [](const TrainResult& t) { return t.time_to_train; }),
+      step_column("time_to_train_low_s", [](const TrainResult& t) { return t.bill ? t.bill->shortest : Time(); }),
+      step_column("time_to_train_high_s", [](const TrainResult& t) { return t.bill ? t.bill->longest : Time(); }),
+      step_column("cost_low_usd", [](const TrainResult& t) { return t.bill ? t.bill->usd_low : Number(); }),
+      step_column("cost_high_usd", [](const TrainResult& t) { return t.bill ? t.bill->usd_high : Number(); }),
+      step_column("goodput",
                   [](const TrainResult& t) { return t.goodput ? t.goodput->simulated.shares.useful : Number(); }),
       {"error", [](const Result&) { return std::string(); }}};
   columns.insert(columns.end(), others.begin(), others.end());

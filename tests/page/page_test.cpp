@@ -47,9 +47,11 @@ Page sample_page() {
                                        .category = "communication"}};
   part.explanation.bottleneck = "arithmetic";
   part.explanation.sensitivities = {{"network bandwidth", Seconds(43.0), Seconds(45.5), 0.3}};
-  part.explanation.remedies = {
-      {"gradients sent in bf16", {"plan.sync.gradient_precision=bf16"}, 1.25, large_step(), ""},
-      {"more samples", {}, 1.0, std::nullopt, "/home/me/big.yaml:9:19: batch: 3 samples"}};
+  part.explanation.remedies = {{.name = "gradients sent in bf16",
+                                .overrides = {"plan.sync.gradient_precision=bf16"},
+                                .result = large_step(),
+                                .speedup = 1.25},
+                               {.name = "more samples", .why_not = "/home/me/big.yaml:9:19: batch: 3 samples"}};
   // Twice the GPUs with as much work each: 40 s become 50 s, 80 % of the rate of a GPU.
   part.scaling = ScalingPart{{{.subtitle = "1.5 sequences per GPU",
                                .places = {8, 16},
@@ -133,7 +135,8 @@ TEST_CASE("Answers in JSON have the figures of their commands") {
   Explanation explanation;
   explanation.result = large_step();
   explanation.sensitivities = {{"network bandwidth", Seconds(43.0), Seconds(45.5), 0.3}};
-  explanation.remedies = {{"bf16", {}, 1.25, large_step(), ""}, {"no change", {}, 1.0, large_step(), ""}};
+  explanation.remedies = {{.name = "bf16", .result = large_step(), .speedup = 1.25},
+                          {.name = "no change", .result = large_step()}};
   const Json drawn = explanation_figures(Json::parse(to_json(explanation)));
   CHECK(drawn["sensitivities"][0]["series"] == figure_json(to_figure(explanation))[0]["series"]);
   REQUIRE(drawn["remedies"][0]["series"][0]["boxes"].size() == 1);

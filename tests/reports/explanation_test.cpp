@@ -25,7 +25,7 @@ plan: { data: 16 }
 
 /// A step of 1 s: compute, exposed communication, bubble, data, host and optimizer; products at half their peak while
 /// kernels run.
-Explanation of_parts(const Breakdown& parts, std::vector<Answer> scaled = {}, double rate = 156e12) {
+Explanation of_parts(const Breakdown& parts, std::vector<WhatIf> scaled = {}, double rate = 156e12) {
   Result result;
   TrainResult& train = result.work.emplace<TrainResult>();
   train.step_time = Seconds(1.0);
@@ -37,11 +37,11 @@ Explanation of_parts(const Breakdown& parts, std::vector<Answer> scaled = {}, do
 }
 
 /// A resource of which a time of 1 s becomes `faster` and `slower`.
-void add(std::vector<Answer>& answers, const char* resource, double faster, double slower) {
+void add(std::vector<WhatIf>& answers, const char* resource, double faster, double slower) {
   for (const double seconds : {faster, slower}) {
     Result result;
     result.work.emplace<TrainResult>().step_time = Seconds(seconds);
-    answers.push_back({{resource, {}, std::nullopt, {}}, result});
+    answers.push_back({.name = resource, .result = result});
   }
 }
 
@@ -73,7 +73,7 @@ TEST_CASE("every branch of the decision tree has its bottleneck") {
   CHECK(of_parts(parts(0.8, 0.05, 0.0, 0.15, 0.0)).bottleneck == "the input pipeline");
   CHECK(of_parts(parts(0.8, 0.05, 0.0, 0.0, 0.15)).bottleneck == "the host");
   CHECK(of_parts(parts(0.6, 0.05, 0.35, 0.0, 0.0)).bottleneck == "the pipeline");
-  std::vector<Answer> network, nvlink, memory;
+  std::vector<WhatIf> network, nvlink, memory;
   add(network, "network bandwidth", 0.96, 1.04);
   add(network, "NVLink", 0.99, 1.01);
   add(nvlink, "network bandwidth", 0.99, 1.01);
@@ -98,10 +98,10 @@ TEST_CASE("every branch of the decision tree has its bottleneck") {
 TEST_CASE("what a resource is worth is the difference of two predictions") {
   const Scenario scenario = gpt();
   const auto time = [](const Scenario& s) { return predict(s, Fidelity::estimate).time(); };
-  std::vector<Answer> answers;
+  std::vector<WhatIf> answers;
   for (WhatIf& one : scaled_resources(scenario)) {
-    const Result result = predict(*one.scenario, Fidelity::estimate);
-    answers.push_back({std::move(one), result});
+    one.result = predict(*one.scenario, Fidelity::estimate);
+    answers.push_back(std::move(one));
   }
   const Explanation e = explain(scenario, predict(scenario, Fidelity::estimate), std::move(answers), {});
   Scenario faster = scenario, slower = scenario;

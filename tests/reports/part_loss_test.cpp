@@ -112,14 +112,11 @@ TEST_CASE("What is lost follows what there is: cards, switches above one another
 
 TEST_CASE("The page of what fails: what goes on, what restarts and after how long, what cannot", "[golden]") {
   const Result whole = test::short_step(0.5);
-  std::vector<Answer> losses;
+  std::vector<WhatIf> losses;
   CHECK(to_text(whole, losses) == "");
   const auto lose = [&](const char* part, std::optional<Result> result, int machines = 0) {
-    WhatIf loss;
-    loss.name = part;
-    loss.lost_machines = machines;
-    if (!result) loss.why_not = "no replica is left";
-    losses.push_back({std::move(loss), std::move(result)});
+    const char* why_not = result ? "" : "no replica is left";
+    losses.push_back({.name = part, .lost_machines = machines, .result = std::move(result), .why_not = why_not});
   };
   lose("a card", test::short_step(0.625));
   lose("the last machine", std::nullopt);

@@ -10,8 +10,11 @@ namespace foretrain::test {
 
 namespace {
 
-Remedy remedy(const char* name, double speedup, std::vector<std::string> overrides = {}, double gigabytes = 40.0) {
-  return {name, std::move(overrides), speedup, short_step(0.1 / speedup, gigabytes), ""};
+WhatIf remedy(const char* name, double speedup, std::vector<std::string> overrides = {}, double gigabytes = 40.0) {
+  return {.name = name,
+          .overrides = std::move(overrides),
+          .result = short_step(0.1 / speedup, gigabytes),
+          .speedup = speedup};
 }
 
 }  // namespace
@@ -33,7 +36,7 @@ TEST_CASE("The page of an explanation: what bounds it, what resources and remedi
                 remedy("same", 1.004),
                 remedy("as well", 0.996),
                 remedy("worse", 0.9),
-                {"none", {}, 1.0, std::nullopt, "there is no such thing"}};
+                {.name = "none", .why_not = "there is no such thing"}};
   check_whole("explanation-bounds-resources-remedies-worth.txt", to_text(e));
   e.remedies = {remedy("same", 1.0)};
   e.estimate = short_step(0.09);
