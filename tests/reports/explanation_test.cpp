@@ -45,6 +45,13 @@ void add(std::vector<WhatIf>& answers, const char* resource, double faster, doub
   }
 }
 
+TimelineEntry ran(const char* resource, const char* name, double start, double duration, const char* category,
+                  std::vector<std::size_t> after = {}) {
+  TimelineEntry entry{resource, name, Seconds(start), Seconds(duration), -1, category};
+  entry.after = std::move(after);
+  return entry;
+}
+
 Breakdown parts(double compute, double communication, double bubble, double data, double host) {
   return {Seconds(compute), Seconds(communication), Seconds(bubble), Seconds(data), Seconds(host), Seconds(0.0)};
 }
@@ -147,20 +154,8 @@ TEST_CASE("the critical path goes back from the last task by what each waited fo
   // On the GPU: forward 0 to 2 s, backward 2 to 5 s, optimizer 8 to 9 s; beside it an all-reduce from 3 to 8 s, which
   // waited for the forward pass alone (it began a second late) and which the optimizer waits for.
   const std::vector<TimelineEntry> timeline = {
-      {.resource = "gpu", .name = "forward", .start = Seconds(0.0), .duration = Seconds(2.0), .category = "compute"},
-      {.resource = "gpu", .name = "backward", .start = Seconds(2.0), .duration = Seconds(3.0), .category = "compute"},
-      {.resource = "gpu",
-       .name = "update",
-       .start = Seconds(8.0),
-       .duration = Seconds(1.0),
-       .category = "optimizer",
-       .after = {3}},
-      {.resource = "network",
-       .name = "all-reduce",
-       .start = Seconds(3.0),
-       .duration = Seconds(5.0),
-       .category = "communication",
-       .after = {0}}};
+      ran("gpu", "forward", 0.0, 2.0, "compute"), ran("gpu", "backward", 2.0, 3.0, "compute"),
+      ran("gpu", "update", 8.0, 1.0, "optimizer", {3}), ran("network", "all-reduce", 3.0, 5.0, "communication", {0})};
   const std::vector<PathPart> path = critical_path(timeline);
   REQUIRE(path.size() == 4);
   CHECK(path[0].name == "all-reduce");
@@ -174,9 +169,8 @@ TEST_CASE("the critical path goes back from the last task by what each waited fo
 }
 
 TEST_CASE("the critical path does not lead to another resource that nothing waited for") {
-  const std::vector<TimelineEntry> timeline = {
-      {.resource = "a", .name = "early", .start = Seconds(0.0), .duration = Seconds(1.0), .category = "communication"},
-      {.resource = "b", .name = "late", .start = Seconds(3.0), .duration = Seconds(2.0), .category = "communication"}};
+  const std::vector<TimelineEntry> timeline = {ran("a", "early", 0.0, 1.0, "communication"),
+                                               ran("b", "late", 3.0, 2.0, "communication")};
   const std::vector<PathPart> path = critical_path(timeline);
   REQUIRE(path.size() == 2);
   CHECK(path[0].name == "waiting");
