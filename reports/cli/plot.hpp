@@ -34,7 +34,7 @@ struct PlotOptions {
   std::vector<std::string> algorithms, cases, curves, kinds, nodes, quantities, where;
   std::vector<std::int64_t> lengths;
   std::vector<int> gpus;
-  std::string kind, sizes, x, y, panels;
+  std::string kind, x, y, panels;
   std::string from, until, beside, group, run, streams;
   std::string measurements;
   bool constant_tokens = false, rates = false, strong = false;

@@ -73,19 +73,6 @@ std::string si_text(double value, std::string_view unit) {
   return word.empty() ? number : number + " " + word;
 }
 
-std::vector<Tic> logarithmic_tics(double low, double high, std::string_view unit) {
-  const bool powers_alone = high / low > 1000.0;
-  std::vector<Tic> tics;
-  for (double power = std::pow(10.0, std::floor(std::log10(low))); power <= high; power *= 10.0) {
-    for (const double step : {1.0, 2.0, 5.0}) {
-      const double at = step * power;
-      if ((powers_alone && step != 1.0) || at < low * (1.0 - 1e-9) || at > high) continue;
-      tics.push_back({at, si_text(at, unit)});
-    }
-  }
-  return tics;
-}
-
 void set_range(Axis& axis, const std::vector<double>& values, bool upward) {
   if (axis.low != axis.high) return;
   double low = std::numeric_limits<double>::infinity(), high = -low;
@@ -109,6 +96,20 @@ void set_range(Axis& axis, const std::vector<double>& values, bool upward) {
 }
 
 namespace {
+
+/// The powers of ten of a logarithmic axis and, unless these are many, twice and five times them.
+std::vector<Tic> logarithmic_tics(double low, double high, std::string_view unit) {
+  const bool powers_alone = high / low > 1000.0;
+  std::vector<Tic> tics;
+  for (double power = std::pow(10.0, std::floor(std::log10(low))); power <= high; power *= 10.0) {
+    for (const double step : {1.0, 2.0, 5.0}) {
+      const double at = step * power;
+      if ((powers_alone && step != 1.0) || at < low * (1.0 - 1e-9) || at > high) continue;
+      tics.push_back({at, si_text(at, unit)});
+    }
+  }
+  return tics;
+}
 
 /// Round numbers, at most so many.
 std::vector<Tic> linear_tics(double low, double high, int most) {

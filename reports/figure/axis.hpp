@@ -49,9 +49,6 @@ std::string common_unit(std::vector<std::string>& labels);
 /// "10 µs", "2 M", "500": the number with the prefix that leaves one to three digits before its point.
 std::string si_text(double value, std::string_view unit);
 
-/// The powers of ten of a logarithmic axis and, unless these are many, twice and five times them.
-std::vector<Tic> logarithmic_tics(double low, double high, std::string_view unit = "");
-
 /// The axis as it is drawn along so many pixels: with tics where it leaves them open, and without labels that would
 /// touch others.
 void choose_tics(Axis& axis, int pixels, bool across);
