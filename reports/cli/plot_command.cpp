@@ -3,7 +3,6 @@
 #include "model/base/error.hpp"
 #include "model/base/units.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/figure/figure_table.hpp"
 
 namespace foretrain {
 

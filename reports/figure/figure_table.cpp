@@ -1,5 +1,3 @@
-#include "reports/figure/figure_table.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,6 +8,7 @@
 
 #include "model/base/csv.hpp"
 #include "model/base/error.hpp"
+#include "reports/figure/figure.hpp"
 
 namespace foretrain {
 

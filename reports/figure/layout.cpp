@@ -9,8 +9,6 @@
 
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"
-#include "reports/figure/label_places.hpp"
-#include "reports/figure/series_style.hpp"
 #include "reports/print/table.hpp"
 
 namespace foretrain {

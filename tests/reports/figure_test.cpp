@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "model/base/error.hpp"
-#include "reports/figure/figure_table.hpp"
+#include "reports/figure/figure.hpp"
 #include "reports/figure/plot_breakdown.hpp"
 #include "reports/figure/plot_cases.hpp"
 #include "reports/figure/plot_scaling.hpp"

@@ -1,7 +1,6 @@
 // Where everything of a picture stands, in pixels: a letter of size f takes 0.59 f, rounded up for each text.
 #include "reports/figure/layout.hpp"
 
-#include "reports/figure/series_style.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/figure_words.hpp"
 #include "tests/reports/whole.hpp"

@@ -6,11 +6,11 @@
 #include "model/base/process.hpp"
 #include "model/base/utf8.hpp"
 #include "reports/figure/gnuplot.hpp"
+#include "reports/figure/layout.hpp"
 #include "reports/figure/plot_breakdown.hpp"
 #include "reports/figure/plot_cases.hpp"
 #include "reports/figure/plot_scaling.hpp"
 #include "reports/figure/plot_sweep.hpp"
-#include "reports/figure/series_style.hpp"
 #include "reports/measured/accuracy.hpp"
 #include "tests/catch.hpp"
 

@@ -1,6 +1,4 @@
 // Labels find places that cover nothing: looked at pixel by pixel, on panels drawn at random.
-#include "reports/figure/label_places.hpp"
-
 #include "reports/figure/layout.hpp"
 #include "tests/catch.hpp"
 
