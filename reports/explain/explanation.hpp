@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "model/graph/timeline.hpp"
 #include "model/result.hpp"
-#include "reports/explain/critical_path.hpp"
 #include "reports/explain/what_if.hpp"
 #include "reports/figure/figure.hpp"
 
@@ -26,6 +26,21 @@ struct Finding {
   double limit = 0.0;  ///< above which the answer is yes
   [[nodiscard]] bool yes() const { return share > limit; }
 };
+
+/// What is spent on one kind of work, or of waiting.
+struct PathPart {
+  std::string name;  ///< "compute", "gradient all-reduce", "waiting"
+  Seconds time;
+};
+
+/// The chain of a step: what its busiest rank does, and where its kernels rest, what it waits for, as the breakdown and
+/// the communication table say it. Longest part first; the parts add up to the step.
+std::vector<PathPart> chain_of_step(const TrainResult& train);
+
+/// The chain of other graphs, from the last task back: each began when the last of those that it waited for had ended,
+/// be it before it on its resource or one that it depends on. The parts add up to the time from the first task's start
+/// to the last one's end. Time in which no task of the timeline ran is "waiting".
+std::vector<PathPart> critical_path(const std::vector<TimelineEntry>& timeline);
 
 struct Explanation {
   Result result;
