@@ -7,7 +7,6 @@
 #include "reports/figure/plot_cases.hpp"
 #include "reports/figure/plot_scaling.hpp"
 #include "reports/figure/plot_sweep.hpp"
-#include "reports/print/number.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/picture_texts.hpp"
 #include "tests/reports/sample_results.hpp"
@@ -128,20 +127,6 @@ TEST_CASE("A band is a column for each of its sides, and an area of the line's c
   CHECK_THAT(to_csv(figure), Catch::Contains("time (ms), low\",\"time (ms), high\"") &&
                                  Catch::Contains(",1,200,100,300") && Catch::Contains(",8,300,200,400"));
   CHECK_THAT(to_svg(figure), Catch::Contains("fill-opacity"));
-}
-
-TEST_CASE("Numbers are written with commas, not with exponents") {
-  CHECK(counted(1, "GPU") == "1 GPU");
-  CHECK(counted(7720, "GPU") == "7,720 GPUs");
-  CHECK(counted(1, "case", "says", "say") == "1 case says");
-  CHECK(counted(6, "case", "says", "say") == "6 cases say");
-  std::string numbers;
-  for (const double value : {7723.4, -7723.4, 0.01234, 1.5, 1e-7, 2e20}) numbers += plain_number(value) + " ";
-  CHECK(numbers == "7,720 -7,720 0.0123 1.5 1e-07 2e+20 ");
-  CHECK(plain_number(1234567.0, 4) == "1,235,000");
-  CHECK(grouped("1000000 B") == "1,000,000 B");
-  CHECK(grouped("999") == "999");
-  CHECK(grouped("2024-01") == "2024-01");
 }
 
 TEST_CASE("Files of all formats are as large as the picture, in dots, inches or pixels") {
