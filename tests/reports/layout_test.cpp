@@ -9,20 +9,13 @@ namespace foretrain::test {
 
 namespace {
 
-/// Lines of texts behind each other with " / " between them.
-std::string in_one_line(std::string text) {
-  for (std::size_t at; (at = text.find('\n')) != std::string::npos;) text.replace(at, 1, " / ");
-  return text;
-}
-
 std::string layout_words(const Figure& figure) {
   const Canvas canvas = lay_out(figure);
-  std::string words = fmt::format("\n{} x {} <{}>", canvas.width, canvas.height, in_one_line(canvas.title));
+  std::string words = fmt::format("\n{} x {} <{}>", canvas.width, canvas.height, canvas.title);
   if (canvas.legend == Legend::shared)
     words += fmt::format(" legend {},{} {} wide", canvas.legend_left, canvas.legend_top, canvas.legend_width);
   for (const auto& [panel, x, y] : canvas.panels) {
-    words += fmt::format("\n{},{} {} x {} <{}>\n  <{}>", x, y, panel.width, panel.height, in_one_line(panel.title),
-                         in_one_line(panel.subtitle));
+    words += fmt::format("\n{},{} {} x {} <{}>\n  <{}>", x, y, panel.width, panel.height, panel.title, panel.subtitle);
     if (canvas.legend == Legend::shared) continue;
     for (const Entry& entry : entries_of({&panel}, canvas.legend == Legend::above ? panel.width : 0))
       words += fmt::format(" {}@{},{}", entry.series->name, entry.x, entry.line);
@@ -59,35 +52,10 @@ TEST_CASE("A panel has room around it for its labels, names, title and legend") 
 80,28 300 x 200 <>
   <>
 )");
-  CHECK(layout_words(
-            {.panels = {panel("a title that reaches far beyond the panel, for so it is, to the right",
-                              {line("", rising)}, "a subtitle that reaches beyond it, too, as far as this")}}) == R"(
-705 x 319 <>
-80,57 300 x 200 <a title that reaches far beyond the panel, for so it is, to the right>
-  <a subtitle that reaches beyond it, too, as far as this>
-)");
   CHECK(layout_words({.panels = {panel("", {line("beside", rising)})}, .legend = Legend::beside}) == R"(
 499 x 276 <>
 80,14 300 x 200 <>
   <> beside@0,0
-)");
-  Panel labelled = panel("", {line("", rising)});
-  labelled.labels = {{.text = "at the right end", .x = 2.0, .y = 5.0, .pin = Pin::left, .right = 8},
-                     {.text = "centred", .x = 2.0, .y = 5.0}};
-  labelled.x.name = labelled.y.name = "";
-  CHECK(layout_words({.panels = {labelled}}) == R"(
-510 x 262 <>
-80,28 300 x 200 <>
-  <>
-)");
-  labelled.y.tics = {{2.0, "a row with a long name"}, {8.0, "another"}};
-  labelled.x.tics = {{0.0, ""}};
-  labelled.x.name = "an axis whose name is longer than all of the panel, and more than that by far";
-  labelled.y.name = "another axis whose name is longer than the panel is high";
-  CHECK(layout_words({.panels = {labelled}}) == R"(
-747 x 377 <>
-288,115 300 x 200 <>
-  <>
 )");
 }
 
@@ -135,39 +103,6 @@ TEST_CASE("In print a picture is as wide as is asked for, its panels below each 
 402 x 244 <all of them>
 70,82 112 x 100 <first of two panels>
   <with a subtitle that takes some room>
-)");
-}
-
-TEST_CASE("Rows of bars in print are as high as the lines of their labels") {
-  Panel bars = panel("bars", {{.name = "one", .boxes = {{0.0, 3.0, 0.6, 1.4}, {0.0, 5.0, 1.6, 2.4}}}});
-  bars.rows = true;
-  bars.height = 40;
-  bars.y = {.low = 0.4,
-            .high = 2.6,
-            .tics = {{2.0, "a label that takes three lines in a narrow column, for it is long"}, {1.0, "short"}}};
-  bars.labels = {
-      {.text = "behind the bar stands a text of several words", .x = 3.0, .y = 1.0, .pin = Pin::left, .right = 8},
-      {.text = "60 %", .x = 1.5, .y = 1.0, .room = 3.0},
-      {.text = "left out", .x = 1.5, .y = 1.0, .room = 0.2}};
-  CHECK(layout_words({.panels = {bars}}) == R"(
-1046 x 171 <>
-527,57 300 x 52 <bars>
-  <> one@0,0
-)");
-  const Figure print{.panels = {bars}, .width_cm = 8.5};
-  CHECK(layout_words(print) == R"(
-402 x 331 <>
-159,57 204 x 212 <bars>
-  <> one@0,0
-)");
-  const Canvas canvas = lay_out(print);
-  std::string texts;
-  for (const Label& label : canvas.panels[0].panel.labels) texts += in_one_line(label.text) + "\n";
-  for (const Tic& tic : canvas.panels[0].panel.y.tics) texts += in_one_line(tic.label) + "\n";
-  CHECK(texts == R"(behind the bar / stands a text / of several / words
-60 %
-a label that / takes three lines / in a narrow / column, for it is / long
-short
 )");
 }
 
