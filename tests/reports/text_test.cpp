@@ -17,7 +17,7 @@ TEST_CASE("The ratio of communication to computation is told, and explained when
   result.train()->communication_to_compute = CommunicationRatio{0.25, 0.5};
   const std::string line = "exchanging takes 0.5 of computing; 2·model/(bandwidth·batch·FLOPs) gives 0.25";
   CHECK_THAT(to_text(result), Catch::Contains(line + "\n"));
-  CHECK_THAT(to_text(result, {.verbose = true}), Catch::Contains(line + ",\n  as it"));
+  CHECK_THAT(to_text(result, TextOptions{.verbose = true}), Catch::Contains(line + ",\n  as it"));
 }
 
 TEST_CASE("What few runs have is told where they have it") {
@@ -53,7 +53,7 @@ TEST_CASE("Calls of a model are told with what they are made of and wait for") {
 }
 
 TEST_CASE("Every constant is listed when asked for", "[golden]") {
-  const std::string text = to_text(large_step(), {.verbose = true});
+  const std::string text = to_text(large_step(), TextOptions{.verbose = true});
   CHECK(text == golden("train_verbose.txt", text));
 }
 
