@@ -1,5 +1,4 @@
-#include "reports/explain/waits.hpp"
-
+// Which ranks are late, and whom they delay.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -7,6 +6,7 @@
 #include <utility>
 
 #include "model/base/number.hpp"
+#include "reports/explain/link_use.hpp"
 
 namespace foretrain {
 

@@ -1,9 +1,9 @@
-#include "reports/explain/critical_path.hpp"
-
+// What decides when an execution ends.
 #include <algorithm>
 #include <functional>
 #include <map>
 
+#include "reports/explain/explanation.hpp"
 #include "reports/print/names.hpp"
 
 namespace foretrain {

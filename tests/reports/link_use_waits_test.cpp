@@ -1,6 +1,5 @@
 // Who waits for whom, in graphs of a few tasks whose moments are stated.
-#include "reports/explain/waits.hpp"
-
+#include "reports/explain/link_use.hpp"
 #include "tests/catch.hpp"
 
 namespace foretrain {

@@ -1,5 +1,3 @@
-#include "reports/figure/label_places.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <tuple>

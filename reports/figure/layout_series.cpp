@@ -1,9 +1,9 @@
-#include "reports/figure/series_style.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+
+#include "reports/figure/layout.hpp"
 
 namespace foretrain {
 

@@ -1,6 +1,4 @@
 // Labels find places that cover nothing: looked at pixel by pixel, on panels drawn at random.
-#include "reports/figure/label_places.hpp"
-
 #include "reports/figure/layout.hpp"
 #include "tests/catch.hpp"
 
@@ -40,15 +38,13 @@ std::vector<Point> pixels_of(const Series& series, const Panel& panel) {
   return pixels;
 }
 
+Panel empty_panel() {
+  return {.width = 300, .height = 180, .x = {.low = 0.0, .high = 1.0}, .y = {.low = 0.0, .high = 1.0}};
+}
+
 Panel random_panel(std::mt19937& chance, double line) {
-  Panel panel;
-  panel.width = 300;
-  panel.height = 180;
-  panel.x = {.low = 0.0, .high = 1.0};
-  panel.y = {.low = 0.0, .high = 1.0};
-  Series series;
-  series.dot = Dot::circle;
-  series.line = line;
+  Panel panel = empty_panel();
+  Series series{.line = line, .dot = Dot::circle};
   std::uniform_real_distribution<double> place(0.0, 1.0);
   for (int i = 0; i < 25; ++i) {
     const double x = place(chance), y = place(chance);
@@ -91,11 +87,7 @@ TEST_CASE("Labels that move cover no dot, no line, none of each other, and stay 
 }
 
 TEST_CASE("A label that fits nowhere is left out, and one alone stands right of its dot") {
-  Panel panel;
-  panel.width = 300;
-  panel.height = 180;
-  panel.x = {.low = 0.0, .high = 1.0};
-  panel.y = {.low = 0.0, .high = 1.0};
+  Panel panel = empty_panel();
   panel.labels = {{.text = "short", .x = 0.5, .y = 0.5, .free = true},
                   {.text = std::string(200, 'w'), .x = 0.5, .y = 0.5, .free = true}};
   place_free_labels(panel);
