@@ -36,8 +36,7 @@ struct PlotOptions {
   std::vector<int> gpus;
   std::string kind, sizes, x, y, panels;
   std::string from, until, beside, group, run, streams;
-  std::string measurements, distribution;
-  int worst = 10;
+  std::string measurements;
   bool constant_tokens = false, rates = false, strong = false;
 
   [[nodiscard]] const std::string& file() const { return files.front(); }

@@ -10,7 +10,6 @@ namespace foretrain {
 namespace {
 
 constexpr unsigned predicts = takes_overrides | takes_fidelity | takes_jobs;
-constexpr const char* measured_folder = "a folder that foretrain-gpu measured";
 
 constexpr PlotKind plot_kinds[] = {
     {"topology", "how a machine is wired, and of a scenario the fabric between machines", "FILE",
@@ -50,12 +49,8 @@ constexpr PlotKind plot_kinds[] = {
      "measurements", plot_roofline},
     {"goodput", "what failures leave of the time, over the interval between checkpoints", "FILE",
      "scenarios with cluster.failures", many_inputs | takes_overrides | takes_fidelity, "", plot_goodput},
-    {"gemm", "rates of measured matrix products by size and shape", "DIR", measured_folder, must_draw, "", plot_gemm},
-    {"curves", "measured bandwidth and latency of memory, copies and links by size", "DIR", measured_folder, must_draw,
-     "", plot_curves},
-    {"busbw", "measured bus bandwidth of collectives by message", "DIR", measured_folder, must_draw, "", plot_busbw},
-    {"accuracy", "a fit's predictions beside what was measured, worst first", "DIR", measured_folder, must_draw,
-     "distribution worst", plot_accuracy}};
+    {"gemm", "rates of measured matrix products by size and shape", "DIR", "a folder that foretrain-gpu measured",
+     must_draw, "", plot_gemm}};
 
 /// The figure as the command line wants it.
 void dress(Figure& figure, const PlotOptions& options) {

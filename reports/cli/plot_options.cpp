@@ -105,11 +105,6 @@ bool add_other(CLI::App& app, const std::string& name, PlotOptions& options) {
         ->type_name("CASES.csv");
   } else if (name == "where") {
     add_conditions(app, options.where);
-  } else if (name == "distribution") {
-    add_picture(app, "--distribution", options.distribution, "also draw how errors are distributed");
-  } else if (name == "worst") {
-    app.add_option("--worst", options.worst, "how many of the worst to list")
-        ->check(CLI::Range(0, 1000).description(""));
   } else {
     return false;
   }

@@ -2,6 +2,7 @@
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/measured/measured_figures.hpp"
+#include "validate/fit/describe.hpp"
 
 namespace foretrain {
 

@@ -9,51 +9,58 @@
 namespace foretrain {
 namespace {
 
-std::string constants_text(const std::vector<FittedConstant>& constants) {
+std::string constants_text(const std::vector<RobustConstant>& constants) {
   TextTable table("lrr", {"constant", "before", "after"});
-  for (const FittedConstant& constant : constants) {
+  for (const RobustConstant& constant : constants) {
     table.add_row({constant.name, fmt::format("{:.4g}", constant.before), fmt::format("{:.4g}", constant.after)});
   }
   return table.text(2);
 }
 
-std::string errors_text(const std::vector<GroupError>& errors) {
+std::string errors_text(const std::vector<PointErrors>& errors) {
   TextTable table("llrrr", {"group", "GPU", "n", "MAPE", "bias"});
-  for (const GroupError& error : errors) {
-    table.add_row(
-        {error.group, error.gpu, fmt::format("{}", error.rows), percent_text(error.mape), signed_percent(error.bias)});
+  for (const PointErrors& error : errors) {
+    table.add_row({error.group, error.family, fmt::format("{}", error.points), percent_text(error.mape),
+                   signed_percent(error.bias)});
   }
   return table.text(2);
 }
 
-nlohmann::ordered_json constants_json(const std::vector<FittedConstant>& constants) {
+nlohmann::ordered_json constants_json(const std::vector<RobustConstant>& constants) {
   auto json = nlohmann::ordered_json::object();
-  for (const FittedConstant& constant : constants) json[constant.name] = constant.after;
+  for (const RobustConstant& constant : constants) json[constant.name] = constant.after;
   return json;
 }
 
-nlohmann::ordered_json errors_json(const std::vector<GroupError>& errors) {
+nlohmann::ordered_json errors_json(const std::vector<PointErrors>& errors) {
   auto json = nlohmann::ordered_json::array();
-  for (const GroupError& e : errors) {
-    json.push_back({{"group", e.group}, {"gpu", e.gpu}, {"n", e.rows}, {"mape", e.mape}, {"bias", e.bias}});
+  for (const PointErrors& e : errors) {
+    json.push_back({{"group", e.group}, {"gpu", e.family}, {"n", e.points}, {"mape", e.mape}, {"bias", e.bias}});
   }
   return json;
+}
+
+PointErrors of_all(const std::vector<PointErrors>& errors) {
+  return together(errors, [](const PointErrors&) { return true; });
 }
 
 }  // namespace
 
 std::string to_text(const FitResult& result) {
-  return fmt::format("Fitted ({} evaluations)\n\n{}\n{}", result.evaluations, constants_text(result.constants),
-                     errors_text(result.errors));
+  const RobustFit& found = result.found;
+  std::string text = fmt::format("Fitted ({} evaluations)\n\n{}\n{}", found.evaluations,
+                                 constants_text(found.constants), errors_text(result.errors));
+  if (!found.undetermined.empty()) text += "\nNot determined, as published:\n";
+  for (const Undetermined& one : found.undetermined) text += fmt::format("  {}: {}\n", one.name, one.why);
+  return text;
 }
 
 std::string to_text(const std::vector<LeftOut>& left_out) {
   std::string text = "Each GPU predicted by a fit on the others\n\n";
   TextTable table("lrr", {"left out", "n", "MAPE"});
   for (const LeftOut& left : left_out) {
-    int rows = 0;
-    for (const GroupError& group : left.predicted) rows += group.rows;
-    table.add_row({left.gpu, fmt::format("{}", rows), percent_text(mape_of_gpu(left.predicted, left.gpu))});
+    const PointErrors all = of_all(left.predicted);
+    table.add_row({left.gpu, fmt::format("{}", all.points), percent_text(all.mape)});
   }
   text += table.text(2);
   for (const LeftOut& left : left_out) {
@@ -69,13 +76,13 @@ std::string to_text(const std::vector<LeftOut>& left_out) {
 std::string fit_json(const FitResult* result, const std::vector<LeftOut>& left_out) {
   nlohmann::ordered_json json;
   if (result != nullptr) {
-    json["constants"] = constants_json(result->constants);
+    json["constants"] = constants_json(result->found.constants);
     json["groups"] = errors_json(result->errors);
   }
   for (const LeftOut& left : left_out) {
     json["left_out"].push_back({{"gpu", left.gpu},
-                                {"mape", mape_of_gpu(left.predicted, left.gpu)},
-                                {"constants", constants_json(left.fitted.constants)},
+                                {"mape", of_all(left.predicted).mape},
+                                {"constants", constants_json(left.fitted.found.constants)},
                                 {"by_rule", constants_json(left.by_rule)},
                                 {"groups", errors_json(left.predicted)}});
   }

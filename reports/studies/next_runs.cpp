@@ -1,14 +1,13 @@
 #include "reports/studies/next_runs.hpp"
 
+#include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
 
-#include "model/base/error.hpp"
 #include "model/base/number.hpp"
 #include "model/base/statistics.hpp"
-#include "validate/fit/symmetric.hpp"
 
 namespace foretrain {
 
@@ -82,9 +81,7 @@ class Preposterior {
   [[nodiscard]] Eigen::MatrixXd gains_of(const std::vector<std::size_t>& measured) const {
     Eigen::MatrixXd among = covariance_(measured, measured);
     among.diagonal().array() += noise_ * noise_;
-    const std::optional<Eigen::MatrixXd> precision = inverse(among);
-    if (!precision) throw InternalError("measured runs without noise");
-    return covariance_(choices_, measured) * *precision;
+    return covariance_(choices_, measured) * among.inverse();
   }
 
   const std::vector<PossibleRun>& runs_;

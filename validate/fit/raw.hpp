@@ -24,7 +24,7 @@ inline constexpr std::array<std::string_view, 11> gpu_suites = {
 
 /// Training steps of PyTorch (validate/pytorch/train_steps.py), a file of records as well.
 inline constexpr std::string_view step_suite = "steps";
-/// What kernels of replayed steps are recorded as: no file of records, but replay-*.json (replay_records.hpp).
+/// What kernels of replayed steps are recorded as: no file of records, but replay-*.json.
 inline constexpr std::string_view replay_suite = "replay";
 
 /// One measured point, and the line that it stands in.

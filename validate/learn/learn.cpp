@@ -1,5 +1,6 @@
 #include "validate/learn/learn.hpp"
 
+#include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -125,12 +126,11 @@ std::vector<RunResidual> Learner::left_out(const std::vector<int>& part_of_run) 
 
 std::vector<std::pair<double, double>> Learner::spreads() const {
   const Eigen::Map<const Eigen::VectorXd> left(lines_.left.data(), lines_.slope.rows());
-  const auto after = inverse(curvature(weights(left, [](const Measured&) { return true; })));
-  const auto before = inverse(prior_precision(parameters_));
-  if (!after || !before) throw InternalError("a prior that leaves a position open");
+  const Eigen::MatrixXd after = curvature(weights(left, [](const Measured&) { return true; })).inverse();
+  const Eigen::MatrixXd before = prior_precision(parameters_).inverse();
   std::vector<std::pair<double, double>> result;
   for (Eigen::Index i = 0; i < prior_.rows(); ++i) {
-    result.emplace_back(std::sqrt((*after)(i, i)), std::sqrt((*before)(i, i)));
+    result.emplace_back(std::sqrt(after(i, i)), std::sqrt(before(i, i)));
   }
   return result;
 }

@@ -1,9 +1,8 @@
 #include "validate/learn/learner.hpp"
 
-#include <algorithm>
+#include <Eigen/Cholesky>
 #include <cmath>
 #include <map>
-#include <optional>
 
 namespace foretrain {
 
@@ -97,10 +96,8 @@ StackSetting Learner::best_of_lines(const Counts& counts) const {
   for (std::size_t i = 0; i < count(); ++i) least[static_cast<Eigen::Index>(i)] = parameters_[i].least;
   for (int round = 0; round < rounds; ++round) {
     const VectorXd counted = weights(left, counts);
-    const std::optional<Eigen::MatrixXd> spread = inverse(curvature(counted));
-    if (!spread) break;
     const VectorXd pull = prior_ * at + lines_.slope.transpose() * counted.cwiseProduct(left);
-    at = (at - *spread * pull).cwiseMax(least);
+    at = (at - curvature(counted).llt().solve(pull)).cwiseMax(least);
     left = as_vector(lines_.left) + lines_.slope * (at - begin);
   }
   return {at.begin(), at.end()};
