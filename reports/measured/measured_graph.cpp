@@ -260,26 +260,4 @@ std::string measured_graphs_json(const std::vector<MeasuredGraph>& graphs) {
   return document.dump(2);
 }
 
-TimelineFigure measured_timeline(const MeasuredGraph& graph) {
-  TimelineFigure figure;
-  figure.title = graph.scenario;
-  std::vector<std::string> places;
-  for (const MeasuredTask& task : graph.tasks) {
-    if (std::ranges::find(places, task.resource) == places.end()) places.push_back(task.resource);
-  }
-  for (const std::string& place : places) {
-    for (const bool predicted : {true, false}) {
-      for (const MeasuredTask& task : graph.tasks) {
-        if (task.resource != place || (!predicted && (!task.start || !task.end))) continue;
-        const Seconds start = predicted ? task.predicted_start : *task.start;
-        const Seconds end = predicted ? task.predicted_end : *task.end;
-        if (!(end > start) || place == "launches") continue;
-        figure.entries.push_back(
-            {place + (predicted ? ", predicted" : ", measured"), task.name, start, end - start, -1, task.category});
-      }
-    }
-  }
-  return figure;
-}
-
 }  // namespace foretrain

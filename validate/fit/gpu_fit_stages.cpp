@@ -1,5 +1,4 @@
 // Which constants which points determine.
-#include <functional>
 #include <set>
 #include <string>
 
@@ -18,10 +17,9 @@ const std::size_t every_point = FitStage{}.most_points;
 /// of no framework and, written for clarity, not of the GPU (on an H200 norms and pooling take 1.2 to ten times as long
 /// as the bandwidth allows, where copies and sums reach it).
 bool stands_for_a_framework(const PredictedPoint& point) {
-  static const std::set<std::string, std::less<>> kinds = {"batch_norm",    "layer_norm", "pooling",          "softmax",
-                                                           "cross_entropy", "optimizer",  "gradient_clipping"};
-  const auto kind = point.raw->record.scenario.find("workload.operator.kind");
-  return kind != point.raw->record.scenario.end() && kinds.contains(kind->second);
+  static const std::set<std::string> kinds = {"batch_norm",    "layer_norm", "pooling",          "softmax",
+                                              "cross_entropy", "optimizer",  "gradient_clipping"};
+  return kinds.contains(point.raw->workload("operator.kind"));
 }
 
 }  // namespace

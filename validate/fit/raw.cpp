@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
 
 #include "model/base/files.hpp"
@@ -203,6 +204,11 @@ void count(const RawPoint& point, SuiteCount& suite) {
   if (point.record.status == RecordStatus::skipped) ++suite.skipped;
 }
 
+std::string text_at(const Texts& texts, const std::string& key) {
+  const auto found = texts.find(key);
+  return found == texts.end() ? "" : found->second;
+}
+
 }  // namespace
 
 double RawPoint::median() const { return Sampled{record.values}.median(); }
@@ -210,16 +216,13 @@ double RawPoint::median() const { return Sampled{record.values}.median(); }
 double RawPoint::spread() const { return Sampled{record.values}.spread(); }
 
 bool RawPoint::throttled() const {
-  if (!record.state) return false;
-  return std::any_of(record.state->throttle.begin(), record.state->throttle.end(), [](const std::string& reason) {
-    return reason == "thermal" || reason == "hardware_thermal" || reason == "power_brake" || reason == "hardware";
-  });
+  static const std::set<std::string> lowered = {"thermal", "hardware_thermal", "power_brake", "hardware"};
+  return record.state && std::ranges::any_of(record.state->throttle, [](const auto& r) { return lowered.contains(r); });
 }
 
 std::optional<bool> RawPoint::power_limited() const {
   if (!record.state) return std::nullopt;
-  return std::find(record.state->throttle.begin(), record.state->throttle.end(), "power") !=
-         record.state->throttle.end();
+  return std::ranges::find(record.state->throttle, "power") != record.state->throttle.end();
 }
 
 bool RawPoint::held_out() const {
@@ -227,10 +230,9 @@ bool RawPoint::held_out() const {
   return !word.empty() && word != "false" && word != "no" && word != "0";
 }
 
-std::string RawPoint::parameter(const std::string& key) const {
-  const auto found = record.parameters.find(key);
-  return found == record.parameters.end() ? "" : found->second;
-}
+std::string RawPoint::workload(const std::string& key) const { return text_at(record.scenario, "workload." + key); }
+
+std::string RawPoint::parameter(const std::string& key) const { return text_at(record.parameters, key); }
 
 std::vector<const RawPoint*> RawMeasurements::of_suite(const std::string& suite) const {
   std::vector<const RawPoint*> found;

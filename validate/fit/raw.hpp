@@ -41,6 +41,8 @@ struct RawPoint {
   [[nodiscard]] std::optional<bool> power_limited() const;
   /// Points that no fit may see: `parameters.held_out`.
   [[nodiscard]] bool held_out() const;
+  /// The scenario's key "workload.KEY"; empty where the record states none.
+  [[nodiscard]] std::string workload(const std::string& key) const;
   /// Empty where the record has no such parameter.
   [[nodiscard]] std::string parameter(const std::string& key) const;
   /// The parameter as a number; 0 where there is none, or it is no finite number.

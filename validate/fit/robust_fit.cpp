@@ -24,7 +24,7 @@ constexpr double bound_share = 1e-3;     // of the range, within which a constan
 constexpr int gauss_newton_steps = 12;
 constexpr double first_step = 0.25;    // of a constant, in the first simplex
 constexpr double restart_step = 0.08;  // in later ones
-constexpr double least_gain = 1e-4;        // relative gain below which the search ends
+constexpr double least_gain = 1e-4;    // relative gain below which the search ends
 
 using Values = std::vector<double>;
 using Eigen::Index, Eigen::MatrixXd, Eigen::VectorXd;
