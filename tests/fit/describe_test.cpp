@@ -12,7 +12,6 @@
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "tests/catch.hpp"
 #include "tests/fit/synthetic.hpp"
-#include "validate/fit/architectures.hpp"
 
 using namespace foretrain;
 
@@ -215,9 +214,17 @@ TEST_CASE("An NVLink is a part of what large copies reach; through switches ring
 }
 
 TEST_CASE("A compute capability between two of the table is priced as the older one") {
-  CHECK(architecture_of(8.7).compute_capability == Approx(8.6));
-  CHECK(architecture_of(9.0).name == "hopper");
-  CHECK(architecture_of(13.0).compute_capability == Approx(12.0));
+  const auto described = [](double capability) {
+    MeasuredGpu gpu = some_ampere();
+    gpu.compute_capability = capability;
+    return gpu_json(gpu);
+  };
+  const auto as = [&](double capability) {
+    return described(capability)["sources"]["vector_rate"]["text"].get<std::string>();
+  };
+  CHECK_THAT(as(8.7), Catch::Contains("as compute capability 8.6"));
+  CHECK_THAT(as(13.0), Catch::Contains("as compute capability 12"));
+  CHECK(described(9.0)["architecture"] == "hopper");
 }
 
 TEST_CASE("Sizes are described in mebibytes and kibibytes, and what no driver tells is assumed") {

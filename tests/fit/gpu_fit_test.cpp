@@ -13,7 +13,6 @@
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
 #include "tests/fit/synthetic.hpp"
-#include "validate/fit/constant_row.hpp"
 
 using namespace foretrain;
 

@@ -7,7 +7,6 @@
 #include "model/cost/operator_cost.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "tests/catch.hpp"
-#include "validate/fit/constant_row.hpp"
 
 using namespace foretrain;
 

@@ -11,7 +11,6 @@
 
 #include "model/base/statistics.hpp"
 #include "model/base/units.hpp"
-#include "validate/fit/constant_row.hpp"
 
 namespace foretrain {
 

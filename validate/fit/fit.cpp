@@ -7,7 +7,6 @@
 #include "model/cost/operation_energy.hpp"
 #include "model/cost/operator_alone.hpp"
 #include "model/cost/power.hpp"
-#include "validate/fit/constant_row.hpp"
 
 namespace foretrain {
 namespace {

@@ -4,7 +4,6 @@
 
 #include "model/cost/power.hpp"
 #include "model/job/calibrated_uncertainty.hpp"
-#include "validate/fit/constant_row.hpp"
 #include "validate/fit/gpu_fit.hpp"
 
 namespace foretrain {

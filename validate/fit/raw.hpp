@@ -18,9 +18,9 @@ namespace foretrain {
 
 /// The suites of foretrain-gpu, each a file of records. Whatever else lies in a folder of measurements but what
 /// follows is another reader's.
-inline constexpr std::array<std::string_view, 11> gpu_suites = {
-    "launch",    "memory", "copy",       "gemm",    "convolution", "attention",
-    "streaming", "peer",   "collective", "devices", "overlap"};
+inline constexpr std::array<std::string_view, 11> gpu_suites = {"launch",      "memory",    "copy",      "gemm",
+                                                                "convolution", "attention", "streaming", "peer",
+                                                                "collective",  "devices",   "overlap"};
 
 /// Training steps of PyTorch (validate/pytorch/train_steps.py), a file of records as well.
 inline constexpr std::string_view step_suite = "steps";
