@@ -16,7 +16,6 @@
 #include "model/base/session.hpp"
 #include "model/base/spread.hpp"
 #include "model/base/statistics.hpp"
-#include "model/goodput/saves.hpp"
 
 namespace foretrain {
 
@@ -242,6 +241,10 @@ class Training {
 };
 
 }  // namespace
+
+double saves_before_end(double steps, int every) {
+  return every == 0 ? 0.0 : std::max(std::ceil(steps / every - 1e-9) - 1.0, 0.0);
+}
 
 Seconds Lifetime::cycle() const { return std::max(every * step + blocked, least_interval); }
 
