@@ -35,11 +35,10 @@ std::optional<Seconds> optional_seconds(const json& object, const char* key) {
 
 std::string machine_of(const json& document) {
   if (!document.contains("machine")) return "";
-  const json& machine = document.at("machine");
-  const std::string gpu = machine.contains("gpus") && !machine.at("gpus").empty()
-                              ? machine.at("gpus").front().value("name", std::string("unknown GPU"))
-                              : "unknown GPU";
-  return gpu + ", driver " + machine.value("driver", std::string("unknown"));
+  const auto text = [&](const char* path, const char* unknown) {
+    return document.value(json::json_pointer(path), std::string(unknown));
+  };
+  return text("/machine/gpus/0/name", "unknown GPU") + ", driver " + text("/machine/driver", "unknown");
 }
 
 void read_measured(const json& document, MeasuredGraph& graph) {
