@@ -5,7 +5,7 @@
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/studies/roofline.hpp"
-#include "validate/fit/gpu_fit.hpp"
+#include "validate/fit/describe.hpp"
 
 namespace foretrain {
 

@@ -1,12 +1,12 @@
 #include "reports/studies/next_runs.hpp"
 
+#include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
-#include "model/base/error.hpp"
 #include "model/base/number.hpp"
-#include "validate/fit/symmetric.hpp"
+#include "model/base/statistics.hpp"
 
 namespace foretrain {
 
@@ -62,9 +62,7 @@ class Preposterior {
   [[nodiscard]] Eigen::MatrixXd gains_of(const Runs& measured) const {
     Eigen::MatrixXd among = covariance_(measured, measured);
     among.diagonal().array() += noise_ * noise_;
-    const std::optional<Eigen::MatrixXd> precision = inverse(among);
-    if (!precision) throw InternalError("measured runs without noise");
-    return covariance_(choices_, measured) * *precision;
+    return covariance_(choices_, measured) * among.inverse();
   }
 
   double noise_;

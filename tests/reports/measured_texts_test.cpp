@@ -67,13 +67,15 @@ TEST_CASE("Runs say how far apart they are where there are several") {
 
 TEST_CASE("A fit tells its constants and the errors of its groups, and of GPUs left out", "[golden]") {
   FitResult fit;
-  fit.evaluations = 123;
-  fit.constants = {{"matmul.tensor_efficiency", 0.9, 0.87654321}, {"kernel.launch_us", 4.0, 12345.678}};
-  fit.errors = {{"products", "a100", 12, 0.034, -0.012}, {"convolutions", "h100", 3, 0.1, 0.05}};
+  fit.found.evaluations = 123;
+  fit.found.constants = {{"matmul.tensor_efficiency", 0.9, 0.87654321}, {"kernel.launch_us", 4.0, 12345.678}};
+  fit.errors = {{"products", "a100", false, 12, 0.034, -0.012}, {"convolutions", "h100", false, 3, 0.1, 0.05}};
   check_whole("fit-tells-constants-errors-groups.txt", to_text(fit));
-  LeftOut left{
-      "a100", fit, {{"energy.fp16", 1.0, 0.5}}, {{"products", "a100", 30, 0.1, -0.1}, {"other", "a100", 10, 0.2, 0.2}}};
-  LeftOut plain{"t4", fit, {}, {{"products", "t4", 1, 0.25, 0.25}}};
+  LeftOut left{"a100",
+               fit,
+               {{"energy.fp16", 1.0, 0.5}},
+               {{"products", "a100", false, 30, 0.1, -0.1}, {"other", "a100", false, 10, 0.2, 0.2}}};
+  LeftOut plain{"t4", fit, {}, {{"products", "t4", false, 1, 0.25, 0.25}}};
   check_whole("fit-tells-constants-errors-groups-2.txt", to_text(std::vector{left, plain}));
   const auto json = nlohmann::json::parse(fit_json(&fit, {left}));
   CHECK(json["constants"]["kernel.launch_us"] == 12345.678);
@@ -83,6 +85,8 @@ TEST_CASE("A fit tells its constants and the errors of its groups, and of GPUs l
   CHECK(json["left_out"][0]["by_rule"]["energy.fp16"] == 0.5);
   const auto alone = nlohmann::json::parse(fit_json(nullptr, {left}));
   CHECK_FALSE(alone.contains("constants"));
+  fit.found.undetermined = {{"matmul.tile_loss", "no measured point depends on it"}};
+  CHECK_THAT(to_text(fit), Catch::Contains("as published:\n  matmul.tile_loss: no measured point depends on it\n"));
 }
 
 TEST_CASE("A GPU's calibration tells what was measured, what came of it and which bars are met", "[golden]") {

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "model/scenario/hardware/machine_calibration.hpp"
-#include "validate/fit/constant_row.hpp"
 #include "validate/fit/gpu_fit.hpp"
 
 namespace foretrain {
