@@ -1,7 +1,7 @@
 #include "validate/fit/architectures.hpp"
 
 #include "model/scenario/figures.hpp"
-#include "model/scenario/hardware/hardware_table.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/yaml_reader.hpp"
 
 namespace foretrain {

@@ -10,7 +10,6 @@
 
 #include "model/base/text.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
-#include "model/scenario/hardware/hardware_table.hpp"
 #include "validate/fit/architectures.hpp"
 
 namespace foretrain {

@@ -15,7 +15,6 @@
 #include "model/cost/measured_matmul.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/figures.hpp"
-#include "model/scenario/hardware/machine_calibration.hpp"
 
 namespace foretrain {
 
@@ -26,6 +25,17 @@ void check_names(const Field& constants) {
   for (const YamlEntry& entry : constants.node().entries) {
     (void)known_constant(entry.key, entry.where, join_path(constants.path(), entry.key));
   }
+}
+
+/// The number of a constant in its row's unit, within its bounds.
+double read_constant_value(const Field& value, const ConstantRow& row) {
+  const double number = value.parse(
+      [&](const std::string& text) { return row.unit.empty() ? parse_number(text) : parse_in_unit(text, row.unit); });
+  if (number < row.minimum || number > row.maximum) {
+    value.fail(fmt::format("{} {} is outside of what is sensible", number, row.unit),
+               fmt::format("from {} to {} {}", row.minimum, row.maximum, row.unit));
+  }
+  return number;
 }
 
 Constant read_constant(const ConstantRow& row, const Field& stated, const keys::Mapping& each) {
@@ -40,16 +50,6 @@ const ConstantRow& known_constant(const std::string& name, const SourcePosition&
   if (const ConstantRow* row = find_constant(name)) return *row;
   throw ScenarioError(where, path, "unknown constant",
                       did_you_mean(nearest_constant(name), "a constant of the base calibration"));
-}
-
-double read_constant_value(const Field& value, const ConstantRow& row) {
-  const double number = value.parse(
-      [&](const std::string& text) { return row.unit.empty() ? parse_number(text) : parse_in_unit(text, row.unit); });
-  if (number < row.minimum || number > row.maximum) {
-    value.fail(fmt::format("{} {} is outside of what is sensible", number, row.unit),
-               fmt::format("from {} to {} {}", row.minimum, row.maximum, row.unit));
-  }
-  return number;
 }
 
 std::vector<std::string> adopt_constants(const Field& constants, const keys::Mapping& each, Calibration& calibration) {

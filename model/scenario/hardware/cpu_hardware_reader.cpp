@@ -7,7 +7,6 @@
 #include "model/base/units.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
-#include "model/scenario/hardware/hardware_table.hpp"
 
 namespace foretrain {
 

@@ -1,4 +1,4 @@
-#include "model/scenario/hardware/failures_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 
 #include <string>
 #include <utility>
@@ -6,7 +6,6 @@
 
 #include "model/base/units.hpp"
 #include "model/scenario/figures.hpp"
-#include "model/scenario/hardware/hardware_table.hpp"
 
 namespace foretrain {
 

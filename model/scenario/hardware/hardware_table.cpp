@@ -1,4 +1,4 @@
-#include "model/scenario/hardware/hardware_table.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "model/scenario/hardware/machine_calibration.hpp"
+#include "model/scenario/hardware/calibration_reader.hpp"
 
 #include <fmt/format.h>
 
@@ -18,7 +18,6 @@
 #include "model/cost/power.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/figures.hpp"
-#include "model/scenario/hardware/calibration_reader.hpp"
 
 namespace foretrain {
 

@@ -1,4 +1,4 @@
-#include "model/scenario/hardware/network_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 
 #include <fmt/format.h>
 
@@ -12,8 +12,6 @@
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/hardware/check.hpp"
-#include "model/scenario/hardware/hardware_reader.hpp"
-#include "model/scenario/hardware/hardware_table.hpp"
 
 namespace foretrain {
 
@@ -235,8 +233,8 @@ Transport read_transport(const Field& field, FigureLog& log) {
   return result;
 }
 
-}  // namespace
-
+/// `fabric:`: a catalogue name, a path, a mapping with a `kind`, or { preset: NAME, … }. Links whose bandwidth is not
+/// stated are as fast as `card`.
 Fabric read_fabric(const Field& written, BytesPerSecond card, FigureLog& log) {
   const YamlNode document = resolve_preset(written, CatalogueSection::fabric);
   const Field field(document, written.path());
@@ -246,8 +244,6 @@ Fabric read_fabric(const Field& written, BytesPerSecond card, FigureLog& log) {
   log.append(std::move(own).take());
   return fabric;
 }
-
-namespace {
 
 /// `{ 4: 80 %, 64: 40 % }`
 std::map<int, double> read_scaling(const Field& field) {

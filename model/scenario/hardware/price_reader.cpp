@@ -1,4 +1,4 @@
-#include "model/scenario/hardware/price_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,6 @@
 
 #include "model/base/units.hpp"
 #include "model/scenario/figures.hpp"
-#include "model/scenario/hardware/hardware_table.hpp"
 
 namespace foretrain {
 

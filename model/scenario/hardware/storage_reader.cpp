@@ -1,4 +1,4 @@
-#include "model/scenario/hardware/storage_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,6 @@
 
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
-#include "model/scenario/hardware/hardware_table.hpp"
 
 namespace foretrain {
 
@@ -140,28 +139,6 @@ Storage read_storage(const Field& field) {
   Storage storage = read_storage(field, log);
   storage.constants = std::move(log).take();
   return storage;
-}
-
-bool is_storage_kind(std::string_view kind) { return kind == "disk_read" || kind == "disk_write"; }
-
-StorageWorkload read_storage_workload(const Field& field, bool write, const Storage& usual) {
-  const MappingReader keys = field.mapping(keys::disk_requests);
-  StorageWorkload workload;
-  workload.storage = usual;
-  if (const auto storage = keys.find("storage")) workload.storage = read_storage(*storage);
-  if (!workload.storage.exists()) {
-    field.fail("the node has no storage", "storage: a name of scenarios/hardware/storage.yaml, or a mapping");
-  }
-  DiskPattern& pattern = workload.pattern;
-  pattern.write = write;
-  pattern.direct = true;
-  keys.fill(pattern);
-  if (pattern.zone > 1.0) keys.fail("zone", fmt::format("{} of the way in", pattern.zone), "from 0 (outermost) to 1");
-  if (keys.has("streams") && pattern.order == AccessOrder::random) {
-    keys.fail("streams", "streams that read at random", "order: sequential, or queue_depth instead");
-  }
-  workload.size = keys.quantity_or("size", pattern.block);
-  return workload;
 }
 
 }  // namespace foretrain

@@ -135,7 +135,7 @@ constexpr Key learned_keys[] = {
 };
 
 constexpr Key condition_keys[] = {
-    {"zero", one_or_list(whole), "all", "Levels of ZeRO."},
+    {"zero", one_or_list(whole), "all", "Levels of ZeRO.", "", "", {0, 3}},
     {"servers", flag, "both", "Whether gradients go to parameter servers."},
     {"interleaved", flag, "both", "Whether a pipeline's stages have several chunks of layers each."},
     {"split_backward", flag, "both", "Whether gradients of weights are put off (schedule: zero_bubble or dualpipe)."},

@@ -104,6 +104,16 @@ M type_of(std::optional<M> Record::*);
 
 }  // namespace detail
 
+/// Throws UnitError for a text that is no word, flag or whole number where the key's first form is one.
+inline void require_form(std::string_view text, const Key& key) {
+  const Form& form = key.value.all[0];
+  if (form.kind == Form::Kind::word) static_cast<void>(parse_word(text, form.words));
+  if (form.kind == Form::Kind::flag) static_cast<void>(parse_flag(text));
+  if (form.kind == Form::Kind::whole) {
+    static_cast<void>(parse_integer(text, key.range.minimum, key.range.maximum));
+  }
+}
+
 /// A key that fills a member. `further`: another name than the member's, the unit of a quantity or other words as its
 /// value, in words what holds without the key where a new record has something else, and what goes with it.
 template <auto pointer>

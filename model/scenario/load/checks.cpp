@@ -8,9 +8,6 @@
 #include <utility>
 
 #include "model/base/number.hpp"
-#include "model/scenario/load/failure_checks.hpp"
-#include "model/scenario/load/split_checks.hpp"
-#include "model/scenario/load/sync_checks.hpp"
 #include "model/workload/vision_language.hpp"
 
 namespace foretrain {

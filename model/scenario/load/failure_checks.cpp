@@ -1,8 +1,6 @@
-#include "model/scenario/load/failure_checks.hpp"
+#include "model/scenario/load/checks.hpp"
 
 #include <string>
-
-#include "model/scenario/load/checks.hpp"
 
 namespace foretrain {
 

@@ -1,4 +1,4 @@
-#include "model/scenario/load/jobs_reader.hpp"
+#include "model/scenario/load/load.hpp"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,7 @@
 #include <filesystem>
 
 #include "model/scenario/catalogue.hpp"
-#include "model/scenario/load/load.hpp"
-#include "model/scenario/plan/placement_reader.hpp"
+#include "model/scenario/plan/plan_reader.hpp"
 
 namespace foretrain {
 
@@ -50,13 +49,6 @@ std::vector<Scenario> read_jobs(const Field& field, const YamlNode& cluster_docu
   }
   if (jobs.empty()) field.fail("no jobs", "[ { scenario: other.yaml, nodes: 4..7 } ], or leave the key out");
   return jobs;
-}
-
-std::vector<int> nodes_of_jobs(const std::vector<Scenario>& jobs) {
-  std::vector<int> nodes;
-  for (const Scenario& job : jobs) nodes.insert(nodes.end(), job.plan.placement.begin(), job.plan.placement.end());
-  std::ranges::sort(nodes);
-  return nodes;
 }
 
 }  // namespace foretrain

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -15,16 +16,11 @@
 #include "model/parallelism/stages.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/figures.hpp"
-#include "model/scenario/hardware/background_reader.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
-#include "model/scenario/hardware/machine_calibration.hpp"
 #include "model/scenario/keys/foreign_names.hpp"
 #include "model/scenario/load/checks.hpp"
-#include "model/scenario/load/jobs_reader.hpp"
-#include "model/scenario/load/split_checks.hpp"
 #include "model/scenario/plan/plan_reader.hpp"
-#include "model/scenario/plan/stack_reader.hpp"
 #include "model/scenario/plan/trainer_reader.hpp"
 #include "model/scenario/unknown_keys.hpp"
 #include "model/scenario/workload/workload_reader.hpp"
@@ -67,6 +63,14 @@ std::vector<std::string> assumed_of(const MappingReader& keys, const Cluster& cl
   const std::vector<std::string> own = assumed_in(keys);
   assumed.insert(assumed.end(), own.begin(), own.end());
   return assumed;
+}
+
+/// The nodes that they have.
+std::vector<int> nodes_of_jobs(const std::vector<Scenario>& jobs) {
+  std::vector<int> nodes;
+  for (const Scenario& job : jobs) nodes.insert(nodes.end(), job.plan.placement.begin(), job.plan.placement.end());
+  std::ranges::sort(nodes);
+  return nodes;
 }
 
 /// A scenario whose trainer's habits are in the document.
@@ -138,9 +142,8 @@ YamlNode with_our_names(YamlNode document) {
 }
 
 Scenario read_with_habits(const YamlNode& document_as_written, std::string_view default_name) {
-  const YamlNode stated = with_our_names(document_as_written);
-  const std::optional<StackedScenario> stacked = with_learned_cluster(stated);
-  const YamlNode& document = stacked ? stacked->document : stated;
+  YamlNode document = with_our_names(document_as_written);
+  const std::vector<Constant> learned = add_learned_cluster(document);
   Cluster cluster = read_cluster(Field(document, "").mapping(keys::scenario)["cluster"]);
   TrainedScenario trained = with_trainer(document, cluster);
   Scenario scenario = read_completed(trained.document, std::move(cluster), default_name);
@@ -162,10 +165,10 @@ Scenario read_with_habits(const YamlNode& document_as_written, std::string_view 
   // The calibration's constants are those of a result's provenance that belong to no piece of hardware.
   std::vector<Constant>& constants = scenario.calibration.constants;
   constants.insert(constants.end(), trained.habits.begin(), trained.habits.end());
-  if (stacked) constants.insert(constants.end(), stacked->figures.begin(), stacked->figures.end());
+  constants.insert(constants.end(), learned.begin(), learned.end());
   scenario.trainer = std::move(trained.trainer);
   scenario.traits = std::move(trained.traits);
-  scenario.learned = learned_range(stated);
+  scenario.learned = learned_range(document);
   return scenario;
 }
 

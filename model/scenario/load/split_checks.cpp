@@ -1,4 +1,4 @@
-#include "model/scenario/load/split_checks.hpp"
+#include "model/scenario/load/checks.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "model/parallelism/layout.hpp"
-#include "model/scenario/load/checks.hpp"
 #include "model/workload/build.hpp"
 
 namespace foretrain {

@@ -1,4 +1,4 @@
-#include "model/scenario/load/sync_checks.hpp"
+#include "model/scenario/load/checks.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,6 @@
 
 #include "model/base/words.hpp"
 #include "model/collectives/algorithm.hpp"
-#include "model/scenario/load/checks.hpp"
 
 namespace foretrain {
 

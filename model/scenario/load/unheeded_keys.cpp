@@ -1,4 +1,4 @@
-#include "model/scenario/load/unheeded_keys.hpp"
+#include "model/scenario/load/checks.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "model/scenario/model/attention_reader.hpp"
+#include "model/scenario/model/model_reader.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,6 @@
 
 #include "model/base/words.hpp"
 #include "model/cost/attention.hpp"
-#include "model/scenario/model/lengths_reader.hpp"
 
 namespace foretrain {
 namespace {

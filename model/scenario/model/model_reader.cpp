@@ -25,7 +25,7 @@ YamlNode resolve_model(const Field& field) {
   if (field.node().find("preset") != nullptr) path.fail("both hf and preset", "one of them");
   YamlNode changes = field.node();
   std::erase_if(changes.entries, [](const YamlEntry& entry) { return entry.key == "hf"; });
-  return merged(read_hugging_face_config(referenced_file(path).string()), changes);
+  return merged(hugging_face_model(cached_yaml_file(referenced_file(path).string())), changes);
 }
 
 std::string scalar_of(const YamlNode& node, std::string_view key) {

@@ -5,7 +5,6 @@
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
 #include "model/scenario/model/model_reader.hpp"
-#include "model/scenario/model/transformer_layers_reader.hpp"
 
 namespace foretrain {
 

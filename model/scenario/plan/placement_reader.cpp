@@ -1,4 +1,4 @@
-#include "model/scenario/plan/placement_reader.hpp"
+#include "model/scenario/plan/plan_reader.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "model/scenario/workload/data_reader.hpp"
+#include "model/scenario/workload/workload_reader.hpp"
 
 #include <fmt/format.h>
 
@@ -24,11 +24,7 @@ double read_length(const Field& field) {
 
 /// "80 %" or 0.8.
 double read_length_spread(const Field& field) {
-  std::string text = field.text();
-  const bool percent = text.ends_with('%');
-  if (percent) text.erase(text.find_last_not_of("% ") + 1);
-  const YamlNode number = yaml_scalar(text, field.where());
-  const double share = Field(number, field.path()).number() * (percent ? 0.01 : 1.0);
+  const double share = number_or_percent(field);
   constexpr double widest = 5.0;
   if (!(share >= 0.0) || share > widest) {
     field.fail(fmt::format("a spread of {}", field.text()), "0 to 500 % of the mean, such as 80 %");

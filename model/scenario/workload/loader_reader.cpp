@@ -1,4 +1,5 @@
-#include "model/scenario/workload/loader_reader.hpp"
+// Where samples come from and what is saved: loaders, requests to storage, checkpoints.
+#include "model/scenario/workload/workload_reader.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +8,7 @@
 #include <utility>
 
 #include "model/base/units.hpp"
-#include "model/scenario/hardware/storage_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 
 namespace foretrain {
 
@@ -58,11 +59,15 @@ void check_loader(const DataLoader& loader, const MappingReader& keys, const Sto
 
 }  // namespace
 
-double read_share(const Field& field, std::string_view what, std::string_view whole) {
+double number_or_percent(const Field& field) {
   std::string text = field.text();
   const bool percent = text.ends_with('%');
   if (percent) text.erase(text.find_last_not_of("% ") + 1);
-  const double share = field.parse([&](const std::string&) { return parse_number(text); }) * (percent ? 0.01 : 1.0);
+  return field.parse([&](const std::string&) { return parse_number(text); }) * (percent ? 0.01 : 1.0);
+}
+
+double read_share(const Field& field, std::string_view what, std::string_view whole) {
+  const double share = number_or_percent(field);
   if (share >= 1.0) {
     field.fail(fmt::format("a {} of {}", what, field.text()), fmt::format("less than 100 % of the {}, as 5 %", whole));
   }
@@ -94,6 +99,48 @@ LoaderWorkload read_loader_workload(const Field& field, const Storage& usual) {
   workload.batch =
       static_cast<double>(Field(batch->value, join_path(field.path(), "batch")).integer({1, 1'000'000'000}));
   return workload;
+}
+
+StorageWorkload read_storage_workload(const Field& field, bool write, const Storage& usual) {
+  const MappingReader keys = field.mapping(keys::disk_requests);
+  StorageWorkload workload;
+  workload.storage = usual;
+  if (const auto storage = keys.find("storage")) workload.storage = read_storage(*storage);
+  if (!workload.storage.exists()) {
+    field.fail("the node has no storage", "storage: a name of scenarios/hardware/storage.yaml, or a mapping");
+  }
+  DiskPattern& pattern = workload.pattern;
+  pattern.write = write;
+  pattern.direct = true;
+  keys.fill(pattern);
+  if (pattern.zone > 1.0) keys.fail("zone", fmt::format("{} of the way in", pattern.zone), "from 0 (outermost) to 1");
+  if (keys.has("streams") && pattern.order == AccessOrder::random) {
+    keys.fail("streams", "streams that read at random", "order: sequential, or queue_depth instead");
+  }
+  workload.size = keys.quantity_or("size", pattern.block);
+  return workload;
+}
+
+Checkpoint read_checkpoint(const Field& field, const Storage& of_node) {
+  const MappingReader keys = field.mapping(keys::checkpoint);
+  Checkpoint checkpoint;
+  const Field every = keys["every"];
+  checkpoint.best_interval = every.is_scalar() && every.text() == "auto";
+  if (!checkpoint.best_interval) checkpoint.every = static_cast<int>(every.integer({1, 1'000'000'000}));
+  keys.fill(checkpoint);
+  if (checkpoint.mode == Checkpoint::Mode::in_memory) return checkpoint;
+  const auto storage = keys.find("storage");
+  if (!storage) {
+    // A machine's own disks fail with it: what nobody states has to outlive a machine.
+    const YamlNode usual = yaml_scalar("object-store", field.node().where);
+    checkpoint.storage = read_storage(Field(usual, join_path(field.path(), "storage")));
+  } else if (storage->is_scalar() && storage->text() == "node") {
+    if (!of_node.exists()) storage->fail("the node has no storage", "a name of scenarios/hardware/storage.yaml");
+    checkpoint.storage = of_node;
+  } else {
+    checkpoint.storage = read_storage(*storage);
+  }
+  return checkpoint;
 }
 
 }  // namespace foretrain

@@ -4,9 +4,7 @@
 
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
-#include "model/scenario/model/attention_reader.hpp"
-#include "model/scenario/workload/precision_reader.hpp"
-#include "model/scenario/workload/streaming_operators.hpp"
+#include "model/scenario/model/model_reader.hpp"
 #include "model/scenario/workload/workload_reader.hpp"
 
 namespace foretrain {
@@ -41,15 +39,9 @@ Operator read_convolution(const Field& field) {
   work.groups = keys.integer_or("groups", 1, dimension);
   work.stride = keys.integer_or("stride", 1, {1, 10'000});
   work.pass = keys.choice_or("pass", ConvolutionPass::forward);
-  const auto pair = [](const Field& value, IntegerRange range) {
-    if (value.is_scalar()) return std::pair{value.integer(range), value.integer(range)};
-    const std::vector<Field> sides = value.list();
-    if (sides.size() != 2) value.fail(fmt::format("{} numbers", sides.size()), "one number, or [height, width]");
-    return std::pair{sides[0].integer(range), sides[1].integer(range)};
-  };
-  std::tie(work.r, work.s) = pair(keys["kernel"], {1, 10'000});
+  std::tie(work.r, work.s) = read_pair(keys["kernel"], {1, 10'000});
   std::pair<std::int64_t, std::int64_t> pad{0, 0};
-  if (const auto value = keys.find("pad")) pad = pair(*value, {0, 10'000});
+  if (const auto value = keys.find("pad")) pad = read_pair(*value, {0, 10'000});
   work.p = (work.h + 2 * pad.first - work.r) / work.stride + 1;
   work.q = (work.w + 2 * pad.second - work.s) / work.stride + 1;
   if (work.h + 2 * pad.first < work.r || work.w + 2 * pad.second < work.s) {

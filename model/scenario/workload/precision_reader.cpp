@@ -1,4 +1,4 @@
-#include "model/scenario/workload/precision_reader.hpp"
+#include "model/scenario/workload/workload_reader.hpp"
 
 #include <fmt/format.h>
 
@@ -64,7 +64,7 @@ void read_training_precision(const MappingReader& train, TrainWorkload& workload
   std::optional<Field> word = stated;
   std::vector<std::pair<Precision, Field>> recipes;
   const auto add_recipes = [&](const MappingReader& keys) {
-    for (const std::string_view key : recipe_keys) {
+    for (const std::string_view key : {"fp8", "mxfp8", "nvfp4"}) {
       if (const auto recipe = keys.find(key)) recipes.emplace_back(*value_of<Precision>(key), *recipe);
     }
   };

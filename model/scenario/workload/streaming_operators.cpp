@@ -1,6 +1,6 @@
 // Norms, softmax, pooling, look-ups and losses: passes over tensors, counted once per tensor that a kernel reads or
 // writes.
-#include "model/scenario/workload/streaming_operators.hpp"
+#include "model/scenario/workload/workload_reader.hpp"
 
 #include <fmt/format.h>
 

@@ -14,9 +14,7 @@
 
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
-#include "model/scenario/model/attention_reader.hpp"
 #include "model/scenario/model/model_reader.hpp"
-#include "model/scenario/workload/precision_reader.hpp"
 #include "model/scenario/workload/workload_reader.hpp"
 
 namespace foretrain {

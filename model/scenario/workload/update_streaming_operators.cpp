@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "model/base/words.hpp"
-#include "model/scenario/workload/streaming_operators.hpp"
+#include "model/scenario/workload/workload_reader.hpp"
 #include "model/workload/update_passes.hpp"
 
 namespace foretrain {

@@ -7,14 +7,8 @@
 
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
-#include "model/scenario/hardware/failures_reader.hpp"
-#include "model/scenario/hardware/storage_reader.hpp"
-#include "model/scenario/model/attention_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/model/model_reader.hpp"
-#include "model/scenario/workload/checkpoint_reader.hpp"
-#include "model/scenario/workload/data_reader.hpp"
-#include "model/scenario/workload/loader_reader.hpp"
-#include "model/scenario/workload/precision_reader.hpp"
 #include "model/workload/vision_language.hpp"
 
 namespace foretrain {
@@ -206,7 +200,7 @@ void check_cast(const OperatorWorkload& workload, const Field& field) {
 void read_operator_workload(const Field& field, const Cluster& cluster, ReadWorkload& result) {
   StatedWork work = read_stated_work(field);
   const std::string kind = work.name().text();
-  const bool stores = is_storage_kind(kind), loads = kind == "data_loader";
+  const bool stores = kind == "disk_read" || kind == "disk_write", loads = kind == "data_loader";
   if ((stores || loads) && work.repeat > 1) work.name().fail("this is done once", "no repeat");
   if (stores) {
     result.workload = read_storage_workload(work.shape(), kind == "disk_write", cluster.node.storage);
