@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <set>
 #include <span>
@@ -58,6 +59,12 @@ class Field {
   /// A value of an enumeration, by its name; only `allowed` ones where some are named.
   template <typename E>
   [[nodiscard]] E choice(std::span<const E> allowed = {}) const;
+  /// The value of one of a mapping's entries.
+  [[nodiscard]] Field below(const YamlEntry& entry) const;
+  /// The value of a key, whichever keys the mapping may have; nothing where it is not stated.
+  [[nodiscard]] std::optional<Field> find(std::string_view key) const;
+  /// The same of a key that must be there. Throws ScenarioError.
+  [[nodiscard]] Field at(std::string_view key, std::string_view expected = "a value for it") const;
   /// A mapping with the keys of these tables and no others.
   template <std::same_as<keys::Mapping>... Tables>
   [[nodiscard]] MappingReader mapping(const Tables&... tables) const;
@@ -113,6 +120,8 @@ class MappingReader {
 
   /// Complains about a key's value (or, when it is not there, about the mapping).
   [[noreturn]] void fail(std::string_view key, std::string got, std::string expected) const;
+  /// Complains about the first of these keys that is stated.
+  void refuse(std::initializer_list<std::string_view> keys, std::string_view got, std::string_view expected) const;
 
  private:
   void require_known(std::string_view key) const;

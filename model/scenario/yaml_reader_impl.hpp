@@ -31,7 +31,7 @@ MappingReader Field::mapping(const Tables&... tables) const {
 
 template <typename Q>
 Q Field::quantity(Zero zero) const {
-  const Q value = parse([](const std::string& text) { return parse_quantity<Q>(text); });
+  const Q value = parse(parse_quantity<Q>);
   if (zero == Zero::refused && !(value > Q(0.0))) fail("zero is impossible here", "a value above zero");
   return value;
 }

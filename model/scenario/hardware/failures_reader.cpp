@@ -13,7 +13,7 @@ namespace {
 
 /// "50000 h" between failures, or "2e-5 /hour".
 Seconds read_mtbf(const Field& field) {
-  const NumberAndUnit parts = field.parse([](const std::string& text) { return split_number_and_unit(text); });
+  const NumberAndUnit parts = field.parse(split_number_and_unit);
   if (parts.unit != "/hour" && parts.unit != "/h") return field.quantity<Seconds>();
   if (!(parts.number > 0.0)) field.fail("no failures", "a rate above zero, or leave the key out");
   return Seconds(3600.0 / parts.number);

@@ -28,9 +28,9 @@ const YamlNode& named_entry(const YamlNode& table, const Field& name, std::strin
 
 YamlNode entry_or_changes(const YamlNode& table, const Field& field, std::string_view what) {
   if (field.is_scalar()) return named_entry(table, field, what);
-  const YamlEntry* preset = field.node().find("preset");
-  if (preset == nullptr) return field.node();
-  YamlNode tree = named_entry(table, Field(preset->value, join_path(field.path(), "preset")), what);
+  const auto preset = field.find("preset");
+  if (!preset) return field.node();
+  YamlNode tree = named_entry(table, *preset, what);
   for (const YamlEntry& own : field.node().entries) {
     if (own.key == "preset") continue;
     std::erase_if(tree.entries, [&](const YamlEntry& entry) { return entry.key == own.key; });
@@ -40,7 +40,7 @@ YamlNode entry_or_changes(const YamlNode& table, const Field& field, std::string
 }
 
 std::optional<double> percentage(const Field& field, std::string_view expected) {
-  const NumberAndUnit parts = field.parse([](const std::string& text) { return split_number_and_unit(text); });
+  const NumberAndUnit parts = field.parse(split_number_and_unit);
   if (parts.unit != "%") return std::nullopt;
   if (!(parts.number > 0.0 && parts.number <= 100.0)) {
     field.fail(fmt::format("{} %", parts.number), std::string(expected));

@@ -29,15 +29,9 @@ struct CardType {
 /// What collective libraries reach through a card: measured, unlike the card's own figures.
 CardMessages read_messages(const Field& field, FigureLog& log) {
   const MappingReader keys = field.mapping(keys::messages);
-  const Source source = read_source(keys["source"]);
-  for (const char* key : {"efficiency", "message_time", "step", "largest"}) {
-    if (const auto figure = keys.find(key)) log.add(*figure, source);
-  }
   CardMessages messages;
-  messages.efficiency = keys.number_or("efficiency", messages.efficiency, Zero::refused);
-  messages.message_time = keys.quantity_or("message_time", messages.message_time);
-  messages.step = keys.quantity_or("step", messages.step);
-  messages.largest = keys.quantity_or("largest", messages.largest);
+  keys.fill(messages);
+  log.add(keys, {"efficiency", "message_time", "step", "largest"}, read_source(keys["source"]));
   return messages;
 }
 
@@ -51,12 +45,6 @@ CardType find_card_type(const Field& name, FigureLog& log) {
   type.bandwidth = card["bandwidth"].quantity<BytesPerSecond>();
   type.infiniband = card["medium"].flag("ethernet", "infiniband");
   return type;
-}
-
-/// A figure with a fallback, noted when it is stated.
-template <typename Q>
-Q figure_or(const MappingReader& mapping, std::string_view key, Q fallback, FigureLog& log, Zero zero = Zero::refused) {
-  return mapping.has(key) ? figure<Q>(mapping, key, log, zero) : fallback;
 }
 
 /// Reads what a shape of fabric says about its keys (see hardware/fabric.hpp): once to learn which there are, with
@@ -94,21 +82,23 @@ class ShapeKeys {
   }
   void at_least_one(std::string_view key, double& value) {
     if (!known(key)) return;
-    if (const auto stated = mapping_->find(key)) log_.add(*stated);
+    log_.add(*mapping_, {key});
     value = mapping_->number_or(key, value);
     if (value < 1.0) mapping_->fail(key, "below 1", "1 for a full fabric, 2 where half of it is missing");
   }
   void metres(std::string_view key, double& value) {
     if (!known(key)) return;
     log_.add((*mapping_)[key]);
-    value = (*mapping_)[key].parse([](const std::string& text) { return parse_metres(text); });
+    value = (*mapping_)[key].parse(parse_metres);
   }
   void bandwidth(std::string_view key, BytesPerSecond& value) {
     if (known(key)) value = figure<BytesPerSecond>(*mapping_, key, log_);
   }
   /// That of the card where it is not stated.
   void bandwidth_or_card(std::string_view key, BytesPerSecond& value) {
-    if (known(key)) value = figure_or(*mapping_, key, card_, log_);
+    if (!known(key)) return;
+    value = mapping_->quantity_or(key, card_);
+    log_.add(*mapping_, {key});
   }
   /// Complains where the key is stated.
   void refuse(std::string_view key, const char* text, const char* expected) const {
@@ -140,19 +130,18 @@ Shape read_kind(const Field& field, std::index_sequence<kind...> /*all*/) {
   static constexpr std::array<Shape (*)(), sizeof...(kind)> shapes = {
       [] { return Shape(std::variant_alternative_t<kind, Shape>()); }...};
   if (!field.is_mapping()) field.fail("no fabric", "a name, or { kind: fat_tree, … }");
-  const YamlEntry* stated = field.node().find("kind");
-  if (stated == nullptr) field.fail("no kind", "kind: " + or_list({words.begin(), words.end()}));
-  return shapes[Field(stated->value, join_path(field.path(), "kind")).word(words)]();
+  const auto stated = field.find("kind");
+  if (!stated) field.fail("no kind", "kind: " + or_list({words.begin(), words.end()}));
+  return shapes[stated->word(words)]();
 }
 
 Fabric read_shape(const Field& field, BytesPerSecond card, FigureLog& log) {
   Fabric fabric;
   fabric.shape = read_kind(field, std::make_index_sequence<std::variant_size_v<Shape>>());
   std::visit([&](auto& shape) { ShapeKeys::read(shape, field, card, log); }, fabric.shape);
-  if (const YamlEntry* latency = field.node().find("switch_latency")) {
-    const Field value(latency->value, join_path(field.path(), "switch_latency"));
-    log.add(value);
-    fabric.switch_latency = value.quantity<Seconds>(Zero::allowed);
+  if (const auto latency = field.find("switch_latency")) {
+    log.add(*latency);
+    fabric.switch_latency = latency->quantity<Seconds>(Zero::allowed);
   }
   return fabric;
 }
@@ -160,10 +149,8 @@ Fabric read_shape(const Field& field, BytesPerSecond card, FigureLog& log) {
 /// { node: 5, gpu: 3, speed: 80 % }
 Fault read_slow_gpu(const MappingReader& fault, int node) {
   if (node < 0) fault.fail("gpu", "the GPU of no node", "node: NUMBER beside it");
-  for (const char* other : {"card", "link", "failed", "bandwidth"}) {
-    if (fault.has(other))
-      fault.fail(other, "beside a GPU", "another entry of the list for each part; of a GPU its speed");
-  }
+  fault.refuse({"card", "link", "failed", "bandwidth"}, "beside a GPU",
+               "another entry of the list for each part; of a GPU its speed");
   Fault result;
   result.node = node;
   result.gpu = fault.int_or("gpu", 0, {0, most});
@@ -176,7 +163,7 @@ Fault read_fault(const Field& field) {
   Fault result;
   if (fault.has("node")) result.node = fault.int_or("node", 0, {0, most});
   if (fault.has("gpu")) return read_slow_gpu(fault, result.node);
-  if (const auto speed = fault.find("speed")) speed->fail("the speed of no GPU", "gpu: NUMBER beside it");
+  fault.refuse({"speed"}, "the speed of no GPU", "gpu: NUMBER beside it");
   if (fault.has("card") == fault.has("link")) {
     field.fail(fault.has("card") ? "a card and a link" : "neither a card nor a link", "one of the two");
   }
@@ -223,12 +210,9 @@ Transport read_transport(const Field& field, FigureLog& log) {
   transport.fill(result);
   const bool infiniband = result.protocol == Protocol::infiniband;
   const bool rdma = infiniband || result.protocol == Protocol::roce;
-  result.mtu = figure_or(transport, "mtu", Bytes(rdma ? 4096.0 : 1500.0), log);
-  result.link_layer = transport.choice_or("link_layer", infiniband ? LinkLayer::infiniband : LinkLayer::ethernet);
-  result.message = figure_or(transport, "message", result.message, log);
-  result.window = figure_or(transport, "window", result.window, log);
-  result.flow_limit = figure_or(transport, "flow_limit", result.flow_limit, log);
-  if (const auto loss = transport.find("loss")) log.add(*loss);
+  if (!transport.has("mtu")) result.mtu = Bytes(rdma ? 4096.0 : 1500.0);
+  if (!transport.has("link_layer")) result.link_layer = infiniband ? LinkLayer::infiniband : LinkLayer::ethernet;
+  log.add(transport, {"mtu", "message", "window", "flow_limit", "loss"});
   if (const auto problem = check_transport(result)) transport.fail(problem->key, problem->text, problem->expected);
   return result;
 }
@@ -250,10 +234,10 @@ std::map<int, double> read_scaling(const Field& field) {
   if (!field.is_mapping()) field.fail("no mapping", "{ 4: 80 %, 64: 40 % }: number of machines, share that is left");
   std::map<int, double> scaling;
   for (const YamlEntry& entry : field.node().entries) {
-    const std::string path = join_path(field.path(), entry.key);
+    const Field share = field.below(entry);
     const YamlNode number = yaml_scalar(entry.key, entry.where);
-    scaling[static_cast<int>(Field(number, path).integer())] =
-        read_share(Field(entry.value, path), "what is left of the efficiency, for example 80 %");
+    scaling[static_cast<int>(Field(number, share.path()).integer())] =
+        read_share(share, "what is left of the efficiency, for example 80 %");
   }
   return scaling;
 }
@@ -263,16 +247,12 @@ std::map<int, double> read_scaling(const Field& field) {
 Network read_network(const Field& field, const Network& base, FigureLog& log) {
   const MappingReader network = field.mapping(keys::network);
   Network result = base;
-  for (const std::string_view key : {"nics_per_node", "nic_bandwidth", "latency", "oversubscription", "efficiency"}) {
-    if (const auto value = network.find(key)) log.add(*value);
-  }
+  log.add(network, {"nics_per_node", "nic_bandwidth", "latency", "oversubscription", "efficiency"});
   network.fill(result);
   network.fill(result.sharing);
   bool infiniband_card = true;
   if (const auto nic = network.find("nic")) {
-    if (network.has("nic_bandwidth")) {
-      network.fail("nic_bandwidth", "the card named by nic has a bandwidth already", "one of the two");
-    }
+    network.refuse({"nic_bandwidth"}, "the card named by nic has a bandwidth already", "one of the two");
     const CardType card = find_card_type(*nic, log);
     result.nic_bandwidth = card.bandwidth;
     result.messages = card.messages;
@@ -311,7 +291,7 @@ Jitter read_jitter(const Field& field) {
   const auto spread = [&](const char* key) {
     const auto stated = keys.find(key);
     if (!stated) return 0.0;
-    const NumberAndUnit parts = stated->parse([](const std::string& text) { return split_number_and_unit(text); });
+    const NumberAndUnit parts = stated->parse(split_number_and_unit);
     if (parts.unit != "%" || !(parts.number >= 0.0 && parts.number <= 50.0)) {
       stated->fail("no spread of times", "a share from 0 % to 50 %, for example 2 %");
     }

@@ -162,10 +162,9 @@ std::vector<NodeGroup> read_groups(const MappingReader& cluster) {
     const MappingReader keys = entry.mapping(keys::group);
     if (const auto network = keys.find("network"); network && network->is_mapping()) {
       for (const char* key : {"fabric", "fairness", "queue_pairs"}) {
-        const YamlEntry* own = network->node().find(key);
-        if (own == nullptr) continue;
-        Field(own->value, join_path(network->path(), key))
-            .fail(fmt::format("a {} of its own", key),
+        const auto own = network->find(key);
+        if (!own) continue;
+        own->fail(fmt::format("a {} of its own", key),
                   fmt::format("cluster.network.{}: one fabric joins all nodes", key));
       }
     }

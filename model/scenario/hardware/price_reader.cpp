@@ -26,20 +26,15 @@ struct MachineKind {
 };
 
 std::vector<MachineKind> kinds_in(const Field& cluster_field, const Cluster& cluster) {
-  const auto at = [](const Field& field, const char* key) {
-    return Field(field.node().find(key)->value, join_path(field.path(), key));
-  };
-  if (cluster_field.node().find("groups") == nullptr) {
-    return {{at(cluster_field, "node"), &cluster.node, cluster.nodes, cluster.gpus_per_node}};
-  }
-  const std::vector<Field> list = at(cluster_field, "groups").list();
+  const auto groups = cluster_field.find("groups");
+  const std::vector<Field> list = groups ? groups->list() : std::vector{cluster_field};
   if (cluster.groups.empty()) {
-    return {{at(list.front(), "node"), &cluster.node, cluster.nodes, cluster.gpus_per_node}};
+    return {{list.front().at("node"), &cluster.node, cluster.nodes, cluster.gpus_per_node}};
   }
   std::vector<MachineKind> kinds;
   for (std::size_t i = 0; i < list.size(); ++i) {
     const NodeGroup& group = cluster.groups[i];
-    kinds.push_back({at(list[i], "node"), &group.node, group.nodes, group.gpus_per_node});
+    kinds.push_back({list[i].at("node"), &group.node, group.nodes, group.gpus_per_node});
   }
   return kinds;
 }
@@ -55,7 +50,7 @@ double listed_price(const Field& machine, const Field& purchase, std::vector<Con
   const Field offers(named_entry(table, machine, "machine with prices"), machine.text());
   const YamlNode& found = named_entry(offers.node(), purchase, "way to buy " + machine.text() + ":");
   const MappingReader offer = Field(found, join_path(offers.path(), purchase.text())).mapping(keys::offer);
-  const NumberAndUnit parts = offer["price"].parse([](const std::string& text) { return split_number_and_unit(text); });
+  const NumberAndUnit parts = offer["price"].parse(split_number_and_unit);
   if (parts.unit != per_node) offer.fail("price", "no price of a machine's hour", "98 USD/node/hour");
   constants.push_back({fmt::format("{}.{}", machine.text(), purchase.text()), parts.number, std::string(per_node),
                        ConstantKind::datasheet, fmt::format("{} ({})", offer["source"].text(), offer["date"].text())});
@@ -69,7 +64,7 @@ double rest_watts(const MachineKind& kind, std::vector<Constant>& constants) {
   if (kind.name.is_scalar()) {
     if (const YamlEntry* listed = table["machines"].node().find(kind.name.text())) {
       const MappingReader machine = Field(listed->value, "machines." + listed->key).mapping(keys::machine_power);
-      const double watts = machine["power"].parse([](const std::string& text) { return parse_watts(text); });
+      const double watts = machine["power"].parse(parse_watts);
       constants.push_back({listed->key + ".power", watts, "W", ConstantKind::datasheet, machine["source"].text()});
       return std::max(watts - boards, 0.0);
     }
@@ -90,7 +85,7 @@ double read_grid(const Field& field, std::vector<Constant>& constants) {
     constants.push_back({"grid." + field.text(), grams, "g/kWh", ConstantKind::measurement, grids["source"].text()});
     return grams;
   }
-  const NumberAndUnit parts = field.parse([](const std::string& text) { return split_number_and_unit(text); });
+  const NumberAndUnit parts = field.parse(split_number_and_unit);
   if (parts.unit != "g/kWh") field.fail("no grid", "its name, or 56 g/kWh");
   return parts.number;
 }
@@ -100,11 +95,11 @@ double read_grid(const Field& field, std::vector<Constant>& constants) {
 void read_price(const Field& field, const Field& cluster_field, Cluster& cluster) {
   const bool of_others = field.is_mapping();
   if (!of_others && !is_word(field.text())) {
-    const NumberAndUnit parts = field.parse([](const std::string& text) { return split_number_and_unit(text); });
+    const NumberAndUnit parts = field.parse(split_number_and_unit);
     if (parts.unit == per_node) {
       cluster.usd_per_gpu_hour = parts.number * cluster.nodes / cluster.gpus();
     } else {
-      cluster.usd_per_gpu_hour = field.parse([](const std::string& text) { return parse_usd_per_gpu_hour(text); });
+      cluster.usd_per_gpu_hour = field.parse(parse_usd_per_gpu_hour);
     }
     return;
   }
@@ -140,7 +135,7 @@ Energy read_energy(const Field& field, const Field& cluster_field, const Cluster
       read_usual_pue();
     }
     if (const auto machine = keys.find("machine")) {
-      machine_watts = machine->parse([](const std::string& text) { return parse_watts(text); });
+      machine_watts = machine->parse(parse_watts);
     }
   } else {
     energy.grams_per_kwh = read_grid(field, energy.constants);

@@ -25,7 +25,7 @@ constexpr Key layer_keys[] = {
 };
 
 constexpr Key convolution_layer_keys[] = {
-    member<&NetworkLayer::out>("Filters.", {.usual = "needed", .range = layer_width}),
+    needed<&NetworkLayer::out>("Filters.", {.range = layer_width}),
     {"kernel", one_or_two, "needed", "Side of a filter, or [height, width]."},
     member<&NetworkLayer::stride>("Pixels from one window to the next.", {.range = layer_window}),
     {"pad", one_or_two, "0", "Pixels of zeros around the input, or [height, width]."},
@@ -34,7 +34,7 @@ constexpr Key convolution_layer_keys[] = {
 };
 
 constexpr Key linear_layer_keys[] = {
-    member<&NetworkLayer::out>("Features of the result.", {.usual = "needed", .range = layer_width}),
+    needed<&NetworkLayer::out>("Features of the result.", {.range = layer_width}),
     has_bias,
 };
 
@@ -50,7 +50,7 @@ constexpr Key residual_keys[] = {
 };
 
 constexpr Key repeated_keys[] = {
-    member<&NetworkLayer::times>("How often.", {.usual = "needed", .range = {1, 100'000}}),
+    needed<&NetworkLayer::times>("How often.", {.range = {1, 100'000}}),
     {"body", layers_in_order, "needed", "The layers."},
 };
 

@@ -13,8 +13,8 @@ constexpr std::string_view epoch_words[] = {"cold", "warm"};
 constexpr std::string_view decoder_words[] = {"cpu", "gpu"};
 constexpr Value a_time = quantity("ms");
 constexpr Key loader_keys[] = {
-    member<&DataLoader::workers>("Processes that load for one training process; 0: it loads itself.",
-                                 {.usual = "needed", .title = "loading processes", .range = {0, 10'000}}),
+    needed<&DataLoader::workers>("Processes that load for one training process; 0: it loads itself.",
+                                 {.title = "loading processes", .range = {0, 10'000}}),
     member<&DataLoader::prefetch>("Batches that each worker may be ahead.", {.range = {1, 10'000}}),
     member<&DataLoader::cores>("Cores that the workers of one training process share.",
                                {.usual = "the node's, divided", .range = {1, 100'000}}),
@@ -52,7 +52,7 @@ constexpr Key loader_keys[] = {
 constexpr Key dataset_keys[] = {
     member<&Dataset::samples>("How many samples there are.",
                               {.value = whole, .usual = "more than fit in memory", .range = {1, 1'000'000'000'000}}),
-    member<&Dataset::sample>("Size of a sample as it is stored.", {.value = quantity("KB"), .usual = "needed"}),
+    needed<&Dataset::sample>("KB", "Size of a sample as it is stored."),
     member<&Dataset::layout>("A file for each sample, or archives of many."),
     member<&Dataset::order>("In which order samples are read."),
     member<&Dataset::mapped>("Whether files are mapped into memory and read by page faults."),

@@ -28,9 +28,9 @@ constexpr Variant model_variants[] = {{"gpt bert mpt llama vit t5", &transformer
 using Transformer = TransformerConfig;
 constexpr IntegerRange any_width{1, 100'000'000}, latent_width{1, 1'000'000}, any_heads{1, 1'000'000};
 constexpr Key transformer_keys[] = {
-    member<&Transformer::layers>("How many layers the model has.", {.usual = "needed", .range = {1, 10'000}}),
-    member<&Transformer::hidden>("Width of the residual stream.", {.usual = "needed", .range = any_width}),
-    member<&Transformer::heads>("Attention heads of a layer.", {.usual = "needed", .range = any_heads}),
+    needed<&Transformer::layers>("How many layers the model has.", {.range = {1, 10'000}}),
+    needed<&Transformer::hidden>("Width of the residual stream.", {.range = any_width}),
+    needed<&Transformer::heads>("Attention heads of a layer.", {.range = any_heads}),
     member<&Transformer::kv_heads>("Heads of keys and values, each shared by several (grouped-query attention).",
                                    {.usual = "heads", .range = any_heads}),
     member<&Transformer::head_dim>("Width of a head.", {.usual = "hidden / heads", .range = any_heads}),
@@ -52,8 +52,8 @@ constexpr Key encoder_decoder_keys[] = {
 constexpr std::string_view with_pattern = "With layer_pattern.";
 constexpr std::string_view attention_words[] = {"full", "sliding", "mla"};
 constexpr Key language_keys[] = {
-    member<&Transformer::vocabulary>("Words of the vocabulary.", {.usual = "needed", .range = any_width}),
-    member<&Transformer::sequence>("Tokens of a sequence.", {.usual = "needed", .range = any_width}),
+    needed<&Transformer::vocabulary>("Words of the vocabulary.", {.range = any_width}),
+    needed<&Transformer::sequence>("Tokens of a sequence.", {.range = any_width}),
     member<&Transformer::tied_embeddings>("Whether the output layer is the table of embeddings.",
                                           {.usual = "the family's"}),
     member<&Transformer::experts>("Experts of a layer (mixture of experts).", {.range = {1, 100'000}}),
@@ -97,9 +97,8 @@ constexpr Key language_keys[] = {
 };
 
 constexpr Key images_keys[] = {
-    member<&Transformer::image_size>("Pixels of an image's side.", {.usual = "needed", .range = {1, 100'000}}),
-    member<&Transformer::patch_size>("Pixels of a patch's side: a divisor of image_size.",
-                                     {.usual = "needed", .range = {1, 100'000}}),
+    needed<&Transformer::image_size>("Pixels of an image's side.", {.range = {1, 100'000}}),
+    needed<&Transformer::patch_size>("Pixels of a patch's side: a divisor of image_size.", {.range = {1, 100'000}}),
     member<&Transformer::classes>("Classes that images are put into.", {.usual = "1000", .range = any_width}),
 };
 
@@ -128,7 +127,7 @@ constexpr Key mlp_projector_keys[] = {
         "Inner layers of the encoder that have such a projector as well (DeepStack).", {.range = {0, 1000}}),
 };
 constexpr Key resampler_keys[] = {
-    member<&ProjectorConfig::queries>("Learned queries: as many tokens.", {.usual = "needed", .range = {1, 100'000}}),
+    needed<&ProjectorConfig::queries>("Learned queries: as many tokens.", {.range = {1, 100'000}}),
     member<&ProjectorConfig::layers>("Blocks.", {.usual = "1", .range = {1, 1000}}),
     member<&ProjectorConfig::hidden>("Width of the blocks.", {.usual = "the language model's", .range = any_width}),
     member<&ProjectorConfig::heads>("Attention heads of a block.",

@@ -2,6 +2,7 @@
 #include "model/hardware/cluster.hpp"
 #include "model/hardware/storage.hpp"
 #include "model/scenario/keys/keys.hpp"
+#include "model/scenario/keys/member.hpp"
 
 namespace foretrain::keys {
 
@@ -41,15 +42,16 @@ constexpr Key nics_keys[] = {
 };
 
 constexpr Key link_type_keys[] = {
-    {"kind", word<LinkKind>, "needed", "What sort of link it is."},
-    {"bandwidth", quantity("GB/s"), "needed", "What large copies reach over one link, in one direction."},
-    {"latency", quantity("us"), "needed", "What one crossing adds."},
-    {"full_duplex", flag, "true", "Whether both directions carry the bandwidth at the same time."},
-    {"in_network_reduction", flag, "false", "Whether switches on such links add up what passes through them."},
-    {"collective_efficiency", number, "0: as calibrated",
-     "Share of the bandwidth that rings of collective libraries reach."},
-    {"gpu_bandwidth", quantity("GB/s"), "the links' own",
-     "Of all such links between two processors: what GPUs of one send those of the other.", "kind: socket"},
+    needed<&LinkType::kind>("What sort of link it is."),
+    needed<&LinkType::bandwidth>("GB/s", "What large copies reach over one link, in one direction."),
+    needed<&LinkType::latency>("us", "What one crossing adds.", {.zero = Zero::allowed}),
+    member<&LinkType::full_duplex>("Whether both directions carry the bandwidth at the same time."),
+    member<&LinkType::in_network_reduction>("Whether switches on such links add up what passes through them."),
+    member<&LinkType::collective_efficiency>("Share of the bandwidth that rings of collective libraries reach.",
+                                             {.usual = "0: as calibrated"}),
+    member<&LinkType::gpu_bandwidth>(
+        "GB/s", "the links' own", "Of all such links between two processors: what GPUs of one send those of the other.",
+        {.together = "kind: socket"}),
     {"source", mapping(source), "an assumption", "Where the figures come from."},
 };
 
@@ -74,10 +76,12 @@ constexpr Key card_keys[] = {
 };
 
 constexpr Key messages_keys[] = {
-    {"efficiency", number, "as calibrated", "Share of the card's bandwidth that long messages reach."},
-    {"message_time", quantity("us"), "none", "What each message takes beside its bytes."},
-    {"step", quantity("us"), "none", "What each step of a collective takes beside its messages."},
-    {"largest", quantity("KiB"), "128 KiB", "The largest message to many peers, or of a reduction in switches."},
+    member<&CardMessages::efficiency>("Share of the card's bandwidth that long messages reach.",
+                                      {.usual = "as calibrated", .zero = Zero::refused}),
+    member<&CardMessages::message_time>("us", "none", "What each message takes beside its bytes."),
+    member<&CardMessages::step>("us", "none", "What each step of a collective takes beside its messages."),
+    member<&CardMessages::largest>("KiB", "128 KiB",
+                                   "The largest message to many peers, or of a reduction in switches."),
     {"source", mapping(source), "needed", "Where the figures were measured."},
 };
 
@@ -89,27 +93,42 @@ constexpr Key storage_file_keys[] = {
 
 constexpr Key storage_keys[] = {
     {"name", text, "the catalogue's name", "What results call it."},
-    {"kind", word<StorageKind>, "flash", "Flash, a disk with an arm, or a server that other machines use as well."},
-    {"read_bandwidth", quantity("GB/s"), "needed", "Of large sequential reads; of a disk, in its outer zone."},
-    {"write_bandwidth", quantity("GB/s"), "as reads", "Of large sequential writes."},
-    {"random_read_iops", number, "needed, but of disks", "Small reads a second, many at once.", "Not of disks."},
-    {"random_write_iops", number, "as reads", "Small writes a second, many at once.", "Not of disks."},
-    {"read_latency", quantity("us"), "needed, but of disks", "One small read alone; of a disk, its controller's part."},
-    {"write_latency", quantity("us"), "as reads", "One small write alone."},
-    {"queue_depth", whole, "1024; of disks 32", "Requests that it takes at once."},
-    {"read_ahead", quantity("KiB"), "128 KiB", "How far the kernel reads ahead of a process that reads on and on."},
+    member<&Storage::kind>("Flash, a disk with an arm, or a server that other machines use as well."),
+    needed<&Storage::read_bandwidth>("GB/s", "Of large sequential reads; of a disk, in its outer zone."),
+    member<&Storage::write_bandwidth>("GB/s", "as reads", "Of large sequential writes."),
+    member<&Storage::random_read_iops>(
+        "Small reads a second, many at once.",
+        {.usual = "needed, but of disks", .together = "Not of disks.", .zero = Zero::refused}),
+    member<&Storage::random_write_iops>("Small writes a second, many at once.",
+                                        {.usual = "as reads", .together = "Not of disks.", .zero = Zero::refused}),
+    member<&Storage::read_latency>("us", "needed, but of disks",
+                                   "One small read alone; of a disk, its controller's part.", {.zero = Zero::allowed}),
+    member<&Storage::write_latency>("us", "as reads", "One small write alone.", {.zero = Zero::allowed}),
+    member<&Storage::queue_depth>("Requests that it takes at once.",
+                                  {.usual = "1024; of disks 32", .range = {1, 1'000'000}}),
+    member<&Storage::read_ahead>("KiB", "128 KiB", "How far the kernel reads ahead of a process that reads on and on."),
     {"rotation", quantity("ms") | text, "needed of disks", "10000 rpm, or the time of a revolution.", "kind: disk"},
-    {"seek", quantity("ms"), "needed of disks", "The average seek before a read.", "kind: disk"},
-    {"write_seek", quantity("ms"), "as seek", "The average seek before a write.", "kind: disk"},
-    {"track_to_track", quantity("ms"), "0", "A seek to the next track.", "kind: disk"},
-    {"inner_bandwidth", quantity("MB/s"), "read_bandwidth", "Bandwidth of the innermost zone.", "kind: disk"},
-    {"round_trip", quantity("us"), "needed of network", "A round trip to the server.", "kind: network"},
-    {"round_trips_per_open", number, "0", "Round trips to find, open and close a file.", "kind: network"},
-    {"stream_bandwidth", quantity("MB/s"), "unlimited", "The most of one connection.", "kind: network"},
-    {"link_bandwidth", quantity("Gbit/s"), "unlimited", "One machine's way to the server.", "kind: network"},
-    {"clients", whole, "1", "Machines that use the server at the same time.", "kind: network"},
-    {"network", word<Storage::Network>, "shared",
-     "Whether machines reach the server by the cards that training uses, or by others (separate).", "kind: network"},
+    member<&Storage::seek>("ms", "needed of disks", "The average seek before a read.",
+                           {.together = "kind: disk", .zero = Zero::allowed}),
+    member<&Storage::write_seek>("ms", "as seek", "The average seek before a write.",
+                                 {.together = "kind: disk", .zero = Zero::allowed}),
+    member<&Storage::track_to_track>("ms", "0", "A seek to the next track.",
+                                     {.together = "kind: disk", .zero = Zero::allowed}),
+    member<&Storage::inner_bandwidth>("MB/s", "read_bandwidth", "Bandwidth of the innermost zone.",
+                                      {.together = "kind: disk"}),
+    member<&Storage::round_trip>("us", "needed of network", "A round trip to the server.",
+                                 {.together = "kind: network", .zero = Zero::allowed}),
+    member<&Storage::round_trips_per_open>("Round trips to find, open and close a file.",
+                                           {.together = "kind: network"}),
+    member<&Storage::stream_bandwidth>("MB/s", "unlimited", "The most of one connection.",
+                                       {.together = "kind: network"}),
+    member<&Storage::link_bandwidth>("Gbit/s", "unlimited", "One machine's way to the server.",
+                                     {.together = "kind: network"}),
+    member<&Storage::clients>("Machines that use the server at the same time.",
+                              {.together = "kind: network", .range = {1, 1'000'000}}),
+    member<&Storage::network>(
+        "Whether machines reach the server by the cards that training uses, or by others (separate).",
+        {.together = "kind: network"}),
     {"source", mapping(source), "an assumption", "Where the figures come from."},
 };
 

@@ -53,11 +53,9 @@ constexpr Value a_pass = words(pass_words);
 
 constexpr IntegerRange any_size{1, 1'000'000'000}, size_on_host{1, 1'000'000};
 constexpr Key matmul_keys[] = {
-    member<&Matmul::m>("Rows of A and of the result.", {.usual = "needed", .title = "rows of A", .range = any_size}),
-    member<&Matmul::n>("Columns of B and of the result.",
-                       {.usual = "needed", .title = "columns of B", .range = any_size}),
-    member<&Matmul::k>("Columns of A, rows of B.",
-                       {.usual = "needed", .title = "columns of A, rows of B", .range = any_size}),
+    needed<&Matmul::m>("Rows of A and of the result.", {.title = "rows of A", .range = any_size}),
+    needed<&Matmul::n>("Columns of B and of the result.", {.title = "columns of B", .range = any_size}),
+    needed<&Matmul::k>("Columns of A, rows of B.", {.title = "columns of A, rows of B", .range = any_size}),
     member<&Matmul::batch>("Products side by side.", {.range = any_size}),
     member<&Matmul::accumulate>("Whether the result is added to what was there."),
     member<&Matmul::accumulate_fp32>("The same, to a result in fp32."),
@@ -69,12 +67,9 @@ constexpr Key matmul_keys[] = {
 
 constexpr std::array processor_formats = {Precision::fp32, Precision::fp64};
 constexpr Key cpu_matmul_keys[] = {
-    member<&CpuMatmul::m>("Rows of A and of the result.",
-                          {.usual = "needed", .title = "rows of A", .range = size_on_host}),
-    member<&CpuMatmul::n>("Columns of B and of the result.",
-                          {.usual = "needed", .title = "columns of B", .range = size_on_host}),
-    member<&CpuMatmul::k>("Columns of A, rows of B.",
-                          {.usual = "needed", .title = "columns of A, rows of B", .range = size_on_host}),
+    needed<&CpuMatmul::m>("Rows of A and of the result.", {.title = "rows of A", .range = size_on_host}),
+    needed<&CpuMatmul::n>("Columns of B and of the result.", {.title = "columns of B", .range = size_on_host}),
+    needed<&CpuMatmul::k>("Columns of A, rows of B.", {.title = "columns of A, rows of B", .range = size_on_host}),
     member<&CpuMatmul::precision>("The format of the operands.", {.value = word_among<processor_formats>}),
     {"threads", whole, "all cores", "Cores that share the product.", "on: cpu"},
 };
@@ -95,14 +90,14 @@ constexpr Key convolution_keys[] = {
 };
 
 constexpr Key attention_keys[] = {
-    member<&Attention::batch>("Sequences.", {.usual = "needed", .range = any_size}),
-    member<&Attention::heads>("Heads.", {.usual = "needed", .range = any_size}),
+    needed<&Attention::batch>("Sequences.", {.range = any_size}),
+    needed<&Attention::heads>("Heads.", {.range = any_size}),
     {"kv_heads", whole, "heads", "Heads of keys and values: a divisor of heads."},
     {"sequence", whole, "needed", "Queries of a sequence.", "Instead of lengths."},
     {"key_sequence", whole, "sequence", "Keys of a sequence.", "Instead of lengths."},
     {"lengths", one_or_list(whole) | mapping(lengths), "", "Lengths of sequences that are packed into one.",
      "Instead of sequence."},
-    member<&Attention::head_dim>("Width of a head.", {.usual = "needed", .range = any_size}),
+    needed<&Attention::head_dim>("Width of a head.", {.range = any_size}),
     member<&Attention::causal>("Whether a query attends to earlier keys alone."),
     member<&Attention::window>("Keys that a query attends to.", {.usual = "all keys", .range = any_size}),
     member<&Attention::density>("Share of the blocks that are computed.", {.zero = Zero::refused}),
@@ -198,7 +193,7 @@ constexpr Key gradient_clipping_keys[] = {
 
 constexpr Key memory_access_keys[] = {
     member<&MemoryAccess::pattern>("How neighbouring threads' reads lie."),
-    member<&MemoryAccess::working_set>("Memory that is read.", {.value = quantity("MB"), .usual = "needed"}),
+    needed<&MemoryAccess::working_set>("MB", "Memory that is read."),
     member<&MemoryAccess::element>("Size of one read.", {.value = quantity("B"), .usual = "4 B"}),
     {"stride", quantity("B"), "needed of strided", "From one read to the next.", "pattern: strided"},
     {"reads", whole, "once through the working set", "How many reads there are."},
@@ -207,8 +202,7 @@ constexpr Key memory_access_keys[] = {
 constexpr std::string_view page_words[] = {"small", "huge"};
 constexpr std::string_view socket_words[] = {"local", "remote"};
 constexpr Key memory_walk_keys[] = {
-    member<&MemoryWalk::working_set>("Memory that is touched, of all threads together.",
-                                     {.value = quantity("MiB"), .usual = "needed"}),
+    needed<&MemoryWalk::working_set>("MiB", "Memory that is touched, of all threads together."),
     member<&MemoryWalk::pattern>("In which order."),
     member<&MemoryWalk::access>("What is done."),
     member<&MemoryWalk::direction>("From which end.", {.together = "pattern: sequential or strided"}),

@@ -154,8 +154,8 @@ constexpr Key sync_keys[] = {
 };
 
 constexpr Key slow_workers_keys[] = {
-    member<&Sync::SlowWorkers::count>("How many are slow.", {.usual = "needed", .range = {0, 1'000'000}}),
-    member<&Sync::SlowWorkers::factor>("Their compute time over that of the others.", {.usual = "needed"}),
+    needed<&Sync::SlowWorkers::count>("How many are slow.", {.range = {0, 1'000'000}}),
+    needed<&Sync::SlowWorkers::factor>("Their compute time over that of the others."),
 };
 
 constexpr Key buckets_file_keys[] = {

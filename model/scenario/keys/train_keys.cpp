@@ -187,7 +187,7 @@ constexpr Variant distribution_variants[] = {
     {"fixed", &fixed}, {"uniform", &uniform}, {"lognormal", &lognormal}, {"histogram", &histogram}};
 
 constexpr Key batching_keys[] = {
-    member<&Batching::kind>("How samples of different lengths share a pass.", {.usual = "needed"}),
+    needed<&Batching::kind>("How samples of different lengths share a pass."),
     member<&Batching::buckets>("Ranges of length, one of which a step's samples come from.",
                                {.together = "kind: bucketing", .range = {1, 1000}}),
     member<&Batching::length>("Length of the sequences into which samples are packed.",

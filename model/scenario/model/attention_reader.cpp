@@ -26,9 +26,7 @@ void read_lengths(const MappingReader& keys, Attention& work) {
     work.key_length = keys.integer_or("key_sequence", work.query_length, attention_size);
     return;
   }
-  for (const char* key : {"sequence", "key_sequence"}) {
-    if (keys.has(key)) keys.fail(key, "the packed lengths say it already", "either this key or lengths");
-  }
+  keys.refuse({"sequence", "key_sequence"}, "the packed lengths say it already", "either this key or lengths");
   const std::vector<std::int64_t> list = read_sequence_lengths(*lengths);
   if (work.batch > attention_size.maximum / static_cast<std::int64_t>(list.size())) {
     keys.fail("batch", "too many sequences", fmt::format("at most {} in all", attention_size.maximum));
@@ -39,14 +37,10 @@ void read_lengths(const MappingReader& keys, Attention& work) {
 
 void read_cache(const MappingReader& keys, Attention& work) {
   const bool kind = work.kind == AttentionKind::flash || work.kind == AttentionKind::flash_3;
-  if (keys.has("cache") && (!kind || work.backward)) {
-    keys.fail("cache", "only forward passes by flash or flash_3 write one", "leave the key out");
+  if (!kind || work.backward) {
+    keys.refuse({"cache"}, "only forward passes by flash or flash_3 write one", "leave the key out");
   }
   work.cached = keys.flag_or("cache", work.engine_by_default());
-}
-
-void check_density(const MappingReader& keys, const Attention& work) {
-  if (work.density > 1.0) keys.fail("density", "more than all blocks", "a share above 0 and up to 1, as 0.25");
 }
 
 }  // namespace
@@ -56,7 +50,7 @@ Operator read_attention(const Field& field) {
   Attention work;
   keys.fill(work);
   work.kv_heads = keys.integer_or("kv_heads", work.heads, attention_size);
-  check_density(keys, work);
+  if (work.density > 1.0) keys.fail("density", "more than all blocks", "a share above 0 and up to 1, as 0.25");
   read_lengths(keys, work);
   const bool standard = work.kind == AttentionKind::standard;
   check_kind(keys, "dropout", standard, "standard");
@@ -90,18 +84,14 @@ void check_attention(const Operator& op, const Gpu& gpu, const Field& field) {
   if (work == nullptr) return;
   const auto unsupported = unsupported_attention(*work, op.precision, gpu);
   if (!unsupported) return;
-  const YamlEntry* kind = field.node().find("attention");
-  if (kind == nullptr) field.fail(unsupported->wrong, unsupported->right);
-  Field(kind->value, join_path(field.path(), "attention")).fail(unsupported->wrong, unsupported->right);
+  field.find("attention").value_or(field).fail(unsupported->wrong, unsupported->right);
 }
 
 void check_attention(const ModelConfig& model, AttentionKind kind, Precision precision, const Gpu& gpu,
                      const Field& field) {
-  if (const YamlEntry* stated = field.node().find("attention");
-      stated != nullptr && std::holds_alternative<NetworkConfig>(model.shape)) {
-    Field(stated->value, join_path(field.path(), "attention"))
-        .fail(fmt::format("{} is a network of layers without attention", model.name),
-              "a transformer, or leave the key out");
+  if (const auto stated = field.find("attention"); stated && std::holds_alternative<NetworkConfig>(model.shape)) {
+    stated->fail(fmt::format("{} is a network of layers without attention", model.name),
+                 "a transformer, or leave the key out");
   }
   const auto check = [&](const TransformerConfig& shape) {
     // Attention computes in bf16 where the rest is fp8.

@@ -24,9 +24,9 @@ std::vector<std::int64_t> read_quantiles(const Field& field) {
   const std::int64_t longest =
       uniform ? keys["longest"].integer(length_range) : keys.integer_or("longest", length_range.maximum, length_range);
   if (longest < shortest) keys.fail("longest", "less than the shortest", fmt::format("at least {}", shortest));
-  if (uniform && keys.has("mean")) keys.fail("mean", "uniform lengths have none of their own", "shortest and longest");
-  if ((uniform || exponential) && keys.has("spread")) {
-    keys.fail("spread", "these lengths have none of their own", "distribution: normal or lognormal");
+  if (uniform) keys.refuse({"mean"}, "uniform lengths have none of their own", "shortest and longest");
+  if (uniform || exponential) {
+    keys.refuse({"spread"}, "these lengths have none of their own", "distribution: normal or lognormal");
   }
   const double mean = uniform ? 0.0 : keys["mean"].number(Zero::refused);
   const double spread = uniform || exponential ? 0.0 : keys["spread"].number();

@@ -108,7 +108,7 @@ NetworkLayer read_layer(const Field& field) {
   const LayerRow& row = find_row(entry.key, field);
   if (row.read == nullptr) field.fail(fmt::format("{} has no parameters", row.word), std::string(row.word));
   layer.kind = row.kind;
-  row.read(Field(entry.value, join_path(field.path(), entry.key)), layer);
+  row.read(field.below(entry), layer);
   return layer;
 }
 

@@ -75,15 +75,14 @@ void read_attention_kind(const MappingReader& model, TransformerConfig& config) 
   if (model.has("kv_lora_rank")) kind = KeysSeen::mla;
   kind = model.choice_or("attention_kind", kind);
   if (!model.has("kv_lora_rank")) {
-    for (const char* key : {"q_lora_rank", "rope_head_dim", "v_head_dim"}) {
-      if (model.has(key)) model.fail(key, "latent attention without its keys", "kv_lora_rank: 512, say");
-    }
+    model.refuse({"q_lora_rank", "rope_head_dim", "v_head_dim"}, "latent attention without its keys",
+                 "kv_lora_rank: 512, say");
   }
-  if (model.has("full_attention_every") && !model.has("window")) {
-    model.fail("full_attention_every", "every layer attends to all keys", "window: 4096, say, beside it");
+  if (!model.has("window")) {
+    model.refuse({"full_attention_every"}, "every layer attends to all keys", "window: 4096, say, beside it");
   }
-  if (kind == KeysSeen::mla && model.has("window")) {
-    model.fail("window", "latent attention, which sees all keys", "attention_kind: sliding, or leave the key out");
+  if (kind == KeysSeen::mla) {
+    model.refuse({"window"}, "latent attention, which sees all keys", "attention_kind: sliding, or leave the key out");
   }
   // attention_kind: full leaves what a preset says of the others without effect.
   if (kind == KeysSeen::mla) read_latent_attention(model, config);
@@ -93,10 +92,9 @@ void read_attention_kind(const MappingReader& model, TransformerConfig& config) 
 void read_layer_kinds(const MappingReader& model, TransformerConfig& config) {
   const auto pattern = model.find("layer_pattern");
   if (!pattern) {
-    for (const char* key : {"mamba_heads", "mamba_head_dim", "mamba_state", "mamba_groups", "mamba_kernel",
-                            "mamba_chunk", "mamba_step_rank"}) {
-      if (model.has(key)) model.fail(key, "no layer is a Mamba-2 layer", "layer_pattern: M-M*-, say, beside it");
-    }
+    model.refuse({"mamba_heads", "mamba_head_dim", "mamba_state", "mamba_groups", "mamba_kernel", "mamba_chunk",
+                  "mamba_step_rank"},
+                 "no layer is a Mamba-2 layer", "layer_pattern: M-M*-, say, beside it");
     return;
   }
   for (const char letter : pattern->text()) config.pattern.push_back(kind_of_letter(letter, *pattern));

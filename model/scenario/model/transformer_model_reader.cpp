@@ -63,9 +63,9 @@ void check_heads(const MappingReader& model, const TransformerConfig& config) {
 
 /// What only a mixture of experts has.
 void read_experts(const MappingReader& model, TransformerConfig& config) {
-  for (const char* key :
-       {"shared_experts", "dense_layers", "dense_ffn_hidden", "expert_imbalance", "expert_capacity"}) {
-    if (config.experts == 1 && model.has(key)) model.fail(key, "the model has no experts", "experts: 8, say");
+  if (config.experts == 1) {
+    model.refuse({"shared_experts", "dense_layers", "dense_ffn_hidden", "expert_imbalance", "expert_capacity"},
+                 "the model has no experts", "experts: 8, say");
   }
   config.dense_layers = model.integer_or("dense_layers", 0, {0, config.layers});
   if (config.dense_layers > 0) {
@@ -78,9 +78,8 @@ void read_experts(const MappingReader& model, TransformerConfig& config) {
 void read_stacks(const MappingReader& model, TransformerConfig& config) {
   if (!model.has("decoder_layers")) config.decoder_layers = config.layers;
   if (!model.has("decoder_sequence")) config.decoder_sequence = config.sequence;
-  for (const char* key : {"layer_pattern", "kv_lora_rank", "mtp_layers", "dense_layers"}) {
-    if (model.has(key)) model.fail(key, "not known to encoder–decoders", "leave the key out, or family: llama");
-  }
+  model.refuse({"layer_pattern", "kv_lora_rank", "mtp_layers", "dense_layers"}, "not known to encoder–decoders",
+               "leave the key out, or family: llama");
 }
 
 }  // namespace

@@ -100,10 +100,12 @@ void read_compression(const Field& field, Compression& compression) {
 }
 
 void read_error_feedback(const MappingReader& keys, Sync& sync) {
-  sync.compression.error_feedback = keys.flag_or("error_feedback", sync.compression.error_feedback);
-  if (keys.has("error_feedback") && sync.compression.kind == Compression::Kind::none) {
-    keys.fail("error_feedback", "error feedback without compression",
-              fmt::format("compression: {}, or leave the key out", compressions(Compression::Kind::fp16)));
+  const auto stated = keys.find("error_feedback");
+  if (!stated) return;
+  sync.compression.error_feedback = stated->flag();
+  if (sync.compression.kind == Compression::Kind::none) {
+    stated->fail("error feedback without compression",
+                 fmt::format("compression: {}, or leave the key out", compressions(Compression::Kind::fp16)));
   }
 }
 
@@ -138,9 +140,7 @@ void set_bucket(Plan& plan) {
   Sync& sync = plan.sync;
   if (plan.zero == 3 || sync.bucket_rule.empty()) return;
   const Field rules = bucket_rules();
-  const MappingReader rule =
-      Field(rules.node().find(sync.bucket_rule)->value, join_path(rules.path(), sync.bucket_rule))
-          .mapping(keys::bucket_rule);
+  const MappingReader rule = rules.at(sync.bucket_rule).mapping(keys::bucket_rule);
   const double ranks = static_cast<double>(plan.data) * plan.context;
   const double elements = std::max(rule.number_or("elements", 0.0), rule.number_or("elements_per_rank", 0.0) * ranks);
   const Bytes size =
@@ -220,11 +220,9 @@ bool has_small_experts(const ModelConfig& model) {
 
 /// How experts' tokens travel, and what is launched between their counts, are questions to models that have some.
 void check_expert_exchange(const MappingReader& keys, const ModelConfig& model) {
-  for (const std::string_view key : {"expert_dispatch", "expert_overlap", "graphed_parts"}) {
-    if (keys.has(key) && !model.has_experts()) {
-      keys.fail(key, "the model has no experts", "a model with experts, or leave the key out");
-    }
-  }
+  if (model.has_experts()) return;
+  keys.refuse({"expert_dispatch", "expert_overlap", "graphed_parts"}, "the model has no experts",
+              "a model with experts, or leave the key out");
 }
 
 /// Experts over more ranks than data and context have are held whole by tensor ranks (Megatron-Core, parallel folding:

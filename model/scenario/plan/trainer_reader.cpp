@@ -354,9 +354,7 @@ TrainedScenario with_trainer(const YamlNode& document, const Cluster& cluster) {
   return result;
 }
 
-double learned_share(const Field& field) {
-  return field.parse([](const std::string& text) { return split_number_and_unit(text); }).number / 100.0;
-}
+double learned_share(const Field& field) { return field.parse(split_number_and_unit).number / 100.0; }
 
 std::vector<Constant> add_learned_cluster(YamlNode& document) {
   std::vector<Constant> added;

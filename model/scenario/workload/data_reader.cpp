@@ -56,12 +56,8 @@ LengthDistribution read_distribution(const Field& field) {
     lengths.value = read_length(field);
     return lengths;
   }
-  const YamlEntry* word = field.node().find("distribution");
-  if (word == nullptr) {
-    throw ScenarioError(field.where(), join_path(field.path(), "distribution"), "this key is missing",
-                        "fixed, uniform, lognormal or histogram; or a plain number");
-  }
-  lengths.kind = Field(word->value, join_path(field.path(), "distribution")).choice<LengthDistribution::Kind>();
+  const Field word = field.at("distribution", "fixed, uniform, lognormal or histogram; or a plain number");
+  lengths.kind = word.choice<LengthDistribution::Kind>();
   switch (lengths.kind) {
     case LengthDistribution::Kind::fixed:
       lengths.value = read_length(field.mapping(keys::distribution, keys::fixed)["value"]);
@@ -95,11 +91,11 @@ Batching read_batching(const Field& field, std::int64_t sequence) {
   }
   const MappingReader keys = field.mapping(keys::batching);
   keys.fill(batching);
-  if (batching.kind != Batching::Kind::bucketing && keys.has("buckets")) {
-    keys.fail("buckets", "buckets without bucketing", "kind: bucketing, or leave the key out");
+  if (batching.kind != Batching::Kind::bucketing) {
+    keys.refuse({"buckets"}, "buckets without bucketing", "kind: bucketing, or leave the key out");
   }
-  if (batching.kind != Batching::Kind::packing && keys.has("length")) {
-    keys.fail("length", "a length without packing", "kind: packing, or leave the key out");
+  if (batching.kind != Batching::Kind::packing) {
+    keys.refuse({"length"}, "a length without packing", "kind: packing, or leave the key out");
   }
   if (batching.length > 0 && batching.length < sequence) {
     keys.fail("length", fmt::format("packed sequences of {} cannot hold a sample of {}", batching.length, sequence),
@@ -211,9 +207,7 @@ void check_something_is_trained(const Field& train, const ModelConfig& model, co
   const bool vision = with_vision && (!parts.vision_frozen || !parts.projector_frozen);
   const bool language = parts.lora || !parts.embedding_frozen || !parts.blocks_frozen || !parts.head_frozen;
   if (vision || language) return;
-  const YamlEntry* freeze = train.node().find("freeze");
-  Field(freeze->value, join_path(train.path(), "freeze"))
-      .fail("nothing is left to train", "fewer frozen parts, or lora: { rank: 16 }");
+  train.at("freeze").fail("nothing is left to train", "fewer frozen parts, or lora: { rank: 16 }");
 }
 
 }  // namespace foretrain

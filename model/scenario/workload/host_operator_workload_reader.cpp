@@ -38,11 +38,11 @@ HostWorkload read_memory_walk(const Field& field, const Cpu& cpu) {
   if (!ordered && walk.direction != WalkDirection::forward) {
     keys.fail("direction", "a random order has no direction", "pattern: sequential or strided");
   }
-  if (keys.has("stride") && walk.pattern != WalkPattern::strided) {
-    keys.fail("stride", "only a strided walk has a stride", "pattern: strided");
+  if (walk.pattern != WalkPattern::strided) {
+    keys.refuse({"stride"}, "only a strided walk has a stride", "pattern: strided");
   }
-  if (keys.has("burst") && (walk.pattern != WalkPattern::random || walk.burst < memory.line)) {
-    keys.fail("burst", "bursts are whole lines at random places", "pattern: random and a burst of at least 64 B");
+  if (walk.pattern != WalkPattern::random || walk.burst < memory.line) {
+    keys.refuse({"burst"}, "bursts are whole lines at random places", "pattern: random and a burst of at least 64 B");
   }
   if (walk.pattern == WalkPattern::pointer_chase && walk.access != WalkAccess::read) {
     keys.fail("access", "a pointer chase reads", "access: read");

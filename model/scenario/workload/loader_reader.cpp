@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <initializer_list>
 #include <utility>
 
 #include "model/base/units.hpp"
@@ -14,35 +14,25 @@ namespace foretrain {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> stage_keys = {"read", "decode", "preprocess", "augment", "collate"};
-
-Dataset read_dataset(const Field& field) {
-  const MappingReader keys = field.mapping(keys::dataset);
-  Dataset dataset;
-  keys.fill(dataset);
-  return dataset;
-}
-
 /// What only several keys together show to be wrong.
 void check_loader(const DataLoader& loader, const MappingReader& keys, const Storage& usual) {
-  const bool parts = std::ranges::any_of(stage_keys, [&](std::string_view key) { return keys.has(key); });
+  const std::initializer_list<std::string_view> stages = {"read", "decode", "preprocess", "augment", "collate"};
+  const bool parts = std::ranges::any_of(stages, [&](std::string_view key) { return keys.has(key); });
   if (keys.has("per_sample")) {
-    for (const std::string_view key : stage_keys) {
-      if (keys.has(key)) keys.fail(key, "a part of per_sample, which is stated too", "the parts, or per_sample alone");
-    }
-    if (loader.dataset) keys.fail("dataset", "per_sample contains reading", "the parts, or per_sample alone");
+    constexpr std::string_view right = "the parts, or per_sample alone";
+    keys.refuse(stages, "a part of per_sample, which is stated too", right);
+    keys.refuse({"dataset"}, "per_sample contains reading", right);
   } else if (!parts && !loader.dataset && !keys.has("transfer")) {
     keys.fail("per_sample", "nothing says what loading costs",
               "per_sample, or read, decode, preprocess, augment, collate, transfer, or a dataset");
   }
-  if (loader.dataset && keys.has("read")) {
-    keys.fail("read", "the dataset's storage says how long reading takes", "read, or a dataset");
+  if (loader.dataset) {
+    keys.refuse({"read"}, "the dataset's storage says how long reading takes", "read, or a dataset");
+  } else {
+    keys.refuse({"storage", "epoch", "keep_decoded"}, "nothing is read from storage", "a dataset, or leave it out");
   }
   if (loader.dataset && !loader.storage && !usual.exists()) {
     keys.fail("dataset", "the node has no storage", "storage: a name of scenarios/hardware/storage.yaml, or a mapping");
-  }
-  for (const char* key : {"storage", "epoch", "keep_decoded"}) {
-    if (keys.has(key) && !loader.dataset) keys.fail(key, "nothing is read from storage", "a dataset, or leave it out");
   }
   if (loader.keeps_decoded && !(loader.decoded > Bytes(0.0))) {
     keys.fail("keep_decoded", "nothing says how large a decoded sample is", "decoded, for example decoded: 602 KB");
@@ -79,7 +69,7 @@ DataLoader read_loader(const Field& field, const Storage& usual) {
   DataLoader loader;
   keys.fill(loader);
   keys.fill(loader.stages);
-  if (const auto dataset = keys.find("dataset")) loader.dataset = read_dataset(*dataset);
+  if (const auto dataset = keys.find("dataset")) dataset->mapping(keys::dataset).fill(loader.dataset.emplace());
   if (const auto storage = keys.find("storage")) loader.storage = read_storage(*storage);
   if (const auto spread = keys.find("spread")) loader.spread = read_share(*spread, "spread", "mean");
   check_loader(loader, keys, usual);
@@ -91,13 +81,8 @@ LoaderWorkload read_loader_workload(const Field& field, const Storage& usual) {
   YamlNode loader = field.node();
   loader.erase("batch");
   workload.loader = read_loader(Field(loader, field.path()), usual);
-  const YamlEntry* batch = field.node().find("batch");
-  if (batch == nullptr) {
-    throw ScenarioError(field.where(), join_path(field.path(), "batch"), "this key is missing",
-                        "the samples of one batch");
-  }
-  workload.batch =
-      static_cast<double>(Field(batch->value, join_path(field.path(), "batch")).integer({1, 1'000'000'000}));
+  const Field batch = field.at("batch", "the samples of one batch");
+  workload.batch = static_cast<double>(batch.integer({1, 1'000'000'000}));
   return workload;
 }
 

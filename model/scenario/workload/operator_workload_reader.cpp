@@ -120,16 +120,13 @@ StatedWork read_stated_work(const Field& field) {
   if (!field.is_mapping()) field.fail("no mapping", example);
   StatedWork work{{}, field.node(), field.path()};
   std::vector<YamlEntry>& entries = work.keys.entries;
-  if (const YamlEntry* kind = field.node().find("kind")) {
-    work.kind = kind->value;
+  if (const auto kind = field.find("kind")) {
+    work.kind = kind->node();
     work.keys.erase("kind");
   } else {
     const auto names_work = [](const YamlEntry& entry) { return entry.value.is_mapping() || entry.key == "sleep"; };
     const auto count = std::ranges::count_if(entries, names_work);
-    if (count == 0) {
-      throw ScenarioError(field.where(), join_path(field.path(), "kind"), "this key is missing",
-                          or_list(operator_kinds()));
-    }
+    if (count == 0) static_cast<void>(field.at("kind", or_list(operator_kinds())));
     if (count > 1) field.fail(fmt::format("{} pieces of work", count), example);
     const auto found = std::ranges::find_if(entries, names_work);
     const YamlEntry entry = *found;
@@ -140,8 +137,8 @@ StatedWork read_stated_work(const Field& field) {
     entries.insert(entries.end(), entry.value.entries.begin(), entry.value.entries.end());
     if (entry.value.is_scalar()) entries.push_back({"time", entry.where, entry.value});
   }
-  if (const YamlEntry* times = work.keys.find("repeat")) {
-    work.repeat = static_cast<int>(Field(times->value, join_path(work.path, "repeat")).integer({1, 10'000'000}));
+  if (const auto times = work.shape().find("repeat")) {
+    work.repeat = static_cast<int>(times->integer({1, 10'000'000}));
     work.keys.erase("repeat");
   }
   return work;

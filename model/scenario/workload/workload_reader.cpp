@@ -19,7 +19,7 @@ constexpr IntegerRange batch_range{1, 1'000'000'000};
 
 /// Length of training in samples; tokens count for models with a sequence.
 double read_training_samples(const Field& field, const TrainWorkload& train) {
-  const TrainingLength length = field.parse([](const std::string& text) { return parse_training_length(text); });
+  const TrainingLength length = field.parse(parse_training_length);
   if (length.unit == TrainingLength::Unit::samples) return length.count;
   const ModelConfig& model = train.model;
   const auto* whole = std::get_if<VisionLanguageConfig>(&model.shape);
@@ -78,15 +78,14 @@ Loss read_loss(const Field& field) {
 }
 
 TrainerCode read_trainer_code(const MappingReader& train, const ModelConfig& model, const Cluster& cluster) {
-  for (const char* key : {"kernels", "joined_projections", "native_attention", "context_pieces", "narrow_gathers",
-                          "keep_gathered", "gather_logits", "shifted_logits", "loss_in_place", "waiting_tensors"}) {
-    if (!train.has(key) || !std::holds_alternative<NetworkConfig>(model.shape)) continue;
-    train.fail(key, fmt::format("{} is a network of layers, each with its own kernels", model.name),
-               "a transformer, or leave the key out");
-  }
-  if (train.has("memory_format") && !std::holds_alternative<NetworkConfig>(model.shape)) {
-    train.fail("memory_format", fmt::format("{} is no network of layers", model.name),
-               "a network of layers, or leave the key out");
+  if (std::holds_alternative<NetworkConfig>(model.shape)) {
+    train.refuse({"kernels", "joined_projections", "native_attention", "context_pieces", "narrow_gathers",
+                  "keep_gathered", "gather_logits", "shifted_logits", "loss_in_place", "waiting_tensors"},
+                 fmt::format("{} is a network of layers, each with its own kernels", model.name),
+                 "a transformer, or leave the key out");
+  } else {
+    train.refuse({"memory_format"}, fmt::format("{} is no network of layers", model.name),
+                 "a network of layers, or leave the key out");
   }
   TrainerCode code;
   code.kernels = usual_kernels(cluster.node.gpu.processor.has_value());
@@ -166,8 +165,7 @@ void read_collective(const Field& field, const Cluster& cluster, ReadWorkload& r
 
 /// Where an operator runs: `on: cpu` or `on: gpu`; what only processors have goes there by itself.
 bool runs_on_cpu(const Field& field, const std::string& kind) {
-  const YamlEntry* on = field.node().find("on");
-  if (on != nullptr) return Field(on->value, join_path(field.path(), "on")).flag("gpu", "cpu");
+  if (const auto on = field.find("on")) return on->flag("gpu", "cpu");
   const auto& of_gpu = operator_kinds();
   const auto& of_cpu = host_operator_kinds();
   return std::find(of_gpu.begin(), of_gpu.end(), kind) == of_gpu.end() &&
@@ -190,11 +188,9 @@ OperatorConditions take_conditions(YamlNode& shape, const std::string& path) {
 }
 
 void check_cast(const OperatorWorkload& workload, const Field& field) {
-  const YamlEntry* cast = field.node().find("cast");
-  if (cast == nullptr) return;
-  if (std::holds_alternative<Matmul>(workload.op.work) && casts_operands(workload.op.precision)) return;
-  Field(cast->value, join_path(field.path(), "cast"))
-      .fail("operands of this operator are not cast", "a matmul in fp8, mxfp8 or nvfp4");
+  const auto cast = field.find("cast");
+  if (!cast || (std::holds_alternative<Matmul>(workload.op.work) && casts_operands(workload.op.precision))) return;
+  cast->fail("operands of this operator are not cast", "a matmul in fp8, mxfp8 or nvfp4");
 }
 
 void read_operator_workload(const Field& field, const Cluster& cluster, ReadWorkload& result) {
