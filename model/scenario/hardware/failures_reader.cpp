@@ -60,24 +60,16 @@ Recovery read_recovery(const std::optional<Field>& field, const Cluster& cluster
   FigureLog log("recovery", table);
   std::optional<MappingReader> own;
   if (field) own = field->mapping(keys::recovery);
-  const auto stated_or_usual = [&](const char* key) {
-    Field figure = own && own->has(key) ? (*own)[key] : usual[key];
-    log.add(figure);
-    return figure;
-  };
   Recovery recovery;
-  recovery.heartbeat = stated_or_usual("heartbeat").quantity<Seconds>(Zero::allowed);
-  recovery.missed = static_cast<int>(stated_or_usual("missed").integer({1, 1000}));
-  recovery.start = stated_or_usual("start").quantity<Seconds>(Zero::allowed);
-  recovery.repair = stated_or_usual("repair").quantity<Seconds>(Zero::allowed);
+  usual.fill(recovery);
+  if (own) own->fill(recovery);
+  for (const char* key : {"heartbeat", "missed", "start", "repair"})
+    log.add(own && own->has(key) ? *own : usual, {key});
   if (own && own->has("initialise")) {
-    recovery.initialise = (*own)["initialise"].quantity<Seconds>(Zero::allowed);
-    log.add((*own)["initialise"]);
+    log.add(*own, {"initialise"});
   } else {
     recovery.initialise = figure<Seconds>(usual, "initialise_per_gpu", log) * cluster.gpus();
   }
-  if (own && own->has("spares")) recovery.spares = own->int_or("spares", 0, {0, 1'000'000});
-  if (own) recovery.servers = own->choice_or("servers", recovery.servers);
   recovery.constants = std::move(log).take();
   return recovery;
 }

@@ -108,7 +108,6 @@ constexpr Key zero_keys[] = {
                            {.name = "by", .together = "stage: 1, or 2 with gradients: kept"}),
 };
 
-constexpr std::string_view with_servers = "algorithm: parameter_server and its kinds";
 constexpr Key sync_keys[] = {
     member<&Sync::algorithm>("How gradients are summed; auto: the fastest of those that apply."),
     {"levels", one_or_list(whole), "a machine's ranks, then machines",

@@ -18,7 +18,7 @@
 #include "model/scenario/figures.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
-#include "model/scenario/keys/foreign_names.hpp"
+#include "model/scenario/keys/key_tree.hpp"
 #include "model/scenario/load/checks.hpp"
 #include "model/scenario/plan/plan_reader.hpp"
 #include "model/scenario/plan/trainer_reader.hpp"

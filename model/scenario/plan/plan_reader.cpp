@@ -159,11 +159,11 @@ void read_sync(const Field& field, Sync& sync) {
   read_error_feedback(keys, sync);
   sync.local_reduce = keys.flag_or("local_reduce", sync.algorithm == SyncAlgorithm::hierarchical_parameter_server);
   if (const auto slow = keys.find("slow_workers")) sync.slow_workers = read_slow_workers(*slow);
-  for (const std::string_view key : server_keys) {
-    if (keys.has(key) && !has_servers(sync.algorithm)) {
-      keys.fail(key, fmt::format("{} without a parameter server", key),
-                "algorithm: parameter_server, or leave the key out");
-    }
+  if (has_servers(sync.algorithm)) return;
+  for (const YamlEntry& entry : field.node().entries) {
+    if (!is_server_key(entry.key)) continue;
+    keys.fail(entry.key, fmt::format("{} without a parameter server", entry.key),
+              "algorithm: parameter_server, or leave the key out");
   }
 }
 
@@ -304,10 +304,8 @@ Plan read_collective_plan(const Field& field, const ReadWorkload& workload) {
   const MappingReader keys = field.mapping(keys::collective_plan);
   Plan plan;
   if (const auto sync = keys.find("sync")) read_sync(*sync, plan.sync);
-  plan.sync.algorithm = workload.algorithm.value_or(plan.sync.algorithm);
-  if (!workload.levels.empty()) plan.sync.levels = workload.levels;
-  plan.sync.servers = workload.servers.value_or(plan.sync.servers);
-  plan.sync.placement = workload.placement.value_or(plan.sync.placement);
+  workload.collective->fill(plan.sync);
+  if (const auto levels = workload.collective->find("levels")) plan.sync.levels = read_levels(*levels);
   return plan;
 }
 

@@ -13,10 +13,6 @@ Precision read_precision(const MappingReader& keys) { return keys.choice_or("pre
 
 namespace {
 
-constexpr IntegerRange dimension{1, 1'000'000'000};
-
-std::int64_t read_size(const MappingReader& keys, std::string_view key) { return keys[key].integer(dimension); }
-
 /// { m, n, k, batch (= 1), accumulate (= false), accumulate_fp32 (= false), transpose_a (= false), transpose_b (=
 /// false), padded (= false), precision (= fp32) }: C[m,n] = A[m,k] · B[k,n], row by row; see Matmul
 Operator read_matmul(const Field& field) {
@@ -31,14 +27,7 @@ Operator read_matmul(const Field& field) {
 Operator read_convolution(const Field& field) {
   const MappingReader keys = field.mapping(keys::convolution);
   Convolution work;
-  work.n = read_size(keys, "batch");
-  work.c = read_size(keys, "channels");
-  work.h = read_size(keys, "height");
-  work.w = read_size(keys, "width");
-  work.k = read_size(keys, "filters");
-  work.groups = keys.integer_or("groups", 1, dimension);
-  work.stride = keys.integer_or("stride", 1, {1, 10'000});
-  work.pass = keys.choice_or("pass", ConvolutionPass::forward);
+  keys.fill(work);
   std::tie(work.r, work.s) = read_pair(keys["kernel"], {1, 10'000});
   std::pair<std::int64_t, std::int64_t> pad{0, 0};
   if (const auto value = keys.find("pad")) pad = read_pair(*value, {0, 10'000});

@@ -156,10 +156,7 @@ void read_collective(const Field& field, const Cluster& cluster, ReadWorkload& r
               fmt::format("a divisor of {}", workload.ranks));
   }
   workload.layout = keys.choice_or("layout", RankGrouping::blocked);
-  if (const auto algorithm = keys.find("algorithm")) result.algorithm = algorithm->choice<SyncAlgorithm>();
-  if (const auto levels = keys.find("levels")) result.levels = read_levels(*levels);
-  if (const auto servers = keys.find("servers")) result.servers = static_cast<int>(servers->integer({1, 100'000}));
-  if (const auto placement = keys.find("placement")) result.placement = placement->choice<ServerPlacement>();
+  result.collective = keys;
   result.workload = workload;
 }
 

@@ -17,10 +17,7 @@ struct ReadWorkload {
   Workload workload;
   bool states_global_batch = false;
   std::optional<double> global_batch_per_gpu;  ///< instead of it
-  std::optional<SyncAlgorithm> algorithm;
-  std::vector<int> levels;
-  std::optional<int> servers;
-  std::optional<ServerPlacement> placement;
+  std::optional<MappingReader> collective;     ///< whose keys of synchronisation overrule the plan's
 };
 
 /// How kernels are cut where neither the scenario nor a trainer says it.
