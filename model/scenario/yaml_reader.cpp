@@ -81,6 +81,10 @@ void Field::fail(std::string got, std::string expected) const {
   throw ScenarioError(where(), path_, std::move(got), std::move(expected));
 }
 
+void Field::fail_if(bool wrong, std::string_view got, std::string_view expected) const {
+  if (wrong) fail(std::string(got), std::string(expected));
+}
+
 bool Field::flag(std::string_view no, std::string_view yes) const { return word(std::array{no, yes}) == 1; }
 
 std::size_t Field::word(std::span<const std::string_view> words) const {
@@ -173,8 +177,12 @@ std::string MappingReader::text_or(std::string_view key, std::string_view fallba
 void MappingReader::refuse(std::initializer_list<std::string_view> keys, std::string_view got,
                            std::string_view expected) const {
   for (const std::string_view key : keys) {
-    if (has(key)) fail(key, std::string(got), std::string(expected));
+    fail_if(has(key), key, got, expected);
   }
+}
+
+void MappingReader::fail_if(bool wrong, std::string_view key, std::string_view got, std::string_view expected) const {
+  if (wrong) fail(key, std::string(got), std::string(expected));
 }
 
 void MappingReader::fail(std::string_view key, std::string got, std::string expected) const {

@@ -81,6 +81,7 @@ class Field {
   auto parse(const Parse& parser) const;
 
   [[noreturn]] void fail(std::string got, std::string expected) const;
+  void fail_if(bool wrong, std::string_view got, std::string_view expected) const;
 
  private:
   const YamlNode* node_;
@@ -123,6 +124,7 @@ class MappingReader {
 
   /// Complains about a key's value (or, when it is not there, about the mapping).
   [[noreturn]] void fail(std::string_view key, std::string got, std::string expected) const;
+  void fail_if(bool wrong, std::string_view key, std::string_view got, std::string_view expected) const;
   /// Complains about the first of these keys that is stated.
   void refuse(std::initializer_list<std::string_view> keys, std::string_view got, std::string_view expected) const;
 

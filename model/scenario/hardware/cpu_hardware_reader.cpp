@@ -135,9 +135,8 @@ MemoryHierarchy read_hierarchy(const Field& written, const Cpu& cpu, std::vector
   result.tlb = read_tlb(keys["tlb"], clocked);
   log.add(keys, {"line_fill_buffers", "prefetched_lines"});
   result.vector_bytes = static_cast<int>(keys["vector"].quantity<Bytes>().value());
-  if (result.vector_bytes < 8 || Bytes(result.vector_bytes) > result.line) {
-    keys.fail("vector", "a vector that is no part of a line", "16 B, 32 B or 64 B");
-  }
+  keys.fail_if(result.vector_bytes < 8 || Bytes(result.vector_bytes) > result.line, "vector",
+               "a vector that is no part of a line", "16 B, 32 B or 64 B");
   constants = std::move(log).take();
   return result;
 }

@@ -35,9 +35,7 @@ Processor read_processor(const Field& field, FigureLog& log) {
   keys.fill(processor);
   if (processor.share > 1.0) keys.fail("share", "more than the whole core", "a share above 0, up to 1");
   constexpr double most_spread = 0.2;  // of step.device_spread
-  if (processor.spread > most_spread) {
-    keys.fail("spread", "cores that differ so much are of several kinds", "0 to 0.2");
-  }
+  keys.fail_if(processor.spread > most_spread, "spread", "cores that differ so much are of several kinds", "0 to 0.2");
   for (const keys::Key& key : keys::processor.keys) log.add(keys, {key.name});
   return processor;
 }

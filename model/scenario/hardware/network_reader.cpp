@@ -174,10 +174,9 @@ Fault read_fault(const Field& field) {
     result.link = fault["link"].text();
   }
   result.failed = fault.flag_or("failed", false);
-  if (result.failed == fault.has("bandwidth")) {
-    field.fail(result.failed ? "failed, and a bandwidth" : "nothing is wrong with it",
-               "failed: true, or the bandwidth that is left: 10 Gbit/s, or 50 %");
-  }
+  field.fail_if(result.failed == fault.has("bandwidth"),
+                result.failed ? "failed, and a bandwidth" : "nothing is wrong with it",
+                "failed: true, or the bandwidth that is left: 10 Gbit/s, or 50 %");
   if (const auto bandwidth = fault.find("bandwidth")) {
     if (const auto share = percentage(*bandwidth, "more than 0 %, up to 100 %; or failed: true")) {
       result.share = *share;
@@ -259,9 +258,8 @@ Network read_network(const Field& field, const Network& base, FigureLog& log) {
     infiniband_card = card.infiniband;
   }
   result.nic_bandwidth = network.quantity_or("nic_bandwidth", result.nic_bandwidth);
-  if (result.oversubscription < 1.0) {
-    network.fail("oversubscription", "below 1", "1 for a full fabric, 2 where half of it is missing");
-  }
+  network.fail_if(result.oversubscription < 1.0, "oversubscription", "below 1",
+                  "1 for a full fabric, 2 where half of it is missing");
   if (const auto transport = network.find("transport")) {
     result.transport = read_transport(*transport, log);
     result.efficiency = payload_share(*result.transport);
@@ -273,9 +271,8 @@ Network read_network(const Field& field, const Network& base, FigureLog& log) {
   if (const auto scaling = network.find("scaling")) result.scaling = read_scaling(*scaling);
   if (result.efficiency > 1.0)
     network.fail("efficiency", "above 1", "the share of the line rate that is reached, up to 1");
-  if (result.nics_per_node > 0 && !(result.nic_bandwidth.value() > 0.0)) {
-    network.fail("nic_bandwidth", "network cards without a bandwidth", "nic_bandwidth, for example 200 Gbit/s");
-  }
+  network.fail_if(result.nics_per_node > 0 && !(result.nic_bandwidth.value() > 0.0), "nic_bandwidth",
+                  "network cards without a bandwidth", "nic_bandwidth, for example 200 Gbit/s");
   if (const auto fabric = network.find("fabric")) result.fabric = read_fabric(*fabric, result.nic_bandwidth, log);
   return result;
 }
@@ -292,9 +289,8 @@ Jitter read_jitter(const Field& field) {
     const auto stated = keys.find(key);
     if (!stated) return 0.0;
     const NumberAndUnit parts = stated->parse(split_number_and_unit);
-    if (parts.unit != "%" || !(parts.number >= 0.0 && parts.number <= 50.0)) {
-      stated->fail("no spread of times", "a share from 0 % to 50 %, for example 2 %");
-    }
+    stated->fail_if(parts.unit != "%" || !(parts.number >= 0.0 && parts.number <= 50.0), "no spread of times",
+                    "a share from 0 % to 50 %, for example 2 %");
     return parts.number / 100.0;
   };
   Jitter jitter;

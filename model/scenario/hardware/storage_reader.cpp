@@ -36,13 +36,10 @@ void refuse_of_others(const MappingReader& keys, StorageKind kind, StorageKind o
 }
 
 void check_disk(const MappingReader& keys, const Storage& disk) {
-  if (disk.track_to_track > std::min(disk.seek, disk.write_seek)) {
-    keys.fail("track_to_track", "a seek to the next track that takes longer than the average one",
-              "less than seek and write_seek");
-  }
-  if (disk.inner_bandwidth > disk.read_bandwidth) {
-    keys.fail("inner_bandwidth", "an inner zone faster than the outer one", "at most read_bandwidth");
-  }
+  keys.fail_if(disk.track_to_track > std::min(disk.seek, disk.write_seek), "track_to_track",
+               "a seek to the next track that takes longer than the average one", "less than seek and write_seek");
+  keys.fail_if(disk.inner_bandwidth > disk.read_bandwidth, "inner_bandwidth", "an inner zone faster than the outer one",
+               "at most read_bandwidth");
   keys.refuse({"random_read_iops", "random_write_iops"}, "a disk's requests per second follow from rotation and seek",
               "leave the key out");
 }

@@ -14,6 +14,8 @@ SourcePosition position_of(const Scenario& scenario, std::string_view key);
 
 /// Throws ScenarioError at the key: what it says, and what is expected.
 [[noreturn]] void fail(const Scenario& scenario, std::string_view key, std::string got, std::string expected);
+void fail_if(const Scenario& scenario, bool wrong, std::string_view key, std::string_view got,
+             std::string_view expected);
 
 /// Throws ScenarioError at the guilty key: factors whose product is not the number of GPUs; a global batch that data ×
 /// micro-batch does not divide; heads, key–value heads, feed-forward width, sequence or experts that their factor does

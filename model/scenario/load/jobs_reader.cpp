@@ -29,9 +29,8 @@ Scenario read_job(const MappingReader& keys, const YamlNode& cluster_document) {
     }
   }
   const YamlEntry* workload = document.find("workload");
-  if (workload == nullptr || workload->value.find("train") == nullptr) {
-    scenario.fail("a job that trains nothing", "a scenario with workload: { train: … }");
-  }
+  scenario.fail_if(workload == nullptr || workload->value.find("train") == nullptr, "a job that trains nothing",
+                   "a scenario with workload: { train: … }");
   value_at(document, "cluster", nodes.where()) = cluster_document;
   value_at(value_at(document, "plan", nodes.where()), "placement", nodes.where()) = nodes.node();
   return read_scenario(document, file.stem().string());

@@ -99,9 +99,8 @@ Scenario read_completed(const YamlNode& document, Cluster cluster, std::string_v
   const auto calibration = keys.find("calibration");
   scenario.calibration = calibration ? load_calibration(catalogue_file(CatalogueSection::calibration, *calibration))
                                      : load_default_calibration();
-  if (scenario.calibration.calibrated && !scenario.cluster.groups.empty()) {
-    keys.fail("calibration", "the calibration of one machine for several kinds", "leave the key out, or cluster.node");
-  }
+  keys.fail_if(scenario.calibration.calibrated && !scenario.cluster.groups.empty(), "calibration",
+               "the calibration of one machine for several kinds", "leave the key out, or cluster.node");
   check_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
   const Reading reading;
   adapt_calibration(scenario.calibration, scenario.cluster.node.gpu);

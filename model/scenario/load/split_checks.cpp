@@ -18,9 +18,8 @@ void check_processors(const Scenario& scenario) {
   const std::vector<NodeGroup>& groups = scenario.cluster.groups;
   if (std::ranges::none_of(groups, trains)) return;
   const Plan& plan = scenario.plan;
-  if (trains(groups.front()) && !std::ranges::all_of(groups, trains)) {
-    fail(scenario, "cluster.groups", "processors that train before GPUs", "the group of GPUs first, or cluster.node");
-  }
+  fail_if(scenario, trains(groups.front()) && !std::ranges::all_of(groups, trains), "cluster.groups",
+          "processors that train before GPUs", "the group of GPUs first, or cluster.node");
   if (std::max({plan.tensor, plan.pipeline, plan.context, plan.expert}) > 1 || plan.zero > 0) {
     fail(scenario, "cluster.groups", "processors that train beside other nodes, with a model that is divided",
          "data parallelism alone, or cluster.node");
@@ -33,12 +32,10 @@ void check_split(const Scenario& scenario) {
   check_processors(scenario);
   const Plan& plan = scenario.plan;
   if (!plan.split) return;
-  if (plan.pipeline > 1) {
-    fail(scenario, "plan.split", "micro-batches divided unequally between pipelines", "plan.stage_layers: by_speed");
-  }
-  if (has_servers(plan.sync.algorithm)) {
-    fail(scenario, "plan.split", "a split with parameter servers", "plan.sync.slow_workers, or a collective");
-  }
+  fail_if(scenario, plan.pipeline > 1, "plan.split", "micro-batches divided unequally between pipelines",
+          "plan.stage_layers: by_speed");
+  fail_if(scenario, has_servers(plan.sync.algorithm), "plan.split", "a split with parameter servers",
+          "plan.sync.slow_workers, or a collective");
   if (synchronises_every_micro_batch(plan)) {
     fail(scenario, "plan.split", "a split with gradients that are synchronised after every micro-batch",
          divides_gradients(plan) ? "plan.zero: { stage: 2, gradients: kept }" : "plan.sync.every_micro_batch: false");

@@ -101,9 +101,8 @@ NetworkLayer read_layer(const Field& field) {
     layer.kind = row.kind;
     return layer;
   }
-  if (!field.is_mapping() || field.node().entries.size() != 1) {
-    field.fail("this is not one layer", "relu, or { conv: { out: 64, kernel: 3 } }");
-  }
+  field.fail_if(!field.is_mapping() || field.node().entries.size() != 1, "this is not one layer",
+                "relu, or { conv: { out: 64, kernel: 3 } }");
   const YamlEntry& entry = field.node().entries.front();
   const LayerRow& row = find_row(entry.key, field);
   if (row.read == nullptr) field.fail(fmt::format("{} has no parameters", row.word), std::string(row.word));

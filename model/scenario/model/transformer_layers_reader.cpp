@@ -16,22 +16,19 @@ constexpr IntegerRange dimension_range{1, 1'000'000};
 enum class KeysSeen { full, sliding, mla };
 
 void read_latent_attention(const MappingReader& model, TransformerConfig& config) {
-  if (!model.has("kv_lora_rank")) {
-    model.fail("attention_kind", "latent attention without its latent vectors", "kv_lora_rank: 512, say, beside it");
-  }
+  model.fail_if(!model.has("kv_lora_rank"), "attention_kind", "latent attention without its latent vectors",
+                "kv_lora_rank: 512, say, beside it");
   config.kv_lora_rank = model["kv_lora_rank"].integer(dimension_range);
   config.q_lora_rank = model.integer_or("q_lora_rank", 0, dimension_range);
   config.rope_head_dim = model.integer_or("rope_head_dim", 0, {0, dimension_range.maximum});
   config.v_head_dim = model.integer_or("v_head_dim", config.head_dim, dimension_range);
-  if (config.kv_heads != config.heads) {
-    model.fail("kv_heads", "latent attention makes keys for every head", "leave it out, or as many as heads");
-  }
+  model.fail_if(config.kv_heads != config.heads, "kv_heads", "latent attention makes keys for every head",
+                "leave it out, or as many as heads");
 }
 
 void read_window(const MappingReader& model, TransformerConfig& config) {
-  if (!model.has("window")) {
-    model.fail("attention_kind", "sliding attention without a window", "window: 4096, say, beside it");
-  }
+  model.fail_if(!model.has("window"), "attention_kind", "sliding attention without a window",
+                "window: 4096, say, beside it");
   config.window = model["window"].integer({1, 1'000'000'000});
   config.full_attention_every = model.integer_or("full_attention_every", 0, {1, 100'000});
 }
@@ -56,10 +53,9 @@ void read_mamba(const MappingReader& model, TransformerConfig& config) {
   MambaConfig& mamba = config.mamba;
   mamba.heads = model["mamba_heads"].integer(dimension_range);
   model.fill(mamba);
-  if (mamba.selective() && (mamba.head_dim != 1 || mamba.groups != 1)) {
-    model.fail("mamba_step_rank", "layers of Mamba-1 have heads of one element, in one group",
-               "mamba_head_dim: 1 and mamba_groups: 1 beside it");
-  }
+  model.fail_if(mamba.selective() && (mamba.head_dim != 1 || mamba.groups != 1), "mamba_step_rank",
+                "layers of Mamba-1 have heads of one element, in one group",
+                "mamba_head_dim: 1 and mamba_groups: 1 beside it");
   if (mamba.heads % mamba.groups != 0) {
     model.fail(model.has("mamba_groups") ? "mamba_groups" : "mamba_heads",
                fmt::format("{} heads in {} groups", mamba.heads, mamba.groups),
@@ -103,10 +99,9 @@ void read_layer_kinds(const MappingReader& model, TransformerConfig& config) {
     pattern->fail(fmt::format("{} letters for {} layers", length, config.layers), "a letter for each layer");
   }
   const auto has = [&](LayerKind kind) { return std::ranges::find(config.pattern, kind) != config.pattern.end(); };
-  if (has(LayerKind::experts) != (config.experts > 1)) {
-    pattern->fail(config.experts > 1 ? "experts, but no layer of them" : "layers of experts, but no experts",
-                  "E for layers of experts, and experts: 128, say");
-  }
+  pattern->fail_if(has(LayerKind::experts) != (config.experts > 1),
+                   config.experts > 1 ? "experts, but no layer of them" : "layers of experts, but no experts",
+                   "E for layers of experts, and experts: 128, say");
   if (has(LayerKind::mamba)) read_mamba(model, config);
 }
 

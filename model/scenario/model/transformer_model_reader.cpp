@@ -102,9 +102,8 @@ TransformerConfig read_transformer(const Field& field, TransformerFamily family)
   if (!model.has("kv_heads")) config.kv_heads = config.heads;
   if (!model.has("head_dim")) config.head_dim = config.hidden / config.heads;
   check_heads(model, config);
-  if (model.has("layer_norm") && family != TransformerFamily::llama && !two_stacks) {
-    model.fail("layer_norm", "the family's norms subtract the mean", "leave the key out, or family: llama");
-  }
+  model.fail_if(model.has("layer_norm") && family != TransformerFamily::llama && !two_stacks, "layer_norm",
+                "the family's norms subtract the mean", "leave the key out, or family: llama");
   if (!model.has("ffn_hidden")) config.ffn_hidden = default_ffn_hidden(config.hidden, config.gated_ffn);
   if (vit) {
     read_vit_shape(model, config);

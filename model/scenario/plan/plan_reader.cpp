@@ -188,9 +188,8 @@ void read_zero(const Field& field, Plan& plan) {
   if (!field.is_mapping()) return;
   const MappingReader keys = field.mapping(keys::zero);
   keys.fill(plan);
-  if (plan.shard > 0 && plan.zero == 0) {
-    keys.fail("shard", "stage 0 divides nothing", "stage: 1, 2 or 3, or leave the key out");
-  }
+  keys.fail_if(plan.shard > 0 && plan.zero == 0, "shard", "stage 0 divides nothing",
+               "stage: 1, 2 or 3, or leave the key out");
   if (keys.has("gradients") && plan.zero != 2) {
     keys.fail("gradients", fmt::format("stage {} leaves no choice of when gradients are scattered", plan.zero),
               "stage: 2, or leave the key out");
@@ -199,10 +198,9 @@ void read_zero(const Field& field, Plan& plan) {
     keys.fail("by", fmt::format("stage {} leaves no choice of how gradients are summed", plan.zero),
               "stage: 1, or leave the key out");
   }
-  if (plan.zero_by == ZeroBy::all_reduce && divides_gradients(plan)) {
-    keys.fail("by", "gradients of which a rank keeps its part alone, summed for all ranks",
-              "by: scatter, gradients: kept or stage: 1");
-  }
+  keys.fail_if(plan.zero_by == ZeroBy::all_reduce && divides_gradients(plan), "by",
+               "gradients of which a rank keeps its part alone, summed for all ranks",
+               "by: scatter, gradients: kept or stage: 1");
 }
 
 /// How many replicas the GPUs have room for; 1 where the factors do not divide them (check_scenario complains then).
@@ -247,17 +245,15 @@ void fold_experts(const MappingReader& keys, const ModelConfig& model, Plan& pla
 
 /// `stage_layers: by_speed`, or a number of layers for each stage.
 void read_stage_layers(const Field& field, Plan& plan) {
-  if (plan.interleave > 1 || plan.schedule == PipelineSchedule::dualpipe || plan.embedding_in_pipeline) {
-    field.fail("stages of several chunks, or ends that count as layers", "one chunk a stage, or leave the key out");
-  }
+  field.fail_if(plan.interleave > 1 || plan.schedule == PipelineSchedule::dualpipe || plan.embedding_in_pipeline,
+                "stages of several chunks, or ends that count as layers", "one chunk a stage, or leave the key out");
   plan.balance_by_speed = field.is_scalar() && field.text() == "by_speed";
   if (plan.balance_by_speed) return;
   if (field.is_scalar()) field.fail("no layers", "by_speed, or a list such as [20, 12]");
   for (const Field& layers : field.list()) plan.stage_layers.push_back(static_cast<int>(layers.integer({0, 100'000})));
-  if (plan.stage_layers.size() > 2 &&
-      std::find(plan.stage_layers.begin() + 1, plan.stage_layers.end() - 1, 0) != plan.stage_layers.end() - 1) {
-    field.fail("a stage between others without a layer", "layers for all but the first and the last stage");
-  }
+  field.fail_if(plan.stage_layers.size() > 2 && std::find(plan.stage_layers.begin() + 1, plan.stage_layers.end() - 1,
+                                                          0) != plan.stage_layers.end() - 1,
+                "a stage between others without a layer", "layers for all but the first and the last stage");
   if (!std::cmp_equal(plan.stage_layers.size(), plan.pipeline)) {
     field.fail(fmt::format("layers of {} stages", plan.stage_layers.size()),
                fmt::format("pipeline: {}", plan.pipeline));
@@ -271,10 +267,8 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
   keys.fill(plan);
   plan.schedule = keys.choice_or(
       "schedule", plan.interleave > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_forward_one_backward);
-  if (plan.tensor_overlap && !plan.sequence_parallel) {
-    keys.fail("tensor_overlap", "all-reduces, which are not chunked behind products",
-              "sequence_parallel: true, or leave the key out");
-  }
+  keys.fail_if(plan.tensor_overlap && !plan.sequence_parallel, "tensor_overlap",
+               "all-reduces, which are not chunked behind products", "sequence_parallel: true, or leave the key out");
   if (const auto zero = keys.find("zero")) read_zero(*zero, plan);
   // torchtitan keeps a pipeline stage's weights from pass to pass (fsdp_reshard_after_forward: not pp_enabled).
   plan.reshard_after_forward = keys.flag_or("reshard_after_forward", plan.zero != 3 || plan.pipeline == 1);

@@ -132,9 +132,8 @@ DataShape read_data(const Field& field, const ModelConfig& model) {
   double tokens = mean_of(data.text);
   if (whole != nullptr) {
     const double images = mean_of(data.images);
-    if (!(images > 0.0)) {
-      keys.fail("images", "no images", "at least some samples with an image, or the language model alone");
-    }
+    keys.fail_if(!(images > 0.0), "images", "no images",
+                 "at least some samples with an image, or the language model alone");
     tokens += images * static_cast<double>(visual_tokens(*whole));
   }
   if (!(tokens > 0.0)) keys.fail("text", "empty samples", "a length above zero");
@@ -164,9 +163,8 @@ void read_freeze(const Field& field, const ModelConfig& model, TrainedParts& par
     parts.blocks_frozen |= part == Part::language || part == Part::blocks;
     parts.head_frozen |= part == Part::language || part == Part::head;
   }
-  if (words_model->tied_embeddings && parts.embedding_frozen != parts.head_frozen) {
-    field.fail("the output layer is the table of words, and only one of them is frozen", "both embedding and head");
-  }
+  field.fail_if(words_model->tied_embeddings && parts.embedding_frozen != parts.head_frozen,
+                "the output layer is the table of words, and only one of them is frozen", "both embedding and head");
 }
 
 void read_lora(const Field& field, const ModelConfig& model, TrainedParts& parts) {
@@ -196,9 +194,8 @@ void read_lora(const Field& field, const ModelConfig& model, TrainedParts& parts
     if (!lora.attention && !lora.ffn && !lora.qkv)
       targets->fail("an empty list", "attention, ffn, or both; qkv instead of attention");
   }
-  if (lora.ffn && language->experts > 1) {
-    keys.fail("targets", "adapters beside the matrices of experts", "targets: [attention]");
-  }
+  keys.fail_if(lora.ffn && language->experts > 1, "targets", "adapters beside the matrices of experts",
+               "targets: [attention]");
   parts.lora = lora;
 }
 

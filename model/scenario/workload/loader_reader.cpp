@@ -31,20 +31,16 @@ void check_loader(const DataLoader& loader, const MappingReader& keys, const Sto
   } else {
     keys.refuse({"storage", "epoch", "keep_decoded"}, "nothing is read from storage", "a dataset, or leave it out");
   }
-  if (loader.dataset && !loader.storage && !usual.exists()) {
-    keys.fail("dataset", "the node has no storage", "storage: a name of scenarios/hardware/storage.yaml, or a mapping");
-  }
-  if (loader.keeps_decoded && !(loader.decoded > Bytes(0.0))) {
-    keys.fail("keep_decoded", "nothing says how large a decoded sample is", "decoded, for example decoded: 602 KB");
-  }
-  if (loader.non_blocking && !loader.pinned) {
-    keys.fail("non_blocking", "a copy from pageable memory blocks all the same", "pinned: true as well, or false");
-  }
-  if (loader.decodes_on_device != keys.has("device_decode")) {
-    keys.fail(loader.decodes_on_device ? "decode_on" : "device_decode",
-              loader.decodes_on_device ? "nothing says how long the device takes" : "decoding is done by the workers",
-              loader.decodes_on_device ? "device_decode, its time for a sample (or batch)" : "decode_on: gpu");
-  }
+  keys.fail_if(loader.dataset && !loader.storage && !usual.exists(), "dataset", "the node has no storage",
+               "storage: a name of scenarios/hardware/storage.yaml, or a mapping");
+  keys.fail_if(loader.keeps_decoded && !(loader.decoded > Bytes(0.0)), "keep_decoded",
+               "nothing says how large a decoded sample is", "decoded, for example decoded: 602 KB");
+  keys.fail_if(loader.non_blocking && !loader.pinned, "non_blocking", "a copy from pageable memory blocks all the same",
+               "pinned: true as well, or false");
+  keys.fail_if(loader.decodes_on_device != keys.has("device_decode"),
+               loader.decodes_on_device ? "decode_on" : "device_decode",
+               loader.decodes_on_device ? "nothing says how long the device takes" : "decoding is done by the workers",
+               loader.decodes_on_device ? "device_decode, its time for a sample (or batch)" : "decode_on: gpu");
 }
 
 }  // namespace
@@ -91,17 +87,15 @@ StorageWorkload read_storage_workload(const Field& field, bool write, const Stor
   StorageWorkload workload;
   workload.storage = usual;
   if (const auto storage = keys.find("storage")) workload.storage = read_storage(*storage);
-  if (!workload.storage.exists()) {
-    field.fail("the node has no storage", "storage: a name of scenarios/hardware/storage.yaml, or a mapping");
-  }
+  field.fail_if(!workload.storage.exists(), "the node has no storage",
+                "storage: a name of scenarios/hardware/storage.yaml, or a mapping");
   DiskPattern& pattern = workload.pattern;
   pattern.write = write;
   pattern.direct = true;
   keys.fill(pattern);
   if (pattern.zone > 1.0) keys.fail("zone", fmt::format("{} of the way in", pattern.zone), "from 0 (outermost) to 1");
-  if (keys.has("streams") && pattern.order == AccessOrder::random) {
-    keys.fail("streams", "streams that read at random", "order: sequential, or queue_depth instead");
-  }
+  keys.fail_if(keys.has("streams") && pattern.order == AccessOrder::random, "streams", "streams that read at random",
+               "order: sequential, or queue_depth instead");
   workload.size = keys.quantity_or("size", pattern.block);
   return workload;
 }

@@ -33,9 +33,8 @@ Operator read_convolution(const Field& field) {
   if (const auto value = keys.find("pad")) pad = read_pair(*value, {0, 10'000});
   work.p = (work.h + 2 * pad.first - work.r) / work.stride + 1;
   work.q = (work.w + 2 * pad.second - work.s) / work.stride + 1;
-  if (work.h + 2 * pad.first < work.r || work.w + 2 * pad.second < work.s) {
-    keys.fail("kernel", "larger than the padded input", "a kernel that fits");
-  }
+  keys.fail_if(work.h + 2 * pad.first < work.r || work.w + 2 * pad.second < work.s, "kernel",
+               "larger than the padded input", "a kernel that fits");
   if (work.c % work.groups != 0 || work.k % work.groups != 0) {
     keys.fail("groups", fmt::format("{} does not divide {} channels and {} filters", work.groups, work.c, work.k),
               "a common divisor of both");

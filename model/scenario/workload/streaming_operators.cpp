@@ -116,9 +116,8 @@ Operator read_pooling(const Field& field) {
   const std::int64_t stride = keys.integer_or("stride", kernel, {1, 10'000});
   const std::int64_t pad = keys.integer_or("pad", 0, {0, 10'000});
   const std::int64_t height = keys["height"].integer(extent), width = keys["width"].integer(extent);
-  if (kernel > height + 2 * pad || kernel > width + 2 * pad) {
-    keys.fail("kernel", "larger than the padded input", "a kernel that fits");
-  }
+  keys.fail_if(kernel > height + 2 * pad || kernel > width + 2 * pad, "kernel", "larger than the padded input",
+               "a kernel that fits");
   const double maps = read_extent(keys, "batch") * read_extent(keys, "channels");
   const double in = maps * static_cast<double>(height * width);
   const std::int64_t rows = (height + 2 * pad - kernel) / stride + 1;

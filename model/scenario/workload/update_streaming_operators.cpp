@@ -58,9 +58,8 @@ Operator read_memory_access(const Field& field) {
   const MappingReader keys = field.mapping(keys::memory_access);
   MemoryAccess work;
   keys.fill(work);
-  if (work.element > work.working_set) {
-    keys.fail("working_set", "smaller than one element", "at least the element's size");
-  }
+  keys.fail_if(work.element > work.working_set, "working_set", "smaller than one element",
+               "at least the element's size");
   const bool strided = work.pattern == AccessPattern::strided;
   if (strided) {
     work.stride = keys["stride"].quantity<Bytes>();

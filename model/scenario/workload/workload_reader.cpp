@@ -56,9 +56,8 @@ void read_global_batch(const MappingReader& train, TrainWorkload& workload, Read
   auto whole = train.find("global_batch"), per_gpu = train.find("global_batch_per_gpu");
   if (whole && per_gpu) {
     const auto stated_later = [&](const Field& key) { return key.where().file != train.field().where().file; };
-    if (stated_later(*whole) == stated_later(*per_gpu)) {
-      per_gpu->fail("global_batch says it already", "either this key or global_batch");
-    }
+    per_gpu->fail_if(stated_later(*whole) == stated_later(*per_gpu), "global_batch says it already",
+                     "either this key or global_batch");
     (stated_later(*whole) ? per_gpu : whole).reset();
   }
   result.states_global_batch = whole.has_value();
@@ -120,9 +119,8 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   if (const auto lora = train.find("lora")) read_lora(*lora, workload.model, workload.parts);
   if (const auto quantisation = train.find("quantisation")) {
     quantisation->mapping(keys::quantisation).fill(workload.parts.quantised);
-    if (workload.parts.quantised.any() && !workload.parts.lora) {
-      quantisation->fail("quantised weights cannot be trained", "lora: { rank: 16 } beside it, or weights: none");
-    }
+    quantisation->fail_if(workload.parts.quantised.any() && !workload.parts.lora, "quantised weights cannot be trained",
+                          "lora: { rank: 16 } beside it, or weights: none");
   }
   check_something_is_trained(field, workload.model, workload.parts);
   if (const auto samples = train.find("samples")) {
