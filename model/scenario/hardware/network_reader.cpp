@@ -47,80 +47,75 @@ CardType find_card_type(const Field& name, FigureLog& log) {
   return type;
 }
 
-/// Reads what a shape of fabric says about its keys (see hardware/fabric.hpp): once to learn which there are, with
-/// which the mapping is opened, once to fill its members.
-class ShapeKeys {
+/// What a shape of fabric has beside the members that its rows fill.
+class ShapeReader {
  public:
-  template <typename Shape>
-  static void read(Shape& shape, const Field& field, BytesPerSecond card, FigureLog& log) {
-    ShapeKeys keys(card, log);
-    shape.read(keys);
-    keys.mapping_.emplace(field, keys.known_);
-    shape.read(keys);
-  }
+  ShapeReader(const MappingReader& keys, BytesPerSecond card, FigureLog& log) : keys_(keys), card_(card), log_(log) {}
 
-  /// Numbers are from 1 to a million.
-  void count(std::string_view key, int& value) {
-    if (known(key)) value = static_cast<int>((*mapping_)[key].integer({1, most}));
-  }
-  void count_or(std::string_view key, int& value, int fallback) {
-    if (known(key)) value = mapping_->int_or(key, fallback, {1, most});
-  }
-  void counts(std::string_view key, std::vector<int>& values) {
-    if (!known(key)) return;
-    for (const Field& value : (*mapping_)[key].list_or_one()) {
-      values.push_back(static_cast<int>(value.integer({1, most})));
+  void finish(SingleSwitch& /*none*/) const {}
+  void finish(FatTree& tree) const {
+    for (const auto& [key, value] : {std::pair("oversubscription", tree.oversubscription),
+                                     std::pair("pod_oversubscription", tree.pod_oversubscription)}) {
+      log_.add(keys_, {key});
+      keys_.fail_if(value < 1.0, key, "below 1", "1 for a full fabric, 2 where half of it is missing");
     }
+    if (tree.nodes_per_pod == 0) {
+      keys_.refuse({"pod_oversubscription"}, "there are no pods", "nodes_per_pod, or leave the key out");
+    }
+    read_routing(tree, UplinkRouting::hash);
   }
-  void flag(std::string_view key, bool& value) {
-    if (known(key)) value = mapping_->flag_or(key, value);
+  void finish(Dragonfly& dragonfly) const {
+    // As many as nodes: what Kim et al. call balanced, with half as many as routers in a group.
+    if (!keys_.has("global_links_per_router")) dragonfly.global_links_per_router = dragonfly.nodes_per_router;
+    read_bandwidth("local_bandwidth", dragonfly.local_bandwidth);
+    read_bandwidth("global_bandwidth", dragonfly.global_bandwidth);
+    read_routing(dragonfly, DragonflyRouting::valiant);
   }
-  template <typename E>
-  void choice(std::string_view key, std::optional<E>& value) {
-    if (!known(key)) return;
-    if (const auto stated = mapping_->find(key)) value = stated->choice<E>();
+  void finish(Torus& torus) const {
+    for (const Field& value : keys_["dimensions"].list_or_one()) {
+      torus.dimensions.push_back(static_cast<int>(value.integer({1, most})));
+    }
+    read_bandwidth("link_bandwidth", torus.link_bandwidth);
   }
-  void at_least_one(std::string_view key, double& value) {
-    if (!known(key)) return;
-    log_.add(*mapping_, {key});
-    value = mapping_->number_or(key, value);
-    if (value < 1.0) mapping_->fail(key, "below 1", "1 for a full fabric, 2 where half of it is missing");
-  }
-  void metres(std::string_view key, double& value) {
-    if (!known(key)) return;
-    log_.add((*mapping_)[key]);
-    value = (*mapping_)[key].parse(parse_metres);
-  }
-  void bandwidth(std::string_view key, BytesPerSecond& value) {
-    if (known(key)) value = figure<BytesPerSecond>(*mapping_, key, log_);
-  }
-  /// That of the card where it is not stated.
-  void bandwidth_or_card(std::string_view key, BytesPerSecond& value) {
-    if (!known(key)) return;
-    value = mapping_->quantity_or(key, card_);
-    log_.add(*mapping_, {key});
-  }
-  /// Complains where the key is stated.
-  void refuse(std::string_view key, const char* text, const char* expected) const {
-    if (mapping_ && mapping_->has(key)) mapping_->fail(key, text, expected);
+  void finish(Sites& sites) const {
+    log_.add(keys_, {"distance", "bandwidth"});
+    sites.distance_metres = keys_["distance"].parse(parse_metres);
   }
 
  private:
-  ShapeKeys(BytesPerSecond card, FigureLog& log) : card_(card), log_(log) {
-    for (const char* key : {"kind", "name", "description", "sources", "switch_latency"}) (void)known(key);
+  /// That of the card where it is not stated.
+  void read_bandwidth(std::string_view key, BytesPerSecond& value) const {
+    if (!keys_.has(key)) value = card_;
+    log_.add(keys_, {key});
+  }
+  template <typename Shape, typename Routing>
+  void read_routing(Shape& shape, Routing by_chance) const {
+    if (const auto routing = keys_.find("routing")) shape.routing = routing->choice<Routing>();
+    shape.seed = keys_.int_or("seed", 1, {1, most});
+    if (shape.routing == by_chance) return;
+    keys_.refuse({"seed"}, "nothing is drawn", fmt::format("routing: {}, or leave the key out", name(by_chance)));
   }
 
-  /// Whether values are read; until then names are learnt.
-  bool known(std::string_view key) {
-    if (!mapping_) known_.push_back(&keys::key_of(keys::fabric, key));
-    return mapping_.has_value();
-  }
-
+  const MappingReader& keys_;
   BytesPerSecond card_;
   FigureLog& log_;
-  std::vector<const keys::Key*> known_;
-  std::optional<MappingReader> mapping_;
 };
+
+template <typename Shape>
+void read_shape_keys(Shape& shape, const Field& field, BytesPerSecond card, FigureLog& log) {
+  constexpr bool draws = requires { shape.seed; };
+  std::vector<const keys::Key*> known;
+  for (const keys::Key& key : keys::fabric.keys) {
+    const bool of_kind = key.together.empty() || key.together.find(Shape::word) != std::string_view::npos;
+    if (of_kind || (draws && key.name == "seed")) known.push_back(&key);
+  }
+  const MappingReader keys(field, known);
+  keys.fill(shape);
+  for (const keys::Key* key : known) {
+    if (key->usual.starts_with("needed")) static_cast<void>(keys[key->name]);
+  }
+  ShapeReader(keys, card, log).finish(shape);
+}
 
 using Shape = decltype(Fabric::shape);
 
@@ -138,7 +133,7 @@ Shape read_kind(const Field& field, std::index_sequence<kind...> /*all*/) {
 Fabric read_shape(const Field& field, BytesPerSecond card, FigureLog& log) {
   Fabric fabric;
   fabric.shape = read_kind(field, std::make_index_sequence<std::variant_size_v<Shape>>());
-  std::visit([&](auto& shape) { ShapeKeys::read(shape, field, card, log); }, fabric.shape);
+  std::visit([&](auto& shape) { read_shape_keys(shape, field, card, log); }, fabric.shape);
   if (const auto latency = field.find("switch_latency")) {
     log.add(*latency);
     fabric.switch_latency = latency->quantity<Seconds>(Zero::allowed);

@@ -141,40 +141,57 @@ constexpr std::string_view fabric_words[] = {SingleSwitch::word, FatTree::word, 
                                              Sites::word};
 static_assert(std::size(fabric_words) == std::variant_size_v<decltype(Fabric::shape)>);
 constexpr std::string_view routing_words[] = {"perfect", "adaptive", "hash", "minimal", "valiant"};
-// What each kind of fabric has is read by its struct in hardware/fabric.hpp.
+constexpr IntegerRange to_a_million{1, 1'000'000};
+// A kind of fabric has the keys that go together with its word, and those that go with none.
 constexpr Key fabric_keys[] = {
     {"kind", words(fabric_words), "needed", "The shape of the network behind the cards."},
     {"name", text, "", "What people call the fabric."},
     {"description", text, "", "A line about the fabric for people who list hardware."},
     {"sources", by_name(mapping(source)), "assumptions", "Where the figures come from: default, or by key."},
     {"switch_latency", quantity("ns"), "0", "What every switch on the way adds; of a torus, every hop."},
-    {"nodes_per_leaf", whole, "needed of fat_tree", "Machines that have a card on a leaf.", "kind: fat_tree"},
-    {"nodes_per_pod", whole, "no pods", "Machines of a pod, which has spines of its own.", "kind: fat_tree"},
-    {"oversubscription", number, "1", "Cards below a leaf over its cables upward.", "kind: fat_tree"},
-    {"pod_oversubscription", number, "1", "Cables from a pod's leaves over cables to the core.",
-     "kind: fat_tree, nodes_per_pod"},
-    {"rails", flag, "false", "Whether card i of every machine hangs on the group's leaf i.", "kind: fat_tree"},
-    {"uplinks", whole, "as many as are as wide as a card", "A leaf's cables to the spines, each to one of its own.",
-     "kind: fat_tree"},
+    member<&FatTree::nodes_per_leaf>(
+        "Machines that have a card on a leaf.",
+        {.usual = "needed of fat_tree", .together = "kind: fat_tree", .range = to_a_million}),
+    member<&FatTree::nodes_per_pod>("Machines of a pod, which has spines of its own.",
+                                    {.usual = "no pods", .together = "kind: fat_tree", .range = to_a_million}),
+    member<&FatTree::oversubscription>("Cards below a leaf over its cables upward.",
+                                       {.usual = "1", .together = "kind: fat_tree"}),
+    member<&FatTree::pod_oversubscription>("Cables from a pod's leaves over cables to the core.",
+                                           {.usual = "1", .together = "kind: fat_tree, nodes_per_pod"}),
+    member<&FatTree::rails>("Whether card i of every machine hangs on the group's leaf i.",
+                            {.usual = "false", .together = "kind: fat_tree"}),
+    member<&FatTree::uplinks>(
+        "A leaf's cables to the spines, each to one of its own.",
+        {.usual = "as many as are as wide as a card", .together = "kind: fat_tree", .range = to_a_million}),
     {"routing", words(routing_words), "perfect; minimal of dragonfly",
      "Which way a connection takes: of a fat_tree all uplinks (perfect), one at a time (adaptive) or one by a hash of "
      "its ends; of a dragonfly the shortest (minimal), or one by another group (valiant).",
      "kind: fat_tree or dragonfly"},
     {"seed", whole, "1", "Where the numbers of hash and valiant begin: the same seed gives the same routes.",
      "routing: hash or valiant"},
-    {"nodes_per_router", whole, "needed of dragonfly", "Machines on a router.", "kind: dragonfly"},
-    {"routers_per_group", whole, "needed of dragonfly", "Routers of a group, all joined to each other.",
-     "kind: dragonfly"},
-    {"groups", whole, "needed of dragonfly", "How many groups there are.", "kind: dragonfly"},
-    {"global_links_per_router", whole, "nodes_per_router", "Links of a router to other groups.", "kind: dragonfly"},
-    {"local_bandwidth", quantity("Gbit/s"), "the card's", "Of a link inside a group.", "kind: dragonfly"},
-    {"global_bandwidth", quantity("Gbit/s"), "the card's", "Of a link between groups.", "kind: dragonfly"},
+    member<&Dragonfly::nodes_per_router>(
+        "Machines on a router.",
+        {.usual = "needed of dragonfly", .together = "kind: dragonfly", .range = to_a_million}),
+    member<&Dragonfly::routers_per_group>(
+        "Routers of a group, all joined to each other.",
+        {.usual = "needed of dragonfly", .together = "kind: dragonfly", .range = to_a_million}),
+    member<&Dragonfly::groups>("How many groups there are.",
+                               {.usual = "needed of dragonfly", .together = "kind: dragonfly", .range = to_a_million}),
+    member<&Dragonfly::global_links_per_router>(
+        "Links of a router to other groups.",
+        {.usual = "nodes_per_router", .together = "kind: dragonfly", .range = to_a_million}),
+    member<&Dragonfly::local_bandwidth>("Gbit/s", "the card's", "Of a link inside a group.",
+                                        {.together = "kind: dragonfly"}),
+    member<&Dragonfly::global_bandwidth>("Gbit/s", "the card's", "Of a link between groups.",
+                                         {.together = "kind: dragonfly"}),
     {"dimensions", one_or_list(whole), "needed of torus", "Machines along each dimension: [4, 4, 2].", "kind: torus"},
-    {"link_bandwidth", quantity("Gbit/s"), "the card's", "To one neighbour, in one direction.", "kind: torus"},
-    {"sites", whole, "2", "Places over which the machines are divided evenly.", "kind: sites"},
+    member<&Torus::link_bandwidth>("Gbit/s", "the card's", "To one neighbour, in one direction.",
+                                   {.together = "kind: torus"}),
+    member<&Sites::sites>("Places over which the machines are divided evenly.",
+                          {.usual = "2", .together = "kind: sites", .range = to_a_million}),
     {"distance", quantity("km"), "needed of sites", "Metres of cable between any two places.", "kind: sites"},
-    {"bandwidth", quantity("Gbit/s"), "needed of sites", "Of a place's line to the others, in one direction.",
-     "kind: sites"},
+    member<&Sites::bandwidth>("Gbit/s", "needed of sites", "Of a place's line to the others, in one direction.",
+                              {.together = "kind: sites"}),
 };
 
 }  // namespace
