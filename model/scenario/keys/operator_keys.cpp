@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <string_view>
+
 #include "model/cost/launches.hpp"
 #include "model/scenario/keys/keys.hpp"
 #include "model/scenario/keys/member.hpp"

@@ -62,22 +62,7 @@ HostWorkload read_cpu_matmul(const Field& field, const Cpu& cpu) {
   return {fmt::format("matmul {}x{}x{} on {}", work.m, work.n, work.k, cpu.name), work, 1};
 }
 
-struct HostOperatorRow {
-  std::string_view kind;
-  HostWorkload (*read)(const Field&, const Cpu&);
-};
-constexpr HostOperatorRow rows[] = {{"memory_walk", read_memory_walk}, {"matmul", read_cpu_matmul}};
-
 }  // namespace
-
-const std::vector<std::string>& host_operator_kinds() {
-  static const std::vector<std::string> kinds = [] {
-    std::vector<std::string> words;
-    for (const HostOperatorRow& row : rows) words.emplace_back(row.kind);
-    return words;
-  }();
-  return kinds;
-}
 
 /// { working_set, pattern (= pointer_chase) }
 HostWorkload read_gpu_chase(const Field& field, const Gpu& gpu) {
@@ -96,18 +81,15 @@ HostWorkload read_gpu_chase(const Field& field, const Gpu& gpu) {
 }
 
 HostWorkload read_host_operator(const Field& kind, const Field& field, const Cpu& cpu) {
-  const HostOperatorRow* found = nullptr;
-  for (const HostOperatorRow& row : rows) {
-    if (row.kind == kind.text()) found = &row;
-  }
-  if (found == nullptr) {
-    kind.fail(fmt::format("no operator {} on a CPU", kind.text()), or_list(host_operator_kinds()));
+  const bool walks = kind.text() == "memory_walk";
+  if (!walks && kind.text() != "matmul") {
+    kind.fail(fmt::format("no operator {} on a CPU", kind.text()), "memory_walk or matmul");
   }
   if (!cpu.hierarchy) {
     kind.fail(fmt::format("the memory hierarchy of {} is not described", cpu.name),
               "a node whose cpu names its hierarchy (scenarios/hardware/processors)");
   }
-  return found->read(field, cpu);
+  return walks ? read_memory_walk(field, cpu) : read_cpu_matmul(field, cpu);
 }
 
 }  // namespace foretrain

@@ -158,15 +158,6 @@ void read_collective(const Field& field, const Cluster& cluster, ReadWorkload& r
   result.workload = workload;
 }
 
-/// Where an operator runs: `on: cpu` or `on: gpu`; what only processors have goes there by itself.
-bool runs_on_cpu(const Field& field, const std::string& kind) {
-  if (const auto on = field.find("on")) return on->flag("gpu", "cpu");
-  const auto& of_gpu = operator_kinds();
-  const auto& of_cpu = host_operator_kinds();
-  return std::find(of_gpu.begin(), of_gpu.end(), kind) == of_gpu.end() &&
-         std::find(of_cpu.begin(), of_cpu.end(), kind) != of_cpu.end();
-}
-
 /// The keys that say under which conditions an operator runs leave its shape.
 OperatorConditions take_conditions(YamlNode& shape, const std::string& path) {
   OperatorConditions conditions;
@@ -201,7 +192,8 @@ void read_operator_workload(const Field& field, const Cluster& cluster, ReadWork
     result.workload = read_loader_workload(work.shape(), cluster.node.storage);
     return;
   }
-  const bool on_cpu = runs_on_cpu(work.shape(), kind);
+  const auto on = work.shape().find("on");
+  const bool on_cpu = on ? on->flag("gpu", "cpu") : kind == "memory_walk";  // which GPUs have not but by its name
   work.keys.erase("on");
   if (on_cpu || kind == "memory_walk") {
     HostWorkload workload = on_cpu ? read_host_operator(work.name(), work.shape(), cluster.node.cpu)

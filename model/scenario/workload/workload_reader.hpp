@@ -47,7 +47,6 @@ const std::vector<std::string>& operator_kinds();
 
 /// The same on the processor, for `on: cpu`; complains at the kind where the CPU has none such.
 HostWorkload read_host_operator(const Field& kind, const Field& field, const Cpu& cpu);
-const std::vector<std::string>& host_operator_kinds();
 /// `kind: memory_walk` with `on: gpu`: a pointer chase over its memory.
 HostWorkload read_gpu_chase(const Field& field, const Gpu& gpu);
 
