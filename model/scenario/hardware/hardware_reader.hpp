@@ -59,6 +59,9 @@ void check_wiring(const Node& node, const std::vector<Field>& links);
 /// `network:` with every key optional: values given replace those of `base`. Replaced figures are noted in `log`. Where
 /// a transport is stated and no efficiency, the efficiency is the transport's payload share.
 Network read_network(const Field& field, const Network& base, FigureLog& log);
+/// `fabric:`: a catalogue name, a path, a mapping with a `kind`, or { preset: NAME, … }. Links whose bandwidth is not
+/// stated are as fast as `card`.
+Fabric read_fabric(const Field& field, BytesPerSecond card, FigureLog& log);
 /// `faults:`, a list of cards and links that are slower than their like, or broken.
 std::vector<Fault> read_faults(const Field& field);
 /// `jitter: { compute: 2 %, network: 5 %, seed: 1 }`.

@@ -211,18 +211,6 @@ Transport read_transport(const Field& field, FigureLog& log) {
   return result;
 }
 
-/// `fabric:`: a catalogue name, a path, a mapping with a `kind`, or { preset: NAME, … }. Links whose bandwidth is not
-/// stated are as fast as `card`.
-Fabric read_fabric(const Field& written, BytesPerSecond card, FigureLog& log) {
-  const YamlNode document = resolve_preset(written, CatalogueSection::fabric);
-  const Field field(document, written.path());
-  if (document.find("sources") == nullptr) return read_shape(field, card, log);
-  FigureLog own("fabric", field);  // a file with sources of its own
-  Fabric fabric = read_shape(field, card, own);
-  log.append(std::move(own).take());
-  return fabric;
-}
-
 /// `{ 4: 80 %, 64: 40 % }`
 std::map<int, double> read_scaling(const Field& field) {
   if (!field.is_mapping()) field.fail("no mapping", "{ 4: 80 %, 64: 40 % }: number of machines, share that is left");
@@ -237,6 +225,16 @@ std::map<int, double> read_scaling(const Field& field) {
 }
 
 }  // namespace
+
+Fabric read_fabric(const Field& written, BytesPerSecond card, FigureLog& log) {
+  const YamlNode document = resolve_preset(written, CatalogueSection::fabric);
+  const Field field(document, written.path());
+  if (document.find("sources") == nullptr) return read_shape(field, card, log);
+  FigureLog own("fabric", field);  // a file with sources of its own
+  Fabric fabric = read_shape(field, card, own);
+  log.append(std::move(own).take());
+  return fabric;
+}
 
 Network read_network(const Field& field, const Network& base, FigureLog& log) {
   const MappingReader network = field.mapping(keys::network);
