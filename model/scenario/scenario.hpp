@@ -117,7 +117,7 @@ struct Scenario {
   std::vector<Trait> traits;  ///< what that trainer could decide, whoever decided it
   std::optional<LearnedRange> learned = std::nullopt;  ///< where the trainer was learned from runs
   std::vector<BackgroundFlow> background;
-  std::vector<Scenario> jobs = {};  ///< others on the same cluster, each on nodes of its own (Plan::placement)
+  std::vector<Scenario> jobs = {};        ///< others on the same cluster, each on nodes of its own (Plan::placement)
   std::vector<std::string> assumed = {};  ///< warnings: what an importer, or who wrote a machine's file, did not know
   std::map<std::string, SourcePosition> where;  ///< dotted key → where it was written
 };

@@ -12,7 +12,6 @@
 #include "model/base/text.hpp"
 #include "model/scenario/figures.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
-#include "model/scenario/hardware/hardware_table.hpp"
 #include "model/scenario/yaml_reader.hpp"
 
 namespace foretrain {

@@ -15,7 +15,6 @@
 #include "model/cost/measured_matmul.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/figures.hpp"
-#include "model/scenario/hardware/machine_calibration.hpp"
 
 namespace foretrain {
 
@@ -24,8 +23,19 @@ namespace {
 void check_names(const Field& constants) {
   if (!constants.is_mapping()) constants.fail("constants are no mapping", "{ matmul.tensor_efficiency: { … }, … }");
   for (const YamlEntry& entry : constants.node().entries) {
-    (void)known_constant(entry.key, entry.where, join_path(constants.path(), entry.key));
+    (void)known_constant(entry.key, entry.where, constants.below(entry).path());
   }
+}
+
+/// The number of a constant in its row's unit, within its bounds.
+double read_constant_value(const Field& value, const ConstantRow& row) {
+  const double number = value.parse(
+      [&](const std::string& text) { return row.unit.empty() ? parse_number(text) : parse_in_unit(text, row.unit); });
+  if (number < row.minimum || number > row.maximum) {
+    value.fail(fmt::format("{} {} is outside of what is sensible", number, row.unit),
+               fmt::format("from {} to {} {}", row.minimum, row.maximum, row.unit));
+  }
+  return number;
 }
 
 Constant read_constant(const ConstantRow& row, const Field& stated, const keys::Mapping& each) {
@@ -42,22 +52,12 @@ const ConstantRow& known_constant(const std::string& name, const SourcePosition&
                       did_you_mean(nearest_constant(name), "a constant of the base calibration"));
 }
 
-double read_constant_value(const Field& value, const ConstantRow& row) {
-  const double number = value.parse(
-      [&](const std::string& text) { return row.unit.empty() ? parse_number(text) : parse_in_unit(text, row.unit); });
-  if (number < row.minimum || number > row.maximum) {
-    value.fail(fmt::format("{} {} is outside of what is sensible", number, row.unit),
-               fmt::format("from {} to {} {}", row.minimum, row.maximum, row.unit));
-  }
-  return number;
-}
-
 std::vector<std::string> adopt_constants(const Field& constants, const keys::Mapping& each, Calibration& calibration) {
   check_names(constants);
   std::vector<std::string> names;
   for (const YamlEntry& entry : constants.node().entries) {
     const ConstantRow& row = *find_constant(entry.key);
-    const Constant stated = read_constant(row, Field(entry.value, join_path(constants.path(), entry.key)), each);
+    const Constant stated = read_constant(row, constants.below(entry), each);
     row.field(calibration) = stated.value;
     const auto known = std::ranges::find(calibration.constants, row.name, &Constant::name);
     if (known != calibration.constants.end()) *known = stated;
@@ -67,21 +67,13 @@ std::vector<std::string> adopt_constants(const Field& constants, const keys::Map
 }
 
 std::vector<MeasuredMatmul> read_measured_matmuls(const Field& field) {
-  constexpr IntegerRange dimension{1, 1'000'000'000};
   std::vector<MeasuredMatmul> rows;
   for (const Field& row : field.list()) {
     const MappingReader keys = row.mapping(keys::measured_matmul);
     MeasuredMatmul measured;
+    keys.fill(measured);
     measured.gpu = keys["gpu"].text();
-    measured.precision = keys["precision"].choice<Precision>();
-    measured.batch = keys.integer_or("batch", 1, dimension);
-    measured.m = keys["m"].integer(dimension);
-    measured.n = keys["n"].integer(dimension);
-    measured.k = keys["k"].integer(dimension);
-    measured.time = keys["time"].quantity<Seconds>();
     measured.where = keys["time"].where();
-    measured.transpose_a = keys.flag_or("transpose_a", false);
-    measured.transpose_b = keys.flag_or("transpose_b", false);
     if (keys["source"].text().empty()) keys.fail("source", "no source", "where it was measured");
     rows.push_back(std::move(measured));
   }
@@ -97,14 +89,13 @@ Calibration read_calibration(const Field& document) {
   const Field constants = file["constants"];
   check_names(constants);
   for (const ConstantRow& row : calibration_rows()) {
-    const std::string path = join_path(constants.path(), row.name);
-    const YamlEntry* entry = constants.node().find(row.name);
-    if (entry == nullptr && row.optional) continue;
-    if (entry == nullptr) {
-      throw ScenarioError(constants.where(), path, "this constant is missing",
+    const auto stated = constants.find(row.name);
+    if (!stated && row.optional) continue;
+    if (!stated) {
+      throw ScenarioError(constants.where(), join_path(constants.path(), row.name), "this constant is missing",
                           "{ value: …, kind: fit, source: \"…\" }");
     }
-    calibration.constants.push_back(read_constant(row, Field(entry->value, path), keys::constant));
+    calibration.constants.push_back(read_constant(row, *stated, keys::constant));
     row.field(calibration) = calibration.constants.back().value;
   }
   number_constants(calibration);

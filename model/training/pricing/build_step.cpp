@@ -11,7 +11,7 @@
 #include "model/base/session.hpp"
 #include "model/collectives/automatic.hpp"
 #include "model/collectives/contention.hpp"
-#include "model/scenario/hardware/machine_calibration.hpp"
+#include "model/scenario/hardware/calibration_reader.hpp"
 #include "model/training/pricing/chunk_builder.hpp"
 #include "model/training/pricing/train_loader.hpp"
 #include "model/training/transfers/transfer_table.hpp"
