@@ -31,10 +31,10 @@ struct Gpu {
   Bytes shared_memory_per_sm;
   double board_power_watts = 0.0;
   int copy_engines = 2;
-  std::string slot;      ///< the widest PCIe link of its connector, e.g. "pcie4-x16"; of superchips their link to the CPU
-  std::string nvlink;    ///< its kind of links to other GPUs, "nvlink3"; empty where it has none
-  int nvlinks = 0;       ///< how many of them it has
-  bool bridged = false;  ///< they join two cards by a bridge, not the GPUs of a board
+  std::string slot;    ///< the widest PCIe link of its connector, e.g. "pcie4-x16"; of superchips their link to the CPU
+  std::string nvlink;  ///< its kind of links to other GPUs, "nvlink3"; empty where it has none
+  int nvlinks = 0;     ///< how many of them it has
+  bool bridged = false;                               ///< they join two cards by a bridge, not the GPUs of a board
   bool peer_access = true;                            ///< over PCIe, by the vendor's driver
   std::optional<Processor> processor = std::nullopt;  ///< where it is no GPU but a processor that trains
   std::vector<Constant> constants;                    ///< every figure above with its source

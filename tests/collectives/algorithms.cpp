@@ -1,7 +1,7 @@
 // Algorithms that are laid over the hardware: several rings, levels, switches, servers. Expected times are worked out
 // by hand from bytes over bandwidth.
 #include "model/collectives/network_effects.hpp"
-#include "model/collectives/ring_paths.hpp"
+#include "model/collectives/rings.hpp"
 #include "tests/catch.hpp"
 #include "tests/collectives/calls.hpp"
 #include "tests/collectives/ranks.hpp"

@@ -15,7 +15,7 @@ WorkerTask ring_task() {
   task.participants = {{0, "10.77.0.1"}, {1, "10.77.0.2"}, {2, "10.77.0.3"}};
   task.ranks = 3;
   task.elements = 10;
-  const Schedule ring = ring_algorithm.all_reduce(3, 1);
+  const Schedule ring = ring_algorithm.schedule(CollectiveOperation::all_reduce, 3, 1);
   task.chunks = ring.chunks;
   for (int phase = 0; phase < ring.phases; ++phase) task.phases.push_back(ring.phase(phase));
   task.folder = "/somewhere";

@@ -163,8 +163,8 @@ void add_sums(const Scenario& scenario, const ReplayOptions& options, const Step
   const bool trains = std::holds_alternative<TrainWorkload>(scenario.workload);
   const std::string key = trains ? "plan.sync.algorithm" : "workload.collective.algorithm";
   const std::string algorithm(name(sync.algorithm));
-  const Algorithm::Build build = algorithm_of(sync.algorithm).build(CollectiveOperation::all_reduce);
-  if (build == nullptr) {
+  const Algorithm& own = algorithm_of(sync.algorithm);
+  if (!own.has(CollectiveOperation::all_reduce)) {
     refuse(scenario, key, "`auto` leaves it to the library", "the algorithm to run: ring, tree, parameter_server, …");
   }
   CollectiveCall call;
@@ -178,7 +178,7 @@ void add_sums(const Scenario& scenario, const ReplayOptions& options, const Step
   call.groups = {ranks};
   task.participants = participants_of(scenario, call);
   if (options.executor == HostExecutor::own) {
-    const Schedule schedule = build(task.ranks, shape_of(scenario));
+    const Schedule schedule = own.schedule(CollectiveOperation::all_reduce, task.ranks, shape_of(scenario));
     if (schedule.servers != task.servers() || !schedule.switch_ports.empty()) {
       refuse(scenario, key, algorithm + " needs more than hosts",
              "an algorithm of ranks and servers: ring, tree, parameter_server, …");
