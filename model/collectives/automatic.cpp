@@ -203,8 +203,7 @@ class AutomaticCollective {
       return false;
     }
     if (call_.operation == all_reduce) return true;
-    const bool gathers = call_.operation == all_gather || call_.operation == reduce_scatter;
-    return gathers && knows(network_gathers_since) && one_rank_for_each_card();
+    return has_parts(call_.operation) && knows(network_gathers_since) && one_rank_for_each_card();
   }
 
   [[nodiscard]] bool one_rank_for_each_card() const {

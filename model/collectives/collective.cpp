@@ -359,19 +359,8 @@ std::vector<Flow> merge_by_ends(std::vector<Flow> flows, Flow (Flow::*join)(cons
 
 double bus_bandwidth_factor(CollectiveOperation operation, int ranks) {
   const double others = static_cast<double>(ranks - 1) / static_cast<double>(ranks);
-  switch (operation) {
-    case CollectiveOperation::all_reduce:
-      return 2.0 * others;
-    case CollectiveOperation::all_gather:
-    case CollectiveOperation::reduce_scatter:
-    case CollectiveOperation::all_to_all:
-      return others;
-    case CollectiveOperation::broadcast:
-    case CollectiveOperation::reduce:
-    case CollectiveOperation::send_receive:
-      return 1.0;
-  }
-  return 1.0;
+  if (operation == CollectiveOperation::all_reduce) return 2.0 * others;
+  return has_parts(operation) || operation == CollectiveOperation::all_to_all ? others : 1.0;
 }
 
 }  // namespace foretrain

@@ -20,9 +20,6 @@ struct FeatureMap {
   bool operator==(const FeatureMap&) const = default;
 };
 
-/// The layer's key in a scenario: "conv", "max_pool", …
-std::string_view key(NetworkLayer::Kind kind);
-
 /// The shape after a layer that is neither residual, branches nor repeat.
 /// Windows: (size + 2·pad − kernel) / stride + 1, rounded down.
 /// Throws ScenarioError at layer.where when the layer cannot take such an input.
