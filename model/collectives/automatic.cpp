@@ -13,7 +13,6 @@
 // The bandwidth is that of the busiest link when NCCL's channels are laid over the topology (traffic.cpp): rings over
 // all NVLink lanes or switch ports, every network card used. Step counts are those of NCCL's own model
 // (src/graph/tuning.cc); times and shares are the library's (library.hpp), as for every named algorithm.
-#include "model/collectives/automatic.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -2,6 +2,8 @@
 // schedule as written, with headers of small messages (network_effects.hpp) and what the library loses in carrying it
 // out (library_losses.hpp), the same as `auto` counts. Without a library it runs on the links' achieved bandwidth
 // alone, a ring's hops of unequal length averaged.
+#include "model/collectives/collective.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,12 +14,10 @@
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
 #include "model/collectives/algorithm.hpp"
-#include "model/collectives/automatic.hpp"
-#include "model/collectives/collective.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/collectives/exchange.hpp"
 #include "model/collectives/gloo.hpp"
-#include "model/collectives/library_losses.hpp"
+#include "model/collectives/library.hpp"
 #include "model/collectives/network_effects.hpp"
 #include "model/collectives/placement.hpp"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "model/base/normal.hpp"
+#include "model/base/statistics.hpp"
 #include "model/collectives/placement.hpp"
 
 namespace foretrain {

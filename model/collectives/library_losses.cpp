@@ -1,4 +1,4 @@
-#include "model/collectives/library_losses.hpp"
+#include "model/collectives/library.hpp"
 
 #include <algorithm>
 #include <limits>

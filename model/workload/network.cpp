@@ -10,7 +10,6 @@
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
 #include "model/workload/network_operators.hpp"
-#include "model/workload/network_shapes.hpp"
 
 namespace foretrain {
 namespace {

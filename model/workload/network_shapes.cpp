@@ -1,4 +1,4 @@
-#include "model/workload/network_shapes.hpp"
+#include "model/workload/network_operators.hpp"
 
 #include <fmt/format.h>
 

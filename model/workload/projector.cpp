@@ -1,4 +1,4 @@
-#include "model/workload/projector.hpp"
+#include "model/workload/vision_language.hpp"
 
 #include <algorithm>
 #include <cmath>

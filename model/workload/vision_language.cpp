@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "model/base/number.hpp"
-#include "model/workload/projector.hpp"
 #include "model/workload/transformer.hpp"
 #include "model/workload/transformer_parameters.hpp"
 

@@ -1,4 +1,4 @@
-#include "model/base/normal.hpp"
+#include "model/base/statistics.hpp"
 
 #include "tests/catch.hpp"
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "model/cost/operator_alone.hpp"
+#include "model/cost/operator_cost.hpp"
 #include "model/scenario/load/load.hpp"
 
 namespace foretrain::test {

@@ -1,4 +1,3 @@
-#include "model/cost/operation_energy.hpp"
 
 #include "model/cost/power.hpp"
 

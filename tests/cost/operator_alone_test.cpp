@@ -1,4 +1,4 @@
-#include "model/cost/operator_alone.hpp"
+#include "model/cost/operator_cost.hpp"
 
 #include "model/cost/power.hpp"
 #include "tests/catch.hpp"

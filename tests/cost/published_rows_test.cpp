@@ -1,6 +1,6 @@
 // The cost models against published measurements. Bounds are mean absolute errors; where rows were fitted, and which
 // were not, is said beside each and in scenarios/calibrations/published.yaml.
-#include "model/cost/operator_alone.hpp"
+#include "model/cost/operator_cost.hpp"
 #include "model/scenario/load/cases.hpp"
 #include "tests/catch.hpp"
 #include "tests/cost/errors.hpp"

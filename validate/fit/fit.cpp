@@ -5,8 +5,7 @@
 #include <set>
 
 #include "model/base/error.hpp"
-#include "model/cost/operation_energy.hpp"
-#include "model/cost/operator_alone.hpp"
+#include "model/cost/operator_cost.hpp"
 #include "model/cost/power.hpp"
 #include "validate/fit/constant_row.hpp"
 #include "validate/fit/robust_fit.hpp"

@@ -1,7 +1,7 @@
 // `nccl:` of a cluster or of a node: the version of the collective library.
 #pragma once
 
-#include "model/hardware/nccl_version.hpp"
+#include "model/hardware/cluster.hpp"
 #include "model/scenario/yaml_reader.hpp"
 
 namespace foretrain {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "model/base/constant.hpp"
-#include "model/base/trait.hpp"
 #include "model/hardware/cluster.hpp"
 #include "model/scenario/yaml_document.hpp"
 #include "model/scenario/yaml_reader.hpp"
