@@ -1,6 +1,6 @@
-// Explicit algorithms. What the library has of that name runs as it does under `auto` (automatic.hpp). Else the
+// Explicit algorithms. What the library has of that name runs as it does under `auto` (library.hpp). Else the
 // schedule as written, with headers of small messages (network_effects.hpp) and what the library loses in carrying it
-// out (library_losses.hpp), the same as `auto` counts. Without a library it runs on the links' achieved bandwidth
+// out (library_losses.cpp), the same as `auto` counts. Without a library it runs on the links' achieved bandwidth
 // alone, a ring's hops of unequal length averaged.
 #include "model/collectives/collective.hpp"
 

@@ -1,6 +1,7 @@
 #include "model/workload/operator.hpp"
 
 #include "model/base/number.hpp"
+#include "model/workload/operator_alone.hpp"
 #include "model/workload/quantisation.hpp"
 
 namespace foretrain {
