@@ -176,7 +176,7 @@ TEST_CASE("16-bit precision halves activations and adds casts of weights and the
   CHECK(half.kept().value() == single.kept().value() / 2);
   CHECK(mixed.input_bytes_per_sample.value() == 192 * 2);
   // 4·3·9 = 108 weights: 4 bytes to 2 forward, 2 to 4 backward.
-  CHECK(moved(half.forward, "cast weights") == std::pair(108 * 4, 108 * 2));
+  CHECK(moved(half.forward, "cast weights") == std::pair(108 * 4.0, 108 * 2.0));
   CHECK(loop(half.backward, "cast weight gradient").written.value() == 108 * 4);
   CHECK(count(single.forward, "cast weights") == 0);
   // fp8 products leave activations in bf16.

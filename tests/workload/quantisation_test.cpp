@@ -49,7 +49,7 @@ TEST_CASE("what casts of a block read and write, by format and recipe") {
     double passes, forward, backward;
   };
   using enum Fp8Scaling;
-  const double block = 2.0 + 2.0 * (1.0 + 4.0 / 128.0), block_weight = 2.0 + 2.0 * (1.0 + 4.0 / 16384.0);
+  const double blocks = 2.0 + 2.0 * (1.0 + 4.0 / 128.0), block_weight = 2.0 + 2.0 * (1.0 + 4.0 / 16384.0);
   const double mxfp8 = 2.0 + 2.0 * 33.0 / 32.0;
   const Row rows[] = {
       // Norms write fp8; the inputs of attention's output and of the way down read 2 and write 2 · 1 bytes.
@@ -57,7 +57,7 @@ TEST_CASE("what casts of a block read and write, by format and recipe") {
       // Every tensor is read once more, for its largest value.
       {Precision::fp8, current, 1.0, 6.0 * (inputs + weights), 6.0 * results},
       // Four bytes for 128 elements of each copy; weights are cast once a step of 16 passes.
-      {Precision::fp8, Fp8Scaling::block, 16.0, block * inputs + block_weight * weights / 16.0, block * results},
+      {Precision::fp8, Fp8Scaling::block, 16.0, blocks * inputs + block_weight * weights / 16.0, blocks * results},
       // bf16 is read once, two copies are written with their scales.
       {Precision::mxfp8, delayed, 1.0, mxfp8 * (inputs + weights), mxfp8 * results},
       // Read for the largest values, for the rows, and for the transformed columns: 6 bytes, 2 · 9/16 written; weights
