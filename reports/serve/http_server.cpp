@@ -1,6 +1,6 @@
 #include "reports/serve/http_server.hpp"
 
-#include "model/base/own_module.hpp"
+#include "model/base/own_file.hpp"
 
 namespace foretrain {
 

@@ -6,7 +6,6 @@
 #include <map>
 
 #include "model/base/hash.hpp"
-#include "model/base/normal.hpp"
 #include "model/base/number.hpp"
 #include "model/base/statistics.hpp"
 #include "model/memory/shortage.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "model/base/error.hpp"
-#include "model/cost/operator_alone.hpp"
+#include "model/cost/operator_cost.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "tests/catch.hpp"
 

@@ -4,8 +4,7 @@
 #include <set>
 
 #include "model/base/error.hpp"
-#include "model/cost/operation_energy.hpp"
-#include "model/cost/operator_alone.hpp"
+#include "model/cost/operator_cost.hpp"
 #include "model/cost/power.hpp"
 
 namespace foretrain {

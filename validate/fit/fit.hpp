@@ -44,8 +44,7 @@ FitResult fit(const std::vector<FitRow>& rows, const std::vector<std::string>& c
 std::vector<std::string> gpus_of(const std::vector<FitRow>& rows);
 
 /// Fits on every GPU but `gpu` and predicts its rows. The energies of its generation, which its own rows would fix,
-/// come from the process rule (cost/operation_energy.hpp). Throws UsageError where no row or no other row is of that
-/// GPU.
+/// come from the process rule (cost/power.hpp). Throws UsageError where no row or no other row is of that GPU.
 struct LeftOut {
   std::string gpu;
   FitResult fitted;                     ///< on the others

@@ -172,8 +172,8 @@ void add_sums(const Scenario& scenario, const ReplayOptions& options, WorkerTask
   const bool trains = std::holds_alternative<TrainWorkload>(scenario.workload);
   const std::string key = trains ? "plan.sync.algorithm" : "workload.collective.algorithm";
   const std::string algorithm(name(sync.algorithm));
-  const Algorithm::Build build = algorithm_of(sync.algorithm).build(CollectiveOperation::all_reduce);
-  if (build == nullptr) {
+  const Algorithm& own = algorithm_of(sync.algorithm);
+  if (!own.has(CollectiveOperation::all_reduce)) {
     refuse_replay(scenario, key, "`auto` leaves it to the library",
                   "the algorithm to run: ring, tree, parameter_server, …");
   }
@@ -189,7 +189,7 @@ void add_sums(const Scenario& scenario, const ReplayOptions& options, WorkerTask
       refuse_replay(scenario, "plan.sync.consistency", "schedules wait for every worker",
                     "synchronous, or --executor server");
     }
-    const Schedule schedule = build(task.ranks, shape_of(scenario));
+    const Schedule schedule = own.schedule(CollectiveOperation::all_reduce, task.ranks, shape_of(scenario));
     if (schedule.servers != task.servers() || !schedule.switch_ports.empty()) {
       refuse_replay(scenario, key, algorithm + " needs more than hosts",
                     "an algorithm of ranks and servers: ring, tree, parameter_server, …");

@@ -5,7 +5,7 @@
 
 One process, one thread, no network. From what it measures follow the rates of `processor:` in a device file
 (scenarios/hardware/gpus/host-core.yaml), which it prints: each is the median over its operators of their work over
-their time without dispatch, in the terms of model/cost/processor_cost.cpp. Steps of training (host_steps.py) have no
+their time without dispatch, in the terms of model/cost/kernels_processor.cpp. Steps of training (host_steps.py) have no
 part in it. Exit status: 0 measured, 2 bad usage or no PyTorch.
 """
 

@@ -4,7 +4,7 @@
 
 #include "model/base/words.hpp"
 #include "model/scenario/model/model_reader.hpp"
-#include "model/workload/projector.hpp"
+#include "model/workload/vision_language.hpp"
 
 namespace foretrain {
 

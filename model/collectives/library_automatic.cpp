@@ -13,7 +13,6 @@
 // The bandwidth is that of the busiest link when NCCL's channels are laid over the topology (traffic.cpp): rings over
 // all NVLink lanes or switch ports, every network card used. Step counts are those of NCCL's own model
 // (src/graph/tuning.cc); times and shares are the library's (library.hpp), as for every named algorithm.
-#include "model/collectives/automatic.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -203,8 +202,7 @@ class AutomaticCollective {
       return false;
     }
     if (call_.operation == all_reduce) return true;
-    const bool gathers = call_.operation == all_gather || call_.operation == reduce_scatter;
-    return gathers && knows(network_gathers_since) && one_rank_for_each_card();
+    return has_parts(call_.operation) && knows(network_gathers_since) && one_rank_for_each_card();
   }
 
   [[nodiscard]] bool one_rank_for_each_card() const {

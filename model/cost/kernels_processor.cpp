@@ -16,7 +16,7 @@
 // several kernels writes is divided among them; and the blocked result of a convolution, before it is reordered
 // (LeNet's first one on 512 images: 10,817 page faults a step are 512 x 32 x 26 x 26 numbers, 20 channels padded to
 // 32). Assumptions: fp32; what is smaller stays in the heap (M_TRIM_THRESHOLD is as large).
-#include "model/cost/processor_cost.hpp"
+#include "model/cost/kernels.hpp"
 
 #include <algorithm>
 #include <cmath>

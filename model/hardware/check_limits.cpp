@@ -1,4 +1,4 @@
-#include "model/hardware/network_limits.hpp"
+#include "model/hardware/check.hpp"
 
 #include <fmt/format.h>
 
