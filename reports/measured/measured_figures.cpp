@@ -77,7 +77,8 @@ double gemm_work(const Matmul& work) {
 Panel device_memory(const std::vector<PredictedPoint>& points) {
   Curves curves("Device memory, cold operands", "bytes moved", "GB/s");
   for (const PredictedPoint& point : points) {
-    if (!point.op || point.raw->record.suite != "memory") continue;
+    if (!point.op || point.cache == "warm") continue;
+    if (point.raw->record.suite != "memory" && point.raw->record.suite != "streaming") continue;
     const auto* pass = std::get_if<Streaming>(&point.op->op.work);
     if (pass == nullptr) continue;
     const Bytes bytes = pass->read + pass->written;

@@ -57,7 +57,7 @@ class Event {
 double elapsed(const Event& start, const Event& end);
 
 /// How an element is stored. tf32 is arithmetic on fp32 elements.
-enum class Format { fp64, fp32, fp16, bf16, fp8, int8, int32, int64 };
+enum class Format { fp64, fp32, fp16, bf16, fp8, int8, int32 };
 
 /// Memory of the current device. Its contents are random: zeros take less power, and hide what was never written.
 class DeviceBuffer {

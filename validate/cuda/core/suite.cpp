@@ -33,6 +33,8 @@ void tell_parent(const std::string& word, std::string text) {
   write_all(status_descriptor, word + " " + text + "\n");  // or the parent is gone
 }
 
+std::string SuiteTask::journal_path() const { return folder + "/" + std::string(suite->name) + ".jsonl"; }
+
 SuiteRun::SuiteRun(const SuiteTask& task, Journal& journal, const Nvml& nvml)
     : task_(task),
       deadline_(now() + (task.quick ? task.suite->quick_budget_s : task.suite->budget_s)),
@@ -69,10 +71,6 @@ void SuiteRun::measure_cool(Record& record, const std::function<Sampled(Record&)
   }
 }
 
-bool SuiteRun::point(Record record, const std::function<Sampled()>& measure) {
-  return point(std::move(record), [&measure](Record&) { return measure(); });
-}
-
 bool SuiteRun::point(Record record, const std::function<Sampled(Record&)>& measure) {
   throw_if_interrupted();
   const auto& passed_over = task_.passed_over;
@@ -94,9 +92,7 @@ bool SuiteRun::point(Record record, const std::function<Sampled(Record&)>& measu
     record.state.reset();
     const bool cannot = error.fault() == Fault::out_of_memory || error.fault() == Fault::unsupported;
     record.status = cannot ? RecordStatus::skipped : RecordStatus::failed;
-    const bool ends =
-        error.fault() == Fault::device_lost || error.fault() == Fault::unavailable || error.fault() == Fault::timeout;
-    if (ends) {
+    if (error.fault() == Fault::device_lost || error.fault() == Fault::unavailable) {
       keep(record);
       throw;
     }
@@ -119,13 +115,6 @@ const std::vector<Suite>& suites() {
 #include "validate/cuda/core/suites.def"
   };
   return table;
-}
-
-const Suite* find_suite(std::string_view name) {
-  for (const Suite& suite : suites()) {
-    if (suite.name == name) return &suite;
-  }
-  return nullptr;
 }
 
 }  // namespace foretrain::gpu

@@ -1,6 +1,4 @@
 // 2-D convolutions and their gradients by cuDNN.
-#include "validate/cuda/math/operator_runner.hpp"
-
 #ifdef FORETRAIN_HAS_CUDNN
 #include <algorithm>
 #include <cmath>
@@ -10,12 +8,9 @@
 
 #include "validate/cuda/core/per_device.hpp"
 #include "validate/cuda/math/convolution_graph.hpp"
-#include "validate/cuda/math/format.hpp"
-#endif
+#include "validate/cuda/math/operator_runner.hpp"
 
 namespace foretrain::gpu {
-
-#ifdef FORETRAIN_HAS_CUDNN
 
 namespace {
 
@@ -42,23 +37,14 @@ class ConvolutionRunner final : public OperatorRunner {
   ConvolutionRunner(const OperatorSpec& spec, const RunnerSetting& setting);
 
   void launch(cudaStream_t stream, int turn) override;
-  [[nodiscard]] std::size_t bytes() const override {
-    return tensors_.input.bytes() + tensors_.filter.bytes() + tensors_.output.bytes();
-  }
-  [[nodiscard]] int operand_sets() const override { return static_cast<int>(sets_.size()); }
   [[nodiscard]] std::map<std::string, std::string> parameters() const override;
 
  private:
-  struct Operands {
-    void *input, *filter, *output;
-  };
-
   void take_operands(const RunnerSetting& setting, std::int64_t needed);
   void choose(std::vector<GraphPlan> found);
 
   ConvolutionShape shape_;
   ConvolutionTensors tensors_;
-  std::vector<Operands> sets_;
   std::shared_ptr<ConvolutionPlan> plan_;
   std::vector<CudnnDescriptor> packs_;
 };
@@ -103,21 +89,17 @@ ConvolutionRunner::ConvolutionRunner(const OperatorSpec& spec, const RunnerSetti
 }
 
 void ConvolutionRunner::take_operands(const RunnerSetting& setting, std::int64_t needed) {
-  setting.memory.begin_operator();
   void* const workspace = setting.memory.workspace(static_cast<std::size_t>(std::max<std::int64_t>(needed, 16)));
-  const int sets = gpu::operand_sets(setting.rotation, bytes());
-  for (int i = 0; i < sets; ++i) {
-    const auto take = [&](const ImageTensor& image, ConvolutionPass writer) {
-      return setting.memory.take(image.bytes(), image.format, shape_.pass == writer ? Use::written : Use::read);
-    };
-    sets_.push_back({take(tensors_.input, ConvolutionPass::data_gradient),
-                     take(tensors_.filter, ConvolutionPass::weight_gradient),
-                     take(tensors_.output, ConvolutionPass::forward)});
-    const Operands& operands = sets_.back();
-    packs_.push_back(variant_pack({{plan_->ids.input, operands.input},
-                                   {plan_->ids.filter, operands.filter},
-                                   {plan_->ids.output, operands.output}},
-                                  workspace));
+  const auto operand = [&](const ImageTensor& image, ConvolutionPass writer) {
+    return Operand{image.bytes(), image.format, shape_.pass == writer ? Use::written : Use::read};
+  };
+  take(setting, {operand(tensors_.input, ConvolutionPass::data_gradient),
+                 operand(tensors_.filter, ConvolutionPass::weight_gradient),
+                 operand(tensors_.output, ConvolutionPass::forward)});
+  const ConvolutionIds& ids = plan_->ids;
+  for (int i = 0; i < operand_sets(); ++i) {
+    const OperandSet& set = operands(i);
+    packs_.push_back(variant_pack({{ids.input, set[0]}, {ids.filter, set[1]}, {ids.output, set[2]}}, workspace));
   }
 }
 
@@ -156,12 +138,5 @@ std::unique_ptr<OperatorRunner> make_convolution(const OperatorSpec& spec, const
   return std::make_unique<ConvolutionRunner>(spec, setting);
 }
 
-#else
-
-std::unique_ptr<OperatorRunner> make_convolution(const OperatorSpec&, const RunnerSetting&) {
-  throw GpuError(Fault::unsupported, "this build is without cuDNN: install it and build again (CUDNN_HOME)");
-}
-
-#endif
-
 }  // namespace foretrain::gpu
+#endif

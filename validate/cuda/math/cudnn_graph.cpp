@@ -96,8 +96,6 @@ cudnnDataType_t cudnn_type(Format format) {
       return CUDNN_DATA_BFLOAT16;
     case Format::int32:
       return CUDNN_DATA_INT32;
-    case Format::int64:
-      return CUDNN_DATA_INT64;
     case Format::fp8:
     case Format::int8:
       break;

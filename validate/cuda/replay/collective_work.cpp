@@ -59,7 +59,7 @@ class CollectiveDoer final : public Doer {
     const Exchange& exchange = exchanges_.at(piece.resource);
     const OnDevice here(0);
     for (int i = 0; i < work.count; ++i) {
-      exchange.communicators->all_reduce(exchange.data, elements_of(work), exchange.streams);
+      exchange.communicators->all_reduce(exchange.data, exchange.data, elements_of(work), exchange.streams);
     }
   }
 
@@ -67,10 +67,7 @@ class CollectiveDoer final : public Doer {
     for (const auto& [resource, exchange] : exchanges_) exchange.communicators->wait(exchange.streams);
   }
 
-  [[nodiscard]] std::vector<std::string> descriptions() const override {
-    if (exchanges_.empty()) return {};
-    return {"nccl " + nccl_version()};
-  }
+  [[nodiscard]] std::string description() const override { return exchanges_.empty() ? "" : "nccl " + nccl_version(); }
 
  private:
   const ReplayStreams& streams_;
@@ -90,10 +87,7 @@ namespace {
 
 class NoCollectives final : public Doer {
  public:
-  void see(const Piece& /*piece*/) override {
-    throw GpuError(Fault::unsupported,
-                   "this program was built without NCCL: install libnccl and its headers (NCCL_HOME), and build again");
-  }
+  void see(const Piece& /*piece*/) override { throw GpuError(Fault::unsupported, without_nccl); }
 };
 
 }  // namespace
