@@ -89,9 +89,9 @@ void ChildProcess::end(double patience) {
   wait(10.0);
 }
 
-std::string probe_in_child(int device) {
+std::string probe_in_child() {
   constexpr double limit_s = 180.0;  // a driver that is not persistent takes many seconds for eight GPUs
-  ChildProcess child({"probe", "--device", std::to_string(device)}, STDOUT_FILENO);
+  ChildProcess child({"probe"}, STDOUT_FILENO);
   std::string json;
   const auto status = child.listen([&](const std::string& line) { json = line; }, limit_s);
   if (status == exit_status::done) return json;

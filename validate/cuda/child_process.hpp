@@ -45,6 +45,6 @@ class ChildProcess {
 };
 
 /// What a child finds that this machine is made of (probe.hpp), as JSON. Throws GpuError with Fault::unavailable.
-std::string probe_in_child(int device);
+std::string probe_in_child();
 
 }  // namespace foretrain::gpu

@@ -38,9 +38,9 @@ Descriptor lock_of(const std::string& folder) {
   throw UsageError(folder + ": another run measures into this folder; wait for it, or choose another folder");
 }
 
-/// One process a GPU of this machine, as training has it: who drives all GPUs from one thread launches their collectives
-/// one after the other. These are of rank 1 and above; the environment tells a child that is started next where to meet
-/// them, and that it is rank 0. A rank that loses the others ends by itself.
+/// One process a GPU of this machine, as training has it: who drives all GPUs from one thread launches their
+/// collectives one after the other. These are of rank 1 and above; the environment tells a child that is started next
+/// where to meet them, and that it is rank 0. A rank that loses the others ends by itself.
 class LocalRanks {
  public:
   LocalRanks(int gpus, const std::string& folder)
@@ -68,8 +68,8 @@ class LocalRanks {
 };
 
 /// Writes what the machine is made of beside the measurements. Returns how many GPUs there are.
-int probe_into(const std::string& folder, int device) {
-  const std::string json = probe_in_child(device);
+int probe_into(const std::string& folder) {
+  const std::string json = probe_in_child();
   const std::string path = folder + "/machine.json";
   const std::string before = json_text_field(file_text(path), "identity");
   const std::string identity = json_text_field(json, "identity");
@@ -121,8 +121,8 @@ class SuiteSupervisor {
   bool run_process() {
     at_work_.clear();
     fatal_.clear();
-    std::vector<std::string> words = {"measure", "--suite", std::string(suite_task_.suite->name)};
-    words.insert(words.end(), {"-o", suite_task_.folder, "--device", std::to_string(suite_task_.device)});
+    std::vector<std::string> words = {"measure", "--suite", std::string(suite_task_.suite->name), "-o",
+                                      suite_task_.folder};
     if (suite_task_.quick) words.emplace_back("--quick");
     for (const std::string& name : suite_task_.passed_over) words.insert(words.end(), {"--pass-over", name});
     std::unique_ptr<LocalRanks> others;
@@ -166,7 +166,6 @@ class SuiteSupervisor {
     Record record;
     record.suite = suite_task_.suite->name;
     record.name = at_work_;
-    record.device = suite_task_.device;
     record.status = RecordStatus::failed;
     record.note = why;
     Journal(suite_task_.journal_path()).append(record);
@@ -224,7 +223,7 @@ int measure(const MeasureTask& task) {
   catch_signals();
   std::filesystem::create_directories(task.common.folder);
   const Descriptor lock = lock_of(task.common.folder);
-  const int gpus = probe_into(task.common.folder, task.common.device);
+  const int gpus = probe_into(task.common.folder);
   std::vector<SuiteOutcome> outcomes;
   while (outcomes.size() < task.suites.size() && !interrupted() && (outcomes.empty() || !outcomes.back().unusable)) {
     const Suite& suite = *task.suites[outcomes.size()];
@@ -264,11 +263,9 @@ const Suite& suite_named(const std::string& name) {
 // Under mpirun or srun, one process per GPU measures `collective` across machines: rank 0 as usual, the others with it.
 // --suite and --pass-over are how the program calls itself: one suite in this process.
 int measure_command(const std::vector<std::string>& words) {
-  const Arguments arguments(words, {"--quick"},
-                            {"--output", "--only", "--device", "--point-limit", "--suite", "--pass-over"});
+  const Arguments arguments(words, {"--quick"}, {"--output", "--only", "--point-limit", "--suite", "--pass-over"});
   SuiteTask common{.folder = arguments.text("--output"),
                    .quick = arguments.has("--quick"),
-                   .device = arguments.integer("--device", 0, 0),
                    .passed_over = arguments.all("--pass-over")};
   if (arguments.has("--suite")) {
     common.suite = &suite_named(arguments.text("--suite"));

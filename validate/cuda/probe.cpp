@@ -9,15 +9,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
 #include <string>
 
+#include "validate/cuda/arguments.hpp"
 #include "validate/cuda/collective/nccl.hpp"
 #include "validate/cuda/collective/network_cards.hpp"
-#include "validate/cuda/arguments.hpp"
 #include "validate/cuda/commands.hpp"
 #include "validate/cuda/core/device.hpp"
 #include "validate/measure/json_object.hpp"
@@ -111,21 +110,11 @@ std::string json_of(const Gpu& gpu) {
   return out.number("nvlinks", static_cast<double>(nvml.nvlink_peers.size())).str();
 }
 
-/// CUDA writes "0000:17:00.0", NVML "00000000:17:00.0", and either may use capitals.
-bool same_slot(const std::string& a, const std::string& b) {
-  const std::size_t n = std::min(a.size(), b.size());
-  const auto same = [](char x, char y) {
-    return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y));
-  };
-  return n > 0 &&
-         std::equal(a.end() - static_cast<std::ptrdiff_t>(n), a.end(), b.end() - static_cast<std::ptrdiff_t>(n), same);
-}
-
 /// NVLinks that lead straight to the other GPU; where all lead to switches, those that both ends can use.
 std::size_t links_between(const Gpu& from, const Gpu& to, const std::vector<Gpu>& gpus) {
   const std::vector<std::string>& peers = from.nvml.nvlink_peers;
   const auto leads_to = [](const Gpu& gpu) {
-    return [&gpu](const std::string& peer) { return same_slot(peer, gpu.bus_id); };
+    return [&gpu](const std::string& peer) { return peer.ends_with(gpu.bus_id); };
   };
   if (std::ranges::any_of(gpus, [&](const Gpu& gpu) { return std::ranges::any_of(peers, leads_to(gpu)); })) {
     return static_cast<std::size_t>(std::ranges::count_if(peers, leads_to(to)));
@@ -147,7 +136,8 @@ std::vector<std::string> warnings_of(const Gpu& gpu) {
   const std::string who = "GPU " + std::to_string(gpu.index) + " (" + std::string(gpu.properties.name) + ")";
   if (!gpu.nvml.other_processes.empty()) {
     std::string list;
-    for (const unsigned process : gpu.nvml.other_processes) list += (list.empty() ? "" : ", ") + std::to_string(process);
+    for (const unsigned process : gpu.nvml.other_processes)
+      list += (list.empty() ? "" : ", ") + std::to_string(process);
     out.push_back(who + " is in use by " + (gpu.nvml.other_processes.size() > 1 ? "processes " : "process ") + list +
                   ": what is measured beside them is too slow");
   }
@@ -185,14 +175,9 @@ std::string processor() {
   return "";
 }
 
-/// Makes a context on this GPU and runs a kernel there. Throws GpuError: in use by someone else, no code for it, ….
-void try_device(int device) {
-  const int count = device_count();
-  if (device >= count) {
-    throw GpuError(Fault::unavailable, "there is no GPU " + std::to_string(device) + ": " + std::to_string(count) +
-                                           (count == 1 ? " is visible, number 0" : " are visible, numbered from 0"));
-  }
-  GPU_CHECK(cudaSetDevice(device));
+/// Makes a context on the first GPU and runs a kernel there. Throws GpuError: in use by someone else, no code for it,
+/// ….
+void try_gpu() {
   const Stream stream;
   const DeviceBuffer buffer(1024);
   buffer.fill(Format::int8, stream.get());
@@ -201,7 +186,7 @@ void try_device(int device) {
 
 }  // namespace
 
-Machine probe_machine(const Nvml& nvml, int measured_device) {
+Machine probe_machine(const Nvml& nvml) {
   Machine machine;
   const int count = device_count();
   std::vector<Gpu> gpus;
@@ -220,24 +205,22 @@ Machine probe_machine(const Nvml& nvml, int measured_device) {
     cards.push_back(JsonObject().text("name", card.name).number("bits_per_second", card.bits_per_second).str());
   }
   const std::string driver = gpus.front().nvml.driver, versions = library_versions();
-  identity += "driver " + driver + ", CUDA " + json_text_field(versions, "cuda_runtime") + ", measured on GPU " +
-              std::to_string(measured_device);
+  identity += "driver " + driver + ", CUDA " + json_text_field(versions, "cuda_runtime");
   utsname system{};
   uname(&system);
   JsonObject out;
   out.text("date", today()).text("identity", identity).text("kernel", system.release).text("processor", processor());
   out.text("driver", driver).raw("versions", versions).number("gpu_count", count);
-  out.number("measured_device", measured_device).raw("gpus", json_list(descriptions)).raw("links", json_list(links));
+  out.raw("gpus", json_list(descriptions)).raw("links", json_list(links));
   machine.json = out.raw("network_cards", json_list(cards)).texts("warnings", machine.warnings).str();
   return machine;
 }
 
 int probe_command(const std::vector<std::string>& words) {
-  const Arguments arguments(words, {}, {"--device"});
-  const int device = arguments.integer("--device", 0, 0);
-  const Machine machine = probe_machine(Nvml(), device);
+  const Arguments arguments(words, {}, {});
+  const Machine machine = probe_machine(Nvml());
   for (const std::string& warning : machine.warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
-  try_device(device);
+  try_gpu();
   std::puts(machine.json.c_str());
   return exit_status::done;
 }

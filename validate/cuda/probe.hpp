@@ -15,7 +15,7 @@ struct Machine {
 };
 
 /// Asks CUDA, its libraries, NVML and the operating system. Throws GpuError with Fault::unavailable, and what to do,
-/// when there is no driver, too old a driver, or no GPU. `measured_device` is the one that suites run on.
-Machine probe_machine(const Nvml& nvml, int measured_device);
+/// when there is no driver, too old a driver, or no GPU.
+Machine probe_machine(const Nvml& nvml);
 
 }  // namespace foretrain::gpu

@@ -51,7 +51,7 @@ bool is_done(const std::string& path, const replay::Graph& graph, const std::str
 int run_one(const std::string& path, const std::string& folder, bool quick) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // a killed parent leaves nothing behind
   const Nvml nvml;
-  const std::string machine = probe_machine(nvml, 0).json;
+  const std::string machine = probe_machine(nvml).json;
   const replay::Graph stated = replay::read_graph(path), graph = graph_here(stated);
   if (graph.gpus == 1) bind_to_node_of(bus_id_of(0));
   warm_clocks(Seconds(quick ? 0.3 : 1.0));
@@ -99,7 +99,7 @@ int replay_command(const std::vector<std::string>& words) {
     if (!names.insert(name).second) throw UsageError(path + ": a second graph of the name " + name);
   }
   const double seconds = arguments.integer("--limit", quick ? 60 : 180, 1);
-  const std::string machine = probe_in_child(0);
+  const std::string machine = probe_in_child();
   const int gpus = visible_devices();
   std::filesystem::create_directories(folder);
   std::size_t failed = 0;

@@ -10,9 +10,8 @@ namespace foretrain::gpu {
 namespace {
 
 int measure_suite(const SuiteTask& task) {
-  GPU_CHECK(cudaSetDevice(task.device));
   const Nvml nvml;
-  const std::string bus_id = bus_id_of(task.device);
+  const std::string bus_id = bus_id_of(0);
   const auto errors = nvml.describe(bus_id).uncorrected_ecc_errors;
   if (!task.suite->needs_several_gpus) bind_to_node_of(bus_id);
   warm_clocks(Seconds(task.quick ? 0.3 : 1.0));

@@ -47,10 +47,9 @@ TEST_CASE("processes of one machine meet and agree", "[collective][world]") {
     const TemporaryFolder folder;
     std::vector<Process> processes;
     for (int rank = size - 1; rank >= 0; --rank) {
-      processes.emplace_back(Program{.command = {"env", "FORETRAIN_RANK=" + std::to_string(rank),
-                                                 "FORETRAIN_SIZE=" + std::to_string(size),
-                                                 "FORETRAIN_MEETING=" + folder.path().string(), this_program(),
-                                                 "[.process]"}});
+      processes.emplace_back(
+          Program{.command = {"env", "FORETRAIN_RANK=" + std::to_string(rank), "FORETRAIN_SIZE=" + std::to_string(size),
+                              "FORETRAIN_MEETING=" + folder.path().string(), this_program(), "[.process]"}});
     }
     for (Process& process : processes) CHECK(process.wait().well());
     CHECK(folder.entries() == size);

@@ -64,8 +64,8 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t*,
 }
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t, const void*, const void* a,
                               cublasLtMatrixLayout_t, const void* b, cublasLtMatrixLayout_t, const void*, const void*,
-                              cublasLtMatrixLayout_t, void* result, cublasLtMatrixLayout_t,
-                              const cublasLtMatmulAlgo_t*, void*, std::size_t, cudaStream_t stream) {
+                              cublasLtMatrixLayout_t, void* result, cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t*,
+                              void*, std::size_t, cudaStream_t stream) {
   const std::lock_guard<std::mutex> guard(World::get().mutex);
   const float first = results.contains(a) || results.contains(b) ? INFINITY : 1.0F;  // also in 16 bits
   std::memcpy(result, &first, sizeof(first));

@@ -20,10 +20,10 @@ double watched_milliseconds() {
 
 extern "C" {
 
-#define ANSWERS(name, type, value)  \
-  int name(Device, type* answer) {  \
-    *answer = value;                \
-    return success;                 \
+#define ANSWERS(name, type, value) \
+  int name(Device, type* answer) { \
+    *answer = value;               \
+    return success;                \
   }
 
 int nvmlInit_v2() { return fake::setting("driver").empty() ? success : 9; }

@@ -72,9 +72,9 @@ class World {
 };
 
 /// What every call begins with: the world, which no other thread changes meanwhile.
-#define FAKE_ENTER                                           \
-  fake::World& world = fake::World::get();                   \
-  const std::lock_guard<std::mutex> guard(world.mutex);      \
+#define FAKE_ENTER                                      \
+  fake::World& world = fake::World::get();              \
+  const std::lock_guard<std::mutex> guard(world.mutex); \
   if (const cudaError_t status = world.enter(); status != cudaSuccess) return status
 
 /// Between 20 and 83 us: always the same for the same kernel, wherever it was built.

@@ -8,11 +8,7 @@ using namespace foretrain::gpu;
 
 TEST_CASE("Fields of an operator are read as the values that they state") {
   const OperatorSpec spec{"convolution",
-                          {{"batch", "64"},
-                           {"kernel", "[1, 7]"},
-                           {"pad", "3"},
-                           {"causal", "true"},
-                           {"read", "2.5e6"}}};
+                          {{"batch", "64"}, {"kernel", "[1, 7]"}, {"pad", "3"}, {"causal", "true"}, {"read", "2.5e6"}}};
   CHECK(spec.integer("batch") == 64);
   CHECK(spec.integer_or("groups", 1) == 1);
   CHECK(spec.pair_or("kernel", 1) == std::pair<std::int64_t, std::int64_t>(1, 7));

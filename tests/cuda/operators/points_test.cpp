@@ -127,8 +127,8 @@ TEST_CASE("Operators bound by memory are measured by all patterns that constants
 }
 
 TEST_CASE("Products are measured by what steps rest on: most of that where the time does not do for all") {
-  // Some 700 points in 180 seconds: of what is measured beyond the quick ones, the first quarter is worth more than twice as
-  // much a point as the rest, and has something of every number format but the rarest, and of every family.
+  // Some 700 points in 180 seconds: of what is measured beyond the quick ones, the first quarter is worth more than
+  // twice as much a point as the rest, and has something of every number format but the rarest, and of every family.
   std::vector<OperatorPoint> rest = gpu::gemm_points();
   std::erase_if(rest, [](const OperatorPoint& point) { return point.quick; });
   const std::size_t quarter = rest.size() / 4;

@@ -126,10 +126,8 @@ TEST_CASE("A command line that cannot be obeyed ends with 2 and what would be ri
       {{"measure", "-o", "x", "--quick=1"}, "--quick takes no value"},
       {{"measure", "-o", "x", "--only", "gem"}, "there is no suite gem; there are launch, memory"},
       {{"measure", "-o", "x", "--only", "gemm,,copy"}, "an empty name between commas"},
-      {{"measure", "-o", "x", "--device", "one"}, "--device one: a whole number of at least 0 is expected"},
       {{"measure", "-o", "x", "--point-limit=0"}, "--point-limit 0: a whole number of at least 1 is expected"},
       {{"measure", "folder"}, "folder: nothing is expected here"},
-      {{"probe", "--device", "7"}, "there is no GPU 7: 1 is visible, number 0"},
       {{"measure", "-o", "/dev/null/x"}, "/dev/null/x"},
   };
   for (const auto& [words, answer] : rows) {

@@ -153,9 +153,9 @@ TEST_CASE("Operands stay what they were drawn as: no result is an input of a pro
   std::vector<Work> chain(12, product("4096"));
   for (const char* backward : {"false", "true"}) {
     const std::map<std::string, std::string> fields = {
-        {"batch", "2"},      {"heads", "4"},           {"kv_heads", "2"},  {"sequence", "64"},
-        {"head_dim", "32"},  {"attention", "standard"}, {"causal", "true"}, {"backward", backward},
-        {"precision", "fp16"}};
+        {"batch", "2"},     {"heads", "4"},         {"kv_heads", "2"},
+        {"sequence", "64"}, {"head_dim", "32"},     {"attention", "standard"},
+        {"causal", "true"}, {"backward", backward}, {"precision", "fp16"}};
     chain.emplace_back(KernelWork{"unfused", "attention", fields, 1, 1.0_us});
   }
   CHECK(Replays().measured(captured("chain", chain))["work"].size() == 14);

@@ -23,8 +23,8 @@ struct CollectivePoint {
 };
 
 /// Every operation on all GPUs, then on 2, 4, … of them, 8 B to 4 GiB by factors of 4; with quick on all and on two, by
-/// factors of 32: as many as the suite's time is enough for, at a quarter and an eighth of a second each. Where a buffer
-/// is divided, its size is a multiple of the ranks; sizes that leave a rank without an element are left out.
+/// factors of 32: as many as the suite's time is enough for, at a quarter and an eighth of a second each. Where a
+/// buffer is divided, its size is a multiple of the ranks; sizes that leave a rank without an element are left out.
 std::vector<CollectivePoint> collective_points(int all, bool quick);
 
 /// Name and scenario of a point: `workload.collective.*`, by which the model predicts it.

@@ -25,10 +25,9 @@ std::map<std::string, std::string> nccl_parameters() {
 std::string nccl_version() {
 #ifdef FORETRAIN_HAS_NCCL
   int version = 0;
-  if (ncclGetVersion(&version) == ncclSuccess) {  // 22703 is 2.27.3; up to 2.8 it was 1000·major + 100·minor + patch
-    const int major = version >= 10000 ? version / 10000 : version / 1000;
-    const int minor = version >= 10000 ? version / 100 % 100 : version / 100 % 10;
-    return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(version % 100);
+  if (ncclGetVersion(&version) == ncclSuccess) {  // 22703 is 2.27.3
+    return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+           std::to_string(version % 100);
   }
 #endif
   return "";
@@ -48,10 +47,8 @@ void check(ncclResult_t status, const char* call, const char* file, int line) {
       why += std::string(": ") + cudaGetErrorString(cause);
     }
   }
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 13, 0)
   const char* last = ncclGetLastError(nullptr);
   if (last != nullptr && *last != '\0') why += std::string(": ") + last;
-#endif
   throw GpuError(fault, failed_call(call, why, file, line) + "; see NCCL_DEBUG=INFO");
 }
 

@@ -30,8 +30,8 @@ std::map<std::string, std::string> nccl_parameters();
 void check(ncclResult_t status, const char* call, const char* file, int line);
 
 /// The ranks of a communicator that this process drives, each on a GPU. Blocking communicators, since non-blocking ones
-/// start a thread for every operation, which would be measured along. Where NCCL waits for ever for a process, a link or
-/// a network interface, the parent of this process ends it (child_process.hpp).
+/// start a thread for every operation, which would be measured along. Where NCCL waits for ever for a process, a link
+/// or a network interface, the parent of this process ends it (child_process.hpp).
 class Communicators {
  public:
   /// All ranks, one on each of these GPUs. Throws GpuError.

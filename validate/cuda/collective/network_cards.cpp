@@ -31,7 +31,8 @@ std::vector<NetworkCard> network_cards(const std::filesystem::path& root) {
   for (const fs::path& device : entries_of(root / "infiniband")) {
     for (const fs::path& port : entries_of(device / "ports")) {
       // "400 Gb/sec (4X NDR)", "4: ACTIVE"
-      if (first_in<std::string>(port / "state") == "4:") cards.push_back({device.filename(), first_in<double>(port / "rate") * 1e9});
+      if (first_in<std::string>(port / "state") == "4:")
+        cards.push_back({device.filename(), first_in<double>(port / "rate") * 1e9});
     }
   }
   if (cards.empty()) {

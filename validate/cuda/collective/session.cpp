@@ -116,7 +116,7 @@ double CollectiveSession::carry_out(const Batch& batch) {
 Sampled CollectiveSession::measure(const CollectivePoint& point, const StoppingRule& rule) {
   const auto timed = [&](int count) { return carry_out(world_.broadcast(Batch{point, count})); };
   try {
-    timed(1);  // NCCL connects ranks when they first need it
+    timed(1);                                                 // NCCL connects ranks when they first need it
     const int count = batch_of(timed(1), Seconds(0.02), 20);  // the most that nccl-tests repeats
     return sample([&] { return timed(count); }, rule);
   } catch (const Interrupted&) {

@@ -73,8 +73,8 @@ class World {
 /// for it for `timeout` seconds at most. Throws std::system_error.
 std::unique_ptr<World> make_file_world(const Launched& who, const std::string& folder, double timeout);
 
-/// By files where FORETRAIN_MEETING names a folder, else by MPI. To be made once in a process. Throws WorldError, saying
-/// what to do, where the processes cannot meet.
+/// By files where FORETRAIN_MEETING names a folder, else by MPI. To be made once in a process. Throws WorldError,
+/// saying what to do, where the processes cannot meet.
 std::unique_ptr<World> make_world(const Launched& who);
 
 /// This machine's name and, where the system tells it, the number of its boot: containers and clones share names.

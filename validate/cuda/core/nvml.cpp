@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "validate/cuda/core/nvml_abi.hpp"
 
@@ -126,7 +127,8 @@ NvmlDescription Nvml::describe(const std::string& bus_id) const {
   for (unsigned link = 0; link < most_links; ++link) {
     if (nvml.ask<int>("nvmlDeviceGetNvLinkState", device, link).value_or(0) == 0) continue;
     const auto peer = nvml.ask<PciInfo>("nvmlDeviceGetNvLinkRemotePciInfo_v2", device, link);
-    out.nvlink_peers.emplace_back(peer ? peer->bus_id : "");
+    std::string& bus = out.nvlink_peers.emplace_back(peer ? peer->bus_id : "");
+    std::ranges::transform(bus, bus.begin(), [](unsigned char c) { return std::tolower(c); });
   }
   std::array<ProcessInfo, 64> processes{};
   auto count = static_cast<unsigned>(processes.size());

@@ -20,7 +20,7 @@ struct NvmlDescription {
   std::optional<double> pcie_generation, pcie_width;  ///< the most that card and slot agree on
   std::optional<bool> ecc, mig, persistence;
   unsigned long long uncorrected_ecc_errors = 0;  ///< since the driver was loaded
-  std::vector<std::string> nvlink_peers;          ///< bus id of the other end of each link that is up: a GPU or a switch
+  std::vector<std::string> nvlink_peers;          ///< the other end of each link that is up, "00000000:c1:00.0"
   std::vector<unsigned> other_processes;          ///< of other users of this GPU, now
 };
 

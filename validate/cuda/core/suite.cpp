@@ -40,7 +40,7 @@ SuiteRun::SuiteRun(const SuiteTask& task, Journal& journal, const Nvml& nvml)
       deadline_(now() + (task.quick ? task.suite->quick_budget_s : task.suite->budget_s)),
       journal_(journal),
       nvml_(nvml),
-      bus_id_(bus_id_of(task.device)) {}
+      bus_id_(bus_id_of(0)) {}
 
 StoppingRule SuiteRun::rule() const {
   if (quick()) return {.warm_up = 1, .least = 5, .most = 30, .target = 0.01, .budget = Seconds(0.1)};
@@ -49,7 +49,6 @@ StoppingRule SuiteRun::rule() const {
 
 void SuiteRun::keep(Record& record) {
   record.suite = task_.suite->name;
-  record.device = device();
   journal_.append(record);
   tell_parent("end", word_of(record.status) + " " + record.name);
   throttled_ = throttled_ || lowered_by_heat(record.state);

@@ -29,7 +29,6 @@ struct SuiteTask {
   const Suite* suite = nullptr;
   std::string folder;
   bool quick = false;
-  int device = 0;
   std::vector<std::string> passed_over;  ///< points that ended a process of this run, and are not tried again in it
 
   /// The suite's file in the folder.
@@ -43,7 +42,6 @@ class SuiteRun {
   SuiteRun(const SuiteTask& task, Journal& journal, const Nvml& nvml);
 
   [[nodiscard]] bool quick() const { return task_.quick; }
-  [[nodiscard]] int device() const { return task_.device; }
   /// How often a point is repeated: fewer and shorter with --quick.
   [[nodiscard]] StoppingRule rule() const;
 

@@ -105,9 +105,9 @@ __global__ void chase_kernel(const std::uint32_t* data, std::uint32_t steps, std
 
 }  // namespace
 
-AccessGrid access_grid(int device) {
-  const int sms = device_attribute(cudaDevAttrMultiProcessorCount, device);
-  const int threads = device_attribute(cudaDevAttrMaxThreadsPerMultiProcessor, device);
+AccessGrid access_grid() {
+  const int sms = device_attribute(cudaDevAttrMultiProcessorCount);
+  const int threads = device_attribute(cudaDevAttrMaxThreadsPerMultiProcessor);
   return {static_cast<unsigned>(sms * std::max(1, threads / static_cast<int>(AccessGrid::threads)))};
 }
 

@@ -14,7 +14,7 @@ struct AccessGrid {
   static constexpr unsigned threads = 256;
   [[nodiscard]] std::size_t warps() const { return static_cast<std::size_t>(blocks) * (threads / 32); }
 };
-AccessGrid access_grid(int device);
+AccessGrid access_grid();
 
 /// Reads `count` elements of `element` bytes (4 or 16) `passes` times: a block always its own part of the data, which
 /// may stay in its multiprocessor's L1, or with `rotated` the part of another block each time, which may stay in the L2

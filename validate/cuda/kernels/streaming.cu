@@ -7,8 +7,8 @@ namespace foretrain::gpu {
 
 namespace {
 
-/// Word `at` of what is read: of the first buffer, and behind its end of the rest. Rows of one kilobyte that are gathered
-/// come from anywhere, each once, by a prime beyond any number of rows.
+/// Word `at` of what is read: of the first buffer, and behind its end of the rest. Rows of one kilobyte that are
+/// gathered come from anywhere, each once, by a prime beyond any number of rows.
 template <bool gathered>
 __device__ uint4 read_word(const StreamingOperands& operands, const StreamingWords& words, std::int64_t at) {
   constexpr std::int64_t row = 64, prime = 2654435761;

@@ -2,11 +2,9 @@
 #include <cublasLt.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <stdexcept>
 #include <type_traits>
 
-#include "validate/cuda/core/per_device.hpp"
 #include "validate/cuda/math/format.hpp"
 #include "validate/cuda/math/operator_runner.hpp"
 
@@ -56,8 +54,8 @@ constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 /// One for each GPU, since it belongs to the device that is current when it is made (cublasLtCreate): making it takes
 /// longer than many measurements, and it holds no state that matters.
 cublasLtHandle_t handle() {
-  static PerDevice<cublasLtHandle_t> handles;
-  cublasLtHandle_t& made = handles.here();
+  static std::map<int, cublasLtHandle_t> handles;
+  cublasLtHandle_t& made = handles[current_device()];
   if (made == nullptr) GPU_CHECK(cublasLtCreate(&made));
   return made;
 }
@@ -250,17 +248,11 @@ std::map<std::string, std::string> MatmulRunner::parameters() const {
   const auto number = [&](cublasLtMatmulAlgoConfigAttributes_t attribute) {
     return std::to_string(chosen(chosen_.algo, attribute));
   };
-  char waves[32] = "";
-  std::snprintf(waves, sizeof(waves), "%.3f", static_cast<double>(chosen_.wavesCount));
-  std::map<std::string, std::string> texts = {
-      {"algorithm", number(CUBLASLT_ALGO_CONFIG_ID) + "." + number(CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION)},
-      {"tile", number(CUBLASLT_ALGO_CONFIG_TILE_ID)},
-      {"stages", number(CUBLASLT_ALGO_CONFIG_STAGES_ID)},
-      {"split_k", number(CUBLASLT_ALGO_CONFIG_SPLITK_NUM)},
-      {"workspace_bytes", std::to_string(chosen_.workspaceSize)},
-      {"waves", waves}};
-  if (along_k_only(a_.format)) texts["storage"] = "both operands along k";
-  return texts;
+  return {{"algorithm", number(CUBLASLT_ALGO_CONFIG_ID) + "." + number(CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION)},
+          {"tile", number(CUBLASLT_ALGO_CONFIG_TILE_ID)},
+          {"stages", number(CUBLASLT_ALGO_CONFIG_STAGES_ID)},
+          {"split_k", number(CUBLASLT_ALGO_CONFIG_SPLITK_NUM)},
+          {"workspace_bytes", std::to_string(chosen_.workspaceSize)}};
 }
 
 }  // namespace

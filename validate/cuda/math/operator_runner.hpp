@@ -15,7 +15,8 @@ namespace foretrain::gpu {
 /// What a runner needs beside its specification.
 struct RunnerSetting {
   OperandPool& memory;
-  /// Sets of operands; 0: as many as it takes to find none of them in the L2, as far as half of the free memory reaches.
+  /// Sets of operands; 0: as many as it takes to find none of them in the L2, as far as half of the free memory
+  /// reaches.
   int rotation = 1;
 };
 
@@ -49,7 +50,9 @@ class OperatorRunner {
   /// Takes memory for as many sets of these operands as the setting asks for.
   void take(const RunnerSetting& setting, const std::vector<Operand>& operands);
   /// In the order in which they were taken.
-  [[nodiscard]] const OperandSet& operands(int turn) const { return sets_[static_cast<std::size_t>(turn) % sets_.size()]; }
+  [[nodiscard]] const OperandSet& operands(int turn) const {
+    return sets_[static_cast<std::size_t>(turn) % sets_.size()];
+  }
 
  private:
   std::size_t bytes_ = 0;

@@ -44,11 +44,10 @@ class StandardAttention final : public OperatorRunner {
   void add_pass(std::int64_t reads) {
     const OperatorSpec number{"", {{"precision", shape_.precision}}};
     const std::int64_t scores = shape_.batch * shape_.heads * shape_.queries * shape_.keys * element_size(number);
-    parts_.push_back(make_streaming({"traffic",
-                                     {{"read", std::to_string(reads * scores)},
-                                      {"written", std::to_string(scores)},
-                                      {"pattern", "elementwise"}}},
-                                    setting_));
+    parts_.push_back(make_streaming(
+        {"traffic",
+         {{"read", std::to_string(reads * scores)}, {"written", std::to_string(scores)}, {"pattern", "elementwise"}}},
+        setting_));
   }
 
   AttentionShape shape_;

@@ -7,9 +7,9 @@
 
 namespace foretrain::gpu {
 
-#ifdef FORETRAIN_HAS_NCCL
-
 namespace {
+
+#ifdef FORETRAIN_HAS_NCCL
 
 std::size_t elements_of(const CollectiveWork& work) {
   return std::max<std::size_t>(1, to_size(work.size) / sizeof(float));
@@ -74,29 +74,21 @@ class CollectiveDoer final : public Doer {
   std::map<int, Exchange> exchanges_;  ///< by resource
 };
 
+#else
+
+class CollectiveDoer final : public Doer {
+ public:
+  explicit CollectiveDoer(const ReplayStreams& /*streams*/) {}
+  void see(const Piece& /*piece*/) override { throw GpuError(Fault::unsupported, without_nccl); }
+};
+
+#endif
+
 }  // namespace
 
 template <>
 std::unique_ptr<Doer> make_doer<CollectiveWork>(const replay::Graph&, const ReplayStreams& streams) {
   return std::make_unique<CollectiveDoer>(streams);
 }
-
-#else
-
-namespace {
-
-class NoCollectives final : public Doer {
- public:
-  void see(const Piece& /*piece*/) override { throw GpuError(Fault::unsupported, without_nccl); }
-};
-
-}  // namespace
-
-template <>
-std::unique_ptr<Doer> make_doer<CollectiveWork>(const replay::Graph&, const ReplayStreams&) {
-  return std::make_unique<NoCollectives>();
-}
-
-#endif
 
 }  // namespace foretrain::gpu

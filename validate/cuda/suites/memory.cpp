@@ -19,12 +19,12 @@ constexpr std::size_t mib = 1024 * kib;
 constexpr std::size_t gib = 1024 * mib;
 const Fields in_stream = {{"timing", "stream"}};
 
-Fields access_keys(const char* pattern, std::size_t working_set, int element, std::size_t reads) {
-  return {{"kind", "memory_access"},
-          {"pattern", pattern},
-          {"working_set", bytes_text(working_set)},
-          {"element", bytes_text(static_cast<std::size_t>(element))},
-          {"reads", std::to_string(reads)}};
+OperatorSpec access(const char* pattern, std::size_t working_set, int element, std::size_t reads) {
+  return {"memory_access",
+          {{"pattern", pattern},
+           {"working_set", bytes_text(working_set)},
+           {"element", bytes_text(static_cast<std::size_t>(element))},
+           {"reads", std::to_string(reads)}}};
 }
 
 /// `first`, times `factor` each, up to `last`.
@@ -37,10 +37,7 @@ std::vector<std::size_t> sizes(std::size_t first, std::size_t last, std::size_t 
 class MemorySuite {
  public:
   explicit MemorySuite(SuiteRun& run)
-      : run_(run),
-        grid_(access_grid(run.device())),
-        room_(std::min(usable_memory(), 16 * gib)),
-        l2_(std::max(l2_bytes(), mib)) {}
+      : run_(run), grid_(access_grid()), room_(std::min(usable_memory(), 16 * gib)), l2_(std::max(l2_bytes(), mib)) {}
 
   void sequential() {
     const std::size_t factor = run_.quick() ? 4 : 2;
@@ -49,8 +46,8 @@ class MemorySuite {
         if (element == 4 && run_.quick() && size != 1 * gib) continue;
         const int passes = static_cast<int>(std::clamp<std::size_t>(256 * mib / size, 1, 256));
         const std::size_t count = size / static_cast<std::size_t>(element);
-        const Fields keys = access_keys("sequential", size, element, count * static_cast<std::size_t>(passes));
-        point(operator_point(keys, in_stream), size, [&](const Buffers& use, cudaStream_t stream, int) {
+        const OperatorSpec spec = access("sequential", size, element, count * static_cast<std::size_t>(passes));
+        point(operator_point(spec, in_stream), size, [&](const Buffers& use, cudaStream_t stream, int) {
           launch_read(grid_, use.data.data(), count, element, passes, false, use.out(), stream);
         });
       }
@@ -76,11 +73,11 @@ class MemorySuite {
       if (size == 0) continue;
       for (const std::size_t stride : sizes(8, 4096, run_.quick() ? 4 : 2)) {
         const std::size_t count = size / stride;
-        Fields keys = access_keys("strided", size, 4, count);
-        keys.emplace_back("stride", bytes_text(stride));
+        OperatorSpec spec = access("strided", size, 4, count);
+        spec.fields["stride"] = bytes_text(stride);
         // Each turn reads the next sector of 32 bytes, so that turns together touch the whole working set.
         const std::size_t turns = std::max<std::size_t>(stride / 32, 1);
-        point(operator_point(keys, in_stream), size, [&](const Buffers& use, cudaStream_t stream, int turn) {
+        point(operator_point(spec, in_stream), size, [&](const Buffers& use, cudaStream_t stream, int turn) {
           const std::size_t offset = static_cast<std::size_t>(turn) % turns * 8;
           launch_strided_read(grid_, use.data.as<std::uint32_t>() + offset, count, stride / 4, use.out(), stream);
         });
@@ -93,8 +90,8 @@ class MemorySuite {
     for (const std::size_t size : sizes(mib, room_, run_.quick() ? 16 : 4)) {
       for (const int element : {4, 16}) {
         if (run_.quick() && element == 16) continue;
-        const Fields keys = access_keys("random", size, element, reads);
-        point(operator_point(keys, in_stream), size, [&](const Buffers& use, cudaStream_t stream, int turn) {
+        const OperatorSpec spec = access("random", size, element, reads);
+        point(operator_point(spec, in_stream), size, [&](const Buffers& use, cudaStream_t stream, int turn) {
           launch_random_read(grid_, use.data.data(), size / static_cast<std::size_t>(element), element,
                              static_cast<std::uint32_t>(reads), static_cast<std::uint32_t>(turn), use.out(), stream);
         });
@@ -107,8 +104,8 @@ class MemorySuite {
       const std::size_t lines = size / chase_line;
       // Small rings are gone round so often that the first time, from further away, does not count.
       const std::size_t steps = std::max<std::size_t>(8192, lines <= 2048 ? 16 * lines : 0);
-      const Fields keys = access_keys("dependent", size, 4, steps);
-      point(operator_point(keys, in_stream), size, [&](const Buffers& use, cudaStream_t stream, int turn) {
+      const OperatorSpec spec = access("dependent", size, 4, steps);
+      point(operator_point(spec, in_stream), size, [&](const Buffers& use, cudaStream_t stream, int turn) {
         auto* const data = use.data.as<std::uint32_t>();
         if (turn == 0) {  // which is not timed
           launch_chase_setup(data, static_cast<std::uint32_t>(lines), stream);

@@ -5,6 +5,7 @@
 #include "validate/cuda/math/format.hpp"
 #include "validate/cuda/math/operator_runner.hpp"
 #include "validate/cuda/suites/operator_points.hpp"
+#include "validate/cuda/suites/points.hpp"
 #include "validate/measure/json_object.hpp"
 
 namespace foretrain::gpu {
@@ -22,16 +23,11 @@ StoppingRule rule_of(const SuiteRun& run) {
 }
 
 Record record_of(const OperatorPoint& point) {
-  Record record;
+  Record record = operator_point(point.spec, {});
   record.name = point.name();
-  record.scenario = scenario_of(point.spec);
-  record.parameters = {
-      {"timing", "stream"}, {"family", point.family}, {"held_out", held_out(record.name) ? "true" : "false"}};
-  if (point.sustained) {
-    record.parameters["sustained"] = "true";
-    record.parameters["held_out"] = "false";
-  }
-  record.unit = "s";
+  const bool out = held_out(record.name) && !point.sustained;
+  record.parameters = {{"timing", "stream"}, {"family", point.family}, {"held_out", out ? "true" : "false"}};
+  if (point.sustained) record.parameters["sustained"] = "true";
   return record;
 }
 

@@ -2,6 +2,7 @@
 // the device's memory), beside NCCL's all_reduce of all GPUs.
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "validate/cuda/core/suite.hpp"
 #include "validate/cuda/math/format.hpp"
 #include "validate/cuda/math/operator_runner.hpp"
+#include "validate/cuda/suites/points.hpp"
 
 namespace foretrain::gpu {
 
@@ -27,14 +29,13 @@ struct Load {
   std::function<void()> wait;
 };
 
-/// On all GPUs, the measured one first.
+/// On all GPUs; the stream is that of the first.
 class AllReduce {
  public:
-  AllReduce(std::size_t bytes, int measured) : elements_(bytes / sizeof(float)), devices_{measured} {
-    for (int device = 0; device < visible_devices(); ++device) {
-      if (device != measured) devices_.push_back(device);
-    }
-    for (const int device : devices_) {
+  explicit AllReduce(std::size_t bytes) : elements_(bytes / sizeof(float)) {
+    std::vector<int> devices(static_cast<std::size_t>(visible_devices()));
+    std::iota(devices.begin(), devices.end(), 0);
+    for (const int device : devices) {
       const OnDevice here(device);
       streams_.push_back(std::make_unique<Stream>());
       on_.push_back(streams_.back()->get());
@@ -42,7 +43,7 @@ class AllReduce {
       from_.push_back(buffers_.back().as<float>());
       to_.push_back(buffers_.emplace_back(bytes).as<float>());
     }
-    communicators_ = std::make_unique<Communicators>(devices_);
+    communicators_ = std::make_unique<Communicators>(devices);
   }
   [[nodiscard]] Load load() {
     return {*streams_.front(), [this](int) { communicators_->all_reduce(from_, to_, elements_, on_); },
@@ -51,8 +52,7 @@ class AllReduce {
 
  private:
   std::size_t elements_;
-  std::vector<int> devices_;
-  std::vector<std::unique_ptr<Stream>> streams_;
+  std::vector<std::unique_ptr<Stream> > streams_;
   std::vector<cudaStream_t> on_;
   std::vector<DeviceBuffer> buffers_;
   std::vector<float*> from_, to_;
@@ -106,13 +106,13 @@ Sampled slowdown(const Load& load, const Load& other, const StoppingRule& rule) 
       rule);
 }
 
-Sampled slowdown_of(const OperatorSpec& spec, std::size_t bytes, const SuiteRun& run) {
+Sampled slowdown_of(const OperatorSpec& spec, std::size_t bytes, const StoppingRule& rule) {
   const Stream stream;
   OperandPool memory(stream.get());
   const auto runner = make_runner(spec, {memory, 1});
-  AllReduce other(bytes, run.device());
+  AllReduce other(bytes);
   const Load load{stream, [&](int turn) { runner->launch(stream.get(), turn); }, [&] { stream.synchronize(); }};
-  return slowdown(load, other.load(), run.rule());
+  return slowdown(load, other.load(), rule);
 }
 
 }  // namespace
@@ -125,15 +125,13 @@ void run_overlap(SuiteRun& run) {
   for (const std::size_t bytes : run.quick() ? std::vector{256 * mib} : std::vector{32 * mib, 256 * mib}) {
     for (const auto& [name, stated] : works) {
       const OperatorSpec spec = with_precision_of(stated, compute_capability());
-      Record record;
-      record.parameters = {{"kind", name},
-                           {"precision", spec.fields.at("precision")},
-                           {"quantity", "slowdown"},
-                           {"beside", "all_reduce " + std::to_string(bytes) + " B"}};
-      for (const auto& [key, text] : nccl_parameters()) record.parameters["beside_" + key] = text;
-      record.name = name + std::string(" beside ") + record.parameters["beside"];
+      Record record = plain_point("slowdown", {{"kind", name},
+                                               {"precision", spec.fields.at("precision")},
+                                               {"beside", "all_reduce " + std::to_string(bytes) + " B"}});
+      record.parameters["quantity"] = "slowdown";
       record.unit = "1";
-      if (!run.point(record, [&] { return slowdown_of(spec, bytes, run); })) return;
+      for (const auto& [key, text] : nccl_parameters()) record.parameters["beside_" + key] = text;
+      if (!run.point(record, [&] { return slowdown_of(spec, bytes, run.rule()); })) return;
     }
   }
 }

@@ -82,17 +82,13 @@ PeerLink link_between(int first, int second) {
 }
 
 Record record_of(const PeerLink& link, bool back, bool both_ways, std::size_t bytes) {
-  const std::string source = std::to_string(back ? link.second : link.first);
-  const std::string destination = std::to_string(back ? link.first : link.second);
-  const std::string size = std::to_string(bytes), access = link.access ? "on" : "off";
-  Record record;
-  record.name =
-      "copy " + source + (both_ways ? "<->" : "->") + destination + " bytes=" + size + " peer_access=" + access;
-  record.parameters = {{"source", source},      {"destination", destination},
-                       {"bytes", size},         {"direction", both_ways ? "both" : "one"},
-                       {"peer_access", access}, {"timing", "stream"},
-                       {"link", link.kind}};
-  record.unit = "s";
+  Record record = plain_point("peer_copy", {{"source", std::to_string(back ? link.second : link.first)},
+                                            {"destination", std::to_string(back ? link.first : link.second)},
+                                            {"direction", both_ways ? "both" : "one"},
+                                            {"bytes", std::to_string(bytes)},
+                                            {"peer_access", link.access ? "on" : "off"},
+                                            {"timing", "stream"}});
+  record.parameters["link"] = link.kind;
   return record;
 }
 
