@@ -1,5 +1,4 @@
 // validate/pytorch/host_steps.py: its own logic without PyTorch, and a few real steps where root and PyTorch are there.
-#include <algorithm>
 #include <sstream>
 
 #include "model/base/files.hpp"
@@ -23,12 +22,18 @@ bool no_interpreter() {
   return true;
 }
 
-/// A run as the script leaves it. The numbers are made up; the test is about names, units and the table's form.
-std::string run_of(const std::string& name, const std::string& kind, const std::string& rest) {
-  return R"({"name": ")" + name + R"(", "kind": ")" + kind +
-         R"(", "model": "gpt-small", "batch": 4, "rate": 500, "values": [0.2, 0.4], "median_s": 0.25, )"
-         R"("spread": 0.01, "cores_busy": 0.5, "others": 0.0, )" +
-         rest + "}";
+/// The table that the script makes of runs as it leaves them (data/NAME.json, whose numbers are made up: the test is
+/// about names, units and the table's form), and what validate says of it: each case is predicted.
+std::pair<std::string, std::string> tabulated(const std::string& name, const std::string& table,
+                                              const std::vector<std::string>& more = {}) {
+  const TemporaryFolder folder;
+  const std::string runs = folder.file("runs.json", read_text_file(FORETRAIN_SOURCE_DIR "/tests/cli/data/" + name));
+  const FilterResult written = run_host_steps(with({"-o", runs, "--table", table, "--table-only"}, more));
+  INFO(written.errors);
+  REQUIRE(written.status == 0);
+  const std::string validated = output_of({"validate", "--cases", table, "--json"});
+  CHECK_THAT(validated, Catch::Contains(R"("failed": [])"));
+  return {read_text_file(table), validated};
 }
 
 /// Names of the cases that host_steps.py would measure, sorted; each is there once.
@@ -59,135 +64,47 @@ TEST_CASE("Every designed run on hosts has a name of its own, of all models, ser
 TEST_CASE("What was measured on hosts becomes a table that validate takes") {
   if (no_interpreter()) return;
   const TemporaryFolder folder;
-  write_file(folder.file("runs.json"),
-             R"({"kind": "host training", "machine": {"torch": "1.13", "processor": "a processor", "cores": 2, )"
-             R"("kernel": "6", "date": "2026-01-01"}, "runs": [)" +
-                 run_of("one", "ring", R"("workers": 2, "share": 1.0, "slow": null)") + "," +
-                 run_of("two", "async", R"("workers": 3, "share": 0.5, "slow": 300, "staleness_mean": 2.0)") + "," +
-                 run_of("three", "server",
-                        R"("workers": 2, "servers": 2, "share": 1.0, "peak_bytes": 300000000, "exposed_s": 0.1)") +
-                 "," + run_of("four", "bounded", R"("workers": 3, "bound": 1, "share": 0.5, "slow_core": 2)") + "," +
-                 run_of("five", "ring",
-                        R"("workers": 4, "share": 0.5, "hook": "fp16", "accumulate": 2, "slow_core": 2, )"
-                        R"("background": [0, 1], "checkpoint": true)") +
-                 "]}");
-  const std::string table = folder.file("cases.csv");
-  REQUIRE(run_host_steps({"-o", folder.file("runs.json"), "--table", table, "--table-only"}).status == 0);
-  CHECK_THAT(read_text_file(table), Catch::Contains("250.0000 ms"));
-  const FilterResult validated = run_program({"validate", "--cases", table, "--json"});
-  CHECK(validated.status == 0);
-  CHECK_THAT(validated.output, Catch::Contains("hosts-two") && Catch::Contains(R"("failed": [])"));
+  const std::string table = folder.file("cases.csv"), picture = folder.file("steps.svg");
+  const auto [text, validated] = tabulated("host_steps.json", table);
+  CHECK_THAT(text, Catch::Contains("250.0000 ms"));
   // Memory is a row of its own.
-  CHECK_THAT(validated.output, Catch::Contains("hosts-three-memory") && Catch::Contains("hosts-five"));
-  const std::string picture = folder.file("steps.svg");
-  const FilterResult drawn = run_program({"plot", "cases", table, "--x", "plan.data", "--panel", "replay.model",
-                                          "--curve", "workload.train.micro_batch", "-o", picture});
-  INFO(drawn.errors);
-  CHECK(drawn.status == 0);
+  check_has(validated, {"hosts-two", "hosts-three-memory", "hosts-five"});
+  const std::vector<std::string> plot = {"plot",    "cases",        table, "--x",  "plan.data",
+                                         "--panel", "replay.model", "-o",  picture};
+  output_of(with(plot, {"--curve", "workload.train.micro_batch"}));
   CHECK_THAT(read_text_file(picture), Catch::Contains("gpt-small") && Catch::Contains("micro batch "));
-  CHECK(run_program({"plot", "cases", table, "--x", "plan.data", "--panel", "replay.model", "--where",
-                     "replay.way=none", "-o", picture})
-            .status == 2);
+  CHECK(run_program(with(plot, {"--where", "replay.way=none"})).status == 2);
 }
 
 TEST_CASE("A model is divided over hosts in more than 200 ways, each with a name of its own that becomes a scenario") {
   if (no_interpreter()) return;
   CHECK(listed_names({"--parallel"}).size() >= 300);
-
   const TemporaryFolder folder;
-  const std::string of_two = R"("thread_s": 0.1, "share": 1.0, "workers": 2, )";
-  const auto run = [](const std::string& name, const std::string& kind, const std::string& rest) {
-    return R"({"name": ")" + name + R"(", "kind": ")" + kind +
-           R"(", "model": "llama-tall", "batch": 2, "rate": 1000, "values": [0.2], "median_s": 0.25, )"
-           R"("spread": 0.01, "cores_busy": 0.5, "others": 0.0, )" +
-           rest + "}";
-  };
-  write_file(
-      folder.file("runs.json"),
-      R"({"kind": "host training", "machine": {"torch": "2.6", "processor": "a processor", "cores": 2, )"
-      R"("kernel": "6", "date": "2026-01-01"}, "runs": [)" +
-          run("one", "tensor", of_two + R"("tensor": 2, "sequence": true, "checkpoint": true)") + "," +
-          run("two", "pipeline",
-              of_two + R"("pipeline": 2, "interleave": 2, "schedule": "zero_bubble", "micro_batches": 4)") +
-          "," +
-          run("three", "sharded",
-              R"("thread_s": 0.1, "share": 0.5, "workers": 4, "data": 4, "sharding": "hybrid", "shard": 2, "uplink": 200)") +
-          "," + run("four", "optimizer", of_two + R"("data": 2, "sharding": "optimizer", "slow": 300)") + "," +
-          run("five", "context", of_two + R"("context": 2, "slow_core": 2)") + "," +
-          run("six", "pipeline",
-              R"("thread_s": 0.1, "share": 0.5, "workers": 4, "data": 2, "pipeline": 2, "schedule": "1f1b", )"
-              R"("micro_batches": 4, "stage_layers": [5, 3], "background": [0, 3])") +
-          "]}");
-  const std::string table = folder.file("cases.csv");
-  REQUIRE(run_host_steps({"-o", folder.file("runs.json"), "--table", table, "--table-only"}).status == 0);
-  CHECK_THAT(read_text_file(table), Catch::Contains("150.0000 ms"));  // of 250, the thread worked 100
-  const FilterResult validated = run_program({"validate", "--cases", table, "--json"});
-  INFO(validated.errors);
-  CHECK(validated.status == 0);
-  CHECK_THAT(validated.output, Catch::Contains("hosts-six") && Catch::Contains(R"("failed": [])"));
+  const auto [text, validated] = tabulated("host_parallel.json", folder.file("cases.csv"));
+  CHECK_THAT(text, Catch::Contains("150.0000 ms"));  // of 250, the thread worked 100
+  CHECK_THAT(validated, Catch::Contains("hosts-six"));
 }
 
 TEST_CASE("Vision–language models are trained on hosts whole and in part, and become a table that validate takes") {
   if (no_interpreter()) return;
   CHECK(listed_names({"--vision"}).size() >= 30);
-
   const TemporaryFolder folder;
-  const auto run = [](const std::string& name, const std::string& rest) {
-    return R"({"name": ")" + name +
-           R"(", "kind": "vision", "model": "llava-small", "batch": 2, "rate": 1000, "values": [0.2], )"
-           R"("median_s": 0.25, "spread": 0.01, "cores_busy": 0.5, "others": 0.0, )" +
-           rest + "}";
-  };
-  write_file(folder.file("runs.json"),
-             R"({"kind": "host training", "machine": {"torch": "2.6", "processor": "a processor", "cores": 2, )"
-             R"("kernel": "6", "date": "2026-01-01"}, "runs": [)" +
-                 run("one", R"("workers": 1, "share": 1.0, "images": 4, "peak_bytes": 500000000)") + "," +
-                 run("two", R"("workers": 2, "share": 1.0, "freeze": ["vision"], "lora": 8, "exposed_s": 0.1)") + "," +
-                 run("three", R"("workers": 4, "share": 0.5, "freeze": ["vision", "language"], "accumulate": 2)") +
-                 "]}");
-  const std::string table = folder.file("cases.csv");
-  REQUIRE(run_host_steps({"--vision", "-o", folder.file("runs.json"), "--table", table, "--table-only"}).status == 0);
-  CHECK_THAT(read_text_file(table), Catch::Contains("{ images: 4, text: 64 }") &&
-                                        Catch::Contains("\"[vision, language]\"") &&
-                                        Catch::Contains("\"{ rank: 8, targets: [attention, ffn] }\""));
-  const FilterResult validated = run_program({"validate", "--cases", table, "--json"});
-  INFO(validated.errors);
-  CHECK(validated.status == 0);
-  CHECK_THAT(validated.output, Catch::Contains("hosts-vision") && Catch::Contains("hosts-one-memory") &&
-                                   Catch::Contains(R"("failed": [])"));
+  const auto [text, validated] = tabulated("host_vision.json", folder.file("cases.csv"), {"--vision"});
+  check_has(text, {"{ images: 4, text: 64 }", "\"[vision, language]\"", "\"{ rank: 8, targets: [attention, ffn] }\""});
+  CHECK_THAT(validated, Catch::Contains("hosts-vision") && Catch::Contains("hosts-one-memory"));
 }
 
 TEST_CASE("Whole trainings on hosts become a table whose lengths validate compares") {
   if (no_interpreter()) return;
   const TemporaryFolder folder;
-  const auto run = [](const std::string& name, const std::string& rest) {
-    return R"({"name": ")" + name +
-           R"(", "kind": "lifetime", "model": "llama-tall", "batch": 2, "rate": 1000, )"
-           R"("share": 1.0, "workers": 2, "data": 2, "steps": 24, "heartbeat": 0.5, "start_s": 5.0, )"
-           R"("initialise_s": 0.4, "length_s": 30.0, "done_again": 0, "cores_busy": 1.5, )"
-           R"("probes": [{"product": 3.0, "convolution": 6.0, "relu": 0.2}], )" +
-           rest + "}";
-  };
-  write_file(folder.file("operators.json"),
-             R"({"points": [{"name": "probe: product", "figure": "probe", "median_s": 0.003},
+  const std::string operators =
+      folder.file("operators.json",
+                  R"({"points": [{"name": "probe: product", "figure": "probe", "median_s": 0.003},
       {"name": "probe: convolution", "figure": "probe", "median_s": 0.006}]})");
-  write_file(folder.file("runs.json"),
-             R"({"kind": "host lifetimes", "machine": {"torch": "2.6", "processor": "a processor", "cores": 2, )"
-             R"("kernel": "6", "date": "2026-01-01"}, "runs": [)" +
-                 run("plain", R"("every": 0, "between": 0, "deaths": 0)") + "," +
-                 run("saved", R"("every": 4, "mode": "asynchronous", "storage": 200, "between": 0, "deaths": 0)") +
-                 "," + run("died", R"("every": 4, "mode": "synchronous", "storage": 500, "between": 15, "deaths": 2)") +
-                 "]}");
-  const std::string table = folder.file("cases.csv");
-  const FilterResult written = run_host_steps({"--lifetime", "-o", folder.file("runs.json"), "--operators",
-                                               folder.file("operators.json"), "--table", table, "--table-only"});
-  INFO(written.errors);
-  REQUIRE(written.status == 0);
-  CHECK_THAT(read_text_file(table),
-             Catch::Contains("software: 0.008333 h") && Catch::Contains("link_bandwidth: 23.91 MB/s"));
-  const FilterResult validated = run_program({"validate", "--cases", table, "--json"});
-  CHECK(validated.status == 0);
-  CHECK_THAT(validated.output, Catch::Contains(R"("quantity": "time_to_train")") && Catch::Contains(R"("failed": [])"));
+  const auto [text, validated] =
+      tabulated("host_lifetimes.json", folder.file("cases.csv"), {"--lifetime", "--operators", operators});
+  CHECK_THAT(text, Catch::Contains("software: 0.008333 h") && Catch::Contains("link_bandwidth: 23.91 MB/s"));
+  CHECK_THAT(validated, Catch::Contains(R"("quantity": "time_to_train")"));
 }
 
 TEST_CASE("Tensor ranks and exchanged experts run between hosts, and take about as long as predicted") {
@@ -206,10 +123,7 @@ TEST_CASE("Tensor ranks and exchanged experts run between hosts, and take about 
     WARN("no steps on hosts are measured: " << measured.errors);
     return;
   }
-  const FilterResult validated =
-      run_program({"validate", "--cases", table, "--bar", "hosts-tensor=60", "--bar", "hosts-experts=60"});
-  INFO(validated.output);
-  CHECK(validated.status == 0);
+  output_of({"validate", "--cases", table, "--bar", "hosts-tensor=60", "--bar", "hosts-experts=60"});
 }
 
 TEST_CASE("An all-reduce on processors takes its own time and that of its sums beside its bytes") {
@@ -256,10 +170,7 @@ TEST_CASE("Real steps by a ring and by a server are measured, kept, and take abo
   // 0.66 MB of gradients: by the ring 53 ms at 100 Mbit/s, through the server four times as much. What others on the
   // machine take is said, not judged; but no step can be shorter than its bytes, and half as long again is no step of
   // ours.
-  const FilterResult validated =
-      run_program({"validate", "--cases", table, "--bar", "hosts-ring=50", "--bar", "hosts-server=50"});
-  INFO(validated.output);
-  CHECK(validated.status == 0);
+  output_of({"validate", "--cases", table, "--bar", "hosts-ring=50", "--bar", "hosts-server=50"});
 }
 
 }  // namespace foretrain::test

@@ -1,5 +1,4 @@
 // validate/pytorch/train_steps.py writes a table of cases: its own logic, without PyTorch and without a GPU.
-#include <algorithm>
 #include <filesystem>
 #include <sstream>
 
@@ -59,10 +58,8 @@ TEST_CASE("Every designed step has a name of its own, and the quick set is small
   CHECK(distinct.size() == names.size());
   CHECK(names.size() >= 40);
   CHECK(lines_of(quick.output).size() <= 8);
-  for (const char* model :
-       {"lenet", "resnet-18-d2l", "resnet-50", "bert-base", "gpt2-", "gpt2-medium", "gpt2-large", "gpt3-1.3b"}) {
-    CHECK_THAT(all.output, Catch::Contains(model));
-  }
+  check_has(all.output,
+            {"lenet", "resnet-18-d2l", "resnet-50", "bert-base", "gpt2-", "gpt2-medium", "gpt2-large", "gpt3-1.3b"});
 }
 
 TEST_CASE("Before Ampere every step in half precision is one of fp16, and none is in fp8") {
@@ -93,10 +90,8 @@ TEST_CASE("What was measured becomes a table that validate takes, medians and by
   const std::string text = read_text_file(folder.file("cases_pytorch.csv"));
   CHECK_THAT(text, Catch::Contains("0.25 s,5000.0 MB"));  // the median of three, decimal megabytes
   CHECK(lines_of(text).size() == 5);                      // a head and four cases: what failed is left out
-  const FilterResult validated = run_program({"validate", "--cases", folder.file("cases_pytorch.csv"), "--json"});
-  CHECK(validated.status == 0);
-  CHECK_THAT(validated.output, Catch::Contains("pytorch-gpt2-b4-s512-bf16-compiled"));
-  CHECK_THAT(validated.output, Catch::Contains(R"("failed": [])"));
+  check_has(output_of({"validate", "--cases", folder.file("cases_pytorch.csv"), "--json"}),
+            {"pytorch-gpt2-b4-s512-bf16-compiled", R"("failed": [])"});
 }
 
 TEST_CASE("The records of steps are points that calibrate fits, about a quarter of them held out") {
@@ -112,11 +107,8 @@ TEST_CASE("The records of steps are points that calibrate fits, about a quarter 
     for (const int batch : {1, 4, 16}) lines += record("gpt2", batch, "512", "bf16", execution);
   }
   write_file(folder.file("raw/steps.jsonl"), lines);
-  const FilterResult fit = run_program({"calibrate", "--from", folder.file("raw"), "-o", folder.file("out.json")});
-  INFO(fit.errors << fit.output);
-  CHECK(fit.status == 0);
-  CHECK_THAT(fit.output, Catch::Contains("steps, eager") && Catch::Contains("steps, compiled"));
-  CHECK_THAT(fit.output, Catch::Contains("training steps: MAPE"));
+  check_has(output_of({"calibrate", "--from", folder.file("raw"), "-o", folder.file("out.json")}),
+            {"steps, eager", "steps, compiled", "training steps: MAPE"});
   const std::string ask = "import runpy; m = runpy.run_path('" + script +
                           "'); c = m['designed_cases'](False); n = sum(m['held_out'](m['name_of'](x)) for x in c); "
                           "print('a quarter' if 0.15 < n / len(c) < 0.35 else n)";
@@ -167,10 +159,8 @@ TEST_CASE("Whose attention ran is what the step's scenario says") {
 TEST_CASE("A step in fp8 is scaled by its own tensors, and no transformer's gradients are clipped") {
   if (no_python()) return;
   const std::string said = record("llama3-8b", 1, "4096", "fp8", "compiled");
-  for (const char* cell : {R"("workload.train.fp8.scaling": "current")", R"("workload.train.clip_gradients": "false")",
-                           R"("workload.train.fused_optimizer": "true")", R"("workload.train.attention": "flash")"}) {
-    CHECK_THAT(said, Catch::Contains(cell));
-  }
+  check_has(said, {R"("workload.train.fp8.scaling": "current")", R"("workload.train.clip_gradients": "false")",
+                   R"("workload.train.fused_optimizer": "true")", R"("workload.train.attention": "flash")"});
   CHECK_THAT(record("resnet-50", 32, "None", "bf16", "eager"), !Catch::Contains("clip") && !Catch::Contains("fp8"));
 }
 
