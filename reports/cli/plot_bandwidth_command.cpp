@@ -152,7 +152,7 @@ ExitStatus plot_bandwidth(const PlotOptions& options) {
     }
     charts.back().bandwidths.curves = charts.back().times.curves;
   }
-  const std::vector<Outcome> outcomes = predict_cases(options, cases);
+  const std::vector<Outcome> outcomes = predict_cases(cases, options.fidelity, options.jobs);
   auto outcome = outcomes.begin();
   bool complete = true;
   for (BandwidthChart& chart : charts) {
