@@ -33,14 +33,14 @@ void check(const Refusal& row, const TemporaryFolder& folder, const std::string&
 const std::string good = small_step;
 
 /// The small scenario with a line of its own at the end.
-std::string with(const std::string& line) { return good + line + "\n"; }
+std::string good_with(const std::string& line) { return good + line + "\n"; }
 
 }  // namespace
 
 TEST_CASE("Scenarios that are wrong are refused with their place by every command that reads them") {
   const TemporaryFolder folder;
   for (const char* command : {"predict", "explain", "memory", "plan"}) {
-    check({{command, "FILE"}, with("colour: red"), "FILE:12:1: colour: unknown key"}, folder, "unknown.yaml");
+    check({{command, "FILE"}, good_with("colour: red"), "FILE:12:1: colour: unknown key"}, folder, "unknown.yaml");
     check({{command, "FILE"}, "a: [", "FILE:1"}, folder, "open.yaml");
     check({{command, "FILE"}, "name: \xff\n", "FILE:1:7"}, folder, "latin.yaml");
     check({{command, "FILE"}, "", "FILE"}, folder, "empty.yaml");

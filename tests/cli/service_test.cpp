@@ -15,7 +15,11 @@ using Json = nlohmann::json;
 HttpAnswer echo(const HttpRequest& request) { return {200, request.method + " " + request.path}; }
 
 HttpRequest request_of(const char* method, const char* path) {
-  return {.method = method, .path = path, .host = "localhost:8642"};
+  HttpRequest request;
+  request.method = method;
+  request.path = path;
+  request.host = "localhost:8642";
+  return request;
 }
 
 HttpAnswer answer_of(const HttpRequest& request, const Access& access = {}) { return answer_to(request, access, echo); }
