@@ -70,19 +70,18 @@ ExitStatus run(const CompareOptions& options) {
 }  // namespace
 
 void add_compare(CLI::App& app, ExitStatus& status) {
-  const auto options = std::make_shared<CompareOptions>();
-  CLI::App* command = app.add_subcommand("compare", "two or more scenarios side by side, and why they differ");
-  command->add_option("FILE", options->files, "scenario files, or names; the first is what others are compared with")
+  auto [command, options] = add_command<CompareOptions>(
+      app, "compare", "two or more scenarios side by side, and why they differ", status, run);
+  command.add_option("FILE", options.files, "scenario files, or names; the first is what others are compared with")
       ->required()
       ->expected(1, most);
-  add_variations(*command, options->variations,
+  add_variations(command, options.variations,
                  "compare one scenario with itself for each combination of values, as in `foretrain sweep`: "
                  "'plan.sync=ring,servers(8)'");
-  add_fidelity(*command, options->fidelity);
-  add_overrides(*command, options->overrides);
-  add_jobs(*command, options->jobs);
-  command->add_flag("--json", options->json, "for programs");
-  command->callback([options, &status] { status = run(*options); });
+  add_fidelity(command, options.fidelity);
+  add_overrides(command, options.overrides);
+  add_jobs(command, options.jobs);
+  command.add_flag("--json", options.json, "for programs");
 }
 
 }  // namespace foretrain

@@ -82,8 +82,8 @@ ExitStatus show(const PlotOptions& options, const Chart& chart, bool complete = 
   return show(options, drawn ? to_figure(chart) : Figure{}, to_text(chart), complete);
 }
 
-/// Predicts the rows by as many workers as the options say.
-std::vector<Outcome> predict_cases(const PlotOptions& options, const std::vector<Case>& cases);
+/// Predicts the rows by as many workers as the options say, and tells what cannot be predicted.
+std::vector<Outcome> predict_or_warn(const PlotOptions& options, const std::vector<Case>& cases);
 
 /// The range in seconds in which a predicted time lies; nothing in it where there is no prediction.
 Span range_of(const Outcome& outcome);

@@ -86,9 +86,12 @@ Span range_of(const Outcome& outcome) {
               : Span{result.time().value(), result.time().value()};
 }
 
-std::vector<Outcome> predict_cases(const PlotOptions& options, const std::vector<Case>& cases) {
-  return predict_with_progress(cases.size(), options.jobs,
-                               [&](std::size_t i) { return predict_row(cases[i], options.fidelity); });
+std::vector<Outcome> predict_or_warn(const PlotOptions& options, const std::vector<Case>& cases) {
+  std::vector<Outcome> outcomes = predict_cases(cases, options.fidelity, options.jobs);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (!outcomes[i].result) warn(cases[i].name + ": " + outcomes[i].error);
+  }
+  return outcomes;
 }
 
 std::vector<Variation> variations_of(const PlotOptions& options) {

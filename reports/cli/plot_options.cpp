@@ -45,8 +45,7 @@ void add_looks(CLI::App& app, PlotOptions& options, bool band) {
   const auto refuse = [](const std::string& file) -> std::string {
     return file.ends_with(".csv") ? "" : file + ": what is drawn is written as .csv";
   };
-  app.add_option("--csv", options.table, "write what is drawn: plain numbers, their units in the header")
-      ->type_name("FILE.csv")
+  add_text(app, "--csv", options.table, "FILE.csv", "write what is drawn: plain numbers, their units in the header")
       ->check(refuse, "");
   app.add_option_function<std::string>(
          "--width", [&options](const std::string& width) { options.width_cm = centimetres(width); },
@@ -98,9 +97,8 @@ bool add_other(CLI::App& app, const std::string& name, PlotOptions& options) {
         ->allow_extra_args(false)
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}));
   } else if (name == "cases") {
-    app.add_option("--cases", options.cases,
-                   "tables with measured.* columns, whose points are drawn (default: all that come with foretrain)")
-        ->type_name("CASES.csv");
+    add_text(app, "--cases", options.cases, "CASES.csv",
+             "tables with measured.* columns, whose points are drawn (default: all that come with foretrain)");
   } else if (name == "where") {
     add_conditions(app, options.where);
   } else {
@@ -119,7 +117,7 @@ void add_named(CLI::App& app, const std::string& name, PlotOptions& options) {
     if constexpr (std::is_same_v<decltype(value), bool PlotOptions::*>) {
       app.add_flag(spelt(name), options.*value, found->what);
     } else {
-      CLI::Option* added = app.add_option(spelt(name), options.*value, found->what)->type_name(found->type);
+      CLI::Option* added = add_text(app, spelt(name), options.*value, found->type, found->what);
       if constexpr (std::is_same_v<decltype(value), std::vector<std::string> PlotOptions::*>) {
         added->delimiter(',')->allow_extra_args(false);
       }

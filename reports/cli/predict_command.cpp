@@ -22,7 +22,7 @@ struct PredictOptions {
   std::vector<std::string> files;
   std::vector<std::string> overrides;
   std::string anchor;
-  std::string calibration;
+  std::vector<std::string> settings;  ///< also of the anchor's runs
   Fidelity fidelity = Fidelity::flows;
   std::string output;
   bool json = false;
@@ -35,10 +35,10 @@ struct PredictOptions {
 /// One prediction is made here; several are shared out among processes.
 std::vector<Outcome> predict_files(const PredictOptions& options) {
   std::vector<std::string> overrides = options.overrides;
-  if (!options.calibration.empty()) overrides.push_back("calibration=" + options.calibration);
+  overrides.insert(overrides.end(), options.settings.begin(), options.settings.end());
   std::optional<MeasuredRuns> runs;
   if (!options.anchor.empty()) {
-    runs = measured_runs(options.anchor, options.calibration, options.fidelity, options.jobs);
+    runs = measured_runs(options.anchor, options.settings, options.fidelity, options.jobs);
   }
   const Predictor predictor = [&](std::size_t i) {
     const Scenario scenario = planned_file(options.files[i], overrides, options.fidelity);
@@ -104,29 +104,26 @@ ExitStatus run(const PredictOptions& options) {
 }  // namespace
 
 void add_predict(CLI::App& app, ExitStatus& status) {
-  const auto options = std::make_shared<PredictOptions>();
-  CLI::App* command = app.add_subcommand("predict", "predict the step of one or more scenarios");
+  auto [command, options] =
+      add_command<PredictOptions>(app, "predict", "predict the step of one or more scenarios", status, run);
   command
-      ->add_option("FILE", options->files,
-                   "scenario files, names from `foretrain scenarios list`, or - for standard input")
+      .add_option("FILE", options.files,
+                  "scenario files, names from `foretrain scenarios list`, or - for standard input")
       ->required();
-  add_fidelity(*command, options->fidelity);
-  add_overrides(*command, options->overrides);
-  add_calibration(*command, options->calibration);
-  add_jobs(*command, options->jobs);
-  command
-      ->add_option("--anchor", options->anchor,
-                   "a table of your own measured runs; predictions are relative to those of the same model")
-      ->type_name("RUNS.csv");
+  add_fidelity(command, options.fidelity);
+  add_overrides(command, options.overrides);
+  add_calibration(command, options.settings);
+  add_jobs(command, options.jobs);
+  add_text(command, "--anchor", options.anchor, "RUNS.csv",
+           "a table of your own measured runs; predictions are relative to those of the same model");
   CLI::Option* json =
-      command->add_flag("--json", options->json, "JSON for programs: one object, or an array for several files");
-  command->add_flag("--csv", options->csv, "a table for programs, a row for each file, in the columns of sweeps")
+      command.add_flag("--json", options.json, "JSON for programs: one object, or an array for several files");
+  command.add_flag("--csv", options.csv, "a table for programs, a row for each file, in the columns of sweeps")
       ->excludes(json);
-  command->add_option("-o,--output", options->output, "write it there: .json and .csv as with these options, else text")
-      ->type_name("OUT");
-  command->add_flag("--verbose", options->verbose, "list every constant with its source");
-  command->add_flag("--strict", options->strict, "exit with 1 where a plan does not fit into memory");
-  command->callback([options, &status] { status = run(*options); });
+  add_text(command, "-o,--output", options.output, "OUT",
+           "write it there: .json and .csv as with these options, else text");
+  command.add_flag("--verbose", options.verbose, "list every constant with its source");
+  command.add_flag("--strict", options.strict, "exit with 1 where a plan does not fit into memory");
 }
 
 }  // namespace foretrain

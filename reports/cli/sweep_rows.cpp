@@ -14,6 +14,7 @@
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/yaml_document.hpp"
 #include "reports/cli/case_tables.hpp"
+#include "reports/cli/options.hpp"
 #include "reports/cli/vary.hpp"
 
 namespace foretrain {
@@ -62,9 +63,7 @@ SweepRows rows_of_table(const SweepInput& input) {
     std::vector<std::string>& own = cells->emplace_back();
     for (const std::size_t column : columns) own.push_back(row[column].text);
   }
-  for (const std::string& text : input.overrides) {
-    for (Case& row : *cases) row.overrides.push_back(parse_override(text));
-  }
+  *cases = with_overrides(std::move(*cases), input.overrides);
   if (std::ranges::find(rows.header, "case") != rows.header.end()) rows.varied = {"case"};
   rows.count = cases->size();
   rows.case_of = [cases](std::size_t row) { return (*cases)[row]; };
@@ -181,11 +180,12 @@ std::uint64_t fingerprint_of(const SweepRows& rows, const SweepInput& input, Fid
   Fingerprint fingerprint;
   add_program(fingerprint);
   fingerprint.add(name(fidelity));
-  fingerprint.add_value(input.calibration, "");
   if (!input.anchor.empty()) fingerprint.add(read_text_file(input.anchor));
-  for (const std::string& text : input.overrides) {
-    fingerprint.add(text);
-    fingerprint.add_value(text.substr(text.find('=') + 1), "");
+  for (const std::vector<std::string>& overrides : {input.settings, input.overrides}) {
+    for (const std::string& text : overrides) {
+      fingerprint.add(text);
+      fingerprint.add_value(text.substr(text.find('=') + 1), "");
+    }
   }
   for (const std::string& column : rows.header) fingerprint.add(column);
   input.table.empty() ? add_variations(input, fingerprint) : add_rows(rows, input, fingerprint);

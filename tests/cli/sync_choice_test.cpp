@@ -113,11 +113,8 @@ TEST_CASE("An algorithm without servers takes the file's keys of servers out, bu
 TEST_CASE("A sweep compares a ring with servers that take machines, and with servers that are added") {
   const TemporaryFolder folder;
   const std::string output = folder.file("out.csv");
-  const FilterResult result =
-      run_program({"sweep", folder.file("four.yaml", four_machines), "--vary",
-                   "plan.sync=ring,servers(2),servers(2,dedicated,added)", "--fidelity", "estimate", "-o", output});
-  INFO(result.errors);
-  REQUIRE(result.status == 0);
+  output_of({"sweep", folder.file("four.yaml", four_machines), "--vary",
+             "plan.sync=ring,servers(2),servers(2,dedicated,added)", "--fidelity", "estimate", "-o", output});
   // The second row has the file's placement, which is dedicated: two machines train.
   CHECK(cells_of(output, {"cluster.nodes", "plan.sync.algorithm", "plan.sync.servers", "plan.sync.placement"}) ==
         std::vector<std::vector<std::string>>{
@@ -132,14 +129,9 @@ TEST_CASE("A sweep compares a ring with servers that take machines, and with ser
 TEST_CASE("One scenario is compared with itself by values of a key") {
   const TemporaryFolder folder;
   const std::string file = folder.file("small.yaml", small_step);
-  const FilterResult result =
-      run_program({"compare", file, "--vary", "plan.sync=ring,servers(2)", "--fidelity", "estimate"});
-  INFO(result.errors);
-  CHECK(result.status == 0);
-  CHECK_THAT(result.output, Catch::Contains("[1] ring") && Catch::Contains("[2] 2 servers"));
-  const FilterResult alone = run_program({"compare", file});
-  CHECK(alone.status == 2);
-  CHECK_THAT(alone.errors, Catch::Contains("1 to compare") && Catch::Contains("--vary"));
+  CHECK_THAT(output_of({"compare", file, "--vary", "plan.sync=ring,servers(2)", "--fidelity", "estimate"}),
+             Catch::Contains("[1] ring") && Catch::Contains("[2] 2 servers"));
+  check_refused({"compare", file}, {"1 to compare", "--vary"});
 }
 
 }  // namespace foretrain::test

@@ -1,10 +1,7 @@
 // What --vary asks for: values of ranges and lists, and the rows that several of them make together.
 #include "reports/cli/vary.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include <algorithm>
 
 #include "model/base/error.hpp"
 #include "tests/catch.hpp"
