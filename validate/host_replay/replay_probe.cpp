@@ -74,7 +74,7 @@ WorkerTimes run_datagrams(const WorkerTask& task, int process, ProcessBarrier& b
   int under_way = 0;
   const auto move = [&](bool sends, std::size_t count) {
     const ssize_t moved =
-        sends ? send(socket.number(), data.data(), count, 0) : recv(socket.number(), data.data(), count, 0);
+        sends ? ::send(socket.number(), data.data(), count, 0) : recv(socket.number(), data.data(), count, 0);
     if (moved < 0) throw_system_error("a datagram was lost");
   };
   const auto settle = [&] {

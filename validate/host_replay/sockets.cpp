@@ -63,7 +63,7 @@ std::vector<Descriptor> connect_with(const WorkerTask& task, int process, const 
     Descriptor made = new_socket(SOCK_STREAM);
     const sockaddr_in address = socket_address(host_of(peer), port_of(peer));
     if (connect(made.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-        send(made.number(), &self, sizeof self, 0) != sizeof self) {
+        ::send(made.number(), &self, sizeof self, 0) != sizeof self) {
       throw_system_error(fmt::format("process {} on host {}", peer, host_of(peer)));
     }
     sockets[at_index(peer)] = std::move(made);
@@ -82,7 +82,7 @@ std::vector<Descriptor> connect_with(const WorkerTask& task, int process, const 
 }
 
 std::size_t send_bytes(const Descriptor& socket, const void* data, std::size_t bytes, int flags, int peer) {
-  const ssize_t count = send(socket.number(), data, bytes, flags | MSG_NOSIGNAL);
+  const ssize_t count = ::send(socket.number(), data, bytes, flags | MSG_NOSIGNAL);
   if (count >= 0) return at_index(count);
   if (errno == EAGAIN || errno == EINTR) return 0;
   throw_system_error(fmt::format("sending to process {}", peer));

@@ -27,7 +27,14 @@ void check_names(const Field& constants) {
   }
 }
 
-/// The number of a constant in its row's unit, within its bounds.
+Constant read_constant(const ConstantRow& row, const Field& stated, const keys::Mapping& each) {
+  const MappingReader keys = stated.mapping(each);
+  return {row.name, read_constant_value(keys["value"], row), row.unit, keys["kind"].choice<ConstantKind>(),
+          keys["source"].text()};
+}
+
+}  // namespace
+
 double read_constant_value(const Field& value, const ConstantRow& row) {
   const double number = value.parse(
       [&](const std::string& text) { return row.unit.empty() ? parse_number(text) : parse_in_unit(text, row.unit); });
@@ -37,14 +44,6 @@ double read_constant_value(const Field& value, const ConstantRow& row) {
   }
   return number;
 }
-
-Constant read_constant(const ConstantRow& row, const Field& stated, const keys::Mapping& each) {
-  const MappingReader keys = stated.mapping(each);
-  return {row.name, read_constant_value(keys["value"], row), row.unit, keys["kind"].choice<ConstantKind>(),
-          keys["source"].text()};
-}
-
-}  // namespace
 
 const ConstantRow& known_constant(const std::string& name, const SourcePosition& where, const std::string& path) {
   if (const ConstantRow* row = find_constant(name)) return *row;

@@ -29,6 +29,8 @@ void check_measured_matmuls(const Calibration& calibration, const Gpu& gpu);
 
 /// The constant with this name. Throws ScenarioError for an unknown one, naming the nearest.
 const ConstantRow& known_constant(const std::string& name, const SourcePosition& where, const std::string& path);
+/// The number of a constant in its row's unit, within its bounds.
+double read_constant_value(const Field& value, const ConstantRow& row);
 /// Puts constants, each a mapping of these keys, in the place of the calibration's; their names.
 std::vector<std::string> adopt_constants(const Field& constants, const keys::Mapping& each, Calibration& calibration);
 /// `[ { gpu, precision, m, n, k, batch (= 1), transpose_a, transpose_b (= false), time, source }, … ]`
