@@ -56,7 +56,7 @@ std::string machine_text(const GpuCalibration& fit) {
 
 std::string suites_text(const GpuCalibration& fit) {
   TextTable table("lrrrrrrrr",
-                  {"suite", "failed", "skipped", "measured", "= fitted", "held out", "read off", "drawn", "left out"});
+                  {"suite", "failed", "skipped", "measured", "= fitted", "held out", "read off", "unused", "left out"});
   for (const auto& [name, count] : fit.suites) {
     std::vector<std::string> row = {name};
     for (const int number : {count.failed, count.skipped, count.measured, count.fitted, count.held_out, count.direct,
