@@ -123,18 +123,24 @@ TEST_CASE("A GPU's calibration tells what was measured, what came of it and whic
   fit.known = true;
   fit.notes = {"one point is far off"};
   StageTrial kept, back, unjudged;
+  kept.name = "streaming";
+  kept.points = 20;
   kept.judged = 3;
   kept.published = 0.2;
   kept.fitted = 0.1;
   kept.adopted = true;
+  back.name = "products";
+  back.points = 10;
   back.judged = 1;
   back.published = 0.1;
   back.fitted = 0.2;
   back.adopted = false;
+  unjudged.name = "few";
+  unjudged.points = 2;
   unjudged.judged = 0;
   unjudged.adopted = true;
-  fit.stages = {{"streaming", 20, kept}, {"products", 10, back}, {"few", 2, unjudged}};
-  fit.direct = {{"host.dispatch_us", 3.5, 0.25, "median"}};
+  fit.stages = {kept, back, unjudged};
+  fit.direct = {{"host.dispatch_us", 0.0, 3.5, 0.25, false, "median"}};
   RobustConstant free, bound;
   free.name = "matmul.vector_efficiency";
   free.before = 0.9;
@@ -142,7 +148,7 @@ TEST_CASE("A GPU's calibration tells what was measured, what came of it and whic
   free.standard_error = 0.01;
   bound = free;
   bound.at_bound = true;
-  fit.fitted = {{free, "fit"}, {bound, "fit"}};
+  fit.fitted = {free, bound};
   fit.undetermined = {{"other", "nothing tells"}};
   fit.errors = {{"products", "matmul", true, 5, 0.05, -0.01, 0.2, "m 1"},
                 {"products", "matmul", false, 30, 0.04, 0.0, -0.1, "m 2"}};
