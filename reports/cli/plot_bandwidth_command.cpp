@@ -86,7 +86,8 @@ std::vector<MeasuredCase> read_measured(const std::vector<std::string>& tables) 
 std::vector<Case> panel_cases(const PlotOptions& shared) {
   std::vector<Case> cases;
   for (const std::string& file : shared.files) {
-    for (Case& row : combinations(file, shared.overrides, variations_of(shared))) cases.push_back(std::move(row));
+    const std::vector<Case> rows = combinations(file, shared.overrides, parse_variations(shared.variations));
+    cases.insert(cases.end(), rows.begin(), rows.end());
   }
   return cases;
 }
