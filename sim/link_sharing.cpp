@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-#include "model/base/own_module.hpp"
+#include "model/base/own_file.hpp"
 
 namespace foretrain {
 

@@ -8,7 +8,7 @@
 
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
-#include "model/collectives/card_time.hpp"
+#include "model/collectives/link_load.hpp"
 
 namespace foretrain {
 

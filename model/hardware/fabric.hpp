@@ -5,7 +5,8 @@
 //   word     what `kind:` calls it
 //   routes   its links, and the ways through them, for a cluster that has no problem
 //   problem  why it is impossible, or does not suit the cluster; nothing where it does
-//   read     each of its keys in scenarios, and the member that this fills (scenario/hardware/network_reader.cpp)
+//
+// Its keys are rows of scenario/keys/node_keys.cpp; what no row says of them is in scenario/hardware/network_reader.cpp.
 //
 // Wherever several cables join the same two places they are one link of their bandwidths together: traffic is taken to
 // be spread over them ideally, as packet spraying does. Two shapes have ways to choose among (`routing`): where chance
@@ -44,8 +45,6 @@ struct SingleSwitch {
 
   [[nodiscard]] std::unique_ptr<FabricRoutes> routes(const Cluster& cluster, RouteDraw draw = {}) const;
   [[nodiscard]] std::optional<HardwareProblem> problem(const Cluster& cluster) const;
-  template <typename Keys>
-  void read(Keys& /*none*/) {}
   bool operator==(const SingleSwitch&) const = default;
 };
 
@@ -69,20 +68,6 @@ struct FatTree {
   [[nodiscard]] bool draws(const Cluster& cluster) const { return routing == UplinkRouting::hash && chooses(cluster); }
   [[nodiscard]] std::unique_ptr<FabricRoutes> routes(const Cluster& cluster, RouteDraw draw = {}) const;
   [[nodiscard]] std::optional<HardwareProblem> problem(const Cluster& cluster) const;
-  template <typename Keys>
-  void read(Keys& keys) {
-    keys.count("nodes_per_leaf", nodes_per_leaf);
-    keys.count_or("nodes_per_pod", nodes_per_pod, 0);
-    keys.at_least_one("oversubscription", oversubscription);
-    keys.at_least_one("pod_oversubscription", pod_oversubscription);
-    if (nodes_per_pod == 0)
-      keys.refuse("pod_oversubscription", "there are no pods", "nodes_per_pod, or leave the key out");
-    keys.flag("rails", rails);
-    keys.count_or("uplinks", uplinks, 0);
-    keys.choice("routing", routing);
-    keys.count_or("seed", seed, 1);
-    if (routing != UplinkRouting::hash) keys.refuse("seed", "nothing is drawn", "routing: hash, or leave the key out");
-  }
   bool operator==(const FatTree&) const = default;
 };
 
@@ -107,20 +92,6 @@ struct Dragonfly {
   }
   [[nodiscard]] std::unique_ptr<FabricRoutes> routes(const Cluster& cluster, RouteDraw draw = {}) const;
   [[nodiscard]] std::optional<HardwareProblem> problem(const Cluster& cluster) const;
-  template <typename Keys>
-  void read(Keys& keys) {
-    keys.count("nodes_per_router", nodes_per_router);
-    keys.count("routers_per_group", routers_per_group);
-    keys.count("groups", groups);
-    // As many as nodes: what Kim et al. call balanced, with half as many as routers in a group.
-    keys.count_or("global_links_per_router", global_links_per_router, nodes_per_router);
-    keys.bandwidth_or_card("local_bandwidth", local_bandwidth);
-    keys.bandwidth_or_card("global_bandwidth", global_bandwidth);
-    keys.choice("routing", routing);
-    keys.count_or("seed", seed, 1);
-    if (routing != DragonflyRouting::valiant)
-      keys.refuse("seed", "nothing is drawn", "routing: valiant, or leave the key out");
-  }
   bool operator==(const Dragonfly&) const = default;
 };
 
@@ -133,11 +104,6 @@ struct Torus {
 
   [[nodiscard]] std::unique_ptr<FabricRoutes> routes(const Cluster& cluster, RouteDraw draw = {}) const;
   [[nodiscard]] std::optional<HardwareProblem> problem(const Cluster& cluster) const;
-  template <typename Keys>
-  void read(Keys& keys) {
-    keys.counts("dimensions", dimensions);
-    keys.bandwidth_or_card("link_bandwidth", link_bandwidth);
-  }
   bool operator==(const Torus&) const = default;
 };
 
@@ -151,12 +117,6 @@ struct Sites {
 
   [[nodiscard]] std::unique_ptr<FabricRoutes> routes(const Cluster& cluster, RouteDraw draw = {}) const;
   [[nodiscard]] std::optional<HardwareProblem> problem(const Cluster& cluster) const;
-  template <typename Keys>
-  void read(Keys& keys) {
-    keys.count_or("sites", sites, 2);
-    keys.metres("distance", distance_metres);
-    keys.bandwidth("bandwidth", bandwidth);
-  }
   bool operator==(const Sites&) const = default;
 };
 

@@ -2,7 +2,7 @@
 
 #include "model/collectives/contention.hpp"
 #include "model/job/job_kinds.hpp"
-#include "model/scenario/load/unheeded_keys.hpp"
+#include "model/scenario/load/checks.hpp"
 
 namespace foretrain {
 

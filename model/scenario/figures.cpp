@@ -36,36 +36,28 @@ std::vector<std::string> assumed_in(const MappingReader& owner) {
   for (const YamlEntry& entry : assumed->node().entries) {
     const YamlNode* value = owner.field().node().at(entry.key);
     if (value != nullptr && !is_of_file(*value, entry.where.file)) continue;
-    warnings.push_back(
-        fmt::format("assumed: {}: {}", entry.key, Field(entry.value, join_path(assumed->path(), entry.key)).text()));
+    warnings.push_back(fmt::format("assumed: {}: {}", entry.key, assumed->below(entry).text()));
   }
   return warnings;
 }
 
 FigureLog::FigureLog(std::string name, const Field& owner) : name_(std::move(name)), owner_path_(owner.path()) {
-  const YamlEntry* sources = owner.node().find("sources");
-  const bool from_catalogue = owner.node().find("kind") != nullptr;
-  if (sources == nullptr) {
-    if (from_catalogue) {
-      throw ScenarioError(owner.where(), join_path(owner.path(), "sources"), "this key is missing",
-                          "sources: { default: { kind: datasheet, text: \"…\" } }");
-    }
-    return;
-  }
-  const Field list(sources->value, join_path(owner.path(), "sources"));
+  const YamlEntry* kind = owner.node().find("kind");  // files of the catalogue have one
+  if (kind == nullptr && !owner.find("sources")) return;
+  const Field list = owner.at("sources", "sources: { default: { kind: datasheet, text: \"…\" } }");
   if (!list.is_mapping()) list.fail("sources are no mapping", "sources: { default: { kind: datasheet, text: \"…\" } }");
   // A file's own, and those of the presets that it changes.
   files_.insert(list.where().file);
-  if (const YamlEntry* kind = owner.node().find("kind")) files_.insert(kind->where.file);
+  if (kind != nullptr) files_.insert(kind->where.file);
   for (const YamlEntry& entry : list.node().entries) {
     files_.insert(entry.where.file);
-    const Field field(entry.value, join_path(list.path(), entry.key));
+    const Field field = list.below(entry);
     if (entry.key != "default" && owner.node().at(entry.key) == nullptr) {
       throw ScenarioError(entry.where, field.path(), "no such figure in this file", "\"default\" or a key of the file");
     }
     sources_.emplace_back(entry.key, read_source(field));
   }
-  if (from_catalogue && list.node().find("default") == nullptr) {
+  if (kind != nullptr && list.node().find("default") == nullptr) {
     list.fail("no default source", "default: { kind: datasheet, text: \"…\" }");
   }
 }
@@ -73,9 +65,16 @@ FigureLog::FigureLog(std::string name, const Field& owner) : name_(std::move(nam
 void FigureLog::add(const Field& figure) { add(figure, source_of(figure)); }
 
 void FigureLog::add(const Field& figure, const Source& source) {
-  const NumberAndUnit parts = figure.parse([](const std::string& text) { return split_number_and_unit(text); });
+  const NumberAndUnit parts = figure.parse(split_number_and_unit);
   constants_.push_back(
       {fmt::format("{}.{}", name_, relative_path(figure)), parts.number, parts.unit, source.kind, source.text});
+}
+
+void FigureLog::add(const MappingReader& mapping, std::initializer_list<std::string_view> keys,
+                    const std::optional<Source>& source) {
+  for (const std::string_view key : keys) {
+    if (const auto figure = mapping.find(key)) add(*figure, source ? *source : source_of(*figure));
+  }
 }
 
 void FigureLog::append(const std::vector<Constant>& constants) {

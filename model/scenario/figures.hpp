@@ -1,6 +1,7 @@
 // Figures of hardware files: read, and noted with their source.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,7 +20,8 @@ struct Source {
 };
 Source read_source(const Field& field);
 
-/// What `assumed:` of a mapping says, as warnings: the key, and why. Keys that another file has stated since are left out.
+/// What `assumed:` of a mapping says, as warnings: the key, and why. Keys that another file has stated since are left
+/// out.
 std::vector<std::string> assumed_in(const MappingReader& owner);
 
 /// Collects the constants of one piece of hardware. `sources:` maps figures, or mappings of figures ("cpu",
@@ -34,6 +36,9 @@ class FigureLog {
   void add(const Field& figure);
   /// For figures with a `source:` of their own.
   void add(const Field& figure, const Source& source);
+  /// Those of a mapping's keys that are stated, of the mapping's own source where it has one.
+  void add(const MappingReader& mapping, std::initializer_list<std::string_view> keys,
+           const std::optional<Source>& source = std::nullopt);
   void append(const std::vector<Constant>& constants);
   [[nodiscard]] std::vector<Constant> take() && { return std::move(constants_); }
 

@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "model/base/constant.hpp"
 #include "model/base/error.hpp"
-#include "model/base/trait.hpp"
 #include "model/base/work.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/cost/calibration.hpp"
@@ -117,7 +117,7 @@ struct Scenario {
   std::vector<Trait> traits;  ///< what that trainer could decide, whoever decided it
   std::optional<LearnedRange> learned = std::nullopt;  ///< where the trainer was learned from runs
   std::vector<BackgroundFlow> background;
-  std::vector<Scenario> jobs = {};  ///< others on the same cluster, each on nodes of its own (Plan::placement)
+  std::vector<Scenario> jobs = {};        ///< others on the same cluster, each on nodes of its own (Plan::placement)
   std::vector<std::string> assumed = {};  ///< warnings: what an importer, or who wrote a machine's file, did not know
   std::map<std::string, SourcePosition> where;  ///< dotted key → where it was written
 };

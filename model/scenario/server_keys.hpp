@@ -2,21 +2,18 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string_view>
 
 #include "model/base/words.hpp"
 #include "model/collectives/operation.hpp"
+#include "model/scenario/keys/keys.hpp"
 
 namespace foretrain {
 
-inline constexpr std::array<std::string_view, 9> server_keys = {"servers",    "placement",    "consistency",
-                                                                "assignment", "split",        "priority",
-                                                                "barrier",    "local_reduce", "slow_workers"};
-
 inline bool is_server_key(std::string_view key) {
-  return std::ranges::find(server_keys, key.substr(0, key.find('.'))) != server_keys.end();
+  const auto row = std::ranges::find(keys::sync.keys, key.substr(0, key.find('.')), &keys::Key::name);
+  return row != keys::sync.keys.end() && row->together == keys::with_servers;
 }
 
 /// Whether this is the word of an algorithm, and of one without servers.

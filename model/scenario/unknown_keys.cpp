@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "model/base/text.hpp"
-#include "model/scenario/keys/foreign_names.hpp"
 #include "model/scenario/keys/key_tree.hpp"
 #include "model/scenario/yaml_reader.hpp"
 

@@ -20,6 +20,18 @@ std::string join_path(std::string_view path, std::string_view key) {
   return joined += key;
 }
 
+Field Field::below(const YamlEntry& entry) const { return {entry.value, join_path(path_, entry.key)}; }
+
+std::optional<Field> Field::find(std::string_view key) const {
+  const YamlEntry* entry = node_->find(key);
+  return entry == nullptr ? std::nullopt : std::optional(below(*entry));
+}
+
+Field Field::at(std::string_view key, std::string_view expected) const {
+  if (std::optional<Field> value = find(key)) return *std::move(value);
+  throw ScenarioError(where(), join_path(path_, key), "this key is missing", std::string(expected));
+}
+
 const std::string& Field::text() const {
   if (!node_->is_scalar()) fail(fmt::format("{} where a single value belongs", node_->kind_name()), "one value");
   return node_->scalar;
@@ -30,14 +42,12 @@ std::int64_t Field::integer(IntegerRange range) const {
 }
 
 double Field::number(Zero zero) const {
-  const double value = parse([](const std::string& text) { return parse_number(text); });
+  const double value = parse(parse_number);
   if (zero == Zero::refused && !(value > 0.0)) fail("zero is impossible here", "a number above zero");
   return value;
 }
 
-bool Field::flag() const {
-  return parse([](const std::string& text) { return parse_flag(text); });
-}
+bool Field::flag() const { return parse(parse_flag); }
 
 std::vector<Field> Field::list() const {
   if (!node_->is_sequence()) fail(fmt::format("{} where a list belongs", node_->kind_name()), "a list: [ … ]");
@@ -69,6 +79,10 @@ Field::WordWithNumber Field::word_with_number(int least) const {
 
 void Field::fail(std::string got, std::string expected) const {
   throw ScenarioError(where(), path_, std::move(got), std::move(expected));
+}
+
+void Field::fail_if(bool wrong, std::string_view got, std::string_view expected) const {
+  if (wrong) fail(std::string(got), std::string(expected));
 }
 
 bool Field::flag(std::string_view no, std::string_view yes) const { return word(std::array{no, yes}) == 1; }
@@ -108,15 +122,13 @@ bool MappingReader::has(std::string_view key) const {
 }
 
 Field MappingReader::operator[](std::string_view key) const {
-  if (std::optional<Field> value = find(key)) return *value;
-  throw ScenarioError(field_.where(), path(key), "this key is missing", "a value for it");
+  require_known(key);
+  return field_.at(key);
 }
 
 std::optional<Field> MappingReader::find(std::string_view key) const {
   require_known(key);
-  const YamlEntry* entry = field_.node().find(key);
-  if (entry == nullptr) return std::nullopt;
-  return Field(entry->value, path(key));
+  return field_.find(key);
 }
 
 SourcePosition MappingReader::where(std::string_view key) const {
@@ -160,6 +172,17 @@ bool MappingReader::flag_or(std::string_view key, bool fallback, std::string_vie
 std::string MappingReader::text_or(std::string_view key, std::string_view fallback) const {
   const std::optional<Field> value = find(key);
   return value ? value->text() : std::string(fallback);
+}
+
+void MappingReader::refuse(std::initializer_list<std::string_view> keys, std::string_view got,
+                           std::string_view expected) const {
+  for (const std::string_view key : keys) {
+    fail_if(has(key), key, got, expected);
+  }
+}
+
+void MappingReader::fail_if(bool wrong, std::string_view key, std::string_view got, std::string_view expected) const {
+  if (wrong) fail(key, std::string(got), std::string(expected));
 }
 
 void MappingReader::fail(std::string_view key, std::string got, std::string expected) const {

@@ -4,15 +4,19 @@
 
 #include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "model/base/quantity.hpp"
+#include "model/base/units.hpp"
+#include "model/base/words.hpp"
 #include "model/scenario/keys/keys.hpp"
 #include "model/scenario/yaml_document.hpp"
 
@@ -58,6 +62,12 @@ class Field {
   /// A value of an enumeration, by its name; only `allowed` ones where some are named.
   template <typename E>
   [[nodiscard]] E choice(std::span<const E> allowed = {}) const;
+  /// The value of one of a mapping's entries.
+  [[nodiscard]] Field below(const YamlEntry& entry) const;
+  /// The value of a key, whichever keys the mapping may have; nothing where it is not stated.
+  [[nodiscard]] std::optional<Field> find(std::string_view key) const;
+  /// The same of a key that must be there. Throws ScenarioError.
+  [[nodiscard]] Field at(std::string_view key, std::string_view expected = "a value for it") const;
   /// A mapping with the keys of these tables and no others.
   template <std::same_as<keys::Mapping>... Tables>
   [[nodiscard]] MappingReader mapping(const Tables&... tables) const;
@@ -71,6 +81,7 @@ class Field {
   auto parse(const Parse& parser) const;
 
   [[noreturn]] void fail(std::string got, std::string expected) const;
+  void fail_if(bool wrong, std::string_view got, std::string_view expected) const;
 
  private:
   const YamlNode* node_;
@@ -113,6 +124,9 @@ class MappingReader {
 
   /// Complains about a key's value (or, when it is not there, about the mapping).
   [[noreturn]] void fail(std::string_view key, std::string got, std::string expected) const;
+  void fail_if(bool wrong, std::string_view key, std::string_view got, std::string_view expected) const;
+  /// Complains about the first of these keys that is stated.
+  void refuse(std::initializer_list<std::string_view> keys, std::string_view got, std::string_view expected) const;
 
  private:
   void require_known(std::string_view key) const;
@@ -125,6 +139,51 @@ class MappingReader {
 /// Path of a key below another path.
 std::string join_path(std::string_view path, std::string_view key);
 
-}  // namespace foretrain
+template <typename Parse>
+auto Field::parse(const Parse& parser) const {
+  try {
+    return parser(text());
+  } catch (const UnitError& error) {
+    fail(error.got(), error.expected());
+  }
+}
 
-#include "model/scenario/yaml_reader_impl.hpp"
+template <std::same_as<keys::Mapping>... Tables>
+MappingReader Field::mapping(const Tables&... tables) const {
+  std::vector<const keys::Key*> known;
+  known.reserve((std::size_t{0} + ... + tables.keys.size()));
+  const auto add = [&](const keys::Mapping& table) {
+    for (const keys::Key& key : table.keys) known.push_back(&key);
+  };
+  (add(tables), ...);
+  return MappingReader(*this, std::move(known));
+}
+
+template <typename Q>
+Q Field::quantity(Zero zero) const {
+  const Q value = parse(parse_quantity<Q>);
+  if (zero == Zero::refused && !(value > Q(0.0))) fail("zero is impossible here", "a value above zero");
+  return value;
+}
+
+template <typename E>
+E Field::choice(std::span<const E> allowed) const {
+  if (allowed.empty()) return static_cast<E>(word(names_of<E>));
+  std::vector<std::string_view> words;
+  for (const E value : allowed) words.push_back(name(value));
+  return allowed[word(words)];
+}
+
+template <typename Q>
+Q MappingReader::quantity_or(std::string_view key, Q fallback, Zero zero) const {
+  const std::optional<Field> value = find(key);
+  return value ? value->quantity<Q>(zero) : fallback;
+}
+
+template <typename E>
+E MappingReader::choice_or(std::string_view key, E fallback, std::type_identity_t<std::span<const E>> allowed) const {
+  const std::optional<Field> value = find(key);
+  return value ? value->choice<E>(allowed) : fallback;
+}
+
+}  // namespace foretrain

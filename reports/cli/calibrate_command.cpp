@@ -244,7 +244,6 @@ ExitStatus run(const CalibrateCommand& command) {
   const Node node = node_of_hardware_file(report.hardware);
   if (!command.hardware.empty()) write_file(command.hardware, report.hardware);
   report.machine = this_machine();
-  report.devices.push_back({"cpu", "cpu", node.cpu.name});
   report.quick = command.quick;
   const bool keeps_earlier = is_complete(command.output);
   try {

@@ -164,8 +164,8 @@ bad input or usage; the message names file, line and column, what is wrong and w
 .B FORETRAIN_SCENARIOS
 the folder of the catalogue, where it is not found near the program
 .TP
-.B FORETRAIN_HOST_PROGRAMS, FORETRAIN_GPU_PROGRAMS
-folders of the programs that replays start
+.B FORETRAIN_GPU_PROGRAMS
+the folder of foretrain-gpu, where it is not beside the program
 )";
   return text;
 }

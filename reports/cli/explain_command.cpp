@@ -11,18 +11,17 @@ namespace foretrain {
 namespace {
 
 /// Predicts what can be.
-std::vector<Answer> answers_of(std::vector<WhatIf> questions, const PlotOptions& options, Fidelity fidelity) {
+std::vector<WhatIf> answers_of(std::vector<WhatIf> questions, const PlotOptions& options, Fidelity fidelity) {
   const std::vector<Outcome> outcomes =
       predict_with_progress(questions.size(), options.jobs, [&](std::size_t i) -> Result {
         if (!questions[i].scenario) throw UsageError(questions[i].why_not);
         return predict(*questions[i].scenario, fidelity, Detail::numbers);
       });
-  std::vector<Answer> answers;
   for (std::size_t i = 0; i < questions.size(); ++i) {
     if (!outcomes[i].result) questions[i].why_not = outcomes[i].error;
-    answers.push_back({std::move(questions[i]), outcomes[i].result});
+    questions[i].result = outcomes[i].result;
   }
-  return answers;
+  return questions;
 }
 
 Reload reload_with(const PlotOptions& options) {
@@ -46,7 +45,7 @@ void tell_losses(const ExplainOptions& options) {
   if (!scenario.cluster.groups.empty()) throw UsageError("--failures tells of clusters whose machines are alike");
   const Fidelity fidelity = options.what_ifs ? *options.what_ifs : what_if_fidelity(scenario, options.fidelity);
   const Result whole = predict(scenario, fidelity, Detail::numbers);
-  const std::vector<Answer> losses = answers_of(part_losses(scenario, reload_with(options)), options, fidelity);
+  const std::vector<WhatIf> losses = answers_of(part_losses(scenario, reload_with(options)), options, fidelity);
   options.json ? print(to_json(whole, losses) + "\n") : print_page(to_text(whole, losses));
 }
 
@@ -85,7 +84,7 @@ Explanation explanation_of(const PlotOptions& options, std::optional<Fidelity> w
       explain(scenario, std::move(result), answers_of(scaled_resources(scenario), options, what_ifs),
               answers_of(std::move(changes), options, what_ifs), std::move(unchanged));
   if (const std::optional<Scenario> jittery = with_usual_jitter(scenario)) {
-    for (const Answer& answer : answers_of({{"jitter", {}, jittery, {}}}, options, what_ifs)) {
+    for (const WhatIf& answer : answers_of({{.name = "jitter", .scenario = jittery}}, options, what_ifs)) {
       if (answer.result) set_spread(explanation, *answer.result);
     }
   }

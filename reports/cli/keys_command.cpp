@@ -3,7 +3,7 @@
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"
 #include "model/scenario/catalogue.hpp"
-#include "model/scenario/plan/bucket_reader.hpp"
+#include "model/scenario/plan/plan_reader.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/keys/keys_report.hpp"

@@ -12,7 +12,7 @@
 #include "model/base/number.hpp"
 #include "model/base/units.hpp"
 #include "model/base/words.hpp"
-#include "model/hardware/network_limits.hpp"
+#include "model/hardware/check.hpp"
 #include "model/hardware/topology.hpp"
 #include "model/job/published_uncertainty.hpp"
 #include "model/planning/least_machines.hpp"

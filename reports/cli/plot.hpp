@@ -34,10 +34,9 @@ struct PlotOptions {
   std::vector<std::string> algorithms, cases, curves, kinds, nodes, quantities, where;
   std::vector<std::int64_t> lengths;
   std::vector<int> gpus;
-  std::string kind, sizes, x, y, panels;
+  std::string kind, x, y, panels;
   std::string from, until, beside, group, run, streams;
-  std::string measurements, distribution;
-  int worst = 10;
+  std::string measurements;
   bool constant_tokens = false, rates = false, strong = false;
 
   [[nodiscard]] const std::string& file() const { return files.front(); }

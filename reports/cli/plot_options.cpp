@@ -61,7 +61,6 @@ struct PlotOption {
   const char *type, *what;
 };
 constexpr PlotOption plot_options[] = {
-    {"sizes", &PlotOptions::sizes, "A..B", "from the smallest to the largest message (default: 1 KB..10 GB)"},
     {"kind", &PlotOptions::kind, "products|attention|collectives", "what is drawn (default: products)"},
     {"x", &PlotOptions::x, "KEY",
      "the key or column across (of maps default: cluster.network.nic_bandwidth, else what varies)"},
@@ -77,12 +76,12 @@ constexpr PlotOption plot_options[] = {
     {"streams", &PlotOptions::streams, "WORD", "of the timeline those streams whose names contain this"},
     {"measurements", &PlotOptions::measurements, "DIR", "the operators that foretrain-gpu measured into this folder"},
     {"algorithms", &PlotOptions::algorithms, "NAME,NAME,…",
-     "ways of synchronising (default: ring,parameter_server,naive; of one collective the scenario's own)"},
+     "ways of synchronising (default: ring,parameter_server,naive)"},
     {"curve", &PlotOptions::curves, "COLUMN,…", "a line for each of their values"},
     {"kinds", &PlotOptions::kinds, "NAME,NAME,…", "algorithms (default: all that run on the GPU)"},
     {"node", &PlotOptions::nodes, "NAME,NAME,…", "only what was measured on these"},
     {"quantity", &PlotOptions::quantities, "NAME,NAME,…",
-     "a panel for each: time, memory, samples_per_second, tokens_per_second, mfu, cost"},
+     "a panel for each: time, memory, samples_per_second, tokens_per_second, mfu, cost, bus_bandwidth"},
     {"constant-tokens", &PlotOptions::constant_tokens, "",
      "shorter sequences come in larger batches: batch times length stays that of the scenario"},
     {"rates", &PlotOptions::rates, "", "write samples per second beside the bars"},
@@ -99,15 +98,9 @@ bool add_other(CLI::App& app, const std::string& name, PlotOptions& options) {
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}));
   } else if (name == "cases") {
     add_text(app, "--cases", options.cases, "CASES.csv",
-             "tables with measured.* columns, whose points are drawn (of rates default: all that come with "
-             "foretrain)");
+             "tables with measured.* columns, whose points are drawn (default: all that come with foretrain)");
   } else if (name == "where") {
     add_conditions(app, options.where);
-  } else if (name == "distribution") {
-    add_picture(app, "--distribution", options.distribution, "also draw how errors are distributed");
-  } else if (name == "worst") {
-    app.add_option("--worst", options.worst, "how many of the worst to list")
-        ->check(CLI::Range(0, 1000).description(""));
   } else {
     return false;
   }

@@ -375,7 +375,7 @@ void add_replay(CLI::App& app, ExitStatus& status) {
            "compare what foretrain-gpu replay measured; scenarios and --cases of the same names are predicted anew");
   command.add_flag("--json", options.json, "with --from: for programs");
   add_text(command, "--executor", options.executor, fmt::format("{}", fmt::join(names_of<HostExecutor>, "|")),
-           "own schedules over TCP, key-value server of ours, or a library");
+           "schedules over TCP, or the key-value server");
   add_number(command, "--repetitions", options.repetitions, 1, 1000,
              "of each run (default: about a second and a half)");
   add_number(command, "--keys", options.keys, 1, 100'000,

@@ -283,12 +283,4 @@ std::vector<std::string> Combinations::columns() const {
   return columns;
 }
 
-std::vector<Case> combinations(const std::string& base, const std::vector<std::string>& overrides,
-                               const std::vector<Variation>& variations) {
-  const Combinations all(base, overrides, variations);
-  std::vector<Case> cases;
-  for (std::size_t i = 0; i < all.size(); ++i) cases.push_back(all.at(i));
-  return cases;
-}
-
 }  // namespace foretrain

@@ -66,8 +66,4 @@ class Combinations {
   std::size_t count_ = 1;
 };
 
-/// All of them.
-std::vector<Case> combinations(const std::string& base, const std::vector<std::string>& overrides,
-                               const std::vector<Variation>& variations);
-
 }  // namespace foretrain

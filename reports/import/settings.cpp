@@ -8,7 +8,7 @@
 
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
-#include "model/scenario/keys/foreign_names.hpp"
+#include "model/scenario/keys/key_tree.hpp"
 
 namespace foretrain {
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "model/base/text.hpp"
-#include "model/scenario/hardware/network_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 #include "reports/import/draft.hpp"
 #include "reports/import/importer.hpp"
 #include "reports/import/input_text.hpp"

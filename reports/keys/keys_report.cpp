@@ -11,7 +11,6 @@
 
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
-#include "model/scenario/keys/foreign_names.hpp"
 #include "model/scenario/keys/key_tree.hpp"
 #include "reports/print/table.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "model/base/own_module.hpp"
+#include "model/base/own_file.hpp"
 #include "model/base/text.hpp"
 #include "model/base/utf8.hpp"
 #include "reports/result/result_schema.hpp"

@@ -191,40 +191,6 @@ TEST_CASE("Scaling fills nodes as far as the scenario uses them") {
              Catch::Contains(step_time_in(predicted)));
 }
 
-TEST_CASE("Bandwidth is that of the scenario's own algorithm where none is named") {
-  // The wires between four GPUs are one bus of 16 GB/s: naive sends 3 S to the root and back, a ring 2 · 3/4 S.
-  const auto drawn = [&](const std::vector<std::string>& more) {
-    return output_of(with(with({"plot", "bandwidth", ring_of_four, "--sizes", "100 MB..200 MB"}, estimated), more));
-  };
-  CHECK(drawn({}) == drawn({"--algorithms", "ring"}));
-  CHECK(drawn({"--set", "workload.collective.algorithm=naive"}) == drawn({"--algorithms", "naive"}));
-  CHECK(drawn({"--set", "workload.collective.algorithm=naive"}) != drawn({}));
-}
-
-TEST_CASE("Bandwidth is drawn over message sizes, measured points beside it") {
-  const TemporaryFolder folder;
-  const std::string cases = folder.file("cases.csv",
-                                        "case,base,workload.collective.size,measured.time\n"
-                                        "same,sync-all-reduce-8-h100,1 GB,4 ms\nother,sync-ring-4,1 GB,100 ms\n");
-  const std::vector<std::string> command = with({"plot", "bandwidth", "sync-all-reduce-8-h100", "--algorithms",
-                                                 "auto,ring", "--sizes", "1 MB..1 GB", "--cases", cases},
-                                                estimated);
-  CHECK_THAT(output_of(command), Catch::Contains("dgx-h100: all reduce, 8 GPUs") && Catch::Contains("1.00 GB"));
-  CHECK_THAT(drawn_twice(command), Catch::Contains("ring, predicted") && Catch::Contains(">measured<"));
-}
-
-TEST_CASE("Bandwidth needs a collective, known algorithms and a range of sizes") {
-  const std::string collective = "sync-all-reduce-8-h100";
-  check_refused({"plot", "bandwidth", "gpt2-xl-dgx-a100"}, {"gpt2-xl-dgx-a100.yaml:", ": workload: no collective"});
-  for (const char* sizes : {"1 MB", "1 GB..1 MB", "0 B..1 MB", "1..2", "big..bigger"}) {
-    INFO(sizes);
-    check_refused({"plot", "bandwidth", collective, "--sizes", sizes}, {"--sizes"});
-  }
-  check_refused(
-      {"plot", "bandwidth", collective, "--algorithms", "rink", "--sizes", "1 MB..2 MB", "--fidelity", "estimate"},
-      {"rink"});
-}
-
 TEST_CASE("plot timeline draws a measured step beside the predicted one") {
   const TemporaryFolder folder;
   write_file(folder.file("trace.json"),

@@ -1,5 +1,5 @@
 // Whatever the program is given wrong, by whichever command: one line that says where and what to do, exit status 2,
-// and nothing on the output. The ways to be wrong inside a scenario have their rows in tests/scenario/bad_*_test.cpp.
+// and nothing on the output. The ways to be wrong inside a scenario have their rows in tests/scenario/bad/*.txt.
 #include <sys/stat.h>
 
 #include "tests/catch.hpp"

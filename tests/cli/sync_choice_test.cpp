@@ -27,7 +27,10 @@ plan:
 )";
 
 std::vector<Case> rows_of(const std::vector<std::string>& variations) {
-  return combinations("base", {}, parse_variations(variations));
+  const Combinations all("base", {}, parse_variations(variations));
+  std::vector<Case> rows;
+  for (std::size_t i = 0; i < all.size(); ++i) rows.push_back(all.at(i));
+  return rows;
 }
 
 std::string overrides_of(const Case& row) {

@@ -1,6 +1,6 @@
 // What requests to storage cost, worked out by hand from mechanics and datasheets.
 #include "model/cost/storage.hpp"
-#include "model/scenario/hardware/storage_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;

@@ -10,7 +10,6 @@
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
 #include "tests/fit/synthetic.hpp"
-#include "validate/fit/constant_row.hpp"
 #include "validate/fit/gpu_fit.hpp"
 
 using namespace foretrain;

@@ -1,7 +1,6 @@
 #include "model/scenario/hardware/hardware_reader.hpp"
 
 #include "model/scenario/catalogue.hpp"
-#include "model/scenario/hardware/network_reader.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"

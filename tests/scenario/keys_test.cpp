@@ -5,7 +5,6 @@
 #include "model/base/text.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
-#include "model/scenario/keys/foreign_names.hpp"
 #include "model/scenario/keys/key_tree.hpp"
 #include "model/scenario/load/load.hpp"
 #include "model/scenario/model/model_reader.hpp"

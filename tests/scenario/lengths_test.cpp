@@ -1,5 +1,5 @@
 // Lengths of sequences that a distribution stands for.
-#include "model/scenario/model/lengths_reader.hpp"
+#include "model/scenario/model/model_reader.hpp"
 
 #include "tests/catch.hpp"
 

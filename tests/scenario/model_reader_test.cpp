@@ -51,6 +51,20 @@ TEST_CASE("Images become patches and a class token") {
         "m.yaml:1:78: model.patch_size: 15 does not divide the image size 224; a divisor of image_size");
 }
 
+TEST_CASE("The kind of attention follows from its keys, or says which of them hold") {
+  const auto with = [](const std::string& keys) {
+    return read_shape("{ family: llama, layers: 4, hidden: 1024, heads: 8, vocabulary: 1000, sequence: 1024, " + keys +
+                      " }");
+  };
+  CHECK(with("window: 256").window == 256);
+  CHECK(with("attention_kind: sliding, window: 256, full_attention_every: 2").full_attention_every == 2);
+  CHECK(with("attention_kind: full, window: 256").window == 0);
+  CHECK(with("kv_lora_rank: 64, rope_head_dim: 32").latent());
+  CHECK(with("attention_kind: mla, kv_lora_rank: 64").latent());
+  CHECK_FALSE(with("attention_kind: full, kv_lora_rank: 64").latent());
+  CHECK(with("layer_pattern: M-M*, mamba_heads: 16").mamba.heads == 16);
+}
+
 TEST_CASE("A preset with changes") {
   const ModelConfig model = read("{ preset: bert-base, sequence: 128 }");
   CHECK(model.name == "bert-base");

@@ -1,32 +1,8 @@
 // Processors that train, in the place of GPUs.
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
-#include "tests/scenario/bad_input.hpp"
 
 using namespace foretrain;
-
-namespace {
-
-std::string hosts_text(const std::string& processor) {
-  return "cluster:\n  node: { preset: host-training, gpu: { preset: host-core, processor: " + processor +
-         " } }\nworkload: { train: { model: lenet, micro_batch: 8, precision: fp32, optimizer: sgd } }\n";
-}
-
-}  // namespace
-
-TEST_CASE("Bad processors: file, line, column, key, what is wrong, what would be right") {
-  const std::string key = "cluster.node.gpu.processor.";
-  check_complaint(hosts_text("{ share: ^1.5 }"), key + "share", "more than the whole core", "up to 1");
-  check_complaint(hosts_text("{ share: ^0 }"), key + "share", "zero", "above zero");
-  check_complaint(hosts_text("{ dispatch: ^5 }"), key + "dispatch", "has no unit", "5 us");
-  check_complaint(hosts_text("{ product_rate: ^100 GB/s }"), key + "product_rate", "bandwidth", "FLOP/s");
-  check_complaint(hosts_text("{ norm_rate: ^0 GB/s }"), key + "norm_rate", "zero", "above zero");
-  check_complaint(hosts_text("{ ^product_rat: 1 GFLOP/s }"), key + "product_rat", "unknown key", "product_rate");
-  check_complaint(
-      "cluster: { groups: ^[ { node: host-training }, { node: dgx-h100 } ] }\n"
-      "workload: { train: { model: lenet, micro_batch: 8, precision: fp32, optimizer: sgd } }\n",
-      "cluster.groups", "processors that train", "cluster.node");
-}
 
 TEST_CASE("A processor that trains dispatches and sends by itself") {
   const Scenario whole = load_scenario("data-parallel-hosts", {"cluster.node.gpu.processor.transfer_rate=0.5 GB/s"});

@@ -1,5 +1,5 @@
 // Keys of synchronisation: honoured, refused, or said to mean nothing.
-#include "model/scenario/load/unheeded_keys.hpp"
+#include "model/scenario/load/checks.hpp"
 
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"

@@ -15,10 +15,11 @@ using namespace foretrain::gpu;
 constexpr const char* usage =
     R"(foretrain-gpu measures GPUs and replays training steps on them, for foretrain.
 
-  foretrain-gpu probe [--device N]
+  foretrain-gpu probe
       Writes what the machine is made of to standard output, as JSON.
-  foretrain-gpu measure -o FOLDER [--quick] [--only SUITE,SUITE...] [--device N] [--point-limit SECONDS]
-      Measures what is not in the folder yet: FOLDER/machine.json and one file of JSON lines for each suite.
+  foretrain-gpu measure -o FOLDER [--quick] [--only SUITE,SUITE...] [--point-limit SECONDS]
+      Measures what is not in the folder yet: FOLDER/machine.json and one file of JSON lines for each suite. Suites
+      of one GPU run on the first that CUDA_VISIBLE_DEVICES shows.
       --quick takes under two minutes for one GPU, without it up to a quarter of an hour. A point that takes longer
       than the limit (60 s with --quick, else 180 s) counts as hung: its process is ended, and the run goes on.
       Under mpirun or srun, with one process per GPU, it measures the suite collective across machines (MPI must have

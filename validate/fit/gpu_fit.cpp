@@ -10,9 +10,7 @@
 #include "model/job/calibrated_uncertainty.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
-#include "validate/fit/constant_row.hpp"
 #include "validate/fit/direct_constants.hpp"
-#include "validate/fit/fit_errors.hpp"
 #include "validate/fit/product_table.hpp"
 
 namespace foretrain {
@@ -199,6 +197,18 @@ void run_stages(const std::vector<PredictedPoint>& points, const Gpu& gpu, const
     const Calibration known = with_table(result.calibration, result.measured_matmuls, gpu);
     if (stage.of_steps) run_stage(stage, points, gpu, known, result);
   }
+}
+
+/// Points held out, and training steps, beside the whole calibration; those that were fitted beside the model alone,
+/// since the table of measured products holds them exactly.
+std::vector<PointPair> pairs_of(const std::vector<PredictedPoint>& points, const Calibration& model,
+                                const Calibration& with_products) {
+  std::vector<PointPair> pairs;
+  for (const PredictedPoint& point : points) {
+    pairs.push_back({point.raw->record.name, point.group, family_of(point), point.held_out, point.measured,
+                     predicted_time(point, point.held_out || point.kind == "step" ? with_products : model)});
+  }
+  return pairs;
 }
 
 /// The uncertainty of constants that were read off.

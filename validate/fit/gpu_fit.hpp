@@ -8,6 +8,7 @@
 
 #include "model/cost/calibration.hpp"
 #include "validate/fit/describe.hpp"
+#include "validate/fit/fit_errors.hpp"
 #include "validate/fit/points.hpp"
 #include "validate/fit/raw.hpp"
 #include "validate/fit/robust_fit.hpp"
@@ -46,33 +47,6 @@ struct DirectConstant {
   double value = 0.0;           ///< in the constant's unit
   double standard_error = 0.0;  ///< the same
   std::string source;
-};
-
-/// Errors of one group of points, fitted or held out.
-struct PointErrors {
-  std::string group, family;
-  bool held_out = false;
-  int points = 0;
-  double mape = 0.0, bias = 0.0, worst = 0.0;
-  std::string worst_point;
-};
-
-/// What a calibration is meant to reach.
-struct AccuracyBar {
-  std::string name;       ///< "matrix products"
-  double limit = 0.0;     ///< MAPE
-  int points = 0;         ///< 0: nothing of this was measured
-  bool held_out = false;  ///< false: none was held out, and the points are those that were fitted
-  double mape = 0.0;
-
-  [[nodiscard]] bool met() const { return points > 0 && mape <= limit; }
-};
-
-/// One point beside its prediction, for pictures and lists.
-struct PointPair {
-  std::string name, group, family;
-  bool held_out = false;
-  Seconds measured, predicted;
 };
 
 /// What the device said while a product ran for seconds.

@@ -4,8 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "model/scenario/hardware/machine_calibration.hpp"
-#include "validate/fit/constant_row.hpp"
+#include "model/scenario/hardware/calibration_reader.hpp"
 #include "validate/fit/gpu_fit.hpp"
 
 namespace foretrain {

@@ -6,7 +6,7 @@
 
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "model/scenario/keys/keys.hpp"
-#include "model/scenario/plan/stack_reader.hpp"
+#include "model/scenario/plan/trainer_reader.hpp"
 
 namespace foretrain {
 

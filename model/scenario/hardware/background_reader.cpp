@@ -1,4 +1,4 @@
-#include "model/scenario/hardware/background_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 
 #include <fmt/format.h>
 

@@ -15,7 +15,6 @@
 #include "model/cost/measured_matmul.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/figures.hpp"
-#include "model/scenario/hardware/machine_calibration.hpp"
 
 namespace foretrain {
 
@@ -24,7 +23,7 @@ namespace {
 void check_names(const Field& constants) {
   if (!constants.is_mapping()) constants.fail("constants are no mapping", "{ matmul.tensor_efficiency: { … }, … }");
   for (const YamlEntry& entry : constants.node().entries) {
-    (void)known_constant(entry.key, entry.where, join_path(constants.path(), entry.key));
+    (void)known_constant(entry.key, entry.where, constants.below(entry).path());
   }
 }
 
@@ -36,12 +35,6 @@ Constant read_constant(const ConstantRow& row, const Field& stated, const keys::
 
 }  // namespace
 
-const ConstantRow& known_constant(const std::string& name, const SourcePosition& where, const std::string& path) {
-  if (const ConstantRow* row = find_constant(name)) return *row;
-  throw ScenarioError(where, path, "unknown constant",
-                      did_you_mean(nearest_constant(name), "a constant of the base calibration"));
-}
-
 double read_constant_value(const Field& value, const ConstantRow& row) {
   const double number = value.parse(
       [&](const std::string& text) { return row.unit.empty() ? parse_number(text) : parse_in_unit(text, row.unit); });
@@ -52,12 +45,18 @@ double read_constant_value(const Field& value, const ConstantRow& row) {
   return number;
 }
 
+const ConstantRow& known_constant(const std::string& name, const SourcePosition& where, const std::string& path) {
+  if (const ConstantRow* row = find_constant(name)) return *row;
+  throw ScenarioError(where, path, "unknown constant",
+                      did_you_mean(nearest_constant(name), "a constant of the base calibration"));
+}
+
 std::vector<std::string> adopt_constants(const Field& constants, const keys::Mapping& each, Calibration& calibration) {
   check_names(constants);
   std::vector<std::string> names;
   for (const YamlEntry& entry : constants.node().entries) {
     const ConstantRow& row = *find_constant(entry.key);
-    const Constant stated = read_constant(row, Field(entry.value, join_path(constants.path(), entry.key)), each);
+    const Constant stated = read_constant(row, constants.below(entry), each);
     row.field(calibration) = stated.value;
     const auto known = std::ranges::find(calibration.constants, row.name, &Constant::name);
     if (known != calibration.constants.end()) *known = stated;
@@ -67,21 +66,13 @@ std::vector<std::string> adopt_constants(const Field& constants, const keys::Map
 }
 
 std::vector<MeasuredMatmul> read_measured_matmuls(const Field& field) {
-  constexpr IntegerRange dimension{1, 1'000'000'000};
   std::vector<MeasuredMatmul> rows;
   for (const Field& row : field.list()) {
     const MappingReader keys = row.mapping(keys::measured_matmul);
     MeasuredMatmul measured;
+    keys.fill(measured);
     measured.gpu = keys["gpu"].text();
-    measured.precision = keys["precision"].choice<Precision>();
-    measured.batch = keys.integer_or("batch", 1, dimension);
-    measured.m = keys["m"].integer(dimension);
-    measured.n = keys["n"].integer(dimension);
-    measured.k = keys["k"].integer(dimension);
-    measured.time = keys["time"].quantity<Seconds>();
     measured.where = keys["time"].where();
-    measured.transpose_a = keys.flag_or("transpose_a", false);
-    measured.transpose_b = keys.flag_or("transpose_b", false);
     if (keys["source"].text().empty()) keys.fail("source", "no source", "where it was measured");
     rows.push_back(std::move(measured));
   }
@@ -97,14 +88,13 @@ Calibration read_calibration(const Field& document) {
   const Field constants = file["constants"];
   check_names(constants);
   for (const ConstantRow& row : calibration_rows()) {
-    const std::string path = join_path(constants.path(), row.name);
-    const YamlEntry* entry = constants.node().find(row.name);
-    if (entry == nullptr && row.optional) continue;
-    if (entry == nullptr) {
-      throw ScenarioError(constants.where(), path, "this constant is missing",
+    const auto stated = constants.find(row.name);
+    if (!stated && row.optional) continue;
+    if (!stated) {
+      throw ScenarioError(constants.where(), join_path(constants.path(), row.name), "this constant is missing",
                           "{ value: …, kind: fit, source: \"…\" }");
     }
-    calibration.constants.push_back(read_constant(row, Field(entry->value, path), keys::constant));
+    calibration.constants.push_back(read_constant(row, *stated, keys::constant));
     row.field(calibration) = calibration.constants.back().value;
   }
   number_constants(calibration);

@@ -1,4 +1,5 @@
-// scenarios/calibrations/*.yaml: the constants of the cost models.
+// scenarios/calibrations/*.yaml: the constants of the cost models, and the files that `foretrain calibrate` writes
+// ("foretrain calibration 1"): constants of one machine over a base.
 #pragma once
 
 #include <filesystem>
@@ -6,18 +7,22 @@
 #include <vector>
 
 #include "model/cost/calibration.hpp"
-#include "model/hardware/gpu.hpp"
+#include "model/hardware/cluster.hpp"
 #include "model/scenario/yaml_reader.hpp"
 
 namespace foretrain {
 
 /// Name of the calibration that scenarios use unless they name another (`calibration:`).
 inline constexpr std::string_view default_calibration = "published";
+inline constexpr std::string_view calibration_format = "foretrain calibration 1";
 
 /// Reads `kind: calibration` from a document. Every row of calibration_rows() must be there, within its bounds, and
-/// nothing else; a row with a unit takes a quantity of that dimension. A document with `format:` is one that `foretrain
-/// calibrate` wrote (machine_calibration.hpp). Throws ScenarioError.
+/// nothing else; a row with a unit takes a quantity of that dimension. Throws ScenarioError.
 Calibration read_calibration(const Field& document);
+/// The same of a document with `format:`, as `foretrain calibrate` writes it: the constants of its base, with the
+/// fitted ones in their place, their covariance, and what was measured of the GPU. JSON is YAML, so that complaints
+/// have a position.
+Calibration read_machine_calibration(const Field& document);
 
 /// Throws ScenarioError for a measured product that is faster than the GPU's datasheet allows by more than a seventh.
 void check_measured_matmuls(const Calibration& calibration, const Gpu& gpu);
@@ -36,5 +41,16 @@ Calibration load_calibration(const std::filesystem::path& file);
 
 /// The one called default_calibration, in data_directory().
 Calibration load_default_calibration();
+
+/// Puts the calibration to use on this GPU. The one that was measured gets its measured figures. For any other, what
+/// carries over stays: of a chip of the same generation all constants, of another only those of the host; the rest
+/// returns to the base. Measured products count on their own GPU alone. Says so in `warnings` and in the sources of the
+/// constants. Does nothing for calibrations of no machine.
+void adapt_calibration(Calibration& calibration, Gpu& gpu);
+
+/// Where the device is a processor, what a calibration says of hosts beside GPUs is not there: the thread that
+/// dispatches computes, and what a core spends on sending and receiving at the card's rate it takes from the backward
+/// pass beside it. Says so in the sources of the constants. Does nothing for GPUs.
+void adapt_to_processor(Calibration& calibration, const Cluster& cluster);
 
 }  // namespace foretrain

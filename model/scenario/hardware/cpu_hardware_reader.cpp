@@ -7,7 +7,6 @@
 #include "model/base/units.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
-#include "model/scenario/hardware/hardware_table.hpp"
 
 namespace foretrain {
 
@@ -40,7 +39,7 @@ class ClockedFigures {
 
  private:
   static std::optional<double> number_of(const Field& field, std::string_view unit) {
-    const NumberAndUnit parts = field.parse([](const std::string& text) { return split_number_and_unit(text); });
+    const NumberAndUnit parts = field.parse(split_number_and_unit);
     if (parts.unit != unit) return std::nullopt;
     if (!(parts.number > 0.0 && parts.number <= 1e6)) {
       field.fail(fmt::format("{} is no such figure of hardware", field.text()), fmt::format("for example 5 {}", unit));
@@ -56,24 +55,20 @@ CacheLevel read_cache(const Field& field, std::string name, const ClockedFigures
   const MappingReader keys = field.mapping(keys::cache);
   CacheLevel level;
   level.name = std::move(name);
-  level.size = figure<Bytes>(keys, "size", log);
-  level.ways = static_cast<int>(keys["ways"].integer({1, 1024}));
-  level.shared_by = keys.int_or("shared_by", 1, {1, 100'000});
+  keys.fill(level);
+  log.add(keys, {"size"});
   level.latency = clocked.time(keys, "latency");
   level.read = clocked.bandwidth(keys, "read");
   level.write = clocked.bandwidth(keys, "write");
   if (keys.has("shared_read")) level.shared_read = clocked.bandwidth(keys, "shared_read");
-  level.hashed = keys.flag_or("hashed", false);
-  level.victim = keys.flag_or("victim", false);
-  if (keys.has("residence")) level.residence = figure<Seconds>(keys, "residence", log);
+  log.add(keys, {"residence"});
   return level;
 }
 
 /// Each level is larger and slower than the one before, or the description is wrong.
 void require_order(const MappingReader& caches, const MemoryHierarchy& result) {
   const auto fail = [&](const CacheLevel& level, const char* key, std::string got, std::string expected) {
-    const Field cache = caches[level.name];
-    Field(cache.node().find(key)->value, join_path(cache.path(), key)).fail(std::move(got), std::move(expected));
+    caches[level.name].at(key).fail(std::move(got), std::move(expected));
   };
   const CacheLevel* inner = nullptr;
   for (const CacheLevel& level : result.caches) {
@@ -108,23 +103,18 @@ void read_caches(const Field& field, const ClockedFigures& clocked, MemoryHierar
 
 Tlb read_tlb(const Field& field, const ClockedFigures& clocked) {
   const MappingReader keys = field.mapping(keys::tlb);
-  constexpr IntegerRange range{1, 1'000'000};
   Tlb tlb;
-  tlb.entries = static_cast<int>(keys["entries"].integer(range));
-  tlb.huge_entries = static_cast<int>(keys["huge_entries"].integer(range));
-  tlb.second_entries = static_cast<int>(keys["second_entries"].integer(range));
+  keys.fill(tlb);
   tlb.second_latency = clocked.time(keys, "second_latency");
-  tlb.walkers = keys.int_or("walkers", 1, {1, 64});
   return tlb;
 }
 
 void read_memory(const Field& field, const ClockedFigures& clocked, MemoryHierarchy& result, FigureLog& log) {
   const MappingReader keys = field.mapping(keys::memory);
   result.memory_latency = clocked.time(keys, "latency");
-  log.add(keys["efficiency"]);
-  result.memory_efficiency = keys["efficiency"].number(Zero::refused);
+  keys.fill(result);
+  log.add(keys, {"efficiency"});
   if (result.memory_efficiency > 1.0) keys.fail("efficiency", "above 1", "the share of the datasheet bandwidth");
-  result.memory_write_share = keys.number_or("write_share", result.memory_write_share, Zero::refused);
   if (result.memory_write_share > 1.0) keys.fail("write_share", "above 1", "the share of the reading bandwidth");
   if (keys.has("remote_latency")) result.remote_latency = clocked.time(keys, "remote_latency");
   if (keys.has("remote_bandwidth")) result.remote_bandwidth = clocked.bandwidth(keys, "remote_bandwidth");
@@ -138,26 +128,15 @@ MemoryHierarchy read_hierarchy(const Field& written, const Cpu& cpu, std::vector
   result.name = written.is_scalar() ? written.text() : "hierarchy";
   FigureLog log(cpu.name, field);
   const ClockedFigures clocked(cpu.core_clock, log);
-  result.line = keys.quantity_or<Bytes>("line", result.line);
-  result.fetch = keys.quantity_or<Bytes>("fetch", result.line);
-  result.small_page = keys.quantity_or<Bytes>("small_page", result.small_page);
-  result.huge_page = keys.quantity_or<Bytes>("huge_page", result.huge_page);
+  keys.fill(result);
+  if (!keys.has("fetch")) result.fetch = result.line;
   read_memory(keys["memory"], clocked, result, log);
   read_caches(keys["caches"], clocked, result, log);
   result.tlb = read_tlb(keys["tlb"], clocked);
-  const auto counted = [&](std::string_view key) {
-    log.add(keys[key]);
-    return static_cast<int>(keys[key].integer({1, 10'000}));
-  };
-  result.line_fill_buffers = counted("line_fill_buffers");
-  result.prefetched_lines = counted("prefetched_lines");
-  result.prefetch_stride = keys.quantity_or<Bytes>("prefetch_stride", Bytes(0.0), Zero::allowed);
-  result.loads_per_cycle = keys["loads_per_cycle"].number(Zero::refused);
+  log.add(keys, {"line_fill_buffers", "prefetched_lines"});
   result.vector_bytes = static_cast<int>(keys["vector"].quantity<Bytes>().value());
-  result.virtualised = keys.flag_or("virtualised", false);
-  if (result.vector_bytes < 8 || Bytes(result.vector_bytes) > result.line) {
-    keys.fail("vector", "a vector that is no part of a line", "16 B, 32 B or 64 B");
-  }
+  keys.fail_if(result.vector_bytes < 8 || Bytes(result.vector_bytes) > result.line, "vector",
+               "a vector that is no part of a line", "16 B, 32 B or 64 B");
   constants = std::move(log).take();
   return result;
 }
@@ -166,16 +145,9 @@ MatrixLibrary read_matrix_library(std::vector<Constant>& constants) {
   const Field field(hardware_table("matrix_library.yaml"), "matrix_library");
   const MappingReader keys = field.mapping(keys::matrix_library);
   FigureLog log("matrix_library", field);
-  const auto number = [&](std::string_view key) {
-    log.add(keys[key]);
-    return keys[key].number(Zero::refused);
-  };
-  MatrixLibrary library{number("kernel_share"),
-                        number("tile_cycles"),
-                        figure<Seconds>(keys, "call", log),
-                        figure<Seconds>(keys, "join", log),
-                        number("small_product"),
-                        figure<Bytes>(keys, "small_vector", log)};
+  MatrixLibrary library;
+  keys.fill(library);
+  log.add(keys, {"kernel_share", "tile_cycles", "call", "join", "small_product", "small_vector"});
   const std::vector<Constant> read = std::move(log).take();
   constants.insert(constants.end(), read.begin(), read.end());
   return library;
@@ -203,14 +175,9 @@ Cpu read_cpu(const Field& field, FigureLog& log) {
   const MappingReader cpu = field.mapping(keys::cpu);
   Cpu result;
   result.name = cpu.text_or("name", "cpu");
-  result.sockets = cpu.int_or("sockets", 1, {1, 64});
-  log.add(cpu["cores"]);
-  result.cores = static_cast<int>(cpu["cores"].integer({1, 100'000}));
-  result.clock = figure<Hertz>(cpu, "clock", log);
-  result.core_clock = cpu.has("boost_clock") ? cpu["boost_clock"].quantity<Hertz>() : result.clock;
-  result.memory = figure<Bytes>(cpu, "memory", log);
-  result.memory_bandwidth = figure<BytesPerSecond>(cpu, "memory_bandwidth", log);
-  result.fp32_rate = figure<FlopsPerSecond>(cpu, "fp32_rate", log);
+  cpu.fill(result);
+  if (!cpu.has("boost_clock")) result.core_clock = result.clock;
+  log.add(cpu, {"cores", "clock", "memory", "memory_bandwidth", "fp32_rate"});
   if (const auto hierarchy = cpu.find("hierarchy")) {
     result.hierarchy = read_hierarchy(*hierarchy, result, result.hierarchy_constants);
     result.matrix_library = read_matrix_library(result.hierarchy_constants);

@@ -1,16 +1,216 @@
-#include "model/scenario/hardware/hardware_table.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/scenario/catalogue.hpp"
+#include "model/scenario/figures.hpp"
 
 namespace foretrain {
+
+namespace {
+
+/// "50000 h" between failures, or "2e-5 /hour".
+Seconds read_mtbf(const Field& field) {
+  const NumberAndUnit parts = field.parse(split_number_and_unit);
+  if (parts.unit != "/hour" && parts.unit != "/h") return field.quantity<Seconds>();
+  if (!(parts.number > 0.0)) field.fail("no failures", "a rate above zero, or leave the key out");
+  return Seconds(3600.0 / parts.number);
+}
+
+Failures::Stragglers read_stragglers(const Field& field) {
+  const MappingReader keys = field.mapping(keys::stragglers);
+  return {read_mtbf(keys["gpu"]), read_share(keys["speed"]), keys["noticed"].quantity<Seconds>(Zero::allowed)};
+}
+
+constexpr std::string_view per_node = "USD/node/hour";
+
+/// A kind of machine in the cluster, by the name that the scenario calls it.
+struct MachineKind {
+  Field name;
+  const Node* node;
+  int machines, gpus;
+};
+
+std::vector<MachineKind> kinds_in(const Field& cluster_field, const Cluster& cluster) {
+  const auto groups = cluster_field.find("groups");
+  const std::vector<Field> list = groups ? groups->list() : std::vector{cluster_field};
+  if (cluster.groups.empty()) {
+    return {{list.front().at("node"), &cluster.node, cluster.nodes, cluster.gpus_per_node}};
+  }
+  std::vector<MachineKind> kinds;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const NodeGroup& group = cluster.groups[i];
+    kinds.push_back({list[i].at("node"), &group.node, group.nodes, group.gpus_per_node});
+  }
+  return kinds;
+}
+
+bool is_word(const std::string& text) {
+  return !text.empty() && std::isalpha(static_cast<unsigned char>(text[0])) != 0;
+}
+
+/// What an hour of the machine costs, by purchase.
+double listed_price(const Field& machine, const Field& purchase, std::vector<Constant>& constants) {
+  if (!machine.is_scalar()) machine.fail("a machine without a name", "a price in USD/GPU/hour");
+  const YamlNode& table = hardware_table("prices.yaml").find("prices")->value;
+  const Field offers(named_entry(table, machine, "machine with prices"), machine.text());
+  const YamlNode& found = named_entry(offers.node(), purchase, "way to buy " + machine.text() + ":");
+  const MappingReader offer = Field(found, join_path(offers.path(), purchase.text())).mapping(keys::offer);
+  const NumberAndUnit parts = offer["price"].parse(split_number_and_unit);
+  if (parts.unit != per_node) offer.fail("price", "no price of a machine's hour", "98 USD/node/hour");
+  constants.push_back({fmt::format("{}.{}", machine.text(), purchase.text()), parts.number, std::string(per_node),
+                       ConstantKind::datasheet, fmt::format("{} ({})", offer["source"].text(), offer["date"].text())});
+  return parts.number;
+}
+
+/// What of a machine's electricity goes elsewhere than into its GPUs' boards.
+double rest_watts(const MachineKind& kind, std::vector<Constant>& constants) {
+  const double boards = kind.node->gpu.board_power_watts * kind.node->gpus;
+  const MappingReader table = Field(hardware_table("energy.yaml"), "").mapping(keys::energy_file);
+  if (kind.name.is_scalar()) {
+    if (const YamlEntry* listed = table["machines"].node().find(kind.name.text())) {
+      const MappingReader machine = Field(listed->value, "machines." + listed->key).mapping(keys::machine_power);
+      const double watts = machine["power"].parse(parse_watts);
+      constants.push_back({listed->key + ".power", watts, "W", ConstantKind::datasheet, machine["source"].text()});
+      return std::max(watts - boards, 0.0);
+    }
+  }
+  const MappingReader rest = table["rest_of_machine"].mapping(keys::usual_figure);
+  const double share = rest["value"].number();
+  constants.push_back(
+      {"energy.rest_of_machine", share, "", rest["kind"].choice<ConstantKind>(), rest["source"].text()});
+  return share * boards;
+}
+
+/// A grid's name, or "56 g/kWh".
+double read_grid(const Field& field, std::vector<Constant>& constants) {
+  if (is_word(field.text())) {
+    const MappingReader grids = Field(*hardware_table("energy.yaml").at("grids"), "grids").mapping(keys::grids);
+    const YamlNode& entry = named_entry(grids["g_per_kwh"].node(), field, "grid");
+    const double grams = Field(entry, field.text()).number();
+    constants.push_back({"grid." + field.text(), grams, "g/kWh", ConstantKind::measurement, grids["source"].text()});
+    return grams;
+  }
+  const NumberAndUnit parts = field.parse(split_number_and_unit);
+  if (parts.unit != "g/kWh") field.fail("no grid", "its name, or 56 g/kWh");
+  return parts.number;
+}
+
+}  // namespace
+
+Failures read_failures(const Field& field) {
+  const YamlNode tree =
+      entry_or_changes(hardware_table("failures.yaml").find("failures")->value, field, "failure rates");
+  const MappingReader keys = Field(tree, field.path()).mapping(keys::failures);
+  const YamlNode nothing = yaml_mapping(field.where());
+  FigureLog log("failures", Field(nothing, field.path()));
+  Failures failures;
+  bool any = false;
+  for (std::size_t part = 0; part < failing_parts; ++part) {
+    const auto stated = keys.find(names_of<FailingPart>[part]);
+    if (!stated) continue;
+    any = true;
+    failures.mtbf[part] = read_mtbf(*stated);
+    // What a scenario states beside a preset is its own assumption.
+    const bool from_table = keys.has("source") && stated->where().file == keys["source"].where().file;
+    from_table ? log.add(*stated, read_source(keys["source"])) : log.add(*stated);
+  }
+  if (const auto stragglers = keys.find("stragglers")) {
+    failures.stragglers = read_stragglers(*stragglers);
+    any = true;
+  }
+  if (!any) field.fail("nothing fails", "preset: llama3-h100, or gpu: 50000 h");
+  if (keys.has("switches")) failures.switches = keys.int_or("switches", 1, {1, 1'000'000});
+  failures.seed = keys.int_or("seed", 1, {0, 1'000'000});
+  failures.constants = std::move(log).take();
+  return failures;
+}
+
+Recovery read_recovery(const std::optional<Field>& field, const Cluster& cluster) {
+  const Field table(hardware_table("failures.yaml").find("recovery")->value, "recovery");
+  const MappingReader usual = table.mapping(keys::usual_recovery);
+  FigureLog log("recovery", table);
+  std::optional<MappingReader> own;
+  if (field) own = field->mapping(keys::recovery);
+  Recovery recovery;
+  usual.fill(recovery);
+  if (own) own->fill(recovery);
+  for (const char* key : {"heartbeat", "missed", "start", "repair"})
+    log.add(own && own->has(key) ? *own : usual, {key});
+  if (own && own->has("initialise")) {
+    log.add(*own, {"initialise"});
+  } else {
+    recovery.initialise = figure<Seconds>(usual, "initialise_per_gpu", log) * cluster.gpus();
+  }
+  recovery.constants = std::move(log).take();
+  return recovery;
+}
+
+void read_price(const Field& field, const Field& cluster_field, Cluster& cluster) {
+  const bool of_others = field.is_mapping();
+  if (!of_others && !is_word(field.text())) {
+    const NumberAndUnit parts = field.parse(split_number_and_unit);
+    if (parts.unit == per_node) {
+      cluster.usd_per_gpu_hour = parts.number * cluster.nodes / cluster.gpus();
+    } else {
+      cluster.usd_per_gpu_hour = field.parse(parse_usd_per_gpu_hour);
+    }
+    return;
+  }
+  if (of_others) {
+    const MappingReader keys = field.mapping(keys::price);
+    const double per_hour = listed_price(keys["of"], keys["purchase"], cluster.price_constants);
+    cluster.usd_per_gpu_hour = per_hour * cluster.nodes / cluster.gpus();
+    return;
+  }
+  double usd = 0.0;
+  for (const MachineKind& kind : kinds_in(cluster_field, cluster)) {
+    usd += listed_price(kind.name, field, cluster.price_constants) * kind.machines;
+  }
+  cluster.usd_per_gpu_hour = usd / cluster.gpus();
+}
+
+Energy read_energy(const Field& field, const Field& cluster_field, const Cluster& cluster) {
+  Energy energy;
+  const auto read_usual_pue = [&] {
+    const MappingReader pue = Field(*hardware_table("energy.yaml").at("pue"), "pue").mapping(keys::usual_figure);
+    energy.pue = pue["value"].number();
+    energy.constants.push_back(
+        {"energy.pue", energy.pue, "", pue["kind"].choice<ConstantKind>(), pue["source"].text()});
+  };
+  std::optional<double> machine_watts;
+  if (field.is_mapping()) {
+    const MappingReader keys = field.mapping(keys::energy);
+    if (const auto grid = keys.find("grid")) energy.grams_per_kwh = read_grid(*grid, energy.constants);
+    if (const auto pue = keys.find("pue")) {
+      energy.pue = pue->number();
+      if (energy.pue < 1.0) pue->fail("less electricity than the machines take", "1 or more");
+    } else {
+      read_usual_pue();
+    }
+    if (const auto machine = keys.find("machine")) {
+      machine_watts = machine->parse(parse_watts);
+    }
+  } else {
+    energy.grams_per_kwh = read_grid(field, energy.constants);
+    read_usual_pue();
+  }
+  for (const MachineKind& kind : kinds_in(cluster_field, cluster)) {
+    const double boards = kind.node->gpu.board_power_watts * kind.node->gpus;
+    energy.rest_watts +=
+        kind.machines * (machine_watts ? std::max(*machine_watts - boards, 0.0) : rest_watts(kind, energy.constants));
+  }
+  return energy;
+}
 
 const YamlNode& hardware_table(std::string_view file) {
   return cached_yaml_file((data_directory() / "hardware" / file).string());
@@ -28,9 +228,9 @@ const YamlNode& named_entry(const YamlNode& table, const Field& name, std::strin
 
 YamlNode entry_or_changes(const YamlNode& table, const Field& field, std::string_view what) {
   if (field.is_scalar()) return named_entry(table, field, what);
-  const YamlEntry* preset = field.node().find("preset");
-  if (preset == nullptr) return field.node();
-  YamlNode tree = named_entry(table, Field(preset->value, join_path(field.path(), "preset")), what);
+  const auto preset = field.find("preset");
+  if (!preset) return field.node();
+  YamlNode tree = named_entry(table, *preset, what);
   for (const YamlEntry& own : field.node().entries) {
     if (own.key == "preset") continue;
     std::erase_if(tree.entries, [&](const YamlEntry& entry) { return entry.key == own.key; });
@@ -40,7 +240,7 @@ YamlNode entry_or_changes(const YamlNode& table, const Field& field, std::string
 }
 
 std::optional<double> percentage(const Field& field, std::string_view expected) {
-  const NumberAndUnit parts = field.parse([](const std::string& text) { return split_number_and_unit(text); });
+  const NumberAndUnit parts = field.parse(split_number_and_unit);
   if (parts.unit != "%") return std::nullopt;
   if (!(parts.number > 0.0 && parts.number <= 100.0)) {
     field.fail(fmt::format("{} %", parts.number), std::string(expected));

@@ -1,4 +1,4 @@
-#include "model/scenario/hardware/machine_calibration.hpp"
+#include "model/scenario/hardware/calibration_reader.hpp"
 
 #include <fmt/format.h>
 
@@ -18,7 +18,6 @@
 #include "model/cost/power.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/figures.hpp"
-#include "model/scenario/hardware/calibration_reader.hpp"
 
 namespace foretrain {
 
@@ -70,7 +69,7 @@ FittedUncertainty read_uncertainty(const Field& covariance, const std::optional<
   }
   if (spread && spread->is_mapping()) {
     for (const YamlEntry& entry : spread->node().entries) {
-      result.spread[entry.key] = Field(entry.value, join_path(spread->path(), entry.key)).number();
+      result.spread[entry.key] = spread->below(entry).number();
     }
   }
   return result;
@@ -80,9 +79,7 @@ CalibratedGpu read_gpu_entry(const MappingReader& file) {
   const MappingReader keys = file["gpu"].mapping(keys::measured_gpu);
   CalibratedGpu gpu;
   gpu.name = keys["name"].text();
-  gpu.compute_capability = keys["compute_capability"].number(Zero::refused);
-  gpu.memory_latency = keys.quantity_or<Seconds>("memory_latency", Seconds(0.0));
-  gpu.l2_bandwidth = keys.quantity_or<BytesPerSecond>("l2_bandwidth", BytesPerSecond(0.0));
+  keys.fill(gpu);
   gpu.file = file.field().where().file;
   return gpu;
 }

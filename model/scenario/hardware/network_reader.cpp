@@ -1,4 +1,4 @@
-#include "model/scenario/hardware/network_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 
 #include <fmt/format.h>
 
@@ -12,8 +12,6 @@
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/hardware/check.hpp"
-#include "model/scenario/hardware/hardware_reader.hpp"
-#include "model/scenario/hardware/hardware_table.hpp"
 
 namespace foretrain {
 
@@ -31,15 +29,9 @@ struct CardType {
 /// What collective libraries reach through a card: measured, unlike the card's own figures.
 CardMessages read_messages(const Field& field, FigureLog& log) {
   const MappingReader keys = field.mapping(keys::messages);
-  const Source source = read_source(keys["source"]);
-  for (const char* key : {"efficiency", "message_time", "step", "largest"}) {
-    if (const auto figure = keys.find(key)) log.add(*figure, source);
-  }
   CardMessages messages;
-  messages.efficiency = keys.number_or("efficiency", messages.efficiency, Zero::refused);
-  messages.message_time = keys.quantity_or("message_time", messages.message_time);
-  messages.step = keys.quantity_or("step", messages.step);
-  messages.largest = keys.quantity_or("largest", messages.largest);
+  keys.fill(messages);
+  log.add(keys, {"efficiency", "message_time", "step", "largest"}, read_source(keys["source"]));
   return messages;
 }
 
@@ -55,84 +47,75 @@ CardType find_card_type(const Field& name, FigureLog& log) {
   return type;
 }
 
-/// A figure with a fallback, noted when it is stated.
-template <typename Q>
-Q figure_or(const MappingReader& mapping, std::string_view key, Q fallback, FigureLog& log, Zero zero = Zero::refused) {
-  return mapping.has(key) ? figure<Q>(mapping, key, log, zero) : fallback;
-}
-
-/// Reads what a shape of fabric says about its keys (see hardware/fabric.hpp): once to learn which there are, with
-/// which the mapping is opened, once to fill its members.
-class ShapeKeys {
+/// What a shape of fabric has beside the members that its rows fill.
+class ShapeReader {
  public:
-  template <typename Shape>
-  static void read(Shape& shape, const Field& field, BytesPerSecond card, FigureLog& log) {
-    ShapeKeys keys(card, log);
-    shape.read(keys);
-    keys.mapping_.emplace(field, keys.known_);
-    shape.read(keys);
-  }
+  ShapeReader(const MappingReader& keys, BytesPerSecond card, FigureLog& log) : keys_(keys), card_(card), log_(log) {}
 
-  /// Numbers are from 1 to a million.
-  void count(std::string_view key, int& value) {
-    if (known(key)) value = static_cast<int>((*mapping_)[key].integer({1, most}));
-  }
-  void count_or(std::string_view key, int& value, int fallback) {
-    if (known(key)) value = mapping_->int_or(key, fallback, {1, most});
-  }
-  void counts(std::string_view key, std::vector<int>& values) {
-    if (!known(key)) return;
-    for (const Field& value : (*mapping_)[key].list_or_one()) {
-      values.push_back(static_cast<int>(value.integer({1, most})));
+  void finish(SingleSwitch& /*none*/) const {}
+  void finish(FatTree& tree) const {
+    for (const auto& [key, value] : {std::pair("oversubscription", tree.oversubscription),
+                                     std::pair("pod_oversubscription", tree.pod_oversubscription)}) {
+      log_.add(keys_, {key});
+      keys_.fail_if(value < 1.0, key, "below 1", "1 for a full fabric, 2 where half of it is missing");
     }
+    if (tree.nodes_per_pod == 0) {
+      keys_.refuse({"pod_oversubscription"}, "there are no pods", "nodes_per_pod, or leave the key out");
+    }
+    read_routing(tree, UplinkRouting::hash);
   }
-  void flag(std::string_view key, bool& value) {
-    if (known(key)) value = mapping_->flag_or(key, value);
+  void finish(Dragonfly& dragonfly) const {
+    // As many as nodes: what Kim et al. call balanced, with half as many as routers in a group.
+    if (!keys_.has("global_links_per_router")) dragonfly.global_links_per_router = dragonfly.nodes_per_router;
+    read_bandwidth("local_bandwidth", dragonfly.local_bandwidth);
+    read_bandwidth("global_bandwidth", dragonfly.global_bandwidth);
+    read_routing(dragonfly, DragonflyRouting::valiant);
   }
-  template <typename E>
-  void choice(std::string_view key, std::optional<E>& value) {
-    if (!known(key)) return;
-    if (const auto stated = mapping_->find(key)) value = stated->choice<E>();
+  void finish(Torus& torus) const {
+    for (const Field& value : keys_["dimensions"].list_or_one()) {
+      torus.dimensions.push_back(static_cast<int>(value.integer({1, most})));
+    }
+    read_bandwidth("link_bandwidth", torus.link_bandwidth);
   }
-  void at_least_one(std::string_view key, double& value) {
-    if (!known(key)) return;
-    if (const auto stated = mapping_->find(key)) log_.add(*stated);
-    value = mapping_->number_or(key, value);
-    if (value < 1.0) mapping_->fail(key, "below 1", "1 for a full fabric, 2 where half of it is missing");
-  }
-  void metres(std::string_view key, double& value) {
-    if (!known(key)) return;
-    log_.add((*mapping_)[key]);
-    value = (*mapping_)[key].parse([](const std::string& text) { return parse_metres(text); });
-  }
-  void bandwidth(std::string_view key, BytesPerSecond& value) {
-    if (known(key)) value = figure<BytesPerSecond>(*mapping_, key, log_);
-  }
-  /// That of the card where it is not stated.
-  void bandwidth_or_card(std::string_view key, BytesPerSecond& value) {
-    if (known(key)) value = figure_or(*mapping_, key, card_, log_);
-  }
-  /// Complains where the key is stated.
-  void refuse(std::string_view key, const char* text, const char* expected) const {
-    if (mapping_ && mapping_->has(key)) mapping_->fail(key, text, expected);
+  void finish(Sites& sites) const {
+    log_.add(keys_, {"distance", "bandwidth"});
+    sites.distance_metres = keys_["distance"].parse(parse_metres);
   }
 
  private:
-  ShapeKeys(BytesPerSecond card, FigureLog& log) : card_(card), log_(log) {
-    for (const char* key : {"kind", "name", "description", "sources", "switch_latency"}) (void)known(key);
+  /// That of the card where it is not stated.
+  void read_bandwidth(std::string_view key, BytesPerSecond& value) const {
+    if (!keys_.has(key)) value = card_;
+    log_.add(keys_, {key});
+  }
+  template <typename Shape, typename Routing>
+  void read_routing(Shape& shape, Routing by_chance) const {
+    if (const auto routing = keys_.find("routing")) shape.routing = routing->choice<Routing>();
+    shape.seed = keys_.int_or("seed", 1, {1, most});
+    if (shape.routing == by_chance) return;
+    keys_.refuse({"seed"}, "nothing is drawn", fmt::format("routing: {}, or leave the key out", name(by_chance)));
   }
 
-  /// Whether values are read; until then names are learnt.
-  bool known(std::string_view key) {
-    if (!mapping_) known_.push_back(&keys::key_of(keys::fabric, key));
-    return mapping_.has_value();
-  }
-
+  const MappingReader& keys_;
   BytesPerSecond card_;
   FigureLog& log_;
-  std::vector<const keys::Key*> known_;
-  std::optional<MappingReader> mapping_;
 };
+
+template <typename Shape>
+void read_shape_keys(Shape& shape, const Field& field, BytesPerSecond card, FigureLog& log) {
+  constexpr bool draws = requires { shape.seed; };
+  std::vector<const keys::Key*> known;
+  for (const keys::Key& key : keys::fabric.keys) {
+    const bool of_kind = key.together.empty() || key.together.find(Shape::word) != std::string_view::npos;
+    if (of_kind || (draws && key.name == "seed")) known.push_back(&key);
+  }
+  const MappingReader keys(field, known);
+  keys.fill(shape);
+  for (const keys::Key* key : known) {
+    if (key->usual.starts_with("needed")) static_cast<void>(keys[key->name]);
+  }
+  ShapeReader(keys, card, log).finish(shape);
+}
 
 using Shape = decltype(Fabric::shape);
 
@@ -142,19 +125,18 @@ Shape read_kind(const Field& field, std::index_sequence<kind...> /*all*/) {
   static constexpr std::array<Shape (*)(), sizeof...(kind)> shapes = {
       [] { return Shape(std::variant_alternative_t<kind, Shape>()); }...};
   if (!field.is_mapping()) field.fail("no fabric", "a name, or { kind: fat_tree, … }");
-  const YamlEntry* stated = field.node().find("kind");
-  if (stated == nullptr) field.fail("no kind", "kind: " + or_list({words.begin(), words.end()}));
-  return shapes[Field(stated->value, join_path(field.path(), "kind")).word(words)]();
+  const auto stated = field.find("kind");
+  if (!stated) field.fail("no kind", "kind: " + or_list({words.begin(), words.end()}));
+  return shapes[stated->word(words)]();
 }
 
 Fabric read_shape(const Field& field, BytesPerSecond card, FigureLog& log) {
   Fabric fabric;
   fabric.shape = read_kind(field, std::make_index_sequence<std::variant_size_v<Shape>>());
-  std::visit([&](auto& shape) { ShapeKeys::read(shape, field, card, log); }, fabric.shape);
-  if (const YamlEntry* latency = field.node().find("switch_latency")) {
-    const Field value(latency->value, join_path(field.path(), "switch_latency"));
-    log.add(value);
-    fabric.switch_latency = value.quantity<Seconds>(Zero::allowed);
+  std::visit([&](auto& shape) { read_shape_keys(shape, field, card, log); }, fabric.shape);
+  if (const auto latency = field.find("switch_latency")) {
+    log.add(*latency);
+    fabric.switch_latency = latency->quantity<Seconds>(Zero::allowed);
   }
   return fabric;
 }
@@ -162,10 +144,8 @@ Fabric read_shape(const Field& field, BytesPerSecond card, FigureLog& log) {
 /// { node: 5, gpu: 3, speed: 80 % }
 Fault read_slow_gpu(const MappingReader& fault, int node) {
   if (node < 0) fault.fail("gpu", "the GPU of no node", "node: NUMBER beside it");
-  for (const char* other : {"card", "link", "failed", "bandwidth"}) {
-    if (fault.has(other))
-      fault.fail(other, "beside a GPU", "another entry of the list for each part; of a GPU its speed");
-  }
+  fault.refuse({"card", "link", "failed", "bandwidth"}, "beside a GPU",
+               "another entry of the list for each part; of a GPU its speed");
   Fault result;
   result.node = node;
   result.gpu = fault.int_or("gpu", 0, {0, most});
@@ -178,7 +158,7 @@ Fault read_fault(const Field& field) {
   Fault result;
   if (fault.has("node")) result.node = fault.int_or("node", 0, {0, most});
   if (fault.has("gpu")) return read_slow_gpu(fault, result.node);
-  if (const auto speed = fault.find("speed")) speed->fail("the speed of no GPU", "gpu: NUMBER beside it");
+  fault.refuse({"speed"}, "the speed of no GPU", "gpu: NUMBER beside it");
   if (fault.has("card") == fault.has("link")) {
     field.fail(fault.has("card") ? "a card and a link" : "neither a card nor a link", "one of the two");
   }
@@ -189,10 +169,9 @@ Fault read_fault(const Field& field) {
     result.link = fault["link"].text();
   }
   result.failed = fault.flag_or("failed", false);
-  if (result.failed == fault.has("bandwidth")) {
-    field.fail(result.failed ? "failed, and a bandwidth" : "nothing is wrong with it",
-               "failed: true, or the bandwidth that is left: 10 Gbit/s, or 50 %");
-  }
+  field.fail_if(result.failed == fault.has("bandwidth"),
+                result.failed ? "failed, and a bandwidth" : "nothing is wrong with it",
+                "failed: true, or the bandwidth that is left: 10 Gbit/s, or 50 %");
   if (const auto bandwidth = fault.find("bandwidth")) {
     if (const auto share = percentage(*bandwidth, "more than 0 %, up to 100 %; or failed: true")) {
       result.share = *share;
@@ -225,14 +204,24 @@ Transport read_transport(const Field& field, FigureLog& log) {
   transport.fill(result);
   const bool infiniband = result.protocol == Protocol::infiniband;
   const bool rdma = infiniband || result.protocol == Protocol::roce;
-  result.mtu = figure_or(transport, "mtu", Bytes(rdma ? 4096.0 : 1500.0), log);
-  result.link_layer = transport.choice_or("link_layer", infiniband ? LinkLayer::infiniband : LinkLayer::ethernet);
-  result.message = figure_or(transport, "message", result.message, log);
-  result.window = figure_or(transport, "window", result.window, log);
-  result.flow_limit = figure_or(transport, "flow_limit", result.flow_limit, log);
-  if (const auto loss = transport.find("loss")) log.add(*loss);
+  if (!transport.has("mtu")) result.mtu = Bytes(rdma ? 4096.0 : 1500.0);
+  if (!transport.has("link_layer")) result.link_layer = infiniband ? LinkLayer::infiniband : LinkLayer::ethernet;
+  log.add(transport, {"mtu", "message", "window", "flow_limit", "loss"});
   if (const auto problem = check_transport(result)) transport.fail(problem->key, problem->text, problem->expected);
   return result;
+}
+
+/// `{ 4: 80 %, 64: 40 % }`
+std::map<int, double> read_scaling(const Field& field) {
+  if (!field.is_mapping()) field.fail("no mapping", "{ 4: 80 %, 64: 40 % }: number of machines, share that is left");
+  std::map<int, double> scaling;
+  for (const YamlEntry& entry : field.node().entries) {
+    const Field share = field.below(entry);
+    const YamlNode number = yaml_scalar(entry.key, entry.where);
+    scaling[static_cast<int>(Field(number, share.path()).integer())] =
+        read_share(share, "what is left of the efficiency, for example 80 %");
+  }
+  return scaling;
 }
 
 }  // namespace
@@ -247,45 +236,23 @@ Fabric read_fabric(const Field& written, BytesPerSecond card, FigureLog& log) {
   return fabric;
 }
 
-namespace {
-
-/// `{ 4: 80 %, 64: 40 % }`
-std::map<int, double> read_scaling(const Field& field) {
-  if (!field.is_mapping()) field.fail("no mapping", "{ 4: 80 %, 64: 40 % }: number of machines, share that is left");
-  std::map<int, double> scaling;
-  for (const YamlEntry& entry : field.node().entries) {
-    const std::string path = join_path(field.path(), entry.key);
-    const YamlNode number = yaml_scalar(entry.key, entry.where);
-    scaling[static_cast<int>(Field(number, path).integer())] =
-        read_share(Field(entry.value, path), "what is left of the efficiency, for example 80 %");
-  }
-  return scaling;
-}
-
-}  // namespace
-
 Network read_network(const Field& field, const Network& base, FigureLog& log) {
   const MappingReader network = field.mapping(keys::network);
   Network result = base;
-  for (const std::string_view key : {"nics_per_node", "nic_bandwidth", "latency", "oversubscription", "efficiency"}) {
-    if (const auto value = network.find(key)) log.add(*value);
-  }
+  log.add(network, {"nics_per_node", "nic_bandwidth", "latency", "oversubscription", "efficiency"});
   network.fill(result);
   network.fill(result.sharing);
   bool infiniband_card = true;
   if (const auto nic = network.find("nic")) {
-    if (network.has("nic_bandwidth")) {
-      network.fail("nic_bandwidth", "the card named by nic has a bandwidth already", "one of the two");
-    }
+    network.refuse({"nic_bandwidth"}, "the card named by nic has a bandwidth already", "one of the two");
     const CardType card = find_card_type(*nic, log);
     result.nic_bandwidth = card.bandwidth;
     result.messages = card.messages;
     infiniband_card = card.infiniband;
   }
   result.nic_bandwidth = network.quantity_or("nic_bandwidth", result.nic_bandwidth);
-  if (result.oversubscription < 1.0) {
-    network.fail("oversubscription", "below 1", "1 for a full fabric, 2 where half of it is missing");
-  }
+  network.fail_if(result.oversubscription < 1.0, "oversubscription", "below 1",
+                  "1 for a full fabric, 2 where half of it is missing");
   if (const auto transport = network.find("transport")) {
     result.transport = read_transport(*transport, log);
     result.efficiency = payload_share(*result.transport);
@@ -297,9 +264,8 @@ Network read_network(const Field& field, const Network& base, FigureLog& log) {
   if (const auto scaling = network.find("scaling")) result.scaling = read_scaling(*scaling);
   if (result.efficiency > 1.0)
     network.fail("efficiency", "above 1", "the share of the line rate that is reached, up to 1");
-  if (result.nics_per_node > 0 && !(result.nic_bandwidth.value() > 0.0)) {
-    network.fail("nic_bandwidth", "network cards without a bandwidth", "nic_bandwidth, for example 200 Gbit/s");
-  }
+  network.fail_if(result.nics_per_node > 0 && !(result.nic_bandwidth.value() > 0.0), "nic_bandwidth",
+                  "network cards without a bandwidth", "nic_bandwidth, for example 200 Gbit/s");
   if (const auto fabric = network.find("fabric")) result.fabric = read_fabric(*fabric, result.nic_bandwidth, log);
   return result;
 }
@@ -315,10 +281,9 @@ Jitter read_jitter(const Field& field) {
   const auto spread = [&](const char* key) {
     const auto stated = keys.find(key);
     if (!stated) return 0.0;
-    const NumberAndUnit parts = stated->parse([](const std::string& text) { return split_number_and_unit(text); });
-    if (parts.unit != "%" || !(parts.number >= 0.0 && parts.number <= 50.0)) {
-      stated->fail("no spread of times", "a share from 0 % to 50 %, for example 2 %");
-    }
+    const NumberAndUnit parts = stated->parse(split_number_and_unit);
+    stated->fail_if(parts.unit != "%" || !(parts.number >= 0.0 && parts.number <= 50.0), "no spread of times",
+                    "a share from 0 % to 50 %, for example 2 %");
     return parts.number / 100.0;
   };
   Jitter jitter;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <charconv>
 #include <optional>
 #include <span>
 #include <utility>
@@ -9,14 +10,7 @@
 #include "model/base/text.hpp"
 #include "model/hardware/check.hpp"
 #include "model/scenario/catalogue.hpp"
-#include "model/scenario/hardware/failures_reader.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
-#include "model/scenario/hardware/nccl_reader.hpp"
-#include "model/scenario/hardware/network_reader.hpp"
-#include "model/scenario/hardware/price_reader.hpp"
-#include "model/scenario/hardware/storage_reader.hpp"
-#include "model/scenario/hardware/wiring_checks.hpp"
-#include "model/scenario/hardware/wiring_reader.hpp"
 
 namespace foretrain {
 
@@ -34,6 +28,36 @@ void require_possible(const Node& result, const MappingReader& node) {
         node.where(section), node.path(problem.key), problem.text,
         section == "wiring" ? "links by which every GPU and CPU reaches all others" : "a node that can be built");
   }
+}
+
+/// The whole number at the front of a text, and what follows it; -1 where there is none.
+int take_number(std::string_view& text) {
+  int number = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc()) return -1;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return number;
+}
+
+/// `nccl:` of a cluster or of a node, the version of the collective library: "2.29", "2.21.5" or "none".
+NcclVersion read_nccl(const Field& field) {
+  const std::string& written = field.text();
+  if (written == "none") return no_nccl;
+  std::string_view rest = written;
+  NcclVersion version;
+  version.major = take_number(rest);
+  if (rest.starts_with('.')) rest.remove_prefix(1);
+  version.minor = take_number(rest);
+  // A patch changes no choice.
+  while (rest.size() > 1 && (rest[0] == '.' || rest[0] == '-')) {
+    rest.remove_prefix(1);
+    if (take_number(rest) < 0) break;
+  }
+  if (version.major != 2 || version.minor < 0 || version.minor > 99 || !rest.empty()) {
+    field.fail("\"" + written + "\" is no version of NCCL 2",
+               "2.29, the version that the library prints; or none, where collectives are plain copies");
+  }
+  return version;
 }
 
 Node read_node_document(const YamlNode& document, const Field& written) {
@@ -138,10 +162,9 @@ std::vector<NodeGroup> read_groups(const MappingReader& cluster) {
     const MappingReader keys = entry.mapping(keys::group);
     if (const auto network = keys.find("network"); network && network->is_mapping()) {
       for (const char* key : {"fabric", "fairness", "queue_pairs"}) {
-        const YamlEntry* own = network->node().find(key);
-        if (own == nullptr) continue;
-        Field(own->value, join_path(network->path(), key))
-            .fail(fmt::format("a {} of its own", key),
+        const auto own = network->find(key);
+        if (!own) continue;
+        own->fail(fmt::format("a {} of its own", key),
                   fmt::format("cluster.network.{}: one fabric joins all nodes", key));
       }
     }

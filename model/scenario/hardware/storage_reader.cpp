@@ -1,4 +1,4 @@
-#include "model/scenario/hardware/storage_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,6 @@
 
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
-#include "model/scenario/hardware/hardware_table.hpp"
 
 namespace foretrain {
 
@@ -30,98 +29,56 @@ Seconds read_rotation(const Field& field) {
   return Seconds(60.0 / per_minute);
 }
 
-class StorageReader {
- public:
-  StorageReader(const MappingReader& keys, FigureLog& log) : keys_(keys), log_(log) {
-    if (const auto source = keys.find("source")) source_ = read_source(*source);
-  }
+void refuse_of_others(const MappingReader& keys, StorageKind kind, StorageKind other,
+                      std::initializer_list<std::string_view> others) {
+  keys.refuse(others, fmt::format("{} storage has none", name(kind)),
+              fmt::format("kind: {}, or leave the key out", name(other)));
+}
 
-  Storage read() {
-    Storage result;
-    result.kind = keys_.choice_or("kind", StorageKind::flash);
-    result.name = keys_.text_or("name", "storage");
-    result.read_bandwidth = needed<BytesPerSecond>("read_bandwidth");
-    result.write_bandwidth = optional("write_bandwidth", result.read_bandwidth);
-    result.queue_depth = keys_.int_or("queue_depth", result.queue_depth, {1, 1'000'000});
-    result.read_ahead = keys_.quantity_or("read_ahead", result.read_ahead);
-    if (result.kind == StorageKind::disk) {
-      result.read_latency = optional("read_latency", Seconds(0.0), Zero::allowed);
-      read_mechanics(result);
-    } else {
-      result.read_latency = needed<Seconds>("read_latency", Zero::allowed);
-      note("random_read_iops");
-      result.random_read_iops = keys_["random_read_iops"].number(Zero::refused);
-      result.random_write_iops = keys_.number_or("random_write_iops", result.random_read_iops, Zero::refused);
-      if (keys_.has("random_write_iops")) note("random_write_iops");
-      refuse_of_others(result.kind, StorageKind::disk,
-                       {"rotation", "seek", "write_seek", "track_to_track", "inner_bandwidth"});
-    }
-    result.write_latency = optional("write_latency", result.read_latency, Zero::allowed);
-    if (result.kind == StorageKind::network) {
-      read_network(result);
-    } else {
-      refuse_of_others(
-          result.kind, StorageKind::network,
-          {"round_trip", "round_trips_per_open", "stream_bandwidth", "link_bandwidth", "clients", "network"});
-    }
-    return result;
-  }
+void check_disk(const MappingReader& keys, const Storage& disk) {
+  keys.fail_if(disk.track_to_track > std::min(disk.seek, disk.write_seek), "track_to_track",
+               "a seek to the next track that takes longer than the average one", "less than seek and write_seek");
+  keys.fail_if(disk.inner_bandwidth > disk.read_bandwidth, "inner_bandwidth", "an inner zone faster than the outer one",
+               "at most read_bandwidth");
+  keys.refuse({"random_read_iops", "random_write_iops"}, "a disk's requests per second follow from rotation and seek",
+              "leave the key out");
+}
 
- private:
-  void note(std::string_view key) { source_ ? log_.add(keys_[key], *source_) : log_.add(keys_[key]); }
-
-  template <typename Q>
-  Q needed(std::string_view key, Zero zero = Zero::refused) {
-    const Q value = keys_[key].template quantity<Q>(zero);
-    note(key);
-    return value;
+/// What is not stated is as what it resembles.
+void read_kind(const MappingReader& keys, Storage& storage, FigureLog& log, const std::optional<Source>& source) {
+  const auto usual = [&](std::string_view key, auto& value, auto other) {
+    if (!keys.has(key)) value = other;
+  };
+  const auto need = [&](std::string_view key) { static_cast<void>(keys[key]); };
+  usual("write_bandwidth", storage.write_bandwidth, storage.read_bandwidth);
+  log.add(keys, {"read_bandwidth", "write_bandwidth"}, source);
+  if (storage.kind == StorageKind::disk) {
+    storage.revolution = read_rotation(keys["rotation"]);
+    need("seek");
+    usual("write_seek", storage.write_seek, storage.seek);
+    usual("inner_bandwidth", storage.inner_bandwidth, storage.read_bandwidth);
+    usual("queue_depth", storage.queue_depth, 32);
+    log.add(keys, {"read_latency", "seek", "write_seek", "track_to_track", "inner_bandwidth"}, source);
+    check_disk(keys, storage);
+  } else {
+    need("read_latency");
+    need("random_read_iops");
+    usual("random_write_iops", storage.random_write_iops, storage.random_read_iops);
+    log.add(keys, {"read_latency", "random_read_iops", "random_write_iops"}, source);
+    refuse_of_others(keys, storage.kind, StorageKind::disk,
+                     {"rotation", "seek", "write_seek", "track_to_track", "inner_bandwidth"});
   }
-  template <typename Q>
-  Q optional(std::string_view key, Q fallback, Zero zero = Zero::refused) {
-    return keys_.has(key) ? needed<Q>(key, zero) : fallback;
+  usual("write_latency", storage.write_latency, storage.read_latency);
+  log.add(keys, {"write_latency"}, source);
+  if (storage.kind == StorageKind::network) {
+    need("round_trip");
+    log.add(keys, {"round_trip", "stream_bandwidth", "link_bandwidth"}, source);
+  } else {
+    refuse_of_others(
+        keys, storage.kind, StorageKind::network,
+        {"round_trip", "round_trips_per_open", "stream_bandwidth", "link_bandwidth", "clients", "network"});
   }
-
-  void refuse_of_others(StorageKind kind, StorageKind other, std::initializer_list<std::string_view> keys) const {
-    for (const std::string_view key : keys) {
-      if (!keys_.has(key)) continue;
-      keys_.fail(key, fmt::format("{} storage has none", name(kind)),
-                 fmt::format("kind: {}, or leave the key out", name(other)));
-    }
-  }
-
-  void read_mechanics(Storage& disk) {
-    disk.revolution = read_rotation(keys_["rotation"]);
-    disk.seek = needed<Seconds>("seek", Zero::allowed);
-    disk.write_seek = optional("write_seek", disk.seek, Zero::allowed);
-    disk.track_to_track = optional("track_to_track", Seconds(0.0), Zero::allowed);
-    disk.inner_bandwidth = optional("inner_bandwidth", disk.read_bandwidth);
-    disk.queue_depth = keys_.int_or("queue_depth", 32, {1, 1'000'000});
-    if (disk.track_to_track > std::min(disk.seek, disk.write_seek)) {
-      keys_.fail("track_to_track", "a seek to the next track that takes longer than the average one",
-                 "less than seek and write_seek");
-    }
-    if (disk.inner_bandwidth > disk.read_bandwidth) {
-      keys_.fail("inner_bandwidth", "an inner zone faster than the outer one", "at most read_bandwidth");
-    }
-    if (keys_.has("random_read_iops") || keys_.has("random_write_iops")) {
-      keys_.fail(keys_.has("random_read_iops") ? "random_read_iops" : "random_write_iops",
-                 "a disk's requests per second follow from rotation and seek", "leave the key out");
-    }
-  }
-
-  void read_network(Storage& server) {
-    server.round_trip = needed<Seconds>("round_trip", Zero::allowed);
-    server.round_trips_per_open = keys_.number_or("round_trips_per_open", 0.0);
-    server.stream_bandwidth = optional("stream_bandwidth", server.stream_bandwidth);
-    server.link_bandwidth = optional("link_bandwidth", server.link_bandwidth);
-    server.clients = keys_.int_or("clients", 1, {1, 1'000'000});
-    server.network = keys_.choice_or("network", Storage::Network::shared);
-  }
-
-  const MappingReader& keys_;
-  FigureLog& log_;
-  std::optional<Source> source_;
-};
+}
 
 }  // namespace
 
@@ -129,8 +86,11 @@ Storage read_storage(const Field& field, FigureLog& log) {
   const YamlNode tree = resolve(field);
   const Field resolved(tree, field.path());
   const MappingReader keys = resolved.mapping(keys::storage);
-  Storage storage = StorageReader(keys, log).read();
-  if (field.is_scalar() && !keys.has("name")) storage.name = field.text();
+  Storage storage;
+  keys.fill(storage);
+  storage.name = keys.text_or("name", field.is_scalar() ? field.text() : "storage");
+  const auto source = keys.find("source");
+  read_kind(keys, storage, log, source ? std::optional(read_source(*source)) : std::nullopt);
   return storage;
 }
 
@@ -140,28 +100,6 @@ Storage read_storage(const Field& field) {
   Storage storage = read_storage(field, log);
   storage.constants = std::move(log).take();
   return storage;
-}
-
-bool is_storage_kind(std::string_view kind) { return kind == "disk_read" || kind == "disk_write"; }
-
-StorageWorkload read_storage_workload(const Field& field, bool write, const Storage& usual) {
-  const MappingReader keys = field.mapping(keys::disk_requests);
-  StorageWorkload workload;
-  workload.storage = usual;
-  if (const auto storage = keys.find("storage")) workload.storage = read_storage(*storage);
-  if (!workload.storage.exists()) {
-    field.fail("the node has no storage", "storage: a name of scenarios/hardware/storage.yaml, or a mapping");
-  }
-  DiskPattern& pattern = workload.pattern;
-  pattern.write = write;
-  pattern.direct = true;
-  keys.fill(pattern);
-  if (pattern.zone > 1.0) keys.fail("zone", fmt::format("{} of the way in", pattern.zone), "from 0 (outermost) to 1");
-  if (keys.has("streams") && pattern.order == AccessOrder::random) {
-    keys.fail("streams", "streams that read at random", "order: sequential, or queue_depth instead");
-  }
-  workload.size = keys.quantity_or("size", pattern.block);
-  return workload;
 }
 
 }  // namespace foretrain

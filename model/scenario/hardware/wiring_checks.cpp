@@ -1,4 +1,4 @@
-#include "model/scenario/hardware/wiring_checks.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 
 #include <fmt/format.h>
 
@@ -65,10 +65,7 @@ class WiringCheck {
     return end_a(link).kind == kind && end_b(link).kind == kind;
   }
   [[noreturn]] void fail(std::size_t link, const char* key, std::string got, std::string expected) const {
-    const Field& entry = links_[link];
-    const YamlEntry* stated = entry.node().find(key);
-    const Field field = stated != nullptr ? Field(stated->value, join_path(entry.path(), key)) : entry;
-    field.fail(std::move(got), std::move(expected));
+    links_[link].find(key).value_or(links_[link]).fail(std::move(got), std::move(expected));
   }
 
   /// NVLink does not end in PCIe switches, nor PCIe in NVSwitches or between two GPUs, nor a link of sockets in a GPU.

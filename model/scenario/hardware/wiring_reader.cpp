@@ -1,4 +1,4 @@
-#include "model/scenario/hardware/wiring_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 
 #include <fmt/format.h>
 
@@ -16,20 +16,13 @@ namespace {
 
 LinkType read_link_type(const std::string& name, const Field& field, FigureLog& log) {
   const MappingReader type = field.mapping(keys::link_type);
-  LinkType result{name,
-                  type["kind"].choice<LinkKind>(),
-                  type["bandwidth"].quantity<BytesPerSecond>(),
-                  type["latency"].quantity<Seconds>(Zero::allowed),
-                  type.flag_or("full_duplex", true),
-                  type.flag_or("in_network_reduction", false),
-                  type.number_or("collective_efficiency", 0.0),
-                  type.quantity_or("gpu_bandwidth", BytesPerSecond())};
+  LinkType result;
+  type.fill(result);
+  result.name = name;
   const auto stated = type.find("source");
   const Source source = stated ? read_source(*stated)
                                : Source{ConstantKind::assumption, fmt::format("stated in {}", field.where().text())};
-  log.add(Field(type["bandwidth"].node(), fmt::format("links.{}.bandwidth", name)), source);
-  log.add(Field(type["latency"].node(), fmt::format("links.{}.latency", name)), source);
-  for (const char* key : {"collective_efficiency", "gpu_bandwidth"}) {
+  for (const char* key : {"bandwidth", "latency", "collective_efficiency", "gpu_bandwidth"}) {
     if (const auto figure = type.find(key))
       log.add(Field(figure->node(), fmt::format("links.{}.{}", name, key)), source);
   }
@@ -43,8 +36,7 @@ LinkType find_link_type(const Field& name, const std::optional<Field>& own, Figu
     if (!types.is_mapping())
       types.fail("link types are no mapping", "{ name: { kind: pcie, bandwidth: …, latency: … } }");
     for (const YamlEntry& entry : types.node().entries) {
-      if (entry.key == name.text())
-        return read_link_type(entry.key, Field(entry.value, join_path(types.path(), entry.key)), log);
+      if (entry.key == name.text()) return read_link_type(entry.key, types.below(entry), log);
       known.push_back(entry.key);
     }
     return std::nullopt;
@@ -148,7 +140,7 @@ void read_unused_types(const Field& types, const Node& node) {
   for (const YamlEntry& entry : types.node().entries) {
     if (std::ranges::find(node.link_types, entry.key, &LinkType::name) != node.link_types.end()) continue;
     FigureLog unused("unused", types);
-    static_cast<void>(read_link_type(entry.key, Field(entry.value, join_path(types.path(), entry.key)), unused));
+    static_cast<void>(read_link_type(entry.key, types.below(entry), unused));
   }
 }
 

@@ -1,8 +1,10 @@
 // Calibrations, trainers' habits, and the kinds of files that there are.
 #include "model/base/constant.hpp"
+#include "model/cost/calibration.hpp"
 #include "model/hardware/precision.hpp"
 #include "model/parallelism/plan.hpp"
 #include "model/scenario/keys/keys.hpp"
+#include "model/scenario/keys/member.hpp"
 #include "model/workload/trainer_code.hpp"
 #include "model/workload/training.hpp"
 
@@ -25,16 +27,17 @@ constexpr Key constant_keys[] = {
     {"source", text, "needed", "Where it comes from."},
 };
 
+constexpr IntegerRange measured_size{1, 1'000'000'000};
 constexpr Key measured_matmul_keys[] = {
     {"gpu", text, "needed", "The GPU's name in the catalogue."},
-    {"precision", word<Precision>, "needed", "The format of the operands."},
-    {"m", whole, "needed", "Rows of A and of the result."},
-    {"n", whole, "needed", "Columns of B and of the result."},
-    {"k", whole, "needed", "Columns of A, rows of B."},
-    {"batch", whole, "1", "Products side by side."},
-    {"time", quantity("us"), "needed", "What it took."},
-    {"transpose_a", flag, "false", "Whether A is stored as [k, m]."},
-    {"transpose_b", flag, "false", "Whether B is stored as [n, k]."},
+    needed<&MeasuredMatmul::precision>("The format of the operands."),
+    needed<&MeasuredMatmul::m>("Rows of A and of the result.", {.range = measured_size}),
+    needed<&MeasuredMatmul::n>("Columns of B and of the result.", {.range = measured_size}),
+    needed<&MeasuredMatmul::k>("Columns of A, rows of B.", {.range = measured_size}),
+    member<&MeasuredMatmul::batch>("Products side by side.", {.range = measured_size}),
+    needed<&MeasuredMatmul::time>("us", "What it took."),
+    member<&MeasuredMatmul::transpose_a>("Whether A is stored as [k, m]."),
+    member<&MeasuredMatmul::transpose_b>("Whether B is stored as [n, k]."),
     {"source", text, "needed", "Where it was measured."},
 };
 
@@ -74,9 +77,9 @@ constexpr Key covariance_keys[] = {
 constexpr Key measured_gpu_keys[] = {
     {"name", text, "needed", "Its name in the catalogue."},
     {"device", text, "", "What the driver calls it; not read."},
-    {"compute_capability", number, "needed", "CUDA's number of its generation."},
-    {"memory_latency", quantity("ns"), "the catalogue's", "As measured."},
-    {"l2_bandwidth", quantity("TB/s"), "the catalogue's", "As measured."},
+    needed<&CalibratedGpu::compute_capability>("CUDA's number of its generation.", {.zero = Zero::refused}),
+    member<&CalibratedGpu::memory_latency>("ns", "the catalogue's", "As measured."),
+    member<&CalibratedGpu::l2_bandwidth>("TB/s", "the catalogue's", "As measured."),
     {"description", text, "", "A line about the GPU; not read."},
 };
 
@@ -135,7 +138,7 @@ constexpr Key learned_keys[] = {
 };
 
 constexpr Key condition_keys[] = {
-    {"zero", one_or_list(whole), "all", "Levels of ZeRO."},
+    {"zero", one_or_list(whole), "all", "Levels of ZeRO.", "", "", {0, 3}},
     {"servers", flag, "both", "Whether gradients go to parameter servers."},
     {"interleaved", flag, "both", "Whether a pipeline's stages have several chunks of layers each."},
     {"split_backward", flag, "both", "Whether gradients of weights are put off (schedule: zero_bubble or dualpipe)."},

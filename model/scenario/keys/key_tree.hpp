@@ -1,7 +1,8 @@
-// The tables as a tree: where each key stands, what it is called in full, what its value may be.
+// The tables as a tree: where each key stands, what it is called in full and by others, what its value may be.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,5 +41,16 @@ std::string usual_of(const Key& key);
 
 /// What a value may be: "a whole number", "a bandwidth (Gbit/s)", "ring, tree or auto", ….
 std::string describe(const Value& value);
+
+/// What foretrain calls a key of Megatron-LM, DeepSpeed, NeMo, torchtitan or Hugging Face: a dotted key, or a sentence
+/// about several. Letter case and - instead of _ make no difference.
+std::optional<std::string_view> our_name(std::string_view foreign);
+
+/// A key that is read by another name as well.
+struct AcceptedName {
+  std::string_view theirs;         ///< a word
+  std::string_view mapping, ours;  ///< the dotted key: the mapping that it stands in, and its own word
+};
+std::span<const AcceptedName> accepted_names();
 
 }  // namespace foretrain::keys

@@ -19,18 +19,15 @@ extern const Mapping plan, collective_plan, execution_plan, zero, sync, slow_wor
 // train_keys.cpp
 extern const Mapping workload, train, precision, recipe, data, distribution, fixed, uniform, lognormal, histogram,
     batching, lora, quantisation, collective, checkpoint;
-// loading_keys.cpp
 extern const Mapping loader, dataset, loader_alone, disk_requests;
 // model_keys.cpp
 extern const Mapping model, transformer, language, encoder_decoder, images, network_model, vision_language, projector,
     mlp_projector, resampler;
-// layer_keys.cpp
 extern const Mapping layer, convolution_layer, linear_layer, pool_layer, residual, repeated;
 // operator_keys.cpp
 extern const Mapping operation, placed, alone, operand, matmul, cpu_matmul, convolution, attention, lengths,
     elementwise, copy, rows, batch_norm, pooling, embedding, optimizer, gradient_clipping, memory_access, memory_walk,
     gpu_chase;
-// task_keys.cpp
 extern const Mapping task, loop, run, copy_task, sized, pause, item, print, call;
 // reliability_keys.cpp
 extern const Mapping failures, stragglers, recovery, usual_recovery, price, offer, energy, energy_file, machine_power,
@@ -38,6 +35,9 @@ extern const Mapping failures, stragglers, recovery, usual_recovery, price, offe
 // calibration_keys.cpp
 extern const Mapping calibration, constant, measured_matmul, machine_calibration, fitted_constant, covariance,
     measured_gpu, trainer, habits, habit, condition, refusal, learned_cluster, learned;
+
+/// What keys of `sync` go together with that only parameter servers have.
+inline constexpr std::string_view with_servers = "algorithm: parameter_server and its kinds";
 
 /// Words that their readers alone make something of.
 enum class LengthsDistribution { uniform, normal, lognormal, exponential };

@@ -1,5 +1,6 @@
 // Keys that fill members. A row such as
 //   member<&Sync::servers>("How many parameter servers there are.", {.range = {1, 100'000}})
+//   needed<&Gpu::memory>("GB", "Size of its memory.")
 // says once what a key is: its name and the type of its value are the member's, what a new record has is what holds
 // without the key, and MappingReader::fill reads it. Keys whose meaning hangs on other keys are rows without a member
 // and lines of a reader.
@@ -104,6 +105,16 @@ M type_of(std::optional<M> Record::*);
 
 }  // namespace detail
 
+/// Throws UnitError for a text that is no word, flag or whole number where the key's first form is one.
+inline void require_form(std::string_view text, const Key& key) {
+  const Form& form = key.value.all[0];
+  if (form.kind == Form::Kind::word) static_cast<void>(parse_word(text, form.words));
+  if (form.kind == Form::Kind::flag) static_cast<void>(parse_flag(text));
+  if (form.kind == Form::Kind::whole) {
+    static_cast<void>(parse_integer(text, key.range.minimum, key.range.maximum));
+  }
+}
+
 /// A key that fills a member. `further`: another name than the member's, the unit of a quantity or other words as its
 /// value, in words what holds without the key where a new record has something else, and what goes with it.
 template <auto pointer>
@@ -114,6 +125,23 @@ constexpr Key member(std::string_view meaning, Key further = {}) {
   further.meaning = meaning;
   further.member = detail::member_of<pointer, T>(pointer);
   return further;
+}
+/// A quantity with this unit.
+template <auto pointer>
+constexpr Key member(std::string_view unit, std::string_view usual, std::string_view meaning, Key further = {}) {
+  further.value = quantity(unit);
+  further.usual = usual;
+  return member<pointer>(meaning, further);
+}
+/// A key that must be there.
+template <auto pointer>
+constexpr Key needed(std::string_view meaning, Key further = {}) {
+  further.usual = "needed";
+  return member<pointer>(meaning, further);
+}
+template <auto pointer>
+constexpr Key needed(std::string_view unit, std::string_view meaning, Key further = {}) {
+  return member<pointer>(unit, "needed", meaning, further);
 }
 
 }  // namespace foretrain::keys

@@ -28,9 +28,9 @@ constexpr Variant model_variants[] = {{"gpt bert mpt llama vit t5", &transformer
 using Transformer = TransformerConfig;
 constexpr IntegerRange any_width{1, 100'000'000}, latent_width{1, 1'000'000}, any_heads{1, 1'000'000};
 constexpr Key transformer_keys[] = {
-    member<&Transformer::layers>("How many layers the model has.", {.usual = "needed", .range = {1, 10'000}}),
-    member<&Transformer::hidden>("Width of the residual stream.", {.usual = "needed", .range = any_width}),
-    member<&Transformer::heads>("Attention heads of a layer.", {.usual = "needed", .range = any_heads}),
+    needed<&Transformer::layers>("How many layers the model has.", {.range = {1, 10'000}}),
+    needed<&Transformer::hidden>("Width of the residual stream.", {.range = any_width}),
+    needed<&Transformer::heads>("Attention heads of a layer.", {.range = any_heads}),
     member<&Transformer::kv_heads>("Heads of keys and values, each shared by several (grouped-query attention).",
                                    {.usual = "heads", .range = any_heads}),
     member<&Transformer::head_dim>("Width of a head.", {.usual = "hidden / heads", .range = any_heads}),
@@ -52,8 +52,8 @@ constexpr Key encoder_decoder_keys[] = {
 constexpr std::string_view with_pattern = "With layer_pattern.";
 constexpr std::string_view attention_words[] = {"full", "sliding", "mla"};
 constexpr Key language_keys[] = {
-    member<&Transformer::vocabulary>("Words of the vocabulary.", {.usual = "needed", .range = any_width}),
-    member<&Transformer::sequence>("Tokens of a sequence.", {.usual = "needed", .range = any_width}),
+    needed<&Transformer::vocabulary>("Words of the vocabulary.", {.range = any_width}),
+    needed<&Transformer::sequence>("Tokens of a sequence.", {.range = any_width}),
     member<&Transformer::tied_embeddings>("Whether the output layer is the table of embeddings.",
                                           {.usual = "the family's"}),
     member<&Transformer::experts>("Experts of a layer (mixture of experts).", {.range = {1, 100'000}}),
@@ -97,9 +97,8 @@ constexpr Key language_keys[] = {
 };
 
 constexpr Key images_keys[] = {
-    member<&Transformer::image_size>("Pixels of an image's side.", {.usual = "needed", .range = {1, 100'000}}),
-    member<&Transformer::patch_size>("Pixels of a patch's side: a divisor of image_size.",
-                                     {.usual = "needed", .range = {1, 100'000}}),
+    needed<&Transformer::image_size>("Pixels of an image's side.", {.range = {1, 100'000}}),
+    needed<&Transformer::patch_size>("Pixels of a patch's side: a divisor of image_size.", {.range = {1, 100'000}}),
     member<&Transformer::classes>("Classes that images are put into.", {.usual = "1000", .range = any_width}),
 };
 
@@ -128,7 +127,7 @@ constexpr Key mlp_projector_keys[] = {
         "Inner layers of the encoder that have such a projector as well (DeepStack).", {.range = {0, 1000}}),
 };
 constexpr Key resampler_keys[] = {
-    member<&ProjectorConfig::queries>("Learned queries: as many tokens.", {.usual = "needed", .range = {1, 100'000}}),
+    needed<&ProjectorConfig::queries>("Learned queries: as many tokens.", {.range = {1, 100'000}}),
     member<&ProjectorConfig::layers>("Blocks.", {.usual = "1", .range = {1, 1000}}),
     member<&ProjectorConfig::hidden>("Width of the blocks.", {.usual = "the language model's", .range = any_width}),
     member<&ProjectorConfig::heads>("Attention heads of a block.",
@@ -136,6 +135,53 @@ constexpr Key resampler_keys[] = {
     member<&ProjectorConfig::ffn_hidden>("Width of the feed-forward part of a block.",
                                          {.usual = "0: none", .range = {0, 100'000'000}}),
     member<&ProjectorConfig::self_attention>("Whether queries attend to each other first."),
+};
+
+constexpr Value layers_in_order = list(mapping(layer) | text);
+constexpr Value one_or_two = whole | list(whole);
+constexpr IntegerRange layer_width{1, 100'000'000}, layer_window{1, 10'000};
+constexpr Key has_bias = member<&NetworkLayer::bias>("Whether a bias is added.");
+
+// Words without parameters (relu, flatten, …) are written without a mapping.
+constexpr Key layer_keys[] = {
+    {"conv", mapping(convolution_layer), "", "A convolution."},
+    {"linear", mapping(linear_layer), "", "A linear layer."},
+    {"max_pool", mapping(pool_layer), "", "The largest value of each window."},
+    {"average_pool", mapping(pool_layer), "", "The mean of each window."},
+    {"dropout", number, "", "Share of values that is dropped."},
+    {"residual", mapping(residual), "", "Layers whose result is added to their input."},
+    {"branches", list_of_lists(mapping(layer) | text), "", "Lists of layers side by side, whose results are joined."},
+    {"repeat", mapping(repeated), "", "Layers several times over."},
+};
+
+constexpr Key convolution_layer_keys[] = {
+    needed<&NetworkLayer::out>("Filters.", {.range = layer_width}),
+    {"kernel", one_or_two, "needed", "Side of a filter, or [height, width]."},
+    member<&NetworkLayer::stride>("Pixels from one window to the next.", {.range = layer_window}),
+    {"pad", one_or_two, "0", "Pixels of zeros around the input, or [height, width]."},
+    member<&NetworkLayer::groups>("Groups of channels that are convolved apart.", {.range = layer_width}),
+    has_bias,
+};
+
+constexpr Key linear_layer_keys[] = {
+    needed<&NetworkLayer::out>("Features of the result.", {.range = layer_width}),
+    has_bias,
+};
+
+constexpr Key pool_layer_keys[] = {
+    {"kernel", one_or_two, "needed", "Side of a window, or [height, width]."},
+    member<&NetworkLayer::stride>("Pixels from one window to the next.", {.usual = "kernel", .range = layer_window}),
+    {"pad", one_or_two, "0", "Pixels around the input, or [height, width]."},
+};
+
+constexpr Key residual_keys[] = {
+    {"body", layers_in_order, "needed", "The layers."},
+    {"shortcut", layers_in_order, "nothing", "Layers on the way past them."},
+};
+
+constexpr Key repeated_keys[] = {
+    needed<&NetworkLayer::times>("How often.", {.range = {1, 100'000}}),
+    {"body", layers_in_order, "needed", "The layers."},
 };
 
 }  // namespace
@@ -150,5 +196,11 @@ constinit const Mapping vision_language = {"vision–language model", vision_lan
 constinit const Mapping projector = {"projector", projector_keys, "kind", projector_variants};
 constinit const Mapping mlp_projector = {"projector of linear layers", mlp_projector_keys};
 constinit const Mapping resampler = {"resampler", resampler_keys};
+constinit const Mapping layer = {"layer", layer_keys};
+constinit const Mapping convolution_layer = {"convolutional layer", convolution_layer_keys};
+constinit const Mapping linear_layer = {"linear layer", linear_layer_keys};
+constinit const Mapping pool_layer = {"pooling layer", pool_layer_keys};
+constinit const Mapping residual = {"residual", residual_keys};
+constinit const Mapping repeated = {"repetition", repeated_keys};
 
 }  // namespace foretrain::keys

@@ -2,6 +2,7 @@
 #include "model/hardware/cluster.hpp"
 #include "model/hardware/storage.hpp"
 #include "model/scenario/keys/keys.hpp"
+#include "model/scenario/keys/member.hpp"
 
 namespace foretrain::keys {
 
@@ -41,15 +42,16 @@ constexpr Key nics_keys[] = {
 };
 
 constexpr Key link_type_keys[] = {
-    {"kind", word<LinkKind>, "needed", "What sort of link it is."},
-    {"bandwidth", quantity("GB/s"), "needed", "What large copies reach over one link, in one direction."},
-    {"latency", quantity("us"), "needed", "What one crossing adds."},
-    {"full_duplex", flag, "true", "Whether both directions carry the bandwidth at the same time."},
-    {"in_network_reduction", flag, "false", "Whether switches on such links add up what passes through them."},
-    {"collective_efficiency", number, "0: as calibrated",
-     "Share of the bandwidth that rings of collective libraries reach."},
-    {"gpu_bandwidth", quantity("GB/s"), "the links' own",
-     "Of all such links between two processors: what GPUs of one send those of the other.", "kind: socket"},
+    needed<&LinkType::kind>("What sort of link it is."),
+    needed<&LinkType::bandwidth>("GB/s", "What large copies reach over one link, in one direction."),
+    needed<&LinkType::latency>("us", "What one crossing adds.", {.zero = Zero::allowed}),
+    member<&LinkType::full_duplex>("Whether both directions carry the bandwidth at the same time."),
+    member<&LinkType::in_network_reduction>("Whether switches on such links add up what passes through them."),
+    member<&LinkType::collective_efficiency>("Share of the bandwidth that rings of collective libraries reach.",
+                                             {.usual = "0: as calibrated"}),
+    member<&LinkType::gpu_bandwidth>(
+        "GB/s", "the links' own", "Of all such links between two processors: what GPUs of one send those of the other.",
+        {.together = "kind: socket"}),
     {"source", mapping(source), "an assumption", "Where the figures come from."},
 };
 
@@ -74,10 +76,12 @@ constexpr Key card_keys[] = {
 };
 
 constexpr Key messages_keys[] = {
-    {"efficiency", number, "as calibrated", "Share of the card's bandwidth that long messages reach."},
-    {"message_time", quantity("us"), "none", "What each message takes beside its bytes."},
-    {"step", quantity("us"), "none", "What each step of a collective takes beside its messages."},
-    {"largest", quantity("KiB"), "128 KiB", "The largest message to many peers, or of a reduction in switches."},
+    member<&CardMessages::efficiency>("Share of the card's bandwidth that long messages reach.",
+                                      {.usual = "as calibrated", .zero = Zero::refused}),
+    member<&CardMessages::message_time>("us", "none", "What each message takes beside its bytes."),
+    member<&CardMessages::step>("us", "none", "What each step of a collective takes beside its messages."),
+    member<&CardMessages::largest>("KiB", "128 KiB",
+                                   "The largest message to many peers, or of a reduction in switches."),
     {"source", mapping(source), "needed", "Where the figures were measured."},
 };
 
@@ -89,27 +93,42 @@ constexpr Key storage_file_keys[] = {
 
 constexpr Key storage_keys[] = {
     {"name", text, "the catalogue's name", "What results call it."},
-    {"kind", word<StorageKind>, "flash", "Flash, a disk with an arm, or a server that other machines use as well."},
-    {"read_bandwidth", quantity("GB/s"), "needed", "Of large sequential reads; of a disk, in its outer zone."},
-    {"write_bandwidth", quantity("GB/s"), "as reads", "Of large sequential writes."},
-    {"random_read_iops", number, "needed, but of disks", "Small reads a second, many at once.", "Not of disks."},
-    {"random_write_iops", number, "as reads", "Small writes a second, many at once.", "Not of disks."},
-    {"read_latency", quantity("us"), "needed, but of disks", "One small read alone; of a disk, its controller's part."},
-    {"write_latency", quantity("us"), "as reads", "One small write alone."},
-    {"queue_depth", whole, "1024; of disks 32", "Requests that it takes at once."},
-    {"read_ahead", quantity("KiB"), "128 KiB", "How far the kernel reads ahead of a process that reads on and on."},
+    member<&Storage::kind>("Flash, a disk with an arm, or a server that other machines use as well."),
+    needed<&Storage::read_bandwidth>("GB/s", "Of large sequential reads; of a disk, in its outer zone."),
+    member<&Storage::write_bandwidth>("GB/s", "as reads", "Of large sequential writes."),
+    member<&Storage::random_read_iops>(
+        "Small reads a second, many at once.",
+        {.usual = "needed, but of disks", .together = "Not of disks.", .zero = Zero::refused}),
+    member<&Storage::random_write_iops>("Small writes a second, many at once.",
+                                        {.usual = "as reads", .together = "Not of disks.", .zero = Zero::refused}),
+    member<&Storage::read_latency>("us", "needed, but of disks",
+                                   "One small read alone; of a disk, its controller's part.", {.zero = Zero::allowed}),
+    member<&Storage::write_latency>("us", "as reads", "One small write alone.", {.zero = Zero::allowed}),
+    member<&Storage::queue_depth>("Requests that it takes at once.",
+                                  {.usual = "1024; of disks 32", .range = {1, 1'000'000}}),
+    member<&Storage::read_ahead>("KiB", "128 KiB", "How far the kernel reads ahead of a process that reads on and on."),
     {"rotation", quantity("ms") | text, "needed of disks", "10000 rpm, or the time of a revolution.", "kind: disk"},
-    {"seek", quantity("ms"), "needed of disks", "The average seek before a read.", "kind: disk"},
-    {"write_seek", quantity("ms"), "as seek", "The average seek before a write.", "kind: disk"},
-    {"track_to_track", quantity("ms"), "0", "A seek to the next track.", "kind: disk"},
-    {"inner_bandwidth", quantity("MB/s"), "read_bandwidth", "Bandwidth of the innermost zone.", "kind: disk"},
-    {"round_trip", quantity("us"), "needed of network", "A round trip to the server.", "kind: network"},
-    {"round_trips_per_open", number, "0", "Round trips to find, open and close a file.", "kind: network"},
-    {"stream_bandwidth", quantity("MB/s"), "unlimited", "The most of one connection.", "kind: network"},
-    {"link_bandwidth", quantity("Gbit/s"), "unlimited", "One machine's way to the server.", "kind: network"},
-    {"clients", whole, "1", "Machines that use the server at the same time.", "kind: network"},
-    {"network", word<Storage::Network>, "shared",
-     "Whether machines reach the server by the cards that training uses, or by others (separate).", "kind: network"},
+    member<&Storage::seek>("ms", "needed of disks", "The average seek before a read.",
+                           {.together = "kind: disk", .zero = Zero::allowed}),
+    member<&Storage::write_seek>("ms", "as seek", "The average seek before a write.",
+                                 {.together = "kind: disk", .zero = Zero::allowed}),
+    member<&Storage::track_to_track>("ms", "0", "A seek to the next track.",
+                                     {.together = "kind: disk", .zero = Zero::allowed}),
+    member<&Storage::inner_bandwidth>("MB/s", "read_bandwidth", "Bandwidth of the innermost zone.",
+                                      {.together = "kind: disk"}),
+    member<&Storage::round_trip>("us", "needed of network", "A round trip to the server.",
+                                 {.together = "kind: network", .zero = Zero::allowed}),
+    member<&Storage::round_trips_per_open>("Round trips to find, open and close a file.",
+                                           {.together = "kind: network"}),
+    member<&Storage::stream_bandwidth>("MB/s", "unlimited", "The most of one connection.",
+                                       {.together = "kind: network"}),
+    member<&Storage::link_bandwidth>("Gbit/s", "unlimited", "One machine's way to the server.",
+                                     {.together = "kind: network"}),
+    member<&Storage::clients>("Machines that use the server at the same time.",
+                              {.together = "kind: network", .range = {1, 1'000'000}}),
+    member<&Storage::network>(
+        "Whether machines reach the server by the cards that training uses, or by others (separate).",
+        {.together = "kind: network"}),
     {"source", mapping(source), "an assumption", "Where the figures come from."},
 };
 
@@ -122,40 +141,57 @@ constexpr std::string_view fabric_words[] = {SingleSwitch::word, FatTree::word, 
                                              Sites::word};
 static_assert(std::size(fabric_words) == std::variant_size_v<decltype(Fabric::shape)>);
 constexpr std::string_view routing_words[] = {"perfect", "adaptive", "hash", "minimal", "valiant"};
-// What each kind of fabric has is read by its struct in hardware/fabric.hpp.
+constexpr IntegerRange to_a_million{1, 1'000'000};
+// A kind of fabric has the keys that go together with its word, and those that go with none.
 constexpr Key fabric_keys[] = {
     {"kind", words(fabric_words), "needed", "The shape of the network behind the cards."},
     {"name", text, "", "What people call the fabric."},
     {"description", text, "", "A line about the fabric for people who list hardware."},
     {"sources", by_name(mapping(source)), "assumptions", "Where the figures come from: default, or by key."},
     {"switch_latency", quantity("ns"), "0", "What every switch on the way adds; of a torus, every hop."},
-    {"nodes_per_leaf", whole, "needed of fat_tree", "Machines that have a card on a leaf.", "kind: fat_tree"},
-    {"nodes_per_pod", whole, "no pods", "Machines of a pod, which has spines of its own.", "kind: fat_tree"},
-    {"oversubscription", number, "1", "Cards below a leaf over its cables upward.", "kind: fat_tree"},
-    {"pod_oversubscription", number, "1", "Cables from a pod's leaves over cables to the core.",
-     "kind: fat_tree, nodes_per_pod"},
-    {"rails", flag, "false", "Whether card i of every machine hangs on the group's leaf i.", "kind: fat_tree"},
-    {"uplinks", whole, "as many as are as wide as a card", "A leaf's cables to the spines, each to one of its own.",
-     "kind: fat_tree"},
+    member<&FatTree::nodes_per_leaf>(
+        "Machines that have a card on a leaf.",
+        {.usual = "needed of fat_tree", .together = "kind: fat_tree", .range = to_a_million}),
+    member<&FatTree::nodes_per_pod>("Machines of a pod, which has spines of its own.",
+                                    {.usual = "no pods", .together = "kind: fat_tree", .range = to_a_million}),
+    member<&FatTree::oversubscription>("Cards below a leaf over its cables upward.",
+                                       {.usual = "1", .together = "kind: fat_tree"}),
+    member<&FatTree::pod_oversubscription>("Cables from a pod's leaves over cables to the core.",
+                                           {.usual = "1", .together = "kind: fat_tree, nodes_per_pod"}),
+    member<&FatTree::rails>("Whether card i of every machine hangs on the group's leaf i.",
+                            {.usual = "false", .together = "kind: fat_tree"}),
+    member<&FatTree::uplinks>(
+        "A leaf's cables to the spines, each to one of its own.",
+        {.usual = "as many as are as wide as a card", .together = "kind: fat_tree", .range = to_a_million}),
     {"routing", words(routing_words), "perfect; minimal of dragonfly",
      "Which way a connection takes: of a fat_tree all uplinks (perfect), one at a time (adaptive) or one by a hash of "
      "its ends; of a dragonfly the shortest (minimal), or one by another group (valiant).",
      "kind: fat_tree or dragonfly"},
     {"seed", whole, "1", "Where the numbers of hash and valiant begin: the same seed gives the same routes.",
      "routing: hash or valiant"},
-    {"nodes_per_router", whole, "needed of dragonfly", "Machines on a router.", "kind: dragonfly"},
-    {"routers_per_group", whole, "needed of dragonfly", "Routers of a group, all joined to each other.",
-     "kind: dragonfly"},
-    {"groups", whole, "needed of dragonfly", "How many groups there are.", "kind: dragonfly"},
-    {"global_links_per_router", whole, "nodes_per_router", "Links of a router to other groups.", "kind: dragonfly"},
-    {"local_bandwidth", quantity("Gbit/s"), "the card's", "Of a link inside a group.", "kind: dragonfly"},
-    {"global_bandwidth", quantity("Gbit/s"), "the card's", "Of a link between groups.", "kind: dragonfly"},
+    member<&Dragonfly::nodes_per_router>(
+        "Machines on a router.",
+        {.usual = "needed of dragonfly", .together = "kind: dragonfly", .range = to_a_million}),
+    member<&Dragonfly::routers_per_group>(
+        "Routers of a group, all joined to each other.",
+        {.usual = "needed of dragonfly", .together = "kind: dragonfly", .range = to_a_million}),
+    member<&Dragonfly::groups>("How many groups there are.",
+                               {.usual = "needed of dragonfly", .together = "kind: dragonfly", .range = to_a_million}),
+    member<&Dragonfly::global_links_per_router>(
+        "Links of a router to other groups.",
+        {.usual = "nodes_per_router", .together = "kind: dragonfly", .range = to_a_million}),
+    member<&Dragonfly::local_bandwidth>("Gbit/s", "the card's", "Of a link inside a group.",
+                                        {.together = "kind: dragonfly"}),
+    member<&Dragonfly::global_bandwidth>("Gbit/s", "the card's", "Of a link between groups.",
+                                         {.together = "kind: dragonfly"}),
     {"dimensions", one_or_list(whole), "needed of torus", "Machines along each dimension: [4, 4, 2].", "kind: torus"},
-    {"link_bandwidth", quantity("Gbit/s"), "the card's", "To one neighbour, in one direction.", "kind: torus"},
-    {"sites", whole, "2", "Places over which the machines are divided evenly.", "kind: sites"},
+    member<&Torus::link_bandwidth>("Gbit/s", "the card's", "To one neighbour, in one direction.",
+                                   {.together = "kind: torus"}),
+    member<&Sites::sites>("Places over which the machines are divided evenly.",
+                          {.usual = "2", .together = "kind: sites", .range = to_a_million}),
     {"distance", quantity("km"), "needed of sites", "Metres of cable between any two places.", "kind: sites"},
-    {"bandwidth", quantity("Gbit/s"), "needed of sites", "Of a place's line to the others, in one direction.",
-     "kind: sites"},
+    member<&Sites::bandwidth>("Gbit/s", "needed of sites", "Of a place's line to the others, in one direction.",
+                              {.together = "kind: sites"}),
 };
 
 }  // namespace

@@ -1,5 +1,10 @@
-// Operators stated by their shapes: on a GPU, on a processor, or on a disk.
-#include "model/scenario/keys/device_operators.hpp"
+// Operators stated by their shapes: on a GPU, on a processor, or on a disk, alone and in lists of tasks.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "model/cost/launches.hpp"
 #include "model/scenario/keys/keys.hpp"
 #include "model/scenario/keys/member.hpp"
 #include "model/workload/host_operators.hpp"
@@ -10,26 +15,49 @@ namespace foretrain::keys {
 
 namespace {
 
+constexpr std::string_view device_operator_words[] = {
+    "matmul",    "convolution",   "attention",  "elementwise",       "reduction",
+    "copy",      "batch_norm",    "layer_norm", "softmax",           "pooling",
+    "embedding", "cross_entropy", "optimizer",  "gradient_clipping", "memory_access"};
+constexpr Variant device_operators[] = {{"matmul", &matmul},
+                                        {"convolution", &convolution},
+                                        {"attention", &attention},
+                                        {"elementwise reduction", &elementwise},
+                                        {"batch_norm", &batch_norm},
+                                        {"layer_norm softmax cross_entropy", &rows},
+                                        {"pooling", &pooling},
+                                        {"embedding", &embedding},
+                                        {"optimizer", &optimizer},
+                                        {"gradient_clipping", &gradient_clipping},
+                                        {"memory_access", &memory_access}};
+
+/// One table behind another.
+template <typename Row, std::size_t first_size, std::size_t second_size>
+constexpr std::array<Row, first_size + second_size> joined(const Row (&first)[first_size],
+                                                           const Row (&second)[second_size]) {
+  std::array<Row, first_size + second_size> all{};
+  std::ranges::copy(second, std::ranges::copy(first, all.begin()).out);
+  return all;
+}
+
 constexpr std::string_view host_operator_words[] = {"memory_walk", "disk_read", "disk_write", "data_loader"};
 constexpr auto operation_words = joined(device_operator_words, host_operator_words);
 constexpr Key operation_keys[] = {
     {"kind", words(operation_words), "needed", "What the operator does."},
 };
-constexpr Variant further_operations[] = {
-    {"matmul", &cpu_matmul},
-    {"matmul", &operand},
-    {"copy", &copy},
-    {"memory_walk", &memory_walk},
-    {"memory_walk", &gpu_chase},
-    {"disk_read disk_write", &disk_requests},
-    {"data_loader", &loader_alone},
-    {"data_loader", &loader},
-    {"matmul convolution attention elementwise reduction copy batch_norm layer_norm softmax pooling embedding "
-     "cross_entropy optimizer gradient_clipping memory_access memory_walk",
-     &placed},
-    {"matmul convolution attention elementwise reduction copy batch_norm layer_norm softmax pooling embedding "
-     "cross_entropy optimizer gradient_clipping memory_access",
-     &alone}};
+constexpr std::string_view on_devices =
+    "matmul convolution attention elementwise reduction copy batch_norm layer_norm softmax pooling embedding "
+    "cross_entropy optimizer gradient_clipping memory_access memory_walk";
+constexpr Variant further_operations[] = {{"matmul", &cpu_matmul},
+                                          {"matmul", &operand},
+                                          {"copy", &copy},
+                                          {"memory_walk", &memory_walk},
+                                          {"memory_walk", &gpu_chase},
+                                          {"disk_read disk_write", &disk_requests},
+                                          {"data_loader", &loader_alone},
+                                          {"data_loader", &loader},
+                                          {on_devices, &placed},
+                                          {on_devices.substr(0, on_devices.rfind(' ')), &alone}};
 constexpr auto operation_variants = joined(device_operators, further_operations);
 
 constexpr std::string_view place_words[] = {"gpu", "cpu"};
@@ -53,11 +81,9 @@ constexpr Value a_pass = words(pass_words);
 
 constexpr IntegerRange any_size{1, 1'000'000'000}, size_on_host{1, 1'000'000};
 constexpr Key matmul_keys[] = {
-    member<&Matmul::m>("Rows of A and of the result.", {.usual = "needed", .title = "rows of A", .range = any_size}),
-    member<&Matmul::n>("Columns of B and of the result.",
-                       {.usual = "needed", .title = "columns of B", .range = any_size}),
-    member<&Matmul::k>("Columns of A, rows of B.",
-                       {.usual = "needed", .title = "columns of A, rows of B", .range = any_size}),
+    needed<&Matmul::m>("Rows of A and of the result.", {.title = "rows of A", .range = any_size}),
+    needed<&Matmul::n>("Columns of B and of the result.", {.title = "columns of B", .range = any_size}),
+    needed<&Matmul::k>("Columns of A, rows of B.", {.title = "columns of A, rows of B", .range = any_size}),
     member<&Matmul::batch>("Products side by side.", {.range = any_size}),
     member<&Matmul::accumulate>("Whether the result is added to what was there."),
     member<&Matmul::accumulate_fp32>("The same, to a result in fp32."),
@@ -69,40 +95,37 @@ constexpr Key matmul_keys[] = {
 
 constexpr std::array processor_formats = {Precision::fp32, Precision::fp64};
 constexpr Key cpu_matmul_keys[] = {
-    member<&CpuMatmul::m>("Rows of A and of the result.",
-                          {.usual = "needed", .title = "rows of A", .range = size_on_host}),
-    member<&CpuMatmul::n>("Columns of B and of the result.",
-                          {.usual = "needed", .title = "columns of B", .range = size_on_host}),
-    member<&CpuMatmul::k>("Columns of A, rows of B.",
-                          {.usual = "needed", .title = "columns of A, rows of B", .range = size_on_host}),
+    needed<&CpuMatmul::m>("Rows of A and of the result.", {.title = "rows of A", .range = size_on_host}),
+    needed<&CpuMatmul::n>("Columns of B and of the result.", {.title = "columns of B", .range = size_on_host}),
+    needed<&CpuMatmul::k>("Columns of A, rows of B.", {.title = "columns of A, rows of B", .range = size_on_host}),
     member<&CpuMatmul::precision>("The format of the operands.", {.value = word_among<processor_formats>}),
     {"threads", whole, "all cores", "Cores that share the product.", "on: cpu"},
 };
 
 constexpr Value height_and_width = whole | list(whole);
 constexpr Key convolution_keys[] = {
-    {"batch", whole, "needed", "Images."},
-    {"channels", whole, "needed", "Channels of the input."},
-    {"height", whole, "needed", "Height of the input."},
-    {"width", whole, "needed", "Width of the input."},
-    {"filters", whole, "needed", "Channels of the result."},
+    needed<&Convolution::n>("Images.", {.name = "batch", .range = any_size}),
+    needed<&Convolution::c>("Channels of the input.", {.name = "channels", .range = any_size}),
+    needed<&Convolution::h>("Height of the input.", {.name = "height", .range = any_size}),
+    needed<&Convolution::w>("Width of the input.", {.name = "width", .range = any_size}),
+    needed<&Convolution::k>("Channels of the result.", {.name = "filters", .range = any_size}),
     {"kernel", height_and_width, "needed", "Side of a filter, or [height, width]."},
-    {"stride", whole, "1", "Pixels from one window to the next."},
+    member<&Convolution::stride>("Pixels from one window to the next.", {.usual = "1", .range = {1, 10'000}}),
     {"pad", height_and_width, "0", "Pixels of zeros around the input, or [height, width]."},
-    {"groups", whole, "1", "Groups of channels that are convolved apart."},
-    {"pass", word<ConvolutionPass>, "forward", "The convolution itself, or one of its gradients."},
+    member<&Convolution::groups>("Groups of channels that are convolved apart.", {.usual = "1", .range = any_size}),
+    member<&Convolution::pass>("The convolution itself, or one of its gradients.", {.usual = "forward"}),
     {"precision", a_precision, "fp32", "The format of the operands."},
 };
 
 constexpr Key attention_keys[] = {
-    member<&Attention::batch>("Sequences.", {.usual = "needed", .range = any_size}),
-    member<&Attention::heads>("Heads.", {.usual = "needed", .range = any_size}),
+    needed<&Attention::batch>("Sequences.", {.range = any_size}),
+    needed<&Attention::heads>("Heads.", {.range = any_size}),
     {"kv_heads", whole, "heads", "Heads of keys and values: a divisor of heads."},
     {"sequence", whole, "needed", "Queries of a sequence.", "Instead of lengths."},
     {"key_sequence", whole, "sequence", "Keys of a sequence.", "Instead of lengths."},
     {"lengths", one_or_list(whole) | mapping(lengths), "", "Lengths of sequences that are packed into one.",
      "Instead of sequence."},
-    member<&Attention::head_dim>("Width of a head.", {.usual = "needed", .range = any_size}),
+    needed<&Attention::head_dim>("Width of a head.", {.range = any_size}),
     member<&Attention::causal>("Whether a query attends to earlier keys alone."),
     member<&Attention::window>("Keys that a query attends to.", {.usual = "all keys", .range = any_size}),
     member<&Attention::density>("Share of the blocks that are computed.", {.zero = Zero::refused}),
@@ -198,7 +221,7 @@ constexpr Key gradient_clipping_keys[] = {
 
 constexpr Key memory_access_keys[] = {
     member<&MemoryAccess::pattern>("How neighbouring threads' reads lie."),
-    member<&MemoryAccess::working_set>("Memory that is read.", {.value = quantity("MB"), .usual = "needed"}),
+    needed<&MemoryAccess::working_set>("MB", "Memory that is read."),
     member<&MemoryAccess::element>("Size of one read.", {.value = quantity("B"), .usual = "4 B"}),
     {"stride", quantity("B"), "needed of strided", "From one read to the next.", "pattern: strided"},
     {"reads", whole, "once through the working set", "How many reads there are."},
@@ -207,8 +230,7 @@ constexpr Key memory_access_keys[] = {
 constexpr std::string_view page_words[] = {"small", "huge"};
 constexpr std::string_view socket_words[] = {"local", "remote"};
 constexpr Key memory_walk_keys[] = {
-    member<&MemoryWalk::working_set>("Memory that is touched, of all threads together.",
-                                     {.value = quantity("MiB"), .usual = "needed"}),
+    needed<&MemoryWalk::working_set>("MiB", "Memory that is touched, of all threads together."),
     member<&MemoryWalk::pattern>("In which order."),
     member<&MemoryWalk::access>("What is done."),
     member<&MemoryWalk::direction>("From which end.", {.together = "pattern: sequential or strided"}),
@@ -230,6 +252,61 @@ constexpr Key memory_walk_keys[] = {
 constexpr Key gpu_chase_keys[] = {
     {"working_set", quantity("MiB"), "needed", "Memory of the GPU in which pointers are followed.", "on: gpu"},
     {"pattern", word<WalkPattern>, "pointer_chase", "Nothing else on a GPU.", "on: gpu"},
+};
+
+// An entry is a task, or a loop over tasks.
+constexpr Key task_keys[] = {
+    {"id", text, "needed", "A name of its own, by which other tasks wait for it."},
+    {"on", text, "needed", "gpu0, gpu0:stream1, gpu0:h2d, gpu0:d2h, gpu0:p2p, cpu, cpu0 or disk."},
+    {"run", mapping(run) | text, "needed", "What it does: { kind: matmul, …, repeat: 50 }, or synchronize."},
+    {"after", one_or_list(text), "nothing", "Tasks further up for which it waits."},
+    {"enqueued_by", text, "nobody; calls of models cpu", "The host thread that launches it: cpu or cpu0."},
+};
+constexpr Variant task_variants[] = {{"loop", &loop}};
+
+constexpr Key loop_keys[] = {
+    {"loop", whole, "", "How often the tasks run, in turn."},
+    {"tasks", list(mapping(task)), "needed with loop", "The tasks."},
+};
+
+constexpr std::string_view work_of_tasks[] = {"page_lock", "sleep", "forward", "forward_backward", "item", "print"};
+constexpr auto work_words = joined(device_operator_words, work_of_tasks);
+constexpr Key run_keys[] = {
+    {"kind", words(work_words), "needed", "The work: an operator, a copy between memories, a call of a model, ….",
+     "Or the work's name as a key: { matmul: { … } }."},
+    {"repeat", whole, "1", "How often it is done."},
+};
+constexpr Variant further_work[] = {{"copy", &copy_task}, {"page_lock", &sized},
+                                    {"sleep", &pause},    {"forward forward_backward", &call},
+                                    {"item", &item},      {"print", &print}};
+constexpr auto run_variants = joined(device_operators, further_work);
+
+constexpr Key copy_task_keys[] = {
+    {"from", text, "needed", "gpu0, cpu, cpu0 or disk."},
+    {"to", text, "needed", "Another of them."},
+    {"size", quantity("MB"), "needed", "Bytes."},
+    {"pinned", flag, "true", "Whether host memory is page-locked."},
+};
+constexpr Key sized_keys[] = {
+    {"size", quantity("MB"), "needed", "Bytes."},
+};
+constexpr Key pause_keys[] = {
+    {"time", quantity("ms"), "needed", "How long nothing is done."},
+};
+constexpr Key item_keys[] = {
+    {"from", text, "needed", "The GPU, or one of its streams: gpu0:stream1."},
+};
+constexpr Key print_keys[] = {
+    {"from", text, "needed", "The GPU, or one of its streams: gpu0:stream1."},
+    {"size", quantity("MB"), "needed", "Bytes of the result."},
+};
+
+constexpr Key call_keys[] = {
+    {"model", named(Catalogue::model, model), "needed", "The model."},
+    {"batch", whole, "1", "Samples."},
+    {"precision", word_among<training_precisions>, "fp32", "The format of products."},
+    {"attention", word<AttentionKind>, "flash; standard on old GPUs", "The attention kernels."},
+    {"execution", word<ExecutionMode>, "plan.execution", "How kernels are launched."},
 };
 
 }  // namespace
@@ -254,5 +331,14 @@ constinit const Mapping gradient_clipping = {"gradient clipping", gradient_clipp
 constinit const Mapping memory_access = {"reads on a GPU", memory_access_keys};
 constinit const Mapping memory_walk = {"walk over memory", memory_walk_keys};
 constinit const Mapping gpu_chase = {"pointer chase on a GPU", gpu_chase_keys};
+constinit const Mapping task = {"task", task_keys, "loop", task_variants};
+constinit const Mapping loop = {"loop over tasks", loop_keys};
+constinit const Mapping run = {"work of a task", run_keys, "kind", run_variants};
+constinit const Mapping copy_task = {"copy between memories", copy_task_keys};
+constinit const Mapping sized = {"allocation", sized_keys};
+constinit const Mapping pause = {"pause", pause_keys};
+constinit const Mapping item = {"fetched number", item_keys};
+constinit const Mapping print = {"fetched result", print_keys};
+constinit const Mapping call = {"call of a model", call_keys};
 
 }  // namespace foretrain::keys

@@ -108,7 +108,6 @@ constexpr Key zero_keys[] = {
                            {.name = "by", .together = "stage: 1, or 2 with gradients: kept"}),
 };
 
-constexpr std::string_view with_servers = "algorithm: parameter_server and its kinds";
 constexpr Key sync_keys[] = {
     member<&Sync::algorithm>("How gradients are summed; auto: the fastest of those that apply."),
     {"levels", one_or_list(whole), "a machine's ranks, then machines",
@@ -154,8 +153,8 @@ constexpr Key sync_keys[] = {
 };
 
 constexpr Key slow_workers_keys[] = {
-    member<&Sync::SlowWorkers::count>("How many are slow.", {.usual = "needed", .range = {0, 1'000'000}}),
-    member<&Sync::SlowWorkers::factor>("Their compute time over that of the others.", {.usual = "needed"}),
+    needed<&Sync::SlowWorkers::count>("How many are slow.", {.range = {0, 1'000'000}}),
+    needed<&Sync::SlowWorkers::factor>("Their compute time over that of the others."),
 };
 
 constexpr Key buckets_file_keys[] = {

@@ -1,6 +1,7 @@
 // Whole trainings: failures and what follows them, prices, electricity.
 #include "model/hardware/failures.hpp"
 #include "model/scenario/keys/keys.hpp"
+#include "model/scenario/keys/member.hpp"
 #include "model/workload/recovery.hpp"
 
 namespace foretrain::keys {
@@ -28,22 +29,24 @@ constexpr Key stragglers_keys[] = {
 };
 
 constexpr Key recovery_keys[] = {
-    {"heartbeat", quantity("s"), "5 s", "Time between a process's signs of life."},
-    {"missed", whole, "3", "Signs of life that must fail to appear before a process counts as dead."},
-    {"start", quantity("s"), "60 s", "What starting all processes takes."},
-    {"initialise", quantity("s"), "3 ms for each GPU", "What building communicators between all GPUs takes."},
-    {"spares", whole, "always one", "Machines that wait for a failure."},
-    {"repair", quantity("h"), "24 h", "How long until a broken machine is back."},
-    {"servers", word<Recovery::Servers>, "checkpointed", "Where a lost parameter server's state comes from.",
-     "With parameter servers."},
+    member<&Recovery::heartbeat>("s", "5 s", "Time between a process's signs of life.", {.zero = Zero::allowed}),
+    member<&Recovery::missed>("Signs of life that must fail to appear before a process counts as dead.",
+                              {.usual = "3", .range = {1, 1000}}),
+    member<&Recovery::start>("s", "60 s", "What starting all processes takes.", {.zero = Zero::allowed}),
+    member<&Recovery::initialise>("s", "3 ms for each GPU", "What building communicators between all GPUs takes.",
+                                  {.zero = Zero::allowed}),
+    member<&Recovery::spares>("Machines that wait for a failure.", {.usual = "always one", .range = {0, 1'000'000}}),
+    member<&Recovery::repair>("h", "24 h", "How long until a broken machine is back.", {.zero = Zero::allowed}),
+    member<&Recovery::servers>("Where a lost parameter server's state comes from.",
+                               {.usual = "checkpointed", .together = "With parameter servers."}),
 };
 
 constexpr Key usual_recovery_keys[] = {
-    {"heartbeat", quantity("s"), "needed", "Time between a process's signs of life."},
-    {"missed", whole, "needed", "Signs of life that must fail to appear."},
-    {"start", quantity("s"), "needed", "What starting all processes takes."},
+    needed<&Recovery::heartbeat>("s", "Time between a process's signs of life.", {.zero = Zero::allowed}),
+    needed<&Recovery::missed>("Signs of life that must fail to appear.", {.range = {1, 1000}}),
+    needed<&Recovery::start>("s", "What starting all processes takes.", {.zero = Zero::allowed}),
     {"initialise_per_gpu", quantity("ms"), "needed", "What each GPU adds to building communicators."},
-    {"repair", quantity("h"), "needed", "How long until a broken machine is back."},
+    needed<&Recovery::repair>("h", "How long until a broken machine is back.", {.zero = Zero::allowed}),
     {"sources", by_name(mapping(source)), "needed", "Where each figure comes from; default: that of the others."},
 };
 

@@ -85,15 +85,16 @@ constexpr Key network_keys[] = {
 };
 
 constexpr Key transport_keys[] = {
-    member<&Transport::protocol>("What carries messages.", {.usual = "needed"}),
-    {"mtu", quantity("B"), "4096 B of infiniband and roce, else 1500 B",
-     "The largest packet: with IP's headers for TCP and UDP, payload alone for InfiniBand and RoCE."},
-    {"link_layer", word<LinkLayer>, "the protocol's", "What surrounds a packet on the wire."},
-    {"message", quantity("MB"), "unlimited", "What is handed over at a time; each begins a packet of its own."},
-    {"window", quantity("MB"), "unlimited", "The most that a TCP connection has under way."},
+    needed<&Transport::protocol>("What carries messages."),
+    member<&Transport::mtu>(
+        "B", "4096 B of infiniband and roce, else 1500 B",
+        "The largest packet: with IP's headers for TCP and UDP, payload alone for InfiniBand and RoCE."),
+    member<&Transport::link_layer>("What surrounds a packet on the wire.", {.usual = "the protocol's"}),
+    member<&Transport::message>("MB", "unlimited", "What is handed over at a time; each begins a packet of its own."),
+    member<&Transport::window>("MB", "unlimited", "The most that a TCP connection has under way."),
     member<&Transport::loss>("Share of packets that are lost on the way of a TCP connection."),
     member<&Transport::streams>("TCP connections side by side between two endpoints.", {.range = {1, 1'000'000}}),
-    {"flow_limit", quantity("Gbit/s"), "unlimited", "The most that the network lets one TCP connection carry."},
+    member<&Transport::flow_limit>("Gbit/s", "unlimited", "The most that the network lets one TCP connection carry."),
 };
 
 constexpr Key fault_keys[] = {

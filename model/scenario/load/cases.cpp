@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "model/base/csv.hpp"
@@ -22,18 +24,30 @@ struct QuantityRow {
   double (*parse)(std::string_view);  ///< to base units
 };
 
+template <typename Q>
+double in_base_units(std::string_view text) {
+  return parse_quantity<Q>(text).value();
+}
 constexpr std::array<QuantityRow, 8> quantity_rows = {
-    {{MeasuredQuantity::step_time, "step_time", [](std::string_view t) { return parse_quantity<Seconds>(t).value(); }},
+    {{MeasuredQuantity::step_time, "step_time", in_base_units<Seconds>},
      {MeasuredQuantity::samples_per_second, "samples_per_second", parse_number},
      {MeasuredQuantity::tokens_per_second, "tokens_per_second", parse_number},
      {MeasuredQuantity::tokens_per_second_per_gpu, "tokens_per_second_per_gpu", parse_number},
-     {MeasuredQuantity::time, "time", [](std::string_view t) { return parse_quantity<Seconds>(t).value(); }},
-     {MeasuredQuantity::bus_bandwidth, "bus_bandwidth",
-      [](std::string_view t) { return parse_quantity<BytesPerSecond>(t).value(); }},
-     {MeasuredQuantity::memory_per_gpu, "memory_per_gpu",
-      [](std::string_view t) { return parse_quantity<Bytes>(t).value(); }},
-     {MeasuredQuantity::time_to_train, "time_to_train",
-      [](std::string_view t) { return parse_quantity<Seconds>(t).value(); }}}};
+     {MeasuredQuantity::time, "time", in_base_units<Seconds>},
+     {MeasuredQuantity::bus_bandwidth, "bus_bandwidth", in_base_units<BytesPerSecond>},
+     {MeasuredQuantity::memory_per_gpu, "memory_per_gpu", in_base_units<Bytes>},
+     {MeasuredQuantity::time_to_train, "time_to_train", in_base_units<Seconds>}}};
+
+/// Columns that are a text of the case as they stand.
+struct PlainColumn {
+  std::string_view name;
+  std::string Case::*member;
+};
+constexpr PlainColumn plain_columns[] = {{"case", &Case::name},
+                                         {"base", &Case::base},
+                                         {"group", &Case::group},
+                                         {"anchor", &Case::anchor},
+                                         {"source", &Case::source}};
 
 constexpr std::string_view measured_prefix = "measured.";
 constexpr std::string_view predicted_prefix = "predicted.";
@@ -57,12 +71,13 @@ void check_column(const CsvCell& column) {
   const std::string& text = column.text;
   if (text.starts_with(measured_prefix)) quantity_row(column);
   const std::string first = text.substr(0, text.find('.'));
-  std::vector<std::string> known = {"case", "base", "group", "anchor", "source"};
-  const bool plain = std::find(known.begin(), known.end(), text) != known.end();
-  const bool key = std::find(sections.begin(), sections.end(), first) != sections.end();
-  if (plain || key || text.starts_with(measured_prefix) || text.starts_with(predicted_prefix)) return;
-  if (text.starts_with(replay_prefix)) return;
-  known.insert(known.end(), {"measured.…"});
+  std::vector<std::string> known;
+  for (const PlainColumn& plain : plain_columns) known.emplace_back(plain.name);
+  if (std::ranges::count(known, text) + std::ranges::count(sections, first) > 0) return;
+  for (const std::string_view prefix : {measured_prefix, predicted_prefix, replay_prefix}) {
+    if (text.starts_with(prefix)) return;
+  }
+  known.emplace_back("measured.…");
   known.insert(known.end(), sections.begin(), sections.end());
   throw ScenarioError(column.where, text, "unknown column",
                       did_you_mean(nearest_word(first, known),
@@ -83,17 +98,10 @@ void read_measurement(const CsvCell& column, const CsvCell& cell, Case& row) {
 void read_cell(const CsvCell& column, const CsvCell& cell, Case& row) {
   const std::string text(trim(cell.text));
   if (text.empty() || column.text.starts_with(predicted_prefix)) return;
-  if (column.text == "case") {
-    row.name = text;
-  } else if (column.text == "group") {
-    row.group = text;
-  } else if (column.text == "anchor") {
-    row.anchor = text;
-  } else if (column.text == "source") {
-    row.source = text;
-  } else if (column.text == "base") {
-    row.base = text;
-    row.base_where = cell.where;
+  if (column.text == "base") row.base_where = cell.where;
+  const auto* const plain = std::ranges::find(plain_columns, column.text, &PlainColumn::name);
+  if (plain != std::end(plain_columns)) {
+    row.*plain->member = text;
   } else if (column.text.starts_with(replay_prefix)) {
     row.replay[column.text.substr(replay_prefix.size())] = text;
   } else if (column.text.starts_with(measured_prefix)) {

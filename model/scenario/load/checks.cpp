@@ -8,9 +8,6 @@
 #include <utility>
 
 #include "model/base/number.hpp"
-#include "model/scenario/load/failure_checks.hpp"
-#include "model/scenario/load/split_checks.hpp"
-#include "model/scenario/load/sync_checks.hpp"
 #include "model/workload/vision_language.hpp"
 
 namespace foretrain {
@@ -130,10 +127,8 @@ void check_pipeline(const Scenario& scenario, const TrainWorkload& train) {
          "zero: 0, 1 or 2, or schedule: 1f1b");
   }
   if (plan.schedule != PipelineSchedule::dualpipe) return;
-  if (plan.offload.parameters || plan.offload.activations) {
-    fail(scenario, "plan.offload", "copies between host and GPU in each pass, with dualpipe",
-         "optimizer or none, or schedule: 1f1b");
-  }
+  fail_if(scenario, plan.offload.parameters || plan.offload.activations, "plan.offload",
+          "copies between host and GPU in each pass, with dualpipe", "optimizer or none, or schedule: 1f1b");
   if (plan.pipeline % 2 != 0) {
     fail(scenario, "plan.pipeline", fmt::format("dualpipe with {} stages", plan.pipeline), "an even number of stages");
   }
@@ -252,15 +247,19 @@ void check_network(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
   refuse_factors(scenario, {{"plan.tensor", plan.tensor}, {"plan.context", plan.context}, {"plan.expert", plan.expert}},
                  "network that is no transformer");
-  if (plan.sequence_parallel) {
-    fail(scenario, "plan.sequence_parallel", "this network has no sequence", "false, or leave the key out");
-  }
+  fail_if(scenario, plan.sequence_parallel, "plan.sequence_parallel", "this network has no sequence",
+          "false, or leave the key out");
 }
 
 }  // namespace
 
 void fail(const Scenario& scenario, std::string_view key, std::string got, std::string expected) {
   throw ScenarioError(position_of(scenario, key), std::string(key), std::move(got), std::move(expected));
+}
+
+void fail_if(const Scenario& scenario, bool wrong, std::string_view key, std::string_view got,
+             std::string_view expected) {
+  if (wrong) fail(scenario, key, std::string(got), std::string(expected));
 }
 
 SourcePosition position_of(const Scenario& scenario, std::string_view key) {
@@ -297,24 +296,19 @@ void check_disks(const Scenario& scenario) {
 void check_groups(const Scenario& scenario) {
   if (scenario.cluster.groups.empty()) return;
   const bool trains = std::holds_alternative<TrainWorkload>(scenario.workload);
-  if (!trains && !std::holds_alternative<CollectiveWorkload>(scenario.workload)) {
-    fail(scenario, "cluster.groups", "several kinds of nodes for a workload on one of them",
-         "cluster.node, or train or collective as workload");
-  }
-  if (has_servers(scenario.plan.sync.algorithm)) {
-    fail(scenario, "cluster.groups", "several kinds of nodes with parameter servers", "a collective as algorithm");
-  }
-  if (scenario.plan.offload.any()) {
-    fail(scenario, "plan.offload", "offloading on several kinds of nodes", "none, or cluster.node");
-  }
+  fail_if(scenario, !trains && !std::holds_alternative<CollectiveWorkload>(scenario.workload), "cluster.groups",
+          "several kinds of nodes for a workload on one of them", "cluster.node, or train or collective as workload");
+  fail_if(scenario, has_servers(scenario.plan.sync.algorithm), "cluster.groups",
+          "several kinds of nodes with parameter servers", "a collective as algorithm");
+  fail_if(scenario, scenario.plan.offload.any(), "plan.offload", "offloading on several kinds of nodes",
+          "none, or cluster.node");
 }
 
 /// Jobs that share a fabric train, without parameter servers.
 void check_jobs(const Scenario& scenario) {
   if (scenario.jobs.empty()) return;
-  if (!std::holds_alternative<TrainWorkload>(scenario.workload)) {
-    fail(scenario, "jobs", "other jobs beside a workload that trains nothing", "workload: { train: … }");
-  }
+  fail_if(scenario, !std::holds_alternative<TrainWorkload>(scenario.workload), "jobs",
+          "other jobs beside a workload that trains nothing", "workload: { train: … }");
   if (scenario.cluster.jitter) fail(scenario, "cluster.jitter", "jitter beside other jobs", "one of the two keys");
   const auto refuse_servers = [&](const Scenario& job) {
     if (!has_servers(job.plan.sync.algorithm)) return;
@@ -326,10 +320,10 @@ void check_jobs(const Scenario& scenario) {
 }
 
 void check_scenario(const Scenario& scenario) {
-  if (!scenario.background.empty() && (std::holds_alternative<OperatorWorkload>(scenario.workload) ||
-                                       std::holds_alternative<HostWorkload>(scenario.workload))) {
-    fail(scenario, "background", "an operator meets nobody on a link", "train, collective or tasks as workload");
-  }
+  fail_if(scenario,
+          !scenario.background.empty() && (std::holds_alternative<OperatorWorkload>(scenario.workload) ||
+                                           std::holds_alternative<HostWorkload>(scenario.workload)),
+          "background", "an operator meets nobody on a link", "train, collective or tasks as workload");
   check_unequal_devices(scenario);
   check_groups(scenario);
   check_disks(scenario);

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/scenario/scenario.hpp"
 
@@ -13,13 +14,33 @@ SourcePosition position_of(const Scenario& scenario, std::string_view key);
 
 /// Throws ScenarioError at the key: what it says, and what is expected.
 [[noreturn]] void fail(const Scenario& scenario, std::string_view key, std::string got, std::string expected);
+void fail_if(const Scenario& scenario, bool wrong, std::string_view key, std::string_view got,
+             std::string_view expected);
 
 /// Throws ScenarioError at the guilty key: factors whose product is not the number of GPUs; a global batch that data ×
 /// micro-batch does not divide; heads, key–value heads, feed-forward width, sequence or experts that their factor does
 /// not divide; more pipeline chunks than layers; interleaving without a pipeline; transformer plans for other networks;
-/// parameter servers with sharded optimizers, more of them than GPUs or spare machines, or with what they know for data
-/// parallelism alone; compression that the workload or algorithm cannot have; levels without a hierarchy; background
-/// traffic beside a workload that uses no link.
+/// background traffic beside a workload that uses no link; and what the checks below find.
 void check_scenario(const Scenario& scenario);
+
+/// Parameter servers with sharded optimizers, more of them than GPUs or spare machines, or with what they know for data
+/// parallelism alone; compression that the workload or algorithm cannot have; levels without a hierarchy.
+void check_sync(const Scenario& scenario);
+
+/// Failures in a workload that trains nothing, that saves nothing, or beside other jobs; an interval to be found
+/// without failures; checkpoints in the memory of a machine that has no neighbour; replicated servers where there are
+/// none.
+void check_failures(const Scenario& scenario);
+
+/// A batch that is split unequally with a pipeline, with parameter servers or with gradients that are synchronised
+/// after every micro-batch; processors that train beside GPUs otherwise than behind them and with data parallelism
+/// alone.
+void check_split(const Scenario& scenario);
+/// Stated layers of stages that do not add up to the model's.
+void check_stage_layers(const Scenario& scenario);
+
+/// A sentence with the reason for each key that the scenario states and that means nothing to its plan. They are no
+/// errors: a sweep goes over plans to which they mean something, too.
+std::vector<std::string> unheeded_keys(const Scenario& scenario);
 
 }  // namespace foretrain

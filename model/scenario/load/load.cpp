@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -15,16 +17,11 @@
 #include "model/parallelism/stages.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/figures.hpp"
-#include "model/scenario/hardware/background_reader.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
-#include "model/scenario/hardware/machine_calibration.hpp"
-#include "model/scenario/keys/foreign_names.hpp"
+#include "model/scenario/keys/key_tree.hpp"
 #include "model/scenario/load/checks.hpp"
-#include "model/scenario/load/jobs_reader.hpp"
-#include "model/scenario/load/split_checks.hpp"
 #include "model/scenario/plan/plan_reader.hpp"
-#include "model/scenario/plan/stack_reader.hpp"
 #include "model/scenario/plan/trainer_reader.hpp"
 #include "model/scenario/unknown_keys.hpp"
 #include "model/scenario/workload/workload_reader.hpp"
@@ -69,6 +66,14 @@ std::vector<std::string> assumed_of(const MappingReader& keys, const Cluster& cl
   return assumed;
 }
 
+/// The nodes that they have.
+std::vector<int> nodes_of_jobs(const std::vector<Scenario>& jobs) {
+  std::vector<int> nodes;
+  for (const Scenario& job : jobs) nodes.insert(nodes.end(), job.plan.placement.begin(), job.plan.placement.end());
+  std::ranges::sort(nodes);
+  return nodes;
+}
+
 /// A scenario whose trainer's habits are in the document.
 Scenario read_completed(const YamlNode& document, Cluster cluster, std::string_view default_name) {
   const MappingReader keys = Field(document, "").mapping(keys::scenario);
@@ -95,9 +100,8 @@ Scenario read_completed(const YamlNode& document, Cluster cluster, std::string_v
   const auto calibration = keys.find("calibration");
   scenario.calibration = calibration ? load_calibration(catalogue_file(CatalogueSection::calibration, *calibration))
                                      : load_default_calibration();
-  if (scenario.calibration.calibrated && !scenario.cluster.groups.empty()) {
-    keys.fail("calibration", "the calibration of one machine for several kinds", "leave the key out, or cluster.node");
-  }
+  keys.fail_if(scenario.calibration.calibrated && !scenario.cluster.groups.empty(), "calibration",
+               "the calibration of one machine for several kinds", "leave the key out, or cluster.node");
   check_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
   const Reading reading;
   adapt_calibration(scenario.calibration, scenario.cluster.node.gpu);
@@ -138,9 +142,8 @@ YamlNode with_our_names(YamlNode document) {
 }
 
 Scenario read_with_habits(const YamlNode& document_as_written, std::string_view default_name) {
-  const YamlNode stated = with_our_names(document_as_written);
-  const std::optional<StackedScenario> stacked = with_learned_cluster(stated);
-  const YamlNode& document = stacked ? stacked->document : stated;
+  YamlNode document = with_our_names(document_as_written);
+  const std::vector<Constant> learned = add_learned_cluster(document);
   Cluster cluster = read_cluster(Field(document, "").mapping(keys::scenario)["cluster"]);
   TrainedScenario trained = with_trainer(document, cluster);
   Scenario scenario = read_completed(trained.document, std::move(cluster), default_name);
@@ -162,10 +165,10 @@ Scenario read_with_habits(const YamlNode& document_as_written, std::string_view 
   // The calibration's constants are those of a result's provenance that belong to no piece of hardware.
   std::vector<Constant>& constants = scenario.calibration.constants;
   constants.insert(constants.end(), trained.habits.begin(), trained.habits.end());
-  if (stacked) constants.insert(constants.end(), stacked->figures.begin(), stacked->figures.end());
+  constants.insert(constants.end(), learned.begin(), learned.end());
   scenario.trainer = std::move(trained.trainer);
   scenario.traits = std::move(trained.traits);
-  scenario.learned = learned_range(stated);
+  scenario.learned = learned_range(document);
   return scenario;
 }
 
@@ -181,6 +184,30 @@ std::filesystem::path scenario_file(const std::filesystem::path& path) {
   if (std::filesystem::exists(path, ignored) || path.has_parent_path() || path.extension() == ".yaml") return path;
   const YamlNode name = yaml_scalar(path.string(), {path.string(), 0, 0});
   return catalogue_file(CatalogueSection::run, Field(name, ""));
+}
+
+/// The mapping's value for a key, made where there is none.
+YamlNode& value_at(YamlNode& mapping, const char* key, const SourcePosition& where) {
+  if (mapping.is_null()) mapping = yaml_mapping(where);
+  if (YamlEntry* known = mapping.find(key)) return known->value;
+  return mapping.entries.emplace_back(YamlEntry{key, where, YamlNode{}}).value;
+}
+
+Scenario read_job(const MappingReader& keys, const YamlNode& cluster_document) {
+  const Field scenario = keys["scenario"], nodes = keys["nodes"];
+  const std::filesystem::path file = catalogue_file(CatalogueSection::run, scenario);
+  YamlNode document = cached_yaml_file(file.string());
+  for (const char* key : {"jobs", "background"}) {
+    if (document.find(key) != nullptr) {
+      scenario.fail(fmt::format("a job that brings along {} of its own", key), "all jobs and traffic in one scenario");
+    }
+  }
+  const YamlEntry* workload = document.find("workload");
+  scenario.fail_if(workload == nullptr || workload->value.find("train") == nullptr, "a job that trains nothing",
+                   "a scenario with workload: { train: … }");
+  value_at(document, "cluster", nodes.where()) = cluster_document;
+  value_at(value_at(document, "plan", nodes.where()), "placement", nodes.where()) = nodes.node();
+  return read_scenario(document, file.stem().string());
 }
 
 }  // namespace
@@ -210,6 +237,18 @@ Scenario load_scenario_text(std::string_view text, const std::string& file_name,
                             const std::vector<std::string>& overrides) {
   return read_scenario(with_overrides(parse_yaml(text, file_name), overrides),
                        std::filesystem::path(file_name).stem().string());
+}
+
+std::vector<Scenario> read_jobs(const Field& field, const YamlNode& cluster_document, const Cluster& cluster) {
+  std::vector<Scenario> jobs;
+  std::vector<int> taken;
+  for (const Field& entry : field.list()) {
+    const MappingReader keys = entry.mapping(keys::job);
+    for (const Field& nodes : keys["nodes"].list_or_one()) read_nodes(nodes, cluster, taken);
+    jobs.push_back(read_job(keys, cluster_document));
+  }
+  if (jobs.empty()) field.fail("no jobs", "[ { scenario: other.yaml, nodes: 4..7 } ], or leave the key out");
+  return jobs;
 }
 
 }  // namespace foretrain

@@ -1,4 +1,4 @@
-#include "model/scenario/load/sync_checks.hpp"
+#include "model/scenario/load/checks.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,6 @@
 
 #include "model/base/words.hpp"
 #include "model/collectives/algorithm.hpp"
-#include "model/scenario/load/checks.hpp"
 
 namespace foretrain {
 
@@ -19,15 +18,12 @@ void check_store(const Scenario& scenario, const TrainWorkload& train) {
   const Plan& plan = scenario.plan;
   const Sync& sync = plan.sync;
   const bool servers = has_servers(sync.algorithm);
-  if (train.compute_spread > 0.0 && !servers) {
-    fail(scenario, "workload.train.compute_spread", "unequal workers without a parameter server",
-         "plan.sync.algorithm: parameter_server, or leave the key out");
-  }
+  fail_if(scenario, train.compute_spread > 0.0 && !servers, "workload.train.compute_spread",
+          "unequal workers without a parameter server", "plan.sync.algorithm: parameter_server, or leave the key out");
   if (!servers) return;
-  if (train.checkpoint && !scenario.cluster.failures) {
-    fail(scenario, "workload.train.checkpoint", "checkpoints with a parameter server, which holds the state itself",
-         "another plan.sync.algorithm, or leave the key out");
-  }
+  fail_if(scenario, train.checkpoint && !scenario.cluster.failures, "workload.train.checkpoint",
+          "checkpoints with a parameter server, which holds the state itself",
+          "another plan.sync.algorithm, or leave the key out");
   if (sync.placement == ServerPlacement::dedicated && sync.servers >= scenario.cluster.nodes) {
     fail(scenario, "plan.sync.servers",
          fmt::format("{} dedicated servers in a cluster of {} machines", sync.servers, scenario.cluster.nodes),
@@ -45,10 +41,8 @@ void check_store(const Scenario& scenario, const TrainWorkload& train) {
         {"plan.sync.slow_workers", sync.slow_workers.count > 0},
         {"workload.train.compute_spread", train.compute_spread > 0.0}};
     for (const auto& [key, stated] : needs) {
-      if (stated) {
-        fail(scenario, key, "parameter servers know this for data parallelism only",
-             "tensor, pipeline, context and expert of 1, or leave the key out");
-      }
+      fail_if(scenario, stated, key, "parameter servers know this for data parallelism only",
+              "tensor, pipeline, context and expert of 1, or leave the key out");
     }
     return;
   }
@@ -67,20 +61,19 @@ void check_store(const Scenario& scenario, const TrainWorkload& train) {
 void check_compression(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
   const Sync& sync = plan.sync;
-  if (sync.every_micro_batch && plan.zero == 2 && plan.zero_gradients == ZeroGradients::kept) {
-    fail(scenario, "plan.sync.every_micro_batch", "gradients that are kept until the last micro-batch, yet scattered",
-         "false, or plan.zero: { stage: 2, gradients: scattered }");
-  }
+  fail_if(scenario, sync.every_micro_batch && plan.zero == 2 && plan.zero_gradients == ZeroGradients::kept,
+          "plan.sync.every_micro_batch", "gradients that are kept until the last micro-batch, yet scattered",
+          "false, or plan.zero: { stage: 2, gradients: scattered }");
   if (synchronises_every_micro_batch(plan) && splits_backward(plan.schedule)) {
     fail(scenario, divides_gradients(plan) ? "plan.zero" : "plan.sync.every_micro_batch",
          fmt::format("gradients that leave after every micro-batch, with {}", name(plan.schedule)),
          divides_gradients(plan) ? "{ stage: 2, gradients: kept }, or schedule: 1f1b" : "false, or schedule: 1f1b");
   }
-  if (std::holds_alternative<CollectiveWorkload>(scenario.workload) &&
-      sync.compression.kind != Compression::Kind::none) {
-    fail(scenario, "plan.sync.compression", "compression of a collective on its own",
-         "a training workload, whose gradients can be compressed, or leave the key out");
-  }
+  fail_if(
+      scenario,
+      std::holds_alternative<CollectiveWorkload>(scenario.workload) && sync.compression.kind != Compression::Kind::none,
+      "plan.sync.compression", "compression of a collective on its own",
+      "a training workload, whose gradients can be compressed, or leave the key out");
   if (!sync.compression.needs_whole_gradient()) return;
   const std::string what(name(sync.compression.kind));
   if (plan.zero > 0) {
@@ -101,15 +94,11 @@ void check_gathered_weights(const Scenario& scenario) {
   if (!gathered) return;
   constexpr const char* key = "plan.sync.parameter_precision";
   const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
-  if (train == nullptr || (scenario.plan.zero == 0 && !servers_update(scenario.plan))) {
-    fail(scenario, key, "nobody gathers or pulls weights",
-         "plan.zero: 1, 2 or 3, a parameter server, or leave the key out");
-  }
+  fail_if(scenario, train == nullptr || (scenario.plan.zero == 0 && !servers_update(scenario.plan)), key,
+          "nobody gathers or pulls weights", "plan.zero: 1, 2 or 3, a parameter server, or leave the key out");
   const bool one_scale = train->precision == Precision::fp8 && train->recipe.scaling != Fp8Scaling::block;
-  if (*gathered == Precision::fp8 && !one_scale) {
-    fail(scenario, key, "weights in fp8 without one scale for each tensor",
-         "bf16, or workload.train.precision: fp8 with scaling: delayed or current");
-  }
+  fail_if(scenario, *gathered == Precision::fp8 && !one_scale, key, "weights in fp8 without one scale for each tensor",
+          "bf16, or workload.train.precision: fp8 with scaling: delayed or current");
 }
 
 /// What the plan exchanges beside all-reduces goes by the same algorithm, or not at all.
@@ -120,7 +109,7 @@ void check_schedules(const Scenario& scenario) {
     return;
   }
   const auto require = [&](CollectiveOperation operation, const std::string& why) {
-    if (algorithm_of(sync.algorithm).build(operation) != nullptr) return;
+    if (algorithm_of(sync.algorithm).has(operation)) return;
     fail(scenario, "plan.sync.algorithm",
          fmt::format("{} has no {}, which {}", name(sync.algorithm), name(operation), why),
          fmt::format("auto, {}", fmt::join(algorithms_for(operation), ", ")));

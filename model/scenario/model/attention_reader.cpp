@@ -1,12 +1,14 @@
-#include "model/scenario/model/attention_reader.hpp"
+#include "model/scenario/model/model_reader.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <variant>
 
+#include "model/base/statistics.hpp"
 #include "model/base/words.hpp"
 #include "model/cost/attention.hpp"
-#include "model/scenario/model/lengths_reader.hpp"
 
 namespace foretrain {
 namespace {
@@ -27,9 +29,7 @@ void read_lengths(const MappingReader& keys, Attention& work) {
     work.key_length = keys.integer_or("key_sequence", work.query_length, attention_size);
     return;
   }
-  for (const char* key : {"sequence", "key_sequence"}) {
-    if (keys.has(key)) keys.fail(key, "the packed lengths say it already", "either this key or lengths");
-  }
+  keys.refuse({"sequence", "key_sequence"}, "the packed lengths say it already", "either this key or lengths");
   const std::vector<std::int64_t> list = read_sequence_lengths(*lengths);
   if (work.batch > attention_size.maximum / static_cast<std::int64_t>(list.size())) {
     keys.fail("batch", "too many sequences", fmt::format("at most {} in all", attention_size.maximum));
@@ -40,14 +40,54 @@ void read_lengths(const MappingReader& keys, Attention& work) {
 
 void read_cache(const MappingReader& keys, Attention& work) {
   const bool kind = work.kind == AttentionKind::flash || work.kind == AttentionKind::flash_3;
-  if (keys.has("cache") && (!kind || work.backward)) {
-    keys.fail("cache", "only forward passes by flash or flash_3 write one", "leave the key out");
+  if (!kind || work.backward) {
+    keys.refuse({"cache"}, "only forward passes by flash or flash_3 write one", "leave the key out");
   }
   work.cached = keys.flag_or("cache", work.engine_by_default());
 }
 
-void check_density(const MappingReader& keys, const Attention& work) {
-  if (work.density > 1.0) keys.fail("density", "more than all blocks", "a share above 0 and up to 1, as 0.25");
+constexpr IntegerRange length_range{1, 100'000'000};
+constexpr IntegerRange count_range{1, 100'000};
+
+using keys::LengthsDistribution;
+
+std::vector<std::int64_t> read_quantiles(const Field& field) {
+  const MappingReader keys = field.mapping(keys::lengths);
+  const auto kind = keys["distribution"].choice<LengthsDistribution>();
+  const std::int64_t count = keys["count"].integer(count_range);
+  const std::int64_t shortest = keys.integer_or("shortest", 1, length_range);
+  const bool uniform = kind == LengthsDistribution::uniform, exponential = kind == LengthsDistribution::exponential;
+  const std::int64_t longest =
+      uniform ? keys["longest"].integer(length_range) : keys.integer_or("longest", length_range.maximum, length_range);
+  if (longest < shortest) keys.fail("longest", "less than the shortest", fmt::format("at least {}", shortest));
+  if (uniform) keys.refuse({"mean"}, "uniform lengths have none of their own", "shortest and longest");
+  if (uniform || exponential) {
+    keys.refuse({"spread"}, "these lengths have none of their own", "distribution: normal or lognormal");
+  }
+  const double mean = uniform ? 0.0 : keys["mean"].number(Zero::refused);
+  const double spread = uniform || exponential ? 0.0 : keys["spread"].number();
+  // A lognormal of this mean and standard deviation has these parameters.
+  const double log_variance = uniform ? 0.0 : std::log1p(spread * spread / (mean * mean));
+  const auto quantile = [&](double p) {
+    switch (kind) {
+      case LengthsDistribution::uniform:
+        return static_cast<double>(shortest) + p * static_cast<double>(longest - shortest);
+      case LengthsDistribution::normal:
+        return mean + spread * normal_quantile(p);
+      case LengthsDistribution::lognormal:
+        return mean * std::exp(std::sqrt(log_variance) * normal_quantile(p) - 0.5 * log_variance);
+      case LengthsDistribution::exponential:
+        break;
+    }
+    return -mean * std::log1p(-p);
+  };
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double p = (static_cast<double>(i) + 0.5) / static_cast<double>(count);
+    const double clamped = std::clamp(quantile(p), static_cast<double>(shortest), static_cast<double>(longest));
+    lengths.push_back(std::llround(clamped));
+  }
+  return lengths;
 }
 
 }  // namespace
@@ -57,7 +97,7 @@ Operator read_attention(const Field& field) {
   Attention work;
   keys.fill(work);
   work.kv_heads = keys.integer_or("kv_heads", work.heads, attention_size);
-  check_density(keys, work);
+  if (work.density > 1.0) keys.fail("density", "more than all blocks", "a share above 0 and up to 1, as 0.25");
   read_lengths(keys, work);
   const bool standard = work.kind == AttentionKind::standard;
   check_kind(keys, "dropout", standard, "standard");
@@ -91,18 +131,14 @@ void check_attention(const Operator& op, const Gpu& gpu, const Field& field) {
   if (work == nullptr) return;
   const auto unsupported = unsupported_attention(*work, op.precision, gpu);
   if (!unsupported) return;
-  const YamlEntry* kind = field.node().find("attention");
-  if (kind == nullptr) field.fail(unsupported->wrong, unsupported->right);
-  Field(kind->value, join_path(field.path(), "attention")).fail(unsupported->wrong, unsupported->right);
+  field.find("attention").value_or(field).fail(unsupported->wrong, unsupported->right);
 }
 
 void check_attention(const ModelConfig& model, AttentionKind kind, Precision precision, const Gpu& gpu,
                      const Field& field) {
-  if (const YamlEntry* stated = field.node().find("attention");
-      stated != nullptr && std::holds_alternative<NetworkConfig>(model.shape)) {
-    Field(stated->value, join_path(field.path(), "attention"))
-        .fail(fmt::format("{} is a network of layers without attention", model.name),
-              "a transformer, or leave the key out");
+  if (const auto stated = field.find("attention"); stated && std::holds_alternative<NetworkConfig>(model.shape)) {
+    stated->fail(fmt::format("{} is a network of layers without attention", model.name),
+                 "a transformer, or leave the key out");
   }
   const auto check = [&](const TransformerConfig& shape) {
     // Attention computes in bf16 where the rest is fp8.
@@ -114,6 +150,14 @@ void check_attention(const ModelConfig& model, AttentionKind kind, Precision pre
     check(whole->vision);
     check(whole->language);
   }
+}
+
+std::vector<std::int64_t> read_sequence_lengths(const Field& field) {
+  if (field.is_mapping()) return read_quantiles(field);
+  std::vector<std::int64_t> lengths;
+  for (const Field& length : field.list_or_one()) lengths.push_back(length.integer(length_range));
+  if (lengths.empty()) field.fail("an empty list", "lengths of sequences, as [512, 1024]");
+  return lengths;
 }
 
 }  // namespace foretrain

@@ -1,4 +1,4 @@
-#include "model/scenario/model/hugging_face_fields.hpp"
+#include "model/scenario/model/model_reader.hpp"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "model/base/text.hpp"
-#include "model/scenario/model/hugging_face_fields.hpp"
 #include "model/scenario/model/model_reader.hpp"
 
 namespace foretrain {
@@ -227,8 +226,6 @@ YamlNode several_parts(const YamlNode& config, const PartsRow& row) {
 }
 
 }  // namespace
-
-YamlNode read_hugging_face_config(const std::string& file) { return hugging_face_model(cached_yaml_file(file)); }
 
 YamlNode hugging_face_model(const YamlNode& config) {
   const YamlEntry* type_entry = config.find("model_type");

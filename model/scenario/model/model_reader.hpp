@@ -3,11 +3,16 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "model/base/units.hpp"
+#include "model/hardware/gpu.hpp"
 #include "model/scenario/yaml_reader.hpp"
 #include "model/workload/model_config.hpp"
+#include "model/workload/operator.hpp"
 
 namespace foretrain {
 
@@ -27,17 +32,49 @@ std::optional<PublishedBatch> read_published_batch(const Field& field);
 
 /// The keys of families gpt, bert, mpt, llama and vit.
 TransformerConfig read_transformer(const Field& field, TransformerFamily family);
+/// `attention_kind: full | sliding | mla` with the keys of each. Where it is left out, `window` says sliding and
+/// `kv_lora_rank` says mla. Heads must be read.
+void read_attention_kind(const MappingReader& model, TransformerConfig& config);
+/// `layer_pattern: M-M*-…` and the keys of Mamba-2 layers. Layers and experts must be read.
+void read_layer_kinds(const MappingReader& model, TransformerConfig& config);
 
 /// The keys of family vision_language: `vision`, `projector` and `language`.
 VisionLanguageConfig read_vision_language(const Field& field);
 
 /// The keys of families cnn and mlp: `input` and `layers`.
 NetworkConfig read_network_model(const Field& field);
+/// `7` or `[1, 7]` (height, width).
+std::pair<std::int64_t, std::int64_t> read_pair(const Field& field, IntegerRange range);
 
-/// A Hugging Face config.json as a mapping with our keys; what it says beyond shapes is left out. Throws ScenarioError
-/// for a model type without a family here.
-YamlNode read_hugging_face_config(const std::string& file);
-/// The same of what such a file holds.
+/// What a Hugging Face config.json holds as a mapping with our keys; what it says beyond shapes is left out. Throws
+/// ScenarioError for a model type without a family here.
 YamlNode hugging_face_model(const YamlNode& config);
+/// One of our keys and its value, worked out of several fields.
+struct DerivedKey {
+  std::string_view key;
+  std::string value;
+};
+/// Windows, heads of keys, gates, shared experts and layers of Mamba. Throws ScenarioError where they follow no rule
+/// that a scenario can state.
+std::vector<DerivedKey> derived_keys(const YamlNode& config, std::string_view type);
+/// Throws ScenarioError for a field that is named like a shape (…_size, …_layers, …) and is neither `understood` nor
+/// known to cost nothing, naming it; and for those whose usual value alone is understood by the family.
+void check_hugging_face_fields(const YamlNode& config, std::string_view family,
+                               std::span<const std::string_view> understood);
+
+/// `kind: attention` of an operator.
+Operator read_attention(const Field& field);
+/// Lengths of sequences that are packed into one: `[512, 1024, 96]`, or { distribution: uniform | normal | lognormal |
+/// exponential, count, mean, spread, shortest (= 1), longest }: the quantiles (i - 1/2) / count, rounded and clamped to
+/// shortest and longest, which every reading of the same text gives alike. uniform lies between shortest and longest;
+/// exponential has a mean; normal and lognormal have a mean and a spread (the standard deviation in tokens).
+std::vector<std::int64_t> read_sequence_lengths(const Field& field);
+/// Complains at the key `attention` of an operator when its kind, asked for by name, does not run
+/// on the GPU; does nothing for other operators.
+void check_attention(const Operator& op, const Gpu& gpu, const Field& field);
+/// The same for the attention of every transformer in a model that trains or is called; `field` is the mapping that
+/// says `attention` where it is stated. A network of layers has none to state.
+void check_attention(const ModelConfig& model, AttentionKind kind, Precision precision, const Gpu& gpu,
+                     const Field& field);
 
 }  // namespace foretrain

@@ -16,14 +16,6 @@ constexpr IntegerRange pad_range{0, 10'000};
 
 std::vector<NetworkLayer> read_layers(const Field& list);
 
-/// `7` or `[1, 7]` (height, width).
-std::pair<std::int64_t, std::int64_t> read_pair(const Field& field, IntegerRange range) {
-  if (field.is_scalar()) return {field.integer(range), field.integer(range)};
-  const std::vector<Field> sides = field.list();
-  if (sides.size() != 2) field.fail(fmt::format("{} numbers", sides.size()), "one number, or [height, width]");
-  return {sides[0].integer(range), sides[1].integer(range)};
-}
-
 void read_window(const MappingReader& keys, NetworkLayer& layer) {
   std::tie(layer.kernel_h, layer.kernel_w) = read_pair(keys["kernel"], window_range);
   if (const auto pad = keys.find("pad")) std::tie(layer.pad_h, layer.pad_w) = read_pair(*pad, pad_range);
@@ -109,14 +101,13 @@ NetworkLayer read_layer(const Field& field) {
     layer.kind = row.kind;
     return layer;
   }
-  if (!field.is_mapping() || field.node().entries.size() != 1) {
-    field.fail("this is not one layer", "relu, or { conv: { out: 64, kernel: 3 } }");
-  }
+  field.fail_if(!field.is_mapping() || field.node().entries.size() != 1, "this is not one layer",
+                "relu, or { conv: { out: 64, kernel: 3 } }");
   const YamlEntry& entry = field.node().entries.front();
   const LayerRow& row = find_row(entry.key, field);
   if (row.read == nullptr) field.fail(fmt::format("{} has no parameters", row.word), std::string(row.word));
   layer.kind = row.kind;
-  row.read(Field(entry.value, join_path(field.path(), entry.key)), layer);
+  row.read(field.below(entry), layer);
   return layer;
 }
 
@@ -127,6 +118,13 @@ std::vector<NetworkLayer> read_layers(const Field& list) {
 }
 
 }  // namespace
+
+std::pair<std::int64_t, std::int64_t> read_pair(const Field& field, IntegerRange range) {
+  if (field.is_scalar()) return {field.integer(range), field.integer(range)};
+  const std::vector<Field> sides = field.list();
+  if (sides.size() != 2) field.fail(fmt::format("{} numbers", sides.size()), "one number, or [height, width]");
+  return {sides[0].integer(range), sides[1].integer(range)};
+}
 
 NetworkConfig read_network_model(const Field& field) {
   const MappingReader model = field.mapping(keys::model, keys::network_model);

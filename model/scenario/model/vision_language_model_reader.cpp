@@ -4,7 +4,7 @@
 
 #include "model/base/words.hpp"
 #include "model/scenario/model/model_reader.hpp"
-#include "model/workload/projector.hpp"
+#include "model/workload/vision_language.hpp"
 
 namespace foretrain {
 
@@ -52,11 +52,8 @@ ProjectorConfig read_resampler(const MappingReader& keys, const VisionLanguageCo
 }
 
 ProjectorConfig read_projector(const Field& field, const VisionLanguageConfig& config) {
-  const YamlEntry* kind = field.is_mapping() ? field.node().find("kind") : nullptr;
-  const bool resampler =
-      kind != nullptr && Field(kind->value, join_path(field.path(), "kind")).choice<ProjectorConfig::Kind>() ==
-                             ProjectorConfig::Kind::resampler;
-  if (resampler) {
+  const auto kind = field.find("kind");
+  if (kind && kind->choice<ProjectorConfig::Kind>() == ProjectorConfig::Kind::resampler) {
     return read_resampler(field.mapping(keys::projector, keys::resampler), config);
   }
   return read_mlp(field.mapping(keys::projector, keys::mlp_projector), config);

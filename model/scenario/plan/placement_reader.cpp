@@ -1,4 +1,4 @@
-#include "model/scenario/plan/placement_reader.hpp"
+#include "model/scenario/plan/plan_reader.hpp"
 
 #include <fmt/format.h>
 
@@ -41,10 +41,8 @@ int neighbourhood(const Cluster& cluster) {
 
 std::vector<int> scattered_nodes(const Field& field, const Cluster& cluster) {
   const int together = neighbourhood(cluster);
-  if (together == 0) {
-    field.fail("a fabric without leaves to scatter over",
-               "cluster.network.fabric: { kind: fat_tree, … }, or a list of nodes");
-  }
+  field.fail_if(together == 0, "a fabric without leaves to scatter over",
+                "cluster.network.fabric: { kind: fat_tree, … }, or a list of nodes");
   std::vector<int> nodes;
   for (int place = 0; place < together; ++place) {
     for (int node = place; node < cluster.nodes; node += together) nodes.push_back(node);

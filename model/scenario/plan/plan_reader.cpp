@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -9,10 +10,8 @@
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/base/words.hpp"
-#include "model/scenario/plan/bucket_reader.hpp"
-#include "model/scenario/plan/placement_reader.hpp"
+#include "model/scenario/catalogue.hpp"
 #include "model/scenario/server_keys.hpp"
-#include "model/scenario/workload/loader_reader.hpp"
 
 namespace foretrain {
 
@@ -101,11 +100,53 @@ void read_compression(const Field& field, Compression& compression) {
 }
 
 void read_error_feedback(const MappingReader& keys, Sync& sync) {
-  sync.compression.error_feedback = keys.flag_or("error_feedback", sync.compression.error_feedback);
-  if (keys.has("error_feedback") && sync.compression.kind == Compression::Kind::none) {
-    keys.fail("error_feedback", "error feedback without compression",
-              fmt::format("compression: {}, or leave the key out", compressions(Compression::Kind::fp16)));
+  const auto stated = keys.find("error_feedback");
+  if (!stated) return;
+  sync.compression.error_feedback = stated->flag();
+  if (sync.compression.kind == Compression::Kind::none) {
+    stated->fail("error feedback without compression",
+                 fmt::format("compression: {}, or leave the key out", compressions(Compression::Kind::fp16)));
   }
+}
+
+Field bucket_rules() {
+  return Field(cached_yaml_file((data_directory() / "buckets.yaml").string()), "").mapping(keys::buckets_file)["rules"];
+}
+
+/// Where nothing runs beside them, cutting gains nothing but memory.
+bool cut(BucketsWhole whole, const Plan& plan) {
+  if (whole == BucketsWhole::without_overlap) return plan.sync.overlap || divides_gradients(plan);
+  return whole == BucketsWhole::never;
+}
+
+/// `bucket:`, how many gradients are synchronised at once: a size, or the name of a rule of scenarios/buckets.yaml.
+void read_bucket(const Field& field, Sync& sync) {
+  const std::string& text = field.text();
+  const Field rules = bucket_rules();
+  if (rules.node().find(text) != nullptr) {
+    sync.bucket_rule = text;
+    return;
+  }
+  if (text.find_first_of("0123456789") == std::string::npos) {
+    field.fail(fmt::format("unknown rule \"{}\"", text),
+               fmt::format("{}, or a size: 25 MB", fmt::join(bucket_rule_names(), ", ")));
+  }
+  sync.bucket_rule.clear();
+  sync.bucket = field.quantity<Bytes>();
+}
+
+/// The size that the plan's rule comes to, once the rest of the plan is known.
+void set_bucket(Plan& plan) {
+  Sync& sync = plan.sync;
+  if (plan.zero == 3 || sync.bucket_rule.empty()) return;
+  const Field rules = bucket_rules();
+  const MappingReader rule = rules.at(sync.bucket_rule).mapping(keys::bucket_rule);
+  const double ranks = static_cast<double>(plan.data) * plan.context;
+  const double elements = std::max(rule.number_or("elements", 0.0), rule.number_or("elements_per_rank", 0.0) * ranks);
+  const Bytes size =
+      std::max(rule.quantity_or("size", Bytes(0.0)), bytes_per_element(sync.gradient_precision) * elements);
+  sync.bucket = cut(rule.choice_or("whole", BucketsWhole::never), plan) ? size : Bytes::infinity();
+  if (!(sync.first_bucket > Bytes(0.0))) sync.first_bucket = rule.quantity_or("first_bucket", Bytes(0.0));
 }
 
 void read_sync(const Field& field, Sync& sync) {
@@ -118,11 +159,11 @@ void read_sync(const Field& field, Sync& sync) {
   read_error_feedback(keys, sync);
   sync.local_reduce = keys.flag_or("local_reduce", sync.algorithm == SyncAlgorithm::hierarchical_parameter_server);
   if (const auto slow = keys.find("slow_workers")) sync.slow_workers = read_slow_workers(*slow);
-  for (const std::string_view key : server_keys) {
-    if (keys.has(key) && !has_servers(sync.algorithm)) {
-      keys.fail(key, fmt::format("{} without a parameter server", key),
-                "algorithm: parameter_server, or leave the key out");
-    }
+  if (has_servers(sync.algorithm)) return;
+  for (const YamlEntry& entry : field.node().entries) {
+    if (!is_server_key(entry.key)) continue;
+    keys.fail(entry.key, fmt::format("{} without a parameter server", entry.key),
+              "algorithm: parameter_server, or leave the key out");
   }
 }
 
@@ -147,9 +188,8 @@ void read_zero(const Field& field, Plan& plan) {
   if (!field.is_mapping()) return;
   const MappingReader keys = field.mapping(keys::zero);
   keys.fill(plan);
-  if (plan.shard > 0 && plan.zero == 0) {
-    keys.fail("shard", "stage 0 divides nothing", "stage: 1, 2 or 3, or leave the key out");
-  }
+  keys.fail_if(plan.shard > 0 && plan.zero == 0, "shard", "stage 0 divides nothing",
+               "stage: 1, 2 or 3, or leave the key out");
   if (keys.has("gradients") && plan.zero != 2) {
     keys.fail("gradients", fmt::format("stage {} leaves no choice of when gradients are scattered", plan.zero),
               "stage: 2, or leave the key out");
@@ -158,10 +198,9 @@ void read_zero(const Field& field, Plan& plan) {
     keys.fail("by", fmt::format("stage {} leaves no choice of how gradients are summed", plan.zero),
               "stage: 1, or leave the key out");
   }
-  if (plan.zero_by == ZeroBy::all_reduce && divides_gradients(plan)) {
-    keys.fail("by", "gradients of which a rank keeps its part alone, summed for all ranks",
-              "by: scatter, gradients: kept or stage: 1");
-  }
+  keys.fail_if(plan.zero_by == ZeroBy::all_reduce && divides_gradients(plan), "by",
+               "gradients of which a rank keeps its part alone, summed for all ranks",
+               "by: scatter, gradients: kept or stage: 1");
 }
 
 /// How many replicas the GPUs have room for; 1 where the factors do not divide them (check_scenario complains then).
@@ -179,11 +218,9 @@ bool has_small_experts(const ModelConfig& model) {
 
 /// How experts' tokens travel, and what is launched between their counts, are questions to models that have some.
 void check_expert_exchange(const MappingReader& keys, const ModelConfig& model) {
-  for (const std::string_view key : {"expert_dispatch", "expert_overlap", "graphed_parts"}) {
-    if (keys.has(key) && !model.has_experts()) {
-      keys.fail(key, "the model has no experts", "a model with experts, or leave the key out");
-    }
-  }
+  if (model.has_experts()) return;
+  keys.refuse({"expert_dispatch", "expert_overlap", "graphed_parts"}, "the model has no experts",
+              "a model with experts, or leave the key out");
 }
 
 /// Experts over more ranks than data and context have are held whole by tensor ranks (Megatron-Core, parallel folding:
@@ -208,17 +245,15 @@ void fold_experts(const MappingReader& keys, const ModelConfig& model, Plan& pla
 
 /// `stage_layers: by_speed`, or a number of layers for each stage.
 void read_stage_layers(const Field& field, Plan& plan) {
-  if (plan.interleave > 1 || plan.schedule == PipelineSchedule::dualpipe || plan.embedding_in_pipeline) {
-    field.fail("stages of several chunks, or ends that count as layers", "one chunk a stage, or leave the key out");
-  }
+  field.fail_if(plan.interleave > 1 || plan.schedule == PipelineSchedule::dualpipe || plan.embedding_in_pipeline,
+                "stages of several chunks, or ends that count as layers", "one chunk a stage, or leave the key out");
   plan.balance_by_speed = field.is_scalar() && field.text() == "by_speed";
   if (plan.balance_by_speed) return;
   if (field.is_scalar()) field.fail("no layers", "by_speed, or a list such as [20, 12]");
   for (const Field& layers : field.list()) plan.stage_layers.push_back(static_cast<int>(layers.integer({0, 100'000})));
-  if (plan.stage_layers.size() > 2 &&
-      std::find(plan.stage_layers.begin() + 1, plan.stage_layers.end() - 1, 0) != plan.stage_layers.end() - 1) {
-    field.fail("a stage between others without a layer", "layers for all but the first and the last stage");
-  }
+  field.fail_if(plan.stage_layers.size() > 2 && std::find(plan.stage_layers.begin() + 1, plan.stage_layers.end() - 1,
+                                                          0) != plan.stage_layers.end() - 1,
+                "a stage between others without a layer", "layers for all but the first and the last stage");
   if (!std::cmp_equal(plan.stage_layers.size(), plan.pipeline)) {
     field.fail(fmt::format("layers of {} stages", plan.stage_layers.size()),
                fmt::format("pipeline: {}", plan.pipeline));
@@ -232,10 +267,8 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
   keys.fill(plan);
   plan.schedule = keys.choice_or(
       "schedule", plan.interleave > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_forward_one_backward);
-  if (plan.tensor_overlap && !plan.sequence_parallel) {
-    keys.fail("tensor_overlap", "all-reduces, which are not chunked behind products",
-              "sequence_parallel: true, or leave the key out");
-  }
+  keys.fail_if(plan.tensor_overlap && !plan.sequence_parallel, "tensor_overlap",
+               "all-reduces, which are not chunked behind products", "sequence_parallel: true, or leave the key out");
   if (const auto zero = keys.find("zero")) read_zero(*zero, plan);
   // torchtitan keeps a pipeline stage's weights from pass to pass (fsdp_reshard_after_forward: not pp_enabled).
   plan.reshard_after_forward = keys.flag_or("reshard_after_forward", plan.zero != 3 || plan.pipeline == 1);
@@ -265,14 +298,18 @@ Plan read_collective_plan(const Field& field, const ReadWorkload& workload) {
   const MappingReader keys = field.mapping(keys::collective_plan);
   Plan plan;
   if (const auto sync = keys.find("sync")) read_sync(*sync, plan.sync);
-  plan.sync.algorithm = workload.algorithm.value_or(plan.sync.algorithm);
-  if (!workload.levels.empty()) plan.sync.levels = workload.levels;
-  plan.sync.servers = workload.servers.value_or(plan.sync.servers);
-  plan.sync.placement = workload.placement.value_or(plan.sync.placement);
+  workload.collective->fill(plan.sync);
+  if (const auto levels = workload.collective->find("levels")) plan.sync.levels = read_levels(*levels);
   return plan;
 }
 
 }  // namespace
+
+std::vector<std::string> bucket_rule_names() {
+  std::vector<std::string> names;
+  for (const YamlEntry& rule : bucket_rules().node().entries) names.push_back(rule.key);
+  return names;
+}
 
 int zero_level(const Field& field) {
   constexpr IntegerRange levels{0, 3};

@@ -3,29 +3,24 @@
 // datasheet, source: "…" }`, or to a list of them for different trainings. `when` limits a habit to levels of
 // plan.zero, to formats, to plans with or without parameter servers (`servers: true`), adapters or gradients of weights
 // that are put off. `refuses` lists factors of a plan that the trainer does not run. What a trainer's file does not
-// say, `default_trainer`'s does.
+// say, `default_trainer`'s does. A file that `foretrain learn` wrote says, beside habits, what its runs taught of the
+// cost models' constants and of the cluster that they ran on.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "model/base/constant.hpp"
-#include "model/base/trait.hpp"
+#include "model/cost/calibration.hpp"
 #include "model/hardware/cluster.hpp"
-#include "model/scenario/yaml_document.hpp"
+#include "model/scenario/scenario.hpp"
 #include "model/scenario/yaml_reader.hpp"
 
 namespace foretrain {
 
-/// A trainer's file. Throws ScenarioError where it is another kind of file.
-MappingReader trainer_file(const YamlNode& document);
-
 /// The file of the trainer that the field names: from the catalogue, or a path. Throws ScenarioError where there is
-/// none.
+/// none, or another kind of file.
 MappingReader named_trainer(const Field& name);
-
-/// What a habit says of itself: of a size its number; of a word or a flag, that it holds. Throws ScenarioError for an
-/// empty source.
-Constant habit_provenance(const std::string& key, const MappingReader& habit);
 
 /// Whose habits hold where nobody says otherwise: one file, the same for all formats, ZeRO stages and machines.
 inline constexpr const char* default_trainer = "well-tuned";
@@ -44,5 +39,19 @@ struct TrainedScenario {
 /// limits to other plans and those that mean nothing here. Throws ScenarioError for an unknown trainer, for a file that
 /// states what no trainer decides, and for a plan that the trainer refuses.
 TrainedScenario with_trainer(const YamlNode& document, const Cluster& cluster);
+
+/// Puts the figures of its trainer's cluster into a scenario that states none; those that were put in, for its
+/// provenance.
+std::vector<Constant> add_learned_cluster(YamlNode& document);
+
+/// Puts the constants that the trainer of the scenario learned in the place of the calibration's. Throws ScenarioError
+/// for an unknown constant and for a value out of bounds.
+void adopt_learned_constants(const YamlNode& document, Calibration& calibration);
+
+/// "37.1 %" of such a file as 0.371.
+double learned_share(const Field& field);
+
+/// Nothing where the trainer of the scenario was not learned.
+std::optional<LearnedRange> learned_range(const YamlNode& document);
 
 }  // namespace foretrain

@@ -1,12 +1,12 @@
-#include "model/scenario/workload/data_reader.hpp"
+#include "model/scenario/workload/workload_reader.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "model/workload/projector.hpp"
 #include "model/workload/transformer_parameters.hpp"
+#include "model/workload/vision_language.hpp"
 
 namespace foretrain {
 
@@ -24,11 +24,7 @@ double read_length(const Field& field) {
 
 /// "80 %" or 0.8.
 double read_length_spread(const Field& field) {
-  std::string text = field.text();
-  const bool percent = text.ends_with('%');
-  if (percent) text.erase(text.find_last_not_of("% ") + 1);
-  const YamlNode number = yaml_scalar(text, field.where());
-  const double share = Field(number, field.path()).number() * (percent ? 0.01 : 1.0);
+  const double share = number_or_percent(field);
   constexpr double widest = 5.0;
   if (!(share >= 0.0) || share > widest) {
     field.fail(fmt::format("a spread of {}", field.text()), "0 to 500 % of the mean, such as 80 %");
@@ -60,12 +56,8 @@ LengthDistribution read_distribution(const Field& field) {
     lengths.value = read_length(field);
     return lengths;
   }
-  const YamlEntry* word = field.node().find("distribution");
-  if (word == nullptr) {
-    throw ScenarioError(field.where(), join_path(field.path(), "distribution"), "this key is missing",
-                        "fixed, uniform, lognormal or histogram; or a plain number");
-  }
-  lengths.kind = Field(word->value, join_path(field.path(), "distribution")).choice<LengthDistribution::Kind>();
+  const Field word = field.at("distribution", "fixed, uniform, lognormal or histogram; or a plain number");
+  lengths.kind = word.choice<LengthDistribution::Kind>();
   switch (lengths.kind) {
     case LengthDistribution::Kind::fixed:
       lengths.value = read_length(field.mapping(keys::distribution, keys::fixed)["value"]);
@@ -99,11 +91,11 @@ Batching read_batching(const Field& field, std::int64_t sequence) {
   }
   const MappingReader keys = field.mapping(keys::batching);
   keys.fill(batching);
-  if (batching.kind != Batching::Kind::bucketing && keys.has("buckets")) {
-    keys.fail("buckets", "buckets without bucketing", "kind: bucketing, or leave the key out");
+  if (batching.kind != Batching::Kind::bucketing) {
+    keys.refuse({"buckets"}, "buckets without bucketing", "kind: bucketing, or leave the key out");
   }
-  if (batching.kind != Batching::Kind::packing && keys.has("length")) {
-    keys.fail("length", "a length without packing", "kind: packing, or leave the key out");
+  if (batching.kind != Batching::Kind::packing) {
+    keys.refuse({"length"}, "a length without packing", "kind: packing, or leave the key out");
   }
   if (batching.length > 0 && batching.length < sequence) {
     keys.fail("length", fmt::format("packed sequences of {} cannot hold a sample of {}", batching.length, sequence),
@@ -140,9 +132,8 @@ DataShape read_data(const Field& field, const ModelConfig& model) {
   double tokens = mean_of(data.text);
   if (whole != nullptr) {
     const double images = mean_of(data.images);
-    if (!(images > 0.0)) {
-      keys.fail("images", "no images", "at least some samples with an image, or the language model alone");
-    }
+    keys.fail_if(!(images > 0.0), "images", "no images",
+                 "at least some samples with an image, or the language model alone");
     tokens += images * static_cast<double>(visual_tokens(*whole));
   }
   if (!(tokens > 0.0)) keys.fail("text", "empty samples", "a length above zero");
@@ -172,9 +163,8 @@ void read_freeze(const Field& field, const ModelConfig& model, TrainedParts& par
     parts.blocks_frozen |= part == Part::language || part == Part::blocks;
     parts.head_frozen |= part == Part::language || part == Part::head;
   }
-  if (words_model->tied_embeddings && parts.embedding_frozen != parts.head_frozen) {
-    field.fail("the output layer is the table of words, and only one of them is frozen", "both embedding and head");
-  }
+  field.fail_if(words_model->tied_embeddings && parts.embedding_frozen != parts.head_frozen,
+                "the output layer is the table of words, and only one of them is frozen", "both embedding and head");
 }
 
 void read_lora(const Field& field, const ModelConfig& model, TrainedParts& parts) {
@@ -204,9 +194,8 @@ void read_lora(const Field& field, const ModelConfig& model, TrainedParts& parts
     if (!lora.attention && !lora.ffn && !lora.qkv)
       targets->fail("an empty list", "attention, ffn, or both; qkv instead of attention");
   }
-  if (lora.ffn && language->experts > 1) {
-    keys.fail("targets", "adapters beside the matrices of experts", "targets: [attention]");
-  }
+  keys.fail_if(lora.ffn && language->experts > 1, "targets", "adapters beside the matrices of experts",
+               "targets: [attention]");
   parts.lora = lora;
 }
 
@@ -215,9 +204,7 @@ void check_something_is_trained(const Field& train, const ModelConfig& model, co
   const bool vision = with_vision && (!parts.vision_frozen || !parts.projector_frozen);
   const bool language = parts.lora || !parts.embedding_frozen || !parts.blocks_frozen || !parts.head_frozen;
   if (vision || language) return;
-  const YamlEntry* freeze = train.node().find("freeze");
-  Field(freeze->value, join_path(train.path(), "freeze"))
-      .fail("nothing is left to train", "fewer frozen parts, or lora: { rank: 16 }");
+  train.at("freeze").fail("nothing is left to train", "fewer frozen parts, or lora: { rank: 16 }");
 }
 
 }  // namespace foretrain

@@ -31,26 +31,22 @@ HostWorkload read_memory_walk(const Field& field, const Cpu& cpu) {
     keys.fail("working_set", fmt::format("{} has {}", cpu.name, format_binary_bytes(cpu.memory)),
               "a working set that fits");
   }
-  if (walk.working_set < memory.line * static_cast<double>(walk.threads)) {
-    keys.fail("working_set", "less than a line for each thread", "at least 64 B a thread");
-  }
+  keys.fail_if(walk.working_set < memory.line * static_cast<double>(walk.threads), "working_set",
+               "less than a line for each thread", "at least 64 B a thread");
   const bool ordered = walk.pattern == WalkPattern::sequential || walk.pattern == WalkPattern::strided;
-  if (!ordered && walk.direction != WalkDirection::forward) {
-    keys.fail("direction", "a random order has no direction", "pattern: sequential or strided");
+  keys.fail_if(!ordered && walk.direction != WalkDirection::forward, "direction", "a random order has no direction",
+               "pattern: sequential or strided");
+  if (walk.pattern != WalkPattern::strided) {
+    keys.refuse({"stride"}, "only a strided walk has a stride", "pattern: strided");
   }
-  if (keys.has("stride") && walk.pattern != WalkPattern::strided) {
-    keys.fail("stride", "only a strided walk has a stride", "pattern: strided");
+  if (walk.pattern != WalkPattern::random || walk.burst < memory.line) {
+    keys.refuse({"burst"}, "bursts are whole lines at random places", "pattern: random and a burst of at least 64 B");
   }
-  if (keys.has("burst") && (walk.pattern != WalkPattern::random || walk.burst < memory.line)) {
-    keys.fail("burst", "bursts are whole lines at random places", "pattern: random and a burst of at least 64 B");
-  }
-  if (walk.pattern == WalkPattern::pointer_chase && walk.access != WalkAccess::read) {
-    keys.fail("access", "a pointer chase reads", "access: read");
-  }
+  keys.fail_if(walk.pattern == WalkPattern::pointer_chase && walk.access != WalkAccess::read, "access",
+               "a pointer chase reads", "access: read");
   if (walk.element > memory.line) keys.fail("element", "larger than a line", "at most 64 B");
-  if (walk.pattern == WalkPattern::strided && walk.stride > walk.working_set / walk.threads) {
-    keys.fail("stride", "longer than a thread's part of the working set", "a shorter stride");
-  }
+  keys.fail_if(walk.pattern == WalkPattern::strided && walk.stride > walk.working_set / walk.threads, "stride",
+               "longer than a thread's part of the working set", "a shorter stride");
   if (walk.remote && (cpu.sockets < 2 || !(memory.remote_latency.value() > 0.0))) {
     keys.fail("memory", fmt::format("{} describes no memory of another socket", cpu.name), "memory: local");
   }
@@ -66,30 +62,14 @@ HostWorkload read_cpu_matmul(const Field& field, const Cpu& cpu) {
   return {fmt::format("matmul {}x{}x{} on {}", work.m, work.n, work.k, cpu.name), work, 1};
 }
 
-struct HostOperatorRow {
-  std::string_view kind;
-  HostWorkload (*read)(const Field&, const Cpu&);
-};
-constexpr HostOperatorRow rows[] = {{"memory_walk", read_memory_walk}, {"matmul", read_cpu_matmul}};
-
 }  // namespace
-
-const std::vector<std::string>& host_operator_kinds() {
-  static const std::vector<std::string> kinds = [] {
-    std::vector<std::string> words;
-    for (const HostOperatorRow& row : rows) words.emplace_back(row.kind);
-    return words;
-  }();
-  return kinds;
-}
 
 /// { working_set, pattern (= pointer_chase) }
 HostWorkload read_gpu_chase(const Field& field, const Gpu& gpu) {
   const MappingReader keys = field.mapping(keys::gpu_chase);
   const GpuChase walk{keys["working_set"].quantity<Bytes>()};
-  if (keys.choice_or("pattern", WalkPattern::pointer_chase) != WalkPattern::pointer_chase) {
-    keys.fail("pattern", "a GPU's memory is only followed pointer by pointer", "pattern: pointer_chase, or on: cpu");
-  }
+  keys.fail_if(keys.choice_or("pattern", WalkPattern::pointer_chase) != WalkPattern::pointer_chase, "pattern",
+               "a GPU's memory is only followed pointer by pointer", "pattern: pointer_chase, or on: cpu");
   if (walk.working_set <= gpu.l2_cache) {
     keys.fail("working_set", fmt::format("the L2 of {} holds {}", gpu.name, format_binary_bytes(gpu.l2_cache)),
               "more than that: memory is what is asked about");
@@ -101,18 +81,15 @@ HostWorkload read_gpu_chase(const Field& field, const Gpu& gpu) {
 }
 
 HostWorkload read_host_operator(const Field& kind, const Field& field, const Cpu& cpu) {
-  const HostOperatorRow* found = nullptr;
-  for (const HostOperatorRow& row : rows) {
-    if (row.kind == kind.text()) found = &row;
-  }
-  if (found == nullptr) {
-    kind.fail(fmt::format("no operator {} on a CPU", kind.text()), or_list(host_operator_kinds()));
+  const bool walks = kind.text() == "memory_walk";
+  if (!walks && kind.text() != "matmul") {
+    kind.fail(fmt::format("no operator {} on a CPU", kind.text()), "memory_walk or matmul");
   }
   if (!cpu.hierarchy) {
     kind.fail(fmt::format("the memory hierarchy of {} is not described", cpu.name),
               "a node whose cpu names its hierarchy (scenarios/hardware/processors)");
   }
-  return found->read(field, cpu);
+  return walks ? read_memory_walk(field, cpu) : read_cpu_matmul(field, cpu);
 }
 
 }  // namespace foretrain

@@ -1,68 +1,59 @@
-#include "model/scenario/workload/loader_reader.hpp"
+// Where samples come from and what is saved: loaders, requests to storage, checkpoints.
+#include "model/scenario/workload/workload_reader.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <initializer_list>
 #include <utility>
 
 #include "model/base/units.hpp"
-#include "model/scenario/hardware/storage_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 
 namespace foretrain {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> stage_keys = {"read", "decode", "preprocess", "augment", "collate"};
-
-Dataset read_dataset(const Field& field) {
-  const MappingReader keys = field.mapping(keys::dataset);
-  Dataset dataset;
-  keys.fill(dataset);
-  return dataset;
-}
-
 /// What only several keys together show to be wrong.
 void check_loader(const DataLoader& loader, const MappingReader& keys, const Storage& usual) {
-  const bool parts = std::ranges::any_of(stage_keys, [&](std::string_view key) { return keys.has(key); });
+  const std::initializer_list<std::string_view> stages = {"read", "decode", "preprocess", "augment", "collate"};
+  const bool parts = std::ranges::any_of(stages, [&](std::string_view key) { return keys.has(key); });
   if (keys.has("per_sample")) {
-    for (const std::string_view key : stage_keys) {
-      if (keys.has(key)) keys.fail(key, "a part of per_sample, which is stated too", "the parts, or per_sample alone");
-    }
-    if (loader.dataset) keys.fail("dataset", "per_sample contains reading", "the parts, or per_sample alone");
+    constexpr std::string_view right = "the parts, or per_sample alone";
+    keys.refuse(stages, "a part of per_sample, which is stated too", right);
+    keys.refuse({"dataset"}, "per_sample contains reading", right);
   } else if (!parts && !loader.dataset && !keys.has("transfer")) {
     keys.fail("per_sample", "nothing says what loading costs",
               "per_sample, or read, decode, preprocess, augment, collate, transfer, or a dataset");
   }
-  if (loader.dataset && keys.has("read")) {
-    keys.fail("read", "the dataset's storage says how long reading takes", "read, or a dataset");
+  if (loader.dataset) {
+    keys.refuse({"read"}, "the dataset's storage says how long reading takes", "read, or a dataset");
+  } else {
+    keys.refuse({"storage", "epoch", "keep_decoded"}, "nothing is read from storage", "a dataset, or leave it out");
   }
-  if (loader.dataset && !loader.storage && !usual.exists()) {
-    keys.fail("dataset", "the node has no storage", "storage: a name of scenarios/hardware/storage.yaml, or a mapping");
-  }
-  for (const char* key : {"storage", "epoch", "keep_decoded"}) {
-    if (keys.has(key) && !loader.dataset) keys.fail(key, "nothing is read from storage", "a dataset, or leave it out");
-  }
-  if (loader.keeps_decoded && !(loader.decoded > Bytes(0.0))) {
-    keys.fail("keep_decoded", "nothing says how large a decoded sample is", "decoded, for example decoded: 602 KB");
-  }
-  if (loader.non_blocking && !loader.pinned) {
-    keys.fail("non_blocking", "a copy from pageable memory blocks all the same", "pinned: true as well, or false");
-  }
-  if (loader.decodes_on_device != keys.has("device_decode")) {
-    keys.fail(loader.decodes_on_device ? "decode_on" : "device_decode",
-              loader.decodes_on_device ? "nothing says how long the device takes" : "decoding is done by the workers",
-              loader.decodes_on_device ? "device_decode, its time for a sample (or batch)" : "decode_on: gpu");
-  }
+  keys.fail_if(loader.dataset && !loader.storage && !usual.exists(), "dataset", "the node has no storage",
+               "storage: a name of scenarios/hardware/storage.yaml, or a mapping");
+  keys.fail_if(loader.keeps_decoded && !(loader.decoded > Bytes(0.0)), "keep_decoded",
+               "nothing says how large a decoded sample is", "decoded, for example decoded: 602 KB");
+  keys.fail_if(loader.non_blocking && !loader.pinned, "non_blocking", "a copy from pageable memory blocks all the same",
+               "pinned: true as well, or false");
+  keys.fail_if(loader.decodes_on_device != keys.has("device_decode"),
+               loader.decodes_on_device ? "decode_on" : "device_decode",
+               loader.decodes_on_device ? "nothing says how long the device takes" : "decoding is done by the workers",
+               loader.decodes_on_device ? "device_decode, its time for a sample (or batch)" : "decode_on: gpu");
 }
 
 }  // namespace
 
-double read_share(const Field& field, std::string_view what, std::string_view whole) {
+double number_or_percent(const Field& field) {
   std::string text = field.text();
   const bool percent = text.ends_with('%');
   if (percent) text.erase(text.find_last_not_of("% ") + 1);
-  const double share = field.parse([&](const std::string&) { return parse_number(text); }) * (percent ? 0.01 : 1.0);
+  return field.parse([&](const std::string&) { return parse_number(text); }) * (percent ? 0.01 : 1.0);
+}
+
+double read_share(const Field& field, std::string_view what, std::string_view whole) {
+  const double share = number_or_percent(field);
   if (share >= 1.0) {
     field.fail(fmt::format("a {} of {}", what, field.text()), fmt::format("less than 100 % of the {}, as 5 %", whole));
   }
@@ -74,7 +65,7 @@ DataLoader read_loader(const Field& field, const Storage& usual) {
   DataLoader loader;
   keys.fill(loader);
   keys.fill(loader.stages);
-  if (const auto dataset = keys.find("dataset")) loader.dataset = read_dataset(*dataset);
+  if (const auto dataset = keys.find("dataset")) dataset->mapping(keys::dataset).fill(loader.dataset.emplace());
   if (const auto storage = keys.find("storage")) loader.storage = read_storage(*storage);
   if (const auto spread = keys.find("spread")) loader.spread = read_share(*spread, "spread", "mean");
   check_loader(loader, keys, usual);
@@ -86,14 +77,49 @@ LoaderWorkload read_loader_workload(const Field& field, const Storage& usual) {
   YamlNode loader = field.node();
   loader.erase("batch");
   workload.loader = read_loader(Field(loader, field.path()), usual);
-  const YamlEntry* batch = field.node().find("batch");
-  if (batch == nullptr) {
-    throw ScenarioError(field.where(), join_path(field.path(), "batch"), "this key is missing",
-                        "the samples of one batch");
-  }
-  workload.batch =
-      static_cast<double>(Field(batch->value, join_path(field.path(), "batch")).integer({1, 1'000'000'000}));
+  const Field batch = field.at("batch", "the samples of one batch");
+  workload.batch = static_cast<double>(batch.integer({1, 1'000'000'000}));
   return workload;
+}
+
+StorageWorkload read_storage_workload(const Field& field, bool write, const Storage& usual) {
+  const MappingReader keys = field.mapping(keys::disk_requests);
+  StorageWorkload workload;
+  workload.storage = usual;
+  if (const auto storage = keys.find("storage")) workload.storage = read_storage(*storage);
+  field.fail_if(!workload.storage.exists(), "the node has no storage",
+                "storage: a name of scenarios/hardware/storage.yaml, or a mapping");
+  DiskPattern& pattern = workload.pattern;
+  pattern.write = write;
+  pattern.direct = true;
+  keys.fill(pattern);
+  if (pattern.zone > 1.0) keys.fail("zone", fmt::format("{} of the way in", pattern.zone), "from 0 (outermost) to 1");
+  keys.fail_if(keys.has("streams") && pattern.order == AccessOrder::random, "streams", "streams that read at random",
+               "order: sequential, or queue_depth instead");
+  workload.size = keys.quantity_or("size", pattern.block);
+  return workload;
+}
+
+Checkpoint read_checkpoint(const Field& field, const Storage& of_node) {
+  const MappingReader keys = field.mapping(keys::checkpoint);
+  Checkpoint checkpoint;
+  const Field every = keys["every"];
+  checkpoint.best_interval = every.is_scalar() && every.text() == "auto";
+  if (!checkpoint.best_interval) checkpoint.every = static_cast<int>(every.integer({1, 1'000'000'000}));
+  keys.fill(checkpoint);
+  if (checkpoint.mode == Checkpoint::Mode::in_memory) return checkpoint;
+  const auto storage = keys.find("storage");
+  if (!storage) {
+    // A machine's own disks fail with it: what nobody states has to outlive a machine.
+    const YamlNode usual = yaml_scalar("object-store", field.node().where);
+    checkpoint.storage = read_storage(Field(usual, join_path(field.path(), "storage")));
+  } else if (storage->is_scalar() && storage->text() == "node") {
+    if (!of_node.exists()) storage->fail("the node has no storage", "a name of scenarios/hardware/storage.yaml");
+    checkpoint.storage = of_node;
+  } else {
+    checkpoint.storage = read_storage(*storage);
+  }
+  return checkpoint;
 }
 
 }  // namespace foretrain

@@ -4,9 +4,7 @@
 
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
-#include "model/scenario/model/attention_reader.hpp"
-#include "model/scenario/workload/precision_reader.hpp"
-#include "model/scenario/workload/streaming_operators.hpp"
+#include "model/scenario/model/model_reader.hpp"
 #include "model/scenario/workload/workload_reader.hpp"
 
 namespace foretrain {
@@ -14,10 +12,6 @@ namespace foretrain {
 Precision read_precision(const MappingReader& keys) { return keys.choice_or("precision", Precision::fp32); }
 
 namespace {
-
-constexpr IntegerRange dimension{1, 1'000'000'000};
-
-std::int64_t read_size(const MappingReader& keys, std::string_view key) { return keys[key].integer(dimension); }
 
 /// { m, n, k, batch (= 1), accumulate (= false), accumulate_fp32 (= false), transpose_a (= false), transpose_b (=
 /// false), padded (= false), precision (= fp32) }: C[m,n] = A[m,k] · B[k,n], row by row; see Matmul
@@ -33,28 +27,14 @@ Operator read_matmul(const Field& field) {
 Operator read_convolution(const Field& field) {
   const MappingReader keys = field.mapping(keys::convolution);
   Convolution work;
-  work.n = read_size(keys, "batch");
-  work.c = read_size(keys, "channels");
-  work.h = read_size(keys, "height");
-  work.w = read_size(keys, "width");
-  work.k = read_size(keys, "filters");
-  work.groups = keys.integer_or("groups", 1, dimension);
-  work.stride = keys.integer_or("stride", 1, {1, 10'000});
-  work.pass = keys.choice_or("pass", ConvolutionPass::forward);
-  const auto pair = [](const Field& value, IntegerRange range) {
-    if (value.is_scalar()) return std::pair{value.integer(range), value.integer(range)};
-    const std::vector<Field> sides = value.list();
-    if (sides.size() != 2) value.fail(fmt::format("{} numbers", sides.size()), "one number, or [height, width]");
-    return std::pair{sides[0].integer(range), sides[1].integer(range)};
-  };
-  std::tie(work.r, work.s) = pair(keys["kernel"], {1, 10'000});
+  keys.fill(work);
+  std::tie(work.r, work.s) = read_pair(keys["kernel"], {1, 10'000});
   std::pair<std::int64_t, std::int64_t> pad{0, 0};
-  if (const auto value = keys.find("pad")) pad = pair(*value, {0, 10'000});
+  if (const auto value = keys.find("pad")) pad = read_pair(*value, {0, 10'000});
   work.p = (work.h + 2 * pad.first - work.r) / work.stride + 1;
   work.q = (work.w + 2 * pad.second - work.s) / work.stride + 1;
-  if (work.h + 2 * pad.first < work.r || work.w + 2 * pad.second < work.s) {
-    keys.fail("kernel", "larger than the padded input", "a kernel that fits");
-  }
+  keys.fail_if(work.h + 2 * pad.first < work.r || work.w + 2 * pad.second < work.s, "kernel",
+               "larger than the padded input", "a kernel that fits");
   if (work.c % work.groups != 0 || work.k % work.groups != 0) {
     keys.fail("groups", fmt::format("{} does not divide {} channels and {} filters", work.groups, work.c, work.k),
               "a common divisor of both");
@@ -128,16 +108,13 @@ StatedWork read_stated_work(const Field& field) {
   if (!field.is_mapping()) field.fail("no mapping", example);
   StatedWork work{{}, field.node(), field.path()};
   std::vector<YamlEntry>& entries = work.keys.entries;
-  if (const YamlEntry* kind = field.node().find("kind")) {
-    work.kind = kind->value;
+  if (const auto kind = field.find("kind")) {
+    work.kind = kind->node();
     work.keys.erase("kind");
   } else {
     const auto names_work = [](const YamlEntry& entry) { return entry.value.is_mapping() || entry.key == "sleep"; };
     const auto count = std::ranges::count_if(entries, names_work);
-    if (count == 0) {
-      throw ScenarioError(field.where(), join_path(field.path(), "kind"), "this key is missing",
-                          or_list(operator_kinds()));
-    }
+    if (count == 0) static_cast<void>(field.at("kind", or_list(operator_kinds())));
     if (count > 1) field.fail(fmt::format("{} pieces of work", count), example);
     const auto found = std::ranges::find_if(entries, names_work);
     const YamlEntry entry = *found;
@@ -148,8 +125,8 @@ StatedWork read_stated_work(const Field& field) {
     entries.insert(entries.end(), entry.value.entries.begin(), entry.value.entries.end());
     if (entry.value.is_scalar()) entries.push_back({"time", entry.where, entry.value});
   }
-  if (const YamlEntry* times = work.keys.find("repeat")) {
-    work.repeat = static_cast<int>(Field(times->value, join_path(work.path, "repeat")).integer({1, 10'000'000}));
+  if (const auto times = work.shape().find("repeat")) {
+    work.repeat = static_cast<int>(times->integer({1, 10'000'000}));
     work.keys.erase("repeat");
   }
   return work;

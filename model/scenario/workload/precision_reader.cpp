@@ -1,4 +1,4 @@
-#include "model/scenario/workload/precision_reader.hpp"
+#include "model/scenario/workload/workload_reader.hpp"
 
 #include <fmt/format.h>
 
@@ -38,13 +38,6 @@ void read_recipe(const Field& field, TrainWorkload& workload) {
   }
 }
 
-/// Complains at the key below `field`, or at it where it is a format's name alone.
-[[noreturn]] void fail_at(const Field& field, std::string_view key, std::string got, std::string expected) {
-  const YamlEntry* entry = field.is_mapping() ? field.node().find(key) : nullptr;
-  if (entry == nullptr) field.fail(std::move(got), std::move(expected));
-  Field(entry->value, join_path(field.path(), key)).fail(std::move(got), std::move(expected));
-}
-
 std::string what_multiplies(const Gpu& gpu) {
   const auto other = gpu.has_tensor_cores(Precision::mxfp8) ? Precision::mxfp8
                      : gpu.has_tensor_cores(Precision::fp8) ? Precision::fp8
@@ -64,7 +57,7 @@ void read_training_precision(const MappingReader& train, TrainWorkload& workload
   std::optional<Field> word = stated;
   std::vector<std::pair<Precision, Field>> recipes;
   const auto add_recipes = [&](const MappingReader& keys) {
-    for (const std::string_view key : recipe_keys) {
+    for (const std::string_view key : {"fp8", "mxfp8", "nvfp4"}) {
       if (const auto recipe = keys.find(key)) recipes.emplace_back(*value_of<Precision>(key), *recipe);
     }
   };
@@ -93,17 +86,18 @@ void check_training_precision(const MappingReader& train, const TrainWorkload& w
   if (workload.precision != Precision::fp8 || workload.recipe.scaling != Fp8Scaling::block) return;
   if (gpu.has_tensor_cores(Precision::fp8)) return;
   const Field recipe = stated && stated->is_mapping() ? stated->mapping(keys::precision)["fp8"] : train["fp8"];
-  fail_at(recipe, "scaling", no_units(gpu, Precision::fp8), "bf16, or a GPU that has some (Hopper)");
+  recipe.find("scaling").value_or(recipe).fail(no_units(gpu, Precision::fp8), "bf16, or a GPU that has some (Hopper)");
 }
 
 void check_precision(const Operator& op, const Gpu& gpu, const Field& field) {
   if (!is_block_scaled(op.precision)) return;
   if (!std::holds_alternative<Matmul>(op.work)) {
-    fail_at(field, "precision", fmt::format("only matrix products have operands in {}", name(op.precision)),
-            "bf16, or kind: matmul");
+    field.find("precision")
+        .value_or(field)
+        .fail(fmt::format("only matrix products have operands in {}", name(op.precision)), "bf16, or kind: matmul");
   }
   if (!gpu.has_tensor_cores(op.precision))
-    fail_at(field, "precision", no_units(gpu, op.precision), what_multiplies(gpu));
+    field.find("precision").value_or(field).fail(no_units(gpu, op.precision), what_multiplies(gpu));
 }
 
 void check_precision(Precision precision, const ModelConfig& model, const Gpu& gpu, const Field& field) {

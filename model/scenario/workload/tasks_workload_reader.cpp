@@ -14,9 +14,7 @@
 
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
-#include "model/scenario/model/attention_reader.hpp"
 #include "model/scenario/model/model_reader.hpp"
-#include "model/scenario/workload/precision_reader.hpp"
 #include "model/scenario/workload/workload_reader.hpp"
 
 namespace foretrain {
@@ -160,9 +158,9 @@ void read_launching(const MappingReader& keys, const Cluster& cluster, ScenarioT
   if (calls) task.enqueued_by = "cpu";
   const auto thread = keys.find("enqueued_by");
   if (!thread) return;
-  if (!task.on.starts_with("gpu") || (!computes && !std::holds_alternative<CopyWork>(task.work))) {
-    thread->fail("only operators, copies and calls of models on a GPU are launched by a host thread", "no enqueued_by");
-  }
+  thread->fail_if(!task.on.starts_with("gpu") || (!computes && !std::holds_alternative<CopyWork>(task.work)),
+                  "only operators, copies and calls of models on a GPU are launched by a host thread",
+                  "no enqueued_by");
   task.enqueued_by = thread->text();
   check_place(task.enqueued_by, *thread, cluster);
   if (!task.enqueued_by.starts_with("cpu")) thread->fail(fmt::format("{} is no host", task.enqueued_by), "cpu or cpu0");

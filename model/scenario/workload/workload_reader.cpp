@@ -7,14 +7,8 @@
 
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
-#include "model/scenario/hardware/failures_reader.hpp"
-#include "model/scenario/hardware/storage_reader.hpp"
-#include "model/scenario/model/attention_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/model/model_reader.hpp"
-#include "model/scenario/workload/checkpoint_reader.hpp"
-#include "model/scenario/workload/data_reader.hpp"
-#include "model/scenario/workload/loader_reader.hpp"
-#include "model/scenario/workload/precision_reader.hpp"
 #include "model/workload/vision_language.hpp"
 
 namespace foretrain {
@@ -25,7 +19,7 @@ constexpr IntegerRange batch_range{1, 1'000'000'000};
 
 /// Length of training in samples; tokens count for models with a sequence.
 double read_training_samples(const Field& field, const TrainWorkload& train) {
-  const TrainingLength length = field.parse([](const std::string& text) { return parse_training_length(text); });
+  const TrainingLength length = field.parse(parse_training_length);
   if (length.unit == TrainingLength::Unit::samples) return length.count;
   const ModelConfig& model = train.model;
   const auto* whole = std::get_if<VisionLanguageConfig>(&model.shape);
@@ -62,9 +56,8 @@ void read_global_batch(const MappingReader& train, TrainWorkload& workload, Read
   auto whole = train.find("global_batch"), per_gpu = train.find("global_batch_per_gpu");
   if (whole && per_gpu) {
     const auto stated_later = [&](const Field& key) { return key.where().file != train.field().where().file; };
-    if (stated_later(*whole) == stated_later(*per_gpu)) {
-      per_gpu->fail("global_batch says it already", "either this key or global_batch");
-    }
+    per_gpu->fail_if(stated_later(*whole) == stated_later(*per_gpu), "global_batch says it already",
+                     "either this key or global_batch");
     (stated_later(*whole) ? per_gpu : whole).reset();
   }
   result.states_global_batch = whole.has_value();
@@ -84,15 +77,14 @@ Loss read_loss(const Field& field) {
 }
 
 TrainerCode read_trainer_code(const MappingReader& train, const ModelConfig& model, const Cluster& cluster) {
-  for (const char* key : {"kernels", "joined_projections", "native_attention", "context_pieces", "narrow_gathers",
-                          "keep_gathered", "gather_logits", "shifted_logits", "loss_in_place", "waiting_tensors"}) {
-    if (!train.has(key) || !std::holds_alternative<NetworkConfig>(model.shape)) continue;
-    train.fail(key, fmt::format("{} is a network of layers, each with its own kernels", model.name),
-               "a transformer, or leave the key out");
-  }
-  if (train.has("memory_format") && !std::holds_alternative<NetworkConfig>(model.shape)) {
-    train.fail("memory_format", fmt::format("{} is no network of layers", model.name),
-               "a network of layers, or leave the key out");
+  if (std::holds_alternative<NetworkConfig>(model.shape)) {
+    train.refuse({"kernels", "joined_projections", "native_attention", "context_pieces", "narrow_gathers",
+                  "keep_gathered", "gather_logits", "shifted_logits", "loss_in_place", "waiting_tensors"},
+                 fmt::format("{} is a network of layers, each with its own kernels", model.name),
+                 "a transformer, or leave the key out");
+  } else {
+    train.refuse({"memory_format"}, fmt::format("{} is no network of layers", model.name),
+                 "a network of layers, or leave the key out");
   }
   TrainerCode code;
   code.kernels = usual_kernels(cluster.node.gpu.processor.has_value());
@@ -127,9 +119,8 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   if (const auto lora = train.find("lora")) read_lora(*lora, workload.model, workload.parts);
   if (const auto quantisation = train.find("quantisation")) {
     quantisation->mapping(keys::quantisation).fill(workload.parts.quantised);
-    if (workload.parts.quantised.any() && !workload.parts.lora) {
-      quantisation->fail("quantised weights cannot be trained", "lora: { rank: 16 } beside it, or weights: none");
-    }
+    quantisation->fail_if(workload.parts.quantised.any() && !workload.parts.lora, "quantised weights cannot be trained",
+                          "lora: { rank: 16 } beside it, or weights: none");
   }
   check_something_is_trained(field, workload.model, workload.parts);
   if (const auto samples = train.find("samples")) {
@@ -163,21 +154,8 @@ void read_collective(const Field& field, const Cluster& cluster, ReadWorkload& r
               fmt::format("a divisor of {}", workload.ranks));
   }
   workload.layout = keys.choice_or("layout", RankGrouping::blocked);
-  if (const auto algorithm = keys.find("algorithm")) result.algorithm = algorithm->choice<SyncAlgorithm>();
-  if (const auto levels = keys.find("levels")) result.levels = read_levels(*levels);
-  if (const auto servers = keys.find("servers")) result.servers = static_cast<int>(servers->integer({1, 100'000}));
-  if (const auto placement = keys.find("placement")) result.placement = placement->choice<ServerPlacement>();
+  result.collective = keys;
   result.workload = workload;
-}
-
-/// Where an operator runs: `on: cpu` or `on: gpu`; what only processors have goes there by itself.
-bool runs_on_cpu(const Field& field, const std::string& kind) {
-  const YamlEntry* on = field.node().find("on");
-  if (on != nullptr) return Field(on->value, join_path(field.path(), "on")).flag("gpu", "cpu");
-  const auto& of_gpu = operator_kinds();
-  const auto& of_cpu = host_operator_kinds();
-  return std::find(of_gpu.begin(), of_gpu.end(), kind) == of_gpu.end() &&
-         std::find(of_cpu.begin(), of_cpu.end(), kind) != of_cpu.end();
 }
 
 /// The keys that say under which conditions an operator runs leave its shape.
@@ -196,17 +174,15 @@ OperatorConditions take_conditions(YamlNode& shape, const std::string& path) {
 }
 
 void check_cast(const OperatorWorkload& workload, const Field& field) {
-  const YamlEntry* cast = field.node().find("cast");
-  if (cast == nullptr) return;
-  if (std::holds_alternative<Matmul>(workload.op.work) && casts_operands(workload.op.precision)) return;
-  Field(cast->value, join_path(field.path(), "cast"))
-      .fail("operands of this operator are not cast", "a matmul in fp8, mxfp8 or nvfp4");
+  const auto cast = field.find("cast");
+  if (!cast || (std::holds_alternative<Matmul>(workload.op.work) && casts_operands(workload.op.precision))) return;
+  cast->fail("operands of this operator are not cast", "a matmul in fp8, mxfp8 or nvfp4");
 }
 
 void read_operator_workload(const Field& field, const Cluster& cluster, ReadWorkload& result) {
   StatedWork work = read_stated_work(field);
   const std::string kind = work.name().text();
-  const bool stores = is_storage_kind(kind), loads = kind == "data_loader";
+  const bool stores = kind == "disk_read" || kind == "disk_write", loads = kind == "data_loader";
   if ((stores || loads) && work.repeat > 1) work.name().fail("this is done once", "no repeat");
   if (stores) {
     result.workload = read_storage_workload(work.shape(), kind == "disk_write", cluster.node.storage);
@@ -216,7 +192,8 @@ void read_operator_workload(const Field& field, const Cluster& cluster, ReadWork
     result.workload = read_loader_workload(work.shape(), cluster.node.storage);
     return;
   }
-  const bool on_cpu = runs_on_cpu(work.shape(), kind);
+  const auto on = work.shape().find("on");
+  const bool on_cpu = on ? on->flag("gpu", "cpu") : kind == "memory_walk";  // which GPUs have not but by its name
   work.keys.erase("on");
   if (on_cpu || kind == "memory_walk") {
     HostWorkload workload = on_cpu ? read_host_operator(work.name(), work.shape(), cluster.node.cpu)

@@ -2,8 +2,13 @@
 // defaults resolved; what hangs on the plan or the cluster is left to plan/ and load/.
 #pragma once
 
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/scenario/figures.hpp"
 #include "model/scenario/scenario.hpp"
-#include "model/scenario/yaml_reader.hpp"
 
 namespace foretrain {
 
@@ -12,10 +17,7 @@ struct ReadWorkload {
   Workload workload;
   bool states_global_batch = false;
   std::optional<double> global_batch_per_gpu;  ///< instead of it
-  std::optional<SyncAlgorithm> algorithm;
-  std::vector<int> levels;
-  std::optional<int> servers;
-  std::optional<ServerPlacement> placement;
+  std::optional<MappingReader> collective;     ///< whose keys of synchronisation overrule the plan's
 };
 
 /// How kernels are cut where neither the scenario nor a trainer says it.
@@ -45,9 +47,60 @@ const std::vector<std::string>& operator_kinds();
 
 /// The same on the processor, for `on: cpu`; complains at the kind where the CPU has none such.
 HostWorkload read_host_operator(const Field& kind, const Field& field, const Cpu& cpu);
-const std::vector<std::string>& host_operator_kinds();
 /// `kind: memory_walk` with `on: gpu`: a pointer chase over its memory.
 HostWorkload read_gpu_chase(const Field& field, const Gpu& gpu);
+
+/// Shapes of operators that are bound by memory.
+Operator read_layer_norm(const Field& field);
+Operator read_softmax(const Field& field);
+Operator read_batch_norm(const Field& field);
+Operator read_pooling(const Field& field);
+Operator read_embedding(const Field& field);
+Operator read_cross_entropy(const Field& field);
+Operator read_optimizer(const Field& field);
+Operator read_gradient_clipping(const Field& field);
+Operator read_memory_access(const Field& field);
+/// `precision`, fp32 where it is not stated.
+Precision read_precision(const MappingReader& keys);
+
+/// A loader. `usual` is the node's storage. Throws ScenarioError for contradictions: per_sample beside its parts,
+/// copies that do not block from pageable memory, a data set without storage, decoding on the device without its time.
+DataLoader read_loader(const Field& field, const Storage& usual);
+/// { kind: data_loader, batch, … } with the keys of a loader.
+LoaderWorkload read_loader_workload(const Field& field, const Storage& usual);
+/// { order (= random), block (= 4 KiB), queue_depth (= 1), streams (= 1), zone (= 0.5), direct (= true), size (= one
+/// block), storage (= the node's) }: the fields of DiskPattern.
+StorageWorkload read_storage_workload(const Field& field, bool write, const Storage& usual);
+/// `checkpoint:` of a training: { every: 100 | auto, mode: asynchronous (=) | synchronous | in_memory, storage: node |
+/// …
+/// (= object-store, which outlives any machine) }; `of_node`: what `storage: node` is.
+Checkpoint read_checkpoint(const Field& field, const Storage& of_node);
+/// "5 %" or 0.05.
+double number_or_percent(const Field& field);
+/// The same below 100 % of the `whole`.
+double read_share(const Field& field, std::string_view what, std::string_view whole);
+
+/// `data: { images: …, text: …, batching: … }`. A length is a number, or { distribution: uniform, from, to },
+/// { distribution: lognormal, mean, spread }, { distribution: histogram, values, weights }. Batching is maximum,
+/// padding, { kind: bucketing, buckets } or { kind: packing, length }. Throws ScenarioError for a model without a
+/// sequence, and for samples that the model cannot take.
+DataShape read_data(const Field& field, const ModelConfig& model);
+/// `freeze: [vision, projector, language]`, also the language model's embedding, blocks and head.
+void read_freeze(const Field& field, const ModelConfig& model, TrainedParts& parts);
+/// `lora: { rank: 16, targets: [attention, ffn] }`.
+void read_lora(const Field& field, const ModelConfig& model, TrainedParts& parts);
+/// Throws ScenarioError at `train` where everything is frozen.
+void check_something_is_trained(const Field& train, const ModelConfig& model, const TrainedParts& parts);
+
+/// `precision:` of a training: a word, or a format with its recipe, `{ fp8: { scaling: block } }`. The recipe may also
+/// stand beside it: `precision: fp8` and `fp8: { scaling: block }`, or the latter alone. The model must be read.
+void read_training_precision(const MappingReader& train, TrainWorkload& workload);
+/// Complains where the GPU has no units for the format, or no kernels with block-scaled operands do such work.
+void check_training_precision(const MappingReader& train, const TrainWorkload& workload, const Gpu& gpu);
+void check_precision(const Operator& op, const Gpu& gpu, const Field& field);
+void check_precision(Precision precision, const ModelConfig& model, const Gpu& gpu, const Field& field);
+/// "v100-sxm2-16gb has no units for bf16".
+std::string no_units(const Gpu& gpu, Precision precision);
 
 /// `workload.tasks`: see tasks_workload_reader.cpp for the grammar.
 TasksWorkload read_tasks(const Field& field, const Cluster& cluster);

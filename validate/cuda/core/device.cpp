@@ -12,10 +12,7 @@
 
 namespace foretrain::gpu {
 
-OnDevice::OnDevice(int device) {
-  GPU_CHECK(cudaGetDevice(&previous_));
-  GPU_CHECK(cudaSetDevice(device));
-}
+OnDevice::OnDevice(int device) : previous_(current_device()) { GPU_CHECK(cudaSetDevice(device)); }
 OnDevice::~OnDevice() { cudaSetDevice(previous_); }
 
 Stream::Stream() { GPU_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
@@ -86,11 +83,13 @@ HostBuffer::~HostBuffer() {
   }
 }
 
-int device_attribute(cudaDeviceAttr which) {
+int current_device() {
   int device = 0;
   GPU_CHECK(cudaGetDevice(&device));
-  return device_attribute(which, device);
+  return device;
 }
+
+int device_attribute(cudaDeviceAttr which) { return device_attribute(which, current_device()); }
 
 int device_attribute(cudaDeviceAttr which, int device) {
   int value = 0;
@@ -114,11 +113,11 @@ bool is_cold(std::size_t bytes_per_turn, int rotation) {
 std::string bus_id_of(int device) {
   char text[32] = "";
   GPU_CHECK(cudaDeviceGetPCIBusId(text, sizeof(text), device));
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return text;
 }
 
-void bind_to_node_of(std::string bus_id) {
-  std::transform(bus_id.begin(), bus_id.end(), bus_id.begin(), [](unsigned char c) { return std::tolower(c); });
+void bind_to_node_of(const std::string& bus_id) {
   std::ifstream in("/sys/bus/pci/devices/" + bus_id + "/local_cpulist");  // "0-15,32-47"
   cpu_set_t near;
   CPU_ZERO(&near);

@@ -20,7 +20,7 @@ class OnDevice {
   OnDevice& operator=(const OnDevice&) = delete;
 
  private:
-  int previous_ = 0;
+  int previous_;
 };
 
 class Stream {
@@ -57,7 +57,7 @@ class Event {
 double elapsed(const Event& start, const Event& end);
 
 /// How an element is stored. tf32 is arithmetic on fp32 elements.
-enum class Format { fp64, fp32, fp16, bf16, fp8, int8, int32, int64 };
+enum class Format { fp64, fp32, fp16, bf16, fp8, int8, int32 };
 
 /// Memory of the current device. Its contents are random: zeros take less power, and hide what was never written.
 class DeviceBuffer {
@@ -102,6 +102,8 @@ class HostBuffer {
   bool pinned_;
 };
 
+/// By it handles of libraries and plans are kept that were made for one device.
+int current_device();
 /// Of the current device, or of another.
 int device_attribute(cudaDeviceAttr which);
 int device_attribute(cudaDeviceAttr which, int device);
@@ -112,11 +114,11 @@ std::size_t l2_bytes();
 int rotation_for(std::size_t bytes_per_turn);
 /// Whether operands of this rotation come from the device's memory; else from the L2.
 bool is_cold(std::size_t bytes_per_turn, int rotation);
-/// PCI address of a GPU ("0000:17:00.0"), by which NVML finds it.
+/// PCI address of a GPU ("0000:c1:00.0"), by which NVML and Linux find it.
 std::string bus_id_of(int device);
 int visible_devices();
 /// Keeps this process on processors of the socket that the GPU hangs on, as far as Linux tells and allows.
-void bind_to_node_of(std::string bus_id);
+void bind_to_node_of(const std::string& bus_id);
 
 /// What of the device's memory a measurement may take: nine tenths of what is free now.
 std::size_t usable_memory();

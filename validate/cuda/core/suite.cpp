@@ -33,12 +33,14 @@ void tell_parent(const std::string& word, std::string text) {
   write_all(status_descriptor, word + " " + text + "\n");  // or the parent is gone
 }
 
+std::string SuiteTask::journal_path() const { return folder + "/" + std::string(suite->name) + ".jsonl"; }
+
 SuiteRun::SuiteRun(const SuiteTask& task, Journal& journal, const Nvml& nvml)
     : task_(task),
       deadline_(now() + (task.quick ? task.suite->quick_budget_s : task.suite->budget_s)),
       journal_(journal),
       nvml_(nvml),
-      bus_id_(bus_id_of(task.device)) {}
+      bus_id_(bus_id_of(0)) {}
 
 StoppingRule SuiteRun::rule() const {
   if (quick()) return {.warm_up = 1, .least = 5, .most = 30, .target = 0.01, .budget = Seconds(0.1)};
@@ -47,7 +49,6 @@ StoppingRule SuiteRun::rule() const {
 
 void SuiteRun::keep(Record& record) {
   record.suite = task_.suite->name;
-  record.device = device();
   journal_.append(record);
   tell_parent("end", word_of(record.status) + " " + record.name);
   throttled_ = throttled_ || lowered_by_heat(record.state);
@@ -67,10 +68,6 @@ void SuiteRun::measure_cool(Record& record, const std::function<Sampled(Record&)
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
   }
-}
-
-bool SuiteRun::point(Record record, const std::function<Sampled()>& measure) {
-  return point(std::move(record), [&measure](Record&) { return measure(); });
 }
 
 bool SuiteRun::point(Record record, const std::function<Sampled(Record&)>& measure) {
@@ -94,9 +91,7 @@ bool SuiteRun::point(Record record, const std::function<Sampled(Record&)>& measu
     record.state.reset();
     const bool cannot = error.fault() == Fault::out_of_memory || error.fault() == Fault::unsupported;
     record.status = cannot ? RecordStatus::skipped : RecordStatus::failed;
-    const bool ends =
-        error.fault() == Fault::device_lost || error.fault() == Fault::unavailable || error.fault() == Fault::timeout;
-    if (ends) {
+    if (error.fault() == Fault::device_lost || error.fault() == Fault::unavailable) {
       keep(record);
       throw;
     }
@@ -119,13 +114,6 @@ const std::vector<Suite>& suites() {
 #include "validate/cuda/core/suites.def"
   };
   return table;
-}
-
-const Suite* find_suite(std::string_view name) {
-  for (const Suite& suite : suites()) {
-    if (suite.name == name) return &suite;
-  }
-  return nullptr;
 }
 
 }  // namespace foretrain::gpu

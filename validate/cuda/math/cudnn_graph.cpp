@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "validate/cuda/core/per_device.hpp"
 #include "validate/measure/clock.hpp"
 
 namespace foretrain::gpu {
@@ -74,8 +73,8 @@ cudnnHandle_t cudnn_on(cudaStream_t stream) {
     cudnnHandle_t handle = nullptr;
     cudaStream_t stream = nullptr;
   };
-  static PerDevice<Handle> handles;  // one belongs to the device that is current when it is made (cudnnCreate)
-  Handle& here = handles.here();
+  static std::map<int, Handle> handles;  // one belongs to the device that is current when it is made (cudnnCreate)
+  Handle& here = handles[current_device()];
   if (here.handle == nullptr) GPU_CHECK(cudnnCreate(&here.handle));
   if (stream != here.stream) {
     GPU_CHECK(cudnnSetStream(here.handle, stream));
@@ -85,23 +84,9 @@ cudnnHandle_t cudnn_on(cudaStream_t stream) {
 }
 
 cudnnDataType_t cudnn_type(Format format) {
-  switch (format) {
-    case Format::fp64:
-      return CUDNN_DATA_DOUBLE;
-    case Format::fp32:
-      return CUDNN_DATA_FLOAT;
-    case Format::fp16:
-      return CUDNN_DATA_HALF;
-    case Format::bf16:
-      return CUDNN_DATA_BFLOAT16;
-    case Format::int32:
-      return CUDNN_DATA_INT32;
-    case Format::int64:
-      return CUDNN_DATA_INT64;
-    case Format::fp8:
-    case Format::int8:
-      break;
-  }
+  if (format == Format::fp32) return CUDNN_DATA_FLOAT;
+  if (format == Format::fp16) return CUDNN_DATA_HALF;
+  if (format == Format::bf16) return CUDNN_DATA_BFLOAT16;
   throw GpuError(Fault::unsupported, "cuDNN is not asked for this precision here");
 }
 

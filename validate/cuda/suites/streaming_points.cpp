@@ -45,9 +45,6 @@ std::vector<OperatorPoint> streaming_points() {
   for (std::int64_t elements = 1 << 14; elements <= 1 << 28; elements *= 4) {
     in_precisions(points, "reduction", {{"elements", text(elements)}, {"outputs", "0"}}, elements == 1 << 26);
   }
-  for (const char* size : {"64 KB", "1 MB", "16 MB", "64 MB", "256 MB", "1 GB"}) {
-    points.add({"copy", {{"size", size}}}, "copy", size == std::string("256 MB"));
-  }
   for (const std::int64_t width : {128, 768, 4096}) {
     for (std::int64_t tokens = 512; tokens <= 65536; tokens *= 2) {
       in_precisions(points, "embedding", {{"tokens", text(tokens)}, {"width", text(width)}, {"vocabulary", "50257"}},
