@@ -1,5 +1,3 @@
-#include <memory>
-
 #include "model/base/error.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "reports/cli/command.hpp"

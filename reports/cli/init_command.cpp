@@ -13,7 +13,6 @@
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/keys/key_tree.hpp"
-#include "model/scenario/load/load.hpp"
 #include "model/scenario/model/model_reader.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"

@@ -3,8 +3,6 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <memory>
-#include <optional>
 #include <set>
 
 #include "model/base/bytestream.hpp"

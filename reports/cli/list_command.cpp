@@ -9,7 +9,6 @@
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
 #include "model/base/format.hpp"
-#include "model/base/number.hpp"
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
 #include "model/scenario/catalogue.hpp"

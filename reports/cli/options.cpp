@@ -211,11 +211,26 @@ Result predict_row(const Case& row, Fidelity fidelity) {
 
 std::vector<Outcome> predict_with_progress(std::size_t count, int jobs, const Predictor& predictor) {
   Progress progress(count);
-  return predict_all(count, jobs, predictor, [&](std::size_t, const Outcome&) { progress.advance(); });
+  return predict_all(count, jobs, predictor, [&] { progress.advance(); });
 }
 
 std::vector<Outcome> predict_cases(const std::vector<Case>& cases, Fidelity fidelity, int jobs) {
   return predict_with_progress(cases.size(), jobs, [&](std::size_t i) { return predict_row(cases[i], fidelity); });
+}
+
+std::vector<Result> results_of(std::vector<Outcome> outcomes, ExitStatus& status) {
+  std::vector<Result> results;
+  for (Outcome& outcome : outcomes) {
+    if (outcome.result) {
+      results.push_back(std::move(*outcome.result));
+      continue;
+    }
+    warn(outcome.error);
+    if (status != ExitStatus::bad_input) {
+      status = outcome.bad_input ? ExitStatus::bad_input : ExitStatus::prediction_failed;
+    }
+  }
+  return results;
 }
 
 }  // namespace foretrain

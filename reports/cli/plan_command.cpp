@@ -5,13 +5,11 @@
 #include <exception>
 #include <numeric>
 #include <optional>
-#include <stdexcept>
 #include <utility>
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
 #include "model/base/number.hpp"
-#include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/base/words.hpp"
 #include "model/hardware/check.hpp"

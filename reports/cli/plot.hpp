@@ -88,9 +88,6 @@ std::vector<Outcome> predict_or_warn(const PlotOptions& options, const std::vect
 /// The range in seconds in which a predicted time lies; nothing in it where there is no prediction.
 Span range_of(const Outcome& outcome);
 
-/// The values of every --vary.
-std::vector<Variation> variations_of(const PlotOptions& options);
-
 #define PLOT_KIND(name) ExitStatus plot_##name(const PlotOptions& options);
 #include "reports/cli/commands.def"
 

@@ -11,7 +11,7 @@ namespace {
 
 /// One case per file and combination, named after what tells it from the others.
 std::vector<Case> breakdown_cases(const PlotOptions& options) {
-  const std::vector<Variation> variations = variations_of(options);
+  const std::vector<Variation> variations = parse_variations(options.variations);
   std::vector<Case> cases;
   for (const std::string& file : options.files) {
     const std::string title = load_scenario(file, options.overrides).name;

@@ -94,12 +94,6 @@ std::vector<Outcome> predict_or_warn(const PlotOptions& options, const std::vect
   return outcomes;
 }
 
-std::vector<Variation> variations_of(const PlotOptions& options) {
-  std::vector<Variation> variations;
-  for (const std::string& text : options.variations) variations.push_back(parse_variation(text));
-  return variations;
-}
-
 void add_plot(CLI::App& app, ExitStatus& status) {
   CLI::App* plot =
       app.add_subcommand("plot", "pictures (SVG, PNG, PDF); predicted against measured: `foretrain validate -o`");

@@ -130,7 +130,7 @@ class Sweep {
  public:
   explicit Sweep(const PlotOptions& options)
       : options_(options),
-        variations_(variations_of(options)),
+        variations_(parse_variations(options.variations)),
         times_(empty_chart(options, variations_.front())),
         all_(options.file(), options.overrides, variations_),
         curves_(all_.size() / times_.labels.size()) {  // the axis changes slowest

@@ -1,14 +1,9 @@
-#include <fmt/format.h>
-
 #include "model/base/csv.hpp"
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
-#include "model/scenario/load/cases.hpp"
-#include "model/scenario/load/load.hpp"
 #include "reports/cli/anchors.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/measured/measured.hpp"
 #include "reports/result/csv.hpp"
 #include "reports/result/json.hpp"
 #include "reports/result/text.hpp"
@@ -79,18 +74,9 @@ void print_results(const std::vector<Result>& results, const PredictOptions& opt
 }
 
 ExitStatus run(const PredictOptions& options) {
-  std::vector<Outcome> outcomes = predict_files(options);
   ExitStatus status = ExitStatus::success;
-  for (const Outcome& outcome : outcomes) {
-    if (outcome.result) continue;
-    warn(outcome.error);
-    if (status != ExitStatus::bad_input) {
-      status = outcome.bad_input ? ExitStatus::bad_input : ExitStatus::prediction_failed;
-    }
-  }
+  const std::vector<Result> results = results_of(predict_files(options), status);
   if (status != ExitStatus::success) return status;
-  std::vector<Result> results;
-  for (Outcome& outcome : outcomes) results.push_back(std::move(*outcome.result));
   print_results(results, options);
   if (!options.strict) return status;
   for (const Result& result : results) {

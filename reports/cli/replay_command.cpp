@@ -11,7 +11,6 @@
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
-#include "model/base/format.hpp"
 #include "model/base/process.hpp"
 #include "model/base/units.hpp"
 #include "model/result.hpp"
@@ -27,7 +26,6 @@
 #include "sim/simulate.hpp"
 #include "validate/export/export.hpp"
 #include "validate/host_replay/replay.hpp"
-#include "validate/measure/signals.hpp"
 #include "validate/replay/graph.hpp"
 #include "validate/replay/graph_text.hpp"
 

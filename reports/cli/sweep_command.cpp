@@ -1,10 +1,10 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "model/base/error.hpp"
@@ -105,10 +105,7 @@ void predict_rows(const SweepOptions& options, const SweepRows& rows, const Shar
   const TextTask predict = [&](std::size_t i) {
     const Case row = with_overrides({rows.case_of(left[i])}, input.settings).front();
     const Result result = runs ? predict_row_beside(*runs, row, options.fidelity) : predict_row(row, options.fidelity);
-    std::string text;
-    for (const std::string& cell : predicted_cells(result)) text += cell + ",";
-    text.pop_back();
-    return text;
+    return fmt::format("{}", fmt::join(predicted_cells(result), ","));
   };
   Progress progress(left.size());
   answer_all(left.size(), options.jobs, predict, [&](std::size_t i, Reply reply) {

@@ -24,9 +24,8 @@ namespace {
 constexpr std::size_t most_combinations = 10'000'000;  // in shards, or a night
 
 SweepRows rows_of_variations(const SweepInput& input) {
-  std::vector<Variation> variations;
+  const std::vector<Variation> variations = parse_variations(input.variations);
   SweepRows rows;
-  for (const std::string& text : input.variations) variations.push_back(parse_variation(text));
   // A file that is none would fail in every row; it is refused before anything is written.
   const YamlNode name = yaml_scalar(input.file, {input.file, 0, 0});
   cached_yaml_file(catalogue_file(CatalogueSection::run, Field(name, "FILE")).string());
@@ -130,8 +129,7 @@ void add_program(Fingerprint& fingerprint) {
 /// What all combinations are made of: ten million of them are as soon known as ten.
 void add_variations(const SweepInput& input, Fingerprint& fingerprint) {
   fingerprint.add_value(input.file, "");
-  for (const std::string& text : input.variations) {
-    const Variation variation = parse_variation(text);
+  for (const Variation& variation : parse_variations(input.variations)) {
     fingerprint.add(variation.key);
     for (std::size_t i = 0; i < variation.values.size(); ++i) {
       for (const std::string& value : variation.values_at(i)) fingerprint.add_value(value, "");

@@ -1,5 +1,4 @@
 #include "model/base/error.hpp"
-#include "model/scenario/load/load.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/result/trace.hpp"
 #include "sim/simulate.hpp"

@@ -1,6 +1,5 @@
 // What `accelerate config` writes (huggingface/accelerate, commands/config): how processes are started and what shards
 // the model; neither the model nor its batches.
-#include <fmt/format.h>
 
 #include "model/base/text.hpp"
 #include "reports/import/importer.hpp"

@@ -1,7 +1,4 @@
 // A config.json of Hugging Face's transformers: the model, and nothing about its training.
-#include <fmt/format.h>
-
-#include <array>
 
 #include "model/scenario/model/model_reader.hpp"
 #include "reports/import/importer.hpp"

@@ -3,7 +3,6 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include <filesystem>
 #include <mutex>
 #include <string>
 #include <tuple>
@@ -11,7 +10,6 @@
 
 #include "model/base/error.hpp"
 #include "model/base/session.hpp"
-#include "model/base/text.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/options.hpp"

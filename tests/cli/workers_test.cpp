@@ -1,7 +1,6 @@
 // Predictions in processes of their own.
 #include <sys/resource.h>
 #include <unistd.h>
-#include <cerrno>
 #include <csignal>
 #include <new>
 #include <system_error>

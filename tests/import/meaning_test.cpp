@@ -2,8 +2,6 @@
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/load/cases.hpp"
 #include "model/scenario/load/load.hpp"
-#include "reports/import/kineto_trace.hpp"
-#include "reports/import/shell_arguments.hpp"
 #include "tests/catch.hpp"
 #include "tests/import/samples.hpp"
 
