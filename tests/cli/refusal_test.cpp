@@ -41,7 +41,7 @@ TEST_CASE("Scenarios that are wrong are refused with their place by every comman
   const TemporaryFolder folder;
   for (const char* command : {"predict", "explain", "memory", "plan"}) {
     check({{command, "FILE"}, good_with("colour: red"), "FILE:12:1: colour: unknown key"}, folder, "unknown.yaml");
-    check({{command, "FILE"}, "a: [", "FILE:1"}, folder, "open.yaml");
+    check({{command, "FILE"}, "a: [", "FILE:2:1: not valid YAML"}, folder, "open.yaml");
     check({{command, "FILE"}, "name: \xff\n", "FILE:1:7"}, folder, "latin.yaml");
     check({{command, "FILE"}, "", "FILE"}, folder, "empty.yaml");
     check({{command, "FILE", "--set", "cluster.nodes=0"}, good, "cluster.nodes: 0 is out of range"}, folder,
