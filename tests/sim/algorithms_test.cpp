@@ -89,7 +89,7 @@ TEST_CASE("steps and flows equal the closed form when nothing else moves") {
         for (const Fidelity fidelity : {Fidelity::flows, Fidelity::steps}) {
           const double found = time_of(*lowered, machine.topology, fidelity);
           if (std::abs(found / expected - 1.0) > tolerance(row, fidelity)) {
-            FAIL_CHECK(fmt::format("{} operation {}, {} B on {}, {}: {} s, not {} s", row.name,
+            FAIL_CHECK(fmt::format("{} operation {}, {} B on {}, {}: {} s, not {} s", name(row.algorithm),
                                    static_cast<int>(row.operation), size.value(), machine.name,
                                    fidelity == Fidelity::flows ? "flows" : "steps", found, expected));
           }
@@ -106,7 +106,7 @@ TEST_CASE("servers spread unevenly over sockets: the busiest link is a bound tha
   const Topology topology(cluster_of(dgx1_node()));
   for (const SyncAlgorithm algorithm :
        {SyncAlgorithm::parameter_server, SyncAlgorithm::hierarchical_parameter_server}) {
-    const auto lowered = lower_row({algorithm, "", CollectiveOperation::all_reduce, nullptr}, 100.0_MB, topology, 3);
+    const auto lowered = lower_row({algorithm, CollectiveOperation::all_reduce}, 100.0_MB, topology, 3);
     const double bound = uncontended_time(*lowered, topology).value();
     CHECK(time_of(*lowered, topology, Fidelity::flows) == Approx(bound).epsilon(1e-6));
     const double fair = time_of(*lowered, topology, Fidelity::steps);
