@@ -289,7 +289,9 @@ TEST_CASE("GPUs, hosts, servers and what is outside are endpoints of their own")
 
 TEST_CASE("Of paths with as few hops the one whose narrowest wire is widest is taken") {
   // 0 to 3 by way of 1, over wires of 10 and 1, or of 2, over two of 3; by way of 4 and 5 it is farther.
-  WiringGraph graph(std::vector<bool>(6, true));
+  Node node;
+  node.vertices.assign(6, {"", VertexKind::pcie_switch});
+  WiringGraph graph(node);
   const auto wire = [&](int from, int to, double bandwidth) {
     graph.add_wire(from, to, {from * 10 + to, BytesPerSecond(bandwidth), Seconds(0.0)});
   };
