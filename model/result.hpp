@@ -90,10 +90,10 @@ struct TrainResultParts {
 
   /// What the training takes in the end, with its uncertainty: nine of ten lie between the two.
   struct Bill {
-    Seconds shortest, longest;
-    std::optional<double> usd_low, usd_high;
-    std::optional<double> watts;  ///< mean, of all machines and the data centre around them
-    std::optional<double> kwh, kg_co2;
+    Seconds shortest = {}, longest = {};
+    std::optional<double> usd_low = {}, usd_high = {};
+    std::optional<double> watts = {};  ///< mean, of all machines and the data centre around them
+    std::optional<double> kwh = {}, kg_co2 = {};
   };
 };
 

@@ -30,11 +30,11 @@ struct IntervalChoice {
 
 struct IntervalSearch {
   /// Both count a checkpoint that training waits for; nothing where it is written beside the training.
-  std::optional<IntervalChoice> young, daly;
+  std::optional<IntervalChoice> young = {}, daly = {};
   /// By simulation, of intervals that lie a tenth or less apart. What is written beside the training costs it next to
   /// nothing, yet fills storage and its network: there the longest interval within a thousandth of the best goodput.
   IntervalChoice best;
-  std::vector<IntervalChoice> tried;  ///< ascending
+  std::vector<IntervalChoice> tried = {};  ///< ascending
 };
 
 /// `life.every` does not matter. All intervals meet the same failures; none is shorter than a checkpoint takes, or

@@ -131,7 +131,7 @@ TEST_CASE("A learned stack's file is a trainer that predicts what its setting do
   CHECK(foretrain::predict(by_file, Fidelity::estimate).time().value() ==
         Approx(expected).epsilon(2e-3));  // the file has four digits
   const YamlNode document = parse_yaml(stack_file(stack, from), file);
-  for (const LikelyTrait& trait : likely_traits(trainer_file(document), by_file)) {
+  for (const LikelyTrait& trait : likely_traits(Field(document, "").mapping(keys::trainer), by_file)) {
     const auto same = [&](const LearnedParameter& one) { return one.parameter.name == trait.parameter.name; };
     const auto learned = std::ranges::find_if(stack.parameters, same);
     REQUIRE(learned != stack.parameters.end());

@@ -55,7 +55,7 @@ TEST_CASE("A learned trait stands between what one standard deviation to either 
 TEST_CASE("Traits of pipelines are read back from a learned stack's file") {
   const Scenario usual = load_scenario("gpt2-xl-dgx-a100");
   const YamlNode document = parse_yaml(stack_file(made_up_stack(), made_up_from), "stack.yaml");
-  const std::vector<LikelyTrait> traits = likely_traits(trainer_file(document), usual);
+  const std::vector<LikelyTrait> traits = likely_traits(Field(document, "").mapping(keys::trainer), usual);
   const auto message = std::ranges::find_if(
       traits, [](const LikelyTrait& one) { return one.parameter.name == "workload.train.message_overhead"; });
   REQUIRE(message != traits.end());
