@@ -78,7 +78,7 @@ Phase hop(const Levels& levels, std::size_t level, int lag, Transfer::Kind kind,
     const int place = axis.place(rank);
     const int next = axis.rank_at(rank, (place + 1) % axis.size);
     const int block = (place - lag % axis.size + axis.size) % axis.size;
-    transfers.push_back(send(levels.block(rank, level, block, owned, chunks_per_share), rank, next, kind));
+    transfers.push_back(sent(levels.block(rank, level, block, owned, chunks_per_share), rank, next, kind));
   }
   return transfers;
 }
@@ -101,8 +101,8 @@ SchedulePart share_part(const Levels& levels, std::size_t level, bool scatter, i
       for (int place = 1; place < axis.size; ++place) {
         const int other = axis.rank_at(first, place);
         const Transfer range = levels.block(first, level, place, false, chunks_per_share);
-        transfers.push_back(scatter ? send(range, first, other, Transfer::Kind::copy)
-                                    : send(range, other, first, Transfer::Kind::copy));
+        transfers.push_back(scatter ? sent(range, first, other, Transfer::Kind::copy)
+                                    : sent(range, other, first, Transfer::Kind::copy));
       }
     }
     return transfers;

@@ -96,7 +96,7 @@ Stage through_switch(const SharedFabric& f, bool share, bool into, Transfer::Kin
     for_each_rank(*f, [&](int node, int place, int rank) {
       const int hub = f->node_switch(node);
       const Transfer range = share ? f->share(place, piece) : f->all(piece);
-      transfers.push_back(into ? send(range, rank, hub, kind) : send(range, hub, rank, kind));
+      transfers.push_back(into ? sent(range, rank, hub, kind) : sent(range, hub, rank, kind));
     });
   };
 }
@@ -122,7 +122,7 @@ void share_at_root(const SharedFabric& f, bool scatter, Stages& stages) {
   if (f->locals == 1) return;
   const auto deal = [=](int piece, Phase& transfers) {
     for (int place = 1; place < f->locals; ++place) {
-      transfers.push_back(send(f->share(place, piece), scatter ? 0 : place, scatter ? place : 0, Transfer::Kind::copy));
+      transfers.push_back(sent(f->share(place, piece), scatter ? 0 : place, scatter ? place : 0, Transfer::Kind::copy));
     }
   };
   stages.emplace_back(deal);
@@ -137,14 +137,14 @@ void cross_network(const SharedFabric& f, CollectiveOperation operation, Stages&
     for_each_rank(*f, [&](int node, int place, int rank) {
       if (operation == broadcast && node != 0) return;
       const Transfer range = operation == all_gather ? f->own(rank, piece) : f->share(place, piece);
-      transfers.push_back(send(range, rank, f->network_tree(place), kind));
+      transfers.push_back(sent(range, rank, f->network_tree(place), kind));
     });
   });
   stages.emplace_back([=](int piece, Phase& transfers) {
     for_each_rank(*f, [&](int node, int place, int rank) {
       if (operation == reduce && node != 0) return;
       const Transfer range = operation == reduce_scatter ? f->own(rank, piece) : f->share(place, piece);
-      transfers.push_back(send(range, f->network_tree(place), rank, Transfer::Kind::copy));
+      transfers.push_back(sent(range, f->network_tree(place), rank, Transfer::Kind::copy));
     });
   });
 }

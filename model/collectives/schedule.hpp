@@ -31,7 +31,7 @@ struct Transfer {
 using Phase = std::vector<Transfer>;
 
 /// The chunks of `range`, on their way.
-inline Transfer send(Transfer range, int source, int destination, Transfer::Kind kind) {
+inline Transfer sent(Transfer range, int source, int destination, Transfer::Kind kind) {
   return {source, destination, range.first_chunk, range.chunks, kind, range.stride};
 }
 
@@ -87,7 +87,7 @@ void append_chain(int hops, int pieces, int phase, bool to_first, const At& at, 
   visit_hops(hops, pieces, phase, [&](int hop, int piece) {
     const int from = to_first ? hops - hop : hop, to = to_first ? from - 1 : from + 1;
     const auto kind = to_first ? Transfer::Kind::reduce : Transfer::Kind::copy;
-    transfers.push_back(send(chunks(piece), at(from), at(to), kind));
+    transfers.push_back(sent(chunks(piece), at(from), at(to), kind));
   });
 }
 
@@ -97,7 +97,7 @@ template <typename At, typename Chunks>
 void append_ring_hop(int places, int lag, Transfer::Kind kind, const At& at, const Chunks& chunks, Phase& transfers) {
   for (int place = 0; place < places; ++place) {
     const int owner = (place - lag % places + places) % places;
-    transfers.push_back(send(chunks(owner), at(place), at((place + 1) % places), kind));
+    transfers.push_back(sent(chunks(owner), at(place), at((place + 1) % places), kind));
   }
 }
 

@@ -55,12 +55,7 @@ std::string scalar_or_empty(const YamlNode& document, std::string_view key) {
 }
 
 std::string kind_of(CatalogueSection section, const YamlNode& document) {
-  switch (section) {
-    case CatalogueSection::model:
-      return scalar_or_empty(document, "family");
-    default:
-      return scalar_or_empty(document, "kind");
-  }
+  return scalar_or_empty(document, section == CatalogueSection::model ? "family" : "kind");
 }
 
 std::string description_of(const YamlNode& document) {

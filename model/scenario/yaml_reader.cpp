@@ -145,35 +145,6 @@ void MappingReader::fill(void* record, const void* type) const {
   }
 }
 
-std::int64_t MappingReader::integer_or(std::string_view key, std::int64_t fallback, IntegerRange range) const {
-  const std::optional<Field> value = find(key);
-  return value ? value->integer(range) : fallback;
-}
-
-int MappingReader::int_or(std::string_view key, int fallback, IntegerRange range) const {
-  return static_cast<int>(integer_or(key, fallback, range));
-}
-
-double MappingReader::number_or(std::string_view key, double fallback, Zero zero) const {
-  const std::optional<Field> value = find(key);
-  return value ? value->number(zero) : fallback;
-}
-
-bool MappingReader::flag_or(std::string_view key, bool fallback) const {
-  const std::optional<Field> value = find(key);
-  return value ? value->flag() : fallback;
-}
-
-bool MappingReader::flag_or(std::string_view key, bool fallback, std::string_view no, std::string_view yes) const {
-  const std::optional<Field> value = find(key);
-  return value ? value->flag(no, yes) : fallback;
-}
-
-std::string MappingReader::text_or(std::string_view key, std::string_view fallback) const {
-  const std::optional<Field> value = find(key);
-  return value ? value->text() : std::string(fallback);
-}
-
 void MappingReader::refuse(std::initializer_list<std::string_view> keys, std::string_view got,
                            std::string_view expected) const {
   for (const std::string_view key : keys) {

@@ -110,17 +110,33 @@ class MappingReader {
     fill(&record, &keys::type_of_record<Record>);
   }
 
-  [[nodiscard]] std::int64_t integer_or(std::string_view key, std::int64_t fallback, IntegerRange range = {}) const;
-  [[nodiscard]] int int_or(std::string_view key, int fallback, IntegerRange range = {}) const;
-  [[nodiscard]] double number_or(std::string_view key, double fallback, Zero zero = Zero::allowed) const;
-  [[nodiscard]] bool flag_or(std::string_view key, bool fallback) const;
-  [[nodiscard]] bool flag_or(std::string_view key, bool fallback, std::string_view no, std::string_view yes) const;
-  [[nodiscard]] std::string text_or(std::string_view key, std::string_view fallback) const;
+  [[nodiscard]] std::int64_t integer_or(std::string_view key, std::int64_t fallback, IntegerRange range = {}) const {
+    return value_or(key, fallback, [&](const Field& value) { return value.integer(range); });
+  }
+  [[nodiscard]] int int_or(std::string_view key, int fallback, IntegerRange range = {}) const {
+    return static_cast<int>(integer_or(key, fallback, range));
+  }
+  [[nodiscard]] double number_or(std::string_view key, double fallback, Zero zero = Zero::allowed) const {
+    return value_or(key, fallback, [&](const Field& value) { return value.number(zero); });
+  }
+  [[nodiscard]] bool flag_or(std::string_view key, bool fallback) const {
+    return value_or(key, fallback, [](const Field& value) { return value.flag(); });
+  }
+  [[nodiscard]] bool flag_or(std::string_view key, bool fallback, std::string_view no, std::string_view yes) const {
+    return value_or(key, fallback, [&](const Field& value) { return value.flag(no, yes); });
+  }
+  [[nodiscard]] std::string text_or(std::string_view key, std::string_view fallback) const {
+    return value_or(key, std::string(fallback), [](const Field& value) { return value.text(); });
+  }
   template <typename Q>
-  [[nodiscard]] Q quantity_or(std::string_view key, Q fallback, Zero zero = Zero::refused) const;
+  [[nodiscard]] Q quantity_or(std::string_view key, Q fallback, Zero zero = Zero::refused) const {
+    return value_or(key, fallback, [&](const Field& value) { return value.quantity<Q>(zero); });
+  }
   template <typename E>
   [[nodiscard]] E choice_or(std::string_view key, E fallback,
-                            std::type_identity_t<std::span<const E>> allowed = {}) const;
+                            std::type_identity_t<std::span<const E>> allowed = {}) const {
+    return value_or(key, fallback, [&](const Field& value) { return value.choice<E>(allowed); });
+  }
 
   /// Complains about a key's value (or, when it is not there, about the mapping).
   [[noreturn]] void fail(std::string_view key, std::string got, std::string expected) const;
@@ -129,6 +145,12 @@ class MappingReader {
   void refuse(std::initializer_list<std::string_view> keys, std::string_view got, std::string_view expected) const;
 
  private:
+  /// What `read` makes of a key's value, or the fallback where the key is not stated.
+  template <typename T, typename Read>
+  T value_or(std::string_view key, T fallback, const Read& read) const {
+    const std::optional<Field> value = find(key);
+    return value ? read(*value) : fallback;
+  }
   void require_known(std::string_view key) const;
   void fill(void* record, const void* type) const;
 
@@ -172,18 +194,6 @@ E Field::choice(std::span<const E> allowed) const {
   std::vector<std::string_view> words;
   for (const E value : allowed) words.push_back(name(value));
   return allowed[word(words)];
-}
-
-template <typename Q>
-Q MappingReader::quantity_or(std::string_view key, Q fallback, Zero zero) const {
-  const std::optional<Field> value = find(key);
-  return value ? value->quantity<Q>(zero) : fallback;
-}
-
-template <typename E>
-E MappingReader::choice_or(std::string_view key, E fallback, std::type_identity_t<std::span<const E>> allowed) const {
-  const std::optional<Field> value = find(key);
-  return value ? value->choice<E>(allowed) : fallback;
 }
 
 }  // namespace foretrain

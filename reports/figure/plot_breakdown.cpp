@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "model/base/format.hpp"
 #include "reports/print/names.hpp"
@@ -19,13 +20,16 @@ constexpr double widest_comparable_ratio = 12.0;
 constexpr std::array<std::string_view, breakdown_parts.size()> text_colours = {"#ffffff", "#ffffff", "#000000",
                                                                                "#000000", "#000000", "#ffffff"};
 
-/// A bar of times in this unit, from its left to its right end, and what is written in it and behind it.
-void add_bar(Panel& panel, std::vector<Series>& parts, const BreakdownBar& bar, Seconds unit, double row) {
+/// A bar in shares of its step in per cent, or in times in this unit, from its left to its right end, and what is
+/// written in it and behind it.
+void add_bar(Panel& panel, std::vector<Series>& parts, const BreakdownBar& bar, std::optional<Seconds> unit,
+             double row) {
   const Breakdown& b = bar.breakdown;
+  const auto place = [&](Seconds time) { return unit ? time / *unit : time / b.total() * 100.0; };
   Seconds before;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Seconds time = b.*breakdown_parts.at(i).time;
-    const double from = before / unit, to = (before + time) / unit;
+    const double from = place(before), to = place(before + time);
     before += time;
     if (!(time > Seconds(0))) continue;
     parts[i].boxes.push_back({from, to, row - 0.34, row + 0.34});
@@ -36,7 +40,7 @@ void add_bar(Panel& panel, std::vector<Series>& parts, const BreakdownBar& bar, 
                             .room = to - from});
   }
   panel.labels.push_back({.text = format_seconds(b.total()) + (bar.remark.empty() ? "" : " · " + bar.remark),
-                          .x = b.total() / unit,
+                          .x = place(b.total()),
                           .y = row,
                           .pin = Pin::left,
                           .right = 8,
@@ -78,8 +82,7 @@ Figure to_figure(const std::vector<BreakdownBar>& bars) {
   for (std::size_t i = 0; i < bars.size(); ++i) {
     BreakdownBar bar = bars[i];
     bar.label.erase(0, common.size());
-    const Seconds scale = shares ? bar.breakdown.total() * 0.01 : unit.size;
-    add_bar(panel, parts, bar, scale, count - static_cast<double>(i));
+    add_bar(panel, parts, bar, shares ? std::nullopt : std::optional(unit.size), count - static_cast<double>(i));
   }
   for (Series& part : parts) {
     if (!part.boxes.empty()) panel.series.push_back(std::move(part));

@@ -56,7 +56,7 @@ std::string machine_text(const GpuCalibration& fit) {
 
 std::string suites_text(const GpuCalibration& fit) {
   TextTable table("lrrrrrrrr",
-                  {"suite", "failed", "skipped", "measured", "= fitted", "held out", "read off", "drawn", "left out"});
+                  {"suite", "failed", "skipped", "measured", "= fitted", "held out", "read off", "unused", "left out"});
   for (const auto& [name, count] : fit.suites) {
     std::vector<std::string> row = {name};
     for (const int number : {count.failed, count.skipped, count.measured, count.fitted, count.held_out, count.direct,
@@ -91,9 +91,9 @@ std::string with_unit(const std::string& name, double value) {
 /// Whether each stage's constants are kept, by points that their fit did not see.
 std::string stages_text(const GpuCalibration& fit) {
   TextTable table("lrrrrl", {"stage", "points", "left out", "as published", "as fitted", ""});
-  for (const auto& [name, points, trial] : fit.stages) {
+  for (const StageTrial& trial : fit.stages) {
     const bool judged = trial.judged > 0;
-    table.add_row({name, fmt::format("{}", points), fmt::format("{}", trial.judged),
+    table.add_row({trial.name, fmt::format("{}", trial.points), fmt::format("{}", trial.judged),
                    judged ? percent_text(trial.published) : "", judged ? percent_text(trial.fitted) : "",
                    trial.adopted ? "kept" : "no better: as published"});
   }
@@ -102,11 +102,11 @@ std::string stages_text(const GpuCalibration& fit) {
 
 std::string constants_text(const GpuCalibration& fit) {
   TextTable table("lrrr", {"constant", "published", "fitted", "standard error"});
-  for (const DirectConstant& constant : fit.direct) {
-    table.add_row({constant.name, "", with_unit(constant.name, constant.value),
+  for (const RobustConstant& constant : fit.direct) {
+    table.add_row({constant.name, "", with_unit(constant.name, constant.after),
                    with_unit(constant.name, constant.standard_error)});
   }
-  for (const auto& [constant, source] : fit.fitted) {
+  for (const RobustConstant& constant : fit.fitted) {
     table.add_row({constant.name, with_unit(constant.name, constant.before), with_unit(constant.name, constant.after),
                    constant.at_bound ? "at its bound" : with_unit(constant.name, constant.standard_error)});
   }

@@ -128,15 +128,6 @@ TEST_CASE("groups that share a link slow each other down, others do not") {
   CHECK(milliseconds(servers, pcie) == Approx(80.0).epsilon(0.01));
 }
 
-TEST_CASE("a hierarchical all-reduce crosses the network with a share only") {
-  // Two nodes of eight on NVSwitch (300 GB/s), a card of 25 GB/s for each GPU. Inside: 2 · 7 steps of 1/8 · 800 MB at
-  // 300 GB/s = 4.667 ms; between: every GPU exchanges 2 · 1/2 of its 100 MB at 25 GB/s = 4 ms.
-  const Topology topology(cluster_of(nvswitch_node(), 2));
-  CHECK(milliseconds(SyncAlgorithm::hierarchical, 800.0_MB, iota(16), topology) == Approx(4.667 + 4.0).epsilon(0.01));
-  // One flat ring uses one card per node: 2 · 15/16 · 800 MB at 25 GB/s = 60 ms.
-  CHECK(milliseconds(SyncAlgorithm::ring, 800.0_MB, iota(16), topology) == Approx(60.0).epsilon(0.01));
-}
-
 TEST_CASE("dedicated servers stand on nodes without workers") {
   // Two workers and two more nodes; the worker's card carries the message out and back at 10 GB/s; with one server its
   // card takes both messages.

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "model/base/error.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
+#include "tests/complaint.hpp"
 #include "tests/fit/synthetic.hpp"
 
 using namespace foretrain;
@@ -15,16 +15,6 @@ std::string line(const std::string& name, const std::string& rest) {
   return fmt::format(R"({{"suite":"gemm","name":"{}",{}}})", name, rest) + "\n";
 }
 const std::string good = R"("status":"measured","scenario":{},"parameters":{},"device":0,"unit":"s","values":[2,1,3])";
-
-template <typename Read>
-std::string complaint(const Read& read) {
-  try {
-    read();
-  } catch (const ScenarioError& error) {
-    return error.what();
-  }
-  return "accepted";
-}
 
 }  // namespace
 
@@ -71,7 +61,7 @@ TEST_CASE("Records that are wrong are refused with file and line, and what to do
       {"[1,2]\n", "no record"},
   };
   for (const auto& [text, wrong] : rows) {
-    const std::string said = complaint([&] { (void)read_records(line("first", good) + text, "gemm.jsonl"); });
+    const std::string said = test::complaint_of([&] { (void)read_records(line("first", good) + text, "gemm.jsonl"); });
     INFO(said);
     CHECK(said.find("gemm.jsonl:2") == 0);
     CHECK(said.find(wrong) != std::string::npos);
@@ -81,10 +71,11 @@ TEST_CASE("Records that are wrong are refused with file and line, and what to do
 
 TEST_CASE("Folders that hold no measurements are refused") {
   const TemporaryFolder folder;
-  CHECK(complaint([&] { (void)read_measurements(folder.path() / "none"); }).find("no folder") != std::string::npos);
-  CHECK(complaint([&] { (void)read_measurements(folder.path()); }).find("machine.json") != std::string::npos);
+  CHECK(test::complaint_of([&] { (void)read_measurements(folder.path() / "none"); }).find("no folder") !=
+        std::string::npos);
+  CHECK(test::complaint_of([&] { (void)read_measurements(folder.path()); }).find("machine.json") != std::string::npos);
   folder.write("machine.json", synthetic::machine_json());
-  CHECK(complaint([&] { (void)read_measurements(folder.path()); }).find("no records") != std::string::npos);
+  CHECK(test::complaint_of([&] { (void)read_measurements(folder.path()); }).find("no records") != std::string::npos);
 }
 
 TEST_CASE("machine.json is read as the driver wrote it, and complaints have a position") {
@@ -109,7 +100,7 @@ TEST_CASE("machine.json is read as the driver wrote it, and complaints have a po
       {R"({"gpus":)", "unexpected end of input"},
   };
   for (const auto& [text, wrong] : rows) {
-    const std::string said = complaint([&] { (void)read_machine_text(text, "machine.json"); });
+    const std::string said = test::complaint_of([&] { (void)read_machine_text(text, "machine.json"); });
     INFO(said);
     CHECK(said.find("machine.json:") == 0);
     CHECK(said.find(wrong) != std::string::npos);
@@ -132,7 +123,7 @@ TEST_CASE("A replay's kernel that was timed without being run is told") {
                R"({"kind":"foretrain gpu replay","name":"net","status":"measured","work":[{"block":"forward",)"
                R"("name":"cast","work_number":0,"tasks":1,"kind":"traffic","count":0,"measured_s":1,)"
                R"("fields":{"read":"4","written":"4","pattern":"elementwise","precision":"fp32"}}]})");
-  CHECK(complaint([&] {
+  CHECK(test::complaint_of([&] {
           (void)read_measurements(folder.path());
         }).find("a kernel of net was measured without being run") != std::string::npos);
 }
@@ -141,7 +132,9 @@ TEST_CASE("Folders of two machines are refused with the GPUs of both") {
   const TemporaryFolder folder;
   folder.write("one/machine.json", synthetic::machine_json(1));
   folder.write("two/machine.json", synthetic::machine_json(2));
-  const std::string said = complaint([&] { return read_measurements({folder.path() / "one", folder.path() / "two"}); });
+  const std::string said = test::complaint_of([&] {
+    return read_measurements({folder.path() / "one", folder.path() / "two"});
+  });
   CHECK_THAT(said, Catch::Contains("measurements of another machine (Synthetic 5000, Synthetic 5000)"));
   CHECK_THAT(said, Catch::Contains("parts of one machine (Synthetic 5000)"));
 }

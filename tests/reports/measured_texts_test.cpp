@@ -102,12 +102,20 @@ TEST_CASE("A GPU's calibration tells what was measured, what came of it and whic
   check_whole("gpus-calibration-tells-was-measured.txt", to_text(fit));
   fit.known = true;
   fit.notes = {"one point is far off"};
-  fit.stages = {{"streaming", 20, {.adopted = true, .judged = 3, .published = 0.2, .fitted = 0.1}},
-                {"products", 10, {.judged = 1, .published = 0.1, .fitted = 0.2}},
-                {"few", 2, {.adopted = true}}};
-  fit.direct = {{"host.dispatch_us", 3.5, 0.25, "median"}};
-  fit.fitted = {{{"matmul.vector_efficiency", 0.9, 0.8, 0.01, false}, "fit"},
-                {{"matmul.vector_efficiency", 0.9, 0.8, 0.01, true}, "fit"}};
+  const auto trial = [](const char* name, int points, bool adopted, int judged, double published, double fitted) {
+    StageTrial result;
+    result.name = name;
+    result.points = points;
+    result.adopted = adopted;
+    result.judged = judged;
+    result.published = published;
+    result.fitted = fitted;
+    return result;
+  };
+  fit.stages = {trial("streaming", 20, true, 3, 0.2, 0.1), trial("products", 10, false, 1, 0.1, 0.2),
+                trial("few", 2, true, 0, 0.0, 0.0)};
+  fit.direct = {{"host.dispatch_us", 0.0, 3.5, 0.25, false, "median"}};
+  fit.fitted = {{"matmul.vector_efficiency", 0.9, 0.8, 0.01, false}, {"matmul.vector_efficiency", 0.9, 0.8, 0.01, true}};
   fit.undetermined = {{"other", "nothing tells"}};
   fit.errors = {{"products", "matmul", true, 5, 0.05, -0.01, 0.2, "m 1"},
                 {"products", "matmul", false, 30, 0.04, 0.0, -0.1, "m 2"}};

@@ -1,5 +1,6 @@
 // Bad scenarios: every case of tests/scenario/bad/*.txt is refused at the place that `^` marks, with the whole message.
-//   @ …   the lines of a scenario, or the file that holds it; a case fills its … in turn (" || " between them), or
+//   @ …   the lines of a scenario, or the file that holds it or a calibration (JSON); a case fills its … in turn (" ||
+//   " between them), or
 //         replaces lines: "5|…" the fifth, "|…" puts one more behind
 //   = …   what the message says behind its position; … stands for anything, "accepted" for a scenario that is good
 //   # …   a comment
@@ -8,6 +9,7 @@
 
 #include "model/base/files.hpp"
 #include "model/base/text.hpp"
+#include "model/scenario/hardware/calibration_reader.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/complaint.hpp"
@@ -22,7 +24,14 @@ const std::filesystem::path folder = FORETRAIN_SOURCE_DIR "/tests/scenario/bad";
 std::vector<std::string> lines_of(const std::filesystem::path& file) { return split(read_text_file(file), '\n'); }
 
 std::string complaint_about(const std::string& text, const std::vector<std::string>& overrides = {}) {
-  return test::complaint_of([&] { load_scenario_text(text, "bad.yaml", overrides); });
+  return test::complaint_of([&] {
+    if (text.starts_with("{\n")) {
+      const YamlNode document = parse_yaml(text, "bad.yaml");
+      static_cast<void>(read_calibration(Field(document, "")));
+    } else {
+      load_scenario_text(text, "bad.yaml", overrides);
+    }
+  });
 }
 
 /// The scenario of a case: its template with what the case says.
@@ -97,8 +106,9 @@ std::size_t check_file(const std::filesystem::path& file) {
       wanted.clear();
     }
     if (expects) wanted += (wanted.empty() ? "" : "\n") + line.substr(2);
-    if (shows && line.ends_with(".yaml")) scenario = lines_of(folder / line.substr(2));
-    if (shows && !line.ends_with(".yaml")) scenario.push_back(line.substr(2));
+    const bool is_file = line.ends_with(".yaml") || line.ends_with(".json");
+    if (shows && is_file) scenario = lines_of(folder / line.substr(2));
+    if (shows && !is_file) scenario.push_back(line.substr(2));
     if (!expects && !shows && !line.empty() && !line.starts_with('#')) said.push_back(line);
   }
   return cases;

@@ -114,3 +114,21 @@ TEST_CASE("A calibration that is its own base is refused with the way round") {
              Catch::StartsWith(third + ":4:7: base: this calibration is its own base: " + second + " → " + third));
   CHECK(told(first) == told(first));  // what was left half read is not taken for being read
 }
+
+TEST_CASE("A machine's calibration lays its constants over the base") {
+  const std::string file = FORETRAIN_SOURCE_DIR "/tests/scenario/bad/calibration.json";
+  const YamlNode& document = cached_yaml_file(file);
+  const Calibration calibration = read_calibration(Field(document, ""));
+  const Calibration base = load_default_calibration();
+  CHECK(calibration.matmul.fixed_us == Approx(4.5));
+  CHECK(calibration.matmul.tile_loss == Approx(7.5));
+  CHECK(calibration.matmul.exposed_share == base.matmul.exposed_share);
+  REQUIRE(calibration.calibrated);
+  CHECK(calibration.calibrated->memory_latency.value() == Approx(310e-9));
+  REQUIRE(calibration.fitted);
+  CHECK(calibration.fitted->covariance[0][1] == Approx(-0.02));
+  CHECK(calibration.constants.size() == base.constants.size());
+  for (const Constant& constant : calibration.constants) {
+    if (constant.name == "matmul.fixed_us") CHECK(constant.source == "here");
+  }
+}

@@ -326,13 +326,6 @@ TEST_CASE("A run of the catalogue loads by its name, and every one of them loads
   }
 }
 
-TEST_CASE("Words and values of enumerations go both ways") {
-  CHECK(name(SyncAlgorithm::automatic) == "auto");
-  CHECK(name(ServerPlacement::colocated) == "colocated");
-  CHECK(name(CollectiveOperation::send_receive) == "send_receive");
-  CHECK(name(TransformerFamily::mpt) == "mpt");
-}
-
 TEST_CASE("Experts over more ranks than data and context have are whole on tensor ranks") {
   const auto plan_of = [](const std::string& plan) {
     const std::string text =

@@ -3,9 +3,7 @@
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/load/load.hpp"
-#include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
-#include "tests/complaint.hpp"
 
 using namespace foretrain;
 
@@ -20,10 +18,6 @@ Calibration read(const std::string& rows) {
   const YamlNode extra = parse_yaml("measured_matmuls:\n" + rows, "rows.yaml");
   document.entries.push_back(extra.entries.front());
   return read_calibration(Field(document, ""));
-}
-
-std::string complaint(const std::string& rows) {
-  return test::complaint_of([&] { read(rows); });
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -47,27 +41,6 @@ TEST_CASE("Measured products arrive with their shapes and times") {
   CHECK(row.n == 2000);
   CHECK(row.k == 3000);
   CHECK(row.time.value() == Approx(500e-6));
-}
-
-TEST_CASE("Bad rows are refused where they are wrong") {
-  struct Bad {
-    std::string from, to, position, wrong;
-  };
-  const std::vector<Bad> rows = {
-      {"m: 1000", "m: 0", "rows.yaml:2:", "measured_matmuls[0].m"},
-      {"time: 500 us", "time: 500", "rows.yaml:2:", "no unit"},
-      {"precision: fp16", "precision: fp17", "rows.yaml:2:", "did you mean fp16"},
-      {"gpu: t4, ", "", "rows.yaml:2:", "measured_matmuls[0].gpu"},
-      {"k: 3000", "kk: 3000", "rows.yaml:2:", "unknown key"},
-      {"source: \"my machine\"", "source: \"\"", "rows.yaml:2:", "source"},
-  };
-  for (const Bad& bad : rows) {
-    const std::string text = complaint("  - { " + replaced(good_row, bad.from, bad.to) + " }\n");
-    INFO(text);
-    CHECK(text.find(bad.position) != std::string::npos);
-    CHECK(text.find(bad.wrong) != std::string::npos);
-  }
-  CHECK(complaint("  gpu: t4\n").find("measured_matmuls") != std::string::npos);
 }
 
 TEST_CASE(

@@ -1,7 +1,6 @@
 // foretrain-gpu: measures GPUs and replays training steps on them.
 #include <cstdio>
 #include <cstdlib>
-#include <string_view>
 
 #include "validate/cuda/arguments.hpp"
 #include "validate/cuda/commands.hpp"
@@ -32,19 +31,12 @@ Exit status: 0 all is well; 1 something could not be measured (it is listed; run
 no usable GPU; 130 interrupted (what was measured is kept, and the next run goes on from there).
 )";
 
-struct Subcommand {
-  std::string_view name;
-  int (*run)(const std::vector<std::string>& words);
-};
-constexpr Subcommand subcommands[] = {
-    {"probe", probe_command}, {"measure", measure_command}, {"replay", replay_command}};
-
 int run(const std::string& name, const std::vector<std::string>& words) {
   if (name == "--help" || name == "-h" || name == "help") return std::fputs(usage, stdout) < 0;
   if (name == "--version") return std::puts("foretrain-gpu " FORETRAIN_VERSION) < 0;
-  for (const Subcommand& one : subcommands) {
-    if (one.name == name) return one.run(words);
-  }
+  if (name == "probe") return probe_command(words);
+  if (name == "measure") return measure_command(words);
+  if (name == "replay") return replay_command(words);
   throw foretrain::UsageError((name.empty() ? "a subcommand is missing" : name + ": no such subcommand") +
                               "; there are probe, measure and replay (see foretrain-gpu --help)");
 }

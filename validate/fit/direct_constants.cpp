@@ -63,15 +63,15 @@ class DirectList {
   void add(const char* name, double value, double error, const std::string& meaning) {
     const ConstantRow& row = constant_row(name);
     if (!std::isfinite(value) || value < row.minimum || value > row.maximum) return;  // no constant, but a disturbance
-    constants_.push_back({name, value, std::isfinite(error) ? std::abs(error) : 0.0,
+    constants_.push_back({name, 0.0, value, std::isfinite(error) ? std::abs(error) : 0.0, false,
                           fmt::format("{}; {}, driver {}, {}", meaning, raw_.machine.gpus.front().name,
                                       raw_.machine.driver, raw_.machine.date)});
   }
-  std::vector<DirectConstant> take() && { return std::move(constants_); }
+  std::vector<RobustConstant> take() && { return std::move(constants_); }
 
  private:
   const RawMeasurements& raw_;
-  std::vector<DirectConstant> constants_;
+  std::vector<RobustConstant> constants_;
 };
 
 // A launch and the wait for its end: what is not the empty kernel itself goes to both sides as the published figures
@@ -261,7 +261,7 @@ MeasuredFigures measured_figures(const RawMeasurements& raw, const std::vector<P
   return figures;
 }
 
-std::vector<DirectConstant> direct_constants(const RawMeasurements& raw, const HostConstants& published) {
+std::vector<RobustConstant> direct_constants(const RawMeasurements& raw, const HostConstants& published) {
   DirectList list(raw);
   add_round_trip(raw, published, list);
   add_graphs(raw, list);

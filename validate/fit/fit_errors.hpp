@@ -24,7 +24,7 @@ struct PointErrors {
   bool held_out = false;
   int points = 0;
   double mape = 0.0, bias = 0.0, worst = 0.0;
-  std::string worst_point;
+  std::string worst_point = {};
 };
 
 /// In the order of the groups' first points.

@@ -113,7 +113,8 @@ void adopt(const StageTrial& trial, const std::string& source, GpuCalibration& r
     double& known = constant_row(constant.name).field(result.calibration);
     constant.before = known;  // not where the search began
     known = constant.after;
-    result.fitted.push_back({constant, source});
+    constant.source = source;
+    result.fitted.push_back(std::move(constant));
   }
   add_block(result, trial.fit.covariance_names, trial.fit.covariance);
 }
@@ -169,11 +170,12 @@ void run_stage(const FitStage& stage, const std::vector<PredictedPoint>& points,
       result.undetermined.push_back({name, "nothing of its kind was measured"});
     return;
   }
-  const StageTrial trial = try_stage(observations, observations_of(stage, points, true), stage.constants,
-                                     start_of(stage, points, gpu, known), known);
+  StageTrial trial = try_stage(observations, observations_of(stage, points, true), stage.constants,
+                               start_of(stage, points, gpu, known), known);
   const std::vector<Undetermined>& open = trial.fit.undetermined;
   result.undetermined.insert(result.undetermined.end(), open.begin(), open.end());
-  result.stages.push_back({stage.name, static_cast<int>(observations.size()), trial});
+  trial.name = stage.name;
+  result.stages.push_back(trial);
   if (trial.adopted) {
     adopt(trial,
           fmt::format("{} {} points of {}, driver {}, {}", observations.size(), stage.name,
@@ -215,7 +217,7 @@ std::vector<PointPair> pairs_of(const std::vector<PredictedPoint>& points, const
 void add_direct(GpuCalibration& result) {
   std::vector<std::string> names;
   Eigen::VectorXd variances(result.direct.size());
-  for (const DirectConstant& constant : result.direct) {
+  for (const RobustConstant& constant : result.direct) {
     variances[static_cast<Eigen::Index>(names.size())] = constant.standard_error * constant.standard_error;
     names.push_back(constant.name);
   }
@@ -275,8 +277,8 @@ GpuCalibration fit_gpu(const RawMeasurements& raw, const YamlNode* cpu) {
   result.sustained = sustained_clocks(points.points);
   account(raw, points, result);
   result.direct = direct_constants(raw, result.calibration.host);
-  for (const DirectConstant& constant : result.direct)
-    constant_row(constant.name).field(result.calibration) = constant.value;
+  for (const RobustConstant& constant : result.direct)
+    constant_row(constant.name).field(result.calibration) = constant.after;
   const bool steps = std::ranges::any_of(points.points, [](const auto& point) { return point.kind == "step"; });
   run_stages(points.points, gpu, {sustained, steps}, result);
   add_direct(result);

@@ -41,32 +41,12 @@ bool is_sustained(const PredictedPoint& point);
 /// The same with "matmul sustained" and "collective between nodes" apart.
 std::string stage_family(const PredictedPoint& point);
 
-/// A constant read off measurements of its own, without a fit: the median of what they say.
-struct DirectConstant {
-  std::string name;
-  double value = 0.0;           ///< in the constant's unit
-  double standard_error = 0.0;  ///< the same
-  std::string source;
-};
-
 /// What the device said while a product ran for seconds.
 struct SustainedClock {
   std::string name;
   Hertz clock;
   std::optional<double> watts;
   bool limited = false;  ///< by power
-};
-
-/// What became of a stage: its constants are kept where points left out are predicted better with them.
-struct StageOutcome {
-  std::string name;
-  int points = 0;  ///< that were fitted
-  StageTrial trial;
-};
-
-struct FittedConstantOfStage {
-  RobustConstant constant;
-  std::string source;
 };
 
 struct GpuCalibration {
@@ -77,10 +57,10 @@ struct GpuCalibration {
   MeasuredFigures figures;
   std::string node;  ///< the machine as a hardware file (JSON)
   Calibration calibration;
-  std::vector<FittedConstantOfStage> fitted;
-  std::vector<DirectConstant> direct;
+  std::vector<RobustConstant> fitted;
+  std::vector<RobustConstant> direct;  ///< read off measurements of their own: the median of what they say
   std::vector<Undetermined> undetermined;
-  std::vector<StageOutcome> stages;  ///< those that had points
+  std::vector<StageTrial> stages;  ///< those that had points
   std::vector<std::string> covariance_names;
   Eigen::MatrixXd covariance;            ///< zero between stages
   std::map<std::string, double> spread;  ///< by family

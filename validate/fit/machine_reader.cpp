@@ -81,7 +81,8 @@ Machine machine_of(const json& document) {
   machine.kernel = text_of(document, "kernel");
   machine.driver = text_of(document, "driver");
   machine.processor = text_of(document, "processor");
-  for (const auto& [name, version] : document.value("versions", json::object()).items()) {
+  const json versions = document.value("versions", json::object());
+  for (const auto& [name, version] : versions.items()) {
     if (version.is_string()) machine.versions[name] = version;
   }
   for (const json& gpu : document.at("gpus")) machine.gpus.push_back(read_gpu_entry(gpu));

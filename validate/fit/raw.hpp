@@ -55,7 +55,7 @@ struct SuiteCount {
   int fitted = 0;    ///< constants are fitted to it
   int held_out = 0;  ///< predicted, to judge the fit
   int direct = 0;    ///< a figure or a constant is read off it
-  int drawn = 0;     ///< shown in pictures: the model has no constant for it
+  int drawn = 0;     ///< unused: the model has no constant for it
   int left_out = 0;  ///< with a reason (GpuCalibration::not_understood)
 };
 

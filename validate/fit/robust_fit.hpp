@@ -34,6 +34,7 @@ struct RobustConstant {
   double before = 0.0, after = 0.0;  ///< in the constant's unit
   double standard_error = 0.0;       ///< in the same unit; 0 for one at its bound
   bool at_bound = false;             ///< at the edge of what is sensible: the points would have it beyond
+  std::string source = {};           ///< of a GPU's calibration
 };
 /// Why a constant keeps its published value.
 struct Undetermined {

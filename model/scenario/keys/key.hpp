@@ -3,6 +3,7 @@
 // that a key without a description cannot be read; help, reference page and schemas are made from the same tables.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -128,6 +129,19 @@ constexpr Value quantity(std::string_view unit) { return {{Form{.kind = Form::Ki
 constexpr Value words(std::span<const std::string_view> known) {
   return {{Form{.kind = Form::Kind::word, .words = known}}};
 }
+namespace detail {
+/// A literal as an argument of a template.
+template <std::size_t size>
+struct Literal {
+  consteval Literal(const char (&literal)[size]) { std::copy_n(literal, size, text); }
+  char text[size] = {};
+};
+template <Literal... word>
+inline constexpr std::array<std::string_view, sizeof...(word)> literals = {word.text...};
+}  // namespace detail
+/// One of these words.
+template <detail::Literal... word>
+inline constexpr Value one_of = words(detail::literals<word...>);
 /// A value of an enumeration, by its name.
 template <typename E>
 inline constexpr Value word = words(names_of<E>);

@@ -7,8 +7,6 @@ namespace foretrain::keys {
 
 namespace {
 
-constexpr std::string_view family_words[] = {"gpt", "bert", "mpt", "llama",          "vit",
-                                             "t5",  "mlp",  "cnn", "vision_language"};
 constexpr Key model_keys[] = {
     {"kind", text, "", "What a file describes: model."},
     {"name", text, "the family", "What results call the model."},
@@ -16,7 +14,8 @@ constexpr Key model_keys[] = {
     {"sources", by_name(mapping(source)), "", "Where the figures come from: default, or by key."},
     {"published_batch", text, "",
      "What a step of its published training took: 4 M tokens, 512 sequences. `foretrain init` begins with it."},
-    {"family", words(family_words), "needed", "What sort of model it is, and what holds for keys that are left out."},
+    {"family", one_of<"gpt", "bert", "mpt", "llama", "vit", "t5", "mlp", "cnn", "vision_language">, "needed",
+     "What sort of model it is, and what holds for keys that are left out."},
 };
 constexpr Variant model_variants[] = {{"gpt bert mpt llama vit t5", &transformer},
                                       {"gpt bert mpt llama t5", &language},
@@ -50,7 +49,6 @@ constexpr Key encoder_decoder_keys[] = {
 };
 
 constexpr std::string_view with_pattern = "With layer_pattern.";
-constexpr std::string_view attention_words[] = {"full", "sliding", "mla"};
 constexpr Key language_keys[] = {
     needed<&Transformer::vocabulary>("Words of the vocabulary.", {.range = any_width}),
     needed<&Transformer::sequence>("Tokens of a sequence.", {.range = any_width}),
@@ -66,7 +64,7 @@ constexpr Key language_keys[] = {
                                            {.together = "With experts."}),
     member<&Transformer::expert_capacity>("Tokens that an expert takes over the mean; the rest are dropped.",
                                           {.usual = "all tokens", .together = "With experts.", .zero = Zero::refused}),
-    {"attention_kind", words(attention_words), "by the keys below",
+    {"attention_kind", one_of<"full", "sliding", "mla">, "by the keys below",
      "Whether a token attends to all others, to a window, or through latent vectors."},
     {"q_lora_rank", whole, "0: none", "Numbers of a token from which queries are made.", "With kv_lora_rank."},
     {"kv_lora_rank", whole, "0: none", "Numbers of a token from which keys and values are made (latent attention)."},

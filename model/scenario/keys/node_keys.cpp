@@ -67,9 +67,8 @@ constexpr Key cards_file_keys[] = {
     {"cards", by_name(mapping(card)), "needed", "Kinds of network cards, by name."},
 };
 
-constexpr std::string_view media[] = {"ethernet", "infiniband"};
 constexpr Key card_keys[] = {
-    {"medium", words(media), "needed", "What the card's port speaks."},
+    {"medium", one_of<"ethernet", "infiniband">, "needed", "What the card's port speaks."},
     {"bandwidth", quantity("Gbit/s"), "needed", "Data rate of one port in one direction."},
     {"source", mapping(source), "needed", "Where the bandwidth comes from."},
     {"messages", mapping(messages), "as calibrated on InfiniBand", "What collective libraries reach through the card."},
@@ -140,7 +139,6 @@ constexpr Key source_keys[] = {
 constexpr std::string_view fabric_words[] = {SingleSwitch::word, FatTree::word, Dragonfly::word, Torus::word,
                                              Sites::word};
 static_assert(std::size(fabric_words) == std::variant_size_v<decltype(Fabric::shape)>);
-constexpr std::string_view routing_words[] = {"perfect", "adaptive", "hash", "minimal", "valiant"};
 constexpr IntegerRange to_a_million{1, 1'000'000};
 // A kind of fabric has the keys that go together with its word, and those that go with none.
 constexpr Key fabric_keys[] = {
@@ -163,7 +161,7 @@ constexpr Key fabric_keys[] = {
     member<&FatTree::uplinks>(
         "A leaf's cables to the spines, each to one of its own.",
         {.usual = "as many as are as wide as a card", .together = "kind: fat_tree", .range = to_a_million}),
-    {"routing", words(routing_words), "perfect; minimal of dragonfly",
+    {"routing", one_of<"perfect", "adaptive", "hash", "minimal", "valiant">, "perfect; minimal of dragonfly",
      "Which way a connection takes: of a fat_tree all uplinks (perfect), one at a time (adaptive) or one by a hash of "
      "its ends; of a dragonfly the shortest (minimal), or one by another group (valiant).",
      "kind: fat_tree or dragonfly"},

@@ -60,9 +60,8 @@ constexpr Variant further_operations[] = {{"matmul", &cpu_matmul},
                                           {on_devices.substr(0, on_devices.rfind(' ')), &alone}};
 constexpr auto operation_variants = joined(device_operators, further_operations);
 
-constexpr std::string_view place_words[] = {"gpu", "cpu"};
 constexpr Key placed_keys[] = {
-    {"on", words(place_words), "gpu; cpu for what only processors have", "Where the operator runs."},
+    {"on", one_of<"gpu", "cpu">, "gpu; cpu for what only processors have", "Where the operator runs."},
     {"repeat", whole, "1", "How often it runs."},
 };
 
@@ -76,8 +75,7 @@ constexpr Key operand_keys[] = {
 };
 
 constexpr Value a_precision = word<Precision>;
-constexpr std::string_view pass_words[] = {"forward", "backward"};
-constexpr Value a_pass = words(pass_words);
+constexpr Value a_pass = one_of<"forward", "backward">;
 
 constexpr IntegerRange any_size{1, 1'000'000'000}, size_on_host{1, 1'000'000};
 constexpr Key matmul_keys[] = {
@@ -181,7 +179,6 @@ constexpr Key batch_norm_keys[] = {
     {"precision", a_precision, "fp32", "The format of the operands."},
 };
 
-constexpr std::string_view pooling_words[] = {"average", "max"};
 constexpr Key pooling_keys[] = {
     {"batch", whole, "needed", "Images."},
     {"channels", whole, "needed", "Channels."},
@@ -190,7 +187,7 @@ constexpr Key pooling_keys[] = {
     {"kernel", whole, "needed", "Side of a window."},
     {"stride", whole, "kernel", "Pixels from one window to the next."},
     {"pad", whole, "0", "Pixels around the input."},
-    {"function", words(pooling_words), "max", "What is taken of a window."},
+    {"function", one_of<"average", "max">, "max", "What is taken of a window."},
     {"pass", a_pass, "forward", "The operator itself, or its gradient."},
     {"precision", a_precision, "fp32", "The format of the operands."},
 };
@@ -227,8 +224,6 @@ constexpr Key memory_access_keys[] = {
     {"reads", whole, "once through the working set", "How many reads there are."},
 };
 
-constexpr std::string_view page_words[] = {"small", "huge"};
-constexpr std::string_view socket_words[] = {"local", "remote"};
 constexpr Key memory_walk_keys[] = {
     needed<&MemoryWalk::working_set>("MiB", "Memory that is touched, of all threads together."),
     member<&MemoryWalk::pattern>("In which order."),
@@ -244,9 +239,9 @@ constexpr Key memory_walk_keys[] = {
                                {.value = quantity("B"), .usual = "64 B", .together = "pattern: random"}),
     {"threads", whole, "1", "Cores that walk, each over its part."},
     member<&MemoryWalk::passes>("How often over the working set.", {.zero = Zero::refused}),
-    member<&MemoryWalk::huge_pages>("Small or huge pages.", {.name = "pages", .value = words(page_words)}),
+    member<&MemoryWalk::huge_pages>("Small or huge pages.", {.name = "pages", .value = one_of<"small", "huge">}),
     member<&MemoryWalk::remote>("Memory of the own socket, or of another.",
-                                {.name = "memory", .value = words(socket_words)}),
+                                {.name = "memory", .value = one_of<"local", "remote">}),
 };
 
 constexpr Key gpu_chase_keys[] = {

@@ -8,14 +8,8 @@ namespace foretrain::keys {
 
 namespace {
 
-constexpr std::string_view offload_words[] = {"none", "optimizer", "parameters", "activations"};
-constexpr std::string_view offload_places[] = {"memory", "disks"};
-constexpr std::string_view process_words[] = {"per_gpu", "single"};
-constexpr std::string_view placement_words[] = {"packed", "scattered"};
 // `auto` is searched for before a scenario is read (planning/auto_plan.hpp).
-constexpr std::string_view searched_words[] = {"auto"};
-constexpr std::string_view stage_words[] = {"by_speed"};
-constexpr Value factor_of_gpus = whole | words(searched_words);
+constexpr Value factor_of_gpus = whole | one_of<"auto">;
 constexpr IntegerRange factor{1, 1'000'000};
 constexpr auto execution = member<&Plan::execution>("How kernels are launched.");
 constexpr Key plan_keys[] = {
@@ -58,10 +52,11 @@ constexpr Key plan_keys[] = {
      "What is divided over replicas: 1 optimizer states, 2 and gradients, 3 and weights (FSDP)."},
     {"reshard_after_forward", flag, "true; false with a pipeline",
      "Whether weights are given back after the forward pass and gathered again.", "zero: 3"},
-    {"offload", one_or_list(words(offload_words)), "none", "What is kept in host memory between its uses."},
+    {"offload", one_or_list(one_of<"none", "optimizer", "parameters", "activations">), "none",
+     "What is kept in host memory between its uses."},
     member<&Plan::offload_to_disks>(
         "Where offloaded weights and states lie: in the host's memory, or on its disks (NVMe).",
-        {.name = "offload_to", .value = words(offload_places), .together = "With offload."}),
+        {.name = "offload_to", .value = one_of<"memory", "disks">, .together = "With offload."}),
     member<&Plan::pinned_offload>("Whether host memory of offloaded weights, gradients and states is page-locked.",
                                   {.together = "With offload."}),
     member<&Plan::host_threads>("Threads of each process for updates on the host; 0: its share of the cores.",
@@ -79,14 +74,14 @@ constexpr Key plan_keys[] = {
         "Which parts of a layer eager execution launches as one CUDA graph each; experts follow by themselves.",
         {.together = "A model with experts, execution eager."}),
     member<&Plan::single_process>("A Python process for each GPU, or one for all of a machine.",
-                                  {.name = "processes", .value = words(process_words)}),
+                                  {.name = "processes", .value = one_of<"per_gpu", "single">}),
     {"order", text, "tensor-context-expert-data-pipeline",
      "Which dimension runs over neighbouring ranks: the fastest first, joined by -."},
     member<&Plan::split>("How a step's samples are divided among replicas on unequal machines.",
                          {.usual = "equal", .together = "With cluster.groups."}),
-    {"stage_layers", words(stage_words) | list(whole), "as many each",
+    {"stage_layers", one_of<"by_speed"> | list(whole), "as many each",
      "Layers of each stage, or as many as suit the speed of its GPUs.", "With pipeline above 1, interleave 1."},
-    {"placement", words(placement_words) | one_or_list(text), "packed",
+    {"placement", one_of<"packed", "scattered"> | one_or_list(text), "packed",
      "The machines in the order of ranks: packed, scattered over a fabric's leaves, or a list such as [0..7, 12]."},
     {"trainer", named(Catalogue::trainer), "well-tuned",
      "Whose habits hold for keys that are left out: a name from `foretrain trainers list`, or a file."},

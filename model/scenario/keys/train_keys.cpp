@@ -20,10 +20,6 @@ constexpr Key workload_keys[] = {
     {"tasks", list(mapping(task)), "", "A list of tasks with what each waits for.", "Exactly one key of workload."},
 };
 
-constexpr std::string_view part_words[] = {"vision", "projector", "language", "embedding", "blocks", "head"};
-constexpr std::string_view fusion_words[] = {"none",   "norm",          "softmax",  "activation", "bias_dropout_add",
-                                             "rotary", "cross_entropy", "optimizer"};
-constexpr std::string_view node_words[] = {"node"};
 constexpr std::string_view auto_words[] = {"auto"};  // searched for before a scenario is read
 constexpr Key train_keys[] = {
     {"model", named(Catalogue::model, model), "needed", "What is trained."},
@@ -42,7 +38,10 @@ constexpr Key train_keys[] = {
     member<&TrainWorkload::attention>("The attention kernels.", {.usual = "flash; standard on old GPUs and for t5"}),
     member<&TrainerCode::kernels>("Whether small operators are fused; where no trainer is named: norms.",
                                   {.usual = "fused; plain on processors", .together = "Transformers."}),
-    {"fusions", one_or_list(words(fusion_words)), "none",
+    {"fusions",
+     one_or_list(
+         one_of<"none", "norm", "softmax", "activation", "bias_dropout_add", "rotary", "cross_entropy", "optimizer">),
+     "none",
      "What one kernel does where kernels are plain; norm: of images, batch norm with the activation and the residual "
      "sum "
      "behind it.",
@@ -103,7 +102,8 @@ constexpr Key train_keys[] = {
      "How much a worker's compute time varies from step to step, as a share of its mean."},
     {"data", mapping(data), "every sample as long as the model's sequence", "How samples differ in length.",
      "Models with a sequence."},
-    {"freeze", one_or_list(words(part_words)), "nothing", "Parts of the model that are not trained."},
+    {"freeze", one_or_list(one_of<"vision", "projector", "language", "embedding", "blocks", "head">), "nothing",
+     "Parts of the model that are not trained."},
     {"lora", mapping(lora), "none", "Adapters that are trained in the place of weights."},
     {"quantisation", mapping(quantisation), "none", "QLoRA: frozen matrices of blocks that are stored in 4 or 8 bits.",
      "With lora."},
@@ -197,10 +197,9 @@ constexpr Key batching_keys[] = {
                               {.usual = "the model's sequence", .together = "kind: packing", .range = {1, 10'000'000}}),
 };
 
-constexpr std::string_view adapter_words[] = {"attention", "ffn", "qkv"};
 constexpr Key lora_keys[] = {
     {"rank", whole, "needed", "Rank of the adapters."},
-    {"targets", one_or_list(words(adapter_words)), "qkv", "The matrices that have adapters."},
+    {"targets", one_or_list(one_of<"attention", "ffn", "qkv">), "qkv", "The matrices that have adapters."},
 };
 
 constexpr Key quantisation_keys[] = {
@@ -225,13 +224,10 @@ constexpr Key checkpoint_keys[] = {
     {"every", whole | words(auto_words), "needed",
      "Steps from one checkpoint to the next; auto: the best, by failures."},
     member<&Checkpoint::mode>("Whether the training waits until it is written."),
-    {"storage", named(Catalogue::storage, storage) | words(node_words), "object-store",
+    {"storage", named(Catalogue::storage, storage) | one_of<"node">, "object-store",
      "Where it is written; node: the machine's own disks, lost with it."},
 };
 
-constexpr std::string_view per_words[] = {"sample", "batch"};
-constexpr std::string_view epoch_words[] = {"cold", "warm"};
-constexpr std::string_view decoder_words[] = {"cpu", "gpu"};
 constexpr Value a_time = quantity("ms");
 constexpr Key loader_keys[] = {
     needed<&DataLoader::workers>("Processes that load for one training process; 0: it loads itself.",
@@ -243,7 +239,7 @@ constexpr Key loader_keys[] = {
         "All that a worker does for a sample.",
         {.value = a_time, .usual = "its parts", .together = "Instead of read to collate.", .zero = Zero::allowed}),
     member<&DataLoader::per_batch>("Whether these times are those of a sample or of a batch.",
-                                   {.name = "per", .value = words(per_words)}),
+                                   {.name = "per", .value = one_of<"sample", "batch">}),
     member<&LoaderStages::read>("Waiting for storage.",
                                 {.value = a_time, .together = "Instead of dataset.", .zero = Zero::allowed}),
     member<&LoaderStages::decode>("Decoding.", {.value = a_time, .zero = Zero::allowed}),
@@ -253,13 +249,13 @@ constexpr Key loader_keys[] = {
     {"dataset", mapping(dataset), "", "What is read from storage.", "Instead of read."},
     {"storage", named(Catalogue::storage, storage), "the node's", "Where the data set lies.", "With dataset."},
     member<&DataLoader::warm>("Whether what fits is in the page cache already.",
-                              {.name = "epoch", .value = words(epoch_words), .together = "With dataset."}),
+                              {.name = "epoch", .value = one_of<"cold", "warm">, .together = "With dataset."}),
     member<&DataLoader::keeps_decoded>("Whether decoded samples stay in memory.",
                                        {.name = "keep_decoded", .together = "With dataset and decoded."}),
     member<&DataLoader::decoded>("Size of a sample as it is copied to the GPU.",
                                  {.value = quantity("KB"), .usual = "as stored"}),
     member<&DataLoader::decodes_on_device>(
-        "Who decodes.", {.name = "decode_on", .value = words(decoder_words), .together = "gpu: with device_decode."}),
+        "Who decodes.", {.name = "decode_on", .value = one_of<"cpu", "gpu">, .together = "gpu: with device_decode."}),
     member<&DataLoader::device_decode>("What decoding takes on the GPU.",
                                        {.value = a_time, .together = "decode_on: gpu", .zero = Zero::allowed}),
     member<&DataLoader::transfer>("The copy of a batch to the GPU.",

@@ -66,6 +66,45 @@ std::vector<std::string> assumed_of(const MappingReader& keys, const Cluster& cl
   return assumed;
 }
 
+/// The mapping's value for a key, made where there is none.
+YamlNode& value_at(YamlNode& mapping, const char* key, const SourcePosition& where) {
+  if (mapping.is_null()) mapping = yaml_mapping(where);
+  if (YamlEntry* known = mapping.find(key)) return known->value;
+  return mapping.entries.emplace_back(YamlEntry{key, where, YamlNode{}}).value;
+}
+
+Scenario read_job(const MappingReader& keys, const YamlNode& cluster_document) {
+  const Field scenario = keys["scenario"], nodes = keys["nodes"];
+  const std::filesystem::path file = catalogue_file(CatalogueSection::run, scenario);
+  YamlNode document = cached_yaml_file(file.string());
+  for (const char* key : {"jobs", "background"}) {
+    if (document.find(key) != nullptr) {
+      scenario.fail(fmt::format("a job that brings along {} of its own", key), "all jobs and traffic in one scenario");
+    }
+  }
+  const YamlEntry* workload = document.find("workload");
+  scenario.fail_if(workload == nullptr || workload->value.find("train") == nullptr, "a job that trains nothing",
+                   "a scenario with workload: { train: … }");
+  value_at(document, "cluster", nodes.where()) = cluster_document;
+  value_at(value_at(document, "plan", nodes.where()), "placement", nodes.where()) = nodes.node();
+  return read_scenario(document, file.stem().string());
+}
+
+/// `jobs: [ { scenario: other.yaml, nodes: 4..7 } ]`: scenarios (names of the catalogue, or files) as they are on these
+/// nodes of this cluster, which takes the place of their own. `cluster_document` is what it was read from. Throws
+/// ScenarioError for nodes that two of them have, and for jobs that train nothing or bring along others' traffic.
+std::vector<Scenario> read_jobs(const Field& field, const YamlNode& cluster_document, const Cluster& cluster) {
+  std::vector<Scenario> jobs;
+  std::vector<int> taken;
+  for (const Field& entry : field.list()) {
+    const MappingReader keys = entry.mapping(keys::job);
+    for (const Field& nodes : keys["nodes"].list_or_one()) read_nodes(nodes, cluster, taken);
+    jobs.push_back(read_job(keys, cluster_document));
+  }
+  if (jobs.empty()) field.fail("no jobs", "[ { scenario: other.yaml, nodes: 4..7 } ], or leave the key out");
+  return jobs;
+}
+
 /// The nodes that they have.
 std::vector<int> nodes_of_jobs(const std::vector<Scenario>& jobs) {
   std::vector<int> nodes;
@@ -186,30 +225,6 @@ std::filesystem::path scenario_file(const std::filesystem::path& path) {
   return catalogue_file(CatalogueSection::run, Field(name, ""));
 }
 
-/// The mapping's value for a key, made where there is none.
-YamlNode& value_at(YamlNode& mapping, const char* key, const SourcePosition& where) {
-  if (mapping.is_null()) mapping = yaml_mapping(where);
-  if (YamlEntry* known = mapping.find(key)) return known->value;
-  return mapping.entries.emplace_back(YamlEntry{key, where, YamlNode{}}).value;
-}
-
-Scenario read_job(const MappingReader& keys, const YamlNode& cluster_document) {
-  const Field scenario = keys["scenario"], nodes = keys["nodes"];
-  const std::filesystem::path file = catalogue_file(CatalogueSection::run, scenario);
-  YamlNode document = cached_yaml_file(file.string());
-  for (const char* key : {"jobs", "background"}) {
-    if (document.find(key) != nullptr) {
-      scenario.fail(fmt::format("a job that brings along {} of its own", key), "all jobs and traffic in one scenario");
-    }
-  }
-  const YamlEntry* workload = document.find("workload");
-  scenario.fail_if(workload == nullptr || workload->value.find("train") == nullptr, "a job that trains nothing",
-                   "a scenario with workload: { train: … }");
-  value_at(document, "cluster", nodes.where()) = cluster_document;
-  value_at(value_at(document, "plan", nodes.where()), "placement", nodes.where()) = nodes.node();
-  return read_scenario(document, file.stem().string());
-}
-
 }  // namespace
 
 Scenario read_scenario(const YamlNode& document, std::string_view default_name) {
@@ -237,18 +252,6 @@ Scenario load_scenario_text(std::string_view text, const std::string& file_name,
                             const std::vector<std::string>& overrides) {
   return read_scenario(with_overrides(parse_yaml(text, file_name), overrides),
                        std::filesystem::path(file_name).stem().string());
-}
-
-std::vector<Scenario> read_jobs(const Field& field, const YamlNode& cluster_document, const Cluster& cluster) {
-  std::vector<Scenario> jobs;
-  std::vector<int> taken;
-  for (const Field& entry : field.list()) {
-    const MappingReader keys = entry.mapping(keys::job);
-    for (const Field& nodes : keys["nodes"].list_or_one()) read_nodes(nodes, cluster, taken);
-    jobs.push_back(read_job(keys, cluster_document));
-  }
-  if (jobs.empty()) field.fail("no jobs", "[ { scenario: other.yaml, nodes: 4..7 } ], or leave the key out");
-  return jobs;
 }
 
 }  // namespace foretrain

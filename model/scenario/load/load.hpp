@@ -10,7 +10,6 @@
 
 #include "model/scenario/overrides.hpp"
 #include "model/scenario/scenario.hpp"
-#include "model/scenario/yaml_reader.hpp"
 
 namespace foretrain {
 
@@ -27,10 +26,5 @@ YamlNode scenario_document(const std::filesystem::path& path, const std::vector<
 
 /// The same from a document, whose overrides are already applied.
 Scenario read_scenario(const YamlNode& document, std::string_view default_name);
-
-/// `jobs: [ { scenario: other.yaml, nodes: 4..7 } ]`: scenarios (names of the catalogue, or files) as they are on these
-/// nodes of this cluster, which takes the place of their own. `cluster_document` is what it was read from. Throws
-/// ScenarioError for nodes that two of them have, and for jobs that train nothing or bring along others' traffic.
-std::vector<Scenario> read_jobs(const Field& field, const YamlNode& cluster_document, const Cluster& cluster);
 
 }  // namespace foretrain

@@ -115,40 +115,6 @@ void add_mamba(const YamlNode& config, std::string_view type, std::vector<Derive
   keys.push_back({"mamba_step_rank", stated ? rank->text() : std::to_string(usual)});
 }
 
-/// Fields whose usual value alone is understood.
-struct UsualRow {
-  std::string_view field, value;
-};
-constexpr UsualRow usual_rows[] = {{"moe_layer_freq", "1"},
-                                   {"decoder_sparse_step", "1"},
-                                   {"is_encoder_decoder", "false"},
-                                   {"num_channels", "3"},
-                                   {"in_channels", "3"},
-                                   {"use_mamba_kernels", "true"},
-                                   {"moe_latent_size", "0"},
-                                   {"num_kv_shared_layers", "0"},
-                                   {"hidden_size_per_layer_input", "0"},
-                                   {"interleave_moe_layer_step", "1"},
-                                   {"alibi", "false"},
-                                   {"relative_attention_num_buckets", "32"},
-                                   {"do_layer_norm_before", "true"},
-                                   {"spatial_merge_size", "2"},
-                                   {"pixel_shuffle_ratio", "0.5"},
-                                   {"mm_tokens_per_image", "256"}};
-
-/// Named like shapes, without cost; or read with others by derived_keys(). Each between blanks.
-constexpr std::string_view harmless =
-    " ep_size pretraining_tp type_vocab_size pooler_fc_size pooler_num_attention_heads "
-    "pooler_num_fc_layers pooler_size_per_head quantization_config rotary_dim encoder_stride num_labels "
-    "max_window_layers layer_types sliding_window_pattern moe_intermediate_size "
-    "shared_expert_intermediate_size moe_shared_expert_intermediate_size mamba_num_groups time_step_rank "
-    "qk_head_dim num_local_experts num_experts max_batch_size attn_config ffn_config init_config "
-    "generation_config summary_hidden_size n_group topk_group no_rope_layers intermediate_size "
-    "partial_rotary_dim word_embed_proj_dim attention_chunk_size intermediate_size_mlp "
-    "no_rope_layer_interval moe_layers out_hidden_size spatial_patch_size temporal_patch_size window_size "
-    "projector_input_dim projector_output_dim vision_output_dim vision_feature_layer num_kv_heads "
-    "order_of_interleaved_layers rope_local_base_freq ";
-
 /// Words with which fields end that state what is computed.
 constexpr std::array<std::string_view, 14> shape_endings = {"_size",    "_dim",   "_rank",     "_layers",  "_heads",
                                                             "_experts", "_freq",  "_step",     "_pattern", "_types",
@@ -183,12 +149,12 @@ void check_hugging_face_fields(const YamlNode& config, std::string_view family,
                                std::span<const std::string_view> understood) {
   for (const YamlEntry& entry : config.entries) {
     const Field field(entry.value, entry.key);
-    const auto usual = std::ranges::find(usual_rows, entry.key, &UsualRow::field);
-    if (usual != std::end(usual_rows)) {
+    if (const YamlEntry* usual = model_types("usual").find(entry.key)) {
       if (entry.key == "is_encoder_decoder" && family == "t5") continue;
-      const bool fits = entry.value.is_null() || (field.is_scalar() && field.text() == usual->value);
-      if (!fits && !(says_nothing(entry.value) && usual->value != "1")) {
-        field.fail("this is not modelled", fmt::format("{}; or write family and shapes yourself", usual->value));
+      const std::string& value = usual->value.scalar;
+      const bool fits = entry.value.is_null() || (field.is_scalar() && field.text() == value);
+      if (!fits && !(says_nothing(entry.value) && value != "1")) {
+        field.fail("this is not modelled", fmt::format("{}; or write family and shapes yourself", value));
       }
       continue;
     }
@@ -199,7 +165,7 @@ void check_hugging_face_fields(const YamlNode& config, std::string_view family,
         shape_endings, [&](std::string_view ending) { return std::string_view(entry.key).ends_with(ending); });
     if (!shape || says_nothing(entry.value)) continue;
     if (std::ranges::find(understood, entry.key) != understood.end()) continue;
-    if (harmless.find(fmt::format(" {} ", entry.key)) != std::string_view::npos) continue;
+    if (std::ranges::count(model_types("harmless").items, entry.key, &YamlNode::scalar) > 0) continue;
     field.fail("a field that is not understood, and named like a shape",
                "none such; or write family and shapes yourself, as scenarios/models do");
   }

@@ -32,14 +32,6 @@ std::optional<PublishedBatch> read_published_batch(const Field& field);
 
 /// The keys of families gpt, bert, mpt, llama and vit.
 TransformerConfig read_transformer(const Field& field, TransformerFamily family);
-/// `attention_kind: full | sliding | mla` with the keys of each. Where it is left out, `window` says sliding and
-/// `kv_lora_rank` says mla. Heads must be read.
-void read_attention_kind(const MappingReader& model, TransformerConfig& config);
-/// `layer_pattern: M-M*-…` and the keys of Mamba-2 layers. Layers and experts must be read.
-void read_layer_kinds(const MappingReader& model, TransformerConfig& config);
-
-/// The keys of family vision_language: `vision`, `projector` and `language`.
-VisionLanguageConfig read_vision_language(const Field& field);
 
 /// The keys of families cnn and mlp: `input` and `layers`.
 NetworkConfig read_network_model(const Field& field);
@@ -49,6 +41,8 @@ std::pair<std::int64_t, std::int64_t> read_pair(const Field& field, IntegerRange
 /// What a Hugging Face config.json holds as a mapping with our keys; what it says beyond shapes is left out. Throws
 /// ScenarioError for a model type without a family here.
 YamlNode hugging_face_model(const YamlNode& config);
+/// A part of scenarios/model_types.yaml: what is known of such files.
+const YamlNode& model_types(std::string_view part);
 /// One of our keys and its value, worked out of several fields.
 struct DerivedKey {
   std::string_view key;

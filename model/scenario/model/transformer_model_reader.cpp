@@ -136,6 +136,49 @@ void read_mamba(const MappingReader& model, TransformerConfig& config) {
   }
 }
 
+/// `attention_kind: full | sliding | mla` with the keys of each. Where it is left out, `window` says sliding and
+/// `kv_lora_rank` says mla. Heads must be read.
+void read_attention_kind(const MappingReader& model, TransformerConfig& config) {
+  KeysSeen kind = KeysSeen::full;
+  if (model.has("window")) kind = KeysSeen::sliding;
+  if (model.has("kv_lora_rank")) kind = KeysSeen::mla;
+  kind = model.choice_or("attention_kind", kind);
+  if (!model.has("kv_lora_rank")) {
+    model.refuse({"q_lora_rank", "rope_head_dim", "v_head_dim"}, "latent attention without its keys",
+                 "kv_lora_rank: 512, say");
+  }
+  if (!model.has("window")) {
+    model.refuse({"full_attention_every"}, "every layer attends to all keys", "window: 4096, say, beside it");
+  }
+  if (kind == KeysSeen::mla) {
+    model.refuse({"window"}, "latent attention, which sees all keys", "attention_kind: sliding, or leave the key out");
+  }
+  // attention_kind: full leaves what a preset says of the others without effect.
+  if (kind == KeysSeen::mla) read_latent_attention(model, config);
+  if (kind == KeysSeen::sliding) read_window(model, config);
+}
+
+/// `layer_pattern: M-M*-…` and the keys of Mamba-2 layers. Layers and experts must be read.
+void read_layer_kinds(const MappingReader& model, TransformerConfig& config) {
+  const auto pattern = model.find("layer_pattern");
+  if (!pattern) {
+    model.refuse({"mamba_heads", "mamba_head_dim", "mamba_state", "mamba_groups", "mamba_kernel", "mamba_chunk",
+                  "mamba_step_rank"},
+                 "no layer is a Mamba-2 layer", "layer_pattern: M-M*-, say, beside it");
+    return;
+  }
+  for (const char letter : pattern->text()) config.pattern.push_back(kind_of_letter(letter, *pattern));
+  const auto length = static_cast<std::int64_t>(config.pattern.size());
+  if (length != config.layers) {
+    pattern->fail(fmt::format("{} letters for {} layers", length, config.layers), "a letter for each layer");
+  }
+  const auto has = [&](LayerKind kind) { return std::ranges::find(config.pattern, kind) != config.pattern.end(); };
+  pattern->fail_if(has(LayerKind::experts) != (config.experts > 1),
+                   config.experts > 1 ? "experts, but no layer of them" : "layers of experts, but no experts",
+                   "E for layers of experts, and experts: 128, say");
+  if (has(LayerKind::mamba)) read_mamba(model, config);
+}
+
 }  // namespace
 
 TransformerConfig read_transformer(const Field& field, TransformerFamily family) {
@@ -173,46 +216,6 @@ TransformerConfig read_transformer(const Field& field, TransformerFamily family)
   read_attention_kind(model, config);
   read_layer_kinds(model, config);
   return config;
-}
-
-void read_attention_kind(const MappingReader& model, TransformerConfig& config) {
-  KeysSeen kind = KeysSeen::full;
-  if (model.has("window")) kind = KeysSeen::sliding;
-  if (model.has("kv_lora_rank")) kind = KeysSeen::mla;
-  kind = model.choice_or("attention_kind", kind);
-  if (!model.has("kv_lora_rank")) {
-    model.refuse({"q_lora_rank", "rope_head_dim", "v_head_dim"}, "latent attention without its keys",
-                 "kv_lora_rank: 512, say");
-  }
-  if (!model.has("window")) {
-    model.refuse({"full_attention_every"}, "every layer attends to all keys", "window: 4096, say, beside it");
-  }
-  if (kind == KeysSeen::mla) {
-    model.refuse({"window"}, "latent attention, which sees all keys", "attention_kind: sliding, or leave the key out");
-  }
-  // attention_kind: full leaves what a preset says of the others without effect.
-  if (kind == KeysSeen::mla) read_latent_attention(model, config);
-  if (kind == KeysSeen::sliding) read_window(model, config);
-}
-
-void read_layer_kinds(const MappingReader& model, TransformerConfig& config) {
-  const auto pattern = model.find("layer_pattern");
-  if (!pattern) {
-    model.refuse({"mamba_heads", "mamba_head_dim", "mamba_state", "mamba_groups", "mamba_kernel", "mamba_chunk",
-                  "mamba_step_rank"},
-                 "no layer is a Mamba-2 layer", "layer_pattern: M-M*-, say, beside it");
-    return;
-  }
-  for (const char letter : pattern->text()) config.pattern.push_back(kind_of_letter(letter, *pattern));
-  const auto length = static_cast<std::int64_t>(config.pattern.size());
-  if (length != config.layers) {
-    pattern->fail(fmt::format("{} letters for {} layers", length, config.layers), "a letter for each layer");
-  }
-  const auto has = [&](LayerKind kind) { return std::ranges::find(config.pattern, kind) != config.pattern.end(); };
-  pattern->fail_if(has(LayerKind::experts) != (config.experts > 1),
-                   config.experts > 1 ? "experts, but no layer of them" : "layers of experts, but no experts",
-                   "E for layers of experts, and experts: 128, say");
-  if (has(LayerKind::mamba)) read_mamba(model, config);
 }
 
 }  // namespace foretrain

@@ -19,8 +19,6 @@ int read_threads(const MappingReader& keys, const Cpu& cpu) {
   return threads;
 }
 
-/// { working_set, pattern (= sequential), access (= read), direction (= forward), element, stride (= 64 B),
-///   offset (= 0 B), burst (= 64 B), threads (= 1), passes (= 1), pages (= small), memory (= local) }
 HostWorkload read_memory_walk(const Field& field, const Cpu& cpu) {
   const MappingReader keys = field.mapping(keys::memory_walk);
   const MemoryHierarchy& memory = *cpu.hierarchy;
@@ -53,7 +51,6 @@ HostWorkload read_memory_walk(const Field& field, const Cpu& cpu) {
   return {fmt::format("{} over {}", name(walk.pattern), format_binary_bytes(walk.working_set)), walk, 1};
 }
 
-/// { m, n, k, precision (= fp32), threads (= all cores) }
 HostWorkload read_cpu_matmul(const Field& field, const Cpu& cpu) {
   const MappingReader keys = field.mapping(keys::cpu_matmul);
   CpuMatmul work;
@@ -64,7 +61,6 @@ HostWorkload read_cpu_matmul(const Field& field, const Cpu& cpu) {
 
 }  // namespace
 
-/// { working_set, pattern (= pointer_chase) }
 HostWorkload read_gpu_chase(const Field& field, const Gpu& gpu) {
   const MappingReader keys = field.mapping(keys::gpu_chase);
   const GpuChase walk{keys["working_set"].quantity<Bytes>()};

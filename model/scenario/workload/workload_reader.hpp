@@ -50,40 +50,21 @@ HostWorkload read_host_operator(const Field& kind, const Field& field, const Cpu
 /// `kind: memory_walk` with `on: gpu`: a pointer chase over its memory.
 HostWorkload read_gpu_chase(const Field& field, const Gpu& gpu);
 
-/// Shapes of operators that are bound by memory.
-Operator read_layer_norm(const Field& field);
-Operator read_softmax(const Field& field);
-Operator read_batch_norm(const Field& field);
-Operator read_pooling(const Field& field);
-Operator read_embedding(const Field& field);
-Operator read_cross_entropy(const Field& field);
-Operator read_optimizer(const Field& field);
-Operator read_gradient_clipping(const Field& field);
-Operator read_memory_access(const Field& field);
-/// `precision`, fp32 where it is not stated.
-Precision read_precision(const MappingReader& keys);
-
 /// A loader. `usual` is the node's storage. Throws ScenarioError for contradictions: per_sample beside its parts,
 /// copies that do not block from pageable memory, a data set without storage, decoding on the device without its time.
 DataLoader read_loader(const Field& field, const Storage& usual);
 /// { kind: data_loader, batch, … } with the keys of a loader.
 LoaderWorkload read_loader_workload(const Field& field, const Storage& usual);
-/// { order (= random), block (= 4 KiB), queue_depth (= 1), streams (= 1), zone (= 0.5), direct (= true), size (= one
-/// block), storage (= the node's) }: the fields of DiskPattern.
+/// Requests to storage; `usual` is the node's.
 StorageWorkload read_storage_workload(const Field& field, bool write, const Storage& usual);
-/// `checkpoint:` of a training: { every: 100 | auto, mode: asynchronous (=) | synchronous | in_memory, storage: node |
-/// …
-/// (= object-store, which outlives any machine) }; `of_node`: what `storage: node` is.
+/// `checkpoint:` of a training; `of_node`: what `storage: node` is.
 Checkpoint read_checkpoint(const Field& field, const Storage& of_node);
 /// "5 %" or 0.05.
 double number_or_percent(const Field& field);
 /// The same below 100 % of the `whole`.
 double read_share(const Field& field, std::string_view what, std::string_view whole);
 
-/// `data: { images: …, text: …, batching: … }`. A length is a number, or { distribution: uniform, from, to },
-/// { distribution: lognormal, mean, spread }, { distribution: histogram, values, weights }. Batching is maximum,
-/// padding, { kind: bucketing, buckets } or { kind: packing, length }. Throws ScenarioError for a model without a
-/// sequence, and for samples that the model cannot take.
+/// `data:` of a training. Throws ScenarioError for a model without a sequence, and for samples that it cannot take.
 DataShape read_data(const Field& field, const ModelConfig& model);
 /// `freeze: [vision, projector, language]`, also the language model's embedding, blocks and head.
 void read_freeze(const Field& field, const ModelConfig& model, TrainedParts& parts);

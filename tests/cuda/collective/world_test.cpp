@@ -58,10 +58,15 @@ TEST_CASE("processes of one machine meet and agree", "[collective][world]") {
 
 TEST_CASE("nobody waits for ever for a process that is gone or never came", "[collective][world]") {
   const TemporaryFolder folder;
-  const auto rank_0 = make_file_world({"test", 0, 2}, folder.path().string(), 0.3);
-  CHECK_THROWS_WITH(rank_0->maximum(1.0), Catch::Contains("the process of rank 1 did not answer within 0 s"));
-  CHECK(make_file_world({"test", 1, 2}, folder.path().string(), 0.3)->maximum(0.5) == 1.0);  // who came first said it
-  CHECK_THROWS_WITH(make_file_world({"test", 1, 2}, (folder.path() / "none").string(), 0.3), Catch::Contains("none/0"));
+  const auto world_of = [](int rank, const std::filesystem::path& meeting) {
+    setenv("FORETRAIN_MEETING", meeting.c_str(), 1);
+    return make_world({"test", rank, 2}, 0.3);
+  };
+  CHECK_THROWS_WITH(world_of(0, folder.path())->maximum(1.0),
+                    Catch::Contains("the process of rank 1 did not answer within 0 s"));
+  CHECK(world_of(1, folder.path())->maximum(0.5) == 1.0);  // who came first said it
+  CHECK_THROWS_WITH(world_of(1, folder.path() / "none"), Catch::Contains("none/0"));
+  unsetenv("FORETRAIN_MEETING");
 }
 
 TEST_CASE("each launcher's variables tell rank and size", "[collective][launcher]") {

@@ -222,22 +222,6 @@ TEST_CASE("Layers of one shape are planned once", "[gpu]") {
   CHECK(plans == 3);  // attention there and back, and the convolution
 }
 
-TEST_CASE("One kernel moves the bytes of every pattern, another those that are gathered", "[gpu]") {
-  std::vector<Work> kinds;
-  for (const char* pattern : {"elementwise", "elementwise", "reduction", "gather", "optimizer"}) {
-    const std::map<std::string, std::string> fields = {
-        {"read", "131072"}, {"written", "65536"}, {"pattern", pattern}, {"precision", "bf16"}};
-    kinds.emplace_back(KernelWork{pattern, "traffic", fields, 1, 1.0_us});
-  }
-  // On the stand-in a kernel's time follows from its name.
-  const Json work = Replays().measured(captured("kinds", kinds))["work"];
-  REQUIRE(work.size() == 5);
-  const auto time = [&](std::size_t i) { return work[i]["measured_s"].get<double>(); };
-  CHECK(time(1) == Approx(time(2)).margin(1e-7));
-  CHECK(time(1) == Approx(time(4)).margin(1e-7));
-  CHECK(time(2) != Approx(time(3)).margin(1e-7));
-}
-
 TEST_CASE("What cannot be run is passed over and named; other graphs are run", "[gpu]") {
   struct Row {
     replay::Graph graph;

@@ -137,14 +137,8 @@ ShortText short_text(const std::string& text) {
   return cut;
 }
 
-std::unique_ptr<World> make_file_world(const Launched& who, const std::string& folder, double timeout) {
-  return std::make_unique<FileWorld>(who, folder, timeout);
-}
-
-std::unique_ptr<World> make_world(const Launched& who) {
-  // Starting NCCL may take a minute for one of the processes, while the others wait for its word.
-  constexpr double timeout_s = 300.0;
-  if (const char* folder = std::getenv("FORETRAIN_MEETING")) return make_file_world(who, folder, timeout_s);
+std::unique_ptr<World> make_world(const Launched& who, double timeout) {
+  if (const char* folder = std::getenv("FORETRAIN_MEETING")) return std::make_unique<FileWorld>(who, folder, timeout);
 #ifdef FORETRAIN_HAS_MPI
   return std::make_unique<MpiWorld>(who);
 #else

@@ -69,13 +69,10 @@ class World {
   virtual void exchange(const void* own, std::size_t bytes, void* all) = 0;
 };
 
-/// Of processes of one machine: each leaves what it says in a file of `folder`, which nobody else uses. The others wait
-/// for it for `timeout` seconds at most. Throws std::system_error.
-std::unique_ptr<World> make_file_world(const Launched& who, const std::string& folder, double timeout);
-
-/// By files where FORETRAIN_MEETING names a folder, else by MPI. To be made once in a process. Throws WorldError,
-/// saying what to do, where the processes cannot meet.
-std::unique_ptr<World> make_world(const Launched& who);
+/// Where FORETRAIN_MEETING names a folder, which nobody else uses, each leaves what it says in a file of it, for which
+/// the others wait for `timeout` seconds at most: starting NCCL may take a minute for one of them. Else by MPI, once in
+/// a process. Throws WorldError, saying what to do, where the processes cannot meet, and std::system_error.
+std::unique_ptr<World> make_world(const Launched& who, double timeout = 300.0);
 
 /// This machine's name and, where the system tells it, the number of its boot: containers and clones share names.
 std::string machine_name();

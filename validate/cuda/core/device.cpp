@@ -7,24 +7,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <new>
-#include <utility>
 
 namespace foretrain::gpu {
 
-OnDevice::OnDevice(int device) : previous_(current_device()) { GPU_CHECK(cudaSetDevice(device)); }
-OnDevice::~OnDevice() { cudaSetDevice(previous_); }
-
-Stream::Stream() { GPU_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
-Stream::~Stream() { cudaStreamDestroy(stream_); }
-void Stream::synchronize() const { GPU_CHECK(cudaStreamSynchronize(stream_)); }
-
-Event::Event(bool timing) {
-  GPU_CHECK(cudaEventCreateWithFlags(&event_, timing ? cudaEventDefault : cudaEventDisableTiming));
-}
-Event::~Event() { cudaEventDestroy(event_); }
-void Event::record(cudaStream_t stream) const { GPU_CHECK(cudaEventRecord(event_, stream)); }
-void Event::synchronize() const { GPU_CHECK(cudaEventSynchronize(event_)); }
 bool Event::happened() const {
   const cudaError_t status = cudaEventQuery(event_);
   if (status == cudaErrorNotReady) {
@@ -39,16 +24,6 @@ double elapsed(const Event& start, const Event& end) {
   float milliseconds = 0.0F;
   GPU_CHECK(cudaEventElapsedTime(&milliseconds, start.get(), end.get()));
   return static_cast<double>(milliseconds) * 1e-3;
-}
-
-DeviceBuffer::DeviceBuffer(std::size_t bytes) : size_(bytes) { GPU_CHECK(cudaMalloc(&data_, bytes > 0 ? bytes : 1)); }
-DeviceBuffer::~DeviceBuffer() { cudaFree(data_); }
-DeviceBuffer::DeviceBuffer(DeviceBuffer&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-DeviceBuffer& DeviceBuffer::operator=(DeviceBuffer&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  return *this;
 }
 
 namespace {

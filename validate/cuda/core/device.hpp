@@ -6,16 +6,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "validate/cuda/core/error.hpp"
 
 namespace foretrain::gpu {
 
+/// By it handles of libraries and plans are kept that were made for one device.
+int current_device();
+
 /// Sets the current device while it lives.
 class OnDevice {
  public:
-  explicit OnDevice(int device);
-  ~OnDevice();
+  explicit OnDevice(int device) : previous_(current_device()) { GPU_CHECK(cudaSetDevice(device)); }
+  ~OnDevice() { cudaSetDevice(previous_); }
   OnDevice(const OnDevice&) = delete;
   OnDevice& operator=(const OnDevice&) = delete;
 
@@ -25,12 +29,12 @@ class OnDevice {
 
 class Stream {
  public:
-  Stream();
-  ~Stream();
+  Stream() { GPU_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+  ~Stream() { cudaStreamDestroy(stream_); }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   [[nodiscard]] cudaStream_t get() const { return stream_; }
-  void synchronize() const;
+  void synchronize() const { GPU_CHECK(cudaStreamSynchronize(stream_)); }
 
  private:
   cudaStream_t stream_ = nullptr;
@@ -39,13 +43,15 @@ class Stream {
 class Event {
  public:
   /// Without timing where it only orders streams.
-  explicit Event(bool timing = true);
-  ~Event();
+  explicit Event(bool timing = true) {
+    GPU_CHECK(cudaEventCreateWithFlags(&event_, timing ? cudaEventDefault : cudaEventDisableTiming));
+  }
+  ~Event() { cudaEventDestroy(event_); }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
   [[nodiscard]] cudaEvent_t get() const { return event_; }
-  void record(cudaStream_t stream) const;
-  void synchronize() const;
+  void record(cudaStream_t stream) const { GPU_CHECK(cudaEventRecord(event_, stream)); }
+  void synchronize() const { GPU_CHECK(cudaEventSynchronize(event_)); }
   /// Whether everything recorded before it is done.
   [[nodiscard]] bool happened() const;
 
@@ -64,10 +70,14 @@ class DeviceBuffer {
  public:
   DeviceBuffer() = default;
   /// Throws GpuError with Fault::out_of_memory when it does not fit.
-  explicit DeviceBuffer(std::size_t bytes);
-  ~DeviceBuffer();
-  DeviceBuffer(DeviceBuffer&& other) noexcept;
-  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept;
+  explicit DeviceBuffer(std::size_t bytes) : size_(bytes) { GPU_CHECK(cudaMalloc(&data_, bytes > 0 ? bytes : 1)); }
+  ~DeviceBuffer() { cudaFree(data_); }
+  DeviceBuffer(DeviceBuffer&& other) noexcept { *this = std::move(other); }
+  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
   [[nodiscard]] void* data() const { return data_; }
   [[nodiscard]] std::size_t size() const { return size_; }
   template <typename T>
@@ -91,10 +101,6 @@ class HostBuffer {
   HostBuffer& operator=(const HostBuffer&) = delete;
   [[nodiscard]] void* data() const { return data_; }
   [[nodiscard]] std::size_t size() const { return size_; }
-  template <typename T>
-  [[nodiscard]] T* as() const {
-    return static_cast<T*>(data_);
-  }
 
  private:
   void* data_ = nullptr;
@@ -102,8 +108,6 @@ class HostBuffer {
   bool pinned_;
 };
 
-/// By it handles of libraries and plans are kept that were made for one device.
-int current_device();
 /// Of the current device, or of another.
 int device_attribute(cudaDeviceAttr which);
 int device_attribute(cudaDeviceAttr which, int device);

@@ -82,8 +82,6 @@ std::vector<std::string> words_of(unsigned long long reasons) {
 Nvml::Nvml() : library_(std::make_unique<Library>()) {}
 Nvml::~Nvml() = default;
 
-bool Nvml::available() const { return library_->started; }
-
 std::optional<DeviceState> Nvml::state(const std::string& bus_id) const {
   const Device device = library_->device(bus_id);
   if (device == nullptr) return std::nullopt;

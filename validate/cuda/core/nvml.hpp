@@ -31,7 +31,6 @@ class Nvml {
   ~Nvml();
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
-  [[nodiscard]] bool available() const;
   /// By PCI bus id ("0000:17:00.0"), since CUDA numbers GPUs as CUDA_VISIBLE_DEVICES says and NVML does not.
   [[nodiscard]] std::optional<DeviceState> state(const std::string& bus_id) const;
   /// Joules since the driver was loaded, by the device's own counter; nothing where it has none.

@@ -27,7 +27,7 @@ DeviceState summary_of(const std::vector<DeviceState>& samples) {
 
 StateSampler::StateSampler(const Nvml& nvml, std::string bus_id)
     : nvml_(nvml), bus_id_(std::move(bus_id)), start_(now()), energy_at_start_(nvml.energy(bus_id_)) {
-  if (!nvml_.available()) return;
+  if (!nvml_.state(bus_id_)) return;
   thread_ = std::jthread([this](const std::stop_token& stop) {
     std::mutex mutex;
     std::unique_lock lock(mutex);

@@ -1,9 +1,10 @@
 #include "validate/cuda/core/suite.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <thread>
+#include <set>
 #include <utility>
 
 #include "model/base/descriptor.hpp"
@@ -15,16 +16,12 @@ namespace foretrain::gpu {
 namespace {
 
 constexpr int most_pauses = 4;
-constexpr double pause_s = 1.0;
+constexpr unsigned pause_s = 1;
 
 bool lowered_by_heat(const std::optional<DeviceState>& state) {
-  if (!state) return false;
-  return std::any_of(state->throttle.begin(), state->throttle.end(), [](const std::string& reason) {
-    return reason == "thermal" || reason == "hardware_thermal" || reason == "power_brake" || reason == "hardware";
-  });
+  const std::set<std::string> by_heat = {"thermal", "hardware_thermal", "power_brake", "hardware"};
+  return state && std::ranges::any_of(state->throttle, [&](const auto& reason) { return by_heat.contains(reason); });
 }
-
-bool usable(double value) { return std::isfinite(value) && value >= 0.0; }
 
 }  // namespace
 
@@ -63,17 +60,14 @@ void SuiteRun::measure_cool(Record& record, const std::function<Sampled(Record&)
     record.state = sampler_->finish();
     if (!lowered_by_heat(record.state) || pauses_ == most_pauses || now() + pause_s > deadline_) return;
     ++pauses_;
-    for (const double end = now() + pause_s; now() < end;) {
-      throw_if_interrupted();
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
+    sleep(pause_s);  // less where the user ends the work
+    throw_if_interrupted();
   }
 }
 
 bool SuiteRun::point(Record record, const std::function<Sampled(Record&)>& measure) {
   throw_if_interrupted();
-  const auto& passed_over = task_.passed_over;
-  if (journal_.has(record.name) || std::count(passed_over.begin(), passed_over.end(), record.name) > 0) return true;
+  if (journal_.has(record.name) || std::ranges::count(task_.passed_over, record.name) > 0) return true;
   if (now() > deadline_) {
     tell_parent("late", record.name);
     return false;
@@ -82,7 +76,8 @@ bool SuiteRun::point(Record record, const std::function<Sampled(Record&)>& measu
   try {
     measure_cool(record, measure);
     record.status = RecordStatus::measured;
-    if (record.values.empty() || !std::all_of(record.values.begin(), record.values.end(), usable)) {
+    const auto usable = [](double value) { return std::isfinite(value) && value >= 0.0; };
+    if (record.values.empty() || !std::ranges::all_of(record.values, usable)) {
       throw GpuError(Fault::failed, "the clock returned no time: " + std::to_string(record.values.size()) + " values");
     }
   } catch (const GpuError& error) {

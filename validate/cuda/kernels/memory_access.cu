@@ -103,6 +103,17 @@ __global__ void chase_kernel(const std::uint32_t* data, std::uint32_t steps, std
   *at = line;
 }
 
+/// Calls `launch` with the data as elements of so many bytes, 4 or 16.
+template <typename Launch>
+void with_elements(const void* data, int element, Launch launch) {
+  if (element == 16) {
+    launch(static_cast<const uint4*>(data));
+  } else {
+    launch(static_cast<const std::uint32_t*>(data));
+  }
+  GPU_CHECK(cudaGetLastError());
+}
+
 }  // namespace
 
 AccessGrid access_grid() {
@@ -113,14 +124,9 @@ AccessGrid access_grid() {
 
 void launch_read(const AccessGrid& grid, const void* data, std::size_t count, int element, int passes, bool rotated,
                  std::uint32_t* folded, cudaStream_t stream) {
-  if (element == 16) {
-    read_kernel<<<grid.blocks, AccessGrid::threads, 0, stream>>>(static_cast<const uint4*>(data), count, passes,
-                                                                 rotated, folded);
-  } else {
-    read_kernel<<<grid.blocks, AccessGrid::threads, 0, stream>>>(static_cast<const std::uint32_t*>(data), count, passes,
-                                                                 rotated, folded);
-  }
-  GPU_CHECK(cudaGetLastError());
+  with_elements(data, element, [&](const auto* elements) {
+    read_kernel<<<grid.blocks, AccessGrid::threads, 0, stream>>>(elements, count, passes, rotated, folded);
+  });
 }
 
 void launch_strided_read(const AccessGrid& grid, const std::uint32_t* data, std::size_t count, std::size_t stride,
@@ -131,15 +137,9 @@ void launch_strided_read(const AccessGrid& grid, const std::uint32_t* data, std:
 
 void launch_random_read(const AccessGrid& grid, const void* data, std::size_t count, int element, std::uint32_t reads,
                         std::uint32_t seed, std::uint32_t* folded, cudaStream_t stream) {
-  const Random place{count, seed};
-  if (element == 16) {
-    scattered_kernel<<<grid.blocks, AccessGrid::threads, 0, stream>>>(static_cast<const uint4*>(data), reads, place,
-                                                                      folded);
-  } else {
-    scattered_kernel<<<grid.blocks, AccessGrid::threads, 0, stream>>>(static_cast<const std::uint32_t*>(data), reads,
-                                                                      place, folded);
-  }
-  GPU_CHECK(cudaGetLastError());
+  with_elements(data, element, [&](const auto* elements) {
+    scattered_kernel<<<grid.blocks, AccessGrid::threads, 0, stream>>>(elements, reads, Random{count, seed}, folded);
+  });
 }
 
 void launch_chase_setup(std::uint32_t* data, std::uint32_t lines, cudaStream_t stream) {

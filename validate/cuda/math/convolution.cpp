@@ -2,7 +2,6 @@
 #ifdef FORETRAIN_HAS_CUDNN
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 #include <vector>
 
 #include "validate/cuda/math/convolution_graph.hpp"
@@ -59,7 +58,6 @@ class ConvolutionRunner final : public OperatorRunner {
   ConvolutionRunner(const OperatorSpec& spec, const RunnerSetting& setting) {
     const ConvolutionShape shape = convolution_shape(spec);
     const ConvolutionTensors tensors = convolution_tensors(shape, format_of(shape.precision));
-    layout_ = size_of(tensors.input.format) == 2 ? "nhwc" : "nchw";
     plan_ = planned(spec, shape, tensors);
     std::int64_t needed = 0;
     for (const GraphPlan& plan : plan_->plans) needed = std::max(needed, plan.workspace);
@@ -83,8 +81,7 @@ class ConvolutionRunner final : public OperatorRunner {
   }
   [[nodiscard]] std::map<std::string, std::string> parameters() const override {
     return {{"engine", std::to_string(plan_->plans.front().engine)},
-            {"workspace_bytes", std::to_string(plan_->plans.front().workspace)},
-            {"layout", layout_}};
+            {"workspace_bytes", std::to_string(plan_->plans.front().workspace)}};
   }
 
  private:
@@ -99,7 +96,6 @@ class ConvolutionRunner final : public OperatorRunner {
     plans.erase(plans.begin() + 1, plans.end());
   }
 
-  std::string layout_;
   std::shared_ptr<ConvolutionPlan> plan_;
   std::vector<CudnnDescriptor> packs_;
 };

@@ -90,30 +90,6 @@ cudnnDataType_t cudnn_type(Format format) {
   throw GpuError(Fault::unsupported, "cuDNN is not asked for this precision here");
 }
 
-CudnnDescriptor::CudnnDescriptor(cudnnBackendDescriptorType_t type) {
-  GPU_CHECK(cudnnBackendCreateDescriptor(type, &descriptor_));
-}
-
-CudnnDescriptor::~CudnnDescriptor() {
-  if (descriptor_ != nullptr) cudnnBackendDestroyDescriptor(descriptor_);
-}
-
-CudnnDescriptor& CudnnDescriptor::set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
-                                      std::int64_t count, const void* values) {
-  GPU_CHECK(cudnnBackendSetAttribute(descriptor_, name, type, count, values));
-  return *this;
-}
-
-CudnnDescriptor& CudnnDescriptor::set(cudnnBackendAttributeName_t name, const std::vector<std::int64_t>& values) {
-  return set(name, CUDNN_TYPE_INT64, static_cast<std::int64_t>(values.size()), values.data());
-}
-
-CudnnDescriptor& CudnnDescriptor::set(cudnnBackendAttributeName_t name, const CudnnDescriptor& value) {
-  return set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, value.get());
-}
-
-void CudnnDescriptor::finish() { GPU_CHECK(cudnnBackendFinalize(descriptor_)); }
-
 bool CudnnDescriptor::finish_if_supported() {
   // Engines refuse shapes with several statuses, also that of a bad parameter; only what breaks the GPU goes up.
   const cudnnStatus_t status = cudnnBackendFinalize(descriptor_);
@@ -135,8 +111,6 @@ std::int64_t CudnnGraph::tensor(const GraphTensor& tensor) {
   tensors_[identifier] = &made;
   return identifier;
 }
-
-CudnnDescriptor& CudnnGraph::keep(cudnnBackendDescriptorType_t type) { return kept_.emplace_back(type); }
 
 CudnnDescriptor& CudnnGraph::operation(cudnnBackendDescriptorType_t type) {
   CudnnDescriptor& made = keep(type);

@@ -103,19 +103,6 @@ std::uint32_t chosen(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoCo
   return status == CUBLAS_STATUS_SUCCESS ? value : 0;
 }
 
-void check_alignment(const MatmulShape& shape, Format format) {
-  const auto multiple = [](std::int64_t size, std::int64_t of) { return size % of == 0; };
-  if (format == Format::int8 && !(multiple(shape.n, 4) && multiple(shape.k, 4))) {
-    throw GpuError(Fault::unsupported, "int8 products need n and k to be multiples of 4");
-  }
-  if (format == Format::fp8 && !(multiple(shape.n, 16) && multiple(shape.k, 16))) {
-    throw GpuError(Fault::unsupported, "fp8 products need n and k to be multiples of 16");
-  }
-  if (format == Format::int8 && (shape.accumulate || shape.accumulate_fp32)) {
-    throw GpuError(Fault::unsupported, "int8 products are not added to anything here");
-  }
-}
-
 class MatmulRunner final : public OperatorRunner {
  public:
   /// The first choice of cuBLASLt's heuristic with 32 MiB of workspace. fp8 (before Blackwell) and int8 exist for one
@@ -153,7 +140,6 @@ class MatmulRunner final : public OperatorRunner {
 
 MatmulRunner::MatmulRunner(const MatmulShape& shape, const RunnerSetting& setting) : shape_(shape) {
   const Format format = format_of(shape_.precision);
-  check_alignment(shape_, format);
   if (along_k_only(format)) {
     shape_.transpose_a = false;
     shape_.transpose_b = true;

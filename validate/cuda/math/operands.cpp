@@ -11,25 +11,16 @@ namespace foretrain::gpu {
 
 namespace {
 
-/// Whether all bits of a number's exponent are set, as in infinities and what is no number; never for integers.
+/// Whether not all bits of a number's exponent are set, as in infinities and what is no number; always for integers.
 bool is_finite(Format format, const char* number) {
-  const auto has = [number](auto exponent) {
-    decltype(exponent) bits;
-    std::memcpy(&bits, number, sizeof(bits));
-    return (bits & exponent) == exponent;
-  };
-  switch (format) {
-    case Format::fp64:
-      return !has(std::uint64_t{0x7ff0000000000000});
-    case Format::fp32:
-      return !has(std::uint32_t{0x7f800000});
-    case Format::fp16:
-      return !has(std::uint16_t{0x7c00});
-    case Format::bf16:
-      return !has(std::uint16_t{0x7f80});
-    default:
-      return true;
-  }
+  const std::uint64_t exponent = format == Format::fp64   ? 0x7ff0000000000000
+                                 : format == Format::fp32 ? 0x7f800000
+                                 : format == Format::fp16 ? 0x7c00
+                                 : format == Format::bf16 ? 0x7f80
+                                                          : 0;
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, number, size_of(format));
+  return exponent == 0 || (bits & exponent) != exponent;
 }
 
 bool all_finite(Format format, const char* data, std::size_t bytes) {

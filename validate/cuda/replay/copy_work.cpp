@@ -72,7 +72,7 @@ class CopyDoer final : public Doer {
       void* const host = work.pinned ? pinned_->data() : fresh(bytes);
       GPU_CHECK(cudaMemcpyAsync(host, source(from), bytes, cudaMemcpyDeviceToHost, stream));
     } else {
-      const void* host = work.pinned ? pinned_->as<char>() + largest_pinned_ : pageable_->as<char>();
+      const void* host = work.pinned ? static_cast<char*>(pinned_->data()) + largest_pinned_ : pageable_->data();
       GPU_CHECK(cudaMemcpyAsync(target(to), host, bytes, cudaMemcpyHostToDevice, stream));
     }
   }

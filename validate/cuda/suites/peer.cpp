@@ -1,9 +1,9 @@
 // Copies between every pair of GPUs, each way and both at once: of the first pair of each kind of link from 4 KiB to
 // 1 GiB, of the others, which should behave alike, the largest copy each way. No scenario states them.
 #include <algorithm>
-#include <array>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "validate/cuda/core/suite.hpp"
 #include "validate/cuda/suites/points.hpp"
@@ -57,8 +57,8 @@ Sampled time_copies(const End& a, const End& b, std::size_t bytes, bool both_way
   return time_stream(a.stream, launch, rule, Seconds(5e-3), both_ways ? 6 : 1);
 }
 
-/// Two GPUs and the kind of the link between them: whether each can reach the other's memory directly and by native
-/// atomics (NVLink has them, PCIe has not), and its rank among the links.
+/// Two GPUs and the kind of the link between them: whether each can reach the other's memory directly, and the link's
+/// rank among all (NVLink is before PCIe).
 struct PeerLink {
   int first, second;
   bool access;
@@ -67,18 +67,17 @@ struct PeerLink {
 
 /// With peer access switched on where it can be: elsewhere the driver copies through host memory.
 PeerLink link_between(int first, int second) {
-  std::array<int, 2> able{}, of_link{};
-  for (const bool there : {true, false}) {
-    const int from = there ? first : second, to = there ? second : first;
-    GPU_CHECK(cudaDeviceCanAccessPeer(&able[there ? 0 : 1], from, to));
+  int able = 0, rank = 0;
+  bool access = true;
+  for (const auto& [from, to] : {std::pair(first, second), {second, first}}) {
     const OnDevice here(from);
-    if (able[there ? 0 : 1] != 0) GPU_CHECK(cudaDeviceEnablePeerAccess(to, 0));
+    GPU_CHECK(cudaDeviceCanAccessPeer(&able, from, to));
+    if (able != 0) GPU_CHECK(cudaDeviceEnablePeerAccess(to, 0));
+    access = access && able != 0;
   }
-  if (able[0] == 0 || able[1] == 0) return {first, second, false, "no peer access"};
-  GPU_CHECK(cudaDeviceGetP2PAttribute(&of_link[0], cudaDevP2PAttrNativeAtomicSupported, first, second));
-  GPU_CHECK(cudaDeviceGetP2PAttribute(&of_link[1], cudaDevP2PAttrPerformanceRank, first, second));
-  const std::string atomics = of_link[0] != 0 ? "native atomics" : "no native atomics";
-  return {first, second, true, "peer access, " + atomics + ", rank " + std::to_string(of_link[1])};
+  if (!access) return {first, second, false, "no peer access"};
+  GPU_CHECK(cudaDeviceGetP2PAttribute(&rank, cudaDevP2PAttrPerformanceRank, first, second));
+  return {first, second, true, "peer access, rank " + std::to_string(rank)};
 }
 
 Record record_of(const PeerLink& link, bool back, bool both_ways, std::size_t bytes) {

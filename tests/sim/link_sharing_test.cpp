@@ -1,5 +1,5 @@
-// Flows in progress, and how SimGrid shares links among them, beside what max–min fairness says.
-#include "sim/platform.hpp"
+// How SimGrid shares links among flows, beside what max–min fairness says.
+#include "sim/link_sharing.hpp"
 
 #include "model/base/number.hpp"
 #include "model/collectives/flow_classes.hpp"
@@ -105,42 +105,4 @@ TEST_CASE("Two simulations do not share links at a time") {
   CHECK_THROWS_AS(LinkSharing::make(links), std::logic_error);
 }
 
-TEST_CASE("SimGrid shares links exactly") { CHECK_NOTHROW(check_platform()); }
-
-TEST_CASE("what has moved together before moves as it did") {
-  // One link of 10 GB/s: a flow of 10 MB beside one of 20 MB ends when both have moved 10 MB, after 2 ms; the other
-  // needs 1 ms more. Then nothing moves for 1 ms, and the same begins again, three times.
-  const RoutedLinks links{{10.0_GBps}, {{0}, {0}}};
-  std::vector<Seconds> ends;
-  Platform platform(links);
-  platform.set_alarm(Seconds(0.0));
-  platform.run([&] {
-    for (std::size_t n = platform.take_finished().size(); n > 0; --n) ends.push_back(platform.now());
-    if (platform.flows_in_progress() > 0) return;
-    const Seconds next = 4.0_ms * number(ends.size() / 2);
-    if (ends.size() == 6) return;
-    if (platform.now() < next) return platform.set_alarm(next);
-    platform.start(0, 10.0_MB);
-    platform.start(1, 20.0_MB);
-  });
-  for (std::size_t round = 0; round < 3; ++round) {
-    CHECK((ends[2 * round] - 4.0_ms * number(round)).value() == Approx(2e-3));
-    CHECK((ends[2 * round + 1] - 4.0_ms * number(round)).value() == Approx(3e-3));
-  }
-}
-
-TEST_CASE("several flows of one route share it, and leave it one by one") {
-  // 10 GB/s: 10 MB and 30 MB on the same route. Both move 10 MB in 2 ms; 20 MB are left, 2 ms more.
-  std::vector<Seconds> ends(2);
-  const RoutedLinks links{{10.0_GBps}, {{0}}};
-  Platform platform(links);
-  platform.set_alarm(Seconds(0.0));
-  platform.run([&, begun = false]() mutable {
-    for (const Platform::FlowId flow : platform.take_finished()) ends[at_index(flow)] = platform.now();
-    if (std::exchange(begun, true)) return;
-    platform.start(0, 10.0_MB);
-    platform.start(0, 30.0_MB);
-  });
-  CHECK(ends[0].value() == Approx(2e-3));
-  CHECK(ends[1].value() == Approx(4e-3));
-}
+TEST_CASE("SimGrid shares links exactly") { CHECK_NOTHROW(check_link_sharing()); }
