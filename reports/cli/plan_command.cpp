@@ -21,7 +21,6 @@
 #include "reports/cli/effects.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/plan_aim.hpp"
-#include "reports/cli/plan_hardware.hpp"
 #include "reports/cli/search_progress.hpp"
 #include "reports/cli/told.hpp"
 #include "reports/cli/workers.hpp"

@@ -1,5 +1,11 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
 #include "model/base/error.hpp"
+#include "model/base/files.hpp"
 #include "reports/cli/plot.hpp"
+#include "reports/figure/plot_timeline.hpp"
 #include "reports/result/trace.hpp"
 #include "sim/simulate.hpp"
 
@@ -22,6 +28,27 @@ ExitStatus write_trace(const PlotOptions& options) {
   return ExitStatus::success;
 }
 
+/// The events of a trace in Chrome's format, as Kineto writes it, from its first one on: rows of their own.
+std::vector<TimelineEntry> measured_entries(const std::string& file) {
+  constexpr std::size_t most = 100'000'000;
+  std::vector<TimelineEntry> entries;
+  try {
+    const nlohmann::json trace = nlohmann::json::parse(read_text_file(file, most));
+    for (const auto& event : trace.at("traceEvents")) {
+      if (event.value("ph", "") != "X") continue;
+      const std::string category = event.value("cat", "compute");
+      entries.push_back({"measured " + category, event.value("name", ""), Seconds(event.value("ts", 0.0) * 1e-6),
+                         Seconds(event.value("dur", 0.0) * 1e-6), -1, category});
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw UsageError("plot timeline: --beside " + file + " is no trace in Chrome's format: " + error.what());
+  }
+  if (entries.empty()) throw UsageError("plot timeline: --beside " + file + " has no events");
+  const Seconds first = std::ranges::min_element(entries, {}, &TimelineEntry::start)->start;
+  for (TimelineEntry& entry : entries) entry.start -= first;
+  return entries;
+}
+
 }  // namespace
 
 void add_timeline(CLI::App& app, ExitStatus& status) {
@@ -33,6 +60,22 @@ void add_timeline(CLI::App& app, ExitStatus& status) {
   add_text(command, "-o,--output", options.output, "TRACE.json|TRACE.json.gz", "the trace")->required();
   add_fidelity(command, options.fidelity);
   add_overrides(command, options.overrides);
+}
+
+ExitStatus plot_timeline(const PlotOptions& options) {
+  Result result =
+      predict(planned_file(options.file(), options.overrides, options.fidelity), options.fidelity, Detail::timeline);
+  TimelineFigure timeline;
+  timeline.title = result.scenario;
+  timeline.entries = std::move(result.timeline);
+  if (timeline.entries.empty()) throw UsageError("plot timeline: a single operator has no timeline");
+  if (!options.beside.empty()) {
+    const std::vector<TimelineEntry> measured = measured_entries(options.beside);
+    timeline.entries.insert(timeline.entries.end(), measured.begin(), measured.end());
+  }
+  if (!options.from.empty()) timeline.from = moment_of("--from", options.from);
+  if (!options.until.empty()) timeline.until = moment_of("--until", options.until);
+  return draw(options, to_figure(timeline));
 }
 
 }  // namespace foretrain
