@@ -9,7 +9,6 @@
 
 #include "model/base/constant.hpp"
 #include "model/base/quantity.hpp"
-#include "model/base/trait.hpp"
 #include "model/cost/attention.hpp"
 #include "model/goodput/checkpoint_interval.hpp"
 #include "model/graph/timeline.hpp"

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <cmath>
 #include <stdexcept>
 
-#include "model/base/own_module.hpp"
+#include "model/base/own_file.hpp"
 
 namespace foretrain {
 
@@ -30,6 +32,24 @@ MakeSharing& make_sharing() {
 
 std::unique_ptr<LinkSharing> LinkSharing::make(const RoutedLinks& links) {
   return std::unique_ptr<LinkSharing>(make_sharing()(links));
+}
+
+void check_link_sharing() {
+  const BytesPerSecond all = 450.0_GBps;
+  const RoutedLinks links{{all, all, all, all}, {{0}, {1}, {1}, {2, 2}, {3}, {3}}, {1.0, 1.0, 1.0, 1.0, 3.0, 1.0}};
+  constexpr std::array<double, 6> shares = {1.0, 0.5, 0.5, 0.5, 0.75, 0.25};
+  const std::unique_ptr<LinkSharing> sharing = LinkSharing::make(links);
+  for (const RouteIndex route : {0, 1, 2, 3, 4, 5}) sharing->set_flows(route, 1);
+  sharing->share();
+  for (const RouteIndex route : {0, 1, 2, 3, 4, 5}) {
+    const BytesPerSecond rate = sharing->rate(route), expected = all * shares[static_cast<std::size_t>(route)];
+    if (std::abs(rate / expected - 1.0) < 1e-6) continue;
+    throw std::runtime_error(
+        fmt::format("this SimGrid does not share links exactly: a flow moves at {} byte/s instead of {}; use a version "
+                    "from 3.32 on "
+                    "whose network model CM02 can be set up as sim/platform_simgrid.cpp does",
+                    rate.value(), expected.value()));
+  }
 }
 
 }  // namespace foretrain

@@ -40,4 +40,8 @@ class LinkSharing {
   [[nodiscard]] virtual BytesPerSecond rate(RouteIndex route) const = 0;
 };
 
+/// Throws std::runtime_error unless SimGrid, as set up here, shares bandwidth exactly: one flow has all of its link,
+/// two half each, a link listed twice counts twice, weights 3 and 1 share 3 to 1.
+void check_link_sharing();
+
 }  // namespace foretrain

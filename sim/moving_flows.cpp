@@ -1,7 +1,5 @@
 #include "sim/moving_flows.hpp"
 
-#include <algorithm>
-
 namespace foretrain {
 
 namespace {
@@ -11,7 +9,12 @@ constexpr Seconds shortest_meeting = 0.001_ns;
 
 }  // namespace
 
-MovingFlows::MovingFlows(const NetworkPlan& plan) : plan_(plan), links_(plan.bundles()) {
+MovingFlows::Simulated::Simulated(const NetworkPlan& plan, bool fold, Seconds now)
+    : folding(plan, fold), platform(folding.links()) {
+  for (const RouteIndex route : folding.background()) platform.start_background(route, now);
+}
+
+MovingFlows::MovingFlows(const NetworkPlan& plan, bool fold) : plan_(plan), fold_(fold), links_(plan.bundles()) {
   for (const LinkIndex link : plan.background_bundles()) ++use(link).groups;  // no set ever has it alone
 }
 
@@ -25,8 +28,8 @@ MovingFlows::GroupId MovingFlows::new_group() {
   return id;
 }
 
-void MovingFlows::announce_end(GroupId id, Seconds date, EventQueue& events) {
-  const Group& g = group(id);
+void MovingFlows::announce_end(GroupId id, Seconds date, EventQueue& events) const {
+  const Group& g = groups_[static_cast<std::size_t>(id)];
   events.push({date, Event::Kind::flows_end, g.task, g.part, id, g.generation});
 }
 
@@ -68,14 +71,15 @@ void MovingFlows::start(SetIndex number, int repeat, Seconds now, TaskId task, s
   for (const LinkIndex link : set.links) {
     if (use(link).groups++ > 0) uncontended = false;
   }
-  if (!uncontended && group(id).uncontended_end - now >= shortest_meeting) {
-    met_.push_back(id);
-    return;
-  }
   if (uncontended) {
     for (const LinkIndex link : set.links) use(link).sole_group = id;
   }
-  announce_end(id, group(id).uncontended_end, events);
+  if (uncontended || group(id).uncontended_end - now < shortest_meeting) {
+    announce_end(id, group(id).uncontended_end, events);
+  } else {
+    met_.push_back(id);
+  }
+  if (!met_.empty()) expect_change(now, events);
 }
 
 bool MovingFlows::end(const Event& event) {
@@ -86,28 +90,35 @@ bool MovingFlows::end(const Event& event) {
   return true;
 }
 
-void MovingFlows::give_to(Platform& platform, const Folding& folding) {
-  if (!background_started_) {
-    background_started_ = true;
-    for (const RouteIndex route : folding.background()) platform.start_background(route);
-  }
+void MovingFlows::give_to(Simulated& simulated, Seconds now) {
   for (const GroupId id : met_) {
     Group& g = group(id);
-    for (const Folding::Representative& flow : folding.flows_of(g.set)) {
-      const auto number = static_cast<std::size_t>(platform.start(flow.route, flow.bytes * (g.repeat * g.left)));
-      group_of_flow_.resize(std::max(group_of_flow_.size(), number + 1));
-      group_of_flow_[number] = id;
+    for (const Folding::Representative& flow : simulated.folding.flows_of(g.set)) {
+      simulated.platform.start(flow.route, flow.bytes * (g.repeat * g.left), id, now);
       ++g.flows_left;
     }
   }
   met_.clear();
 }
 
-void MovingFlows::take_from(Platform& platform, EventQueue& events) {
-  for (const Platform::FlowId flow : platform.take_finished()) {
-    const GroupId id = group_of_flow_[static_cast<std::size_t>(flow)];
-    if (--group(id).flows_left == 0) announce_end(id, platform.now(), events);
+void MovingFlows::change_rates(const Event& event, Seconds now, EventQueue& events) {
+  if (event.generation != change_) return;
+  if (!simulated_) {
+    // Before the first result: a SimGrid that shares links differently must not go unnoticed.
+    [[maybe_unused]] static const bool checked = (check_link_sharing(), true);
+    simulated_.emplace(plan_, fold_, now);
   }
+  bool announced = false;
+  for (const GroupId id : simulated_->platform.end_flows(now)) {
+    if (--group(id).flows_left > 0) continue;
+    announce_end(id, now, events);
+    announced = true;
+  }
+  give_to(*simulated_, now);
+  if (announced) return expect_change(now, events);  // behind all that follows at this date
+  simulated_->platform.share_links();
+  const Seconds next = simulated_->platform.first_end();
+  if (is_finite(next)) expect_change(next, events);
 }
 
 }  // namespace foretrain

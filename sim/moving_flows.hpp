@@ -3,6 +3,7 @@
 // left to carry.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "model/graph/event_queue.hpp"
@@ -14,8 +15,8 @@ namespace foretrain {
 
 class MovingFlows {
  public:
-  /// The plan must outlive this, and its links must have been bundled.
-  explicit MovingFlows(const NetworkPlan& plan);
+  /// The plan must outlive this, and its links must have been bundled. `fold`: see Folding.
+  MovingFlows(const NetworkPlan& plan, bool fold);
 
   /// Starts every flow of `set`, `repeat` times its bytes. The event that announces the end of all of them carries
   /// `task` and `part`; it is pushed to `events`, and must be shown to end() first.
@@ -24,12 +25,9 @@ class MovingFlows {
   /// Whether the event is the true end of its flows (and not the end they would have had without company).
   bool end(const Event& event);
 
-  /// Whether flows have met that SimGrid does not know of yet: nothing later may happen before give_to() is called.
-  [[nodiscard]] bool have_met() const { return !met_.empty(); }
-  /// Hands the flows that have met to the platform, whose clock must have reached the date at which they met.
-  void give_to(Platform& platform, const Folding& folding);
-  /// Takes note of flows that the platform has finished, and announces the ends of sets whose last they were.
-  void take_from(Platform& platform, EventQueue& events);
+  /// What an event of rates says: SimGrid flows have ended, or flows have met. Announces the ends of sets whose last
+  /// flows these were, and hands those that have met to the platform.
+  void change_rates(const Event& event, Seconds now, EventQueue& events);
 
  private:
   using GroupId = std::int32_t;
@@ -48,22 +46,34 @@ class MovingFlows {
     std::int32_t groups = 0;
     GroupId sole_group = -1;  ///< the group that has every one of its links, this among them, to itself
   };
+  /// SimGrid, once flows have met.
+  struct Simulated {
+    Simulated(const NetworkPlan& plan, bool fold, Seconds now);
+    Folding folding;
+    Platform platform;
+  };
 
   GroupId new_group();
-  void announce_end(GroupId id, Seconds date, EventQueue& events);
+  void announce_end(GroupId id, Seconds date, EventQueue& events) const;
   void make_room(GroupId id, Seconds now);
   void release_links(GroupId id);
+  void give_to(Simulated& simulated, Seconds now);
+  /// The event before it, if any, is out of date.
+  void expect_change(Seconds date, EventQueue& events) {
+    events.push({date, Event::Kind::rates_change, 0, 0, 0, ++change_});
+  }
   [[nodiscard]] const NetworkPlan::FlowSet& set_of(const Group& g) const { return plan_.set(g.set); }
   LinkUse& use(LinkIndex link) { return links_[static_cast<std::size_t>(link)]; }
   Group& group(GroupId id) { return groups_[static_cast<std::size_t>(id)]; }
 
   const NetworkPlan& plan_;
+  bool fold_;
   std::vector<LinkUse> links_;
   std::vector<Group> groups_;
   std::vector<GroupId> free_groups_;
-  std::vector<GroupId> met_;
-  std::vector<GroupId> group_of_flow_;
-  bool background_started_ = false;
+  std::vector<GroupId> met_;  ///< that the platform does not know of yet
+  std::optional<Simulated> simulated_;
+  std::int32_t change_ = 0;  ///< the generation of the coming event of rates
 };
 
 }  // namespace foretrain

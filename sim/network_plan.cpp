@@ -4,52 +4,15 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 #include <utility>
 
 #include "model/base/error.hpp"
+#include "model/base/hash.hpp"
 #include "model/base/number.hpp"
-#include "model/collectives/card_time.hpp"
+#include "model/collectives/link_load.hpp"
 
 namespace foretrain {
-
-namespace {
-
-/// Links in bundles: those that each part() has named, or left, together.
-class Bundles {
- public:
-  explicit Bundles(std::size_t links) : of_link_(links) {}
-
-  /// Every bundle of which some links are named becomes two.
-  void part(const std::vector<LinkIndex>& named) {
-    const auto first_new = static_cast<LinkIndex>(parted_into_.size());
-    for (const LinkIndex link : named) {
-      LinkIndex& bundle = of_link_[at_index(link)];
-      if (bundle >= first_new) continue;  // a link named twice
-      if (parted_into_[at_index(bundle)] < first_new) {
-        parted_into_[at_index(bundle)] = static_cast<LinkIndex>(parted_into_.size());
-        parted_into_.push_back(-1);
-      }
-      bundle = parted_into_[at_index(bundle)];
-    }
-  }
-
-  /// The bundle of every link, numbered in the order of their first links, and how many there are.
-  [[nodiscard]] std::pair<std::vector<LinkIndex>, std::size_t> numbered() const {
-    std::vector<LinkIndex> number(parted_into_.size(), -1), of_link;
-    LinkIndex next = 0;
-    for (const LinkIndex bundle : of_link_) {
-      if (number[at_index(bundle)] < 0) number[at_index(bundle)] = next++;
-      of_link.push_back(number[at_index(bundle)]);
-    }
-    return {std::move(of_link), static_cast<std::size_t>(next)};
-  }
-
- private:
-  std::vector<LinkIndex> of_link_;
-  std::vector<LinkIndex> parted_into_{-1};  ///< the bundle that the last links named have become
-};
-
-}  // namespace
 
 NetworkPlan::NetworkPlan(const Topology& topology)
     : topology_(topology), link_index_(static_cast<std::size_t>(topology.links()), -1) {}
@@ -129,15 +92,21 @@ void NetworkPlan::add_background(const BackgroundFlow::Route& route) {
 }
 
 void NetworkPlan::complete() {
-  for (const std::vector<LinkIndex>& crossed : background_) system_.add_flow(kinds_++, crossed);
-  Bundles bundled(system_.links());
-  for (const FlowSet& set : sets_) bundled.part(set.links);
-  std::vector<LinkIndex> crossed_by_others;
+  // Equal hashes by chance would only have flows looked at that do not meet.
+  std::vector<std::uint64_t> users(system_.links());
   for (const std::vector<LinkIndex>& crossed : background_) {
-    crossed_by_others.insert(crossed_by_others.end(), crossed.begin(), crossed.end());
+    system_.add_flow(kinds_++, crossed);
+    for (const LinkIndex link : crossed) users[at_index(link)] = 1;
   }
-  bundled.part(crossed_by_others);
-  std::tie(bundle_of_link_, bundles_) = bundled.numbered();
+  for (std::size_t set = 0; set < sets_.size(); ++set) {
+    for (const LinkIndex link : sets_[set].links) users[at_index(link)] = hash_of(users[at_index(link)], set);
+  }
+  std::unordered_map<std::uint64_t, LinkIndex> bundle_of_users;
+  for (const std::uint64_t own : users) {
+    const auto number = static_cast<LinkIndex>(bundle_of_users.size());
+    bundle_of_link_.push_back(bundle_of_users.try_emplace(own, number).first->second);
+  }
+  bundles_ = bundle_of_users.size();
   std::vector<bool> named(bundles_);
   for (NetworkPlan::FlowSet& set : sets_) {
     std::vector<LinkIndex> bundles;

@@ -3,50 +3,92 @@
 // only their own company is looked at anew, and SimGrid is asked once for each company that there ever is.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <queue>
 #include <span>
-#include <tuple>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
-#include "model/base/quantity.hpp"
-#include "sim/known_rates.hpp"
+#include "model/base/hash.hpp"
 #include "sim/link_sharing.hpp"
 
 namespace foretrain {
 
+/// A route over which so many flows move, and the rate of each.
+struct RouteRate {
+  RouteIndex route = 0;
+  int flows = 1;
+  BytesPerSecond rate = {};
+
+  [[nodiscard]] std::uint64_t hash() const {
+    return summable_hash(static_cast<std::uint64_t>(route) | static_cast<std::uint64_t>(flows) << 32U);
+  }
+};
+
+/// Rates at which routes have been found to move together: training repeats itself, micro-batch by micro-batch.
+class KnownRates {
+ public:
+  using Pattern = std::vector<RouteRate>;
+
+  /// Those of as many routes with this sum of hashes, all of which `moves(route)` finds moving; null where there are
+  /// none. Valid until the next add().
+  template <typename Moves>
+  [[nodiscard]] const Pattern* find(std::uint64_t hash, std::size_t routes, const Moves& moves) const {
+    const auto [begin, end] = patterns_.equal_range(hash);
+    for (auto known = begin; known != end; ++known) {
+      const Pattern& pattern = known->second;
+      bool same = pattern.size() == routes;
+      for (std::size_t i = 0; same && i < routes; ++i) same = moves(pattern[i]);
+      if (same) return &pattern;
+    }
+    return nullptr;
+  }
+
+  /// Beyond so many routes nothing more is remembered.
+  const Pattern& add(std::uint64_t hash, Pattern pattern) {
+    constexpr std::size_t most_routes = 8'000'000;  // 128 MB
+    if (remembered_ + pattern.size() > most_routes) return last_ = std::move(pattern);
+    remembered_ += pattern.size();
+    return patterns_.emplace(hash, std::move(pattern))->second;
+  }
+
+ private:
+  std::unordered_multimap<std::uint64_t, Pattern> patterns_;
+  std::size_t remembered_ = 0;
+  Pattern last_;
+};
+
+/// Flows begin and end at dates that do not lie before the last one's; share_links() follows before the next date.
 class Platform {
  public:
-  /// Identifies a flow from its start until take_finished() has reported it; then the number is used again.
-  using FlowId = std::int32_t;
-
   /// As LinkSharing::make. The links must outlive the platform.
   explicit Platform(const RoutedLinks& links);
 
-  /// Starts a flow now. Bytes are whole: `bytes` is rounded, to one at least. The route must have links.
-  FlowId start(RouteIndex route, Bytes bytes);
-  /// Starts a flow that never ends and is never reported.
-  void start_background(RouteIndex route);
-  /// Without the background.
-  [[nodiscard]] int flows_in_progress() const;
-  /// The flows that have ended since the last call, in ascending order.
-  std::vector<FlowId> take_finished();
-
-  [[nodiscard]] Seconds now() const { return now_; }
-  /// Sets the alarm, replacing an earlier setting. A date that has passed means now.
-  void set_alarm(Seconds date);
-  /// Lets time pass until nothing is left to happen. `wake` is called at the alarm, and when flows have ended.
-  void run(const std::function<void()>& wake);
+  /// Begins a flow. Bytes are whole: `bytes` is rounded, to one at least. The route must have links. `owner`: whom its
+  /// end concerns.
+  void start(RouteIndex route, Bytes bytes, std::int32_t owner, Seconds now);
+  /// Begins a flow that never ends.
+  void start_background(RouteIndex route, Seconds now);
+  /// Ends the flows whose end has come, which make room on their links: their owners.
+  std::vector<std::int32_t> end_flows(Seconds now);
+  /// Rates anew for all whom a change concerns.
+  void share_links();
+  /// Of a flow, at the rates that are shared; infinity where nothing moves but the background.
+  [[nodiscard]] Seconds first_end();
 
  private:
   using LinkIndex = std::int32_t;
-  using CompanyId = std::int32_t;
+  using CompanyId = std::int64_t;
   struct Flow {
-    Bytes left;  ///< at `since`
+    std::int32_t owner = -1;
+    Bytes left;     ///< at `since`
+    Seconds since;  ///< when `rate` was set
     BytesPerSecond rate = {};
-    Seconds since = {}, end = Seconds::infinity();
+    Seconds end = Seconds::infinity();
   };
   /// Where a moving route stands among those of one of its links.
   struct Crossing {
@@ -55,7 +97,7 @@ class Platform {
   };
   struct Route {
     std::vector<Crossing> crossings;  ///< each link once
-    std::vector<FlowId> flows;        ///< that are moving
+    std::vector<Flow> flows;          ///< that are moving
     CompanyId company = -1;
     bool has_changed = false;
     bool is_asked = true;  ///< SimGrid knows how many flows move
@@ -70,56 +112,37 @@ class Platform {
     std::int64_t seen = 0;    ///< in which look through the links
   };
   /// Moving routes that chains of shared links join.
-  struct Company {
-    std::vector<RouteIndex> routes;
-    std::int32_t generation = 0;  ///< grows when it is dissolved
-  };
-  /// (first end of a flow, company, its generation)
-  using End = std::tuple<Seconds, CompanyId, std::int32_t>;
+  using Company = std::vector<RouteIndex>;
+  /// (first end of a flow, company)
+  using End = std::pair<Seconds, CompanyId>;
 
-  FlowId new_flow();
-  void begin(RouteIndex route, FlowId flow);
+  void begin(RouteIndex route, const Flow& flow);
   void enter_links(RouteIndex route);
   void leave_links(RouteIndex route);
   void note_change(RouteIndex route);
-  [[nodiscard]] Seconds first_end();
-  void end_flows();
-  bool wake_if_due(const std::function<void()>& wake);
 
-  void share_links();
   std::span<const User> users_unseen(LinkIndex link);
   void dissolve(CompanyId id);
   void dissolve_around(RouteIndex route);
   void gather(RouteIndex first);
-  [[nodiscard]] const KnownRates::Pattern& rates_of(CompanyId id);
+  [[nodiscard]] const KnownRates::Pattern& rates_of(CompanyId id, const Company& company);
   KnownRates::Pattern ask(const Company& company);
   void set_rate(Flow& flow, BytesPerSecond rate) const;
-  [[nodiscard]] Seconds first_end_of(const Company& company) const;
-  CompanyId new_company();
 
   Route& route(RouteIndex index) { return routes_[static_cast<std::size_t>(index)]; }
-  Flow& flow(FlowId id) { return flows_[static_cast<std::size_t>(id)]; }
-  Company& company(CompanyId id) { return companies_[static_cast<std::size_t>(id)]; }
 
   std::unique_ptr<LinkSharing> sharing_;
   std::vector<Route> routes_;
   std::vector<Link> links_;
   std::int64_t look_ = 0;
-  std::vector<Flow> flows_;
-  std::vector<FlowId> free_flows_, ended_, finished_;
-  int background_ = 0;
   std::vector<RouteIndex> changed_;    ///< on which flows have begun or ended since links were shared
   std::vector<RouteIndex> dissolved_;  ///< whose company is not known yet
   std::vector<RouteIndex> unasked_;    ///< on which flows have begun or ended since SimGrid was asked
   KnownRates known_;
-  std::vector<Company> companies_;
-  std::vector<CompanyId> free_companies_;
+  std::unordered_map<CompanyId, Company> companies_;
+  CompanyId next_company_ = 0;
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
-  Seconds now_, alarm_ = Seconds::infinity();
+  Seconds now_;
 };
-
-/// Throws std::runtime_error unless SimGrid, as set up here, shares bandwidth exactly: one flow takes bytes over
-/// bandwidth, two flows over one link take twice that, a link listed twice counts twice, weights 3 and 1 share 3 to 1.
-void check_platform();
 
 }  // namespace foretrain

@@ -12,11 +12,9 @@
 #include "model/base/number.hpp"
 #include "model/job/storage_traffic.hpp"
 #include "sim/collective_run.hpp"
-#include "sim/folding.hpp"
 #include "sim/jobs_together.hpp"
 #include "sim/moving_flows.hpp"
 #include "sim/network_plan.hpp"
-#include "sim/platform.hpp"
 
 namespace foretrain {
 
@@ -54,39 +52,42 @@ void check_steps(const TaskGraph& graph) {
 }
 
 /// One program per block that has flows and that some task uses. The plan is then complete.
-std::vector<std::unique_ptr<CollectiveProgram>> make_programs(const TaskGraph& graph, Fidelity fidelity,
-                                                              NetworkPlan& plan) {
+std::vector<std::optional<CollectiveProgram>> make_programs(const TaskGraph& graph, Fidelity fidelity,
+                                                            NetworkPlan& plan) {
   if (fidelity == Fidelity::steps) check_steps(graph);
-  std::vector<std::unique_ptr<CollectiveProgram>> programs(graph.blocks().size());
+  std::vector<std::optional<CollectiveProgram>> programs(graph.blocks().size());
   for (const Task& task : graph.tasks()) {
     auto& program = programs[at_index(task.block)];
     const std::optional<LoweredCollective>& flows = graph.blocks()[at_index(task.block)].flows;
-    if (!flows || program != nullptr) continue;
-    program = fidelity == Fidelity::steps ? make_steps_program(*flows, plan) : make_flows_program(*flows, plan);
+    if (!flows || program) continue;
+    program = fidelity == Fidelity::steps ? steps_program(*flows, plan) : flows_program(*flows, plan);
   }
   plan.complete();
   return programs;
 }
 
-/// Collectives in progress, and SimGrid once flows have met.
+/// Collectives in progress.
 class FlowInterconnect final : public Interconnect {
  public:
   FlowInterconnect(const TaskGraph& graph, const Topology& topology, Fidelity fidelity,
                    std::span<const BackgroundFlow> background, bool folding)
       : graph_(graph),
-        folding_wanted_(folding),
         plan_(make_plan(topology, background)),
         programs_(make_programs(graph, fidelity, plan_)),
         runs_(graph.resources().size()),
-        flows_(plan_) {}
+        flows_(plan_, folding) {}
 
   bool begin(TaskId task, Seconds now, EventQueue& events) override {
-    run_of(task) = programs_[at_index(graph_.tasks()[at_index(task)].block)]->run({events, flows_, task});
-    run_of(task)->begin(now);
+    const auto& program = programs_[at_index(graph_.tasks()[at_index(task)].block)];
+    run_of(task).emplace(*program, events, flows_, task).begin(now);
     return ends_if_finished(task);
   }
 
-  bool handle(const Event& event, Seconds now, EventQueue&) override {
+  bool handle(const Event& event, Seconds now, EventQueue& events) override {
+    if (event.kind == Event::Kind::rates_change) {
+      flows_.change_rates(event, now, events);
+      return false;
+    }
     if (event.kind == Event::Kind::flows_start) {
       run_of(event.task)->start_flows(event.part, now);
     } else {
@@ -96,62 +97,23 @@ class FlowInterconnect final : public Interconnect {
     return ends_if_finished(event.task);
   }
 
-  Execution drive(EventLoop& loop) override;
-
  private:
   /// The run of the task's resource, which has one at a time.
-  [[nodiscard]] std::unique_ptr<CollectiveRun>& run_of(TaskId task) {
+  [[nodiscard]] std::optional<CollectiveRun>& run_of(TaskId task) {
     return runs_[at_index(graph_.tasks()[at_index(task)].resource)];
   }
   bool ends_if_finished(TaskId task) {
     if (!run_of(task)->finished()) return false;
-    run_of(task) = nullptr;
+    run_of(task).reset();
     return true;
   }
-  void advance(EventLoop& loop);
 
   const TaskGraph& graph_;
-  bool folding_wanted_;
   NetworkPlan plan_;
-  std::vector<std::unique_ptr<CollectiveProgram>> programs_;  ///< by block
-  std::vector<std::unique_ptr<CollectiveRun>> runs_;          ///< by resource
+  std::vector<std::optional<CollectiveProgram>> programs_;  ///< by block
+  std::vector<std::optional<CollectiveRun>> runs_;          ///< by resource
   MovingFlows flows_;
-  std::optional<Folding> folding_;
-  std::optional<Platform> platform_;
 };
-
-/// Handles the events that may come before the platform's clock moves on: flows there may end earlier, and flows
-/// that have met must start there first.
-void FlowInterconnect::advance(EventLoop& loop) {
-  const auto may_handle = [&](Seconds date) {
-    if (date > loop.now() && flows_.have_met()) return false;
-    return !platform_ || platform_->flows_in_progress() == 0 || date <= platform_->now();
-  };
-  if (platform_) flows_.take_from(*platform_, loop.events());
-  for (;;) {
-    loop.advance(may_handle);
-    if (!flows_.have_met() || !platform_ || platform_->now() < loop.now()) break;
-    flows_.give_to(*platform_, *folding_);
-  }
-  if (!platform_) return;
-  if (flows_.have_met()) {
-    platform_->set_alarm(loop.now());
-  } else if (!loop.events().empty()) {
-    platform_->set_alarm(loop.events().next().date);
-  }
-}
-
-Execution FlowInterconnect::drive(EventLoop& loop) {
-  advance(loop);  // to the end, or until flows meet
-  if (loop.finished()) return loop.take_execution();
-  // Before the first result: a SimGrid that shares links differently must not go unnoticed.
-  [[maybe_unused]] static const bool checked = (check_platform(), true);
-  folding_.emplace(plan_, folding_wanted_);
-  platform_.emplace(folding_->links());
-  platform_->set_alarm(loop.now());
-  platform_->run([&] { advance(loop); });
-  return loop.take_execution();
-}
 
 }  // namespace
 

@@ -10,11 +10,11 @@ namespace foretrain {
 
 /// Runs the graph with contention for links, also with the background's, which moves from the first task's start to the
 /// last one's end. `folding`: equal flows have one representative: faster, with the same result. `fidelity` says how a
-/// collective moves its data: see make_flows_program and make_steps_program. Fidelity::estimate is not simulated:
+/// collective moves its data: see flows_program and steps_program. Fidelity::estimate is not simulated:
 /// InternalError.
 ///
 /// SimGrid is asked only if flows meet on a link (LinkSharing::make: same conditions and errors), and checked
-/// before the first such run of a process (check_platform). Throws ImpossiblePlan when a flow crosses a link on
+/// before the first such run of a process (check_link_sharing). Throws ImpossiblePlan when a flow crosses a link on
 /// which nothing can move, and ScenarioError for background traffic that stays in one memory.
 Execution simulate(const TaskGraph& graph, const Topology& topology, Fidelity fidelity,
                    std::span<const BackgroundFlow> background = {}, bool folding = true);

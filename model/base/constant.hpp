@@ -17,4 +17,15 @@ struct Constant {
   bool operator==(const Constant&) const = default;
 };
 
+/// A trait of a prediction: stated by the scenario, by the file of its trainer, or by nobody.
+struct Trait {
+  enum class From { scenario, trainer, assumed };
+
+  std::string key;  ///< dotted, e.g. "plan.sync.bucket"
+  std::string value;
+  From from = From::assumed;
+  std::string source;  ///< where the trainer says or does so; why it is assumed
+  bool operator==(const Trait&) const = default;
+};
+
 }  // namespace foretrain

@@ -202,7 +202,7 @@ void remove_scratch_of_the_dead(const std::filesystem::path& parent) {
 void require_text(std::string_view content, const std::string& file) {
   SourcePosition where{file, 1, 1};
   for (std::size_t at = 0; at < content.size();) {
-    const std::size_t length = character_length(content, at);
+    const std::size_t length = content[at] >= ' ' && content[at] <= '~' ? 1 : character_length(content, at);
     if (length == 0) {
       throw ScenarioError(where, "", fmt::format("byte 0x{:02x} is no text", static_cast<unsigned char>(content[at])),
                           "a text file in UTF-8, not a binary file");

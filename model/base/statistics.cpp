@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 #include "model/base/error.hpp"
@@ -33,6 +34,18 @@ double nearest_rank(const std::vector<int>& ascending, double share) {
   if (ascending.empty()) throw InternalError("rank among no values");
   const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(ascending.size())));
   return ascending[std::clamp<std::size_t>(rank, 1, ascending.size()) - 1];
+}
+
+double normal_cumulative(double z) { return 0.5 * std::erfc(-z / std::numbers::sqrt2); }
+
+// By bisection of the distribution function.
+double normal_quantile(double probability) {
+  double low = -10.0, high = 10.0;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = 0.5 * (low + high);
+    (normal_cumulative(middle) < probability ? low : high) = middle;
+  }
+  return 0.5 * (low + high);
 }
 
 }  // namespace foretrain

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -21,15 +21,15 @@ struct DimensionInfo {
   std::string_view name;     ///< with article
   std::string_view example;  ///< units to offer, the commonest first
 };
-constexpr std::array<DimensionInfo, 9> dimensions = {{{"a time", "us, ms, s"},
-                                                      {"a size", "MB, MiB, GB"},
-                                                      {"a bandwidth", "GB/s, Gbit/s"},
-                                                      {"a frequency", "MHz, GHz"},
-                                                      {"an amount of work", "GFLOP, TFLOP"},
-                                                      {"a computing rate", "GFLOP/s, TFLOP/s"},
-                                                      {"a power", "W, kW"},
-                                                      {"a price", "USD/GPU/hour"},
-                                                      {"a length", "m, km"}}};
+constexpr DimensionInfo dimensions[] = {{"a time", "us, ms, s"},
+                                        {"a size", "MB, MiB, GB"},
+                                        {"a bandwidth", "GB/s, Gbit/s"},
+                                        {"a frequency", "MHz, GHz"},
+                                        {"an amount of work", "GFLOP, TFLOP"},
+                                        {"a computing rate", "GFLOP/s, TFLOP/s"},
+                                        {"a power", "W, kW"},
+                                        {"a price", "USD/GPU/hour"},
+                                        {"a length", "m, km"}};
 const DimensionInfo& info(Dimension d) { return dimensions[static_cast<std::size_t>(d)]; }
 
 /// No quantity of this house is larger, or smaller without being zero, in base units; the bounds keep products and
@@ -48,10 +48,9 @@ struct Prefix {
   std::string_view symbol;
   double factor;
 };
-constexpr std::array<Prefix, 7> si_prefixes = {
-    {{"", 1.0}, {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"P", 1e15}}};
-constexpr std::array<Prefix, 5> binary_prefixes = {
-    {{"Ki", 1024.0}, {"Mi", 1048576.0}, {"Gi", 1073741824.0}, {"Ti", 1099511627776.0}, {"Pi", 1125899906842624.0}}};
+constexpr Prefix si_prefixes[] = {{"", 1.0}, {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"P", 1e15}};
+constexpr Prefix binary_prefixes[] = {
+    {"Ki", 1024.0}, {"Mi", 1048576.0}, {"Gi", 1073741824.0}, {"Ti", 1099511627776.0}, {"Pi", 1125899906842624.0}};
 
 struct PrefixedBase {
   std::string_view symbol;
@@ -59,44 +58,31 @@ struct PrefixedBase {
   double factor;
   bool binary_prefixes;
 };
-constexpr std::array<PrefixedBase, 7> prefixed_bases = {{{"B", Dimension::size, 1.0, true},
-                                                         {"bit", Dimension::size, 0.125, false},
-                                                         {"B/s", Dimension::bandwidth, 1.0, true},
-                                                         {"bit/s", Dimension::bandwidth, 0.125, false},
-                                                         {"FLOP", Dimension::work, 1.0, false},
-                                                         {"FLOP/s", Dimension::rate, 1.0, false},
-                                                         {"Hz", Dimension::frequency, 1.0, false}}};
+constexpr PrefixedBase prefixed_bases[] = {
+    {"B", Dimension::size, 1.0, true},        {"bit", Dimension::size, 0.125, false},
+    {"B/s", Dimension::bandwidth, 1.0, true}, {"bit/s", Dimension::bandwidth, 0.125, false},
+    {"FLOP", Dimension::work, 1.0, false},    {"FLOP/s", Dimension::rate, 1.0, false},
+    {"Hz", Dimension::frequency, 1.0, false}};
 
 struct PlainUnit {
   std::string_view symbol;
-  Unit unit;
+  Dimension dimension;
+  double factor;
 };
-constexpr std::array<PlainUnit, 19> plain_units = {{{"ns", {Dimension::time, 1e-9}},
-                                                    {"us", {Dimension::time, 1e-6}},
-                                                    {"µs", {Dimension::time, 1e-6}},
-                                                    {"ms", {Dimension::time, 1e-3}},
-                                                    {"s", {Dimension::time, 1.0}},
-                                                    {"min", {Dimension::time, 60.0}},
-                                                    {"h", {Dimension::time, 3600.0}},
-                                                    {"day", {Dimension::time, 86400.0}},
-                                                    {"days", {Dimension::time, 86400.0}},
-                                                    {"d", {Dimension::time, 86400.0}},
-                                                    {"week", {Dimension::time, 604800.0}},
-                                                    {"weeks", {Dimension::time, 604800.0}},
-                                                    {"w", {Dimension::time, 604800.0}},
-                                                    {"W", {Dimension::power, 1.0}},
-                                                    {"kW", {Dimension::power, 1e3}},
-                                                    {"USD/GPU/hour", {Dimension::price, 1.0}},
-                                                    {"USD/GPU/h", {Dimension::price, 1.0}},
-                                                    {"m", {Dimension::length, 1.0}},
-                                                    {"km", {Dimension::length, 1e3}}}};
+constexpr PlainUnit plain_units[] = {
+    {"ns", Dimension::time, 1e-9},           {"us", Dimension::time, 1e-6},        {"µs", Dimension::time, 1e-6},
+    {"ms", Dimension::time, 1e-3},           {"s", Dimension::time, 1.0},          {"min", Dimension::time, 60.0},
+    {"h", Dimension::time, 3600.0},          {"day", Dimension::time, 86400.0},    {"days", Dimension::time, 86400.0},
+    {"d", Dimension::time, 86400.0},         {"week", Dimension::time, 604800.0},  {"weeks", Dimension::time, 604800.0},
+    {"w", Dimension::time, 604800.0},        {"W", Dimension::power, 1.0},         {"kW", Dimension::power, 1e3},
+    {"USD/GPU/hour", Dimension::price, 1.0}, {"USD/GPU/h", Dimension::price, 1.0}, {"m", Dimension::length, 1.0},
+    {"km", Dimension::length, 1e3}};
 
 /// Every unit, spelt out once.
 const std::vector<std::pair<std::string, Unit>>& unit_table() {
   static const auto table = [] {
     std::vector<std::pair<std::string, Unit>> units;
-    units.reserve(plain_units.size() + prefixed_bases.size() * (si_prefixes.size() + binary_prefixes.size()));
-    for (const PlainUnit& plain : plain_units) units.emplace_back(plain.symbol, plain.unit);
+    for (const auto& [symbol, dimension, factor] : plain_units) units.emplace_back(symbol, Unit{dimension, factor});
     for (const PrefixedBase& base : prefixed_bases) {
       const auto add = [&](const Prefix& prefix) {
         units.emplace_back(fmt::format("{}{}", prefix.symbol, base.symbol),
@@ -123,26 +109,20 @@ std::optional<Unit> find_unit(std::string_view symbol) {
   return std::nullopt;
 }
 
+[[noreturn]] void refuse(std::string_view text, std::string_view wrong, std::string expected) {
+  throw UnitError(fmt::format("\"{}\" {}", trim(text), wrong), std::move(expected));
+}
+
 bool starts_number(char c) { return (c >= '0' && c <= '9') || c == '.'; }
 
 /// The spelling we know that a foreign or sloppy one stands for ("Gbps" → "Gbit/s", "TFLOPS" → "TFLOP/s"); empty when
 /// nothing comes near.
 std::string known_spelling(const std::string& unit, Dimension wanted) {
   const bool wants_rate = wanted == Dimension::bandwidth || wanted == Dimension::rate;
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 14> endings = {{{"bps", "bit/s"},
-                                                                                      {"bits/s", "bit/s"},
-                                                                                      {"b/s", "bit/s"},
-                                                                                      {"Bps", "B/s"},
-                                                                                      {"Bytes/s", "B/s"},
-                                                                                      {"bytes/s", "B/s"},
-                                                                                      {"FLOPS", "FLOP/s"},
-                                                                                      {"FLOPs", "FLOP/s"},
-                                                                                      {"FLOPs/s", "FLOP/s"},
-                                                                                      {"flops", "FLOP/s"},
-                                                                                      {"bytes", "B"},
-                                                                                      {"bits", "bit"},
-                                                                                      {"b", "bit"},
-                                                                                      {"sec", "s"}}};
+  constexpr std::pair<std::string_view, std::string_view> endings[] = {
+      {"bps", "bit/s"},   {"bits/s", "bit/s"}, {"b/s", "bit/s"},    {"Bps", "B/s"},        {"Bytes/s", "B/s"},
+      {"bytes/s", "B/s"}, {"FLOPS", "FLOP/s"}, {"FLOPs", "FLOP/s"}, {"FLOPs/s", "FLOP/s"}, {"flops", "FLOP/s"},
+      {"bytes", "B"},     {"bits", "bit"},     {"b", "bit"},        {"sec", "s"}};
   for (const auto& [ending, right] : endings) {
     if (!unit.ends_with(ending)) continue;
     std::string spelling = fmt::format("{}{}", unit.substr(0, unit.size() - ending.size()), right);
@@ -176,7 +156,7 @@ double parse(std::string_view text, Dimension wanted) {
   const NumberAndUnit parts = split_number_and_unit(text);
   const std::string_view number = trim(text.substr(0, text.size() - parts.unit.size()));
   if (parts.unit.empty()) {
-    throw UnitError(fmt::format("\"{}\" has no unit", trim(text)), write_instead(number, wanted));
+    refuse(text, "has no unit", write_instead(number, wanted));
   }
   const std::optional<Unit> unit = find_unit(parts.unit);
   if (!unit) {
@@ -190,12 +170,10 @@ double parse(std::string_view text, Dimension wanted) {
   }
   const double value = parts.number * unit->factor;
   if (!(value <= largest_quantity)) {
-    throw UnitError(fmt::format("\"{}\" is too large", trim(text)),
-                    fmt::format("{} below {:g} base units", info(wanted).name, largest_quantity));
+    refuse(text, "is too large", fmt::format("{} below {:g} base units", info(wanted).name, largest_quantity));
   }
   if (too_small(value)) {
-    throw UnitError(fmt::format("\"{}\" is too small", trim(text)),
-                    fmt::format("{} from {:g} base units on", info(wanted).name, smallest_quantity));
+    refuse(text, "is too small", fmt::format("{} from {:g} base units on", info(wanted).name, smallest_quantity));
   }
   return value;
 }
@@ -218,28 +196,28 @@ NumberAndUnit split_number_and_unit(std::string_view text) {
   const std::string lower = to_lower(trimmed);
   for (const std::string_view special : {"nan", ".nan", "inf", ".inf", "+inf", "-inf", "-.inf", "infinity"}) {
     if (lower == special || lower.starts_with(std::string(special) + " ")) {
-      throw UnitError(fmt::format("\"{}\" is not a finite number", trimmed), "a finite number that is not negative");
+      refuse(text, "is not a finite number", "a finite number that is not negative");
     }
   }
   if (trimmed.front() == '-') {
-    throw UnitError(fmt::format("\"{}\" is negative", trimmed), "a number that is not negative");
+    refuse(text, "is negative", "a number that is not negative");
   }
   if (!starts_number(trimmed.front())) {
-    throw UnitError(fmt::format("\"{}\" is not a number", trimmed), "a decimal number such as 2.5 or 1e6");
+    refuse(text, "is not a number", "a decimal number such as 2.5 or 1e6");
   }
   NumberAndUnit result;
   const char* const end = trimmed.data() + trimmed.size();
   const auto [rest, status] = std::from_chars(trimmed.data(), end, result.number);
   if (status == std::errc::result_out_of_range) {
-    throw UnitError(fmt::format("\"{}\" is outside the range of numbers", trimmed), "a number below 1e24");
+    refuse(text, "is outside the range of numbers", "a number below 1e24");
   }
   if (status != std::errc()) {
-    throw UnitError(fmt::format("\"{}\" is not a number", trimmed), "a decimal number such as 2.5 or 1e6");
+    refuse(text, "is not a number", "a decimal number such as 2.5 or 1e6");
   }
   result.unit = trim(std::string_view(rest, static_cast<std::size_t>(end - rest)));
   if (!result.unit.empty() &&
       (starts_number(result.unit.front()) || result.unit.front() == ',' || result.unit.front() == '_')) {
-    throw UnitError(fmt::format("\"{}\" is not one number", trimmed), "digits without separators, such as 1024");
+    refuse(text, "is not one number", "digits without separators, such as 1024");
   }
   return result;
 }
@@ -247,12 +225,10 @@ NumberAndUnit split_number_and_unit(std::string_view text) {
 double parse_number(std::string_view text) {
   const NumberAndUnit parts = split_number_and_unit(text);
   if (!parts.unit.empty()) {
-    throw UnitError(fmt::format("\"{}\" is not a plain number", trim(text)),
-                    fmt::format("a number without unit, such as {}", parts.number));
+    refuse(text, "is not a plain number", fmt::format("a number without unit, such as {}", parts.number));
   }
-  if (parts.number > largest_quantity)
-    throw UnitError(fmt::format("\"{}\" is too large", trim(text)), "less than 1e24");
-  if (too_small(parts.number)) throw UnitError(fmt::format("\"{}\" is too small", trim(text)), "0, or at least 1e-24");
+  if (parts.number > largest_quantity) refuse(text, "is too large", "less than 1e24");
+  if (too_small(parts.number)) refuse(text, "is too small", "0, or at least 1e-24");
   return parts.number;
 }
 
@@ -267,10 +243,10 @@ std::int64_t parse_integer(std::string_view text, std::int64_t minimum, std::int
   const char* const end = trimmed.data() + trimmed.size();
   const auto [rest, status] = std::from_chars(trimmed.data(), end, value);
   if (status == std::errc::result_out_of_range) {
-    throw UnitError(fmt::format("\"{}\" is too large", trimmed), range());
+    refuse(text, "is too large", range());
   }
   if (status != std::errc() || rest != end) {
-    throw UnitError(fmt::format("\"{}\" is not a whole number", trimmed), range());
+    refuse(text, "is not a whole number", range());
   }
   if (value < minimum || value > maximum) throw UnitError(fmt::format("{} is out of range", value), range());
   return value;
@@ -289,7 +265,7 @@ template FlopsPerSecond parse_quantity<FlopsPerSecond>(std::string_view);
 
 bool parse_flag(std::string_view text) {
   if (text == "true" || text == "false") return text == "true";
-  throw UnitError(fmt::format("\"{}\" is neither true nor false", text), "true or false");
+  refuse(text, "is neither true nor false", "true or false");
 }
 
 std::size_t parse_word(std::string_view text, std::span<const std::string_view> known) {
@@ -308,18 +284,10 @@ double parse_metres(std::string_view text) { return parse(text, Dimension::lengt
 double parse_usd_per_gpu_hour(std::string_view text) { return parse(text, Dimension::price); }
 
 std::optional<double> multiple_of(std::string_view word) {
-  constexpr std::array<Prefix, 10> multiples = {{{"k", 1e3},
-                                                 {"K", 1e3},
-                                                 {"thousand", 1e3},
-                                                 {"M", 1e6},
-                                                 {"million", 1e6},
-                                                 {"G", 1e9},
-                                                 {"B", 1e9},
-                                                 {"billion", 1e9},
-                                                 {"T", 1e12},
-                                                 {"trillion", 1e12}}};
+  constexpr Prefix multiples[] = {{"k", 1e3}, {"K", 1e3}, {"thousand", 1e3}, {"M", 1e6},  {"million", 1e6},
+                                  {"G", 1e9}, {"B", 1e9}, {"billion", 1e9},  {"T", 1e12}, {"trillion", 1e12}};
   const auto* const known = std::ranges::find(multiples, word, &Prefix::symbol);
-  return known != multiples.end() ? std::optional(known->factor) : std::nullopt;
+  return known != std::end(multiples) ? std::optional(known->factor) : std::nullopt;
 }
 
 TrainingLength parse_training_length(std::string_view text) {
@@ -339,7 +307,7 @@ TrainingLength parse_training_length(std::string_view text) {
     factor *= *multiple;
     words.erase(words.begin());
   } else if (words.size() != 1 || multiple) {
-    throw UnitError(fmt::format("\"{}\" is not a length of training", trim(text)), grammar);
+    refuse(text, "is not a length of training", grammar);
   }
   TrainingLength length{parts.number * factor, TrainingLength::Unit::samples};
   if (words[0] == "tokens") {
@@ -348,7 +316,7 @@ TrainingLength parse_training_length(std::string_view text) {
     throw UnitError(fmt::format("unknown unit \"{}\"", words[0]), grammar);
   }
   if (!(length.count > 0.0) || length.count > largest_quantity) {
-    throw UnitError(fmt::format("\"{}\" is no sensible length of training", trim(text)), grammar);
+    refuse(text, "is no sensible length of training", grammar);
   }
   return length;
 }

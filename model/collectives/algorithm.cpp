@@ -24,24 +24,12 @@ std::string describe(const std::vector<std::vector<int>>& nodes, const Topology&
 
 }  // namespace
 
-Algorithm::Build Algorithm::build(CollectiveOperation operation) const {
-  switch (operation) {
-    case CollectiveOperation::all_reduce:
-      return all_reduce;
-    case CollectiveOperation::all_gather:
-      return all_gather;
-    case CollectiveOperation::reduce_scatter:
-      return reduce_scatter;
-    case CollectiveOperation::broadcast:
-      return broadcast;
-    case CollectiveOperation::reduce:
-      return reduce;
-    case CollectiveOperation::all_to_all:
-      return all_to_all;
-    case CollectiveOperation::send_receive:
-      return send_receive;
-  }
-  return nullptr;
+bool Algorithm::has(CollectiveOperation operation) const {
+  return std::ranges::find(operations, operation) != operations.end();
+}
+
+Schedule Algorithm::schedule(CollectiveOperation operation, int ranks, const ScheduleShape& shape) const {
+  return ranks == 1 && !has_servers ? joined(1, 1, {}) : build(operation, ranks, shape);
 }
 
 const Algorithm& algorithm_of(SyncAlgorithm algorithm) {
@@ -61,13 +49,12 @@ std::vector<std::string> algorithms_for(CollectiveOperation operation) {
   std::vector<std::string> words;
   for (std::size_t i = 0; i < names_of<SyncAlgorithm>.size(); ++i) {
     const auto algorithm = static_cast<SyncAlgorithm>(i);
-    if (algorithm_of(algorithm).build(operation) != nullptr) words.emplace_back(name(algorithm));
+    if (algorithm_of(algorithm).has(operation)) words.emplace_back(name(algorithm));
   }
   return words;
 }
 
-std::vector<int> ring_order(const CollectiveCall& call, const std::vector<int>& group, RingOrders& orders,
-                            const Topology& /*topology*/) {
+std::vector<int> ring_order(const CollectiveCall& call, const std::vector<int>& group, RingOrders& orders) {
   return is_exchange(call.operation) ? group : orders.order(group);
 }
 

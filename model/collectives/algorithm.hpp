@@ -12,22 +12,13 @@
 namespace foretrain {
 
 struct Algorithm {
-  /// The schedule of an operation; null where the algorithm has no textbook form of it.
-  using Build = Schedule (*)(int ranks, const ScheduleShape& shape);
-  Build all_reduce = nullptr;
-  Build all_gather = nullptr;
-  Build reduce_scatter = nullptr;
-  Build broadcast = nullptr;
-  Build reduce = nullptr;
-  Build all_to_all = nullptr;
-  Build send_receive = nullptr;
-
+  std::vector<CollectiveOperation> operations = {};  ///< of which there is a textbook form
+  Schedule (*build)(CollectiveOperation operation, int ranks, const ScheduleShape& shape) = nullptr;
   /// What the hardware says to the schedule of one group, whose ranks are in schedule order; null: nothing. Throws
   /// ImpossiblePlan where the hardware cannot carry the algorithm out, or the group's shape does not suit it.
   ScheduleShape (*shape)(const CollectiveCall& call, const std::vector<int>& group, const Topology& topology) = nullptr;
   /// A group's ranks in the order in which the schedule numbers them; null: as the caller names them.
-  std::vector<int> (*order)(const CollectiveCall& call, const std::vector<int>& group, RingOrders& orders,
-                            const Topology& topology) = nullptr;
+  std::vector<int> (*order)(const CollectiveCall& call, const std::vector<int>& group, RingOrders& orders) = nullptr;
   /// The all-to-all among many ranks, with as many flows as ranks instead of pairs of ranks (exchange.hpp); null: as
   /// its schedule says.
   std::vector<LoweredCollective::Phase> (*all_to_all_of_many)(const CollectiveCall& call,
@@ -40,7 +31,9 @@ struct Algorithm {
   /// says.
   std::vector<int> pieces = {};
 
-  [[nodiscard]] Build build(CollectiveOperation operation) const;
+  [[nodiscard]] bool has(CollectiveOperation operation) const;
+  /// Of one of its operations. One rank alone has nothing to do without servers.
+  [[nodiscard]] Schedule schedule(CollectiveOperation operation, int ranks, const ScheduleShape& shape) const;
 };
 
 #define ALGORITHM(name) extern const Algorithm name##_algorithm;
@@ -52,8 +45,7 @@ const Algorithm& algorithm_of(SyncAlgorithm algorithm);
 std::vector<std::string> algorithms_for(CollectiveOperation operation);
 
 /// Algorithm::order of rings: neighbours next to each other. Who sends to whom is part of an exchange's meaning.
-std::vector<int> ring_order(const CollectiveCall& call, const std::vector<int>& group, RingOrders& orders,
-                            const Topology& topology);
+std::vector<int> ring_order(const CollectiveCall& call, const std::vector<int>& group, RingOrders& orders);
 /// How many ranks a group has on each of its nodes. Throws ImpossiblePlan where these are different numbers.
 int equal_ranks_per_node(const CollectiveCall& call, const std::vector<int>& group, const Topology& topology);
 

@@ -1,7 +1,9 @@
-// Explicit algorithms. What the library has of that name runs as it does under `auto` (automatic.hpp). Else the
+// Explicit algorithms. What the library has of that name runs as it does under `auto` (library.hpp). Else the
 // schedule as written, with headers of small messages (network_effects.hpp) and what the library loses in carrying it
-// out (library_losses.hpp), the same as `auto` counts. Without a library it runs on the links' achieved bandwidth
+// out (library_losses.cpp), the same as `auto` counts. Without a library it runs on the links' achieved bandwidth
 // alone, a ring's hops of unequal length averaged.
+#include "model/collectives/collective.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,12 +14,10 @@
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
 #include "model/collectives/algorithm.hpp"
-#include "model/collectives/automatic.hpp"
-#include "model/collectives/collective.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/collectives/exchange.hpp"
 #include "model/collectives/gloo.hpp"
-#include "model/collectives/library_losses.hpp"
+#include "model/collectives/library.hpp"
 #include "model/collectives/network_effects.hpp"
 #include "model/collectives/placement.hpp"
 
@@ -62,15 +62,14 @@ ScheduleShape shape_of(const CollectiveCall& call, const std::vector<int>& group
   return algorithm.shape != nullptr ? algorithm.shape(call, group, topology) : ScheduleShape(1);
 }
 
-std::vector<ScheduledGroups> schedule_groups(const CollectiveCall& call, Algorithm::Build build,
-                                             const Topology& topology) {
+std::vector<ScheduledGroups> schedule_groups(const CollectiveCall& call, const Topology& topology) {
   const int ranks = static_cast<int>(call.groups.front().size());
   std::vector<ScheduledGroups> result;
   for (std::vector<EndpointId>& endpoints : place_participants(call, topology)) {
     ScheduleShape shape = shape_of(call, {endpoints.begin(), endpoints.begin() + ranks}, topology);
     auto same = std::find_if(result.begin(), result.end(), [&](const auto& other) { return other.shape == shape; });
     if (same == result.end()) {
-      Schedule schedule = build(ranks, shape);
+      Schedule schedule = algorithm_of(call.algorithm).schedule(call.operation, ranks, shape);
       same = result.insert(result.end(), {std::move(shape), std::move(schedule), {}});
     }
     same->placed.push_back(std::move(endpoints));
@@ -154,22 +153,18 @@ std::vector<LoweredCollective::Phase> lower_phases(const std::vector<ScheduledGr
   for (const ScheduledGroups& groups : all) phases = std::max(phases, groups.schedule.phases);
   std::vector<LoweredCollective::Phase> lowered;
   for (int index = 0; index < phases;) {
-    Schedule::Stretch stretch{phases - index, index};
-    if (all.size() == 1 && all.front().schedule.stretch) {
-      stretch = all.front().schedule.stretch(index);
-    } else {
-      for (const ScheduledGroups& groups : all) {
-        if (index < groups.schedule.phases) {
-          stretch.length = std::min(stretch.length, groups.schedule.run_length(index));
-        }
-      }
-    }
-    LoweredCollective::Phase& phase = lowered.emplace_back(LoweredCollective::Phase{Seconds(0.0), {}, stretch.length});
+    int length = phases - index;
     for (const ScheduledGroups& groups : all) {
-      if (index < groups.schedule.phases) append_flows(groups, stretch.representative, message, topology, phase);
+      if (index < groups.schedule.phases) length = std::min(length, groups.schedule.stretch(index).length);
+    }
+    LoweredCollective::Phase& phase = lowered.emplace_back(LoweredCollective::Phase{Seconds(0.0), {}, length});
+    for (const ScheduledGroups& groups : all) {
+      if (index >= groups.schedule.phases) continue;
+      const int representative = groups.schedule.stretch(index).representative;
+      append_flows(groups, std::min(representative, index + length - 1), message, topology, phase);
     }
     if (all.front().shape.rings.size() > 1) phase.flows = merge_by_ends(std::move(phase.flows));
-    index += stretch.length;
+    index += length;
   }
   return lowered;
 }
@@ -191,16 +186,16 @@ void divide_lane(LoweredCollective::Phase& phase, const Topology& topology) {
 
 /// The fastest of several numbers of pieces, with what `finish` adds to each.
 template <typename Finish>
-std::vector<LoweredCollective::Phase> lower_in_best_pieces(std::vector<ScheduledGroups> all,
-                                                           const std::vector<int>& numbers, Algorithm::Build build,
+std::vector<LoweredCollective::Phase> lower_in_best_pieces(std::vector<ScheduledGroups> all, const CollectiveCall& call,
                                                            Bytes message, const Topology& topology,
                                                            const Finish& finish) {
+  const Algorithm& algorithm = algorithm_of(call.algorithm);
   std::vector<LoweredCollective::Phase> best;
   Seconds least = Seconds(std::numeric_limits<double>::infinity());
-  for (const int pieces : numbers) {
+  for (const int pieces : algorithm.pieces) {
     for (ScheduledGroups& groups : all) {
       groups.shape.pieces = pieces;
-      groups.schedule = build(groups.schedule.ranks, groups.shape);
+      groups.schedule = algorithm.schedule(call.operation, groups.schedule.ranks, groups.shape);
     }
     LoweredCollective candidate{.chosen_algorithm = {}, .phases = finish(lower_phases(all, message, topology))};
     const Seconds time = uncontended_time(candidate, topology);
@@ -214,8 +209,7 @@ std::vector<LoweredCollective::Phase> lower_in_best_pieces(std::vector<Scheduled
 
 LoweredCollective lower_named(const CollectiveCall& call, const Topology& topology, const Calibration& calibration) {
   const Algorithm& algorithm = algorithm_of(call.algorithm);
-  const Algorithm::Build build = algorithm.build(call.operation);
-  if (build == nullptr) {
+  if (!algorithm.has(call.operation)) {
     throw ImpossiblePlan(fmt::format("this algorithm has no schedule for this operation; these have one: {}",
                                      fmt::join(algorithms_for(call.operation), ", ")));
   }
@@ -235,11 +229,10 @@ LoweredCollective lower_named(const CollectiveCall& call, const Topology& topolo
     lowered.phases = std::move(phases);
     return lowered;
   }
-  std::vector<ScheduledGroups> groups = schedule_groups(call, build, topology);
+  std::vector<ScheduledGroups> groups = schedule_groups(call, topology);
   const Bytes message = message_size(call);
-  lowered.phases = algorithm.pieces.empty()
-                       ? finish(lower_phases(groups, message, topology))
-                       : lower_in_best_pieces(std::move(groups), algorithm.pieces, build, message, topology, finish);
+  lowered.phases = algorithm.pieces.empty() ? finish(lower_phases(groups, message, topology))
+                                            : lower_in_best_pieces(std::move(groups), call, message, topology, finish);
   return lowered;
 }
 
@@ -247,7 +240,7 @@ LoweredCollective lower_named(const CollectiveCall& call, const Topology& topolo
 void take_if_faster(CollectiveCall call, SyncAlgorithm named, const Topology& topology, const Calibration& calibration,
                     LoweredCollective& best) {
   call.algorithm = named;
-  if (algorithm_of(named).build(call.operation) == nullptr) return;
+  if (!algorithm_of(named).has(call.operation)) return;
   try {
     LoweredCollective lowered = lower_named(call, topology, calibration);
     if (uncontended_time(lowered, topology) < uncontended_time(best, topology)) best = std::move(lowered);
@@ -366,19 +359,8 @@ std::vector<Flow> merge_by_ends(std::vector<Flow> flows, Flow (Flow::*join)(cons
 
 double bus_bandwidth_factor(CollectiveOperation operation, int ranks) {
   const double others = static_cast<double>(ranks - 1) / static_cast<double>(ranks);
-  switch (operation) {
-    case CollectiveOperation::all_reduce:
-      return 2.0 * others;
-    case CollectiveOperation::all_gather:
-    case CollectiveOperation::reduce_scatter:
-    case CollectiveOperation::all_to_all:
-      return others;
-    case CollectiveOperation::broadcast:
-    case CollectiveOperation::reduce:
-    case CollectiveOperation::send_receive:
-      return 1.0;
-  }
-  return 1.0;
+  if (operation == CollectiveOperation::all_reduce) return 2.0 * others;
+  return has_parts(operation) || operation == CollectiveOperation::all_to_all ? others : 1.0;
 }
 
 }  // namespace foretrain

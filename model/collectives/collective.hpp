@@ -47,7 +47,7 @@ struct Flow {
   EndpointId destination = 0;
   Bytes bytes;  ///< as links count them: payload with what the library's protocol and small messages' headers add
   double weight = 1.0;
-  Bytes message = Bytes::infinity();  ///< into which the library cuts them; each holds up its cards (card_time.hpp)
+  Bytes message = Bytes::infinity();  ///< into which the library cuts them; each holds up its cards (link_load.hpp)
   BytesPerSecond most_rate = BytesPerSecond::infinity();  ///< of the library's connections between these ends
 
   /// The same between GPUs so many ranks further on.

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "model/base/error.hpp"
-#include "model/collectives/card_time.hpp"
 #include "model/collectives/collective.hpp"
 #include "model/collectives/flow_classes.hpp"
 #include "model/collectives/link_load.hpp"

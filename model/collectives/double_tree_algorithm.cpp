@@ -11,6 +11,8 @@ namespace foretrain {
 
 namespace {
 
+using enum CollectiveOperation;
+
 /// Pieces per tree: the pipeline's ramp of 2·depth phases stays below the 16 phases of full use up to 256 ranks.
 constexpr int pieces = 16;
 
@@ -47,83 +49,46 @@ Tree make_tree(int ranks, bool second) {
   return tree;
 }
 
-bool is_piece(int piece) { return piece >= 0 && piece < pieces; }
-
 /// The transfers of one tree in one phase. Piece k leaves a rank of depth d towards the root in phase height - d + k,
-/// is complete there after phase height - 1 + k, and leaves a rank of depth d downwards in phase height + d + k.
-void add_transfers(const Tree& tree, int first_chunk, int index, Phase& transfers) {
+/// is complete there after phase height - 1 + k, and leaves a rank of depth d downwards in phase height + d + k. One
+/// way alone is between rank 0 and all: where another rank is the tree's root, the pieces pass between the two in one
+/// hop more.
+void add_transfers(const Tree& tree, CollectiveOperation operation, int first_chunk, int index, Phase& transfers) {
+  const auto root = static_cast<int>(std::ranges::find(tree.parent, -1) - tree.parent.begin());
+  const bool one_more = has_root(operation) && root != 0;
+  const auto move = [&](int from, int to, int piece, Transfer::Kind kind) {
+    if (piece >= 0 && piece < pieces) transfers.push_back({from, to, first_chunk + piece, 1, kind});
+  };
+  if (one_more && copies(operation)) move(0, root, index, Transfer::Kind::copy);
+  const int first_down = reduces(operation) ? tree.height : one_more ? 1 : 0;
   for (int rank = 0; rank < static_cast<int>(tree.parent.size()); ++rank) {
-    const int parent = tree.parent[rank];
-    if (parent < 0) continue;
-    const int up = index - (tree.height - tree.depth[rank]);
-    const int down = index - (tree.height + tree.depth[rank] - 1);
-    if (is_piece(up)) transfers.push_back({rank, parent, first_chunk + up, 1, Transfer::Kind::reduce});
-    if (is_piece(down)) transfers.push_back({parent, rank, first_chunk + down, 1, Transfer::Kind::copy});
+    const int parent = tree.parent[rank], depth = tree.depth[rank];
+    if (rank == root) continue;
+    if (reduces(operation)) move(rank, parent, index - (tree.height - depth), Transfer::Kind::reduce);
+    const bool has_it = operation == broadcast && rank == 0;
+    if (copies(operation) && !has_it) move(parent, rank, index - (first_down + depth - 1), Transfer::Kind::copy);
   }
+  if (one_more && reduces(operation)) move(root, 0, index - tree.height, Transfer::Kind::copy);
 }
 
-int root_of(const Tree& tree) {
-  return static_cast<int>(std::find(tree.parent.begin(), tree.parent.end(), -1) - tree.parent.begin());
-}
-
-/// One direction only, between rank 0 and all: where another rank is the tree's root, the pieces pass between the two
-/// in one hop more. Rank 0 needs no copy of its own message.
-void add_broadcast(const Tree& tree, int first_chunk, int index, Phase& transfers) {
-  const int root = root_of(tree);
-  const int before = root == 0 ? 0 : 1;
-  if (before == 1 && is_piece(index)) transfers.push_back({0, root, first_chunk + index, 1, Transfer::Kind::copy});
-  for (int rank = 1; rank < static_cast<int>(tree.parent.size()); ++rank) {
-    const int piece = index - (before + tree.depth[rank] - 1);
-    if (rank != root && is_piece(piece)) {
-      transfers.push_back({tree.parent[rank], rank, first_chunk + piece, 1, Transfer::Kind::copy});
-    }
-  }
-}
-
-void add_reduce(const Tree& tree, int first_chunk, int index, Phase& transfers) {
-  const int root = root_of(tree);
-  for (int rank = 0; rank < static_cast<int>(tree.parent.size()); ++rank) {
-    const int piece = index - (tree.height - tree.depth[rank]);
-    if (rank != root && is_piece(piece)) {
-      transfers.push_back({rank, tree.parent[rank], first_chunk + piece, 1, Transfer::Kind::reduce});
-    }
-  }
-  const int piece = index - tree.height;
-  if (root != 0 && is_piece(piece)) transfers.push_back({root, 0, first_chunk + piece, 1, Transfer::Kind::copy});
-}
-
-/// `ramp`: phases until the first piece has passed every edge.
-Schedule make(int ranks, int ramp, void (*add)(const Tree&, int, int, Phase&)) {
-  const auto phase = [first = make_tree(ranks, false), second = make_tree(ranks, true), add](int index) {
+Schedule double_tree(CollectiveOperation operation, int ranks, const ScheduleShape& /*shape*/) {
+  const auto phase = [=, first = make_tree(ranks, false), second = make_tree(ranks, true)](int index) {
     Phase transfers;
-    add(first, 0, index, transfers);
-    add(second, pieces, index, transfers);
+    add_transfers(first, operation, 0, index, transfers);
+    add_transfers(second, operation, pieces, index, transfers);
     return transfers;
   };
-  // From then on until the last piece leaves its first ranks, all edges are in use in all their directions.
-  const auto run_length = [ramp](int index) { return index >= ramp - 1 ? std::max(1, pieces - index) : 1; };
-  return {.ranks = ranks,
-          .chunks = 2 * pieces,
-          .phases = ranks > 1 ? ramp + pieces - 1 : 0,
-          .phase = phase,
-          .run_length = run_length};
+  // Phases until the first piece has passed every edge. From then on until the last piece leaves its first ranks, all
+  // edges are in use in all their directions.
+  const int height = make_tree(ranks, false).height, ramp = has_root(operation) ? height + 1 : 2 * height;
+  const auto stretch = [ramp](int index) -> Schedule::Stretch {
+    return {index >= ramp - 1 ? std::max(1, pieces - index) : 1, index};
+  };
+  return joined(ranks, 2 * pieces, {{ramp + pieces - 1, phase, -1, stretch}});
 }
 
 }  // namespace
 
-const Algorithm double_tree_algorithm = {
-    .all_reduce =
-        [](int ranks, const ScheduleShape& /*shape*/) {
-          return make(ranks, 2 * make_tree(ranks, false).height, add_transfers);
-        },
-    .broadcast =
-        [](int ranks, const ScheduleShape& /*shape*/) {
-          return make(ranks, make_tree(ranks, false).height + 1, add_broadcast);
-        },
-    .reduce =
-        [](int ranks, const ScheduleShape& /*shape*/) {
-          return make(ranks, make_tree(ranks, false).height + 1, add_reduce);
-        },
-};
+const Algorithm double_tree_algorithm = {.operations = {all_reduce, broadcast, reduce}, .build = double_tree};
 
 }  // namespace foretrain

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "model/base/normal.hpp"
+#include "model/base/statistics.hpp"
 #include "model/collectives/placement.hpp"
 
 namespace foretrain {
@@ -226,31 +226,20 @@ std::vector<LoweredCollective::Phase> all_to_all_by_node(const CollectiveCall& c
   return phases_of({std::move(inside), std::move(across)}, topology);
 }
 
-Schedule direct_all_to_all(int ranks, const ScheduleShape& /*shape*/) {
-  const auto phase = [ranks](int) {
+Schedule direct_exchange(CollectiveOperation operation, int ranks) {
+  const bool to_all = operation == CollectiveOperation::all_to_all;
+  const auto phase = [=](int) {
     Phase transfers;
-    transfers.reserve(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks));
     for (int source = 0; source < ranks; ++source) {
-      for (int destination = 0; destination < ranks; ++destination) {
-        if (source == destination) continue;
-        transfers.push_back({source, destination, source * ranks + destination, 1, Transfer::Kind::copy});
+      for (int step = 1; step < (to_all ? ranks : 2); ++step) {
+        const int destination = (source + step) % ranks;
+        transfers.push_back(
+            {source, destination, to_all ? source * ranks + destination : source, 1, Transfer::Kind::copy});
       }
     }
     return transfers;
   };
-  return {.ranks = ranks, .chunks = ranks * ranks, .phases = ranks > 1 ? 1 : 0, .phase = phase};
-}
-
-Schedule direct_send_receive(int ranks, const ScheduleShape& /*shape*/) {
-  const auto phase = [ranks](int) {
-    Phase transfers;
-    transfers.reserve(ranks);
-    for (int rank = 0; rank < ranks; ++rank) {
-      transfers.push_back({rank, (rank + 1) % ranks, rank, 1, Transfer::Kind::copy});
-    }
-    return transfers;
-  };
-  return {.ranks = ranks, .chunks = ranks, .phases = ranks > 1 ? 1 : 0, .phase = phase};
+  return joined(ranks, to_all ? ranks * ranks : ranks, {{1, phase}});
 }
 
 }  // namespace foretrain

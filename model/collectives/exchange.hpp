@@ -57,7 +57,6 @@ constexpr std::size_t fewest_ranks_aggregated = 65;
 /// nccl-tests (every rank sends its whole buffer to the next one). The message of the schedule is all ranks' buffers
 /// together (message_size), so that every part has one chunk of its own: part (s → d) of an all-to-all is chunk s·n +
 /// d.
-Schedule direct_all_to_all(int ranks, const ScheduleShape& shape);
-Schedule direct_send_receive(int ranks, const ScheduleShape& shape);
+Schedule direct_exchange(CollectiveOperation operation, int ranks);
 
 }  // namespace foretrain

@@ -11,17 +11,21 @@ namespace foretrain {
 
 namespace {
 
+using enum CollectiveOperation;
+
 /// The core of m = 2^k members and the ranks that stand aside: the first `extra` members are the even ranks of pairs,
 /// whose odd ranks are served by them.
 struct Core {
-  explicit Core(int all_ranks)
-      : ranks(all_ranks), members(static_cast<int>(std::bit_floor(static_cast<unsigned>(all_ranks)))) {}
+  Core(int all_ranks, bool parts)
+      : ranks(all_ranks),
+        members(static_cast<int>(std::bit_floor(static_cast<unsigned>(all_ranks)))),
+        chunk_per_rank(parts) {}
 
   int ranks, members;
   int extra = ranks - members;
   int steps = std::countr_zero(static_cast<unsigned>(members));
   /// Members own one chunk each, or (where every rank owns one) also that of the rank that they serve.
-  bool chunk_per_rank = false;
+  bool chunk_per_rank;
 
   [[nodiscard]] int chunks() const { return chunk_per_rank ? ranks : members; }
   [[nodiscard]] int rank_of(int member) const { return member < extra ? 2 * member : member + extra; }
@@ -55,100 +59,47 @@ Phase binomial(const Core& core, int distance, bool away_from_root) {
   return transfers;
 }
 
-enum class Pairs { give_all, give_own, get_all, get_own };
-
-/// The odd ranks of pairs give to the even ones before the core, or get from them after it.
-Phase pair_up(const Core& core, Pairs what) {
+/// The odd ranks of pairs give to the even ones before the core, or get from them after it: their own chunk or all.
+Phase pair_up(const Core& core, bool give, bool own) {
   Phase transfers;
   for (int even = 0; even < 2 * core.extra; even += 2) {
-    switch (what) {
-      case Pairs::give_all:
-        transfers.push_back({even + 1, even, 0, core.chunks(), Transfer::Kind::reduce});
-        break;
-      case Pairs::give_own:
-        transfers.push_back({even + 1, even, even + 1, 1, Transfer::Kind::copy});
-        break;
-      case Pairs::get_all:
-        transfers.push_back({even, even + 1, 0, core.chunks(), Transfer::Kind::copy});
-        break;
-      case Pairs::get_own:
-        transfers.push_back({even, even + 1, even + 1, 1, Transfer::Kind::copy});
-        break;
-    }
+    const int from = give ? even + 1 : even, to = give ? even : even + 1;
+    const auto kind = give && !own ? Transfer::Kind::reduce : Transfer::Kind::copy;
+    transfers.push_back({from, to, own ? even + 1 : 0, own ? 1 : core.chunks(), kind});
   }
   return transfers;
 }
 
-struct Steps {
-  explicit Steps(int ranks) : core(ranks) {}
-  Core core;
-  std::vector<std::function<Phase()>> phases;
-
-  Steps& pairs(Pairs what) {
-    if (core.extra > 0) phases.emplace_back([core = core, what] { return pair_up(core, what); });
-    return *this;
+Schedule halving_doubling(CollectiveOperation operation, int ranks, const ScheduleShape& /*shape*/) {
+  const Core core(ranks, has_parts(operation));
+  const auto smaller = [core](int index) { return core.members >> (index + 1); };
+  const auto pairs = [&](bool give, bool own) -> SchedulePart {
+    return {core.extra > 0 ? 1 : 0, [=](int) { return pair_up(core, give, own); }};
+  };
+  std::vector<SchedulePart> parts;
+  if (operation != broadcast) parts.push_back(pairs(true, operation == all_gather));
+  if (operation == broadcast) {
+    parts.push_back({core.steps, [=](int index) { return binomial(core, smaller(index), true); }});
   }
-  Steps& halve() {
-    for (int distance = core.members / 2; distance >= 1; distance /= 2) {
-      phases.emplace_back([core = core, distance] { return exchange(core, distance, Transfer::Kind::reduce); });
-    }
-    return *this;
+  if (reduces(operation)) {
+    parts.push_back({core.steps, [=](int index) { return exchange(core, smaller(index), Transfer::Kind::reduce); }});
   }
-  Steps& double_up() {
-    for (int distance = 1; distance < core.members; distance *= 2) {
-      phases.emplace_back([core = core, distance] { return exchange(core, distance, Transfer::Kind::copy); });
-    }
-    return *this;
+  if (copies(operation)) {
+    parts.push_back({core.steps, [=](int index) { return exchange(core, 1 << index, Transfer::Kind::copy); }});
   }
-  Steps& scatter() {
-    for (int distance = core.members / 2; distance >= 1; distance /= 2) {
-      phases.emplace_back([core = core, distance] { return binomial(core, distance, true); });
-    }
-    return *this;
+  if (operation == reduce) {
+    parts.push_back({core.steps, [=](int index) { return binomial(core, 1 << index, false); }});
+  } else {
+    parts.push_back(pairs(false, operation == reduce_scatter));
   }
-  Steps& gather() {
-    for (int distance = 1; distance < core.members; distance *= 2) {
-      phases.emplace_back([core = core, distance] { return binomial(core, distance, false); });
-    }
-    return *this;
-  }
-  [[nodiscard]] Schedule schedule() const {
-    return {.ranks = core.ranks,
-            .chunks = core.chunks(),
-            .phases = static_cast<int>(phases.size()),
-            .phase = [all = phases](int index) { return all[static_cast<std::size_t>(index)](); }};
-  }
-};
-
-Steps with_chunk_per_rank(int ranks) {
-  Steps plan(ranks);
-  plan.core.chunk_per_rank = true;
-  return plan;
+  return joined(ranks, core.chunks(), std::move(parts));
 }
 
 }  // namespace
 
 const Algorithm halving_doubling_algorithm = {
-    .all_reduce =
-        [](int ranks, const ScheduleShape& /*shape*/) {
-          return Steps(ranks).pairs(Pairs::give_all).halve().double_up().pairs(Pairs::get_all).schedule();
-        },
-    .all_gather =
-        [](int ranks, const ScheduleShape& /*shape*/) {
-          return with_chunk_per_rank(ranks).pairs(Pairs::give_own).double_up().pairs(Pairs::get_all).schedule();
-        },
-    .reduce_scatter =
-        [](int ranks, const ScheduleShape& /*shape*/) {
-          return with_chunk_per_rank(ranks).pairs(Pairs::give_all).halve().pairs(Pairs::get_own).schedule();
-        },
-    .broadcast =
-        [](int ranks, const ScheduleShape& /*shape*/) {
-          return Steps(ranks).scatter().double_up().pairs(Pairs::get_all).schedule();
-        },
-    .reduce =
-        [](int ranks, const ScheduleShape& /*shape*/) {
-          return Steps(ranks).pairs(Pairs::give_all).halve().gather().schedule();
-        },
+    .operations = {all_reduce, all_gather, reduce_scatter, broadcast, reduce},
+    .build = halving_doubling,
 };
 
 }  // namespace foretrain

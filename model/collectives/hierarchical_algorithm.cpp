@@ -13,11 +13,12 @@
 #include "model/base/error.hpp"
 #include "model/collectives/algorithm.hpp"
 #include "model/collectives/exchange.hpp"
-#include "model/collectives/rings.hpp"
 
 namespace foretrain {
 
 namespace {
+
+using enum CollectiveOperation;
 
 /// One level: ranks whose numbers differ by multiples of `stride` form rings of `size`.
 struct Axis {
@@ -77,7 +78,7 @@ Phase hop(const Levels& levels, std::size_t level, int lag, Transfer::Kind kind,
     const int place = axis.place(rank);
     const int next = axis.rank_at(rank, (place + 1) % axis.size);
     const int block = (place - lag % axis.size + axis.size) % axis.size;
-    transfers.push_back(send(levels.block(rank, level, block, owned, chunks_per_share), rank, next, kind));
+    transfers.push_back(sent(levels.block(rank, level, block, owned, chunks_per_share), rank, next, kind));
   }
   return transfers;
 }
@@ -100,8 +101,8 @@ SchedulePart share_part(const Levels& levels, std::size_t level, bool scatter, i
       for (int place = 1; place < axis.size; ++place) {
         const int other = axis.rank_at(first, place);
         const Transfer range = levels.block(first, level, place, false, chunks_per_share);
-        transfers.push_back(scatter ? send(range, first, other, Transfer::Kind::copy)
-                                    : send(range, other, first, Transfer::Kind::copy));
+        transfers.push_back(scatter ? sent(range, first, other, Transfer::Kind::copy)
+                                    : sent(range, other, first, Transfer::Kind::copy));
       }
     }
     return transfers;
@@ -113,21 +114,15 @@ SchedulePart share_part(const Levels& levels, std::size_t level, bool scatter, i
 SchedulePart chain_part(const Levels& levels, bool towards_root, int pieces) {
   const std::size_t top = levels.axes.size() - 1;
   const Axis axis = levels.axes[top];
-  const int hops = axis.size - 1;
-  return pipeline(hops, pieces, [=](int index) {
+  return pipeline(axis.size - 1, pieces, [=](int index) {
     Phase transfers;
-    visit_hops(hops, pieces, index, [&](int hop, int piece) {
-      for (int first = 0; first < axis.stride; ++first) {
-        // A share's chunks are the pieces: as if its owners along the top level had `pieces` chunks together.
-        Transfer range = levels.block(first, top, 0, false, 1);
-        range.first_chunk = range.first_chunk / axis.size * pieces + piece;
-        range.chunks = 1;
-        const int from = towards_root ? hops - hop : hop;
-        const int to = towards_root ? from - 1 : from + 1;
-        transfers.push_back(send(range, axis.rank_at(first, from), axis.rank_at(first, to),
-                                 towards_root ? Transfer::Kind::reduce : Transfer::Kind::copy));
-      }
-    });
+    for (int first = 0; first < axis.stride; ++first) {
+      // A share's chunks are the pieces: as if its owners along the top level had `pieces` chunks together.
+      const int share = levels.block(first, top, 0, false).first_chunk / axis.size * pieces;
+      append_chain(
+          axis.size - 1, pieces, index, towards_root, [&](int place) { return axis.rank_at(first, place); },
+          [&](int piece) { return Transfer{.first_chunk = share + piece}; }, transfers);
+    }
     return transfers;
   });
 }
@@ -212,10 +207,9 @@ ScheduleShape hierarchical_shape(const CollectiveCall& call, const std::vector<i
 }
 
 /// Node by node; groups of the innermost level are neighbours, and in ring order.
-std::vector<int> level_order(const std::vector<int>& group, int innermost, RingOrders& orders,
-                             const Topology& topology) {
+std::vector<int> level_order(const std::vector<int>& group, int innermost, RingOrders& orders) {
   std::vector<int> result;
-  for (std::vector<int>& ranks : split_by_node(group, topology)) {
+  for (std::vector<int>& ranks : split_by_node(group, orders.topology())) {
     std::sort(ranks.begin(), ranks.end());
     const auto all = static_cast<std::ptrdiff_t>(ranks.size());
     const std::ptrdiff_t size = std::min<std::ptrdiff_t>(innermost, all);
@@ -228,60 +222,57 @@ std::vector<int> level_order(const std::vector<int>& group, int innermost, RingO
   return result;
 }
 
-std::vector<int> hierarchical_order(const CollectiveCall& call, const std::vector<int>& group, RingOrders& orders,
-                                    const Topology& topology) {
-  if (call.operation == CollectiveOperation::all_to_all) {
+std::vector<int> hierarchical_order(const CollectiveCall& call, const std::vector<int>& group, RingOrders& orders) {
+  if (call.operation == all_to_all) {
     std::vector<int> by_node;
-    for (const std::vector<int>& ranks : split_by_node(group, topology)) {
+    for (const std::vector<int>& ranks : split_by_node(group, orders.topology())) {
       by_node.insert(by_node.end(), ranks.begin(), ranks.end());
     }
     return by_node;
   }
-  return call.levels.empty() ? orders.order(group) : level_order(group, call.levels.front(), orders, topology);
+  return call.levels.empty() ? orders.order(group) : level_order(group, call.levels.front(), orders);
+}
+
+/// Inside the groups, then among equal places. The message from s to d is chunk s·n + d.
+Schedule in_two_hops(int ranks, const ScheduleShape& shape) {
+  const Axis top = make_levels(ranks, shape).axes.back();
+  const int locals = top.stride, groups = top.size;
+  const auto inside = [=](int) {
+    Phase transfers;
+    for (int source = 0; source < ranks; ++source) {
+      const int base = source / locals * locals;
+      for (int place = 0; place < locals; ++place) {
+        if (base + place == source) continue;
+        transfers.push_back({source, base + place, source * ranks + place, groups, Transfer::Kind::copy, locals});
+      }
+    }
+    return transfers;
+  };
+  const auto across = [=](int) {
+    Phase transfers;
+    for (int source = 0; source < ranks; ++source) {
+      const int base = source / locals * locals;
+      for (int destination = source % locals; destination < ranks; destination += locals) {
+        if (destination == source) continue;
+        transfers.push_back({source, destination, base * ranks + destination, locals, Transfer::Kind::copy, ranks});
+      }
+    }
+    return transfers;
+  };
+  return joined(ranks, ranks * ranks, {{locals > 1 ? 1 : 0, inside}, {groups > 1 ? 1 : 0, across}});
+}
+
+Schedule hierarchical(CollectiveOperation operation, int ranks, const ScheduleShape& shape) {
+  if (operation == all_to_all) return in_two_hops(ranks, shape);
+  if (has_root(operation)) return rooted(ranks, shape, operation == reduce);
+  return in_levels(ranks, shape, reduces(operation), copies(operation));
 }
 
 }  // namespace
 
 const Algorithm hierarchical_algorithm = {
-    .all_reduce = [](int ranks, const ScheduleShape& shape) { return in_levels(ranks, shape, true, true); },
-    .all_gather = [](int ranks, const ScheduleShape& shape) { return in_levels(ranks, shape, false, true); },
-    .reduce_scatter = [](int ranks, const ScheduleShape& shape) { return in_levels(ranks, shape, true, false); },
-    .broadcast = [](int ranks, const ScheduleShape& shape) { return rooted(ranks, shape, false); },
-    .reduce = [](int ranks, const ScheduleShape& shape) { return rooted(ranks, shape, true); },
-    .all_to_all =
-        [](int ranks, const ScheduleShape& shape) {
-          const Levels levels = make_levels(ranks, shape);
-          const Axis top = levels.axes.back();
-          const int locals = top.stride, groups = top.size;
-          // The message from s to d is chunk s·n + d.
-          const auto inside = [=](int) {
-            Phase transfers;
-            for (int source = 0; source < ranks; ++source) {
-              const int base = source / locals * locals;
-              for (int place = 0; place < locals; ++place) {
-                if (base + place == source) continue;
-                transfers.push_back(
-                    {source, base + place, source * ranks + place, groups, Transfer::Kind::copy, locals});
-              }
-            }
-            return transfers;
-          };
-          const auto across = [=](int) {
-            Phase transfers;
-            for (int source = 0; source < ranks; ++source) {
-              const int base = source / locals * locals;
-              for (int group = 0; group < groups; ++group) {
-                const int destination = group * locals + source % locals;
-                if (destination == source) continue;
-                transfers.push_back(
-                    {source, destination, base * ranks + destination, locals, Transfer::Kind::copy, ranks});
-              }
-            }
-            return transfers;
-          };
-          std::vector<SchedulePart> parts = {{locals > 1 ? 1 : 0, inside}, {groups > 1 ? 1 : 0, across}};
-          return joined(ranks, ranks * ranks, std::move(parts));
-        },
+    .operations = {all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all},
+    .build = hierarchical,
     .shape = hierarchical_shape,
     .order = hierarchical_order,
     .all_to_all_of_many = all_to_all_by_node,

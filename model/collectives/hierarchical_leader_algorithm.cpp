@@ -9,16 +9,16 @@
 
 #include "model/base/error.hpp"
 #include "model/collectives/algorithm.hpp"
-#include "model/collectives/rings.hpp"
 
 namespace foretrain {
 
 namespace {
 
-constexpr int leader_pieces_per_rank = 4;  // as in chains_broadcast
+using enum CollectiveOperation;
+
+constexpr int leader_pieces_per_rank = 4;  // as in rings.cpp
 
 struct Groups {
-  int ranks = 0;
   std::vector<int> first;  ///< leaders; and the number of ranks
   int longest = 1;
 
@@ -31,7 +31,7 @@ struct Groups {
 using SharedGroups = std::shared_ptr<const Groups>;
 
 SharedGroups make_groups(int ranks, const ScheduleShape& shape) {
-  Groups groups{ranks, {0}, 1};
+  Groups groups{{0}, 1};
   std::vector<int> sizes = shape.groups;
   if (sizes.empty()) {
     if (shape.parts < 1) throw ImpossiblePlan("hierarchical_leader: groups of at least one rank are needed");
@@ -48,69 +48,53 @@ SharedGroups make_groups(int ranks, const ScheduleShape& shape) {
   return std::make_shared<const Groups>(std::move(groups));
 }
 
-/// Chains inside all groups: hop h works on piece k in phase h + k.
-Phase inside(const Groups& groups, int index, bool towards_leader) {
-  Phase transfers;
-  const int pieces = groups.pieces();
-  for (int group = 0; group < groups.count(); ++group) {
-    const int leader = groups.first[group];
-    const int hops = groups.size(group) - 1;
-    visit_hops(hops, pieces, index, [&](int hop, int piece) {
-      const int from = towards_leader ? leader + hops - hop : leader + hop;
-      const int to = towards_leader ? from - 1 : from + 1;
-      transfers.push_back({from, to, piece * groups.count(), groups.count(),
-                           towards_leader ? Transfer::Kind::reduce : Transfer::Kind::copy});
-    });
-  }
-  return transfers;
-}
-
-/// One hop of the leaders' ring.
-Phase ring_hop(const Groups& groups, int lag, Transfer::Kind kind) {
-  Phase transfers;
-  const int count = groups.count();
-  for (int group = 0; group < count; ++group) {
-    const int block = (group - lag % count + count) % count;
-    transfers.push_back({groups.first[group], groups.first[(group + 1) % count], block, groups.pieces(), kind, count});
-  }
-  return transfers;
-}
-
-/// The message passes along the chain of leaders, piece by piece.
-Phase chain_hop(const Groups& groups, int index, bool towards_root) {
-  Phase transfers;
-  const int hops = groups.count() - 1;
-  visit_hops(hops, groups.chunks(), index, [&](int hop, int piece) {
-    const int from = towards_root ? hops - hop : hop;
-    const int to = towards_root ? from - 1 : from + 1;
-    transfers.push_back(
-        {groups.first[from], groups.first[to], piece, 1, towards_root ? Transfer::Kind::reduce : Transfer::Kind::copy});
-  });
-  return transfers;
-}
-
+/// Chains inside all groups. The longest one is busy throughout; shorter ones too, until their last piece has passed.
 SchedulePart inside_part(const SharedGroups& groups, bool towards_leader) {
-  // The longest chain is busy throughout; shorter ones too, until their last piece has passed.
-  return pipeline(groups->longest - 1, groups->pieces(),
-                  [=](int index) { return inside(*groups, index, towards_leader); });
+  return pipeline(groups->longest - 1, groups->pieces(), [=](int index) {
+    Phase transfers;
+    for (int group = 0; group < groups->count(); ++group) {
+      append_chain(
+          groups->size(group) - 1, groups->pieces(), index, towards_leader,
+          [&](int place) { return groups->first[group] + place; },
+          [&](int piece) { return Transfer{.first_chunk = piece * groups->count(), .chunks = groups->count()}; },
+          transfers);
+    }
+    return transfers;
+  });
 }
 
-SchedulePart ring_part(const SharedGroups& groups) {
-  const int hops = groups->count() - 1;
+SchedulePart leaders_ring(const SharedGroups& groups) {
+  const int count = groups->count(), hops = count - 1;
   const auto phase = [=](int index) {
-    return index < hops ? ring_hop(*groups, index + 1, Transfer::Kind::reduce)
-                        : ring_hop(*groups, index - hops, Transfer::Kind::copy);
+    Phase transfers;
+    const auto kind = index < hops ? Transfer::Kind::reduce : Transfer::Kind::copy;
+    append_ring_hop(
+        count, index < hops ? index + 1 : index - hops, kind, [&](int group) { return groups->first[group]; },
+        [&](int block) { return Transfer{.first_chunk = block, .chunks = groups->pieces(), .stride = count}; },
+        transfers);
+    return transfers;
   };
   return {2 * hops, phase, 0};
 }
 
-SchedulePart chain_part(const SharedGroups& groups, bool towards_root) {
-  return pipeline(groups->count() - 1, groups->chunks(),
-                  [=](int index) { return chain_hop(*groups, index, towards_root); });
+/// The message passes along the chain of leaders, piece by piece.
+SchedulePart leaders_chain(const SharedGroups& groups, bool towards_root) {
+  return pipeline(groups->count() - 1, groups->chunks(), [=](int index) {
+    Phase transfers;
+    append_chain(
+        groups->count() - 1, groups->chunks(), index, towards_root, [&](int group) { return groups->first[group]; },
+        [](int piece) { return Transfer{.first_chunk = piece}; }, transfers);
+    return transfers;
+  });
 }
 
-Schedule join(const SharedGroups& groups, std::vector<SchedulePart> parts) {
-  return joined(groups->ranks, groups->chunks(), std::move(parts));
+Schedule by_leaders(CollectiveOperation operation, int ranks, const ScheduleShape& shape) {
+  const SharedGroups groups = make_groups(ranks, shape);
+  std::vector<SchedulePart> parts;
+  if (reduces(operation)) parts.push_back(inside_part(groups, true));
+  parts.push_back(operation == all_reduce ? leaders_ring(groups) : leaders_chain(groups, operation == reduce));
+  if (copies(operation)) parts.push_back(inside_part(groups, false));
+  return joined(ranks, groups->chunks(), std::move(parts));
 }
 
 ScheduleShape leader_shape(const CollectiveCall& /*call*/, const std::vector<int>& group, const Topology& topology) {
@@ -124,21 +108,8 @@ ScheduleShape leader_shape(const CollectiveCall& /*call*/, const std::vector<int
 }  // namespace
 
 const Algorithm hierarchical_leader_algorithm = {
-    .all_reduce =
-        [](int ranks, const ScheduleShape& shape) {
-          const SharedGroups groups = make_groups(ranks, shape);
-          return join(groups, {inside_part(groups, true), ring_part(groups), inside_part(groups, false)});
-        },
-    .broadcast =
-        [](int ranks, const ScheduleShape& shape) {
-          const SharedGroups groups = make_groups(ranks, shape);
-          return join(groups, {chain_part(groups, false), inside_part(groups, false)});
-        },
-    .reduce =
-        [](int ranks, const ScheduleShape& shape) {
-          const SharedGroups groups = make_groups(ranks, shape);
-          return join(groups, {inside_part(groups, true), chain_part(groups, true)});
-        },
+    .operations = {all_reduce, broadcast, reduce},
+    .build = by_leaders,
     .shape = leader_shape,
     .order = ring_order,
 };

@@ -16,18 +16,20 @@ namespace foretrain {
 
 namespace {
 
+using enum CollectiveOperation;
+
 struct Machines {
   int ranks, locals, servers;
   int chunks = std::lcm(locals, servers);  ///< of the message: a whole number per GPU of a machine, and per server
 
-  /// One hop of the rings inside the machines: place j passes on the part of place j - lag.
+  /// One hop of the rings inside the machines.
   [[nodiscard]] Phase hop(int lag, Transfer::Kind kind) const {
     Phase transfers;
     const int part = chunks / locals;
-    for (int rank = 0; rank < ranks; ++rank) {
-      const int place = rank % locals;
-      const int block = (place - lag + locals) % locals;
-      transfers.push_back({rank, rank - place + (place + 1) % locals, block * part, part, kind});
+    for (int first = 0; first < ranks; first += locals) {
+      append_ring_hop(
+          locals, lag, kind, [&](int place) { return first + place; },
+          [&](int block) { return Transfer{.first_chunk = block * part, .chunks = part}; }, transfers);
     }
     return transfers;
   }
@@ -57,7 +59,7 @@ ScheduleShape machine_shape(const CollectiveCall& call, const std::vector<int>& 
 }
 
 /// Inside every machine, then with the servers, then inside again.
-Schedule machines_first(int ranks, const ScheduleShape& shape) {
+Schedule machines_first(CollectiveOperation /*all_reduce*/, int ranks, const ScheduleShape& shape) {
   if (shape.parts < 1) throw ImpossiblePlan("a parameter server needs at least one server");
   if (shape.ranks_per_node < 1 || ranks % shape.ranks_per_node != 0) {
     throw ImpossiblePlan(fmt::format(
@@ -66,27 +68,19 @@ Schedule machines_first(int ranks, const ScheduleShape& shape) {
   }
   const Machines machines{ranks, shape.ranks_per_node, shape.parts};
   const int inner = machines.locals - 1;
-  const auto phase = [=](int index) {
-    if (index < inner) return machines.hop(index + 1, Transfer::Kind::reduce);
-    if (index < inner + 2) return machines.exchange(index == inner);
-    return machines.hop(index - inner - 2, Transfer::Kind::copy);
-  };
-  const auto run_length = [=](int index) {
-    if (index < inner) return inner - index;
-    return index < inner + 2 ? 1 : 2 * inner + 2 - index;
-  };
-  return {.ranks = ranks,
-          .servers = machines.servers,
-          .chunks = machines.chunks,
-          .phases = 2 * inner + 2,
-          .phase = phase,
-          .run_length = run_length};
+  Schedule schedule = joined(ranks, machines.chunks,
+                             {{inner, [=](int index) { return machines.hop(index + 1, Transfer::Kind::reduce); }, 0},
+                              {2, [=](int index) { return machines.exchange(index == 0); }},
+                              {inner, [=](int index) { return machines.hop(index, Transfer::Kind::copy); }, 1}});
+  schedule.servers = machines.servers;
+  return schedule;
 }
 
 }  // namespace
 
 const Algorithm hierarchical_parameter_server_algorithm = {
-    .all_reduce = machines_first,
+    .operations = {all_reduce},
+    .build = machines_first,
     .shape = machine_shape,
     .order = ring_order,
     .has_servers = true,

@@ -13,11 +13,12 @@
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
 #include "model/collectives/algorithm.hpp"
-#include "model/collectives/rings.hpp"
 
 namespace foretrain {
 
 namespace {
+
+using enum CollectiveOperation;
 
 /// Ranks are numbered node by node; participants beyond them are the nodes' switches, then the network's trees.
 struct Fabric {
@@ -80,10 +81,11 @@ void ring_inside(const SharedFabric& f, Transfer::Kind kind, Stages& stages) {
   const int first_lag = kind == Transfer::Kind::reduce ? 1 : 0;
   for (int hop = 0; hop + 1 < f->locals; ++hop) {
     stages.emplace_back([=](int piece, Phase& transfers) {
-      for_each_rank(*f, [&](int node, int place, int rank) {
-        const int block = (place - hop - first_lag + f->locals) % f->locals;
-        transfers.push_back(send(f->share(block, piece), rank, f->rank(node, (place + 1) % f->locals), kind));
-      });
+      for (int node = 0; node < f->nodes; ++node) {
+        append_ring_hop(
+            f->locals, hop + first_lag, kind, [&](int place) { return f->rank(node, place); },
+            [&](int place) { return f->share(place, piece); }, transfers);
+      }
     });
   }
 }
@@ -94,7 +96,7 @@ Stage through_switch(const SharedFabric& f, bool share, bool into, Transfer::Kin
     for_each_rank(*f, [&](int node, int place, int rank) {
       const int hub = f->node_switch(node);
       const Transfer range = share ? f->share(place, piece) : f->all(piece);
-      transfers.push_back(into ? send(range, rank, hub, kind) : send(range, hub, rank, kind));
+      transfers.push_back(into ? sent(range, rank, hub, kind) : sent(range, hub, rank, kind));
     });
   };
 }
@@ -120,41 +122,42 @@ void share_at_root(const SharedFabric& f, bool scatter, Stages& stages) {
   if (f->locals == 1) return;
   const auto deal = [=](int piece, Phase& transfers) {
     for (int place = 1; place < f->locals; ++place) {
-      transfers.push_back(send(f->share(place, piece), scatter ? 0 : place, scatter ? place : 0, Transfer::Kind::copy));
+      transfers.push_back(sent(f->share(place, piece), scatter ? 0 : place, scatter ? place : 0, Transfer::Kind::copy));
     }
   };
   stages.emplace_back(deal);
 }
 
-enum class Up { sums, share_of_node_0, own };
-enum class Down { share, own, share_to_node_0 };
-
-/// Through the network's trees and back.
-void cross_network(const SharedFabric& f, Up up, Down down, Stages& stages) {
+/// Through the network's trees and back: shares, or what each rank owns; of a broadcast or reduce, those of the root's
+/// node in one direction.
+void cross_network(const SharedFabric& f, CollectiveOperation operation, Stages& stages) {
   if (f->nodes == 1) return;
+  const auto kind = reduces(operation) ? Transfer::Kind::reduce : Transfer::Kind::copy;
   stages.emplace_back([=](int piece, Phase& transfers) {
     for_each_rank(*f, [&](int node, int place, int rank) {
-      if (up == Up::share_of_node_0 && node != 0) return;
-      const bool sum = up == Up::sums;
-      transfers.push_back(send(up == Up::own ? f->own(rank, piece) : f->share(place, piece), rank,
-                               f->network_tree(place), sum ? Transfer::Kind::reduce : Transfer::Kind::copy));
+      if (operation == broadcast && node != 0) return;
+      const Transfer range = operation == all_gather ? f->own(rank, piece) : f->share(place, piece);
+      transfers.push_back(sent(range, rank, f->network_tree(place), kind));
     });
   });
   stages.emplace_back([=](int piece, Phase& transfers) {
     for_each_rank(*f, [&](int node, int place, int rank) {
-      if (down == Down::share_to_node_0 && node != 0) return;
-      transfers.push_back(send(down == Down::own ? f->own(rank, piece) : f->share(place, piece), f->network_tree(place),
-                               rank, Transfer::Kind::copy));
+      if (operation == reduce && node != 0) return;
+      const Transfer range = operation == reduce_scatter ? f->own(rank, piece) : f->share(place, piece);
+      transfers.push_back(sent(range, f->network_tree(place), rank, Transfer::Kind::copy));
     });
   });
 }
 
-/// What `add` adds to the stages, each piece one behind the other.
-template <void (*add)(const SharedFabric&, Stages&)>
-Schedule pipelined(int ranks, const ScheduleShape& shape) {
+/// All stages, each piece one behind the other.
+Schedule through_switches(CollectiveOperation operation, int ranks, const ScheduleShape& shape) {
   const SharedFabric f = std::make_shared<const Fabric>(ranks, shape);
   Stages stages;
-  add(f, stages);
+  if (operation == broadcast) share_at_root(f, true, stages);
+  if (reduces(operation)) add_up_inside(f, stages);
+  cross_network(f, operation, stages);
+  if (copies(operation)) gather_inside(f, stages);
+  if (operation == reduce) share_at_root(f, false, stages);
   const int count = static_cast<int>(stages.size());
   const auto phase = [=, pieces = f->pieces](int index) {
     Phase transfers;
@@ -198,29 +201,8 @@ ScheduleShape in_network_shape(const CollectiveCall& call, const std::vector<int
 }  // namespace
 
 const Algorithm in_network_algorithm = {
-    .all_reduce = pipelined<[](const SharedFabric& f, Stages& stages) {
-      add_up_inside(f, stages);
-      cross_network(f, Up::sums, Down::share, stages);
-      gather_inside(f, stages);
-    }>,
-    .all_gather = pipelined<[](const SharedFabric& f, Stages& stages) {
-      cross_network(f, Up::own, Down::share, stages);
-      gather_inside(f, stages);
-    }>,
-    .reduce_scatter = pipelined<[](const SharedFabric& f, Stages& stages) {
-      add_up_inside(f, stages);
-      cross_network(f, Up::sums, Down::own, stages);
-    }>,
-    .broadcast = pipelined<[](const SharedFabric& f, Stages& stages) {
-      share_at_root(f, true, stages);
-      cross_network(f, Up::share_of_node_0, Down::share, stages);
-      gather_inside(f, stages);
-    }>,
-    .reduce = pipelined<[](const SharedFabric& f, Stages& stages) {
-      add_up_inside(f, stages);
-      cross_network(f, Up::sums, Down::share_to_node_0, stages);
-      share_at_root(f, false, stages);
-    }>,
+    .operations = {all_reduce, all_gather, reduce_scatter, broadcast, reduce},
+    .build = through_switches,
     .shape = in_network_shape,
     .order = ring_order,
     .runs = Algorithm::Runs::switches,

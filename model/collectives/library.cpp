@@ -245,10 +245,7 @@ Seconds Library::ring_latency(const LibraryProtocol& protocol) const {
   return protocol.step * static_cast<double>(inside) + (between > 0 ? longest_way(steps, between) : Seconds(0.0));
 }
 
-bool Library::has_own_part() const {
-  using enum CollectiveOperation;
-  return call_.operation == all_reduce || call_.operation == all_gather || call_.operation == reduce_scatter;
-}
+bool Library::has_own_part() const { return !has_root(call_.operation) && !is_exchange(call_.operation); }
 
 Seconds Library::local_copies() const {
   if (!has_own_part() || memory_.value() <= 0.0 || slowest_->ranks < 2) return Seconds(0.0);
@@ -299,9 +296,7 @@ Bytes Library::switch_tree_pieces() const {
 }
 
 bool Library::has_parallel_trees() const {
-  const bool suits =
-      call_.operation == CollectiveOperation::all_gather || call_.operation == CollectiveOperation::reduce_scatter;
-  return suits && version() >= parallel_trees_since && compute_capability_ >= parallel_trees_on &&
+  return has_parts(call_.operation) && version() >= parallel_trees_since && compute_capability_ >= parallel_trees_on &&
          slowest_->largest_node == 1 && slowest_->node_count() > 1;
 }
 

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "model/collectives/algorithm.hpp"
+#include "model/collectives/collective.hpp"
 #include "model/collectives/library_choice.hpp"
 #include "model/collectives/traffic.hpp"
 
@@ -147,5 +150,25 @@ class Library {
 /// rail, reached over NVLink (PXN; NCCL_P2P_PXN_LEVEL, src/graph/paths.cc), so that it need not change rails in the
 /// fabric, of which the library knows nothing.
 std::vector<Flow> forwarded_over_rails(std::vector<Flow> flows, const Topology& topology);
+
+/// lower() for SyncAlgorithm::automatic; the call has been checked.
+LoweredCollective lower_automatic(const CollectiveCall& call, const Topology& topology, const Calibration& calibration);
+
+/// A named algorithm that NCCL has, as `auto` would carry it out: its rings, the double binary trees between nodes,
+/// sums in switches. Nothing where NCCL has none of that name for the call, or there is no library: the schedule is the
+/// user's own then.
+std::optional<LoweredCollective> lower_in_library(const CollectiveCall& call, const Topology& topology,
+                                                  const Calibration& calibration);
+
+/// How long that takes with nothing else on the links, without the flows that it would be; headers of exchanges are
+/// left out.
+Seconds automatic_time(const CollectiveCall& call, const Topology& topology, const Calibration& calibration);
+
+/// Adds to a named algorithm's phases, whose flows count payload and headers, what `auto` counts for the library's own:
+/// links' shares, protocol, steps, launches, local copies. Rings and reductions in switches are the library's: one
+/// call, rings under the fastest protocol. Anything else is written with its point-to-point messages: each phase is one
+/// group of calls, with a launch, the set-up of its peers, and Simple. Without a library nothing is added.
+void add_losses(std::vector<LoweredCollective::Phase>& phases, const Algorithm& algorithm, const CollectiveCall& call,
+                const Library& library, const Topology& topology);
 
 }  // namespace foretrain

@@ -1,4 +1,4 @@
-#include "model/collectives/library_losses.hpp"
+#include "model/collectives/library.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -139,8 +139,7 @@ class LossyPhases {
 
   /// Under the fastest protocol.
   [[nodiscard]] RingCost between_nodes(Seconds busy) const {
-    using enum CollectiveOperation;
-    const bool chains = call_.operation == broadcast || call_.operation == reduce;
+    const bool chains = has_root(call_.operation);
     RingCost best{.protocol = "", .latency = Seconds(std::numeric_limits<double>::infinity())};
     for (const LibraryProtocol& protocol : library_.protocols()) {
       RingCost cost{protocol.name, library_.launch(), protocol.share};

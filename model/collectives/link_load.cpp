@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "model/base/number.hpp"
-#include "model/collectives/card_time.hpp"
 
 namespace foretrain {
 

@@ -8,15 +8,14 @@ namespace foretrain {
 
 namespace {
 
-Phase to_root(int ranks) {
-  Phase transfers;
-  for (int rank = 1; rank < ranks; ++rank) transfers.push_back({rank, 0, 0, 1, Transfer::Kind::reduce});
-  return transfers;
-}
+using enum CollectiveOperation;
 
-Phase from_root(int ranks) {
+Phase with_root(int ranks, Transfer::Kind kind) {
   Phase transfers;
-  for (int rank = 1; rank < ranks; ++rank) transfers.push_back({0, rank, 0, 1, Transfer::Kind::copy});
+  for (int rank = 1; rank < ranks; ++rank) {
+    const bool to_root = kind == Transfer::Kind::reduce;
+    transfers.push_back({to_root ? rank : 0, to_root ? 0 : rank, 0, 1, kind});
+  }
   return transfers;
 }
 
@@ -33,33 +32,19 @@ Phase everybody_to_everybody(int ranks, Transfer::Kind kind) {
   return transfers;
 }
 
-Schedule make(int ranks, int chunks, int phases, std::function<Phase(int)> phase) {
-  return {.ranks = ranks, .chunks = chunks, .phases = ranks > 1 ? phases : 0, .phase = std::move(phase)};
+Schedule naive(CollectiveOperation operation, int ranks, const ScheduleShape& /*shape*/) {
+  if (is_exchange(operation)) return direct_exchange(operation, ranks);
+  const auto phase = has_parts(operation) ? everybody_to_everybody : with_root;
+  return reduced_then_copied(operation, ranks, has_parts(operation) ? ranks : 1,
+                             {1, [=](int) { return phase(ranks, Transfer::Kind::reduce); }},
+                             {1, [=](int) { return phase(ranks, Transfer::Kind::copy); }});
 }
 
 }  // namespace
 
 const Algorithm naive_algorithm = {
-    .all_reduce =
-        [](int ranks, const ScheduleShape& /*shape*/) {
-          return make(ranks, 1, 2, [ranks](int index) { return index == 0 ? to_root(ranks) : from_root(ranks); });
-        },
-    .all_gather =
-        [](int ranks, const ScheduleShape& /*shape*/) {
-          return make(ranks, ranks, 1, [ranks](int) { return everybody_to_everybody(ranks, Transfer::Kind::copy); });
-        },
-    .reduce_scatter =
-        [](int ranks, const ScheduleShape& /*shape*/) {
-          return make(ranks, ranks, 1, [ranks](int) { return everybody_to_everybody(ranks, Transfer::Kind::reduce); });
-        },
-    .broadcast =
-        [](int ranks, const ScheduleShape& /*shape*/) {
-          return make(ranks, 1, 1, [ranks](int) { return from_root(ranks); });
-        },
-    .reduce = [](int ranks,
-                 const ScheduleShape& /*shape*/) { return make(ranks, 1, 1, [ranks](int) { return to_root(ranks); }); },
-    .all_to_all = direct_all_to_all,
-    .send_receive = direct_send_receive,
+    .operations = {all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, send_receive},
+    .build = naive,
     .all_to_all_of_many = all_to_all_at_once,
 };
 

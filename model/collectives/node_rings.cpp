@@ -1,8 +1,6 @@
 #include "model/collectives/node_rings.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cstdint>
 #include <limits>
 #include <numeric>
 
@@ -34,48 +32,6 @@ Matrix direct_bandwidth(const Topology& topology, const std::vector<int>& ranks)
     }
   }
   return bandwidth;
-}
-
-/// The Hamiltonian cycle of least total length (Bellman, Held and Karp), from vertex 0; empty when there is none.
-std::vector<int> shortest_cycle(const Matrix& length) {
-  constexpr double none = std::numeric_limits<double>::infinity();
-  const std::size_t count = length.size();
-  const std::uint32_t all = (1U << count) - 1U;
-  // best[visited][at]: the shortest walk from vertex 0 over `visited` that ends at `at`.
-  std::vector<double> best((all + 1U) * count, none);
-  std::vector<int> before((all + 1U) * count, -1);
-  best[count] = 0.0;  // visited = {0}, at = 0
-  for (std::uint32_t visited = 1; visited <= all; visited += 2) {
-    for (std::size_t at = 0; at < count; ++at) {
-      const double walked = best[visited * count + at];
-      if (walked == none) continue;
-      for (std::size_t to = 1; to < count; ++to) {
-        const std::size_t next = (visited | (1U << to)) * count + to;
-        if ((visited >> to & 1U) != 0 || walked + length[at][to] >= best[next]) continue;
-        best[next] = walked + length[at][to];
-        before[next] = static_cast<int>(at);
-      }
-    }
-  }
-  int last = -1;
-  double shortest = none;
-  for (std::size_t at = 1; at < count; ++at) {
-    const double closed = best[all * count + at] + length[at][0];
-    if (closed < shortest) {
-      shortest = closed;
-      last = static_cast<int>(at);
-    }
-  }
-  std::vector<int> cycle;
-  std::uint32_t visited = all;
-  while (last >= 0) {
-    cycle.push_back(last);
-    const int previous = before[visited * count + static_cast<std::size_t>(last)];
-    visited &= ~(1U << last);
-    last = previous;
-  }
-  std::reverse(cycle.begin(), cycle.end());
-  return cycle;
 }
 
 /// Lengths that make lanes in short supply dear; links with less than `unit` left do not exist.
@@ -199,8 +155,7 @@ std::vector<NodeRing> node_rings(const Topology& topology, const std::vector<int
       if (!path.empty()) return {{to_ranks(path, ranks), 1.0, true}};
     }
   }
-  const std::vector<int> ring = topology.widest_ring(ranks);
-  return {{ring.empty() ? ranks : ring, 1.0}};
+  return {{topology.widest_ring(ranks), 1.0}};
 }
 
 }  // namespace foretrain

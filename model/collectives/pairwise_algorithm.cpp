@@ -11,62 +11,51 @@ namespace foretrain {
 
 namespace {
 
+using enum CollectiveOperation;
+
 /// Beyond this many ranks the phases of one power-of-two range of distances count as its last.
 constexpr int most_ranks_told_apart = 1024;
-
-enum class What { parts_for_partner, own_part, messages };
 
 int partner(int ranks, int rank, int distance) {
   return std::has_single_bit(static_cast<unsigned>(ranks)) ? rank ^ distance : (rank + distance) % ranks;
 }
 
-Phase exchange(int ranks, int distance, What what) {
-  Phase transfers;
-  transfers.reserve(static_cast<std::size_t>(ranks));
-  for (int rank = 0; rank < ranks; ++rank) {
-    const int other = partner(ranks, rank, distance);
-    switch (what) {
-      case What::parts_for_partner:
-        transfers.push_back({rank, other, other, 1, Transfer::Kind::reduce});
-        break;
-      case What::own_part:
-        transfers.push_back({rank, other, rank, 1, Transfer::Kind::copy});
-        break;
-      case What::messages:
-        transfers.push_back({rank, other, rank * ranks + other, 1, Transfer::Kind::copy});
-        break;
+/// Every rank sends its partner a chunk: the partner's part or its own, or its message to the partner.
+template <typename Chunk>
+SchedulePart in_pairs(int ranks, Transfer::Kind kind, const Chunk& chunk) {
+  const auto phase = [=](int index) {
+    Phase transfers;
+    transfers.reserve(static_cast<std::size_t>(ranks));
+    for (int rank = 0; rank < ranks; ++rank) {
+      const int other = partner(ranks, rank, index + 1);
+      transfers.push_back({rank, other, chunk(rank, other), 1, kind});
     }
-  }
-  return transfers;
-}
-
-Schedule make(int ranks, int chunks, const std::vector<What>& rounds) {
-  const int per_round = ranks - 1;
+    return transfers;
+  };
   const auto stretch = [=](int index) -> Schedule::Stretch {
     if (ranks <= most_ranks_told_apart) return {1, index};
-    const int distance = index % per_round + 1;
+    const int distance = index + 1;
     const int end = std::min(static_cast<int>(2U * std::bit_floor(static_cast<unsigned>(distance))), ranks);
-    return {end - distance, index + end - distance - 1};
+    return {end - distance, end - 2};
   };
-  return {.ranks = ranks,
-          .chunks = chunks,
-          .phases = per_round * static_cast<int>(rounds.size()),
-          .phase = [=](int index) { return exchange(ranks, index % per_round + 1, rounds[index / per_round]); },
-          .stretch = stretch};
+  return {ranks - 1, phase, -1, stretch};
+}
+
+Schedule pairwise(CollectiveOperation operation, int ranks, const ScheduleShape& /*shape*/) {
+  if (operation == all_to_all) {
+    const auto message = [=](int rank, int other) { return rank * ranks + other; };
+    return joined(ranks, ranks * ranks, {in_pairs(ranks, Transfer::Kind::copy, message)});
+  }
+  return reduced_then_copied(operation, ranks, ranks,
+                             in_pairs(ranks, Transfer::Kind::reduce, [](int, int other) { return other; }),
+                             in_pairs(ranks, Transfer::Kind::copy, [](int rank, int) { return rank; }));
 }
 
 }  // namespace
 
 const Algorithm pairwise_algorithm = {
-    .all_reduce =
-        [](int ranks, const ScheduleShape& /*shape*/) {
-          return make(ranks, ranks, {What::parts_for_partner, What::own_part});
-        },
-    .all_gather = [](int ranks, const ScheduleShape& /*shape*/) { return make(ranks, ranks, {What::own_part}); },
-    .reduce_scatter = [](int ranks,
-                         const ScheduleShape& /*shape*/) { return make(ranks, ranks, {What::parts_for_partner}); },
-    .all_to_all = [](int ranks,
-                     const ScheduleShape& /*shape*/) { return make(ranks, ranks * ranks, {What::messages}); },
+    .operations = {all_reduce, all_gather, reduce_scatter, all_to_all},
+    .build = pairwise,
 };
 
 }  // namespace foretrain

@@ -96,7 +96,7 @@ std::vector<int> RingOrders::order(const std::vector<int>& group) {
     if (known == known_.end()) {
       std::vector<int> ring = topology_.widest_ring(ranks);
       for (int& rank : ring) rank -= base;
-      known = known_.emplace(pattern, ring.empty() ? locals : std::move(ring)).first;
+      known = known_.emplace(pattern, std::move(ring)).first;
     }
     for (const int local : known->second) result.push_back(base + local);
   }
@@ -122,7 +122,7 @@ std::vector<std::vector<EndpointId>> place_participants(const CollectiveCall& ca
   RingOrders orders(topology);
   std::vector<std::vector<EndpointId>> placed;
   for (const std::vector<int>& group : call.groups) {
-    placed.push_back(algorithm.order != nullptr ? algorithm.order(call, group, orders, topology) : group);
+    placed.push_back(algorithm.order != nullptr ? algorithm.order(call, group, orders) : group);
     if (algorithm.has_servers && call.servers >= 1) {
       const std::vector<EndpointId> servers = server_endpoints(call, group, topology);
       placed.back().insert(placed.back().end(), servers.begin(), servers.end());

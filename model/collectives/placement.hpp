@@ -15,6 +15,7 @@ class RingOrders {
  public:
   explicit RingOrders(const Topology& topology) : topology_(topology) {}
   std::vector<int> order(const std::vector<int>& group);
+  [[nodiscard]] const Topology& topology() const { return topology_; }
 
  private:
   const Topology& topology_;

@@ -1,40 +1,17 @@
-// What algorithms over rings share: several rings through the same ranks, each of which carries its part of the
-// message.
+// The rings of the multi-ring algorithm over concrete hardware.
 #pragma once
 
-#include "model/collectives/algorithm.hpp"
+#include <vector>
+
+#include "model/collectives/schedule.hpp"
+#include "model/hardware/topology.hpp"
 
 namespace foretrain {
 
-/// Reduce-scatter, all-gather or both over weighted rings: every rank's part of the message is cut into as many chunks
-/// as the weights add up to, and each ring moves its own.
-Schedule rings_reduce_scatter(int ranks, std::vector<ScheduleShape::Ring> rings);
-Schedule rings_all_gather(int ranks, std::vector<ScheduleShape::Ring> rings);
-Schedule rings_all_reduce(int ranks, std::vector<ScheduleShape::Ring> rings);
-
-/// Chains along the rings, cut open at rank 0: the message leaves it in pieces (broadcast), or reaches it in pieces to
-/// which every rank has added its own (reduce).
-Schedule chains_broadcast(int ranks, std::vector<ScheduleShape::Ring> rings);
-Schedule chains_reduce(int ranks, std::vector<ScheduleShape::Ring> rings);
-
-/// The algorithm over the rings that `rings` names for so many ranks.
-template <std::vector<ScheduleShape::Ring> (*rings)(int ranks, const ScheduleShape& shape)>
-Algorithm algorithm_over() {
-  return {
-      .all_reduce = [](int ranks, const ScheduleShape& shape) { return rings_all_reduce(ranks, rings(ranks, shape)); },
-      .all_gather = [](int ranks, const ScheduleShape& shape) { return rings_all_gather(ranks, rings(ranks, shape)); },
-      .reduce_scatter = [](int ranks,
-                           const ScheduleShape& shape) { return rings_reduce_scatter(ranks, rings(ranks, shape)); },
-      .broadcast = [](int ranks, const ScheduleShape& shape) { return chains_broadcast(ranks, rings(ranks, shape)); },
-      .reduce = [](int ranks, const ScheduleShape& shape) { return chains_reduce(ranks, rings(ranks, shape)); },
-      .runs = Algorithm::Runs::rings,
-  };
-}
-
-/// A range of chunks on its way.
-Transfer send(Transfer range, int source, int destination, Transfer::Kind kind);
-
-/// 0, 1, …, ranks - 1.
-std::vector<int> natural_order(int ranks);
+/// Rings through all ranks of a group, as positions in it, in parts of the message that match what their links carry.
+/// Inside a node they are node_rings(): one for each set of NVLink lanes and direction. Over several nodes each of
+/// those is repeated once for every network card that its ranks use, entering and leaving the nodes through another
+/// card each time; where no choice of ranks does that, once for every rank, which loads the cards evenly too.
+std::vector<ScheduleShape::Ring> multi_rings(const std::vector<int>& group, const Topology& topology);
 
 }  // namespace foretrain

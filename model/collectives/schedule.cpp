@@ -8,15 +8,12 @@ namespace foretrain {
 
 namespace {
 
-int pipeline_run(int hops, int pieces, int phase) { return phase >= hops - 1 ? std::max(1, pieces - phase) : 1; }
-
 Schedule::Stretch pipeline_stretch(int hops, int pieces, int phase) {
   // Each step counts its largest phase, 1/64 of a ramp too much at most.
   constexpr int ramp_steps = 64;
-  const int run = pipeline_run(hops, pieces, phase);
   const int step = (hops - 1) / ramp_steps;
   const bool full = phase >= hops - 1 && phase < pieces;
-  if (full || step < 2 || pieces < hops) return {run, phase};
+  if (full || step < 2 || pieces < hops) return {phase >= hops - 1 ? std::max(1, pieces - phase) : 1, phase};
   // While the chain fills, later phases move more; while it empties, earlier ones do.
   const int end = phase < hops ? hops - 1 : hops + pieces - 1;
   const int length = std::min(step, end - phase);
@@ -65,40 +62,37 @@ Bytes chunk_size(Bytes size, int chunks, int index) { return chunk_range_size(si
 
 Schedule joined(int ranks, int chunks, std::vector<SchedulePart> parts) {
   std::erase_if(parts, [](const SchedulePart& part) { return part.phases == 0; });
-  std::vector<int> begins;
-  int phases = 0;
-  for (const SchedulePart& part : parts) {
-    begins.push_back(phases);
-    phases += part.phases;
-  }
+  std::vector<int> begins = {0};
+  for (const SchedulePart& part : parts) begins.push_back(begins.back() + part.phases);
   const auto find = [begins](int index) {
-    return static_cast<std::size_t>(std::upper_bound(begins.begin(), begins.end(), index) - begins.begin() - 1);
-  };
-  const auto run_length = [=](int index) {
-    std::size_t at = find(index);
-    if (parts[at].run_length) return parts[at].run_length(index - begins[at]);
-    if (parts[at].run < 0) return 1;
-    int end = begins[at] + parts[at].phases;
-    while (++at < parts.size() && parts[at].run == parts[at - 1].run) end += parts[at].phases;
-    return end - index;
+    return static_cast<std::size_t>(std::ranges::upper_bound(begins, index) - begins.begin() - 1);
   };
   const auto stretch = [=](int index) -> Schedule::Stretch {
-    const std::size_t at = find(index);
-    if (!parts[at].stretch) return {run_length(index), index};
-    const Schedule::Stretch inside = parts[at].stretch(index - begins[at]);
-    return {inside.length, inside.representative + begins[at]};
+    std::size_t at = find(index);
+    if (parts[at].stretch) {
+      const Schedule::Stretch inside = parts[at].stretch(index - begins[at]);
+      return {inside.length, inside.representative + begins[at]};
+    }
+    if (parts[at].run < 0) return {1, index};
+    while (at + 1 < parts.size() && parts[at + 1].run == parts[at].run) ++at;
+    return {begins[at + 1] - index, index};
   };
   const auto phase = [=](int index) {
     const std::size_t at = find(index);
     return parts[at].phase(index - begins[at]);
   };
-  return {
-      .ranks = ranks, .chunks = chunks, .phases = phases, .phase = phase, .run_length = run_length, .stretch = stretch};
+  return {.ranks = ranks, .chunks = chunks, .phases = begins.back(), .phase = phase, .stretch = stretch};
+}
+
+Schedule reduced_then_copied(CollectiveOperation operation, int ranks, int chunks, SchedulePart reducing,
+                             SchedulePart copying) {
+  if (!reduces(operation)) reducing.phases = 0;
+  if (!copies(operation)) copying.phases = 0;
+  return joined(ranks, chunks, {std::move(reducing), std::move(copying)});
 }
 
 SchedulePart pipeline(int hops, int pieces, std::function<Phase(int phase)> phase) {
   return {hops > 0 ? hops + pieces - 1 : 0, std::move(phase), -1,
-          [=](int index) { return pipeline_run(hops, pieces, index); },
           [=](int index) { return pipeline_stretch(hops, pieces, index); }};
 }
 

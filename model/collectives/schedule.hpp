@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/base/collective_operation.hpp"
 #include "model/base/quantity.hpp"
 #include "model/collectives/operation.hpp"
 
@@ -29,6 +30,11 @@ struct Transfer {
 /// Transfers that may run at the same time: they depend on earlier phases only.
 using Phase = std::vector<Transfer>;
 
+/// The chunks of `range`, on their way.
+inline Transfer sent(Transfer range, int source, int destination, Transfer::Kind kind) {
+  return {source, destination, range.first_chunk, range.chunks, kind, range.stride};
+}
+
 /// A schedule is a function from phase number to transfers, so that a ring of 16,384 ranks costs nothing until asked.
 struct Schedule {
   int ranks = 0;
@@ -36,16 +42,14 @@ struct Schedule {
   int chunks = 1;   ///< the message is cut into this many nearly equal parts (chunk_size)
   int phases = 0;
   std::function<Phase(int phase)> phase;
-  /// How many phases from `phase` on move the same amounts between the same participants (≥ 1): a ring's 2(n-1) phases
-  /// are one run for an estimate, which only adds up bytes.
-  std::function<int(int phase)> run_length = [](int) { return 1; };
-  /// Where the phases are too many to be told apart (absent: they are not): phases from `phase` on that may be taken
-  /// for `representative`, the one among them that moves most. Chains of thousands of ranks fill that way.
+  /// Phases from `phase` on that an estimate, which only adds up bytes, takes for `representative`: those that move the
+  /// same amounts between the same participants, as all of a ring's do; where phases are too many to be told apart, as
+  /// when chains of thousands of ranks fill, the representative is the one that moves most.
   struct Stretch {
     int length = 1;
     int representative = 0;
   };
-  std::function<Stretch(int phase)> stretch = {};
+  std::function<Stretch(int phase)> stretch = [](int phase) { return Stretch{1, phase}; };
   /// Where the servers are switches: the ranks at each one's ports. What passes through a switch loads those ports.
   std::vector<std::vector<int>> switch_ports = {};
 };
@@ -54,12 +58,16 @@ struct Schedule {
 struct SchedulePart {
   int phases = 0;
   std::function<Phase(int phase)> phase;
-  int run = -1;  ///< -1: as `run_length` says, or every phase is a run of its own
-  std::function<int(int phase)> run_length = {};
+  int run = -1;  ///< -1: as `stretch` says, or every phase by itself
   std::function<Schedule::Stretch(int phase)> stretch = {};
 };
+
 /// One part after the other.
 Schedule joined(int ranks, int chunks, std::vector<SchedulePart> parts);
+
+/// Those of the two that the operation needs.
+Schedule reduced_then_copied(CollectiveOperation operation, int ranks, int chunks, SchedulePart reducing,
+                             SchedulePart copying);
 
 /// `hops` places one after the other work on `pieces` pieces, hop h on piece k in phase h + k. All are busy from phase
 /// hops - 1 until the first one has sent its last piece; a ramp of more than 64 phases is taken in 64 steps.
@@ -69,6 +77,28 @@ SchedulePart pipeline(int hops, int pieces, std::function<Phase(int phase)> phas
 template <typename Visit>
 void visit_hops(int hops, int pieces, int phase, const Visit& visit) {
   for (int hop = std::max(0, phase - pieces + 1); hop < std::min(hops, phase + 1); ++hop) visit(hop, phase - hop);
+}
+
+/// A phase of a chain through which a message passes in pieces: copies away from its first place, or sums towards it.
+/// `at` names the participant of a place, `chunks` those of a piece.
+template <typename At, typename Chunks>
+void append_chain(int hops, int pieces, int phase, bool to_first, const At& at, const Chunks& chunks,
+                  Phase& transfers) {
+  visit_hops(hops, pieces, phase, [&](int hop, int piece) {
+    const int from = to_first ? hops - hop : hop, to = to_first ? from - 1 : from + 1;
+    const auto kind = to_first ? Transfer::Kind::reduce : Transfer::Kind::copy;
+    transfers.push_back(sent(chunks(piece), at(from), at(to), kind));
+  });
+}
+
+/// A hop of a ring: each place passes on the block of the one `lag` before it, which comes to be complete at its own
+/// place (reduce) or begins there (copy). `chunks`: those of a place's block.
+template <typename At, typename Chunks>
+void append_ring_hop(int places, int lag, Transfer::Kind kind, const At& at, const Chunks& chunks, Phase& transfers) {
+  for (int place = 0; place < places; ++place) {
+    const int owner = (place - lag % places + places) % places;
+    transfers.push_back(sent(chunks(owner), at(place), at((place + 1) % places), kind));
+  }
 }
 
 /// What builders may need beside the number of ranks; each takes what concerns it. One number, `parts`, is enough for

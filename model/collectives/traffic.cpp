@@ -21,10 +21,6 @@ constexpr double chain_inflation = 2.0;
 /// framing, header of four words, checksum).
 constexpr double beside_read_requests = (128.0 + 24.0) / (128.0 + 24.0 + 24.0);
 
-bool flows_through_first_rank(CollectiveOperation operation) {
-  return operation != CollectiveOperation::broadcast && operation != CollectiveOperation::reduce;
-}
-
 /// Whether a GPU and the one `shift` further on have the same place in nodes of one kind.
 bool is_same_place(int rank, int shift, const Topology& topology) {
   const int node = topology.node_of(rank), other = topology.node_of(rank + shift);
@@ -141,8 +137,8 @@ void TrafficBuilder::add_ring(const GroupLayout& layout, CollectiveOperation ope
   const double per_hop = bus_bandwidth_factor(operation, layout.ranks);
   const int root = layout.nodes.front().ranks.front();
   const auto add_hop = [&](int from, int to, double share) {
-    const bool skipped = !flows_through_first_rank(operation) &&
-                         (operation == CollectiveOperation::broadcast ? to == root : from == root);
+    const bool skipped =
+        has_root(operation) && (operation == CollectiveOperation::broadcast ? to == root : from == root);
     if (!skipped) add(from, to, per_hop * share);
   };
   for (std::size_t k = 0; k < layout.nodes.size(); ++k) {

@@ -9,43 +9,31 @@ namespace foretrain {
 
 namespace {
 
+using enum CollectiveOperation;
+
 int depth_of(int rank) { return static_cast<int>(std::bit_width(static_cast<unsigned>(rank) + 1U)) - 1; }
 
 /// All edges between the ranks of depth `level` and their parents.
-Phase edges(int ranks, int level, bool upwards) {
+Phase edges(int ranks, int level, Transfer::Kind kind) {
   Phase transfers;
   for (int rank = 1; rank < ranks; ++rank) {
     if (depth_of(rank) != level) continue;
     const int parent = (rank - 1) / 2;
-    transfers.push_back(upwards ? Transfer{rank, parent, 0, 1, Transfer::Kind::reduce}
-                                : Transfer{parent, rank, 0, 1, Transfer::Kind::copy});
+    const bool upwards = kind == Transfer::Kind::reduce;
+    transfers.push_back({upwards ? rank : parent, upwards ? parent : rank, 0, 1, kind});
   }
   return transfers;
 }
 
-Schedule make(int ranks, int phases, std::function<Phase(int)> phase) {
-  return {.ranks = ranks, .phases = phases, .phase = std::move(phase)};
+Schedule heap(CollectiveOperation operation, int ranks, const ScheduleShape& /*shape*/) {
+  const int depth = depth_of(ranks - 1);
+  return reduced_then_copied(operation, ranks, 1,
+                             {depth, [=](int index) { return edges(ranks, depth - index, Transfer::Kind::reduce); }},
+                             {depth, [=](int index) { return edges(ranks, index + 1, Transfer::Kind::copy); }});
 }
 
 }  // namespace
 
-const Algorithm tree_algorithm = {
-    .all_reduce =
-        [](int ranks, const ScheduleShape& /*shape*/) {
-          const int depth = depth_of(ranks - 1);
-          return make(ranks, 2 * depth, [=](int index) {
-            return index < depth ? edges(ranks, depth - index, true) : edges(ranks, index - depth + 1, false);
-          });
-        },
-    .broadcast =
-        [](int ranks, const ScheduleShape& /*shape*/) {
-          return make(ranks, depth_of(ranks - 1), [=](int index) { return edges(ranks, index + 1, false); });
-        },
-    .reduce =
-        [](int ranks, const ScheduleShape& /*shape*/) {
-          const int depth = depth_of(ranks - 1);
-          return make(ranks, depth, [=](int index) { return edges(ranks, depth - index, true); });
-        },
-};
+const Algorithm tree_algorithm = {.operations = {all_reduce, broadcast, reduce}, .build = heap};
 
 }  // namespace foretrain

@@ -42,8 +42,8 @@ inline constexpr std::array<ChipGeneration, 14> chip_generations = {{{"kepler", 
                                                                      {"cdna3", 1001.0, 5.0},
                                                                      {"cdna4", 1002.0, 3.0}}};
 
-/// Picojoules per operation (watts per TFLOP/s) at the voltage of 1 GHz. Zero: not known; of tensor cores it then follows
-/// from other generations (cost/operation_energy.hpp), fp32 has no limit.
+/// Picojoules per operation (watts per TFLOP/s) at the voltage of 1 GHz. Zero: not known; of tensor cores it then
+/// follows from other generations (cost/power.hpp), fp32 has no limit.
 struct GenerationPower {
   NotedNumber vector_pj{0.0};  ///< CUDA cores, fp32
   NotedNumber tensor_pj{0.0};  ///< tensor cores, 2-byte operands

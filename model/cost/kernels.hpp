@@ -4,6 +4,7 @@
 #include "model/cost/calibration.hpp"
 #include "model/cost/operator_cost.hpp"
 #include "model/hardware/gpu.hpp"
+#include "model/workload/operator.hpp"
 
 namespace foretrain {
 
@@ -39,5 +40,8 @@ constexpr Bytes bytes_of_a_block(32768.0);
 /// Multiplications of the plain algorithm over the fewest of the algorithms that a convolution may choose
 /// (Winograd's, Fourier transforms), tiles at the edges of an image counted whole; 1 where none has fewer.
 double transform_saving(const Convolution& work, Precision precision);
+
+/// Prices an operator on a device that is a processor (`gpu.processor` is there).
+KernelTime processor_time(const Operator& op, const Gpu& gpu);
 
 }  // namespace foretrain

@@ -1,10 +1,10 @@
 #include "model/cost/operator_cost.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "model/cost/attention.hpp"
 #include "model/cost/kernels.hpp"
-#include "model/cost/processor_cost.hpp"
 
 namespace foretrain {
 
@@ -36,6 +36,75 @@ OperatorCost operator_cost(const Operator& op, const Gpu& gpu, const Calibration
   const auto* attention = std::get_if<Attention>(&op.work);
   const Bytes traffic = attention ? attention_traffic(*attention, op.precision, gpu) : minimum_traffic(op);
   return {time.device, flops(op), traffic, time.bound, op.kernels};
+}
+
+namespace {
+
+constexpr double warm_up = 3.0, counted = 6.0;  // executions of a burst
+
+Seconds total(const std::vector<OperatorCost>& costs) {
+  Seconds sum;
+  for (const OperatorCost& cost : costs) sum += cost.device;
+  return sum;
+}
+
+std::vector<OperatorCost> costs_on(const Gpu& gpu, const std::vector<Operator>& ops, const Calibration& calibration) {
+  std::vector<OperatorCost> costs;
+  costs.reserve(ops.size());
+  for (const Operator& op : ops) costs.push_back(operator_cost(op, gpu, calibration));
+  const auto* product = std::get_if<Matmul>(&ops.back().work);
+  if (product != nullptr && ops.size() > 1 && !gpu.processor) {  // what is cast before it is an engine's
+    costs.back().device = engine_product_time(*product, ops.back().precision, gpu, calibration);
+  }
+  return costs;
+}
+
+/// The GPU as operands in rotation see it: part of their traffic meets the L2.
+Gpu with_rotating_operands(const Operator& op, Gpu gpu, const Calibration& calibration) {
+  const Bytes own = minimum_traffic(op), rotated(calibration.access.rotated_mb * 1e6);
+  if (own > gpu.l2_cache || !(gpu.l2_bandwidth > gpu.memory_bandwidth)) return gpu;
+  const double held = std::min(1.0, std::pow(gpu.l2_cache / std::max(own, rotated), 2.0));
+  gpu.memory_bandwidth = 1.0 / (held / gpu.l2_bandwidth + (1.0 - held) / gpu.memory_bandwidth);
+  return gpu;
+}
+
+std::vector<OperatorCost> burst_costs(const std::vector<Operator>& ops, const Gpu& gpu,
+                                      const Calibration& calibration) {
+  const Gpu settled = with_rotating_operands(ops.back(), gpu, calibration);
+  Gpu boosted = settled;
+  boosted.board_power_watts *= calibration.power.burst_power;
+  std::vector<OperatorCost> costs = costs_on(settled, ops, calibration);
+  const Seconds slow = total(costs), fast = total(costs_on(boosted, ops, calibration));
+  // Executions that count and come before the board's power is held to its limit.
+  const double early = std::clamp(calibration.power.settle_ms * 1e-3 / fast.value() - warm_up, 0.0, counted);
+  const Seconds mean = (early * fast + (counted - early) * slow) / counted;
+  for (OperatorCost& cost : costs) cost.device *= mean / slow;
+  return costs;
+}
+
+}  // namespace
+
+std::vector<OperatorCost> costs_alone(const OperatorWorkload& workload, const Gpu& gpu,
+                                      const Calibration& calibration) {
+  const std::vector<Operator> ops = workload.operators();
+  const bool burst = workload.conditions.clock == Clock::boost && !gpu.processor;
+  std::vector<OperatorCost> costs = burst ? burst_costs(ops, gpu, calibration) : costs_on(gpu, ops, calibration);
+  if (workload.conditions.launch == Launched::stream) {
+    const Seconds call(calibration.host.loop_call_us * 1e-6);
+    for (OperatorCost& cost : costs) cost.device += call * cost.kernels;
+  }
+  return costs;
+}
+
+OperatorCost cost_alone(const OperatorWorkload& workload, const Gpu& gpu, const Calibration& calibration) {
+  const std::vector<OperatorCost> costs = costs_alone(workload, gpu, calibration);
+  OperatorCost sum = costs.back();
+  sum.device = total(costs);
+  for (std::size_t i = 0; i + 1 < costs.size(); ++i) {
+    sum.bytes += costs[i].bytes;
+    sum.kernels += costs[i].kernels;
+  }
+  return sum;
 }
 
 }  // namespace foretrain

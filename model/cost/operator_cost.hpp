@@ -2,11 +2,13 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "model/base/quantity.hpp"
 #include "model/cost/calibration.hpp"
 #include "model/hardware/gpu.hpp"
 #include "model/workload/operator.hpp"
+#include "model/workload/operator_alone.hpp"
 
 namespace foretrain {
 
@@ -28,5 +30,18 @@ OperatorCost operator_cost(const Operator& op, const Gpu& gpu, const Calibration
 /// No execution can be faster: the least arithmetic known (Winograd's or Fourier's) at the peak rate, or the
 /// traffic that the L2 cannot hold at the peak bandwidth, whichever is longer.
 Seconds roofline(const Operator& op, const Gpu& gpu);
+
+/// Time of each of workload.operators(), once.
+///
+/// launch: stream adds what a call in a loop takes beyond its kernel (HostConstants::loop_call_us).
+///
+/// clock: boost is a burst of three executions to warm up and six that count. Boards let chips draw `burst_power` times
+/// their limit for `settle_ms`, then hold them to it at once; the speed is the average over the six.
+/// Benchmarks of this kind rotate through copies of small operands, `rotated_mb` in all: what an L2 of size L holds of
+/// a set of size s is taken to be (L/s)², all of it where s fits, and is read at the L2's bandwidth.
+std::vector<OperatorCost> costs_alone(const OperatorWorkload& workload, const Gpu& gpu, const Calibration& calibration);
+
+/// Their sum, once: the operator's own work and bound.
+OperatorCost cost_alone(const OperatorWorkload& workload, const Gpu& gpu, const Calibration& calibration);
 
 }  // namespace foretrain

@@ -1,6 +1,7 @@
 #include "model/goodput/lifetime.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -15,7 +16,6 @@
 #include "model/base/session.hpp"
 #include "model/base/spread.hpp"
 #include "model/base/statistics.hpp"
-#include "model/goodput/saves.hpp"
 
 namespace foretrain {
 
@@ -127,57 +127,48 @@ class SpareMachines {
   std::priority_queue<Seconds, std::vector<Seconds>, std::greater<>> back_;  ///< from repair, at these times
 };
 
+/// What time goes to, in the order of LifetimeShares.
+enum class Account : std::size_t { useful, checkpoints, lost, detection, machines, restarts, stragglers };
 struct Spent {
-  Seconds checkpoints, lost, detection, machines, restarts, stragglers;
-  [[nodiscard]] Seconds total() const { return checkpoints + lost + detection + machines + restarts + stragglers; }
-  Spent& operator+=(const Spent& other) {
-    checkpoints += other.checkpoints;
-    lost += other.lost;
-    detection += other.detection;
-    machines += other.machines;
-    restarts += other.restarts;
-    stragglers += other.stragglers;
-    return *this;
-  }
+  std::array<Seconds, 7> times;
+  Seconds& operator[](Account account) { return times[static_cast<std::size_t>(account)]; }
 };
 
-/// One training.
+/// What became of one training.
+struct Course {
+  Spent spent;
+  std::vector<double> counts;  ///< interruptions of each kind
+  Seconds length;
+  bool ended = true;
+};
+
 class Training {
  public:
   Training(const Lifetime& life, DrawnFailures& failures, int number)
-      : life_(life),
-        failures_(failures),
-        number_(number),
-        cycle_(life.cycle()),
-        spares_(life),
-        counts_(life.interruptions.size()) {}
+      : life_(life), failures_(failures), number_(number), cycle_(life.cycle()), spares_(life) {
+    course_.counts.resize(life.interruptions.size());
+  }
 
-  void run() {
+  Course run() && {
     next_failure();
     while (met_ < most_interruptions) {
       const Seconds end = began_ + length_of_rest();
       if (failure_ >= end) {
         save(whole_intervals());
-        spent_useful_ += (life_.steps - saved_) * life_.step;
-        now_ = end;
-        return;
+        course_.spent[useful] += (life_.steps - saved_) * life_.step;
+        course_.length = end;
+        return std::move(course_);
       }
       meet();
     }
-    ended_ = false;
-    now_ = began_;
-  }
-
-  [[nodiscard]] bool ended() const { return ended_; }
-  [[nodiscard]] Seconds useful() const { return spent_useful_; }
-  [[nodiscard]] const Spent& spent() const { return spent_; }
-  [[nodiscard]] const std::vector<double>& counts() const { return counts_; }
-  /// Where it was given up: as if it went on as it did.
-  [[nodiscard]] Seconds length() const {
-    return ended_ ? now_ : now_ * (life_.steps / std::max(saved_, 1e-9 * life_.steps));
+    course_.ended = false;  // as if it went on as it did
+    course_.length = began_ * (life_.steps / std::max(saved_, 1e-9 * life_.steps));
+    return std::move(course_);
   }
 
  private:
+  using enum Account;
+
   void next_failure() { failure_ = now_ + failures_.of(number_, drawn_++).after; }
 
   /// Between what is saved and the end.
@@ -193,10 +184,11 @@ class Training {
   }
   void save(double intervals) {
     saved_ += intervals * life_.every;
-    const Seconds useful = intervals * life_.every * life_.step;
-    spent_useful_ += useful;
-    if (intervals > 0.0) spent_.checkpoints += intervals * cycle_ - useful;
-    began_ += intervals > 0.0 ? intervals * cycle_ : Seconds(0.0);
+    if (!(intervals > 0.0)) return;  // a cycle may be endless
+    const Seconds worked = intervals * life_.every * life_.step;
+    course_.spent[useful] += worked;
+    course_.spent[checkpoints] += intervals * cycle_ - worked;
+    began_ += intervals * cycle_;
   }
 
   /// The failure at failure_, and all that follows until work goes on.
@@ -206,32 +198,32 @@ class Training {
     while (true) {
       const DrawnFailures::Failure failure = failures_.of(number_, drawn_ - 1);
       const Interruption& cause = life_.interruptions[failure.kind];
-      ++counts_[failure.kind];
+      ++course_.counts[failure.kind];
       ++met_;
       now_ = failure_;
-      spend(spent_.stragglers, cause.before);
+      spend(stragglers, cause.before);
       if (cause.loses < 1.0) {
-        spend(spent_.lost, unsaved * cause.loses);
+        spend(lost, unsaved * cause.loses);
       } else {
-        spent_.lost += unsaved;
+        course_.spent[lost] += unsaved;
         unsaved = Seconds(0.0);
       }
-      const auto stop = [&](Seconds& account, Seconds time) { spend(account, time * cause.stops); };
-      if (cause.detected) stop(spent_.detection, life_.heartbeat * (life_.missed - failure.sign));
-      if (cause.takes_machine) stop(spent_.machines, spares_.replace(now_) - now_);
+      const auto stop = [&](Account account, Seconds time) { spend(account, time * cause.stops); };
+      if (cause.detected) stop(detection, life_.heartbeat * (life_.missed - failure.sign));
+      if (cause.takes_machine) stop(machines, spares_.replace(now_) - now_);
       next_failure();  // machines that wait do not fail; those that start do, and then it begins again
       const Seconds restart = cause.restart * cause.stops;
       if (failure_ >= now_ + restart || met_ >= most_interruptions) {
-        spend(spent_.restarts, restart);
+        spend(restarts, restart);
         break;
       }
-      spend(spent_.restarts, failure_ - now_);
+      spend(restarts, failure_ - now_);
     }
     began_ = now_ - unsaved;
   }
 
-  void spend(Seconds& account, Seconds time) {
-    account += time;
+  void spend(Account account, Seconds time) {
+    course_.spent[account] += time;
     now_ += time;
   }
 
@@ -243,15 +235,16 @@ class Training {
   Seconds now_, failure_;
   Seconds began_;       ///< the run since the last checkpoint or restart, with all that was held up since taken out
   double saved_ = 0.0;  ///< steps
-  Seconds spent_useful_;
-  Spent spent_;
-  std::vector<double> counts_;
+  Course course_;
   int met_ = 0;            ///< of all kinds
   std::size_t drawn_ = 0;  ///< failures; the last of them is at failure_
-  bool ended_ = true;
 };
 
 }  // namespace
+
+double saves_before_end(double steps, int every) {
+  return every == 0 ? 0.0 : std::max(std::ceil(steps / every - 1e-9) - 1.0, 0.0);
+}
 
 Seconds Lifetime::cycle() const { return std::max(every * step + blocked, least_interval); }
 
@@ -278,28 +271,27 @@ LifetimeResult simulate_lifetime(const Lifetime& life, int trainings, int seed) 
   result.interruptions.assign(life.interruptions.size(), 0.0);
   std::vector<double> lengths;
   Spent spent;
-  Seconds useful;
   double met = 0.0;
   const std::shared_ptr<DrawnFailures> failures = failures_of(life, seed);
   for (int number = 0; number < trainings && (met < enough_interruptions || number < fewest_trainings); ++number) {
-    Training training(life, *failures, number);
-    training.run();
-    result.ends = result.ends && training.ended();
-    lengths.push_back(training.length().value());
-    useful += training.useful();
-    spent += training.spent();
-    for (std::size_t kind = 0; kind < life.interruptions.size(); ++kind) {
-      met += training.counts()[kind];
-      result.interruptions[kind] += training.counts()[kind];
+    const Course course = Training(life, *failures, number).run();
+    result.ends = result.ends && course.ended;
+    lengths.push_back(course.length.value());
+    for (std::size_t i = 0; i < spent.times.size(); ++i) spent.times[i] += course.spent.times[i];
+    for (std::size_t kind = 0; kind < course.counts.size(); ++kind) {
+      met += course.counts[kind];
+      result.interruptions[kind] += course.counts[kind];
     }
   }
   for (double& count : result.interruptions) count /= static_cast<double>(lengths.size());
-  const Seconds all = useful + spent.total();
-  result.shares = {useful / all,         spent.checkpoints / all, spent.lost / all,      spent.detection / all,
-                   spent.machines / all, spent.restarts / all,    spent.stragglers / all};
-  double sum = 0.0;
-  for (const double length : lengths) sum += length;
-  result.mean = Seconds(sum / static_cast<double>(lengths.size()));
+  using enum Account;
+  Seconds besides;
+  for (std::size_t i = 1; i < spent.times.size(); ++i) besides += spent.times[i];
+  const Seconds all = spent[useful] + besides;
+  const auto part = [&](Account account) { return spent[account] / all; };
+  result.shares = {part(useful),   part(checkpoints), part(lost),      part(detection),
+                   part(machines), part(restarts),    part(stragglers)};
+  result.mean = Seconds(mean(lengths));
   const auto at = [&](double share) { return Seconds(quantile(lengths, share)); };
   result.p5 = at(0.05), result.p50 = at(0.5), result.p90 = at(0.9), result.p95 = at(0.95), result.p99 = at(0.99);
   return result;

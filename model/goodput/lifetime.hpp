@@ -68,6 +68,9 @@ struct LifetimeResult {
   bool ends = true;  ///< false: failures come so fast that it was given up, and lengths are extrapolated
 };
 
+/// Checkpoints in this many steps, one after every `every` of them and none at the very end; 0: none at all.
+double saves_before_end(double steps, int every);
+
 /// Many trainings, each with failures of its own; the same for the same seed on every machine. Trainings are numbered:
 /// two lifetimes with the same interruptions meet them at the same times.
 LifetimeResult simulate_lifetime(const Lifetime& life, int trainings, int seed);

@@ -12,15 +12,16 @@
 namespace foretrain {
 
 struct Event {
-  /// In the order in which events of the same date are handled: what ends makes room before anything starts.
-  enum class Kind : std::uint8_t { flows_end, task_ends, kernels_end, flows_start };
+  /// In the order in which events of the same date are handled: what ends makes room before anything starts, and rates
+  /// are set once for all that ends and starts.
+  enum class Kind : std::uint8_t { flows_end, task_ends, kernels_end, flows_start, rates_change };
 
   Seconds date;
   Kind kind = Kind::task_ends;
   TaskId task = 0;
   std::int32_t part = 0;        ///< flows_start, flows_end: which flows of the task's collective
-  std::int32_t group = -1;      ///< flows_end: the group of MovingFlows; kernels_end: the shared device
-  std::int32_t generation = 0;  ///< flows_end, kernels_end: the group's; events of earlier ones are out of date
+  std::int32_t group = -1;      ///< flows_end, rates_change: the interconnect's; kernels_end: the shared device
+  std::int32_t generation = 0;  ///< of the group or device; events of earlier ones are out of date
 };
 
 /// Events leave by date, then kind, then task, then in the order they came.

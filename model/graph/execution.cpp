@@ -1,10 +1,14 @@
 #include "model/graph/execution.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <queue>
+#include <tuple>
 #include <utility>
 
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
+#include "model/graph/shared_device.hpp"
 #include "model/graph/shared_links.hpp"
 
 namespace foretrain {
@@ -31,10 +35,6 @@ class UncontendedInterconnect final : public Interconnect {
   bool handle(const Event& event, Seconds now, EventQueue& events) override {
     return links_.handle(event, now, events);
   }
-  Execution drive(EventLoop& loop) override {
-    loop.advance([](Seconds) { return true; });
-    return loop.take_execution();
-  }
 
  private:
   const TaskGraph& graph_;
@@ -42,7 +42,54 @@ class UncontendedInterconnect final : public Interconnect {
   std::vector<bool> is_free_;
 };
 
-}  // namespace
+/// A run in progress. The graph and the interconnect must outlive it.
+class EventLoop {
+ public:
+  EventLoop(const TaskGraph& graph, Interconnect& interconnect);
+  /// To the end of the last task.
+  Execution run() &&;
+
+ private:
+  /// The tasks of a resource in their order, and how far they have got; with Resource::Order::urgent those that are
+  /// ready.
+  struct Queue {
+    /// (priority, moment of readiness, task)
+    using Ready = std::tuple<std::int32_t, std::int64_t, TaskId>;
+
+    std::vector<TaskId> tasks;
+    std::size_t head = 0;  ///< the task that will run next
+    std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
+    int idle = 1;  ///< servers without a task
+  };
+
+  [[nodiscard]] Queue& queue_of(TaskId task);
+  [[nodiscard]] TaskId take_next(Queue& queue);
+  void become_ready(TaskId task);
+  void start_head(Queue& queue);
+  void start(TaskId task);
+  void finish(TaskId task);
+  void handle(const Event& event);
+  void expect_end(std::int32_t device);
+  void end_kernels(const Event& event);
+
+  const TaskGraph& graph_;
+  Interconnect& interconnect_;
+  EventQueue events_;
+  std::vector<Queue> queues_;
+  std::vector<SharedDevice> devices_;  ///< by number; none where no resource has one
+  std::vector<std::int32_t> device_generations_;
+  std::vector<std::int32_t> waits_for_;  ///< by task: predecessors that are not done
+  Execution execution_;
+  std::size_t tasks_left_;
+  std::int64_t made_ready_ = 0;
+  Seconds now_;
+};
+
+std::size_t shared_devices(const TaskGraph& graph) {
+  int devices = 0;
+  for (const Resource& resource : graph.resources()) devices = std::max(devices, resource.device + 1);
+  return at_index(devices);
+}
 
 EventLoop::EventLoop(const TaskGraph& graph, Interconnect& interconnect)
     : graph_(graph),
@@ -51,8 +98,7 @@ EventLoop::EventLoop(const TaskGraph& graph, Interconnect& interconnect)
       devices_(shared_devices(graph)),
       device_generations_(devices_.size()),
       waits_for_(graph.predecessor_counts().begin(), graph.predecessor_counts().end()),
-      start_(graph.tasks().size()),
-      finish_(graph.tasks().size()),
+      execution_{std::vector<Seconds>(graph.tasks().size()), std::vector<Seconds>(graph.tasks().size()), Seconds(0.0)},
       tasks_left_(graph.tasks().size()) {
   for (std::size_t r = 0; r < queues_.size(); ++r) queues_[r].idle = graph.resources()[r].servers;
   for (TaskId task = 0; std::cmp_less(task, graph.tasks().size()); ++task) {
@@ -99,7 +145,7 @@ void EventLoop::start_head(Queue& queue) {
 }
 
 void EventLoop::start(TaskId task) {
-  start_[at_index(task)] = now_;
+  execution_.start[at_index(task)] = now_;
   const Block& block = graph_.block_of(task);
   const int device = graph_.resource_of(task).device;
   if (block.flows) {
@@ -127,7 +173,8 @@ void EventLoop::end_kernels(const Event& event) {
 }
 
 void EventLoop::finish(TaskId task) {
-  finish_[at_index(task)] = now_;
+  execution_.finish[at_index(task)] = now_;
+  execution_.makespan = std::max(execution_.makespan, now_);
   --tasks_left_;
   Queue& queue = queue_of(task);
   ++queue.idle;
@@ -147,23 +194,19 @@ void EventLoop::handle(const Event& event) {
       return end_kernels(event);
     case Event::Kind::flows_start:
     case Event::Kind::flows_end:
+    case Event::Kind::rates_change:
       if (interconnect_.handle(event, now_, events_)) events_.push({now_, Event::Kind::task_ends, event.task});
   }
 }
 
-Execution EventLoop::take_execution() {
-  if (!finished()) throw InternalError("the run stopped before its last task");
-  return {std::move(start_), std::move(finish_), Seconds(0.0)};
+Execution EventLoop::run() && {
+  while (!events_.empty()) {
+    now_ = std::max(now_, events_.next().date);
+    handle(events_.pop());
+  }
+  if (tasks_left_ > 0) throw InternalError("the run stopped before its last task");
+  return std::move(execution_);
 }
-
-Execution run(const TaskGraph& graph, Interconnect& interconnect) {
-  EventLoop loop(graph, interconnect);
-  Execution execution = interconnect.drive(loop);
-  for (const Seconds finish : execution.finish) execution.makespan = std::max(execution.makespan, finish);
-  return execution;
-}
-
-namespace {
 
 /// Whether a task's start depends on nothing but the ends of tasks with lower numbers: each resource takes its tasks
 /// one by one in the order in which they were added, and has its device and its links to itself.
@@ -202,12 +245,10 @@ Execution run_in_order(const TaskGraph& graph, const std::vector<BlockId>& free)
 
 }  // namespace
 
+Execution run(const TaskGraph& graph, Interconnect& interconnect) { return EventLoop(graph, interconnect).run(); }
+
 Execution run(const TaskGraph& graph, const std::vector<BlockId>& free) {
   if (starts_in_order(graph)) return run_in_order(graph, free);
-  return run_events(graph, free);
-}
-
-Execution run_events(const TaskGraph& graph, const std::vector<BlockId>& free) {
   UncontendedInterconnect interconnect(graph, free);
   return run(graph, interconnect);
 }

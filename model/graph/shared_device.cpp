@@ -41,10 +41,4 @@ void SharedDevice::set_speeds(Seconds now) {
   }
 }
 
-std::vector<SharedDevice> shared_devices(const TaskGraph& graph) {
-  int devices = 0;
-  for (const Resource& resource : graph.resources()) devices = std::max(devices, resource.device + 1);
-  return std::vector<SharedDevice>(static_cast<std::size_t>(devices));
-}
-
 }  // namespace foretrain

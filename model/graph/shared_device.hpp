@@ -1,5 +1,4 @@
-// Kernels of several streams that run on one device at the same time. Both executors keep one per shared device, so
-// that they agree to the last digit.
+// Kernels of several streams that run on one device at the same time.
 #pragma once
 
 #include <span>
@@ -35,8 +34,5 @@ class SharedDevice {
   std::vector<DeviceShare> shares_;  ///< of the kernels
   Seconds next_end_ = Seconds::infinity();
 };
-
-/// One for each device number of the graph's resources; none where no resource has one.
-std::vector<SharedDevice> shared_devices(const TaskGraph& graph);
 
 }  // namespace foretrain

@@ -1,7 +1,6 @@
 #include "model/graph/shared_links.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "model/base/number.hpp"
@@ -9,8 +8,6 @@
 namespace foretrain {
 
 namespace {
-
-constexpr TaskId after_all = std::numeric_limits<TaskId>::max();  // events of one date go before it
 
 void mark(std::vector<bool>& numbers, int number) {
   if (at_index(number) >= numbers.size()) numbers.resize(at_index(number) + 1);
@@ -31,7 +28,7 @@ void SharedLinks::begin(TaskId task, Seconds now, EventQueue& events) {
 }
 
 bool SharedLinks::handle(const Event& event, Seconds now, EventQueue& events) {
-  if (event.task == after_all) {
+  if (event.kind == Event::Kind::rates_change) {
     set_speeds(event.group, now, events);
     return false;
   }
@@ -50,7 +47,7 @@ bool SharedLinks::handle(const Event& event, Seconds now, EventQueue& events) {
 
 void SharedLinks::speeds_change(std::int32_t number, Seconds now, EventQueue& events) {
   if (std::exchange(groups_[at_index(number)].will_set_speeds, true)) return;
-  events.push({now, Event::Kind::flows_start, after_all, 0, number});
+  events.push({now, Event::Kind::rates_change, 0, 0, number});
 }
 
 /// Beside those that move now.

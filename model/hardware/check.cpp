@@ -94,9 +94,7 @@ class Checker {
   }
 
   void check_connection() {
-    std::vector<bool> transit;
-    for (const NodeVertex& vertex : node_.vertices) transit.push_back(lets_traffic_through(vertex.kind));
-    WiringGraph graph(std::move(transit));
+    WiringGraph graph(node_);
     for (const NodeLink& link : node_.links) {
       graph.add_wire(link.a, link.b, {0, BytesPerSecond(1), Seconds(0), false});
       graph.add_wire(link.b, link.a, {0, BytesPerSecond(1), Seconds(0), false});

@@ -2,6 +2,7 @@
 // from scenarios/hardware/, turned into routes by topology.hpp.
 #pragma once
 
+#include <compare>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,11 +14,21 @@
 #include "model/hardware/fabric.hpp"
 #include "model/hardware/failures.hpp"
 #include "model/hardware/gpu.hpp"
-#include "model/hardware/nccl_version.hpp"
 #include "model/hardware/storage.hpp"
 #include "model/hardware/transport.hpp"
 
 namespace foretrain {
+
+/// Whose choices of algorithm, protocol and channels hold. Without one, collectives are plain copies: their schedule as
+/// written, at what large copies reach over the links, with nothing else.
+struct NcclVersion {
+  int major = 2, minor = 29;
+
+  [[nodiscard]] constexpr bool none() const { return major == 0; }
+  auto operator<=>(const NcclVersion&) const = default;
+};
+
+inline constexpr NcclVersion no_nccl{0, 0};
 
 enum class LinkKind { pcie, nvlink, nvswitch, socket, memory, network };
 

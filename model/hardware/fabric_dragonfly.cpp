@@ -16,10 +16,7 @@ namespace {
 class DragonflyRoutes final : public FabricRoutes {
  public:
   DragonflyRoutes(const Dragonfly& shape, const Cluster& cluster, RouteDraw draw)
-      : shape_(shape),
-        switch_latency_(cluster.network.fabric.switch_latency),
-        goes_round_(shape.draws(cluster)),
-        draw_(draw && goes_round_) {
+      : FabricRoutes(cluster), shape_(shape), goes_round_(shape.draws(cluster)), draw_(draw && goes_round_) {
     if (draw_) {
       salt_ = summable_hash(static_cast<std::uint64_t>(shape.seed) * routes_drawn + static_cast<std::uint64_t>(*draw));
     }
@@ -126,7 +123,6 @@ class DragonflyRoutes final : public FabricRoutes {
   }
 
   Dragonfly shape_;
-  Seconds switch_latency_;
   bool goes_round_;  ///< by another group
   bool draw_;        ///< and by which is drawn; else ways are minimal
   std::uint64_t salt_ = 0;

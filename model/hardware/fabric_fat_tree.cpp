@@ -33,7 +33,7 @@ BytesPerSecond card_rate(const Network& network) { return network.nic_bandwidth 
 class FatTreeRoutes final : public FabricRoutes {
  public:
   FatTreeRoutes(const FatTree& tree, const Cluster& cluster, RouteDraw draw)
-      : tree_(tree), switch_latency_(cluster.network.fabric.switch_latency), uplinks_(tree.uplinks_of(cluster)) {
+      : FabricRoutes(cluster), tree_(tree), uplinks_(tree.uplinks_of(cluster)) {
     const int cards = most_cards(cluster);
     leaves_per_group_ = tree.rails ? cards : 1;
     leaves_ = ceil_div(cluster.nodes, tree.nodes_per_leaf) * leaves_per_group_;
@@ -179,7 +179,6 @@ class FatTreeRoutes final : public FabricRoutes {
   [[nodiscard]] int pod(FabricPort port) const { return tree_.nodes_per_pod > 0 ? port.node / tree_.nodes_per_pod : 0; }
 
   FatTree tree_;
-  Seconds switch_latency_;
   int uplinks_ = 1, cores_per_spine_ = 1;
   int leaves_per_group_ = 1;
   int leaves_ = 1, pods_ = 0;

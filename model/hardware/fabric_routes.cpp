@@ -3,24 +3,8 @@
 #include <algorithm>
 
 namespace foretrain {
-namespace {
-
-class SingleSwitchRoutes final : public FabricRoutes {
- public:
-  explicit SingleSwitchRoutes(Seconds switch_latency) : switch_latency_(switch_latency) {}
-  [[nodiscard]] std::string link_name(LinkId /*link*/) const override { return {}; }
-  void append(FabricPort /*from*/, FabricPort /*to*/, std::uint64_t /*connection*/, LinkId /*first*/,
-              std::vector<LinkId>& /*links*/) const override {}
-  [[nodiscard]] Seconds delay(FabricPort /*from*/, FabricPort /*to*/) const override { return switch_latency_; }
-
- private:
-  Seconds switch_latency_;
-};
-
-}  // namespace
-
 std::unique_ptr<FabricRoutes> SingleSwitch::routes(const Cluster& cluster, RouteDraw /*none*/) const {
-  return std::make_unique<SingleSwitchRoutes>(cluster.network.fabric.switch_latency);
+  return std::make_unique<FabricRoutes>(cluster);
 }
 
 std::optional<HardwareProblem> SingleSwitch::problem(const Cluster& /*any*/) const { return std::nullopt; }

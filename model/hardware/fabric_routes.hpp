@@ -18,8 +18,10 @@ struct FabricPort {
   int card = 0;
 };
 
+/// Without links a single switch: nothing blocks.
 class FabricRoutes {
  public:
+  explicit FabricRoutes(const Cluster& cluster) : switch_latency_(cluster.network.fabric.switch_latency) {}
   virtual ~FabricRoutes() = default;
   FabricRoutes(const FabricRoutes&) = delete;
   FabricRoutes& operator=(const FabricRoutes&) = delete;
@@ -28,14 +30,14 @@ class FabricRoutes {
   [[nodiscard]] int links() const { return static_cast<int>(bandwidths_.size()); }
   [[nodiscard]] BytesPerSecond bandwidth(LinkId link) const { return bandwidths_[at_index(link)]; }
   void set_bandwidth(LinkId link, BytesPerSecond value) { bandwidths_[at_index(link)] = value; }
-  [[nodiscard]] virtual std::string link_name(LinkId link) const = 0;
+  [[nodiscard]] virtual std::string link_name(LinkId /*link*/) const { return {}; }
 
   /// Appends `first` + the number of every link between two cards of different nodes. `connection`: of its two ends,
   /// for routes that differ from connection to connection.
-  virtual void append(FabricPort from, FabricPort to, std::uint64_t connection, LinkId first,
-                      std::vector<LinkId>& links) const = 0;
+  virtual void append(FabricPort /*from*/, FabricPort /*to*/, std::uint64_t /*connection*/, LinkId /*first*/,
+                      std::vector<LinkId>& /*links*/) const {}
   /// Time that switches and distance add on that way.
-  [[nodiscard]] virtual Seconds delay(FabricPort from, FabricPort to) const = 0;
+  [[nodiscard]] virtual Seconds delay(FabricPort /*from*/, FabricPort /*to*/) const { return switch_latency_; }
   /// What one connection gets, however wide the links are.
   [[nodiscard]] virtual BytesPerSecond most_rate(FabricPort /*from*/, FabricPort /*to*/) const {
     return BytesPerSecond::infinity();
@@ -51,12 +53,13 @@ class FabricRoutes {
   void apply(const std::vector<Fault>& faults, double efficiency);
 
  protected:
-  FabricRoutes() = default;
   /// Bandwidths have been narrowed: what carries nothing may be gone round.
   virtual void note_failed() {}
   void add_links(int count, BytesPerSecond bandwidth) {
     bandwidths_.insert(bandwidths_.end(), at_index(count), bandwidth);
   }
+
+  Seconds switch_latency_;
 
  private:
   std::vector<BytesPerSecond> bandwidths_;

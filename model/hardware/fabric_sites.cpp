@@ -11,9 +11,9 @@ namespace {
 class SiteRoutes final : public FabricRoutes {
  public:
   SiteRoutes(const Sites& sites, const Cluster& cluster)
-      : sites_(sites.sites),
+      : FabricRoutes(cluster),
+        sites_(sites.sites),
         nodes_(cluster.nodes),
-        switch_latency_(cluster.network.fabric.switch_latency),
         propagation_(sites.distance_metres / fibre_metres_per_second) {
     add_links(2 * sites_, sites.bandwidth * cluster.network.efficiency);
   }
@@ -37,7 +37,7 @@ class SiteRoutes final : public FabricRoutes {
   [[nodiscard]] int site(int node) const { return static_cast<int>(std::int64_t{node} * sites_ / nodes_); }
 
   int sites_, nodes_;
-  Seconds switch_latency_, propagation_;
+  Seconds propagation_;
 };
 
 }  // namespace

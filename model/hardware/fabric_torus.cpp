@@ -11,8 +11,7 @@ namespace {
 
 class TorusRoutes final : public FabricRoutes {
  public:
-  TorusRoutes(const Torus& torus, const Cluster& cluster)
-      : dimensions_(torus.dimensions), hop_latency_(cluster.network.fabric.switch_latency) {
+  TorusRoutes(const Torus& torus, const Cluster& cluster) : FabricRoutes(cluster), dimensions_(torus.dimensions) {
     add_links(cluster.nodes * ways(), torus.link_bandwidth * cluster.network.efficiency);
   }
 
@@ -29,7 +28,7 @@ class TorusRoutes final : public FabricRoutes {
   [[nodiscard]] Seconds delay(FabricPort from, FabricPort to) const override {
     int hops = 0;
     walk(from.node, to.node, [&hops](int, int) { ++hops; });
-    return hop_latency_ * number(hops);
+    return switch_latency_ * number(hops);
   }
 
  private:
@@ -54,7 +53,6 @@ class TorusRoutes final : public FabricRoutes {
   }
 
   std::vector<int> dimensions_;
-  Seconds hop_latency_;
 };
 
 }  // namespace

@@ -16,17 +16,11 @@
 namespace foretrain {
 namespace {
 
-std::vector<bool> transit_of(const Node& node) {
-  std::vector<bool> transit;
-  for (const NodeVertex& vertex : node.vertices) transit.push_back(lets_traffic_through(vertex.kind));
-  return transit;
-}
-
 /// Fills a NodeRoutes, step by step, from the wiring.
 class Builder {
  public:
   Builder(const Node& node, const Network& network, const std::vector<Fault>& faults)
-      : node_(node), network_(network), faults_(faults), wiring_(transit_of(node)) {}
+      : node_(node), network_(network), faults_(faults), wiring_(node) {}
 
   NodeRoutes build() {
     add_endpoints();
@@ -78,19 +72,13 @@ class Builder {
     });
   }
 
+  /// The GPUs come first.
   void add_endpoints() {
     routes_.gpus = node_.gpus;
     for (int vertex = 0; vertex < static_cast<int>(node_.vertices.size()); ++vertex) {
-      const VertexKind kind = node_.vertices[at_index(vertex)].kind;
-      if ((kind == VertexKind::gpu) != (vertex < node_.gpus)) {
-        throw InternalError(fmt::format("{}: vertices must begin with the {} GPUs", node_.name, node_.gpus));
-      }
-      if (kind == VertexKind::gpu) endpoint_vertices_.push_back(vertex);
-    }
-    for (int vertex = node_.gpus; vertex < static_cast<int>(node_.vertices.size()); ++vertex) {
-      if (node_.vertices[at_index(vertex)].kind != VertexKind::cpu) continue;
-      endpoint_vertices_.push_back(vertex);
-      routes_.host_names.push_back(node_.vertices[at_index(vertex)].name);
+      const auto& [name, kind] = node_.vertices[at_index(vertex)];
+      if (kind == VertexKind::gpu || kind == VertexKind::cpu) endpoint_vertices_.push_back(vertex);
+      if (kind == VertexKind::cpu) routes_.host_names.push_back(name);
     }
     if (node_.gpus < 1 || routes_.host_names.empty()) {
       throw ImpossiblePlan(fmt::format("{}: a node needs at least one GPU and one CPU", node_.name));
@@ -165,27 +153,14 @@ class Builder {
     }
   }
 
+  /// A link can fail in one direction only.
   void find_paths() {
     paths_.resize(at_index(wiring_.vertices()));
-    for (const int vertex : endpoint_vertices_) {
-      paths_[at_index(vertex)] = wiring_.paths_from(vertex, WiringGraph::Through::anything);
+    for (const std::vector<int>& vertices : {endpoint_vertices_, card_vertices_}) {
+      for (const int vertex : vertices) {
+        paths_[at_index(vertex)] = wiring_.paths_from(vertex, WiringGraph::Through::anything);
+      }
     }
-    for (const int vertex : card_vertices_) {
-      paths_[at_index(vertex)] = wiring_.paths_from(vertex, WiringGraph::Through::anything);
-    }
-    std::string unreachable;
-    const auto& from_first = paths_[at_index(endpoint_vertices_[0])];
-    for (std::size_t vertex = 0; vertex < node_.vertices.size(); ++vertex) {
-      if (!from_first[vertex]) unreachable += (unreachable.empty() ? "" : ", ") + node_.vertices[vertex].name;
-    }
-    if (!unreachable.empty()) {
-      throw ImpossiblePlan(fmt::format("{}: not connected to {}: {}", node_.name, node_.vertices[0].name, unreachable));
-    }
-    require_ways_between_endpoints();
-  }
-
-  /// A link can fail in one direction only.
-  void require_ways_between_endpoints() const {
     for (const int from : endpoint_vertices_) {
       for (const int to : endpoint_vertices_) {
         if (leads(from, to)) continue;

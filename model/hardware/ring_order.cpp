@@ -1,77 +1,62 @@
 #include "model/hardware/ring_order.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <functional>
+#include <limits>
 
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
 
 namespace foretrain {
-namespace {
 
-using Set = std::uint32_t;  // bit v: vertex v
-
-constexpr Set bit(int vertex) { return Set{1} << vertex; }
-
-/// The lexicographically first Hamiltonian cycle from vertex 0 along `next` (next[v]: where v leads); empty if none.
-std::vector<int> first_cycle(const std::vector<Set>& next) {
-  const int count = static_cast<int>(next.size());
-  const Set all = (Set{1} << count) - 1;
-  // closes[visited]: the vertices v such that a walk that has visited this set and stands on v can be completed.
-  std::vector<Set> closes(at_index(all) + 1, 0);
-  for (Set visited = all; visited > 0; --visited) {
-    if ((visited & 1) == 0) continue;  // every walk starts at vertex 0
-    for (Set rest = visited; rest != 0; rest &= rest - 1) {
-      const int at = std::countr_zero(rest);
-      const Set leads_to = next[at_index(at)];
-      bool can_close = visited == all && (leads_to & 1) != 0;
-      for (Set open = leads_to & ~visited; open != 0 && !can_close; open &= open - 1) {
-        const int step = std::countr_zero(open);
-        can_close = (closes[visited | bit(step)] & bit(step)) != 0;
-      }
-      if (can_close) closes[visited] |= bit(at);
+std::vector<int> shortest_cycle(const std::vector<std::vector<double>>& length) {
+  constexpr double none = std::numeric_limits<double>::infinity();
+  const std::size_t count = length.size();
+  if (count > widest_cycle_limit) throw InternalError("a cycle through too many vertices");
+  if (count == 0) return {};
+  const std::uint32_t all = (1U << count) - 1U;
+  // rest[visited][at]: the shortest way from `at` over all others that are not visited back to vertex 0.
+  std::vector<double> rest((all + 1U) * count, none);
+  const auto way_by = [&](std::uint32_t visited, std::size_t at, std::size_t to) {
+    const bool open = (visited >> to & 1U) == 0;
+    return open ? length[at][to] + rest[(visited | 1U << to) * count + to] : none;
+  };
+  for (std::uint32_t visited = all; visited > 0; visited -= 2) {  // every walk has visited vertex 0
+    for (std::size_t at = 0; at < count; ++at) {
+      double& least = rest[visited * count + at];
+      if (visited == all) least = length[at][0];
+      for (std::size_t to = 1; to < count; ++to) least = std::min(least, way_by(visited, at, to));
     }
+    if (visited == 1) break;
   }
-  if ((closes[1] & 1) == 0) return {};
+  if (rest[count] == none) return {};
   std::vector<int> cycle = {0};
-  Set visited = 1;
-  while (visited != all) {
-    Set open = next[at_index(cycle.back())] & ~visited;
-    while ((closes[visited | bit(std::countr_zero(open))] & bit(std::countr_zero(open))) == 0) open &= open - 1;
-    cycle.push_back(std::countr_zero(open));
-    visited |= bit(cycle.back());
+  for (std::uint32_t visited = 1; visited != all; visited |= 1U << cycle.back()) {
+    const std::size_t at = at_index(cycle.back());
+    std::size_t next = 1;
+    while (way_by(visited, at, next) != rest[visited * count + at]) ++next;
+    cycle.push_back(static_cast<int>(next));
   }
   return cycle;
 }
 
-}  // namespace
-
 std::vector<int> widest_cycle(const std::vector<std::vector<BytesPerSecond>>& capacity) {
-  const int count = static_cast<int>(capacity.size());
-  if (count > widest_cycle_limit) throw InternalError("widest_cycle: too many vertices");
-  if (count == 0) return {};
-
   std::vector<BytesPerSecond> widths;
   for (const auto& row : capacity) {
-    for (const BytesPerSecond width : row) {
-      if (width.value() > 0.0) widths.push_back(width);
-    }
+    std::ranges::copy_if(row, std::back_inserter(widths), [](BytesPerSecond width) { return width.value() > 0.0; });
   }
-  std::sort(widths.begin(), widths.end(), std::greater<>{});
+  std::ranges::sort(widths, std::greater<>{});
   widths.erase(std::unique(widths.begin(), widths.end()), widths.end());
-
   for (const BytesPerSecond narrowest : widths) {
-    std::vector<Set> next(capacity.size(), 0);
-    for (int from = 0; from < count; ++from) {
-      for (int to = 0; to < count; ++to) {
-        if (from != to && capacity[at_index(from)][at_index(to)] >= narrowest) {
-          next[at_index(from)] |= bit(to);
-        }
+    std::vector<std::vector<double>> length(capacity.size());
+    for (std::size_t from = 0; from < capacity.size(); ++from) {
+      for (std::size_t to = 0; to < capacity.size(); ++to) {
+        const bool leads = from != to && capacity[from][to] >= narrowest;
+        length[from].push_back(leads ? 0.0 : std::numeric_limits<double>::infinity());
       }
     }
-    std::vector<int> cycle = first_cycle(next);
+    std::vector<int> cycle = shortest_cycle(length);
     if (!cycle.empty()) return cycle;
   }
   return {};

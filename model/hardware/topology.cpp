@@ -7,8 +7,11 @@
 #include <utility>
 
 #include "model/base/error.hpp"
+#include "model/base/hash.hpp"
 #include "model/base/number.hpp"
+#include "model/base/session.hpp"
 #include "model/hardware/check.hpp"
+#include "model/hardware/ring_order.hpp"
 #include "model/hardware/topology_impl.hpp"
 
 namespace foretrain {
@@ -23,6 +26,24 @@ void require_possible(const Node& node, const Network& network, int gpus_per_nod
     throw ImpossiblePlan(fmt::format("{}: {} nodes need network cards", node.name, nodes));
   }
 }
+
+struct TopologyKey {
+  using Value = const Topology;
+  Cluster cluster;
+
+  bool operator==(const TopologyKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(cluster); }
+  static std::uint64_t hash_of(const Cluster& cluster) {
+    const Network& network = cluster.network;
+    return foretrain::hash_of(cluster.node.name, cluster.nodes, cluster.gpus_per_node, cluster.groups.size(),
+                              cluster.faults.size(), network.nics_per_node, network.nic_bandwidth, network.latency,
+                              network.efficiency, network.oversubscription);
+  }
+  [[nodiscard]] std::size_t bytes(const Topology& topology) const {
+    return 100'000 + 100 * at_index(topology.links() - topology.nodes() * topology.links_per_node()) +
+           1000 * at_index(topology.nodes());
+  }
+};
 
 }  // namespace
 
@@ -211,6 +232,47 @@ Bytes Topology::carried_bytes(EndpointId source, EndpointId destination, Bytes m
   const Impl::Group& group = impl_->group_of(node_of(source));
   if (!group.transport || !(message > Bytes(0.0)) || node_of(source) == node_of(destination)) return message;
   return std::max(message, wire_bytes(message, *group.transport) * group.payload_share);
+}
+
+std::vector<int> Topology::widest_ring(std::vector<int> ranks) const {
+  if (ranks.empty()) return {};
+  const int node = node_of(ranks.front());
+  const NodeRoutes& local = impl_->tables(node);
+  std::ranges::sort(ranks);
+  for (const int rank : ranks) {
+    if (rank < 0 || rank >= gpus() || node_of(rank) != node) {
+      throw InternalError("widest_ring: the ranks must be GPUs of one node");
+    }
+  }
+  const auto direct_nvlink = [&](int a, int b) {
+    return local.direct_nvlink(impl_->place(a).endpoint, impl_->place(b).endpoint);
+  };
+  // Direct NVLinks are worth a search; a switch or a PCIe tree carries any order, so the natural one will do.
+  if (ranks.size() <= widest_cycle_limit) {
+    std::vector<std::vector<BytesPerSecond>> capacity(ranks.size(), std::vector<BytesPerSecond>(ranks.size()));
+    for (std::size_t a = 0; a < ranks.size(); ++a) {
+      for (std::size_t b = 0; b < ranks.size(); ++b) {
+        const LinkId link = direct_nvlink(ranks[a], ranks[b]);
+        if (link >= 0) capacity[a][b] = local.links[at_index(link)].bandwidth;
+      }
+    }
+    std::vector<int> ring;
+    for (const int place : widest_cycle(capacity)) ring.push_back(ranks[at_index(place)]);
+    if (!ring.empty()) return ring;
+  }
+  std::ranges::sort(ranks, {}, [&](int rank) { return local.tree_position[at_index(impl_->place(rank).endpoint)]; });
+  // Bridged pairs stay neighbours.
+  for (auto at = ranks.begin(); at != ranks.end(); ++at) {
+    const auto partner = std::find_if(at + 1, ranks.end(), [&](int other) { return direct_nvlink(*at, other) >= 0; });
+    if (partner != ranks.end()) std::rotate(at + 1, partner, partner + 1);
+  }
+  return ranks;
+}
+
+Topology Topology::of(const Cluster& cluster) {
+  const auto same = [&cluster](const TopologyKey& key) { return key.cluster == cluster; };
+  if (const auto known = session().find<TopologyKey>(TopologyKey::hash_of(cluster), same)) return *known;
+  return *session().keep(TopologyKey{cluster}, Topology(cluster));
 }
 
 }  // namespace foretrain

@@ -143,12 +143,8 @@ class Topology {
   /// A cyclic order of the given ranks (of one node) whose narrowest hop over direct NVLinks is as wide as possible,
   /// the lexicographically first among equals. Where direct NVLinks form no cycle through all ranks (NVSwitch, PCIe),
   /// or for more than 16 ranks, it is the order of a walk through the PCIe tree, which crosses each switch and socket
-  /// boundary as seldom as possible. `used_links` (may be empty) are directed links taken by earlier rings, so that
-  /// repeated calls find link-disjoint rings: pass a ring's links forward only, and its reverse is the next one found;
-  /// pass both directions, and the next lies on other wires. Empty when no further ring exists. Throws
-  /// InternalError when a rank is no GPU of the same node.
-  [[nodiscard]] std::vector<int> widest_ring(const std::vector<int>& ranks,
-                                             const std::vector<LinkId>& used_links = {}) const;
+  /// boundary as seldom as possible. Throws InternalError when a rank is no GPU of the same node.
+  [[nodiscard]] std::vector<int> widest_ring(std::vector<int> ranks) const;
 
  private:
   struct Impl;

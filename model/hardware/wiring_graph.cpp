@@ -23,7 +23,9 @@ struct WiringGraph::Passable {
   }
 };
 
-WiringGraph::WiringGraph(std::vector<bool> transit) : graph_(transit.size()), transit_(std::move(transit)) {}
+WiringGraph::WiringGraph(const Node& node) : graph_(node.vertices.size()) {
+  for (const NodeVertex& vertex : node.vertices) transit_.push_back(lets_traffic_through(vertex.kind));
+}
 
 int WiringGraph::add_vertex(bool transit) {
   transit_.push_back(transit);

@@ -40,8 +40,8 @@ struct Path {
 /// GPUs and network cards begin and end paths but let no traffic through; CPUs and switches do.
 class WiringGraph {
  public:
-  /// `transit[v]` says whether traffic may pass through vertex v.
-  explicit WiringGraph(std::vector<bool> transit);
+  /// The node's vertices, without wires.
+  explicit WiringGraph(const Node& node);
 
   int add_vertex(bool transit);
   void add_wire(int from, int to, const Wire& wire);

@@ -18,42 +18,36 @@ constexpr double nine_of_ten = 1.6449;  // standard normal: 0.9 lies within
 
 double log_time(const Scenario& scenario) { return std::log(estimate(scenario).time().value()); }
 
-/// Differences of ln T for one standard error of each constant, towards the side that has room.
-std::vector<double> responses(const Scenario& scenario) {
+/// Slopes of ln T by each constant, from one standard error towards the side that has room.
+std::vector<double> slopes(const Scenario& scenario) {
   const FittedUncertainty& fitted = *scenario.calibration.fitted;
   Scenario trial = scenario;
   trial.calibration.constants.clear();
   trial.cluster.node.constants.clear();
   const double here = log_time(trial);
-  std::vector<double> result;
+  std::vector<double> result(fitted.names.size());
   for (std::size_t i = 0; i < fitted.names.size(); ++i) {
     const ConstantRow* row = find_constant(fitted.names[i]);
     const double error = std::sqrt(fitted.covariance[i][i]);
-    if (row == nullptr || !(error > 0.0)) {
-      result.push_back(0.0);
-      continue;
-    }
+    if (row == nullptr || !(error > 0.0)) continue;
     double& value = row->field(trial.calibration);
     const double before = value;
     const double step = before + error <= row->maximum ? error : -std::min(error, before - row->minimum);
     value = before + step;
     // Measured products stay what they were measured to be.
     if (!trial.calibration.measured_matmuls.empty()) adopt_measured_matmuls(trial.calibration, trial.cluster.node.gpu);
-    result.push_back(step == 0.0 ? 0.0 : (log_time(trial) - here) / step * error);
+    if (step != 0.0) result[i] = (log_time(trial) - here) / step;
     value = before;
   }
   return result;
 }
 
 double variance_of_constants(const Scenario& scenario) {
-  const FittedUncertainty& fitted = *scenario.calibration.fitted;
-  const std::vector<double> response = responses(scenario);
+  const std::vector<std::vector<double>>& covariance = scenario.calibration.fitted->covariance;
+  const std::vector<double> slope = slopes(scenario);
   double sum = 0.0;
-  for (std::size_t i = 0; i < response.size(); ++i) {
-    for (std::size_t j = 0; j < response.size(); ++j) {
-      const double errors = std::sqrt(fitted.covariance[i][i] * fitted.covariance[j][j]);
-      if (errors > 0.0) sum += response[i] * response[j] * fitted.covariance[i][j] / errors;
-    }
+  for (std::size_t i = 0; i < slope.size(); ++i) {
+    for (std::size_t j = 0; j < slope.size(); ++j) sum += slope[i] * slope[j] * covariance[i][j];
   }
   return std::max(0.0, sum);
 }

@@ -8,7 +8,7 @@
 #include "model/base/error.hpp"
 #include "model/base/reads.hpp"
 #include "model/graph/timeline.hpp"
-#include "model/hardware/network_limits.hpp"
+#include "model/hardware/check.hpp"
 #include "model/job/calibrated_uncertainty.hpp"
 #include "model/job/job_kinds.hpp"
 #include "model/job/provenance.hpp"

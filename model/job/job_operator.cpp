@@ -3,7 +3,7 @@
 
 #include "model/cost/cpu_matmul.hpp"
 #include "model/cost/memory_hierarchy.hpp"
-#include "model/cost/operator_alone.hpp"
+#include "model/cost/operator_cost.hpp"
 #include "model/cost/storage.hpp"
 #include "model/job/job_kinds.hpp"
 

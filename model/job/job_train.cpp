@@ -9,7 +9,6 @@
 #include "model/base/words.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/cost/kernels.hpp"
-#include "model/goodput/saves.hpp"
 #include "model/job/job_kinds.hpp"
 #include "model/job/training_outlook.hpp"
 #include "model/loading/loader_graph.hpp"

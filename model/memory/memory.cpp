@@ -166,10 +166,8 @@ MemoryTimeline memory_timeline(const Scenario& scenario, const TrainWorkload& tr
     visit_moments(memory, pass, others, true, append);
   });
   timeline.moments.push_back({MemoryTimeline::Phase::optimizer, -1, -1, "", memory.update()});
-  const auto fuller = [](const MemoryTimeline::Moment& a, const MemoryTimeline::Moment& b) {
-    return a.parts.total() < b.parts.total();
-  };
-  const auto fullest = std::max_element(timeline.moments.begin(), timeline.moments.end(), fuller);
+  const auto fullest = std::ranges::max_element(
+      timeline.moments, {}, [](const MemoryTimeline::Moment& moment) { return moment.parts.total(); });
   timeline.peak = static_cast<std::size_t>(fullest - timeline.moments.begin());
   timeline.micro_batches = micro_batches(train, plan);
   timeline.shown = order.micro_batches;

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "model/base/normal.hpp"
+#include "model/base/statistics.hpp"
 
 namespace foretrain {
 

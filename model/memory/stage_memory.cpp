@@ -42,7 +42,7 @@ Bytes compression_needs(const Plan& plan, double parameters, const std::vector<W
 }
 
 /// On a processor a convolution computes on copies of its tensors, in whole vectors of 16 channels
-/// (processor_cost.cpp).
+/// (kernels_processor.cpp).
 Bytes blocked_copies(const Layer& layer) {
   constexpr double lanes = 16.0;
   constexpr std::int64_t image_channels = 3;  // which have kernels of their own

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "model/parallelism/host_dispatch.hpp"
 #include "model/parallelism/layout.hpp"
 
 namespace foretrain {

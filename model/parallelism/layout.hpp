@@ -115,4 +115,8 @@ class RankLayout {
 /// For each stage the nodes that hold some of its ranks, in the order of ranks; machines of servers hold none.
 std::vector<std::vector<int>> nodes_of_stages(const Plan& plan, const Cluster& cluster);
 
+/// What a trainer's own code takes on the host for a block's pass: layer_dispatch, and peer_dispatch for each other
+/// tensor rank where stages lie on several nodes.
+Seconds dispatch_of_trainer(const Plan& plan, const Cluster& cluster, const TrainWorkload& train);
+
 }  // namespace foretrain

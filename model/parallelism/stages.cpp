@@ -7,9 +7,7 @@
 #include <utility>
 
 #include "model/base/error.hpp"
-#include "model/base/hash.hpp"
 #include "model/base/number.hpp"
-#include "model/base/session.hpp"
 
 namespace foretrain {
 
@@ -68,18 +66,6 @@ std::vector<int> balanced_split(const std::vector<double>& cost, int chunks) {
   return sizes;
 }
 
-struct SplitKey {
-  using Value = const std::vector<int>;
-  std::vector<double> cost;
-  int chunks;
-
-  bool operator==(const SplitKey&) const = default;
-  [[nodiscard]] std::uint64_t hash() const { return hash_of(cost, chunks); }
-  [[nodiscard]] std::size_t bytes(const std::vector<int>& sizes) const {
-    return sizeof(SplitKey) + cost.size() * sizeof(double) + sizes.size() * sizeof(int);
-  }
-};
-
 /// Layers of each chunk. `ends`: embedding and loss take the place of one each.
 std::vector<int> chunk_sizes(std::vector<double> cost, int chunks, bool alike, bool ends) {
   const int layers = static_cast<int>(cost.size());
@@ -89,9 +75,7 @@ std::vector<int> chunk_sizes(std::vector<double> cost, int chunks, bool alike, b
     cost.insert(cost.begin(), mean);
     cost.push_back(mean);
   }
-  std::vector<int> sizes = alike
-                               ? even_split(static_cast<int>(cost.size()), chunks)
-                               : *session().known(SplitKey{cost, chunks}, [&] { return balanced_split(cost, chunks); });
+  std::vector<int> sizes = alike ? even_split(static_cast<int>(cost.size()), chunks) : balanced_split(cost, chunks);
   if (ends) {
     --sizes.front();
     --sizes.back();

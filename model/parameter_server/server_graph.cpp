@@ -330,32 +330,28 @@ ServerGraph GraphBuilder::run() && {
     return update_block_.at(workers)[at_index(g)][at_index(s)];
   };
   for (int i = 0; i < last; ++i) {
-    std::vector<std::vector<std::vector<TaskId>>> pushes(lanes_.size(), none);
+    // By lane, group and server: pushes, and then the updates that pulls wait for.
+    std::vector<std::vector<std::vector<TaskId>>> exchanged(lanes_.size(), none);
     for (int lane = 0; lane < static_cast<int>(lanes_.size()); ++lane) {
-      if (takes_part(lane, i)) add_passes(lane, i, pushes[at_index(lane)]);
+      if (takes_part(lane, i)) add_passes(lane, i, exchanged[at_index(lane)]);
     }
     complete_.push_back(none);
-    std::vector<std::vector<std::vector<TaskId>>> pull_after(lanes_.size(), none);  // an update of the worker's own
     for (int g = groups_; g-- > 0;) {
       for (int s = 0; s < servers_; ++s) {
         if (!holds(g, s)) continue;
-        std::vector<TaskId> applied(lanes_.size(), -1);
         std::vector<TaskId> all;
         for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
-          const TaskId push = pushes[lane][at_index(g)][at_index(s)];
-          if (push < 0) continue;
-          applied[lane] = push;
+          TaskId& task = exchanged[lane][at_index(g)][at_index(s)];
+          if (task < 0) continue;
           if (one_by_one) {
             const std::size_t workers = lanes_[lane].workers.size();
             const Servers& servers = lanes_[lane].servers;
-            const TaskId written = write(servers, workers, g, s, {push}, i);
-            applied[lane] = add(update(workers, g, s), servers.cpu[at_index(s)], {written < 0 ? push : written}, i, g);
-          }
-          all.push_back(applied[lane]);
-          if (one_by_one) {
+            const TaskId written = write(servers, workers, g, s, {task}, i);
+            task = add(update(workers, g, s), servers.cpu[at_index(s)], {written < 0 ? task : written}, i, g);
             result_.exchanges.push_back(
-                {static_cast<int>(lane), g, s, lanes_[lane].pulled[at_index(g)][at_index(s)], applied[lane]});
+                {static_cast<int>(lane), g, s, lanes_[lane].pulled[at_index(g)][at_index(s)], task});
           }
+          all.push_back(task);
         }
         TaskId& complete = complete_.back()[at_index(g)][at_index(s)];
         if (!one_by_one) {
@@ -363,16 +359,14 @@ ServerGraph GraphBuilder::run() && {
           const TaskId written = write(shared_, workers, g, s, all, i);
           complete =
               add(update(workers, g, s), shared_.cpu[at_index(s)], written < 0 ? all : std::vector{written}, i, g);
+          for (auto& of_lane : exchanged) of_lane[at_index(g)][at_index(s)] = complete;
         } else if (bounded) {
           complete = add(nothing_, builder_.add_resource({"complete", Resource::Kind::host_thread, s}), all, i);
-        }
-        for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
-          pull_after[lane][at_index(g)][at_index(s)] = one_by_one ? applied[lane] : complete;
         }
       }
     }
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
-      if (takes_part(static_cast<int>(lane), i + 1)) add_pulls(lanes_[lane], pull_after[lane], i + 1);
+      if (takes_part(static_cast<int>(lane), i + 1)) add_pulls(lanes_[lane], exchanged[lane], i + 1);
     }
   }
   result_.graph = std::move(builder_).build();

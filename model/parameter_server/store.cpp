@@ -60,13 +60,8 @@ Grouping group_pieces(const LayerTable& layers, const std::vector<KeyPiece>& pie
     grouping.of_layer[layer] = grouping.groups + parts - 1;
     any_open = true;
     open += 0.5 * (parameter_shares[layer] + layers.compute_shares[layer]);
-    if (parts > 1) {
-      grouping.groups += parts;
-      any_open = false;
-      open = 0.0;
-    } else if (open >= limit) {
-      close();
-    }
+    grouping.groups += parts - 1;
+    if (parts > 1 || open >= limit) close();
   }
   close();
   return grouping;

@@ -1,6 +1,5 @@
 // The closed forms: what no step with parameter servers can be shorter than.
 #include <algorithm>
-#include <map>
 
 #include "model/base/number.hpp"
 #include "model/collectives/link_load.hpp"
@@ -61,26 +60,20 @@ ParameterStore::Bounds store_bounds(const ParameterStore& store, const Topology&
     visit_links(flows, topology, [&](const Flow& flow, LinkId link) { load[at_index(link)] += flow.bytes; });
   };
   const bool one_by_one = store.consistency != Sync::Consistency::synchronous;
-  std::map<EndpointId, Seconds> updating;
+  const std::vector<Flow> pushes = messages_of(store, &ParameterStore::push);
+  const std::vector<Flow> pulls = messages_of(store, &ParameterStore::pull);
+  carry(pushes);
+  carry(pulls);
   for (int s = 0; s < store.server_count(); ++s) {
-    for (int g = 0; g < static_cast<int>(store.groups.size()); ++g) {
-      for (int w = 0; w < store.worker_count(); ++w) {
-        carry(store.push(w, g, s));
-        carry(store.pull(w, g, s));
-      }
-      // Servers on one socket each have their share of its rate, so that theirs is the time of the longest.
-      updating[s] += store.groups[at_index(g)].update[at_index(s)] * (one_by_one ? store.worker_count() : 1.0);
-    }
-  }
-  for (const auto& [server, time] : updating) bounds.server = std::max(bounds.server, time);
-  for (int s = 0; s < store.server_count(); ++s) {
-    Seconds connection;
+    Seconds updating, connection;
     for (const ParameterStore::KeyGroup& group : store.groups) {
+      // Servers on one socket each have their share of its rate, so that theirs is the time of the longest.
+      updating += group.update[at_index(s)] * (one_by_one ? store.worker_count() : 1.0);
       const ParameterStore::Calls& calls = group.calls[at_index(s)];
       connection += calls.push + calls.pull - (one_by_one ? calls.lock : Seconds(0.0));
       bounds.server = std::max(bounds.server, calls.lock * (number(store.worker_count()) - (one_by_one ? 0.0 : 1.0)));
     }
-    bounds.server = std::max(bounds.server, connection);
+    bounds.server = std::max({bounds.server, updating, connection});
   }
   for (LinkId link = 0; link < topology.links(); ++link) {
     if (!(load[at_index(link)] > Bytes(0.0))) continue;
@@ -89,8 +82,8 @@ ParameterStore::Bounds store_bounds(const ParameterStore& store, const Topology&
     bound = std::max(bound, time);
   }
   LinkLoad messages(topology);
-  bounds.push = messages.busiest(messages_of(store, &ParameterStore::push));
-  bounds.pull = messages.busiest(messages_of(store, &ParameterStore::pull));
+  bounds.push = messages.busiest(pushes);
+  bounds.pull = messages.busiest(pulls);
   return bounds;
 }
 

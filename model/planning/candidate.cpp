@@ -7,13 +7,29 @@
 #include "model/parallelism/layout.hpp"
 #include "model/parameter_server/store.hpp"
 #include "model/planning/even_transfers.hpp"
-#include "model/planning/other_plan.hpp"
 #include "model/training/graph/step_graph.hpp"
 #include "model/training/outcome/breakdown.hpp"
 #include "model/training/pricing/build_step.hpp"
 #include "model/workload/build.hpp"
 
 namespace foretrain {
+
+namespace {
+
+/// The scenario has another plan for as long as this lives.
+class OtherPlan {
+ public:
+  OtherPlan(Scenario& scenario, Plan plan) : scenario_(scenario), own_(std::exchange(scenario.plan, std::move(plan))) {}
+  ~OtherPlan() { scenario_.plan = std::move(own_); }
+  OtherPlan(const OtherPlan&) = delete;
+  OtherPlan& operator=(const OtherPlan&) = delete;
+
+ private:
+  Scenario& scenario_;
+  Plan own_;
+};
+
+}  // namespace
 
 Candidate::Candidate(const PlanSpace& space, const PlanPoint& layout)
     : space_(space), scenario_(space.read(layout)), passes_(scenario_, space.topology()) {

@@ -7,12 +7,24 @@
 #include <map>
 #include <optional>
 
+#include "model/base/error.hpp"
 #include "model/memory/memory.hpp"
 #include "model/planning/plan_bound.hpp"
 #include "model/planning/plan_space.hpp"
 #include "model/training/pricing/pass_steps.hpp"
 
 namespace foretrain {
+
+/// What the work says, or nothing where the plan turns out to be impossible.
+template <typename Work>
+auto possible(const Work& work) -> std::optional<decltype(work())> {
+  try {
+    return work();
+  } catch (const ScenarioError&) {  // of a value that its reader refuses
+  } catch (const ImpossiblePlan&) {
+  }
+  return std::nullopt;
+}
 
 class Candidate {
  public:

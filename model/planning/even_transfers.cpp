@@ -1,9 +1,7 @@
 #include "model/planning/even_transfers.hpp"
 
 #include <algorithm>
-#include <numeric>
-#include <optional>
-#include <utility>
+#include <boost/pending/disjoint_sets.hpp>
 
 #include "model/base/number.hpp"
 #include "model/collectives/link_load.hpp"
@@ -12,42 +10,20 @@ namespace foretrain {
 
 namespace {
 
-/// GPUs that flows join, directly or through others.
-class JoinedGpus {
- public:
-  explicit JoinedGpus(int gpus) : to_(at_index(gpus)) { std::iota(to_.begin(), to_.end(), 0); }
-  int group_of(int gpu) {
-    while (to_[at_index(gpu)] != gpu) gpu = to_[at_index(gpu)] = to_[at_index(to_[at_index(gpu)])];
-    return gpu;
-  }
-  void join(int a, int b) { to_[at_index(group_of(a))] = group_of(b); }
-
- private:
-  std::vector<int> to_;
-};
-
-/// Nothing where a flow begins or ends beside the GPUs.
-std::optional<JoinedGpus> groups_of(const LoweredCollective& lowered, const Topology& topology) {
-  JoinedGpus groups(topology.gpus());
-  for (const LoweredCollective::Phase& phase : lowered.phases) {
-    for (const Flow& flow : phase.flows) {
-      if (!topology.is_gpu(flow.source) || !topology.is_gpu(flow.destination)) return std::nullopt;
-      groups.join(flow.source, flow.destination);
-    }
-  }
-  return groups;
-}
-
-/// What the groups of a transfer take, each with the others beside it.
+/// What the groups of a transfer take, each with the others beside it. A group: GPUs that flows join, directly or
+/// through others.
 bool is_even(const Step::Transfer::Part& part, const Topology& topology, LinkLoad& load) {
-  std::optional<JoinedGpus> groups = groups_of(part.lowered, topology);
-  if (!groups) return false;
+  if (!part.lowered.is_between_gpus(topology)) return false;
+  boost::disjoint_sets_with_storage<> groups(at_index(topology.gpus()));
+  for (const LoweredCollective::Phase& phase : part.lowered.phases) {
+    for (const Flow& flow : phase.flows) groups.union_set(at_index(flow.source), at_index(flow.destination));
+  }
   std::vector<int> number(at_index(topology.gpus()), -1);  // by any GPU of a group
   std::vector<Seconds> times;
   for (const LoweredCollective::Phase& phase : part.lowered.phases) {
     std::vector<std::vector<Flow>> flows(times.size());
     for (const Flow& flow : phase.flows) {
-      int& group = number[at_index(groups->group_of(flow.source))];
+      int& group = number[groups.find_set(at_index(flow.source))];
       if (group < 0) group = static_cast<int>(times.size());
       times.resize(std::max(times.size(), at_index(group) + 1));
       flows.resize(times.size());

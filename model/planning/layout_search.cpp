@@ -21,34 +21,28 @@ constexpr double rounding = 1e-9;
 /// The values of the best plans known; the worst of them is what a plan has to beat.
 class Bar {
  public:
-  Bar(std::vector<double> known, std::size_t kept) : best_(std::move(known)), kept_(kept) {
-    std::ranges::make_heap(best_);
-    while (best_.size() > kept_) drop();
+  Bar(const std::vector<double>& known, std::size_t kept) : kept_(kept) {
+    for (const double value : known) add(value);
   }
   void add(double value) {
-    best_.push_back(value);
-    std::ranges::push_heap(best_);
-    if (best_.size() > kept_) drop();
+    best_.push(value);
+    if (best_.size() > kept_) best_.pop();
   }
   /// Ties pass: which of equal plans is kept, their points say.
   [[nodiscard]] bool is_above(double value) const {
-    return best_.size() == kept_ && value * (1.0 - rounding) > best_.front();
+    return best_.size() == kept_ && value * (1.0 - rounding) > best_.top();
   }
 
  private:
-  void drop() {
-    std::ranges::pop_heap(best_);
-    best_.pop_back();
-  }
-  std::vector<double> best_;
+  std::priority_queue<double> best_;
   std::size_t kept_;
 };
 
 class LayoutSearch {
  public:
   LayoutSearch(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
-               std::vector<double> known, std::size_t kept, bool bounded)
-      : space_(space), objective_(objective), bar_(std::move(known), kept), kept_(kept), bounded_(bounded) {
+               const std::vector<double>& known, std::size_t kept, bool bounded)
+      : space_(space), objective_(objective), bar_(known, kept), kept_(kept), bounded_(bounded) {
     for (const PlanPoint& point : space.passes(layout)) {
       const auto bound = possible([&] {
         const PlanPoint completed = space.completed(point);
@@ -72,12 +66,7 @@ class LayoutSearch {
 
   /// Until the most promising plan is one that fits, gradients apart, and `estimates` plans are estimated.
   LayoutOutline refine(std::size_t estimates) && {
-    const auto is_refined = [&] { return result_.best.size() >= estimates && open_.top().level >= Level::fitting; };
-    while (!open_.empty() && !hopeless(open_.top()) && !is_refined()) {
-      const Node node = open_.top();
-      open_.pop();
-      look_into(node);
-    }
+    look_into_all([&] { return result_.best.size() >= estimates && open_.top().level >= Level::fitting; });
     const double left = least_bound();
     LayoutResult result = std::move(*this).result();
     const double bound = result.best.empty() ? left : std::min(left, result.best.front().value);
@@ -85,11 +74,7 @@ class LayoutSearch {
   }
 
   LayoutResult run() && {
-    while (!open_.empty() && !hopeless(open_.top())) {
-      const Node node = open_.top();
-      open_.pop();
-      look_into(node);
-    }
+    look_into_all([] { return false; });
     return std::move(*this).result();
   }
 
@@ -116,6 +101,14 @@ class LayoutSearch {
             std::shared_ptr<const PassTimes> passes = nullptr) {
     open_.push({level, objective_.value(bound, memory), bound, memory, point, std::move(passes)});
   }
+  /// That may hold one of the best plans, until enough() says so.
+  void look_into_all(const auto& enough) {
+    while (!open_.empty() && !hopeless(open_.top()) && !enough()) {
+      const Node node = open_.top();
+      open_.pop();
+      look_into(node);
+    }
+  }
   void look_into(const Node& node) {
     switch (node.level) {
       case Level::pass:
@@ -140,17 +133,6 @@ class LayoutSearch {
   [[nodiscard]] bool hopeless(const Node& node) const { return hopeless(node.value, node.bound); }
   [[nodiscard]] bool hopeless(double value, Seconds bound) const {
     return bounded_ && (bar_.is_above(value) || bound * (1.0 - rounding) > objective_.limit);
-  }
-
-  /// What the work says, or nothing where the plan turns out to be impossible.
-  template <typename Work>
-  auto possible(const Work& work) -> std::optional<decltype(work())> {
-    try {
-      return work();
-    } catch (const ScenarioError&) {  // of a value that its reader refuses
-    } catch (const ImpossiblePlan&) {
-    }
-    return std::nullopt;
   }
 
   void pipelines(const Node& node) {
@@ -317,13 +299,13 @@ std::int64_t plans_in(const PlanSpace& space, const PlanPoint& layout) {
 }
 
 LayoutOutline refine_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
-                            std::vector<double> known, std::size_t kept, std::size_t estimates) {
-  return LayoutSearch(space, layout, objective, std::move(known), kept, true).refine(estimates);
+                            const std::vector<double>& known, std::size_t kept, std::size_t estimates) {
+  return LayoutSearch(space, layout, objective, known, kept, true).refine(estimates);
 }
 
 LayoutResult settle_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
-                           std::vector<double> known, std::size_t kept) {
-  return LayoutSearch(space, layout, objective, std::move(known), kept, true).run();
+                           const std::vector<double>& known, std::size_t kept) {
+  return LayoutSearch(space, layout, objective, known, kept, true).run();
 }
 
 LayoutResult enumerate_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,

@@ -55,12 +55,12 @@ struct LayoutOutline {
 /// enough to see that no plan is among the best `kept` of those `known`. And some plans that are promising: as many as
 /// there are `estimates`, or all.
 LayoutOutline refine_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
-                            std::vector<double> known, std::size_t kept, std::size_t estimates);
+                            const std::vector<double>& known, std::size_t kept, std::size_t estimates);
 
 /// Settles all plans of a layout. `known`: values of plans found elsewhere; only plans among the best `kept` of these
 /// and of the layout's own are looked for.
 LayoutResult settle_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
-                           std::vector<double> known, std::size_t kept);
+                           const std::vector<double>& known, std::size_t kept);
 
 /// The same without any bound: every plan that fits is estimated. For tests.
 LayoutResult enumerate_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,

@@ -53,7 +53,7 @@ class LayoutFit {
   }
 
   bool least_fits(const PlanPoint& point) {
-    return possible([&] {
+    return or_unknown([&] {
       if (!plan_) plan_.emplace(space_, point);
       plan_->take(point);
       const MemoryFootprint memory = plan_->least_memory();
@@ -64,20 +64,15 @@ class LayoutFit {
     });
   }
   bool fits(const PlanPoint& point) {
-    return possible([&] {
+    return or_unknown([&] {
       plan_->take(point);
       return plan_->memory().fits();
     });
   }
-  template <typename Work>
-  bool possible(const Work& work) {
-    try {
-      return work();
-    } catch (const ScenarioError&) {  // of a value that its reader refuses
-    } catch (const ImpossiblePlan&) {
-    }
-    states_fit_ = true;  // for all that is known
-    return false;
+  bool or_unknown(const auto& fits) {
+    const std::optional<bool> known = possible(fits);
+    if (!known) states_fit_ = true;  // for all that is known
+    return known.value_or(false);
   }
 
   const PlanSpace& space_;
@@ -107,12 +102,7 @@ Fit fit_of(const PlanSpace& space) {
 Fit fit_on(const MachineCount& machines, const ScenarioOn& scenario_on, const PlanDimensions& chosen) {
   const std::optional<YamlNode> document = scenario_on(machines);
   if (!document) return {};
-  try {
-    return fit_of(PlanSpace(*document, "least machines", chosen));
-  } catch (const ScenarioError&) {
-  } catch (const ImpossiblePlan&) {
-  }
-  return {};
+  return possible([&] { return fit_of(PlanSpace(*document, "least machines", chosen)); }).value_or(Fit{});
 }
 
 /// How many GPUs hold what all together have to hold at least. One GPU alone leaves nothing to divide, so that its

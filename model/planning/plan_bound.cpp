@@ -1,8 +1,8 @@
 #include "model/planning/plan_bound.hpp"
 
 #include <algorithm>
-#include <map>
-#include <utility>
+#include <array>
+#include <ranges>
 
 #include "model/base/hash.hpp"
 #include "model/base/number.hpp"
@@ -16,73 +16,58 @@ namespace {
 /// What the blocks of a step take one of its lanes at least.
 class LaneBound {
  public:
-  LaneBound(const Step& step, std::size_t lane);
+  LaneBound(const Step& step, std::size_t lane) : transfers_(step.transfers.size()) {
+    for (std::size_t i = 0; i < transfers_.size(); ++i) {
+      for (const Step::Transfer::Part& part : step.transfers[i].parts) {
+        if (std::ranges::binary_search(part.lanes, static_cast<int>(lane))) {
+          transfers_[i] = std::max(transfers_[i], part.uncontended);
+        }
+      }
+    }
+    for (const Step::Chunk& chunk : step.lanes[lane].chunks) {
+      PerPass<Seconds>& times = passes_.emplace_back();
+      for (const PassKind kind : pass_kinds) {
+        if (chunk.units.empty()) times[kind] = least(chunk.passes[kind]);
+        const bool backward = PipelinePass{kind}.backward();
+        for (const ShardedUnit& unit : chunk.units) times[kind] += least(backward ? unit.backward : unit.forward);
+      }
+    }
+  }
 
   /// The passes of its chunks, each by itself.
   [[nodiscard]] const std::vector<PerPass<Seconds>>& passes() const { return passes_; }
-  /// Its transfers, one after the other.
-  [[nodiscard]] Seconds sent(const GradientBucket& bucket) const;
-  [[nodiscard]] Seconds gathered(const WeightGather& gather) const;
+  /// Transfers, one after the other.
+  [[nodiscard]] Seconds sum(const auto& transfers) const {
+    Seconds time;
+    for (const int index : transfers) time += index < 0 ? Seconds(0.0) : transfers_[at_index(index)];
+    return time;
+  }
+  [[nodiscard]] Seconds sent(const GradientBucket& bucket) const {
+    return sum(bucket.stages | std::views::transform(&GradientBucket::Stage::transfer));
+  }
   /// What a chunk's sharded layers send in a micro-batch's passes: weights there, weights back and gradients.
-  [[nodiscard]] Seconds weights(const Step::Chunk& chunk) const;
-  [[nodiscard]] Seconds transfer(int index) const { return index < 0 ? Seconds(0.0) : transfers_[at_index(index)]; }
+  [[nodiscard]] Seconds weights(const Step::Chunk& chunk) const {
+    Seconds time;
+    for (const ShardedUnit& unit : chunk.units)
+      time += sum(std::array{unit.gather, unit.gather_backward, unit.scatter});
+    return time;
+  }
 
  private:
   /// Whole, or cut into pieces whose collectives are carried out beside or between them.
-  [[nodiscard]] Seconds least(const Stretch& stretch) const;
+  [[nodiscard]] Seconds least(const Stretch& stretch) const {
+    if (stretch.pieces.empty()) return stretch.time.total();
+    Seconds time;
+    for (const Piece& piece : stretch.pieces) {
+      const Seconds moving = sum(piece.transfers);
+      time += piece.beside ? std::max(piece.work, moving) : piece.work + moving;
+    }
+    return std::min(time, stretch.time.total());
+  }
 
   std::vector<Seconds> transfers_;  ///< what each takes this lane
   std::vector<PerPass<Seconds>> passes_;
 };
-
-LaneBound::LaneBound(const Step& step, std::size_t lane) : transfers_(step.transfers.size()) {
-  for (std::size_t i = 0; i < transfers_.size(); ++i) {
-    for (const Step::Transfer::Part& part : step.transfers[i].parts) {
-      if (std::ranges::binary_search(part.lanes, static_cast<int>(lane))) {
-        transfers_[i] = std::max(transfers_[i], part.uncontended);
-      }
-    }
-  }
-  for (const Step::Chunk& chunk : step.lanes[lane].chunks) {
-    PerPass<Seconds>& times = passes_.emplace_back();
-    for (const PassKind kind : pass_kinds) {
-      if (chunk.units.empty()) times[kind] = least(chunk.passes[kind]);
-      const bool backward = PipelinePass{kind}.backward();
-      for (const ShardedUnit& unit : chunk.units) times[kind] += least(backward ? unit.backward : unit.forward);
-    }
-  }
-}
-
-Seconds LaneBound::sent(const GradientBucket& bucket) const {
-  Seconds time;
-  for (const GradientBucket::Stage& stage : bucket.stages) time += transfer(stage.transfer);
-  return time;
-}
-
-Seconds LaneBound::gathered(const WeightGather& gather) const {
-  Seconds time;
-  for (const int index : gather.transfers) time += transfer(index);
-  return time;
-}
-
-Seconds LaneBound::weights(const Step::Chunk& chunk) const {
-  Seconds time;
-  for (const ShardedUnit& unit : chunk.units) {
-    time += transfer(unit.gather) + transfer(unit.gather_backward) + transfer(unit.scatter);
-  }
-  return time;
-}
-
-Seconds LaneBound::least(const Stretch& stretch) const {
-  if (stretch.pieces.empty()) return stretch.time.total();
-  Seconds time;
-  for (const Piece& piece : stretch.pieces) {
-    Seconds moving;
-    for (const int index : piece.transfers) moving += transfer(index);
-    time += piece.beside ? std::max(piece.work, moving) : piece.work + moving;
-  }
-  return std::min(time, stretch.time.total());
-}
 
 /// By position in the model: the least time in which a micro-batch arrives there, and in which its gradients leave.
 struct Paths {
@@ -180,8 +165,8 @@ StepEnds ends_of(const Step& step) {
       for (const GradientBucket& bucket : chunk.buckets) gradients += times.sent(bucket);
       here.weights += times.weights(chunk);
       Seconds all;
-      for (const WeightGather& gather : chunk.gathers) all += times.gathered(gather);
-      const Seconds first = chunk.gathers.empty() ? all : times.gathered(chunk.gathers.front());
+      for (const WeightGather& gather : chunk.gathers) all += times.sum(gather.transfers);
+      const Seconds first = chunk.gathers.empty() ? all : times.sum(chunk.gathers.front().transfers);
       here.first_gather = std::min(here.first_gather, first);
       here.first_gathers = std::min(here.first_gathers, all);
       if (!step.gather_overlap) here.gathered += all;

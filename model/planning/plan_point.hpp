@@ -42,7 +42,6 @@ std::string_view key_of(PlanDimension dimension);
 /// What frameworks do not run by default, so that a search tries it only where it is allowed: state in host memory;
 /// pipeline schedules beside 1F1B and interleaved ones; parameter servers; algorithms that NCCL does not pick itself.
 enum class PlanExtra { offload, schedules, servers, algorithms };
-inline constexpr std::size_t plan_extra_count = 4;
 
 /// Those that a search chooses; the others are as the scenario says. And which extras it may choose.
 class PlanDimensions {
@@ -52,14 +51,13 @@ class PlanDimensions {
   void allow(PlanExtra extra, bool allowed = true) { extras_[static_cast<std::size_t>(extra)] = allowed; }
   void allow_all(bool allowed = true) { allowed ? extras_.set() : extras_.reset(); }
   [[nodiscard]] bool allows(PlanExtra extra) const { return extras_[static_cast<std::size_t>(extra)]; }
-  [[nodiscard]] bool allows_all() const { return extras_.all(); }
   [[nodiscard]] bool has(PlanDimension dimension) const { return set_[static_cast<std::size_t>(dimension)]; }
   void set(PlanDimension dimension, bool chosen = true) { set_[static_cast<std::size_t>(dimension)] = chosen; }
   [[nodiscard]] bool any() const { return set_.any(); }
 
  private:
   std::bitset<plan_dimension_count> set_;
-  std::bitset<plan_extra_count> extras_;
+  std::bitset<4> extras_;
 };
 
 /// Words that stand for lists and sizes: a point holds a place among them, or −1 for what the scenario states.

@@ -25,7 +25,7 @@ void set_position(YamlNode& node, const SourcePosition& where) {
   }
 }
 
-/// A value that was parsed: those of a sweep come again and again, and yaml-cpp takes its time.
+/// A value that was parsed: those of a sweep come again and again, and parsing takes its time.
 struct ValueKey {
   using Value = const YamlNode;  ///< whose positions mean nothing
   std::string text;

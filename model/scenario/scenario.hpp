@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "model/base/constant.hpp"
 #include "model/base/error.hpp"
-#include "model/base/trait.hpp"
 #include "model/base/work.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/cost/calibration.hpp"

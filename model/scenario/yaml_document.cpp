@@ -1,14 +1,13 @@
 #include "model/scenario/yaml_document.hpp"
 
 #include <fmt/format.h>
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/exceptions.h>
-#include <yaml-cpp/parser.h>
+#include <yaml.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
-#include <sstream>
+#include <new>
 #include <utility>
 
 #include "model/base/files.hpp"
@@ -23,51 +22,53 @@ namespace {
 
 constexpr std::size_t most_values = 200'000;
 constexpr std::size_t most_keys = 1000;  // in one mapping
-constexpr std::ptrdiff_t most_open_brackets = 1000;
-constexpr std::size_t longest_line = 1'000'000;  // yaml-cpp takes half a microsecond a byte of a value
 
-/// Builds the tree from yaml-cpp's events, refusing what is not allowed before it can grow.
-class TreeBuilder : public YAML::EventHandler {
+const char* chars(const yaml_char_t* text) { return reinterpret_cast<const char*>(text); }
+
+/// An event of libyaml's parser, freed with it.
+struct Event : yaml_event_t {
+  Event() : yaml_event_t{} {}
+  ~Event() { yaml_event_delete(this); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+};
+
+/// Builds the tree from libyaml's events, refusing what is not allowed before it can grow.
+class TreeBuilder {
  public:
-  explicit TreeBuilder(std::string file) : file_(std::move(file)) {}
+  explicit TreeBuilder(const std::string& file) : file_(file) {}
 
   YamlNode take() && { return std::move(root_); }
+  [[nodiscard]] bool started() const { return started_; }
 
-  void OnDocumentStart(const YAML::Mark& mark) override {
-    if (started_) fail(mark, "a second document begins here", "one document per file");
-    started_ = true;
+  void take(const Event& event) {
+    const yaml_mark_t& mark = event.start_mark;
+    switch (event.type) {
+      case YAML_DOCUMENT_START_EVENT:
+        if (started_) fail(mark, "a second document begins here", "one document per file");
+        started_ = true;
+        break;
+      case YAML_ALIAS_EVENT:
+        fail(mark, "an alias (*name)", "the value itself; anchors and aliases are not supported");
+      case YAML_SCALAR_EVENT:
+        take_scalar(mark, event.data.scalar);
+        break;
+      case YAML_SEQUENCE_START_EVENT:
+        refuse_anchor_and_tag(mark, event.data.sequence_start);
+        open(mark, YamlNode::Kind::sequence);
+        break;
+      case YAML_MAPPING_START_EVENT:
+        refuse_anchor_and_tag(mark, event.data.mapping_start);
+        open(mark, YamlNode::Kind::mapping);
+        break;
+      case YAML_SEQUENCE_END_EVENT:
+      case YAML_MAPPING_END_EVENT:
+        stack_.pop_back();
+        break;
+      default:
+        break;
+    }
   }
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    refuse_anchor(mark, anchor);
-    add(mark, YamlNode{});
-  }
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    fail(mark, "an alias (*name)", "the value itself; anchors and aliases are not supported");
-  }
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                const std::string& value) override {
-    refuse_anchor(mark, anchor);
-    refuse_tag(mark, tag);
-    refuse_control_characters(mark, value);
-    add(mark, yaml_scalar(value, {}));
-  }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                       YAML::EmitterStyle::value) override {
-    refuse_anchor(mark, anchor);
-    refuse_tag(mark, tag);
-    YamlNode node;
-    node.kind = YamlNode::Kind::sequence;
-    open(mark, std::move(node));
-  }
-  void OnSequenceEnd() override { stack_.pop_back(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                  YAML::EmitterStyle::value) override {
-    refuse_anchor(mark, anchor);
-    refuse_tag(mark, tag);
-    open(mark, yaml_mapping({}));
-  }
-  void OnMapEnd() override { stack_.pop_back(); }
 
  private:
   /// A collection that is being filled; a mapping first takes a key, then its value.
@@ -76,33 +77,42 @@ class TreeBuilder : public YAML::EventHandler {
     bool has_key = false;
   };
 
-  [[nodiscard]] SourcePosition position(const YAML::Mark& mark) const {
-    return {file_, mark.line + 1, mark.column + 1};
+  [[nodiscard]] SourcePosition position(const yaml_mark_t& mark) const {
+    return {file_, static_cast<int>(mark.line) + 1, static_cast<int>(mark.column) + 1};
   }
 
-  [[noreturn]] void fail(const YAML::Mark& mark, std::string got, std::string expected) const {
+  [[noreturn]] void fail(const yaml_mark_t& mark, std::string got, std::string expected) const {
     throw ScenarioError(position(mark), "", std::move(got), std::move(expected));
   }
 
-  void refuse_anchor(const YAML::Mark& mark, YAML::anchor_t anchor) const {
-    if (anchor != 0) fail(mark, "an anchor (&name)", "the value itself; anchors and aliases are not supported");
-  }
-  void refuse_tag(const YAML::Mark& mark, const std::string& tag) const {
-    // "?" and "!" are yaml-cpp's marks for plain and quoted values without a tag.
-    if (!tag.empty() && tag != "?" && tag != "!") {
-      fail(mark, fmt::format("the tag \"{}\"", tag), "a value without tag");
+  void refuse_anchor_and_tag(const yaml_mark_t& mark, const auto& node) const {
+    if (node.anchor != nullptr) {
+      fail(mark, "an anchor (&name)", "the value itself; anchors and aliases are not supported");
     }
+    if (node.tag != nullptr) fail(mark, fmt::format("the tag \"{}\"", chars(node.tag)), "a value without tag");
   }
 
   /// A file holds none, but the escapes of quoted values can write them.
-  void refuse_control_characters(const YAML::Mark& mark, std::string_view value) const {
+  void refuse_control_characters(const yaml_mark_t& mark, std::string_view value) const {
     for (std::size_t at = 0, length = 0; at < value.size(); at += length) {
       length = character_length(value, at);
       if (length == 0) fail(mark, "a value with a control character", "a value of letters, digits and signs");
     }
   }
 
-  void take_key(const YAML::Mark& mark, const YamlNode& node) {
+  void take_scalar(const yaml_mark_t& mark, const auto& scalar) {
+    refuse_anchor_and_tag(mark, scalar);
+    const std::string_view value(chars(scalar.value), scalar.length);
+    constexpr std::array<std::string_view, 5> nothing{"", "~", "null", "Null", "NULL"};
+    if (scalar.style == YAML_PLAIN_SCALAR_STYLE && std::ranges::find(nothing, value) != nothing.end()) {
+      add(mark, YamlNode{});
+      return;
+    }
+    if (scalar.style == YAML_DOUBLE_QUOTED_SCALAR_STYLE) refuse_control_characters(mark, value);
+    add(mark, yaml_scalar(std::string(value), {}));
+  }
+
+  void take_key(const yaml_mark_t& mark, const YamlNode& node) {
     if (!node.is_scalar() || node.scalar.empty()) {
       fail(mark, fmt::format("{} as a key", node.kind_name()),
            "a word as a key, followed by a colon and its value; and every bracket closed");
@@ -120,7 +130,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   /// Puts a value where it belongs; nullptr when it was a key.
-  YamlNode* add(const YAML::Mark& mark, YamlNode node) {
+  YamlNode* add(const yaml_mark_t& mark, YamlNode node) {
     if (++values_ > most_values) {
       fail(mark, fmt::format("more than {} values", most_values), "a scenario of reasonable size");
     }
@@ -139,56 +149,21 @@ class TreeBuilder : public YAML::EventHandler {
     return &(level.node->entries.back().value = std::move(node));
   }
 
-  void open(const YAML::Mark& mark, YamlNode node) {
+  void open(const yaml_mark_t& mark, YamlNode::Kind kind) {
     if (stack_.size() >= deepest_nesting) {
       fail(mark, fmt::format("nested deeper than {} levels", deepest_nesting), "a flatter structure");
     }
+    YamlNode node;
+    node.kind = kind;
     stack_.push_back({add(mark, std::move(node)), false});
   }
 
-  std::string file_;
+  const std::string& file_;
   bool started_ = false;
   std::size_t values_ = 0;
   YamlNode root_;
   std::vector<Level> stack_;
 };
-
-/// yaml-cpp keeps all that follows an open bracket until it knows whether a key ends there, some 250 bytes a value,
-/// before it tells the builder of the first: what the builder would refuse is refused before. Brackets and commas of
-/// quoted texts count as well: none needs so many.
-void refuse_bracket_bombs(std::string_view text, const std::string& file) {
-  std::ptrdiff_t open = 0;
-  std::size_t values = 0;
-  const auto refuse = [&](std::size_t at, std::string got, std::string expected) {
-    const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n') + 1;
-    throw ScenarioError({file, static_cast<int>(line), 1}, "", std::move(got), std::move(expected));
-  };
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const char c = text[at];
-    const bool opens = c == '[' || c == '{';
-    if (opens) ++open;
-    if (opens || (c == ',' && open > 0)) ++values;
-    if (c == ']' || c == '}') open = std::max<std::ptrdiff_t>(open - 1, 0);
-    if (open > most_open_brackets) {
-      refuse(at, fmt::format("nested deeper than {} levels", deepest_nesting),
-             "every bracket closed; a flatter structure");
-    }
-    if (values > most_values)
-      refuse(at, fmt::format("more than {} values", most_values), "a scenario of reasonable size");
-  }
-}
-
-void refuse_long_lines(std::string_view text, const std::string& file) {
-  int line = 1;
-  for (std::size_t begin = 0; begin < text.size(); ++line) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    if (end - begin > longest_line) {
-      throw ScenarioError({file, line, 1}, "", fmt::format("a line of {} bytes", end - begin),
-                          fmt::format("lines of at most {}", longest_line));
-    }
-    begin = end + 1;
-  }
-}
 
 /// The first line up to `last_line` that is indented with a tab, 0 if there is none.
 int line_with_tab_indent(std::string_view text, int last_line) {
@@ -201,16 +176,18 @@ int line_with_tab_indent(std::string_view text, int last_line) {
   return 0;
 }
 
-[[noreturn]] void rethrow_yaml_error(const YAML::Exception& error, std::string_view text, const std::string& file) {
-  SourcePosition where{file, error.mark.line + 1, error.mark.column + 1};
+[[noreturn]] void throw_yaml_error(const yaml_parser_t& parser, std::string_view text, const std::string& file) {
+  const SourcePosition where{file, static_cast<int>(parser.problem_mark.line) + 1,
+                             static_cast<int>(parser.problem_mark.column) + 1};
   if (const int line = line_with_tab_indent(text, where.line); line > 0) {
     throw ScenarioError({file, line, 1}, "", "this line is indented with a tab", "spaces for indentation");
   }
-  if (error.msg == YAML::ErrorMsg::MAP_VALUE) {
+  const std::string_view problem = parser.problem != nullptr ? parser.problem : "too large";
+  if (problem.starts_with("mapping values are not allowed")) {
     throw ScenarioError(where, "", "a second \": \" in one line", "quotes around text that contains \": \"");
   }
-  throw ScenarioError(where, "", fmt::format("not valid YAML: {}", error.msg),
-                      "`key: value` lines, indented by spaces, with balanced quotes and brackets");
+  throw ScenarioError(where, "", fmt::format("not valid YAML: {}", problem),
+                      "`key: value` lines, indented by spaces; every quote and every bracket closed");
 }
 
 /// A session's documents. Older versions stay, because callers hold references to them.
@@ -282,19 +259,19 @@ YamlNode yaml_mapping(SourcePosition where) {
 
 YamlNode parse_yaml(std::string_view text, const std::string& file) {
   require_text(text, file);
-  refuse_bracket_bombs(text, file);
-  refuse_long_lines(text, file);
+  yaml_parser_t parser;
+  if (yaml_parser_initialize(&parser) == 0) throw std::bad_alloc();
+  const std::unique_ptr<yaml_parser_t, decltype(&yaml_parser_delete)> freed(&parser, &yaml_parser_delete);
+  yaml_parser_set_input_string(&parser, reinterpret_cast<const yaml_char_t*>(text.data()), text.size());
   TreeBuilder builder(file);
-  try {
-    // yaml-cpp 0.7 overlooks an unclosed quote when a line end follows it.
-    std::istringstream stream{std::string(text.substr(0, text.find_last_not_of(" \t\r\n") + 1))};
-    YAML::Parser parser(stream);
-    if (!parser.HandleNextDocument(builder)) {
-      throw ScenarioError({file, 0, 0}, "", "the file is empty", "a YAML mapping with `cluster:` and `workload:`");
-    }
-    parser.HandleNextDocument(builder);
-  } catch (const YAML::Exception& error) {
-    rethrow_yaml_error(error, text, file);
+  for (bool ended = false; !ended;) {
+    Event event;
+    if (yaml_parser_parse(&parser, &event) == 0) throw_yaml_error(parser, text, file);
+    builder.take(event);
+    ended = event.type == YAML_STREAM_END_EVENT;
+  }
+  if (!builder.started()) {
+    throw ScenarioError({file, 0, 0}, "", "the file is empty", "a YAML mapping with `cluster:` and `workload:`");
   }
   return std::move(builder).take();
 }

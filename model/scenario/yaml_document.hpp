@@ -3,7 +3,7 @@
 // keys that nobody knows (unknown_keys.hpp). The readers stand above, by what they read: hardware/, model/, workload/,
 // plan/; load/ puts a scenario together and checks it. Invariant: every complaint has file, line, column and key.
 //
-// yaml_document.cpp is the only place that sees yaml-cpp; everything that could surprise (aliases, tags, several
+// yaml_document.cpp is the only place that sees libyaml; everything that could surprise (aliases, tags, several
 // documents, duplicate keys, bottomless nesting) is refused there.
 #pragma once
 

@@ -198,16 +198,13 @@ void TaskListBuilder::add_synchronize(Entry& entry, std::vector<TaskId> after) {
 
 void TaskListBuilder::add_launches(Entry& entry) {
   const Launched& work = *entry.launched;
-  const int repeat = work.repetitions_together ? 1 : entry.task->repeat;
-  std::vector<BlockId> together;
-  if (work.repetitions_together) {
-    for (int i = 0; i < entry.task->repeat; ++i) {
-      together.insert(together.end(), work.kernels.begin(), work.kernels.end());
-    }
+  const bool together = work.repetitions_together;
+  std::vector<BlockId> kernels = work.kernels;
+  for (int i = 1; together && i < entry.task->repeat; ++i) {
+    kernels.insert(kernels.end(), work.kernels.begin(), work.kernels.end());
   }
-  const std::vector<BlockId>& kernels = work.repetitions_together ? together : work.kernels;
-  const std::size_t at_once = work.repetitions_together ? kernels.size() : work.at_once;
-  for (int i = 0; i < repeat; ++i) {
+  const std::size_t at_once = together ? kernels.size() : work.at_once;
+  for (int i = 0; i < (together ? 1 : entry.task->repeat); ++i) {
     const auto repetition = static_cast<int>(entry.instances.size());
     std::vector<TaskId> host_after, stream_after;
     const std::vector<TaskId> after = predecessors(entry, entry.instances.size());
@@ -225,13 +222,8 @@ void TaskListBuilder::add_launches(Entry& entry) {
     if (work.wait >= 0) {
       done.push_back(builder_.add_task({work.wait, work.thread, repetition}, std::vector{done.back()}));
     }
-    if (work.repetitions_together) {
-      for (std::size_t k = work.kernels.size() - 1; k < done.size(); k += work.kernels.size()) {
-        entry.instances.push_back(done[k]);
-      }
-    } else {
-      entry.instances.push_back(done.back());
-    }
+    const std::size_t of_repetition = together ? work.kernels.size() : done.size();
+    for (std::size_t k = of_repetition; k <= done.size(); k += of_repetition) entry.instances.push_back(done[k - 1]);
   }
 }
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/base/normal.hpp"
 #include "model/base/number.hpp"
+#include "model/base/statistics.hpp"
 #include "model/workload/batching.hpp"
 
 namespace foretrain {

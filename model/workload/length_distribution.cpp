@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/base/normal.hpp"
+#include "model/base/statistics.hpp"
 
 namespace foretrain {
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/base/error.hpp"
+#include "model/base/words.hpp"
 
 namespace foretrain {
 
@@ -131,6 +132,11 @@ struct NetworkLayer {
   std::vector<std::vector<NetworkLayer>> bodies;  ///< residual: body, shortcut; branches: each; repeat: one
   SourcePosition where;
 };
+
+template <>
+constexpr std::string_view enumerator_word<NetworkLayer::Kind::convolution>() {
+  return "conv";
+}
 
 /// Input [channels, height, width] (mlp: channels = features, 1 × 1), then the layers in order.
 struct NetworkConfig {

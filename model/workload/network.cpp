@@ -10,7 +10,6 @@
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
 #include "model/workload/network_operators.hpp"
-#include "model/workload/network_shapes.hpp"
 
 namespace foretrain {
 namespace {
@@ -112,7 +111,7 @@ class NetworkBuilder {
           open_layer(input);
         }
         has_start_ = true;
-        layer_.name = fmt::format("{} {}", key(layer.kind), ++started_);
+        layer_.name = fmt::format("{} {}", name(layer.kind), ++started_);
       }
       input = walk_layer(layer, input);
     }
@@ -126,7 +125,7 @@ class NetworkBuilder {
 
   std::size_t walk_layer(const NetworkLayer& layer, std::size_t input) {
     if (++primitives_ > most_primitives) {
-      throw ScenarioError(layer.where, std::string(key(layer.kind)),
+      throw ScenarioError(layer.where, std::string(name(layer.kind)),
                           fmt::format("more than {} layers after repetition", most_primitives), "fewer repetitions");
     }
     const bool behind_norm = std::exchange(behind_norm_, false);
@@ -232,7 +231,7 @@ class NetworkBuilder {
       needs_gradient = needs_gradient || branch.needs_gradient;
     }
     waiting_ -= size_of(input);
-    check_shape(joined, layer.where, key(layer.kind));
+    check_shape(joined, layer.where, name(layer.kind));
     layer_.forward.push_back(concatenation(joined, settings_));
     const std::size_t output = add_tensor(joined, needs_gradient);
     // The branches' gradients are views of the joined one, which therefore lives throughout.
@@ -255,7 +254,7 @@ class NetworkBuilder {
       throw ScenarioError(config.layers.front().where, "layers", "nothing to train", "at least one conv or linear");
     }
     if (!tensor.shape.flat()) {
-      throw ScenarioError(config.layers.back().where, std::string(key(config.layers.back().kind)),
+      throw ScenarioError(config.layers.back().where, std::string(foretrain::name(config.layers.back().kind)),
                           fmt::format("the network ends with {}", tensor.shape.text()),
                           "one number per class: flatten and linear, or global_average_pool, at the end");
     }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -22,7 +23,7 @@ constexpr Bytes mask_size(1.0);           // one byte per element, PyTorch's boo
 struct Singles {
   double forward, backward;
 };
-constexpr Singles batch_norm_nchw{1.6, 2.6}, batch_norm_own{1.5, 1.1}, max_pool_singles{1.3, 2.9};
+constexpr Singles batch_norm_nchw{1.6, 2.6}, batch_norm_own{1.5, 1.1};
 
 // PyTorch gives batch norm to cuDNN unless images are in bf16 (ATen/native/Normalization.cpp, _batch_norm_impl_index);
 // in NHWC cuDNN does it in its persistent mode (ATen/native/cudnn/BatchNorm.cpp, getCudnnBatchNormMode).
@@ -38,14 +39,6 @@ Operator streaming(std::string name, const PassSettings& settings, Streaming wor
 
 Flops per_element(double flops, const FeatureMap& shape, const PassSettings& settings) {
   return Flops(flops * number(settings.batch) * shape.elements());
-}
-
-/// A map from one tensor to another of the same shape, which a compiler merges into its neighbours.
-Operator elementwise(std::string name, const FeatureMap& shape, double inputs, double flops,
-                     const PassSettings& settings) {
-  const Bytes size = settings.activation_bytes(shape);
-  return streaming(std::move(name), settings,
-                   {StreamingKind::elementwise, inputs * size, size, per_element(flops, shape, settings), true});
 }
 
 /// The weights (forward) or their gradient (backward) change between fp32 and the format of the matrix units.
@@ -116,7 +109,11 @@ PrimitiveOperators convolution(const NetworkLayer& layer, const FeatureMap& inpu
       with_weights(name, matrix, layer, output, {work(forward), work(data_gradient), work(weight_gradient)},
                    input_gradient, settings);
   // PyTorch adds the bias of a cuDNN convolution in a kernel of its own.
-  if (layer.bias) result.forward.push_back(elementwise("bias", output, 1, 1, settings));
+  if (layer.bias) {
+    const Bytes size = settings.activation_bytes(output);
+    result.forward.push_back(
+        streaming("bias", settings, {StreamingKind::elementwise, size, size, per_element(1, output, settings), true}));
+  }
   return result;
 }
 
@@ -154,93 +151,67 @@ PrimitiveOperators batch_norm(const FeatureMap& shape, const PassSettings& setti
   return result;
 }
 
-// ReLU and sigmoid find their derivative from their output, GELU from its input.
-PrimitiveOperators activation(NetworkLayer::Kind kind, const FeatureMap& shape, bool input_gradient,
-                              const PassSettings& settings) {
-  const std::string name(key(kind));
-  PrimitiveOperators result;
-  const bool relu = kind == NetworkLayer::Kind::relu;
-  const double flops = relu ? 1 : 10;
-  const OperatorRole role = relu ? OperatorRole::any : OperatorRole::activation;
-  result.forward.push_back(in_role(role, elementwise(name, shape, 1, flops, settings)));
-  if (input_gradient) {
-    result.backward.push_back(in_role(role, elementwise(name + " gradient", shape, 2, flops, settings)));
-    result.keeps_input = kind == NetworkLayer::Kind::gelu;
-    result.keeps_output = !result.keeps_input;
-  }
-  return result;
-}
+/// A layer without weights: forward it reads its input, backward its output's gradient or as much so many times.
+struct Loop {
+  NetworkLayer::Kind kind;
+  const char* name;
+  OperatorRole role;
+  StreamingKind forward, backward;
+  double gradient_reads;
+  double flops;  ///< for each number of its input; 0: a window for each of its output
+  bool fusible;
+  bool keeps_input, keeps_output;
+  Bytes kept = {};  ///< for each number of its output, written forward and read backward
+  Singles singles = {};
+};
 
-PrimitiveOperators max_pool(const NetworkLayer& layer, const FeatureMap& input, const FeatureMap& output,
-                            bool input_gradient, const PassSettings& settings) {
-  const Bytes in = settings.activation_bytes(input);
-  const Bytes out = settings.activation_bytes(output);
-  const Bytes indices = number(settings.batch) * output.elements() * pooling_index_size;
-  const Flops work = per_element(number(layer.kernel_h) * number(layer.kernel_w), output, settings);
+// ReLU and sigmoid find their derivative from their output, GELU from its input. cuDNN's cross-channel normalisation is
+// one kernel per pass; its gradient reads input, output and output gradient. Average pooling keeps its input for its
+// shape alone, but keeps it (PyTorch).
+using Layers = NetworkLayer::Kind;
+using Roles = OperatorRole;
+constexpr auto elementwise = StreamingKind::elementwise, reduction = StreamingKind::reduction;
+constexpr Loop loops[] = {
+    {Layers::relu, "relu", Roles::any, elementwise, elementwise, 2, 1, true, false, true},
+    {Layers::sigmoid, "sigmoid", Roles::activation, elementwise, elementwise, 2, 10, true, false, true},
+    {Layers::gelu, "gelu", Roles::activation, elementwise, elementwise, 2, 10, true, true, false},
+    {Layers::max_pool,
+     "max pool",
+     Roles::max_pooling,
+     reduction,
+     reduction,
+     1,
+     0,
+     false,
+     true,
+     false,
+     pooling_index_size,
+     {1.3, 2.9}},
+    {Layers::average_pool, "average pool", Roles::average_pooling, reduction, elementwise, 1, 1, false, true, false},
+    {Layers::global_average_pool, "average pool", Roles::average_pooling, reduction, elementwise, 1, 1, false, true,
+     false},
+    {Layers::dropout, "dropout", Roles::dropout, elementwise, elementwise, 1, 2, true, false, false, mask_size},
+    {Layers::local_response_norm, "local response norm", Roles::any, reduction, reduction, 3, 10, false, true, true}};
+
+PrimitiveOperators operators_of(const Loop& loop, const NetworkLayer& layer, const FeatureMap& input,
+                                const FeatureMap& output, bool input_gradient, const PassSettings& settings) {
+  const Bytes in = settings.activation_bytes(input), out = settings.activation_bytes(output);
+  const Bytes kept = number(settings.batch) * output.elements() * loop.kept;
   const double numbers = number(settings.batch) * input.elements();
+  const double window = number(layer.kernel_h) * number(layer.kernel_w);
+  const Flops work =
+      loop.flops > 0.0 ? per_element(loop.flops, input, settings) : per_element(window, output, settings);
   PrimitiveOperators result;
   result.forward.push_back(in_role(
-      OperatorRole::max_pooling,
-      streaming("max pool", settings,
-                {StreamingKind::reduction, in, out + indices, work, false, max_pool_singles.forward * numbers})));
-  if (input_gradient) {
-    result.keeps_input = true;
-    result.kept = indices;
-    result.backward.push_back(in_role(
-        OperatorRole::max_pooling,
-        streaming("max pool gradient", settings,
-                  {StreamingKind::reduction, out + indices, in, work, false, max_pool_singles.backward * numbers})));
-  }
-  return result;
-}
-
-PrimitiveOperators average_pool(const FeatureMap& input, const FeatureMap& output, bool input_gradient,
-                                const PassSettings& settings) {
-  const Bytes in = settings.activation_bytes(input);
-  const Bytes out = settings.activation_bytes(output);
-  const Flops work = per_element(1, input, settings);
-  PrimitiveOperators result;
-  result.forward.push_back(
-      in_role(OperatorRole::average_pooling,
-              streaming("average pool", settings, {StreamingKind::reduction, in, out, work, false})));
-  if (input_gradient) {
-    result.keeps_input = true;  // PyTorch keeps it for its shape alone, but keeps it
-    result.backward.push_back(
-        in_role(OperatorRole::average_pooling,
-                streaming("average pool gradient", settings, {StreamingKind::elementwise, out, in, work, false})));
-  }
-  return result;
-}
-
-PrimitiveOperators dropout(const FeatureMap& shape, bool input_gradient, const PassSettings& settings) {
-  const Bytes size = settings.activation_bytes(shape);
-  const Bytes mask = number(settings.batch) * shape.elements() * mask_size;
-  const Flops work = per_element(2, shape, settings);
-  PrimitiveOperators result;
-  result.forward.push_back(
-      in_role(OperatorRole::dropout,
-              streaming("dropout", settings, {StreamingKind::elementwise, size, size + mask, work, true})));
-  if (input_gradient) {
-    result.kept = mask;
-    result.backward.push_back(
-        in_role(OperatorRole::dropout,
-                streaming("dropout gradient", settings, {StreamingKind::elementwise, size + mask, size, work, true})));
-  }
-  return result;
-}
-
-// cuDNN's cross-channel normalisation: one kernel per pass; the gradient reads input, output and output gradient.
-PrimitiveOperators local_response_norm(const FeatureMap& shape, bool input_gradient, const PassSettings& settings) {
-  const Bytes size = settings.activation_bytes(shape);
-  const Flops work = per_element(10, shape, settings);
-  PrimitiveOperators result;
-  result.forward.push_back(
-      streaming("local response norm", settings, {StreamingKind::reduction, size, size, work, false}));
-  if (input_gradient) {
-    result.keeps_input = result.keeps_output = true;
-    result.backward.push_back(
-        streaming("local response norm gradient", settings, {StreamingKind::reduction, 3.0 * size, size, work, false}));
-  }
+      loop.role, streaming(loop.name, settings,
+                           {loop.forward, in, out + kept, work, loop.fusible, loop.singles.forward * numbers})));
+  if (!input_gradient) return result;
+  result.keeps_input = loop.keeps_input;
+  result.keeps_output = loop.keeps_output;
+  result.kept = kept;
+  result.backward.push_back(in_role(loop.role, streaming(std::string(loop.name) + " gradient", settings,
+                                                         {loop.backward, loop.gradient_reads * out + kept, in, work,
+                                                          loop.fusible, loop.singles.backward * numbers})));
   return result;
 }
 
@@ -248,33 +219,12 @@ PrimitiveOperators local_response_norm(const FeatureMap& shape, bool input_gradi
 
 PrimitiveOperators primitive_operators(const NetworkLayer& layer, const FeatureMap& input, const FeatureMap& output,
                                        bool input_gradient, const PassSettings& settings) {
-  switch (layer.kind) {
-    case NetworkLayer::Kind::convolution:
-      return convolution(layer, input, output, input_gradient, settings);
-    case NetworkLayer::Kind::linear:
-      return linear(layer, input, input_gradient, settings);
-    case NetworkLayer::Kind::batch_norm:
-      return batch_norm(input, settings);
-    case NetworkLayer::Kind::relu:
-    case NetworkLayer::Kind::sigmoid:
-    case NetworkLayer::Kind::gelu:
-      return activation(layer.kind, input, input_gradient, settings);
-    case NetworkLayer::Kind::max_pool:
-      return max_pool(layer, input, output, input_gradient, settings);
-    case NetworkLayer::Kind::average_pool:
-    case NetworkLayer::Kind::global_average_pool:
-      return average_pool(input, output, input_gradient, settings);
-    case NetworkLayer::Kind::dropout:
-      return dropout(input, input_gradient, settings);
-    case NetworkLayer::Kind::local_response_norm:
-      return local_response_norm(input, input_gradient, settings);
-    case NetworkLayer::Kind::flatten:  // a view
-    case NetworkLayer::Kind::residual:
-    case NetworkLayer::Kind::branches:
-    case NetworkLayer::Kind::repeat:
-      break;
-  }
-  return {};
+  if (layer.kind == NetworkLayer::Kind::convolution) return convolution(layer, input, output, input_gradient, settings);
+  if (layer.kind == NetworkLayer::Kind::linear) return linear(layer, input, input_gradient, settings);
+  if (layer.kind == NetworkLayer::Kind::batch_norm) return batch_norm(input, settings);
+  const auto* const loop = std::ranges::find(loops, layer.kind, &Loop::kind);
+  if (loop == std::end(loops)) return {};  // a view
+  return operators_of(*loop, layer, input, output, input_gradient, settings);
 }
 
 Operator sum_of_tensors(std::string name, const FeatureMap& shape, int terms, const PassSettings& settings) {

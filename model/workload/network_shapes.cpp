@@ -1,4 +1,4 @@
-#include "model/workload/network_shapes.hpp"
+#include "model/workload/network_operators.hpp"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@ constexpr double largest_feature_map = 1e12;
 
 void require(bool condition, const NetworkLayer& layer, std::string got, std::string expected) {
   if (!condition) {
-    throw ScenarioError(layer.where, std::string(key(layer.kind)), std::move(got), std::move(expected));
+    throw ScenarioError(layer.where, std::string(name(layer.kind)), std::move(got), std::move(expected));
   }
 }
 
@@ -66,16 +66,6 @@ FeatureMap pool(const NetworkLayer& layer, const FeatureMap& input) {
 
 std::string FeatureMap::text() const { return fmt::format("{}×{}×{}", channels, height, width); }
 
-std::string_view key(NetworkLayer::Kind kind) {
-  // In the order of the enumeration.
-  constexpr std::array<std::string_view, 15> keys = {"conv",     "linear",       "batch_norm",
-                                                     "relu",     "sigmoid",      "gelu",
-                                                     "max_pool", "average_pool", "global_average_pool",
-                                                     "flatten",  "dropout",      "local_response_norm",
-                                                     "residual", "branches",     "repeat"};
-  return keys[static_cast<std::size_t>(kind)];
-}
-
 FeatureMap output_shape(const NetworkLayer& layer, const FeatureMap& input) {
   FeatureMap output = input;
   switch (layer.kind) {
@@ -101,7 +91,7 @@ FeatureMap output_shape(const NetworkLayer& layer, const FeatureMap& input) {
     default:
       break;  // the others keep the shape
   }
-  check_shape(output, layer.where, key(layer.kind));
+  check_shape(output, layer.where, name(layer.kind));
   return output;
 }
 

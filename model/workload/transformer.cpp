@@ -63,8 +63,8 @@ LayerGroup blocks_of_tower(const TransformerConfig& config, const BuildOptions& 
   BuildOptions with = options;
   if (!run.quantised) with.precision = storage_precision(options.precision);
   const auto make = [&run](const BlockBuilder& build) { return build.block(run.kind); };
-  Layer block = layer_of_tower(tower.blocks, make, of, with);
-  if (tower.blocks == Gradients::inputs) {
+  Layer block = layer_of_tower(tower.gradients.blocks, make, of, with);
+  if (tower.gradients.blocks == Gradients::inputs) {
     adapt_frozen_block(block, tower.lora, of,
                        {BlockBuilder(of, options).tokens(), options.tensor, options.sequence_parallel,
                         storage_precision(options.precision), options.code.kernels == KernelSet::plain});
@@ -75,21 +75,21 @@ LayerGroup blocks_of_tower(const TransformerConfig& config, const BuildOptions& 
 std::vector<LayerGroup> layers_of_tower(const TransformerConfig& config, const BuildOptions& options,
                                         const TowerOptions& tower) {
   std::vector<LayerGroup> layers;
-  layers.push_back({layer_of_tower(tower.embedding, &BlockBuilder::embedding, config, options), 1});
+  layers.push_back({layer_of_tower(tower.gradients.embedding, &BlockBuilder::embedding, config, options), 1});
   const std::vector<TransformerConfig> stacks = config.stacks();
   for (const TransformerConfig& stack : stacks) {
     for (const LayerRunOfKind& run : layer_runs(stack, options.recipe)) {
       layers.push_back(blocks_of_tower(stack, options, tower, run));
     }
     if (&stack == &stacks.back()) continue;
-    layers.push_back({layer_of_tower(tower.blocks, &BlockBuilder::encoder_norm, config, options), 1});
+    layers.push_back({layer_of_tower(tower.gradients.blocks, &BlockBuilder::encoder_norm, config, options), 1});
   }
   if (tower.headless) return layers;
   if (config.mtp_layers > 0) {
-    Layer further = layer_of_tower(tower.blocks, &BlockBuilder::further_token, config, options);
+    Layer further = layer_of_tower(tower.gradients.blocks, &BlockBuilder::further_token, config, options);
     layers.push_back({std::move(further), static_cast<int>(config.mtp_layers)});
   }
-  layers.push_back({layer_of_tower(tower.head, &BlockBuilder::head, stacks.back(), options), 1});
+  layers.push_back({layer_of_tower(tower.gradients.head, &BlockBuilder::head, stacks.back(), options), 1});
   return layers;
 }
 

@@ -15,7 +15,7 @@ namespace foretrain {
 /// `tower` says what differs where the transformer is partly frozen or a part of a larger model. The FLOPs per sample
 /// are those of the pass over options.micro_batch.
 struct TowerOptions {
-  Gradients embedding = Gradients::all, blocks = Gradients::all, head = Gradients::all;
+  PartGradients gradients;  ///< those of the transformer's own parts
   std::optional<Lora> lora;
   bool headless = false;  ///< ends with the last block (image encoders)
 };

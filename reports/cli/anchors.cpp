@@ -80,10 +80,10 @@ void anchor_outcomes(const std::vector<Case>& cases, const Anchors& anchors, Fid
   for (std::size_t k = 0; k < rows.size(); ++k) outcomes[rows[k]] = std::move(anew[k]);
 }
 
-MeasuredRuns measured_runs(const std::string& table, const std::string& calibration, Fidelity fidelity, int jobs) {
-  MeasuredRuns runs{table, with_calibration(read_cases(table), calibration), {}, {}};
-  std::vector<Outcome> outcomes =
-      predict_with_progress(runs.rows.size(), jobs, [&](std::size_t i) { return predict_row(runs.rows[i], fidelity); });
+MeasuredRuns measured_runs(const std::string& table, const std::vector<std::string>& settings, Fidelity fidelity,
+                           int jobs) {
+  MeasuredRuns runs{table, with_overrides(read_cases(table), settings), {}, {}};
+  std::vector<Outcome> outcomes = predict_cases(runs.rows, fidelity, jobs);
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     if (!outcomes[i].result) throw UsageError("--anchor: " + runs.rows[i].name + ": " + outcomes[i].error);
     runs.results.push_back(std::move(*outcomes[i].result));

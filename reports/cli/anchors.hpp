@@ -38,8 +38,9 @@ struct MeasuredRuns {
   std::vector<std::pair<std::string, AnchorRun>> steps;  ///< the training steps among them, and their models
 };
 
-/// Throws UsageError where one of them cannot be predicted.
-MeasuredRuns measured_runs(const std::string& table, const std::string& calibration, Fidelity fidelity, int jobs);
+/// With these overrides in each of them. Throws UsageError where one of them cannot be predicted.
+MeasuredRuns measured_runs(const std::string& table, const std::vector<std::string>& settings, Fidelity fidelity,
+                           int jobs);
 
 /// Training steps are anchored by training steps, which tell computing from the network; everything else by the median
 /// of measured over predicted time of all runs.

@@ -244,7 +244,6 @@ ExitStatus run(const CalibrateCommand& command) {
   const Node node = node_of_hardware_file(report.hardware);
   if (!command.hardware.empty()) write_file(command.hardware, report.hardware);
   report.machine = this_machine();
-  report.devices.push_back({"cpu", "cpu", node.cpu.name});
   report.quick = command.quick;
   const bool keeps_earlier = is_complete(command.output);
   try {
@@ -273,31 +272,24 @@ ExitStatus run(const CalibrateCommand& command) {
 }  // namespace
 
 void add_calibrate(CLI::App& app, ExitStatus& status) {
-  const auto options = std::make_shared<CalibrateCommand>();
-  CLI::App* command = app.add_subcommand(
-      "calibrate",
-      "measure this machine's GPU and fit the model to it; without one its memory, processor, disk, loading");
-  command->add_option("-o,--output", options->output, "where every row is kept")
-      ->type_name("CALIBRATION.json")
-      ->required();
-  command->add_flag("--quick", options->quick, "less than a minute instead of five, and less exact");
+  auto [command, options] = add_command<CalibrateCommand>(
+      app, "calibrate",
+      "measure this machine's GPU and fit the model to it; without one its memory, processor, disk, loading", status,
+      run);
+  add_text(command, "-o,--output", options.output, "CALIBRATION.json", "where every row is kept")->required();
+  command.add_flag("--quick", options.quick, "less than a minute instead of five, and less exact");
   command
-      ->add_option("--only", options->parts,
-                   "some parts only: memory, compute, disk, loader; gpu, or suites of it: gpu.gemm, gpu.memory, …")
+      .add_option("--only", options.parts,
+                  "some parts only: memory, compute, disk, loader; gpu, or suites of it: gpu.gemm, gpu.memory, …")
       ->delimiter(',')
       ->type_name("PART,PART,…");
-  command->add_option("--directory", options->directory, "measure the disk that holds this folder (default: here)")
-      ->type_name("DIR");
-  command->add_option("--hardware", options->hardware, "also write this machine as a hardware file, for cluster.node")
-      ->type_name("NODE.yaml");
-  command->add_option("--node", options->node, "predict from this hardware file instead of what is detected")
-      ->type_name("NODE.yaml");
-  command
-      ->add_option("--from", options->from,
-                   "fit what validate/on_gpu.sh left, here or elsewhere: its folder, or any of its packed parts")
-      ->type_name("DIR|PART.tar");
-  command->add_flag("--check", options->check, "fail when a prediction misses by more than its tolerance");
-  command->callback([options, &status] { status = run(*options); });
+  add_text(command, "--directory", options.directory, "DIR", "measure the disk that holds this folder (default: here)");
+  add_text(command, "--hardware", options.hardware, "NODE.yaml",
+           "also write this machine as a hardware file, for cluster.node");
+  add_text(command, "--node", options.node, "NODE.yaml", "predict from this hardware file instead of what is detected");
+  add_text(command, "--from", options.from, "DIR|PART.tar",
+           "fit what validate/on_gpu.sh left, here or elsewhere: its folder, or any of its packed parts");
+  command.add_flag("--check", options.check, "fail when a prediction misses by more than its tolerance");
 }
 
 }  // namespace foretrain

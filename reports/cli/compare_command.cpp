@@ -24,8 +24,7 @@ struct CompareOptions {
 
 /// A row for each file and combination; one of several combinations is named after what tells it from the others.
 std::vector<Case> rows_of(const CompareOptions& options) {
-  std::vector<Variation> variations;
-  for (const std::string& text : options.variations) variations.push_back(parse_variation(text));
+  const std::vector<Variation> variations = parse_variations(options.variations);
   std::vector<Case> rows;
   for (const std::string& file : options.files) {
     const Combinations all(file, options.overrides, variations);
@@ -51,18 +50,11 @@ Result predict_whole(const Case& row, const CompareOptions& options) {
 
 ExitStatus run(const CompareOptions& options) {
   const std::vector<Case> rows = rows_of(options);
-  const std::vector<Outcome> outcomes =
+  std::vector<Outcome> outcomes =
       predict_with_progress(rows.size(), options.jobs, [&](std::size_t i) { return predict_whole(rows[i], options); });
-  std::vector<Result> results;
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    if (outcomes[i].result) {
-      results.push_back(*outcomes[i].result);
-      continue;
-    }
-    warn(outcomes[i].error);
-    if (outcomes[i].bad_input) return ExitStatus::bad_input;
-  }
-  if (results.size() < outcomes.size()) return ExitStatus::prediction_failed;
+  ExitStatus status = ExitStatus::success;
+  const std::vector<Result> results = results_of(std::move(outcomes), status);
+  if (status != ExitStatus::success) return status;
   options.json ? print(comparison_json(results) + "\n") : print_page(comparison_text(results));
   return ExitStatus::success;
 }
@@ -70,19 +62,18 @@ ExitStatus run(const CompareOptions& options) {
 }  // namespace
 
 void add_compare(CLI::App& app, ExitStatus& status) {
-  const auto options = std::make_shared<CompareOptions>();
-  CLI::App* command = app.add_subcommand("compare", "two or more scenarios side by side, and why they differ");
-  command->add_option("FILE", options->files, "scenario files, or names; the first is what others are compared with")
+  auto [command, options] = add_command<CompareOptions>(
+      app, "compare", "two or more scenarios side by side, and why they differ", status, run);
+  command.add_option("FILE", options.files, "scenario files, or names; the first is what others are compared with")
       ->required()
       ->expected(1, most);
-  add_variations(*command, options->variations,
+  add_variations(command, options.variations,
                  "compare one scenario with itself for each combination of values, as in `foretrain sweep`: "
                  "'plan.sync=ring,servers(8)'");
-  add_fidelity(*command, options->fidelity);
-  add_overrides(*command, options->overrides);
-  add_jobs(*command, options->jobs);
-  command->add_flag("--json", options->json, "for programs");
-  command->callback([options, &status] { status = run(*options); });
+  add_fidelity(command, options.fidelity);
+  add_overrides(command, options.overrides);
+  add_jobs(command, options.jobs);
+  command.add_flag("--json", options.json, "for programs");
 }
 
 }  // namespace foretrain

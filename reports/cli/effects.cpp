@@ -1,10 +1,14 @@
 #include "reports/cli/effects.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <stdexcept>
 #include <utility>
 
+#include "model/base/bytestream.hpp"
+#include "model/base/number.hpp"
+#include "model/scenario/load/load.hpp"
 #include "reports/cli/workers.hpp"
 #include "sim/simulate.hpp"
 #include "validate/measure/signals.hpp"
@@ -42,10 +46,48 @@ std::vector<std::string> answers_of_tasks(std::size_t count, int workers, const 
   return answers;
 }
 
+constexpr std::size_t most_drawn = 64;
+constexpr double reach = 4.0;  ///< standard deviations of a step: two plans that far apart do not change places
+
+bool fits(const RankedPlan& plan) { return plan.train().memory.fits(); }
+
+/// How many of the plans, the best first, have a chance.
+std::size_t finalists(const std::vector<RankedPlan>& plans, double spread) {
+  const double most = plans.front().value * std::exp(reach * spread);
+  const auto beyond = std::ranges::find_if(plans, [&](const RankedPlan& p) { return !fits(p) || p.value > most; });
+  return std::min(most_drawn, at_index(beyond - plans.begin()));
+}
+
 }  // namespace
 
 RunTasks tasks_shared_out(int workers) {
   return [workers](std::size_t count, const TextTask& task) { return answers_of_tasks(count, workers, task); };
+}
+
+void draw_plans(PlanReport& report, const RunTasks& run_tasks) {
+  if (report.goal == PlanGoal::memory || std::ranges::none_of(report.ranked, fits)) return;
+  const auto scenario_of = [&](const RankedPlan& plan) { return load_scenario(report.file, plan.overrides); };
+  std::ranges::stable_sort(report.ranked, {},
+                           [](const RankedPlan& plan) { return std::pair(!fits(plan), plan.expected()); });
+  const Result& result = report.ranked.front().result;
+  const double spread = std::log(result.uncertainty_high / result.uncertainty_low) / (2.0 * ninth);
+  const std::size_t count = finalists(report.ranked, spread);
+  const std::vector<std::string> answers = run_tasks(count, [&](std::size_t plan) {
+    const Scenario scenario = scenario_of(report.ranked[plan]);
+    Bytestream bytes;
+    bytes.put(effects_of(estimated_step(scenario), uncertain_resources(scenario, spread)));
+    return std::move(bytes).text();
+  });
+  if (std::ranges::any_of(answers, &std::string::empty)) return;  // the user has interrupted the search
+  std::vector<std::vector<Effect>> effects;
+  for (const std::string& answer : answers) effects.push_back(Bytestream(answer).take<Effect>());
+  const std::vector<UncertainResource> unknown = uncertain_resources(scenario_of(report.ranked.front()), spread);
+  for (std::size_t i = 0; i < unknown.size(); ++i) {
+    const Effect& effect = effects.front()[i];
+    report.unknowns.push_back({unknown[i].name, unknown[i].spread, 0.5 * (effect.worse - effect.better)});
+  }
+  std::ranges::stable_sort(report.unknowns, std::ranges::greater(), &Unknown::moves);
+  set_odds(report, effects);
 }
 
 }  // namespace foretrain

@@ -6,7 +6,7 @@
 
 #include "model/planning/plan_search.hpp"
 #include "reports/explain/what_if.hpp"
-#include "reports/studies/plan_odds.hpp"
+#include "reports/studies/plan_report.hpp"
 
 namespace foretrain {
 
@@ -19,5 +19,10 @@ std::vector<Effect> effects_of(Seconds unchanged, const std::vector<UncertainRes
 /// Tasks are shared out among `workers` processes; answers that have not come when the user interrupts stay empty. It
 /// throws std::runtime_error with the message of a task that failed.
 RunTasks tasks_shared_out(int workers);
+
+/// How sure a search for plans is: estimates the ranked plans with every unknown a standard deviation better and worse,
+/// and draws them (set_odds()): the best 64 of those that are slower than the best one by no more than these could make
+/// up for. Nothing where memory is the goal, or no plan fits.
+void draw_plans(PlanReport& report, const RunTasks& run_tasks);
 
 }  // namespace foretrain

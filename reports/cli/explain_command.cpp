@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "model/scenario/load/load.hpp"
@@ -13,18 +11,17 @@ namespace foretrain {
 namespace {
 
 /// Predicts what can be.
-std::vector<Answer> answers_of(std::vector<WhatIf> questions, const PlotOptions& options, Fidelity fidelity) {
+std::vector<WhatIf> answers_of(std::vector<WhatIf> questions, const PlotOptions& options, Fidelity fidelity) {
   const std::vector<Outcome> outcomes =
       predict_with_progress(questions.size(), options.jobs, [&](std::size_t i) -> Result {
         if (!questions[i].scenario) throw UsageError(questions[i].why_not);
         return predict(*questions[i].scenario, fidelity, Detail::numbers);
       });
-  std::vector<Answer> answers;
   for (std::size_t i = 0; i < questions.size(); ++i) {
     if (!outcomes[i].result) questions[i].why_not = outcomes[i].error;
-    answers.push_back({std::move(questions[i]), outcomes[i].result});
+    questions[i].result = outcomes[i].result;
   }
-  return answers;
+  return questions;
 }
 
 Reload reload_with(const PlotOptions& options) {
@@ -35,22 +32,42 @@ Reload reload_with(const PlotOptions& options) {
   };
 }
 
-void tell_losses(const PlotOptions& options, std::optional<Fidelity> wanted, bool json) {
+struct ExplainOptions : PlotOptions {
+  bool json = false, links = false, failures = false;
+  std::optional<Fidelity> what_ifs;
+};
+
+void tell_losses(const ExplainOptions& options) {
   const Scenario scenario = load_scenario(options.file(), options.overrides);
   if (!std::holds_alternative<TrainWorkload>(scenario.workload)) {
     throw UsageError("--failures tells of trainings: this scenario trains nothing");
   }
   if (!scenario.cluster.groups.empty()) throw UsageError("--failures tells of clusters whose machines are alike");
-  const Fidelity fidelity = wanted ? *wanted : what_if_fidelity(scenario, options.fidelity);
+  const Fidelity fidelity = options.what_ifs ? *options.what_ifs : what_if_fidelity(scenario, options.fidelity);
   const Result whole = predict(scenario, fidelity, Detail::numbers);
-  const std::vector<Answer> losses = answers_of(part_losses(scenario, reload_with(options)), options, fidelity);
-  json ? print(to_json(whole, losses) + "\n") : print_page(to_text(whole, losses));
+  const std::vector<WhatIf> losses = answers_of(part_losses(scenario, reload_with(options)), options, fidelity);
+  options.json ? print(to_json(whole, losses) + "\n") : print_page(to_text(whole, losses));
 }
 
-void tell_links(const PlotOptions& options, bool json) {
+void tell_links(const ExplainOptions& options) {
   const LinkUses uses = link_uses(load_scenario(options.file(), options.overrides), options.fidelity);
-  json ? print(to_json(uses) + "\n") : print_page(to_text(uses));
+  options.json ? print(to_json(uses) + "\n") : print_page(to_text(uses));
   if (!options.output.empty()) draw(options, to_figure(uses));
+}
+
+ExitStatus run(const ExplainOptions& asked) {
+  ExplainOptions options = asked;
+  options.overrides = planned_overrides(options.file(), options.overrides, options.fidelity);
+  if (options.failures) {
+    tell_losses(options);
+  } else if (options.links) {
+    tell_links(options);
+  } else {
+    const Explanation explanation = explanation_of(options, options.what_ifs);
+    options.json ? print(to_json(explanation) + "\n") : print_page(to_text(explanation));
+    if (!options.output.empty()) draw(options, to_figure(explanation));
+  }
+  return ExitStatus::success;
 }
 
 }  // namespace
@@ -67,7 +84,7 @@ Explanation explanation_of(const PlotOptions& options, std::optional<Fidelity> w
       explain(scenario, std::move(result), answers_of(scaled_resources(scenario), options, what_ifs),
               answers_of(std::move(changes), options, what_ifs), std::move(unchanged));
   if (const std::optional<Scenario> jittery = with_usual_jitter(scenario)) {
-    for (const Answer& answer : answers_of({{"jitter", {}, jittery, {}}}, options, what_ifs)) {
+    for (const WhatIf& answer : answers_of({{.name = "jitter", .scenario = jittery}}, options, what_ifs)) {
       if (answer.result) set_spread(explanation, *answer.result);
     }
   }
@@ -75,36 +92,24 @@ Explanation explanation_of(const PlotOptions& options, std::optional<Fidelity> w
 }
 
 void add_explain(CLI::App& app, ExitStatus& status) {
-  const auto options = std::make_shared<PlotOptions>();
-  const auto json = std::make_shared<bool>(false), links = std::make_shared<bool>(false);
-  const auto failures = std::make_shared<bool>(false);
-  const auto what_ifs = std::make_shared<std::optional<Fidelity>>();
-  CLI::App* command =
-      app.add_subcommand("explain", "what bounds a scenario, what each resource is worth, and what would help");
-  command->add_option("FILE", options->files, "a scenario file, or a name from `foretrain scenarios list`")
+  auto [command, options] = add_command<ExplainOptions>(
+      app, "explain", "what bounds a scenario, what each resource is worth, and what would help", status, run);
+  command.add_option("FILE", options.files, "a scenario file, or a name from `foretrain scenarios list`")
       ->required()
       ->expected(1);
-  add_fidelity(*command, options->fidelity);
-  add_what_if_fidelity(*command, *what_ifs,
+  add_fidelity(command, options.fidelity);
+  add_what_if_fidelity(command, options.what_ifs,
                        "how steps that differ by chance and what-ifs are predicted (default: as --fidelity says; "
                        "estimates where a simulation has more than 10 million flows)");
-  add_overrides(*command, options->overrides);
-  add_jobs(*command, options->jobs);
-  add_picture(*command, "-o,--output", options->output,
+  add_overrides(command, options.overrides);
+  add_jobs(command, options.jobs);
+  add_picture(command, "-o,--output", options.output,
               "draw the sensitivities as a tornado, or the links over the time");
-  command->add_flag("--links", *links, "how busy each link is, when and with what, and which ranks wait for which");
-  command->add_flag("--json", *json, "for programs");
-  command->add_flag("--failures", *failures,
-                    "what a slow GPU, a card, a machine, a switch that fails costs until it is repaired");
-  command->callback([options, json, links, failures, what_ifs, &status] {
-    options->overrides = planned_overrides(options->file(), options->overrides, options->fidelity);
-    status = ExitStatus::success;
-    if (*failures) return tell_losses(*options, *what_ifs, *json);
-    if (*links) return tell_links(*options, *json);
-    const Explanation explanation = explanation_of(*options, *what_ifs);
-    *json ? print(to_json(explanation) + "\n") : print_page(to_text(explanation));
-    if (!options->output.empty()) draw(*options, to_figure(explanation));
-  });
+  command.add_flag("--links", options.links,
+                   "how busy each link is, when and with what, and which ranks wait for which");
+  command.add_flag("--json", options.json, "for programs");
+  command.add_flag("--failures", options.failures,
+                   "what a slow GPU, a card, a machine, a switch that fails costs until it is repaired");
 }
 
 }  // namespace foretrain

@@ -1,5 +1,3 @@
-#include <memory>
-
 #include "model/base/error.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "reports/cli/command.hpp"
@@ -45,26 +43,22 @@ ExitStatus run(const FitOptions& options) {
 }  // namespace
 
 void add_fit(CLI::App& app, ExitStatus& status) {
-  const auto options = std::make_shared<FitOptions>();
-  CLI::App* command = app.add_subcommand(
-      "fit", "constants of the operator models that fit measured operators best, from tables of cases");
-  command->add_option("--cases", options->tables, "tables of operators with the column measured.time")
-      ->type_name("CASES.csv")
+  auto [command, options] = add_command<FitOptions>(
+      app, "fit", "constants of the operator models that fit measured operators best, from tables of cases", status,
+      run);
+  add_text(command, "--cases", options.tables, "CASES.csv", "tables of operators with the column measured.time")
       ->required();
   command
-      ->add_option("--constants", options->constants,
-                   "what to fit (default: those of matrix products, and the energies of the tables' GPUs)")
+      .add_option("--constants", options.constants,
+                  "what to fit (default: those of matrix products, and the energies of the tables' GPUs)")
       ->delimiter(',')
       ->type_name("NAME,NAME,…");
-  auto* left = command
-                   ->add_option("--leave-out", options->left_out,
-                                "fit without this GPU's rows and predict them (repeatable; the GPU's catalogue name)")
-                   ->type_name("GPU");
-  command->add_flag("--leave-one-out", options->leave_one_out, "the same with each GPU of the tables in turn")
+  auto* left = add_text(command, "--leave-out", options.left_out, "GPU",
+                        "fit without this GPU's rows and predict them (repeatable; the GPU's catalogue name)");
+  command.add_flag("--leave-one-out", options.leave_one_out, "the same with each GPU of the tables in turn")
       ->excludes(left);
-  add_number(*command, "--budget", options->budget, 1, 1'000'000, "evaluations of the tables that a fit may take");
-  command->add_flag("--json", options->json, "JSON for programs");
-  command->callback([options, &status] { status = run(*options); });
+  add_number(command, "--budget", options.budget, 1, 1'000'000, "evaluations of the tables that a fit may take");
+  command.add_flag("--json", options.json, "JSON for programs");
 }
 
 }  // namespace foretrain

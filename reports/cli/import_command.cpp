@@ -21,13 +21,12 @@ void add_import(CLI::App& app, ExitStatus& status) {
     CLI::App* kind =
         command->add_subcommand(std::string(importer.word), fmt::format("{}: {}", importer.becomes, importer.reads));
     kind->add_option("FILE", options->input.file, std::string(importer.reads))->required();
-    kind->add_option("-o,--output", options->output,
-                     fmt::format("where {} goes, instead of to the screen", importer.becomes))
-        ->type_name("FILE");
+    add_text(*kind, "-o,--output", options->output, "FILE",
+             fmt::format("where {} goes, instead of to the screen", importer.becomes));
     add_overrides(*kind, options->input.overrides);
     if (compares) {
-      kind->add_option("--scenario", options->input.scenario, "what was profiled, to be predicted beside it")
-          ->type_name("SCENARIO");
+      add_text(*kind, "--scenario", options->input.scenario, "SCENARIO",
+               "what was profiled, to be predicted beside it");
       add_fidelity(*kind, options->input.fidelity);
     }
     kind->callback([options, &importer, &status] {

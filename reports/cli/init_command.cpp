@@ -13,7 +13,6 @@
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/keys/key_tree.hpp"
-#include "model/scenario/load/load.hpp"
 #include "model/scenario/model/model_reader.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
@@ -197,31 +196,32 @@ std::string initial_scenario(const InitOptions& options) {
          commented(0, keys::scenario, "name", title) + scenario_text(options, kind, machines, *plan);
 }
 
+ExitStatus run(const InitOptions& options) {
+  write_new_file(options.output, initial_scenario(options));
+  return ExitStatus::success;
+}
+
 }  // namespace
 
-void add_init(CLI::App& app, ExitStatus&) {
-  const auto options = std::make_shared<InitOptions>();
-  CLI::App* command =
-      app.add_subcommand("init", "write a scenario to begin with: model, machines, the best plan for both");
+void add_init(CLI::App& app, ExitStatus& status) {
+  auto [command, options] = add_command<InitOptions>(
+      app, "init", "write a scenario to begin with: model, machines, the best plan for both", status, run);
   constexpr int most = 1'000'000'000;
-  command->add_option("--model", options->model, "what is trained: a name from `foretrain models list`")->required();
-  command->add_option("--node", options->node, "the machines (default: dgx-h100): `foretrain hardware list`");
-  CLI::Option* gpus = add_number(*command, "--gpus", options->gpus, 1, most, "GPUs in all");
-  add_number(*command, "--nodes", options->nodes, 1, most, "machines (default: the least that hold the model)")
+  command.add_option("--model", options.model, "what is trained: a name from `foretrain models list`")->required();
+  command.add_option("--node", options.node, "the machines (default: dgx-h100): `foretrain hardware list`");
+  CLI::Option* gpus = add_number(command, "--gpus", options.gpus, 1, most, "GPUs in all");
+  add_number(command, "--nodes", options.nodes, 1, most, "machines (default: the least that hold the model)")
       ->excludes(gpus);
-  command
-      ->add_option("--network", options->network, "cards of a machine x bandwidth of one, where not the machine's own")
-      ->type_name("\"8 x 400 Gbit/s\"");
-  add_number(*command, "--batch", options->batch, 1, most,
+  add_text(command, "--network", options.network, "\"8 x 400 Gbit/s\"",
+           "cards of a machine x bandwidth of one, where not the machine's own");
+  add_number(command, "--batch", options.batch, 1, most,
              "samples of a step (default: as the model was trained, or models like it)");
-  add_number(*command, "--sequence", options->sequence, 1, most, "tokens of a sample (default: the model's)");
-  command->add_option("--precision", options->precision, "the format of products (default: bf16)");
-  command->add_option("--tokens", options->tokens, "the whole training, such as \"15T tokens\"");
-  command->add_option("--headroom", options->headroom, "share of each GPU's memory that stays free (default: 6 %)")
-      ->type_name("SHARE");
-  command->add_option("-o,--output", options->output, "where to write it (default: the terminal)")
-      ->type_name("FILE.yaml");
-  command->callback([options] { write_new_file(options->output, initial_scenario(*options)); });
+  add_number(command, "--sequence", options.sequence, 1, most, "tokens of a sample (default: the model's)");
+  command.add_option("--precision", options.precision, "the format of products (default: bf16)");
+  command.add_option("--tokens", options.tokens, "the whole training, such as \"15T tokens\"");
+  add_text(command, "--headroom", options.headroom, "SHARE",
+           "share of each GPU's memory that stays free (default: 6 %)");
+  add_text(command, "-o,--output", options.output, "FILE.yaml", "where to write it (default: the terminal)");
 }
 
 }  // namespace foretrain

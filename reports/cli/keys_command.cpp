@@ -14,6 +14,11 @@ namespace foretrain {
 
 namespace {
 
+struct KeysOptions {
+  std::string prefix, schema;
+  bool json = false, markdown = false;
+};
+
 std::vector<std::string> names_in_catalogue(keys::Catalogue catalogue) {
   switch (catalogue) {
     case keys::Catalogue::node:
@@ -44,30 +49,31 @@ std::string schema_of(const std::string& word) {
   throw UsageError(fmt::format("--schema {}: there are {}", word, or_list(known)));
 }
 
+ExitStatus run(const KeysOptions& options) {
+  const std::string text = options.schema.empty() && !options.markdown ? keys_text(options.prefix) : "";
+  if (!options.schema.empty()) {
+    print(schema_of(options.schema));
+  } else if (options.markdown) {
+    print(keys_markdown());
+  } else if (text.empty()) {
+    throw UsageError(fmt::format("no key {}; {}", options.prefix,
+                                 did_you_mean(nearest_key(options.prefix), "`foretrain keys` lists all")));
+  } else {
+    options.json ? print(keys_json(options.prefix)) : print_page(text);
+  }
+  return ExitStatus::success;
+}
+
 }  // namespace
 
-void add_keys(CLI::App& app, ExitStatus&) {
-  struct Options {
-    std::string prefix, schema;
-    bool json = false, markdown = false;
-  };
-  const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("keys", "the keys that files may have: values, defaults, meanings");
-  command->add_option("PREFIX", options->prefix, "only those below a key: plan, cluster.network, …");
-  command->add_option("--schema", options->schema, "JSON Schema instead")
-      ->type_name("scenario|hardware|model|calibration|trainer|result");
-  command->add_flag("--json", options->json, "JSON for programs");
-  command->add_flag("--markdown", options->markdown, "the page reports/docs/keys.md");
-  command->callback([options] {
-    if (!options->schema.empty()) return print(schema_of(options->schema));
-    if (options->markdown) return print(keys_markdown());
-    const std::string text = keys_text(options->prefix);
-    if (text.empty()) {
-      throw UsageError(fmt::format("no key {}; {}", options->prefix,
-                                   did_you_mean(nearest_key(options->prefix), "`foretrain keys` lists all")));
-    }
-    options->json ? print(keys_json(options->prefix)) : print_page(text);
-  });
+void add_keys(CLI::App& app, ExitStatus& status) {
+  auto [command, options] =
+      add_command<KeysOptions>(app, "keys", "the keys that files may have: values, defaults, meanings", status, run);
+  command.add_option("PREFIX", options.prefix, "only those below a key: plan, cluster.network, …");
+  add_text(command, "--schema", options.schema, "scenario|hardware|model|calibration|trainer|result",
+           "JSON Schema instead");
+  command.add_flag("--json", options.json, "JSON for programs");
+  command.add_flag("--markdown", options.markdown, "the page reports/docs/keys.md");
 }
 
 }  // namespace foretrain

@@ -3,8 +3,6 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <memory>
-#include <optional>
 #include <set>
 
 #include "model/base/bytestream.hpp"
@@ -114,7 +112,7 @@ std::string task_of(const Case& row) {
   return task;
 }
 
-ExitStatus run(const LearnOptions& options) {
+ExitStatus run_learning(const LearnOptions& options) {
   LearnedFrom from{std::filesystem::path(options.table).filename().string(), options.base, {}, {}};
   const std::vector<UsableRun> runs = runs_of(options, from.failed);
   std::set<int> sizes;
@@ -161,25 +159,31 @@ ExitStatus run(const LearnOptions& options) {
   return ExitStatus::success;
 }
 
+ExitStatus run(const LearnOptions& options) {
+  if (options.next.stack.empty()) {
+    if (options.output.empty() && !options.json) throw CLI::RequiredError("--output");
+    return run_learning(options);
+  }
+  NextOptions next = options.next;
+  next.input = options.table;
+  next.jobs = options.jobs;
+  next.json = options.json;
+  return run_next(next);
+}
+
 /// --next and what goes with it.
 void add_next(CLI::App& command, CLI::Option& output, NextOptions& options) {
-  CLI::Option* next =
-      command
-          .add_option("--next", options.stack,
-                      "learn nothing yet: say which runs to measure before a plan is chosen by this stack")
-          ->type_name("STACK.yaml")
-          ->excludes(&output);
-  command
-      .add_option("--budget", options.budget,
-                  "what these runs may take together: '64 GPU-hours' (default: whatever they take)")
-      ->type_name("GPU-HOURS")
+  CLI::Option* next = add_text(command, "--next", options.stack, "STACK.yaml",
+                               "learn nothing yet: say which runs to measure before a plan is chosen by this stack")
+                          ->excludes(&output);
+  add_text(command, "--budget", options.budget, "GPU-HOURS",
+           "what these runs may take together: '64 GPU-hours' (default: whatever they take)")
       ->needs(next);
   add_number(command, "--nodes", options.nodes, 1, 1'000'000,
              "machines at hand to measure on (default: the scenario's)")
       ->needs(next);
   add_number(command, "--runs", options.runs, 1, 20, "how many runs to name (default: 3)")->needs(next);
-  command.add_option("--fix", options.fixed, "keys that keep the scenario's value: tensor, schedule, …")
-      ->type_name("KEY")
+  add_text(command, "--fix", options.fixed, "KEY", "keys that keep the scenario's value: tensor, schedule, …")
       ->delimiter(',')
       ->needs(next);
   add_repeatable(command, "--set", options.overrides, "replace a value of the scenario: cluster.nodes=2, …",
@@ -190,35 +194,20 @@ void add_next(CLI::App& command, CLI::Option& output, NextOptions& options) {
 }  // namespace
 
 void add_learn(CLI::App& app, ExitStatus& status) {
-  const auto options = std::make_shared<LearnOptions>();
-  CLI::App* command = app.add_subcommand(
-      "learn", "the traits of the software and the cluster that made measured steps, as a trainer's file");
-  command
-      ->add_option("TABLE", options->table,
-                   "a table of measured steps, as `validate --cases` takes it; with --next, a scenario or a table of "
-                   "plans")
-      ->type_name("RUNS.csv|SCENARIO")
+  auto [command, options] = add_command<LearnOptions>(
+      app, "learn", "the traits of the software and the cluster that made measured steps, as a trainer's file", status,
+      run);
+  add_text(command, "TABLE", options.table, "RUNS.csv|SCENARIO",
+           "a table of measured steps, as `validate --cases` takes it; with --next, a scenario or a table of "
+           "plans")
       ->required();
-  CLI::Option* output =
-      command->add_option("-o,--output", options->output, "where the stack goes: for plan.trainer and --stack")
-          ->type_name("STACK.yaml");
-  command
-      ->add_option("--base", options->base, "whose habits hold for what runs say nothing of (default: each run's own)")
-      ->type_name("TRAINER");
-  add_next(*command, *output, options->next);
-  command->add_flag("--json", options->json, "JSON for programs, the stack in it; -o may be missing then");
-  add_jobs(*command, options->jobs);
-  command->callback([options, &status] {
-    if (options->next.stack.empty() && options->output.empty() && !options->json) throw CLI::RequiredError("--output");
-    if (options->next.stack.empty()) {
-      status = run(*options);
-      return;
-    }
-    options->next.input = options->table;
-    options->next.jobs = options->jobs;
-    options->next.json = options->json;
-    status = run_next(options->next);
-  });
+  CLI::Option* output = add_text(command, "-o,--output", options.output, "STACK.yaml",
+                                 "where the stack goes: for plan.trainer and --stack");
+  add_text(command, "--base", options.base, "TRAINER",
+           "whose habits hold for what runs say nothing of (default: each run's own)");
+  add_next(command, *output, options.next);
+  command.add_flag("--json", options.json, "JSON for programs, the stack in it; -o may be missing then");
+  add_jobs(command, options.jobs);
 }
 
 }  // namespace foretrain

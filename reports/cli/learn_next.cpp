@@ -67,7 +67,7 @@ std::vector<Candidate> rows_of(const NextOptions& options) {
     throw UsageError(options.input + ": --set and --fix are of a scenario; a table's rows say what each is");
   }
   std::vector<Candidate> rows;
-  for (const Case& row : with_stack(read_cases(options.input), options.stack)) {
+  for (const Case& row : with_overrides(read_cases(options.input), {stack_override(options.stack)})) {
     Scenario scenario = scenario_of(row);
     if (!std::holds_alternative<TrainWorkload>(scenario.workload)) {
       throw ScenarioError(row.where, "workload", "no training", "plans of trainings");

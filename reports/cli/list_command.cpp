@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,7 +9,6 @@
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
 #include "model/base/format.hpp"
-#include "model/base/number.hpp"
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
 #include "model/scenario/catalogue.hpp"
@@ -18,8 +18,8 @@
 #include "model/workload/build.hpp"
 #include "model/workload/transformer_parameters.hpp"
 #include "reports/cli/command.hpp"
-#include "reports/cli/hardware_init.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/import/own_node.hpp"
 #include "reports/print/number.hpp"
 #include "reports/print/table.hpp"
 #include "reports/print/wiring_text.hpp"
@@ -152,12 +152,45 @@ std::string shown_trainer(const std::string& name) {
   return with_file(TextTable("ll"), catalogue_file(CatalogueSection::trainer, Field(written, "")));
 }
 
+struct HardwareInit {
+  OwnNode node;
+  std::string output;
+};
+
+ExitStatus write_own_node(const HardwareInit& options) {
+  if (options.node.like.empty() && options.node.gpu.empty()) {
+    throw UsageError("what machine? --like NAME of `foretrain hardware list`, or --gpu NAME with what it is to have");
+  }
+  write_new_file(options.output, own_node(options.node));
+  return ExitStatus::success;
+}
+
+void add_hardware_init(CLI::App& hardware, ExitStatus& status) {
+  auto [command, options] = add_command<HardwareInit>(
+      hardware, "init", "write a machine of one's own: a commented node file, its PCIe tree drawn", status,
+      write_own_node);
+  OwnNode& node = options.node;
+  command.add_option("NAME", node.name, "what results call the machine");
+  command.add_option("--like", node.like, "a machine of `foretrain hardware list` that it is as, but for what follows");
+  command.add_option("--gpu", node.gpu, "its GPUs: a name of `foretrain hardware list`");
+  add_number(command, "--gpus", node.gpus, 1, 1024, "how many GPUs it has");
+  add_choice(
+      command, "--links", {std::begin(gpu_link_words) + 1, std::end(gpu_link_words)},
+      [&node](std::size_t place) { node.links = static_cast<GpuLinks>(place + 1); }, "how GPUs are joined beside PCIe");
+  add_number(command, "--sockets", node.sockets, 1, 1024, "processors");
+  add_number(command, "--switches", node.switches, 0, 1024,
+             "PCIe switches, on which GPUs and cards hang; 0: on the processors");
+  add_number(command, "--nics", node.nics, 0, 1024, "network cards");
+  add_text(command, "--nic-bandwidth", node.nic_bandwidth, "'400 Gbit/s'", "what one of them carries");
+  add_text(command, "-o,--output", options.output, "FILE.yaml", "where to write it (default: the terminal)");
+}
+
 struct ListRow {
   const char* command;
   const char* help;
   std::vector<CatalogueEntry> (*entries)();
   std::string (*shown)(const std::string& name);
-  void (*add_more)(CLI::App& command) = nullptr;
+  void (*add_more)(CLI::App& command, ExitStatus& status) = nullptr;
 };
 constexpr std::array<ListRow, 4> lists = {
     {{"scenarios", "the scenarios that come with foretrain", list_scenarios, shown_scenario},
@@ -173,7 +206,7 @@ void print_list(const ListRow& list) {
 
 }  // namespace
 
-void add_list(CLI::App& app, ExitStatus&) {
+void add_list(CLI::App& app, ExitStatus& status) {
   for (const ListRow& row : lists) {
     CLI::App* command = app.add_subcommand(row.command, row.help);
     command->require_subcommand(1);
@@ -182,7 +215,7 @@ void add_list(CLI::App& app, ExitStatus&) {
     CLI::App* show = command->add_subcommand("show", "what a name stands for: figures, and the file with its comments");
     show->add_option("NAME", *name, "a name from `list`, a short one, or a file")->required();
     show->callback([&row, name] { print(row.shown(*name)); });
-    if (row.add_more != nullptr) row.add_more(*command);
+    if (row.add_more != nullptr) row.add_more(*command, status);
   }
 }
 

@@ -31,24 +31,30 @@ MemoryReport memory_report(const std::string& file, const std::vector<std::strin
   return report;
 }
 
+namespace {
+
+struct MemoryOptions {
+  std::string file;
+  std::vector<std::string> overrides;
+  bool json = false;
+};
+
+ExitStatus run(const MemoryOptions& options) {
+  const MemoryReport report = memory_report(options.file, options.overrides);
+  options.json ? print(to_json(report) + "\n") : print_page(to_text(report));
+  return ExitStatus::success;
+}
+
+}  // namespace
+
 void add_memory(CLI::App& app, ExitStatus& status) {
-  struct Options {
-    std::string file;
-    std::vector<std::string> overrides;
-    bool json = false;
-  };
-  const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "memory", "a GPU's memory over the step: its peak and what makes it, the largest micro-batch, remedies");
-  command->add_option("FILE", options->file, "a scenario that trains a model")->required();
-  add_overrides(*command, options->overrides);
-  add_headroom(*command, options->overrides);
-  command->add_flag("--json", options->json, "JSON for programs, with every moment of the step");
-  command->callback([options, &status] {
-    const MemoryReport report = memory_report(options->file, options->overrides);
-    options->json ? print(to_json(report) + "\n") : print_page(to_text(report));
-    status = ExitStatus::success;
-  });
+  auto [command, options] = add_command<MemoryOptions>(
+      app, "memory", "a GPU's memory over the step: its peak and what makes it, the largest micro-batch, remedies",
+      status, run);
+  command.add_option("FILE", options.file, "a scenario that trains a model")->required();
+  add_overrides(command, options.overrides);
+  add_headroom(command, options.overrides);
+  command.add_flag("--json", options.json, "JSON for programs, with every moment of the step");
 }
 
 ExitStatus plot_memory(const PlotOptions& options) {

@@ -35,7 +35,7 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, const std::v
 
 CLI::Option* add_repeatable(CLI::App& command, const std::string& name, std::vector<std::string>& values,
                             const std::string& what, const std::string& type) {
-  return command.add_option(name, values, what)->type_name(type)->expected(1)->take_all()->allow_extra_args(false);
+  return add_text(command, name, values, type, what)->expected(1)->take_all()->allow_extra_args(false);
 }
 
 void add_gpu_numbers(CLI::App& command, std::vector<int>& gpus, const std::string& what) {
@@ -52,6 +52,11 @@ void add_fidelity(CLI::App& command, Fidelity& fidelity) {
       "estimate (without contention), flows (simulated, the default), steps (every step of every collective)");
 }
 
+Fidelity fidelity_named(const std::string& word) {
+  if (const std::optional<Fidelity> fidelity = value_of<Fidelity>(word)) return *fidelity;
+  throw UsageError(fmt::format("fidelity: there is no {}; write estimate, flows or steps", shortened(word, 60)));
+}
+
 void add_what_if_fidelity(CLI::App& command, std::optional<Fidelity>& fidelity, const std::string& what) {
   add_word<Fidelity>(command, "--what-ifs", fidelity, what);
 }
@@ -59,47 +64,45 @@ void add_what_if_fidelity(CLI::App& command, std::optional<Fidelity>& fidelity, 
 void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
   add_repeatable(command, "--set", overrides, "replace a value of the scenario: plan.tensor=4, cluster.nodes=2, …",
                  "KEY=VALUE");
-  command
-      .add_option_function<std::string>(
-          "--stack", [&overrides](const std::string& stack) { overrides.push_back(stack_override(stack)); },
-          "predict with a stack that `foretrain learn` wrote: plan.trainer")
-      ->type_name("STACK.yaml");
+  add_stack(command, overrides);
+}
+
+namespace {
+
+/// An option whose value `override_of` makes an override.
+template <typename OverrideOf>
+void add_setting(CLI::App& command, std::vector<std::string>& overrides, const char* name, const char* type,
+                 const char* what, OverrideOf override_of) {
+  const auto set = [&overrides, override_of](const std::string& value) { overrides.push_back(override_of(value)); };
+  command.add_option_function<std::string>(name, set, what)->type_name(type);
+}
+
+}  // namespace
+
+void add_stack(CLI::App& command, std::vector<std::string>& overrides) {
+  add_setting(command, overrides, "--stack", "STACK.yaml",
+              "predict with a stack that `foretrain learn` wrote: plan.trainer", stack_override);
+}
+
+void add_headroom(CLI::App& command, std::vector<std::string>& overrides) {
+  add_setting(command, overrides, "--headroom", "SHARE", "share of each GPU's memory that stays free (default: 6 %)",
+              [](const std::string& share) { return "plan.headroom=" + share; });
+}
+
+void add_calibration(CLI::App& command, std::vector<std::string>& overrides) {
+  add_setting(command, overrides, "--calibration", "CALIBRATION.json",
+              "constants of your own machine, as `foretrain calibrate` wrote them",
+              [](const std::string& file) { return "calibration=" + file; });
 }
 
 std::string stack_override(const std::string& stack) {
   return "plan.trainer=" + std::filesystem::absolute(stack).string();
 }
 
-std::vector<Case> with_stack(std::vector<Case> rows, const std::string& stack) {
-  if (stack.empty()) return rows;
-  for (Case& row : rows) row.overrides.push_back(parse_override(stack_override(stack)));
-  return rows;
-}
-
-void add_headroom(CLI::App& command, std::vector<std::string>& overrides) {
-  const auto set = [&overrides](const std::string& share) { overrides.push_back("plan.headroom=" + share); };
-  command
-      .add_option_function<std::string>("--headroom", set, "share of each GPU's memory that stays free (default: 6 %)")
-      ->type_name("SHARE");
-}
-
-void add_calibration(CLI::App& command, std::string& calibration) {
-  command
-      .add_option("--calibration", calibration, "constants of your own machine, as `foretrain calibrate` wrote them")
-      ->type_name("CALIBRATION.json");
-}
-
-void add_calibration(CLI::App& command, std::vector<std::string>& overrides) {
-  const auto set = [&overrides](const std::string& file) { overrides.push_back("calibration=" + file); };
-  command
-      .add_option_function<std::string>("--calibration", set,
-                                        "constants of your own machine, as `foretrain calibrate` wrote them")
-      ->type_name("CALIBRATION.json");
-}
-
-std::vector<Case> with_calibration(std::vector<Case> rows, const std::string& calibration) {
-  if (calibration.empty()) return rows;
-  for (Case& row : rows) row.overrides.push_back({"calibration", calibration, {"--calibration " + calibration, 0, 0}});
+std::vector<Case> with_overrides(std::vector<Case> rows, const std::vector<std::string>& overrides) {
+  for (Case& row : rows) {
+    for (const std::string& text : overrides) row.overrides.push_back(parse_override(text));
+  }
   return rows;
 }
 
@@ -114,7 +117,7 @@ CLI::Option* add_picture(CLI::App& command, const std::string& name, std::string
     return fmt::format("{}: a picture is written as .svg, .png or .pdf{}", file,
                        trace ? "; `foretrain timeline` writes a trace" : "");
   };
-  return command.add_option(name, path, what + " (.svg, .png or .pdf)")->type_name("PICTURE")->check(refuse, "");
+  return add_text(command, name, path, "PICTURE", what + " (.svg, .png or .pdf)")->check(refuse, "");
 }
 
 void write_picture(const std::string& path, const Figure& figure) {
@@ -208,7 +211,26 @@ Result predict_row(const Case& row, Fidelity fidelity) {
 
 std::vector<Outcome> predict_with_progress(std::size_t count, int jobs, const Predictor& predictor) {
   Progress progress(count);
-  return predict_all(count, jobs, predictor, [&](std::size_t, const Outcome&) { progress.advance(); });
+  return predict_all(count, jobs, predictor, [&] { progress.advance(); });
+}
+
+std::vector<Outcome> predict_cases(const std::vector<Case>& cases, Fidelity fidelity, int jobs) {
+  return predict_with_progress(cases.size(), jobs, [&](std::size_t i) { return predict_row(cases[i], fidelity); });
+}
+
+std::vector<Result> results_of(std::vector<Outcome> outcomes, ExitStatus& status) {
+  std::vector<Result> results;
+  for (Outcome& outcome : outcomes) {
+    if (outcome.result) {
+      results.push_back(std::move(*outcome.result));
+      continue;
+    }
+    warn(outcome.error);
+    if (status != ExitStatus::bad_input) {
+      status = outcome.bad_input ? ExitStatus::bad_input : ExitStatus::prediction_failed;
+    }
+  }
+  return results;
 }
 
 }  // namespace foretrain

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,12 +14,34 @@
 #include "model/base/words.hpp"
 #include "model/result.hpp"
 #include "model/scenario/load/cases.hpp"
+#include "reports/cli/command.hpp"
 #include "reports/cli/terminal.hpp"
 #include "reports/cli/workers.hpp"
 #include "reports/figure/figure.hpp"
 
 namespace foretrain {
 
+/// A subcommand with options of its own; `run` carries it out once they are read.
+template <typename Options>
+struct Subcommand {
+  CLI::App& command;
+  Options& options;
+};
+template <typename Options>
+Subcommand<Options> add_command(CLI::App& parent, const std::string& name, const std::string& what, ExitStatus& status,
+                                ExitStatus (*run)(const Options&)) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = parent.add_subcommand(name, what);
+  command->callback([options, run, &status] { status = run(*options); });
+  return {*command, *options};
+}
+
+/// An option whose value, or values, help calls by their type: "FILE.csv".
+template <typename Value>
+CLI::Option* add_text(CLI::App& command, const std::string& name, Value& value, const std::string& type,
+                      const std::string& what) {
+  return command.add_option(name, value, what)->type_name(type);
+}
 /// An option whose value is one of some words; `take` is given its place among them.
 CLI::Option* add_choice(CLI::App& command, const std::string& name, const std::vector<std::string>& words,
                         const std::function<void(std::size_t)>& take, const std::string& what);
@@ -41,21 +64,21 @@ CLI::Option* add_repeatable(CLI::App& command, const std::string& name, std::vec
 void add_gpu_numbers(CLI::App& command, std::vector<int>& gpus, const std::string& what);
 /// --fidelity; flows where it is not given.
 void add_fidelity(CLI::App& command, Fidelity& fidelity);
+/// Throws UsageError for a word that is none.
+Fidelity fidelity_named(const std::string& word);
 /// --what-ifs: the fidelity of what a scenario is compared with.
 void add_what_if_fidelity(CLI::App& command, std::optional<Fidelity>& fidelity, const std::string& what);
-/// --set KEY=VALUE, any number of times; --stack STACK.yaml, which sets plan.trainer.
+/// --set KEY=VALUE, any number of times, and --stack.
 void add_overrides(CLI::App& command, std::vector<std::string>& overrides);
-/// --headroom SHARE, which sets plan.headroom.
+/// Options that set a key: --stack STACK.yaml plan.trainer, --headroom SHARE plan.headroom, --calibration FILE
+/// calibration.
+void add_stack(CLI::App& command, std::vector<std::string>& overrides);
 void add_headroom(CLI::App& command, std::vector<std::string>& overrides);
-/// --calibration FILE; the second sets the key.
-void add_calibration(CLI::App& command, std::string& calibration);
 void add_calibration(CLI::App& command, std::vector<std::string>& overrides);
-/// The rows with `calibration` in place of the one they name; unchanged where it is empty.
-std::vector<Case> with_calibration(std::vector<Case> rows, const std::string& calibration);
 /// "plan.trainer=…", the file's path whole.
 std::string stack_override(const std::string& stack);
-/// The rows as the stack runs them; unchanged where it is empty.
-std::vector<Case> with_stack(std::vector<Case> rows, const std::string& stack);
+/// The rows, each with these overrides as well.
+std::vector<Case> with_overrides(std::vector<Case> rows, const std::vector<std::string>& overrides);
 /// --vary KEY=VALUES, any number of times; `what` says what the combinations become.
 CLI::Option* add_variations(CLI::App& command, std::vector<std::string>& variations, const std::string& what);
 /// -o, where a picture goes; anything but .svg, .png and .pdf is refused.
@@ -111,5 +134,9 @@ Result predict_row(const Case& row, Fidelity fidelity);
 
 /// predict_all with progress.
 std::vector<Outcome> predict_with_progress(std::size_t count, int jobs, const Predictor& predictor);
+/// predict_row of each.
+std::vector<Outcome> predict_cases(const std::vector<Case>& cases, Fidelity fidelity, int jobs);
+/// The results. Where one is missing, why is told, and `status` becomes what the program ends with.
+std::vector<Result> results_of(std::vector<Outcome> outcomes, ExitStatus& status);
 
 }  // namespace foretrain

@@ -5,16 +5,14 @@
 #include <exception>
 #include <numeric>
 #include <optional>
-#include <stdexcept>
 #include <utility>
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
 #include "model/base/number.hpp"
-#include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/base/words.hpp"
-#include "model/hardware/network_limits.hpp"
+#include "model/hardware/check.hpp"
 #include "model/hardware/topology.hpp"
 #include "model/job/published_uncertainty.hpp"
 #include "model/planning/least_machines.hpp"
@@ -23,7 +21,6 @@
 #include "reports/cli/effects.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/plan_aim.hpp"
-#include "reports/cli/plan_draws.hpp"
 #include "reports/cli/plan_hardware.hpp"
 #include "reports/cli/search_progress.hpp"
 #include "reports/cli/told.hpp"
@@ -40,7 +37,7 @@ struct PlanOptions {
   std::vector<std::string> overrides, fixed, allowed;
   HardwareChoice hardware;
   PlanAim aim;
-  std::string output;
+  std::string within, budget, output;
   Fidelity fidelity = Fidelity::flows;
   bool json = false;
   std::size_t top = 200;
@@ -299,7 +296,20 @@ PlanReport searched(const PlanOptions& options) {
   return report;
 }
 
-ExitStatus run_plan(const PlanOptions& options) {
+/// What an option states; nothing where it is not given. Throws UsageError.
+template <typename Parse>
+auto stated(const char* option, const std::string& text, Parse parse) -> std::optional<decltype(parse(text))> {
+  try {
+    return text.empty() ? std::nullopt : std::optional(parse(text));
+  } catch (const UnitError& error) {
+    throw UsageError(fmt::format("{} {}: {}; {}", option, text, error.got(), error.expected()));
+  }
+}
+
+ExitStatus run_plan(const PlanOptions& asked) {
+  PlanOptions options = asked;
+  options.aim.limits = {stated("--within", options.within, parse_quantity<Seconds>),
+                        stated("--budget", options.budget, parse_usd)};
   const PlanReport report = searched(options);
   if (!options.output.empty()) write_file(options.output, to_csv(report));
   options.json ? print(to_json(report)) : print_page(to_text(report));
@@ -323,58 +333,31 @@ PlanReport plan_report(const PlotOptions& options) {
 }
 
 void add_plan(CLI::App& app, ExitStatus& status) {
-  const auto options = std::make_shared<PlanOptions>();
-  CLI::App* command = app.add_subcommand("plan", "the best of all parallel plans that fit, and why others lose");
-  command->add_option("FILE", options->file, "a scenario file, or a name from `foretrain scenarios list`")->required();
-  add_word<PlanGoal>(*command, "--objective", options->aim.goal, "what the best plan has least of (default: time)");
-  const auto limit = [](const char* option, auto parse) {
-    return [option, parse](const std::string& text) {
-      try {
-        parse(text);
-      } catch (const UnitError& error) {
-        throw CLI::ValidationError(fmt::format("{} {}", option, text),
-                                   fmt::format("{}; {}", error.got(), error.expected()));
-      }
-    };
-  };
-  command
-      ->add_option_function<std::string>(
-          "--within",
-          limit("--within", [options](const auto& t) { options->aim.limits.time = parse_quantity<Seconds>(t); }),
-          "only plans that train the scenario's samples in this time")
-      ->type_name("TIME");
-  command
-      ->add_option_function<std::string>(
-          "--budget", limit("--budget", [options](const auto& t) { options->aim.limits.usd = parse_usd(t); }),
-          "and for this money: '3 M USD'")
-      ->type_name("MONEY");
-  command->add_option("--fix", options->fixed, "keys that keep the scenario's value: tensor, micro_batch, …")
-      ->type_name("KEY")
+  auto [command, options] = add_command<PlanOptions>(
+      app, "plan", "the best of all parallel plans that fit, and why others lose", status, run_plan);
+  command.add_option("FILE", options.file, "a scenario file, or a name from `foretrain scenarios list`")->required();
+  add_word<PlanGoal>(command, "--objective", options.aim.goal, "what the best plan has least of (default: time)");
+  add_text(command, "--within", options.within, "TIME", "only plans that train the scenario's samples in this time");
+  add_text(command, "--budget", options.budget, "MONEY", "and for this money: '3 M USD'");
+  add_text(command, "--fix", options.fixed, "KEY", "keys that keep the scenario's value: tensor, micro_batch, …")
       ->delimiter(',');
-  command
-      ->add_option("--allow", options->allowed,
-                   "what plans may have beyond what frameworks run by default: offload, schedules, servers, algorithms")
-      ->type_name("WORD")
+  add_text(command, "--allow", options.allowed, "WORD",
+           "what plans may have beyond what frameworks run by default: offload, schedules, servers, algorithms")
       ->delimiter(',');
-  command
-      ->add_option("--nodes", options->hardware.nodes,
-                   "numbers of nodes to compare: 8,16 or 8..64, each twice the one before")
-      ->type_name("A..B");
-  command
-      ->add_option("--node", options->hardware.node, "nodes to compare, each with its price in USD/GPU/hour if need be")
-      ->type_name("NAME[@USD],…");
-  command
-      ->add_option("--network", options->hardware.networks, "networks to compare: nic_bandwidth=200 Gbit/s,400 Gbit/s")
-      ->type_name("KEY=VALUES");
-  add_number(*command, "--top", options->top, 1, 10000, "how many plans are ranked by simulation (default: 200)");
-  command->add_option("-o,--output", options->output, "the ranked plans as a table of cases")->type_name("OUT.csv");
-  command->add_flag("--json", options->json, "JSON for programs");
-  add_fidelity(*command, options->fidelity);
-  add_overrides(*command, options->overrides);
-  add_headroom(*command, options->overrides);
-  add_calibration(*command, options->overrides);
-  add_jobs(*command, options->jobs);
-  command->callback([options, &status] { status = run_plan(*options); });
+  add_text(command, "--nodes", options.hardware.nodes, "A..B",
+           "numbers of nodes to compare: 8,16 or 8..64, each twice the one before");
+  add_text(command, "--node", options.hardware.node, "NAME[@USD],…",
+           "nodes to compare, each with its price in USD/GPU/hour if need be");
+  add_text(command, "--network", options.hardware.networks, "KEY=VALUES",
+           "networks to compare: nic_bandwidth=200 Gbit/s,400 Gbit/s");
+  add_number(command, "--top", options.top, 1, 10000, "how many plans are ranked by simulation (default: 200)");
+  add_text(command, "-o,--output", options.output, "OUT.csv", "the ranked plans as a table of cases");
+  command.add_flag("--json", options.json, "JSON for programs");
+  add_fidelity(command, options.fidelity);
+  add_overrides(command, options.overrides);
+  add_headroom(command, options.overrides);
+  add_calibration(command, options.overrides);
+  add_jobs(command, options.jobs);
 }
 
 }  // namespace foretrain

@@ -34,10 +34,9 @@ struct PlotOptions {
   std::vector<std::string> algorithms, cases, curves, kinds, nodes, quantities, where;
   std::vector<std::int64_t> lengths;
   std::vector<int> gpus;
-  std::string kind, sizes, x, y, panels;
+  std::string kind, x, y, panels;
   std::string from, until, beside, group, run, streams;
-  std::string measurements, distribution;
-  int worst = 10;
+  std::string measurements;
   bool constant_tokens = false, rates = false, strong = false;
 
   [[nodiscard]] const std::string& file() const { return files.front(); }
@@ -83,14 +82,11 @@ ExitStatus show(const PlotOptions& options, const Chart& chart, bool complete = 
   return show(options, drawn ? to_figure(chart) : Figure{}, to_text(chart), complete);
 }
 
-/// Predicts the rows by as many workers as the options say.
-std::vector<Outcome> predict_cases(const PlotOptions& options, const std::vector<Case>& cases);
+/// Predicts the rows by as many workers as the options say, and tells what cannot be predicted.
+std::vector<Outcome> predict_or_warn(const PlotOptions& options, const std::vector<Case>& cases);
 
 /// The range in seconds in which a predicted time lies; nothing in it where there is no prediction.
 Span range_of(const Outcome& outcome);
-
-/// The values of every --vary.
-std::vector<Variation> variations_of(const PlotOptions& options);
 
 #define PLOT_KIND(name) ExitStatus plot_##name(const PlotOptions& options);
 #include "reports/cli/commands.def"

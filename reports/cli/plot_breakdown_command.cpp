@@ -11,7 +11,7 @@ namespace {
 
 /// One case per file and combination, named after what tells it from the others.
 std::vector<Case> breakdown_cases(const PlotOptions& options) {
-  const std::vector<Variation> variations = variations_of(options);
+  const std::vector<Variation> variations = parse_variations(options.variations);
   std::vector<Case> cases;
   for (const std::string& file : options.files) {
     const std::string title = load_scenario(file, options.overrides).name;
@@ -31,18 +31,16 @@ std::vector<Case> breakdown_cases(const PlotOptions& options) {
 
 ExitStatus plot_breakdown(const PlotOptions& options) {
   const std::vector<Case> cases = breakdown_cases(options);
-  const std::vector<Outcome> outcomes = predict_cases(options, cases);
+  const std::vector<Outcome> outcomes = predict_or_warn(options, cases);
   std::vector<BreakdownBar> bars;
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    if (!outcomes[i].result) {
-      warn(cases[i].name + ": " + outcomes[i].error);
-    } else if (outcomes[i].result->train()) {
-      const TrainResult& train = *outcomes[i].result->train();
-      bars.push_back({cases[i].name, train.breakdown,
-                      options.rates ? fmt::format("{:.1f} samples/s", train.samples_per_second) : ""});
-    } else {
+    if (!outcomes[i].result) continue;
+    const TrainResult* train = outcomes[i].result->train();
+    if (train == nullptr) {
       throw UsageError(cases[i].name + ": plot breakdown needs a scenario that trains a model");
     }
+    bars.push_back({cases[i].name, train->breakdown,
+                    options.rates ? fmt::format("{:.1f} samples/s", train->samples_per_second) : ""});
   }
   if (bars.empty()) throw UsageError("plot breakdown: none of the scenarios could be predicted");
   draw(options, to_figure(bars));

@@ -49,14 +49,11 @@ CaseFigure predict_table(const PlotOptions& options) {
     return !measured_step(row) || cell_of(row, options.x).empty() || !wanted(row, options.where);
   });
   if (cases.empty()) throw UsageError("plot cases: no measured step of the table is wanted");
-  const std::vector<Outcome> outcomes = predict_cases(options, cases);
+  const std::vector<Outcome> outcomes = predict_or_warn(options, cases);
   CaseFigure figure;
   figure.axis = keys::title_of(options.x);
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    if (!outcomes[i].result) {
-      warn(cases[i].name + ": " + outcomes[i].error);
-      continue;
-    }
+    if (!outcomes[i].result) continue;
     const std::string text = cell_of(cases[i], options.x);
     try {
       const double x = split_number_and_unit(text).number;

@@ -3,14 +3,12 @@
 #include "model/base/error.hpp"
 #include "model/base/units.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/figure/figure_table.hpp"
 
 namespace foretrain {
 
 namespace {
 
 constexpr unsigned predicts = takes_overrides | takes_fidelity | takes_jobs;
-constexpr const char* measured_folder = "a folder that foretrain-gpu measured";
 
 constexpr PlotKind plot_kinds[] = {
     {"topology", "how a machine is wired, and of a scenario the fabric between machines", "FILE",
@@ -22,9 +20,6 @@ constexpr PlotKind plot_kinds[] = {
      "one bar per combination of values, as in `foretrain sweep`"},
     {"map", "when does a parameter server win? A heat map of what `foretrain sweep` wrote", "RESULTS.csv",
      "tables with rings and parameter servers", many_inputs, "x y panels", plot_map},
-    {"bandwidth", "bus bandwidth and time of a collective by message size, for several algorithms", "FILE",
-     "scenarios with a collective: one panel each", many_inputs | predicts | takes_band, "algorithms sizes cases",
-     plot_bandwidth, "one panel per combination of values, as in `foretrain sweep`"},
     {"sweep", "time over the values of one key, and its best value", "FILE", "the scenario to vary",
      predicts | takes_band | must_vary, "quantity", plot_sweep,
      "the axis, numbers or names, as in `foretrain sweep`; further ones make a curve for each combination"},
@@ -49,13 +44,7 @@ constexpr PlotKind plot_kinds[] = {
      "scenarios: an operator, tasks, or training, whose operators are added up", any_inputs | takes_overrides,
      "measurements", plot_roofline},
     {"goodput", "what failures leave of the time, over the interval between checkpoints", "FILE",
-     "scenarios with cluster.failures", many_inputs | takes_overrides | takes_fidelity, "", plot_goodput},
-    {"gemm", "rates of measured matrix products by size and shape", "DIR", measured_folder, must_draw, "", plot_gemm},
-    {"curves", "measured bandwidth and latency of memory, copies and links by size", "DIR", measured_folder, must_draw,
-     "", plot_curves},
-    {"busbw", "measured bus bandwidth of collectives by message", "DIR", measured_folder, must_draw, "", plot_busbw},
-    {"accuracy", "a fit's predictions beside what was measured, worst first", "DIR", measured_folder, must_draw,
-     "distribution worst", plot_accuracy}};
+     "scenarios with cluster.failures", many_inputs | takes_overrides | takes_fidelity, "", plot_goodput}};
 
 /// The figure as the command line wants it.
 void dress(Figure& figure, const PlotOptions& options) {
@@ -97,15 +86,12 @@ Span range_of(const Outcome& outcome) {
               : Span{result.time().value(), result.time().value()};
 }
 
-std::vector<Outcome> predict_cases(const PlotOptions& options, const std::vector<Case>& cases) {
-  return predict_with_progress(cases.size(), options.jobs,
-                               [&](std::size_t i) { return predict_row(cases[i], options.fidelity); });
-}
-
-std::vector<Variation> variations_of(const PlotOptions& options) {
-  std::vector<Variation> variations;
-  for (const std::string& text : options.variations) variations.push_back(parse_variation(text));
-  return variations;
+std::vector<Outcome> predict_or_warn(const PlotOptions& options, const std::vector<Case>& cases) {
+  std::vector<Outcome> outcomes = predict_cases(cases, options.fidelity, options.jobs);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (!outcomes[i].result) warn(cases[i].name + ": " + outcomes[i].error);
+  }
+  return outcomes;
 }
 
 void add_plot(CLI::App& app, ExitStatus& status) {

@@ -1,7 +1,9 @@
 // Latency by working set: the prediction as a line, what was measured as points, the caches' sizes as marks.
 #include <algorithm>
+#include <cmath>
 
 #include "model/base/error.hpp"
+#include "model/base/format.hpp"
 #include "model/base/units.hpp"
 #include "reports/cli/plot.hpp"
 #include "validate/host_calibration/calibrate.hpp"
@@ -11,6 +13,15 @@ namespace foretrain {
 
 namespace {
 
+/// Powers of two from the least to the greatest.
+std::vector<Tic> binary_tics(double least, double greatest) {
+  std::vector<Tic> tics;
+  for (double size = std::exp2(std::ceil(std::log2(least))); size <= greatest; size *= 2.0) {
+    tics.push_back({size, format_binary_bytes(Bytes(size))});
+  }
+  return tics;
+}
+
 /// Predicted anew from the description in the file: the model may have become better since it was written.
 Panel panel_of(CalibrationReport report) {
   const Node node = node_of_hardware_file(report.hardware);
@@ -19,7 +30,7 @@ Panel panel_of(CalibrationReport report) {
               .subtitle = "line: predicted; points: measured; dashed: size of a cache",
               .width = 660,
               .height = 290};
-  panel.x = {.name = "working set", .logarithmic = true, .binary = true};
+  panel.x = {.name = "working set", .logarithmic = true, .unit = "B"};
   panel.y = {.name = "time of one dependent load (ns)", .logarithmic = true, .grid = true};
   Series predicted{.told = "load", .line = 2.0};
   Series measured{.told = "load", .dot = Dot::own, .dot_size = 0.7, .measured = true};
@@ -30,6 +41,7 @@ Panel panel_of(CalibrationReport report) {
     measured.points.push_back({size, row.reference() * 1e9});
   }
   for (Series* series : {&predicted, &measured}) std::ranges::sort(series->points, {}, &Point::x);
+  if (!predicted.points.empty()) panel.x.tics = binary_tics(predicted.points.front().x, predicted.points.back().x);
   panel.series = {std::move(predicted), std::move(measured)};
   if (!node.cpu.hierarchy) return panel;
   for (const CacheLevel& cache : node.cpu.hierarchy->caches) {

@@ -45,8 +45,7 @@ void add_looks(CLI::App& app, PlotOptions& options, bool band) {
   const auto refuse = [](const std::string& file) -> std::string {
     return file.ends_with(".csv") ? "" : file + ": what is drawn is written as .csv";
   };
-  app.add_option("--csv", options.table, "write what is drawn: plain numbers, their units in the header")
-      ->type_name("FILE.csv")
+  add_text(app, "--csv", options.table, "FILE.csv", "write what is drawn: plain numbers, their units in the header")
       ->check(refuse, "");
   app.add_option_function<std::string>(
          "--width", [&options](const std::string& width) { options.width_cm = centimetres(width); },
@@ -62,7 +61,6 @@ struct PlotOption {
   const char *type, *what;
 };
 constexpr PlotOption plot_options[] = {
-    {"sizes", &PlotOptions::sizes, "A..B", "from the smallest to the largest message (default: 1 KB..10 GB)"},
     {"kind", &PlotOptions::kind, "products|attention|collectives", "what is drawn (default: products)"},
     {"x", &PlotOptions::x, "KEY",
      "the key or column across (of maps default: cluster.network.nic_bandwidth, else what varies)"},
@@ -78,12 +76,12 @@ constexpr PlotOption plot_options[] = {
     {"streams", &PlotOptions::streams, "WORD", "of the timeline those streams whose names contain this"},
     {"measurements", &PlotOptions::measurements, "DIR", "the operators that foretrain-gpu measured into this folder"},
     {"algorithms", &PlotOptions::algorithms, "NAME,NAME,…",
-     "ways of synchronising (default: ring,parameter_server,naive; of one collective the scenario's own)"},
+     "ways of synchronising (default: ring,parameter_server,naive)"},
     {"curve", &PlotOptions::curves, "COLUMN,…", "a line for each of their values"},
     {"kinds", &PlotOptions::kinds, "NAME,NAME,…", "algorithms (default: all that run on the GPU)"},
     {"node", &PlotOptions::nodes, "NAME,NAME,…", "only what was measured on these"},
     {"quantity", &PlotOptions::quantities, "NAME,NAME,…",
-     "a panel for each: time, memory, samples_per_second, tokens_per_second, mfu, cost"},
+     "a panel for each: time, memory, samples_per_second, tokens_per_second, mfu, cost, bus_bandwidth"},
     {"constant-tokens", &PlotOptions::constant_tokens, "",
      "shorter sequences come in larger batches: batch times length stays that of the scenario"},
     {"rates", &PlotOptions::rates, "", "write samples per second beside the bars"},
@@ -99,17 +97,10 @@ bool add_other(CLI::App& app, const std::string& name, PlotOptions& options) {
         ->allow_extra_args(false)
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}));
   } else if (name == "cases") {
-    app.add_option("--cases", options.cases,
-                   "tables with measured.* columns, whose points are drawn (of rates default: all that come with "
-                   "foretrain)")
-        ->type_name("CASES.csv");
+    add_text(app, "--cases", options.cases, "CASES.csv",
+             "tables with measured.* columns, whose points are drawn (default: all that come with foretrain)");
   } else if (name == "where") {
     add_conditions(app, options.where);
-  } else if (name == "distribution") {
-    add_picture(app, "--distribution", options.distribution, "also draw how errors are distributed");
-  } else if (name == "worst") {
-    app.add_option("--worst", options.worst, "how many of the worst to list")
-        ->check(CLI::Range(0, 1000).description(""));
   } else {
     return false;
   }
@@ -126,7 +117,7 @@ void add_named(CLI::App& app, const std::string& name, PlotOptions& options) {
     if constexpr (std::is_same_v<decltype(value), bool PlotOptions::*>) {
       app.add_flag(spelt(name), options.*value, found->what);
     } else {
-      CLI::Option* added = app.add_option(spelt(name), options.*value, found->what)->type_name(found->type);
+      CLI::Option* added = add_text(app, spelt(name), options.*value, found->type, found->what);
       if constexpr (std::is_same_v<decltype(value), std::vector<std::string> PlotOptions::*>) {
         added->delimiter(',')->allow_extra_args(false);
       }

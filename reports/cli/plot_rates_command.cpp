@@ -67,17 +67,12 @@ ExitStatus plot_rates(const PlotOptions& options) {
   keep_nodes(cases, options, figure.kind);
   std::vector<Case> rows;
   for (const RateCase& one : cases) rows.push_back(one.row);
-  const std::vector<Outcome> outcomes = predict_cases(options, rows);
-  bool complete = true;
+  const std::vector<Outcome> outcomes = predict_or_warn(options, rows);
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    if (outcomes[i].result) {
-      add_case(figure, rows[i], cases[i].scenario, *outcomes[i].result);
-      continue;
-    }
-    complete = false;
-    warn(rows[i].name + ": " + outcomes[i].error);
+    if (outcomes[i].result) add_case(figure, rows[i], cases[i].scenario, *outcomes[i].result);
   }
   draw(options, to_figure(figure));
+  const bool complete = std::ranges::all_of(outcomes, [](const Outcome& one) { return one.result.has_value(); });
   return complete ? ExitStatus::success : ExitStatus::prediction_failed;
 }
 

@@ -130,12 +130,13 @@ class Sweep {
  public:
   explicit Sweep(const PlotOptions& options)
       : options_(options),
-        variations_(variations_of(options)),
+        variations_(parse_variations(options.variations)),
         times_(empty_chart(options, variations_.front())),
         all_(options.file(), options.overrides, variations_),
         curves_(all_.size() / times_.labels.size()) {  // the axis changes slowest
-    for (std::size_t i = 0; i < all_.size(); ++i) cases_.push_back(all_.at(i));
-    outcomes_ = predict_cases(options, cases_);
+    std::vector<Case> cases;
+    for (std::size_t i = 0; i < all_.size(); ++i) cases.push_back(all_.at(i));
+    outcomes_ = predict_or_warn(options, cases);
     for (std::size_t i = 0; i < times_.labels.size() && times_.places.empty(); ++i) {
       times_.labels[i] = all_.first_words(i * curves_);
     }
@@ -147,7 +148,6 @@ class Sweep {
     const bool known = std::ranges::any_of(outcomes_, [](const Outcome& one) { return one.result.has_value(); });
     add_values(times_, quantities.front(), trains || !known ? "step" : "time");
     times_.scale = time_scale(span_of(times_.curves, curves_).high);
-    tell_failures();
     SweepChart sweep{.key = variations_.front().key, .times = times_, .steps = curves_};
     std::vector<std::string> wanted = options_.quantities;
     if (times_.places.empty() && wanted.empty()) wanted = {"time"};
@@ -187,18 +187,11 @@ class Sweep {
     throw UsageError(fmt::format("plot sweep: --quantity {}: no result has it", quantity.name));
   }
 
-  void tell_failures() const {
-    for (std::size_t i = 0; i < cases_.size(); ++i) {
-      if (!outcomes_[i].result) warn(cases_[i].name + ": " + outcomes_[i].error);
-    }
-  }
-
   const PlotOptions& options_;
   std::vector<Variation> variations_;
   CurveChart times_;
   Combinations all_;
   std::size_t curves_;
-  std::vector<Case> cases_;
   std::vector<Outcome> outcomes_;
 };
 

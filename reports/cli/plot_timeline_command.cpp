@@ -1,11 +1,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <vector>
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
-#include "model/scenario/load/load.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/figure/plot_timeline.hpp"
 #include "sim/simulate.hpp"

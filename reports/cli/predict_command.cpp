@@ -1,14 +1,9 @@
-#include <fmt/format.h>
-
 #include "model/base/csv.hpp"
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
-#include "model/scenario/load/cases.hpp"
-#include "model/scenario/load/load.hpp"
 #include "reports/cli/anchors.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/measured/measured.hpp"
 #include "reports/result/csv.hpp"
 #include "reports/result/json.hpp"
 #include "reports/result/text.hpp"
@@ -22,7 +17,7 @@ struct PredictOptions {
   std::vector<std::string> files;
   std::vector<std::string> overrides;
   std::string anchor;
-  std::string calibration;
+  std::vector<std::string> settings;  ///< also of the anchor's runs
   Fidelity fidelity = Fidelity::flows;
   std::string output;
   bool json = false;
@@ -35,10 +30,10 @@ struct PredictOptions {
 /// One prediction is made here; several are shared out among processes.
 std::vector<Outcome> predict_files(const PredictOptions& options) {
   std::vector<std::string> overrides = options.overrides;
-  if (!options.calibration.empty()) overrides.push_back("calibration=" + options.calibration);
+  overrides.insert(overrides.end(), options.settings.begin(), options.settings.end());
   std::optional<MeasuredRuns> runs;
   if (!options.anchor.empty()) {
-    runs = measured_runs(options.anchor, options.calibration, options.fidelity, options.jobs);
+    runs = measured_runs(options.anchor, options.settings, options.fidelity, options.jobs);
   }
   const Predictor predictor = [&](std::size_t i) {
     const Scenario scenario = planned_file(options.files[i], overrides, options.fidelity);
@@ -79,18 +74,9 @@ void print_results(const std::vector<Result>& results, const PredictOptions& opt
 }
 
 ExitStatus run(const PredictOptions& options) {
-  std::vector<Outcome> outcomes = predict_files(options);
   ExitStatus status = ExitStatus::success;
-  for (const Outcome& outcome : outcomes) {
-    if (outcome.result) continue;
-    warn(outcome.error);
-    if (status != ExitStatus::bad_input) {
-      status = outcome.bad_input ? ExitStatus::bad_input : ExitStatus::prediction_failed;
-    }
-  }
+  const std::vector<Result> results = results_of(predict_files(options), status);
   if (status != ExitStatus::success) return status;
-  std::vector<Result> results;
-  for (Outcome& outcome : outcomes) results.push_back(std::move(*outcome.result));
   print_results(results, options);
   if (!options.strict) return status;
   for (const Result& result : results) {
@@ -104,29 +90,26 @@ ExitStatus run(const PredictOptions& options) {
 }  // namespace
 
 void add_predict(CLI::App& app, ExitStatus& status) {
-  const auto options = std::make_shared<PredictOptions>();
-  CLI::App* command = app.add_subcommand("predict", "predict the step of one or more scenarios");
+  auto [command, options] =
+      add_command<PredictOptions>(app, "predict", "predict the step of one or more scenarios", status, run);
   command
-      ->add_option("FILE", options->files,
-                   "scenario files, names from `foretrain scenarios list`, or - for standard input")
+      .add_option("FILE", options.files,
+                  "scenario files, names from `foretrain scenarios list`, or - for standard input")
       ->required();
-  add_fidelity(*command, options->fidelity);
-  add_overrides(*command, options->overrides);
-  add_calibration(*command, options->calibration);
-  add_jobs(*command, options->jobs);
-  command
-      ->add_option("--anchor", options->anchor,
-                   "a table of your own measured runs; predictions are relative to those of the same model")
-      ->type_name("RUNS.csv");
+  add_fidelity(command, options.fidelity);
+  add_overrides(command, options.overrides);
+  add_calibration(command, options.settings);
+  add_jobs(command, options.jobs);
+  add_text(command, "--anchor", options.anchor, "RUNS.csv",
+           "a table of your own measured runs; predictions are relative to those of the same model");
   CLI::Option* json =
-      command->add_flag("--json", options->json, "JSON for programs: one object, or an array for several files");
-  command->add_flag("--csv", options->csv, "a table for programs, a row for each file, in the columns of sweeps")
+      command.add_flag("--json", options.json, "JSON for programs: one object, or an array for several files");
+  command.add_flag("--csv", options.csv, "a table for programs, a row for each file, in the columns of sweeps")
       ->excludes(json);
-  command->add_option("-o,--output", options->output, "write it there: .json and .csv as with these options, else text")
-      ->type_name("OUT");
-  command->add_flag("--verbose", options->verbose, "list every constant with its source");
-  command->add_flag("--strict", options->strict, "exit with 1 where a plan does not fit into memory");
-  command->callback([options, &status] { status = run(*options); });
+  add_text(command, "-o,--output", options.output, "OUT",
+           "write it there: .json and .csv as with these options, else text");
+  command.add_flag("--verbose", options.verbose, "list every constant with its source");
+  command.add_flag("--strict", options.strict, "exit with 1 where a plan does not fit into memory");
 }
 
 }  // namespace foretrain

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
 #include <optional>
 #include <span>
 #include <sstream>
+#include <string_view>
+#include <utility>
 
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"
@@ -89,6 +92,20 @@ ExitStatus complain(const std::string& error, ExitStatus status) {
   return status;
 }
 
+/// The command that is called; all of them where another word is, or the words of all are asked for.
+void add_commands(CLI::App& app, ExitStatus& status, std::string_view called) {
+  using Add = void (*)(CLI::App&, ExitStatus&);
+  constexpr std::pair<std::string_view, Add> commands[] = {
+#define COMMAND(name) {#name, add_##name},
+#include "reports/cli/commands.def"
+  };
+  const auto* only =
+      std::ranges::find(commands, called == "completion" ? "" : called, &std::pair<std::string_view, Add>::first);
+  for (const auto& command : commands) {
+    if (only == std::end(commands) || &command == only) command.second(app, status);
+  }
+}
+
 }  // namespace
 
 int run_program(int argc, char** argv) {
@@ -96,8 +113,7 @@ int run_program(int argc, char** argv) {
   app.set_version_flag("--version", FORETRAIN_VERSION);
   app.require_subcommand(1);
   ExitStatus status = ExitStatus::success;
-#define COMMAND(name) add_##name(app, status);
-#include "reports/cli/commands.def"
+  add_commands(app, status, argc > 1 ? argv[1] : "");
   app.footer(examples);
   fit_pages_to_window();
   if (argc < 2) {

@@ -11,7 +11,6 @@
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
-#include "model/base/format.hpp"
 #include "model/base/process.hpp"
 #include "model/base/units.hpp"
 #include "model/result.hpp"
@@ -27,7 +26,6 @@
 #include "sim/simulate.hpp"
 #include "validate/export/export.hpp"
 #include "validate/host_replay/replay.hpp"
-#include "validate/measure/signals.hpp"
 #include "validate/replay/graph.hpp"
 #include "validate/replay/graph_text.hpp"
 
@@ -359,50 +357,38 @@ ExitStatus run(const ReplayCommand& command) {
 }  // namespace
 
 void add_replay(CLI::App& app, ExitStatus& status) {
-  const auto options = std::make_shared<ReplayCommand>();
-  CLI::App* command =
-      app.add_subcommand("replay",
-                         "run scenarios for real, on this machine's GPUs, or collectives and training steps "
-                         "between hosts made of it, beside their prediction");
-  command->add_option("FILE", options->files,
-                      "scenarios on one machine with GPUs, or with one rank per node, such as replay-ring-4");
-  command->add_option("--cases", options->table, "a table of them; replay.executor, replay.keys say how")
-      ->type_name("CASES.csv");
-  command
-      ->add_option("-o,--output", options->measurements,
-                   "where every repetition is kept, for GPUs a folder; what it holds already is not measured again")
-      ->type_name("MEASUREMENTS.json|DIR");
-  command
-      ->add_option("--table", options->result_table,
-                   "the table of --cases with measured.time or measured.step_time filled in")
-      ->type_name("OUT.csv");
-  command
-      ->add_option("--export", options->exported,
-                   "write the task graph for foretrain-gpu replay instead of running it; several go into a folder")
-      ->type_name("FILE.graph|DIR");
-  command
-      ->add_option(
-          "--from", options->measured,
-          "compare what foretrain-gpu replay measured; scenarios and --cases of the same names are predicted anew")
-      ->type_name("DIR");
-  command->add_flag("--json", options->json, "with --from: for programs");
-  command->add_option("--executor", options->executor, "own schedules over TCP, key-value server of ours, or a library")
-      ->type_name(fmt::format("{}", fmt::join(names_of<HostExecutor>, "|")));
-  add_number(*command, "--repetitions", options->repetitions, 1, 1000,
+  auto [command, options] =
+      add_command<ReplayCommand>(app, "replay",
+                                 "run scenarios for real, on this machine's GPUs, or collectives and training steps "
+                                 "between hosts made of it, beside their prediction",
+                                 status, run);
+  command.add_option("FILE", options.files,
+                     "scenarios on one machine with GPUs, or with one rank per node, such as replay-ring-4");
+  add_text(command, "--cases", options.table, "CASES.csv", "a table of them; replay.executor, replay.keys say how");
+  add_text(command, "-o,--output", options.measurements, "MEASUREMENTS.json|DIR",
+           "where every repetition is kept, for GPUs a folder; what it holds already is not measured again");
+  add_text(command, "--table", options.result_table, "OUT.csv",
+           "the table of --cases with measured.time or measured.step_time filled in");
+  add_text(command, "--export", options.exported, "FILE.graph|DIR",
+           "write the task graph for foretrain-gpu replay instead of running it; several go into a folder");
+  add_text(command, "--from", options.measured, "DIR",
+           "compare what foretrain-gpu replay measured; scenarios and --cases of the same names are predicted anew");
+  command.add_flag("--json", options.json, "with --from: for programs");
+  add_text(command, "--executor", options.executor, fmt::format("{}", fmt::join(names_of<HostExecutor>, "|")),
+           "schedules over TCP, or the key-value server");
+  add_number(command, "--repetitions", options.repetitions, 1, 1000,
              "of each run (default: about a second and a half)");
-  add_number(*command, "--keys", options->keys, 1, 100'000,
+  add_number(command, "--keys", options.keys, 1, 100'000,
              "server: the message is cut into this many keys (default: servers)");
-  command->add_option("--bar", options->bar, "fail when the mean absolute error from 1 MB on is above it")
-      ->type_name("PERCENT")
+  add_text(command, "--bar", options.bar, "PERCENT", "fail when the mean absolute error from 1 MB on is above it")
       ->check(CLI::Range(1e-6, 1e6).description(""));
-  command->add_flag("--timeline", options->timeline,
-                    "of steps between hosts also keep when each task ran (in a table: replay.timeline, 1)");
-  command->add_flag("--probe", options->probe, "also measure what single messages cost, by size and protocol");
-  add_fidelity(*command, options->fidelity);
-  add_overrides(*command, options->overrides);
-  add_jobs(*command, options->jobs);
-  add_calibration(*command, options->overrides);
-  command->callback([options, &status] { status = run(*options); });
+  command.add_flag("--timeline", options.timeline,
+                   "of steps between hosts also keep when each task ran (in a table: replay.timeline, 1)");
+  command.add_flag("--probe", options.probe, "also measure what single messages cost, by size and protocol");
+  add_fidelity(command, options.fidelity);
+  add_overrides(command, options.overrides);
+  add_jobs(command, options.jobs);
+  add_calibration(command, options.overrides);
 }
 
 }  // namespace foretrain

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -70,7 +68,7 @@ ScenarioPart scenario_part(const std::string& file, const ReportOptions& options
 
 AccuracyReport accuracy_of(const std::string& file, const PlotOptions& shared) {
   const std::vector<Case> cases = read_cases(file);
-  const std::vector<Outcome> outcomes = predict_cases(shared, cases);
+  const std::vector<Outcome> outcomes = predict_cases(cases, shared.fidelity, shared.jobs);
   std::vector<Comparison> comparisons;
   std::vector<FailedCase> failed;
   for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -137,26 +135,25 @@ ExitStatus run(const ReportOptions& options) {
 }  // namespace
 
 void add_report(CLI::App& app, ExitStatus& status) {
-  const auto options = std::make_shared<ReportOptions>();
-  CLI::App* command = app.add_subcommand("report", "one HTML file to hand on: scenarios, sweeps, plans, measurements");
+  auto [command, options] = add_command<ReportOptions>(
+      app, "report", "one HTML file to hand on: scenarios, sweeps, plans, measurements", status, run);
   command
-      ->add_option("FILE", options->shared.files,
-                   "scenarios; tables of a sweep (.csv, .sqlite) or of measured cases (.csv); what predict, explain, "
-                   "memory, plan and validate say with --json (.json)")
+      .add_option("FILE", options.shared.files,
+                  "scenarios; tables of a sweep (.csv, .sqlite) or of measured cases (.csv); what predict, explain, "
+                  "memory, plan and validate say with --json (.json)")
       ->required();
-  command->add_option("-o,--output", options->shared.output, "the page")->type_name("REPORT.html")->required();
-  command->add_option("--title", options->title, "its heading (default: the first scenario's name)")->type_name("TEXT");
-  add_gpu_numbers(*command, options->shared.gpus,
+  add_text(command, "-o,--output", options.shared.output, "REPORT.html", "the page")->required();
+  add_text(command, "--title", options.title, "TEXT", "its heading (default: the first scenario's name)");
+  add_gpu_numbers(command, options.shared.gpus,
                   "numbers of GPUs to scale to (default: an eighth to four times the scenario's)");
-  command->add_flag("--plan", options->plan,
-                    "also the best of all plans of each scenario, as `foretrain plan` finds them");
-  add_fidelity(*command, options->shared.fidelity);
-  add_what_if_fidelity(*command, options->what_ifs,
+  command.add_flag("--plan", options.plan,
+                   "also the best of all plans of each scenario, as `foretrain plan` finds them");
+  add_fidelity(command, options.shared.fidelity);
+  add_what_if_fidelity(command, options.what_ifs,
                        "how scaling, what-ifs and plans are predicted (default: as --fidelity says; estimates where a "
                        "simulation has more than 10 million flows)");
-  add_overrides(*command, options->shared.overrides);
-  add_jobs(*command, options->shared.jobs);
-  command->callback([options, &status] { status = run(*options); });
+  add_overrides(command, options.shared.overrides);
+  add_jobs(command, options.shared.jobs);
 }
 
 }  // namespace foretrain

@@ -1,34 +1,39 @@
+// `foretrain serve`: a server that has each request answered by a process of its own, which runs `serve --answer`.
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
-#include <cstdint>
-#include <cstdlib>
 #include <deque>
-#include <exception>
 #include <iostream>
 #include <iterator>
-#include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <thread>
 
-#include "model/base/error.hpp"
 #include "model/base/files.hpp"
 #include "model/base/process.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
+#include "model/base/utf8.hpp"
+#include "model/scenario/catalogue.hpp"
+#include "model/scenario/load/load.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/cli/served.hpp"
+#include "reports/import/input_text.hpp"
+#include "reports/result/json.hpp"
 #include "reports/serve/service.hpp"
+#include "sim/simulate.hpp"
 
 namespace foretrain {
+
+// What passes between the server and the process that answers, in MessagePack: bytes in any encoding.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HttpRequest, method, path, parameters, content_type, body)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HttpAnswer, status, body, type)
 
 namespace {
 
@@ -40,23 +45,126 @@ struct ServeOptions {
   bool answers = false;  ///< one request of a server, from standard input
 };
 
-std::string read_token(const std::string& file) {
-  std::string token(trim(read_text_file(file)));
-  if (token.size() < 16 || token.find_first_of(" \t\r\n") != std::string::npos) {
-    throw UsageError(file + ": a token is one word of at least 16 characters; openssl rand -hex 32 makes one");
+// ---- the process that answers
+
+/// What a scenario without a file is called where a file is named.
+constexpr const char* unnamed = "scenario.yaml";
+
+/// What is to be predicted.
+struct Question {
+  std::string scenario;  ///< a name or a text
+  std::vector<std::string> set;
+  std::string fidelity;  ///< empty: flows
+  bool is_text = false;
+
+  /// What is said first counts, but for settings, which add up.
+  void take(const std::string& key, const json& value) {
+    if (key == "scenario" && value.is_string()) {
+      if (scenario.empty()) scenario = value;
+    } else if (key == "fidelity" && value.is_string()) {
+      if (fidelity.empty()) fidelity = value;
+    } else if (key == "set" && value.is_array() && std::ranges::all_of(value, &json::is_string)) {
+      set.insert(set.end(), value.begin(), value.end());
+    } else {
+      throw UsageError(fmt::format("\"{}\": unknown, or of another kind; {}", shortened(key, 60),
+                                   R"({"scenario": "a name or YAML", "set": ["plan.tensor=4"], "fidelity": "flows"})"));
+    }
   }
-  return token;
+};
+
+/// Nothing where a text is no JSON and need be none.
+json parse_json(const HttpRequest& request) {
+  try {
+    return json::parse(request.body);
+  } catch (const json::parse_error& error) {
+    if (!request.content_type.starts_with("application/json")) return {};
+    refuse_json(error, request.body, "the request",
+                "a scenario as YAML, or {\"scenario\": \"a name or YAML\"} as JSON");
+  }
 }
 
-Access access_of(const ServeOptions& options) {
-  const bool loopback = is_loopback(options.host);
-  if (!loopback && options.token_file.empty()) {
-    throw UsageError(fmt::format("--host {}: others can reach it; --token-file FILE with the token that they must know",
-                                 options.host));
+/// A body is the scenario, unless it is JSON with a key `scenario`; the rest stands behind the address's question mark.
+Question read_question(const HttpRequest& request) {
+  Question question;
+  if (request.method == "POST") {
+    const json body = parse_json(request);
+    if (body.is_object() && body.contains("scenario")) {
+      for (const auto& [key, value] : body.items()) question.take(key, value);
+    } else {
+      question.scenario = request.body;
+      question.is_text = true;
+    }
   }
-  Access access{loopback, std::nullopt};
-  if (!options.token_file.empty()) access.token = read_token(options.token_file);
-  return access;
+  for (const auto& [key, value] : request.parameters) {
+    question.take(key, key == "set" ? json::array({value}) : json(value));
+  }
+  question.is_text = question.is_text || question.scenario.find_first_of(":\n{") != std::string::npos;
+  return question;
+}
+
+std::filesystem::path file_of(const std::string& name) {
+  const YamlNode written = yaml_scalar(name, {"", 0, 0});
+  return catalogue_file(CatalogueSection::run, Field(written, "scenario"));
+}
+
+YamlNode document_of(const Question& question) {
+  if (!question.is_text) return scenario_document(file_of(question.scenario), question.set);
+  std::string_view text = question.scenario;
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // as of a file, whose byte order mark is no part of it
+  YamlNode document = parse_yaml(text, unnamed);
+  for (const std::string& change : question.set) apply_override(document, parse_override(change));
+  return document;
+}
+
+/// The same bytes as `foretrain predict --json` prints.
+HttpAnswer predicted(const HttpRequest& request) {
+  const Question question = read_question(request);
+  if (question.scenario.empty()) {
+    return complaint(400, "no scenario",
+                     "GET /predict?scenario=gpt2-xl-dgx-a100, or POST /predict with a scenario as the body");
+  }
+  require_text(question.scenario, unnamed);
+  const Fidelity fidelity = fidelity_named(question.fidelity.empty() ? "flows" : question.fidelity);
+  const std::string name = std::filesystem::path(question.is_text ? unnamed : question.scenario).stem().string();
+  return {200, to_json(predict(planned_scenario(document_of(question), name, fidelity), fidelity)) + "\n"};
+}
+
+HttpAnswer listed(const std::vector<CatalogueEntry>& entries) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const CatalogueEntry& entry : entries) {
+    all.push_back({{"name", entry.name}, {"kind", entry.kind}, {"description", entry.description}});
+  }
+  return {200, all.dump(2) + "\n"};
+}
+
+HttpAnswer answered(const HttpRequest& request) {
+  constexpr std::string_view one = "/scenarios/";
+  if (request.path == "/predict") return predicted(request);
+  if (request.path == "/scenarios") return listed(list_scenarios());
+  if (request.path == "/models") return listed(list_models());
+  if (request.path == "/hardware") return listed(list_hardware());
+  if (request.path.starts_with(one)) {
+    return {200, read_text_file(file_of(request.path.substr(one.size()))), "application/yaml"};
+  }
+  return complaint(404, "there is nothing at this address", "/, /predict, /scenarios, /models, /hardware or /schema");
+}
+
+/// Scenarios name nothing but the catalogue.
+HttpAnswer answer_request(const HttpRequest& request) {
+  refuse_paths();
+  HttpAnswer answer;
+  const Reply reply = reply_to([&] {
+    try {
+      answer = answered(request);
+    } catch (const ScenarioError& error) {
+      answer = complaint(error);
+    }
+    return std::string();
+  });
+  if (reply.kind == Reply::Kind::answer) return answer;
+  if (reply.kind == Reply::Kind::bad_input) return complaint(400, reply.text);
+  if (reply.kind == Reply::Kind::failure) return complaint(500, reply.text);
+  return complaint(503, reply.text, "ask again in a while, or of a smaller scenario");
 }
 
 std::chrono::milliseconds time_limit(const std::string& text) {
@@ -69,27 +177,6 @@ std::chrono::milliseconds time_limit(const std::string& text) {
   throw UsageError(fmt::format("--limit {}: a time from 100 ms to 1 h", text));
 }
 
-/// What a request is to the process that answers it: bytes in any encoding, in either direction.
-std::string question_of(const HttpRequest& request) {
-  const json question = {request.method, request.path, request.content_type, request.body,
-                         std::vector(request.parameters.begin(), request.parameters.end())};
-  std::string bytes;
-  json::to_msgpack(question, bytes);
-  return bytes;
-}
-
-HttpRequest request_of(const std::string& question) {
-  const json all = json::from_msgpack(question);
-  const std::vector<std::pair<std::string, std::string>> parameters = all.at(4);
-  HttpRequest request;
-  request.method = all.at(0);
-  request.path = all.at(1);
-  request.content_type = all.at(2);
-  request.body = all.at(3);
-  request.parameters = {parameters.begin(), parameters.end()};
-  return request;
-}
-
 /// Three quarters of the machine's memory, shared out among the processes.
 std::size_t memory_of_process(int processes) {
   const auto memory =
@@ -97,20 +184,24 @@ std::size_t memory_of_process(int processes) {
   return memory / 4 * 3 / static_cast<std::size_t>(processes);
 }
 
-/// In the process that answers one request: status, type, a line end, body. It ends with the server and at its limits.
+/// Ends with the server and at its limits.
 ExitStatus answer_standard_input(const ServeOptions& options) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  signal(SIGINT, SIG_IGN);  // a terminal's Ctrl-C is for all processes: the server's moment holds for this one
   const auto limit = time_limit(options.limit).count();
   const itimerval timer{{0, 0}, {limit / 1000, limit % 1000 * 1000}};
   setitimer(ITIMER_REAL, &timer, nullptr);
   const std::size_t bytes = memory_of_process(options.jobs);
   const rlimit memory{bytes, bytes};
   setrlimit(RLIMIT_DATA, &memory);
-  const std::string question{std::istreambuf_iterator<char>(std::cin), {}};
-  const HttpAnswer answer = answer_request(request_of(question));
-  print(fmt::format("{} {}\n{}", answer.status, answer.type, answer.body));
+  const std::string request{std::istreambuf_iterator<char>(std::cin), {}};
+  std::string answer;
+  json::to_msgpack(answer_request(json::from_msgpack(request)), answer);
+  print(answer);
   return ExitStatus::success;
 }
+
+// ---- the server
 
 /// Places that are taken in the order in which they were asked for.
 class Turns {
@@ -142,77 +233,71 @@ class Turns {
   std::deque<std::uint64_t> waiting_;
 };
 
-/// Answers requests by as many processes as there may be.
-class Predictors {
- public:
-  explicit Predictors(const ServeOptions& options)
-      : command_(
-            {"/proc/self/exe", "serve", "--answer", "--limit", options.limit, "--jobs", std::to_string(options.jobs)}),
-        limit_(time_limit(options.limit)),
-        turns_(options.jobs) {}
+HttpAnswer answer_of(const FilterResult& said, const ServeOptions& options) {
+  constexpr const char* less_work =
+      "a smaller scenario, \"fidelity\": \"estimate\", or `foretrain predict` on a machine of your own";
+  if (said.status == 0) return json::from_msgpack(said.output);
+  if (said.status != 128 + SIGALRM) return complaint(500, "the process of this prediction has ended", less_work);
+  const std::chrono::duration<double> limit = time_limit(options.limit);
+  return complaint(503, fmt::format("no answer within {} s", limit.count()), less_work);
+}
 
-  HttpAnswer ask(const HttpRequest& request) {
-    if (!turns_.take(limit_)) {
-      return complaint(503, "there are too many questions before this one", "ask again in a while");
-    }
-    HttpAnswer answer = complaint(503, "the system refuses the process of a prediction", "ask again in a while");
-    try {
-      answer = answer_of(run_filter(command_, question_of(request)));
-    } catch (const std::exception&) {
-      // Of processes, descriptors or memory there may be more later.
-    }
-    turns_.give_back();
-    return answer;
+/// By a process, as many of which as there may be.
+HttpAnswer ask_process(const HttpRequest& request, const ServeOptions& options, Turns& turns) {
+  if (!turns.take(time_limit(options.limit))) {
+    return complaint(503, "there are too many questions before this one", "ask again in a while");
   }
-
- private:
-  [[nodiscard]] HttpAnswer answer_of(const FilterResult& said) const {
-    constexpr const char* less_work =
-        "a smaller scenario, \"fidelity\": \"estimate\", or `foretrain predict` on a machine of your own";
-    if (said.status == 128 + SIGALRM) {
-      return complaint(503, fmt::format("no answer within {} s", std::chrono::duration<double>(limit_).count()),
-                       less_work);
-    }
-    if (said.status != 0) return complaint(500, "the process of this prediction has ended", less_work);
-    const std::size_t type = said.output.find(' ') + 1, body = said.output.find('\n') + 1;
-    return {std::stoi(said.output), said.output.substr(body), said.output.substr(type, body - 1 - type)};
+  HttpAnswer answer = complaint(503, "the system refuses the process of a prediction", "ask again in a while");
+  try {
+    std::string question;
+    json::to_msgpack(request, question);
+    const std::string jobs = std::to_string(options.jobs);
+    const std::vector<std::string> command = {"/proc/self/exe", "serve",  "--answer", "--limit",
+                                              options.limit,    "--jobs", jobs};
+    answer = answer_of(run_filter(command, question), options);
+  } catch (const std::exception&) {
+    // Of processes, descriptors or memory there may be more later.
   }
+  turns.give_back();
+  return answer;
+}
 
-  std::vector<std::string> command_;
-  std::chrono::milliseconds limit_;
-  Turns turns_;
-};
+Access access_of(const ServeOptions& options) {
+  Access access{is_loopback(options.host), std::nullopt};
+  if (options.token_file.empty()) {
+    if (access.loopback_only) return access;
+    throw UsageError(fmt::format("--host {}: others can reach it; --token-file FILE with the token that they must know",
+                                 options.host));
+  }
+  access.token = trim(read_text_file(options.token_file));
+  if (access.token->size() >= 16 && access.token->find_first_of(" \t\r\n") == std::string::npos) return access;
+  throw UsageError(options.token_file +
+                   ": a token is one word of at least 16 characters; openssl rand -hex 32 makes one");
+}
 
-/// From now on Ctrl-C and SIGTERM end the program, once those who are being answered have had a moment.
-void end_at_signals() {
-  sigset_t held;
-  sigemptyset(&held);
-  for (const int signal : {SIGINT, SIGTERM}) sigaddset(&held, signal);
-  pthread_sigmask(SIG_BLOCK, &held, nullptr);
-  std::thread([held] {
-    int signal = 0;
-    sigwait(&held, &signal);
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
-    std::_Exit(ExitStatus::success);
-  }).detach();
+/// What Ctrl-C and SIGTERM do: those who are being answered have a moment.
+extern "C" void end_in_a_moment(int) {
+  usleep(300'000);
+  _exit(ExitStatus::success);
 }
 
 ExitStatus run(const ServeOptions& options) {
   if (options.answers) return answer_standard_input(options);
   const Access access = access_of(options);
-  Predictors predictors(options);
-  const Service service(access, [&](const HttpRequest& request) { return predictors.ask(request); });
+  time_limit(options.limit);
+  Turns turns(options.jobs);
+  const auto ask = [&](const HttpRequest& request) { return ask_process(request, options, turns); };
   const bool is_v6 = options.host.find(':') != std::string::npos;
   HttpService http;
   http.host = options.host;
   http.port = options.port;
   http.complain = complaint_of_status;
-  http.answer = [&](const HttpRequest& request) { return service.answer(request); };
+  http.answer = [&](const HttpRequest& request) { return answer_to(request, access, ask); };
   http.listening = [&](int port) {
     warn(fmt::format("predicts at http://{}:{}/ until Ctrl-C", is_v6 ? "[" + options.host + "]" : options.host, port));
   };
   signal(SIGPIPE, SIG_IGN);
-  end_at_signals();
+  for (const int ending : {SIGINT, SIGTERM}) signal(ending, end_in_a_moment);
   if (serve_http(http)) return ExitStatus::success;
   throw UsageError(fmt::format("cannot listen at {}, port {}; another --port, or --host", options.host, options.port));
 }
@@ -220,22 +305,17 @@ ExitStatus run(const ServeOptions& options) {
 }  // namespace
 
 void add_serve(CLI::App& app, ExitStatus& status) {
-  const auto options = std::make_shared<ServeOptions>();
-  CLI::App* command = app.add_subcommand("serve", "predictions over HTTP, for pages and scripts");
-  add_number(*command, "--port", options->port, 0, 65535, "where it listens (default: 8642; 0: any free port)")
+  auto [command, options] =
+      add_command<ServeOptions>(app, "serve", "predictions over HTTP, for pages and scripts", status, run);
+  add_number(command, "--port", options.port, 0, 65535, "where it listens (default: 8642; 0: any free port)")
       ->type_name("PORT");
-  command
-      ->add_option("--host", options->host, "the address that it listens at (default: 127.0.0.1, this machine alone)")
-      ->type_name("ADDRESS");
-  command
-      ->add_option("--token-file", options->token_file,
-                   "the token that clients must know; needed where others can reach it")
-      ->type_name("FILE");
-  command->add_option("--limit", options->limit, "the longest that an answer may take (default: 30 s)")
-      ->type_name("TIME");
-  command->add_flag("--answer", options->answers, "")->group("");
-  add_jobs(*command, options->jobs);
-  command->callback([options, &status] { status = run(*options); });
+  add_text(command, "--host", options.host, "ADDRESS",
+           "the address that it listens at (default: 127.0.0.1, this machine alone)");
+  add_text(command, "--token-file", options.token_file, "FILE",
+           "the token that clients must know; needed where others can reach it");
+  add_text(command, "--limit", options.limit, "TIME", "the longest that an answer may take (default: 30 s)");
+  command.add_flag("--answer", options.answers, "")->group("");
+  add_jobs(command, options.jobs);
 }
 
 }  // namespace foretrain

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "model/base/error.hpp"
@@ -16,7 +16,6 @@
 #include "reports/cli/anchors.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/cli/slurm_array.hpp"
 #include "reports/cli/sweep_merge.hpp"
 #include "reports/cli/sweep_rows.hpp"
 #include "reports/cli/sweep_store.hpp"
@@ -95,8 +94,8 @@ std::string store_file(const SweepOptions& options, const Shard& shard) {
 void predict_rows(const SweepOptions& options, const SweepRows& rows, const Shard& shard, SweepStore& store) {
   const FileView view;  // all rows are of the same files
   std::optional<MeasuredRuns> runs;
-  const auto& [anchor, calibration] = std::pair(options.input.anchor, options.input.calibration);
-  if (!anchor.empty()) runs = measured_runs(anchor, calibration, options.fidelity, options.jobs);
+  const SweepInput& input = options.input;
+  if (!input.anchor.empty()) runs = measured_runs(input.anchor, input.settings, options.fidelity, options.jobs);
   const std::vector<bool> finished = store.finished();
   std::vector<std::size_t> left;
   for (std::size_t i = 0; i < rows.count; ++i) {
@@ -104,12 +103,9 @@ void predict_rows(const SweepOptions& options, const SweepRows& rows, const Shar
   }
   bring_together(left, rows);
   const TextTask predict = [&](std::size_t i) {
-    const Case row = with_calibration({rows.case_of(left[i])}, calibration).front();
+    const Case row = with_overrides({rows.case_of(left[i])}, input.settings).front();
     const Result result = runs ? predict_row_beside(*runs, row, options.fidelity) : predict_row(row, options.fidelity);
-    std::string text;
-    for (const std::string& cell : predicted_cells(result)) text += cell + ",";
-    text.pop_back();
-    return text;
+    return fmt::format("{}", fmt::join(predicted_cells(result), ","));
   };
   Progress progress(left.size());
   answer_all(left.size(), options.jobs, predict, [&](std::size_t i, Reply reply) {
@@ -181,25 +177,18 @@ void add_sweep(CLI::App& app, ExitStatus& status) {
   add_variations(*command, options->input.variations,
                  "values that a key takes (repeatable: all combinations): KEY=V1,V2,… or KEY=A..B, KEY=A..B+STEP, "
                  "KEY=A..BxFACTOR; keys that change together: KEY,OTHER=V1:W1,V2:W2");
-  command->add_option("--cases", options->input.table, "predict the rows of this table instead")
-      ->type_name("CASES.csv");
-  command
-      ->add_option("-o,--output", options->output,
-                   "where the rows go: .csv, .jsonl (a JSON object per line), or .sqlite (a database, which keeps what "
-                   "is finished); without it the best are only shown")
-      ->type_name("OUT.csv");
-  command
-      ->add_option("--shard", options->shard,
-                   "only every N-th row, beginning with the I-th, into OUT.I-of-N.sqlite: one job of an array")
-      ->type_name("I/N");
+  add_text(*command, "--cases", options->input.table, "CASES.csv", "predict the rows of this table instead");
+  add_text(*command, "-o,--output", options->output, "OUT.csv",
+           "where the rows go: .csv, .jsonl (a JSON object per line), or .sqlite (a database, which keeps what "
+           "is finished); without it the best are only shown");
+  add_text(*command, "--shard", options->shard, "I/N",
+           "only every N-th row, beginning with the I-th, into OUT.I-of-N.sqlite: one job of an array");
   add_number(*command, "--slurm", options->slurm_jobs, 1, 1'000'000,
              "print a script that runs the sweep as an array of N jobs, for `sbatch`");
   add_selection(*command, options->selection);
-  command
-      ->add_option("--anchor", options->input.anchor,
-                   "a table of your own measured runs; predictions are relative to those of the same model")
-      ->type_name("RUNS.csv");
-  add_calibration(*command, options->input.calibration);
+  add_text(*command, "--anchor", options->input.anchor, "RUNS.csv",
+           "a table of your own measured runs; predictions are relative to those of the same model");
+  add_calibration(*command, options->input.settings);
   add_fidelity(*command, options->fidelity);
   add_overrides(*command, options->input.overrides);
   add_jobs(*command, options->jobs);

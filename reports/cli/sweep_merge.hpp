@@ -1,4 +1,5 @@
-// `foretrain sweep merge`: the shards of a sweep as one table.
+// The shards of a sweep: their files, the script by which Slurm runs them, and `foretrain sweep merge`, which makes one
+// table of them.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -18,6 +19,11 @@ struct Shard {
 
 /// Where a shard of the sweep that goes to `output` keeps its rows: out.2-of-8.sqlite for out.csv.
 std::string shard_file(const std::string& output, const Shard& shard);
+
+/// The script that runs this process's own command as an array of Slurm, of so many shards: whatever else its command
+/// line says, without --slurm and --jobs. Other schedulers run `--shard` with their own number of a job. `output`:
+/// where the table goes. Throws UsageError for names that a script cannot hold.
+std::string slurm_script(std::size_t jobs, const std::string& output);
 
 /// Whether the output is to be a database, by its extension: .sqlite, .sqlite3 or .db.
 bool is_database(const std::string& output);

@@ -14,6 +14,7 @@
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/yaml_document.hpp"
 #include "reports/cli/case_tables.hpp"
+#include "reports/cli/options.hpp"
 #include "reports/cli/vary.hpp"
 
 namespace foretrain {
@@ -23,9 +24,8 @@ namespace {
 constexpr std::size_t most_combinations = 10'000'000;  // in shards, or a night
 
 SweepRows rows_of_variations(const SweepInput& input) {
-  std::vector<Variation> variations;
+  const std::vector<Variation> variations = parse_variations(input.variations);
   SweepRows rows;
-  for (const std::string& text : input.variations) variations.push_back(parse_variation(text));
   // A file that is none would fail in every row; it is refused before anything is written.
   const YamlNode name = yaml_scalar(input.file, {input.file, 0, 0});
   cached_yaml_file(catalogue_file(CatalogueSection::run, Field(name, "FILE")).string());
@@ -62,9 +62,7 @@ SweepRows rows_of_table(const SweepInput& input) {
     std::vector<std::string>& own = cells->emplace_back();
     for (const std::size_t column : columns) own.push_back(row[column].text);
   }
-  for (const std::string& text : input.overrides) {
-    for (Case& row : *cases) row.overrides.push_back(parse_override(text));
-  }
+  *cases = with_overrides(std::move(*cases), input.overrides);
   if (std::ranges::find(rows.header, "case") != rows.header.end()) rows.varied = {"case"};
   rows.count = cases->size();
   rows.case_of = [cases](std::size_t row) { return (*cases)[row]; };
@@ -131,8 +129,7 @@ void add_program(Fingerprint& fingerprint) {
 /// What all combinations are made of: ten million of them are as soon known as ten.
 void add_variations(const SweepInput& input, Fingerprint& fingerprint) {
   fingerprint.add_value(input.file, "");
-  for (const std::string& text : input.variations) {
-    const Variation variation = parse_variation(text);
+  for (const Variation& variation : parse_variations(input.variations)) {
     fingerprint.add(variation.key);
     for (std::size_t i = 0; i < variation.values.size(); ++i) {
       for (const std::string& value : variation.values_at(i)) fingerprint.add_value(value, "");
@@ -181,11 +178,12 @@ std::uint64_t fingerprint_of(const SweepRows& rows, const SweepInput& input, Fid
   Fingerprint fingerprint;
   add_program(fingerprint);
   fingerprint.add(name(fidelity));
-  fingerprint.add_value(input.calibration, "");
   if (!input.anchor.empty()) fingerprint.add(read_text_file(input.anchor));
-  for (const std::string& text : input.overrides) {
-    fingerprint.add(text);
-    fingerprint.add_value(text.substr(text.find('=') + 1), "");
+  for (const std::vector<std::string>& overrides : {input.settings, input.overrides}) {
+    for (const std::string& text : overrides) {
+      fingerprint.add(text);
+      fingerprint.add_value(text.substr(text.find('=') + 1), "");
+    }
   }
   for (const std::string& column : rows.header) fingerprint.add(column);
   input.table.empty() ? add_variations(input, fingerprint) : add_rows(rows, input, fingerprint);

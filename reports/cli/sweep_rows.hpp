@@ -14,8 +14,8 @@ struct SweepInput {
   std::string file;   ///< the scenario to vary; empty: there is a table
   std::string table;  ///< of cases
   std::vector<std::string> variations, overrides;
-  std::string calibration;
-  std::string anchor;  ///< a table of measured runs
+  std::vector<std::string> settings;  ///< overrides of all rows that no column shows
+  std::string anchor;                 ///< a table of measured runs
 };
 
 /// Rows are made when they are asked for: there may be a million.

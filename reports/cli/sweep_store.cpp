@@ -85,10 +85,6 @@ void bind_cell(SQLite::Statement& statement, int place, const std::string& colum
   }
 }
 
-std::size_t counted_by(SQLite::Statement&& query) {
-  return query.executeStep() ? static_cast<std::size_t>(query.getColumn(0).getInt64()) : 0;
-}
-
 /// Hours of work are not lost by a slip.
 [[noreturn]] void refuse_other(const std::string& file, std::size_t rows) {
   throw UsageError(
@@ -101,15 +97,13 @@ std::size_t counted_by(SQLite::Statement&& query) {
 
 SweepStore::SweepStore(const std::string& file, const SweepIdentity& identity, const std::vector<std::string>& inputs)
     : file_(file), database_(open_alone(file)), identity_(identity) {
-  try {
+  guarded([&] {
     if (!read_identity()) create(inputs);
     if (identity_.fingerprint != identity.fingerprint || identity_.rows != identity.rows) refuse_other(file, count());
     database_.exec("DELETE FROM rows WHERE outcome = 'interrupted'");
     const std::vector<const char*> places(first_cell + columns_.size(), "?");
     insert_.emplace(database_, fmt::format("INSERT INTO rows VALUES ({})", fmt::join(places, ", ")));
-  } catch (const SQLite::Exception& error) {
-    refuse(error);
-  }
+  });
 }
 
 SweepStore::SweepStore(const std::string& file)
@@ -117,11 +111,7 @@ SweepStore::SweepStore(const std::string& file)
       database_(std::filesystem::is_regular_file(file)
                     ? open_alone(file)
                     : throw UsageError(file + ": there is no such file; it would be written by a shard of a sweep")) {
-  try {
-    if (!read_identity()) throw UsageError(file + ": this is no sweep's database");
-  } catch (const SQLite::Exception& error) {
-    refuse(error);
-  }
+  if (!guarded([&] { return read_identity(); })) throw UsageError(file + ": this is no sweep's database");
 }
 
 void SweepStore::refuse(const SQLite::Exception& error) const { refuse_file(file_, error); }
@@ -155,33 +145,22 @@ bool SweepStore::read_identity() {
 
 std::vector<bool> SweepStore::finished() const {
   std::vector<bool> finished(identity_.rows);
-  try {
+  guarded([&] {
     SQLite::Statement rows(database_, "SELECT row FROM rows WHERE outcome <> 'interrupted'");
     while (rows.executeStep()) {
       const std::int64_t row = rows.getColumn(0).getInt64();
       if (row >= 0 && std::cmp_less(row, finished.size())) finished[static_cast<std::size_t>(row)] = true;
     }
-  } catch (const SQLite::Exception& error) {
-    refuse(error);
-  }
+  });
   return finished;
 }
 
-std::size_t SweepStore::count() const {
-  try {
-    return counted_by(SQLite::Statement(database_, "SELECT count(*) FROM rows"));
-  } catch (const SQLite::Exception& error) {
-    refuse(error);
-  }
-}
-
-std::size_t SweepStore::count(Reply::Kind kind) const {
-  try {
-    return counted_by(
-        SQLite::Statement(database_, fmt::format("SELECT count(*) FROM rows WHERE outcome = '{}'", name(kind))));
-  } catch (const SQLite::Exception& error) {
-    refuse(error);
-  }
+std::size_t SweepStore::count(std::optional<Reply::Kind> kind) const {
+  const std::string which = kind ? fmt::format(" WHERE outcome = '{}'", name(*kind)) : "";
+  return guarded([&]() -> std::size_t {
+    SQLite::Statement query(database_, "SELECT count(*) FROM rows" + which);
+    return query.executeStep() ? static_cast<std::size_t>(query.getColumn(0).getInt64()) : 0;
+  });
 }
 
 void SweepStore::add(std::size_t row, const std::vector<std::string>& inputs, const Reply& reply) {
@@ -190,7 +169,7 @@ void SweepStore::add(std::size_t row, const std::vector<std::string>& inputs, co
   const bool answered = reply.kind == Reply::Kind::answer;
   const std::vector<std::string> predicted = answered ? split(reply.text, ',') : failed_cells(reply.text);
   cells.insert(cells.end(), predicted.begin(), predicted.end());
-  try {
+  guarded([&] {
     if (!std::exchange(in_transaction_, true)) database_.exec("BEGIN");
     insert_->bind(1, static_cast<std::int64_t>(row));
     insert_->bind(2, std::string(name(reply.kind)));
@@ -200,9 +179,7 @@ void SweepStore::add(std::size_t row, const std::vector<std::string>& inputs, co
     insert_->exec();
     insert_->reset();
     if (std::chrono::steady_clock::now() - committed_ > pause) commit();
-  } catch (const SQLite::Exception& error) {
-    refuse(error);
-  }
+  });
 }
 
 void SweepStore::merge(const std::string& file) {
@@ -226,11 +203,7 @@ void SweepStore::merge(const std::string& file) {
 
 void SweepStore::commit() {
   if (!std::exchange(in_transaction_, false)) return;
-  try {
-    database_.exec("COMMIT");
-  } catch (const SQLite::Exception& error) {
-    refuse(error);
-  }
+  guarded([&] { database_.exec("COMMIT"); });
   committed_ = std::chrono::steady_clock::now();
 }
 

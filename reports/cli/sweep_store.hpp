@@ -37,8 +37,7 @@ class SweepStore {
   /// Of each row of the sweep, whether it is there and was not interrupted.
   [[nodiscard]] std::vector<bool> finished() const;
   /// How many rows are there; those of one kind.
-  [[nodiscard]] std::size_t count() const;
-  [[nodiscard]] std::size_t count(Reply::Kind kind) const;
+  [[nodiscard]] std::size_t count(std::optional<Reply::Kind> kind = {}) const;
   /// Adds a row that is not there. Throws UsageError when it cannot be written.
   void add(std::size_t row, const std::vector<std::string>& inputs, const Reply& reply);
   /// Adds the rows of another store of the same sweep that are not there.
@@ -46,8 +45,17 @@ class SweepStore {
   /// Everything that was added is on its way to the disk.
   void commit();
   [[nodiscard]] SQLite::Database& database() { return database_; }
-  /// What the database refused, as the user's. Throws UsageError.
+  /// What the database refused, as the user's mistake. Throws UsageError.
   [[noreturn]] void refuse(const SQLite::Exception& error) const;
+  /// What the work comes to; refuse() for what the database refuses of it.
+  template <typename Work>
+  auto guarded(const Work& work) const {
+    try {
+      return work();
+    } catch (const SQLite::Exception& error) {
+      refuse(error);
+    }
+  }
 
  private:
   void create(const std::vector<std::string>& inputs);

@@ -203,12 +203,9 @@ constexpr ShownColumn shown_columns[] = {
 }  // namespace
 
 void add_selection(CLI::App& command, Selection& selection) {
-  command
-      .add_option("--where", selection.where,
-                  "only rows of which this holds: SQL over columns, such as 'fits AND mfu > 0.4'")
-      ->type_name("EXPRESSION");
-  command.add_option("--sort", selection.sort, "by this column, least first; -COLUMN: greatest first")
-      ->type_name("[-]COLUMN");
+  add_text(command, "--where", selection.where, "EXPRESSION",
+           "only rows of which this holds: SQL over columns, such as 'fits AND mfu > 0.4'");
+  add_text(command, "--sort", selection.sort, "[-]COLUMN", "by this column, least first; -COLUMN: greatest first");
   add_number(command, "--top", selection.top, 1, 100'000'000, "only the first N of them");
   command.add_flag("--skip-impossible", selection.skip_impossible,
                    "leave out rows whose scenario cannot be, and do not count them as failures");
@@ -280,7 +277,7 @@ std::vector<std::string> reasons(SweepStore& store, Reply::Kind kind) {
     std::string example;
   };
   std::map<std::string, Reason> found;
-  try {
+  store.guarded([&] {
     SQLite::Statement rows(store.database(), "SELECT \"predicted.error\" FROM rows WHERE outcome = ? ORDER BY \"row\"");
     rows.bind(1, std::string(name(kind)));
     while (rows.executeStep()) {
@@ -288,9 +285,7 @@ std::vector<std::string> reasons(SweepStore& store, Reply::Kind kind) {
       Reason& reason = found[kind_of_reason(why)];
       if (reason.rows++ == 0) reason.example = why;
     }
-  } catch (const SQLite::Exception& error) {
-    store.refuse(error);
-  }
+  });
   std::vector<Reason> all;
   for (auto& [key, reason] : found) all.push_back(std::move(reason));
   std::ranges::stable_sort(all, std::ranges::greater{}, &Reason::rows);

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"

@@ -1,5 +1,4 @@
 #include "model/base/error.hpp"
-#include "model/scenario/load/load.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/result/trace.hpp"
 #include "sim/simulate.hpp"
@@ -8,7 +7,7 @@ namespace foretrain {
 
 namespace {
 
-void write_trace(const PlotOptions& options) {
+ExitStatus write_trace(const PlotOptions& options) {
   const bool packed = options.output.ends_with(".json.gz");
   if (!packed && !options.output.ends_with(".json")) {
     throw UsageError("timeline: -o " + options.output +
@@ -20,23 +19,20 @@ void write_trace(const PlotOptions& options) {
   if (result.timeline.empty()) throw UsageError("timeline: a single operator has no timeline");
   const std::string trace = to_trace(result.scenario, result.timeline);
   write_file(options.output, packed ? gzip(trace) : trace);
+  return ExitStatus::success;
 }
 
 }  // namespace
 
 void add_timeline(CLI::App& app, ExitStatus& status) {
-  const auto options = std::make_shared<PlotOptions>();
-  CLI::App* command = app.add_subcommand("timeline", "what runs where and when, as a trace for Perfetto or Chrome");
-  command->add_option("FILE", options->files, "a scenario of tasks, a collective or a training step")
+  auto [command, options] = add_command<PlotOptions>(
+      app, "timeline", "what runs where and when, as a trace for Perfetto or Chrome", status, write_trace);
+  command.add_option("FILE", options.files, "a scenario of tasks, a collective or a training step")
       ->required()
       ->expected(1);
-  command->add_option("-o,--output", options->output, "the trace")->type_name("TRACE.json|TRACE.json.gz")->required();
-  add_fidelity(*command, options->fidelity);
-  add_overrides(*command, options->overrides);
-  command->callback([options, &status] {
-    write_trace(*options);
-    status = ExitStatus::success;
-  });
+  add_text(command, "-o,--output", options.output, "TRACE.json|TRACE.json.gz", "the trace")->required();
+  add_fidelity(command, options.fidelity);
+  add_overrides(command, options.overrides);
 }
 
 }  // namespace foretrain

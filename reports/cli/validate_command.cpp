@@ -25,7 +25,7 @@ struct ValidateOptions {
   std::vector<std::string> pairs;
   std::string pairs_bar;
   std::string picture;
-  std::string calibration, stack;
+  std::vector<std::string> settings;  ///< of every case
   Fidelity fidelity = Fidelity::flows;
   int anchor = 0;
   int jobs = 1;
@@ -144,10 +144,8 @@ ExitStatus run(const ValidateOptions& options) {
   for (const std::string& text : options.bars) bars.push_back(parse_bar(text));
   const std::optional<double> pairs_bar = parse_pairs_bar(options);
   std::vector<Case> cases = read_tables(options.tables.empty() ? shipped_tables() : options.tables);
-  cases = with_stack(with_calibration(std::move(cases), options.calibration), options.stack);
-  std::vector<Outcome> outcomes = predict_with_progress(
-      cases.size(), options.jobs, [&](std::size_t i) { return predict_row(cases[i], options.fidelity); });
-  const AccuracyReport report = report_on(cases, std::move(outcomes), options);
+  cases = with_overrides(std::move(cases), options.settings);
+  const AccuracyReport report = report_on(cases, predict_cases(cases, options.fidelity, options.jobs), options);
   if (!options.picture.empty() && !report.cases.empty()) write_picture(options.picture, to_figure(report));
   options.json ? print(to_json(report) + "\n") : print_page(to_text(report, {options.verbose}));
   const bool passed = report.failed.empty() && meets_bars(report, bars) && meets_pairs_bar(report, pairs_bar);
@@ -157,35 +155,30 @@ ExitStatus run(const ValidateOptions& options) {
 }  // namespace
 
 void add_validate(CLI::App& app, ExitStatus& status) {
-  const auto options = std::make_shared<ValidateOptions>();
-  CLI::App* command = app.add_subcommand("validate", "predictions beside measurements: how far off, group by group");
-  command
-      ->add_option("--cases", options->tables, "tables with measured.* columns (default: all that come with foretrain)")
-      ->type_name("CASES.csv");
-  add_number(*command, "--anchor", options->anchor, 0, 1'000'000,
+  auto [command, options] = add_command<ValidateOptions>(
+      app, "validate", "predictions beside measurements: how far off, group by group", status, run);
+  add_text(command, "--cases", options.tables, "CASES.csv",
+           "tables with measured.* columns (default: all that come with foretrain)");
+  add_number(command, "--anchor", options.anchor, 0, 1'000'000,
              "the first N cases of each group, or of each name in the column `anchor`, fix factors for the others and "
              "leave the errors");
-  add_repeatable(*command, "--bar", options->bars,
+  add_repeatable(command, "--bar", options.bars,
                  "fail when a group's MAPE is above it (repeatable; GROUP is the name's start)", "[GROUP=]PERCENT");
   command
-      ->add_option(
-          "--pairs", options->pairs,
-          "also say of which pairs the better one is predicted: cases that differ in these keys alone, such as "
-          "plan.sync")
+      .add_option("--pairs", options.pairs,
+                  "also say of which pairs the better one is predicted: cases that differ in these keys alone, such as "
+                  "plan.sync")
       ->delimiter(',')
       ->type_name("KEY,KEY,…")
       ->allow_extra_args(false);
-  command->add_option("--pairs-bar", options->pairs_bar, "fail when fewer of the pairs are predicted right")
-      ->type_name("PERCENT");
-  add_calibration(*command, options->calibration);
-  command->add_option("--stack", options->stack, "predict with a stack that `foretrain learn` wrote: plan.trainer")
-      ->type_name("STACK.yaml");
-  add_fidelity(*command, options->fidelity);
-  add_jobs(*command, options->jobs);
-  command->add_flag("--json", options->json, "JSON for programs");
-  command->add_flag("--verbose", options->verbose, "list every case");
-  add_picture(*command, "-o,--output", options->picture, "draw predicted against measured");
-  command->callback([options, &status] { status = run(*options); });
+  add_text(command, "--pairs-bar", options.pairs_bar, "PERCENT", "fail when fewer of the pairs are predicted right");
+  add_calibration(command, options.settings);
+  add_stack(command, options.settings);
+  add_fidelity(command, options.fidelity);
+  add_jobs(command, options.jobs);
+  command.add_flag("--json", options.json, "JSON for programs");
+  command.add_flag("--verbose", options.verbose, "list every case");
+  add_picture(command, "-o,--output", options.picture, "draw predicted against measured");
 }
 
 }  // namespace foretrain

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -137,11 +138,8 @@ Variation parse_variation(const std::string& text) {
   if (key.empty()) fail(text, "there is no key");
   if (values.empty()) fail(text, "there are no values");
   Variation variation{key, {}};
-  if (std::optional<std::vector<std::string>> range = range_values(values, text)) {
-    variation.values = std::move(*range);
-  } else {
-    variation.values = split_values(values);
-  }
+  const std::optional<std::vector<std::string>> range = range_values(values, text);
+  variation.values = range ? *range : split_values(values);
   const std::vector<std::string> names = variation.keys();
   for (std::size_t i = 0; i < variation.values.size(); ++i) {
     const std::vector<std::string> together = variation.values_at(i);
@@ -156,6 +154,12 @@ Variation parse_variation(const std::string& text) {
     if (name.empty()) fail(text, "a key is empty");
   }
   return variation;
+}
+
+std::vector<Variation> parse_variations(const std::vector<std::string>& texts) {
+  std::vector<Variation> variations;
+  std::ranges::transform(texts, std::back_inserter(variations), parse_variation);
+  return variations;
 }
 
 Combinations::Combinations(std::string base, const std::vector<std::string>& overrides,
@@ -184,12 +188,8 @@ Combinations::Combinations(std::string base, const std::vector<std::string>& ove
     for (std::size_t place = 0; place < variation.values.size(); ++place) {
       Choice& choice = choices.emplace_back();
       const std::vector<std::string> values = variation.values_at(place);
-      for (std::size_t i = 0; i < names.size(); ++i) choice.push_back(part_of(names[i], values[i]));
-    }
-  }
-  for (const std::vector<Choice>& choices : choices_) {
-    for (const Choice& choice : choices) {
-      for (const Part& part : choice) {
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        const Part& part = choice.emplace_back(part_of(names[i], values[i]));
         for (const Override& change : part.overrides) add_new(varied_, change.key);
         if (part.added_machines > 0) add_new(varied_, "cluster.nodes");
       }
@@ -281,14 +281,6 @@ std::vector<std::string> Combinations::columns() const {
   for (const Override& change : common_) columns.push_back(change.key);
   for (const std::string& key : varied_) add_new(columns, key);
   return columns;
-}
-
-std::vector<Case> combinations(const std::string& base, const std::vector<std::string>& overrides,
-                               const std::vector<Variation>& variations) {
-  const Combinations all(base, overrides, variations);
-  std::vector<Case> cases;
-  for (std::size_t i = 0; i < all.size(); ++i) cases.push_back(all.at(i));
-  return cases;
 }
 
 }  // namespace foretrain

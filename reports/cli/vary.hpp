@@ -22,6 +22,7 @@ struct Variation {
 /// steps of one), "KEY=A..B+N" (steps of N) or "KEY=A..BxN" (each N times the one before). A and B may carry the same
 /// unit. Keys that change together have a colon between their values: "KEY,OTHER=V1:W1,V2:W2". Throws UsageError.
 Variation parse_variation(const std::string& text);
+std::vector<Variation> parse_variations(const std::vector<std::string>& texts);
 
 /// One case per combination, the last key changing fastest, each with `base` as its base and the other overrides
 /// ("KEY=VALUE") in force. A value may be a whole way of synchronising (sync_choice.hpp), and keys of parameter servers
@@ -64,9 +65,5 @@ class Combinations {
   std::vector<std::vector<Choice>> choices_;  ///< by variation and value
   std::size_t count_ = 1;
 };
-
-/// All of them.
-std::vector<Case> combinations(const std::string& base, const std::vector<std::string>& overrides,
-                               const std::vector<Variation>& variations);
 
 }  // namespace foretrain

@@ -1,6 +1,5 @@
 #include "reports/cli/workers.hpp"
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
@@ -228,7 +227,8 @@ int default_workers() {
   return std::max(1, CPU_COUNT(&allowed));
 }
 
-std::vector<Outcome> predict_all(std::size_t count, int workers, const Predictor& predictor, const Observer& observer) {
+std::vector<Outcome> predict_all(std::size_t count, int workers, const Predictor& predictor,
+                                 const std::function<void()>& advance) {
   std::vector<Outcome> outcomes(count);
   const TextTask task = [&](std::size_t index) { return to_json(predictor(index)); };
   answer_all(count, workers, task, [&](std::size_t index, Reply reply) {
@@ -238,7 +238,7 @@ std::vector<Outcome> predict_all(std::size_t count, int workers, const Predictor
     } else {
       outcome = {std::nullopt, std::move(reply.text), reply.kind == Reply::Kind::bad_input};
     }
-    if (observer) observer(index, outcome);
+    if (advance) advance();
   });
   return outcomes;
 }

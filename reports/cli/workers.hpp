@@ -21,8 +21,6 @@ struct Outcome {
 
 /// Makes prediction number `index`; may throw.
 using Predictor = std::function<Result(std::size_t index)>;
-/// Told of each outcome in the order in which they come in.
-using Observer = std::function<void(std::size_t index, const Outcome& outcome)>;
 
 /// What came of a task: a text, or why there is none.
 struct Reply {
@@ -46,10 +44,10 @@ void answer_all(std::size_t count, int workers, const TextTask& task,
                 const std::function<bool()>& stop = {});
 
 /// Predictions 0 … count − 1, shared out among `workers` forked processes; results are in the order of their numbers,
-/// whatever the workers. Call it while this process has a single thread. Timelines do not come back. Throws
-/// std::system_error when there can be no processes.
+/// whatever the workers; `advance` is told of each as it comes in. Call it while this process has a single thread.
+/// Timelines do not come back. Throws std::system_error when there can be no processes.
 std::vector<Outcome> predict_all(std::size_t count, int workers, const Predictor& predictor,
-                                 const Observer& observer = {});
+                                 const std::function<void()>& advance = {});
 
 /// One worker per processor that this process may use.
 int default_workers();

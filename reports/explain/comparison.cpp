@@ -154,7 +154,7 @@ std::string comparison_text(const std::vector<Result>& results) {
       const std::string why = causes(*results[i].train(), *first.train());
       if (!why.empty()) sentence += ". Of the time that a sample takes in [1]: " + why;
     }
-    text += "  " + wrap(sentence + ".", page_width() - 2, 2) + "\n";
+    text += paragraph(sentence + ".");
   }
   return text;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "model/base/format.hpp"
 
@@ -44,15 +45,14 @@ std::string largest_exposed(const TrainResult& train) {
 
 /// "over the network: gradient all-reduce (279 ms)": the links that are worth most, and what is exposed most.
 std::string where_exposed(const Explanation& e) {
-  const double network = share_of(e.sensitivities, "network bandwidth"), nvlink = share_of(e.sensitivities, "NVLink"),
-               pcie = share_of(e.sensitivities, "PCIe and sockets"),
-               latency = share_of(e.sensitivities, "network latency");
-  const double most = std::max({network, nvlink, pcie, latency});
-  const char* where = most == network   ? "over the network"
-                      : most == nvlink  ? "over NVLink"
-                      : most == latency ? "in the network's latency"
-                                        : "over PCIe";
-  return fmt::format("{}: {}", where, largest_exposed(*e.result.train()));
+  static constexpr std::array<std::pair<const char*, const char*>, 4> links = {
+      {{"network bandwidth", "over the network"},
+       {"NVLink", "over NVLink"},
+       {"network latency", "in the network's latency"},
+       {"PCIe and sockets", "over PCIe"}}};
+  const auto* const most =
+      std::ranges::max_element(links, {}, [&](const auto& link) { return share_of(e.sensitivities, link.first); });
+  return fmt::format("{}: {}", most->second, largest_exposed(*e.result.train()));
 }
 
 /// The decision tree: is the GPU idle, and why; if it is busy, with what.
@@ -107,8 +107,8 @@ void set_spread(Explanation& e, const Result& with_jitter) {
   for (Seconds* time : {&spread.p50, &spread.p90, &spread.p99}) *time *= longer;
 }
 
-Explanation explain(const Scenario& scenario, Result result, std::vector<Answer> scaled, std::vector<Answer> changed,
-                    std::optional<Result> estimate) {
+Explanation explain(const Scenario& scenario, Result result, const std::vector<WhatIf>& scaled,
+                    std::vector<WhatIf> changed, std::optional<Result> estimate) {
   Explanation e;
   e.result = std::move(result);
   e.estimate = std::move(estimate);
@@ -116,16 +116,14 @@ Explanation explain(const Scenario& scenario, Result result, std::vector<Answer>
     if (!scaled[i].result || !scaled[i + 1].result) continue;
     const Seconds faster = scaled[i].result->time(), slower = scaled[i + 1].result->time();
     e.sensitivities.push_back(
-        {scaled[i].what_if.name, faster, slower, std::log(slower / faster) / (2.0 * std::log(resource_scale))});
+        {scaled[i].name, faster, slower, std::log(slower / faster) / (2.0 * std::log(resource_scale))});
   }
   std::ranges::stable_sort(e.sensitivities, std::ranges::greater{}, &Sensitivity::share);
-  for (Answer& answer : changed) {
-    Remedy remedy{answer.what_if.name, answer.what_if.overrides, 0.0, std::move(answer.result),
-                  std::move(answer.what_if.why_not)};
-    if (remedy.result) remedy.speedup = speed_of(*remedy.result) / speed_of(e.unchanged());
-    e.remedies.push_back(std::move(remedy));
+  e.remedies = std::move(changed);
+  for (WhatIf& remedy : e.remedies) {
+    remedy.speedup = remedy.result ? speed_of(*remedy.result) / speed_of(e.unchanged()) : 0.0;
   }
-  std::ranges::stable_sort(e.remedies, std::ranges::greater{}, &Remedy::speedup);
+  std::ranges::stable_sort(e.remedies, std::ranges::greater{}, &WhatIf::speedup);
   if (e.result.train()) diagnose(scenario, e);
   e.critical_path = e.result.train() ? chain_of_step(*e.result.train()) : critical_path(e.result.timeline);
   if (e.result.train()) e.spread = e.result.train()->spread;

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "model/graph/timeline.hpp"
 #include "model/result.hpp"
-#include "reports/explain/critical_path.hpp"
 #include "reports/explain/what_if.hpp"
 #include "reports/figure/figure.hpp"
 
@@ -27,14 +27,20 @@ struct Finding {
   [[nodiscard]] bool yes() const { return share > limit; }
 };
 
-/// What a change would make of the scenario.
-struct Remedy {
-  std::string name;
-  std::vector<std::string> overrides;  ///< as for --set
-  double speedup = 1.0;                ///< samples per second over the scenario's; of a collective, its time over this
-  std::optional<Result> result;
-  std::string why_not;  ///< where there is no result
+/// What is spent on one kind of work, or of waiting.
+struct PathPart {
+  std::string name;  ///< "compute", "gradient all-reduce", "waiting"
+  Seconds time;
 };
+
+/// The chain of a step: what its busiest rank does, and where its kernels rest, what it waits for, as the breakdown and
+/// the communication table say it. Longest part first; the parts add up to the step.
+std::vector<PathPart> chain_of_step(const TrainResult& train);
+
+/// The chain of other graphs, from the last task back: each began when the last of those that it waited for had ended,
+/// be it before it on its resource or one that it depends on. The parts add up to the time from the first task's start
+/// to the last one's end. Time in which no task of the timeline ran is "waiting".
+std::vector<PathPart> critical_path(const std::vector<TimelineEntry>& timeline);
 
 struct Explanation {
   Result result;
@@ -43,7 +49,7 @@ struct Explanation {
   std::vector<Finding> path;  ///< training only; the first "yes" ends it
   std::string bottleneck, advice;
   std::vector<Sensitivity> sensitivities;  ///< greatest share first
-  std::vector<Remedy> remedies;            ///< greatest gain first, then what cannot be
+  std::vector<WhatIf> remedies;            ///< greatest gain first, then what cannot be
   std::vector<PathPart> critical_path;     ///< longest first; needs the result's timeline
   /// Of steps that differ by chance: by the scenario's own jitter, or by usual_jitter().
   std::optional<TrainResult::Spread> spread;
@@ -51,15 +57,10 @@ struct Explanation {
   [[nodiscard]] const Result& unchanged() const { return estimate ? *estimate : result; }
 };
 
-/// A what-if with its prediction; nothing where it could not be predicted.
-struct Answer {
-  WhatIf what_if;
-  std::optional<Result> result;
-};
-
-/// `scaled` as scaled_resources() gives them, `changed` as remedies(); `estimate` where these two are estimates.
-Explanation explain(const Scenario& scenario, Result result, std::vector<Answer> scaled, std::vector<Answer> changed,
-                    std::optional<Result> estimate = {});
+/// `scaled` as scaled_resources() gives them, `changed` as remedies(), both predicted; `estimate` where these two are
+/// estimates.
+Explanation explain(const Scenario& scenario, Result result, const std::vector<WhatIf>& scaled,
+                    std::vector<WhatIf> changed, std::optional<Result> estimate = {});
 
 /// Takes the spread of step times from a prediction by the fidelity of the what-ifs.
 void set_spread(Explanation& explanation, const Result& with_jitter);

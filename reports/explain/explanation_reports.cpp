@@ -16,7 +16,7 @@ namespace {
 
 constexpr double worth_telling = 0.005;  ///< of the time or the throughput
 
-std::string sets_of(const Remedy& remedy) {
+std::string sets_of(const WhatIf& remedy) {
   std::string text;
   for (const std::string& override : remedy.overrides) {
     const bool quoted = override.find(' ') != std::string::npos || override.find('(') != std::string::npos;
@@ -57,7 +57,7 @@ std::string spread_text(const Explanation& e) {
                                            percent_text(usual_jitter.compute), percent_text(usual_jitter.network));
   const std::string text = fmt::format("P50 {} · P90 {} · P99 {}, {}.", format_seconds(e.spread->p50),
                                        format_seconds(e.spread->p90), format_seconds(e.spread->p99), by);
-  return fmt::format("\nBy chance\n  {}\n", wrap(text, page_width() - 2, 2));
+  return "\nBy chance\n" + paragraph(text);
 }
 
 /// The chain of tasks that the step waits for, by what it spends its time on.
@@ -93,7 +93,7 @@ std::string remedies_text(const Explanation& e) {
   std::string same, worse, impossible;
   const auto add = [](std::string& list, const std::string& name) { list += (list.empty() ? "" : ", ") + name; };
   bool helps = false;
-  for (const Remedy& r : e.remedies) {
+  for (const WhatIf& r : e.remedies) {
     if (!r.result) {
       impossible += fmt::format("    {}: {}\n", r.name, wrap(r.why_not, page_width() - 6, 6));
     } else if (r.speedup < 1.0 - worth_telling) {
@@ -127,7 +127,7 @@ std::string servers_text(const Explanation& e) {
     if (!train->parameter_server && is_ring) ring = train;
   };
   look_at(e.unchanged(), true);
-  for (const Remedy& r : e.remedies) {
+  for (const WhatIf& r : e.remedies) {
     if (r.result) look_at(*r.result, r.name == "synchronisation by ring");
   }
   if (servers == nullptr || ring == nullptr) return "";
@@ -145,7 +145,7 @@ std::string servers_text(const Explanation& e) {
       ring == e.unchanged().train() ? "what the scenario does" : "a ring", format_count(servers->samples_per_second),
       format_count(ring->samples_per_second), format_seconds(of.compute_bound), format_seconds(of.link_bound),
       format_seconds(of.server_bound), by, format_seconds(ring->breakdown.exposed_communication));
-  return "\nParameter servers\n  " + wrap(text, page_width() - 2, 2) + "\n";
+  return "\nParameter servers\n" + paragraph(text);
 }
 
 }  // namespace
@@ -190,7 +190,7 @@ std::string to_json(const Explanation& e) {
                                      {"scale", resource_scale}});
   }
   json["remedies"] = Json::array();
-  for (const Remedy& r : e.remedies) {
+  for (const WhatIf& r : e.remedies) {
     Json one = {{"change", r.name}, {"set", r.overrides}};
     if (r.result) {
       one["speedup"] = r.speedup;

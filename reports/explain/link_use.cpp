@@ -57,11 +57,7 @@ std::vector<LinkUse> by_group(const Topology& topology, const std::vector<Bytes>
     const DirectedLink link = topology.link(id);
     const std::string name = common_name(link.name, topology.nodes() > 1);
     const auto [known, is_new] = place.try_emplace(name, uses.size());
-    if (is_new) {
-      const std::size_t arrow = name.find('>');
-      LinkUse& use = uses.emplace_back(LinkUse{.name = name, .kind = link.kind, .bandwidth = link.bandwidth});
-      if (arrow != std::string::npos) use.from = name.substr(0, arrow), use.to = name.substr(arrow + 1);
-    }
+    if (is_new) uses.push_back({.name = name, .kind = link.kind, .bandwidth = link.bandwidth});
     LinkUse& use = uses[known->second];
     const double share = link.bandwidth.value() > 0.0 ? carried[at_index(id)] / link.bandwidth / time : 0.0;
     if (use.busiest_link < 0 || share > use.most) {
@@ -149,8 +145,7 @@ LinkUses link_uses(const Scenario& scenario, Fidelity fidelity) {
   const Topology topology = job->topology().draws_routes() ? draw_routes(*job, execute).median : job->topology();
   const TaskGraph& graph = job->graph();
   const Execution execution = execute(graph, topology);
-  LinkUses uses{scenario.cluster.node.vertices, {}, topology.nodes(), execution.makespan, uncut,
-                waits_of(graph, execution)};
+  LinkUses uses{{}, topology.nodes(), execution.makespan, uncut, waits_of(graph, execution)};
   const std::vector<Carried> of_block = carried_by_blocks(graph, topology);
   const Carried background = carried_by_background(scenario, topology, uses.time);
   std::vector<Bytes> all(at_index(topology.links()));

@@ -8,7 +8,6 @@
 #include "model/graph/execution.hpp"
 #include "model/hardware/topology.hpp"
 #include "model/scenario/scenario.hpp"
-#include "reports/explain/waits.hpp"
 #include "reports/figure/figure.hpp"
 
 namespace foretrain {
@@ -23,8 +22,7 @@ struct LinkUse {
     Bytes bytes;
   };
 
-  std::string name;                ///< "gpu0>nvswitch"
-  std::string from = {}, to = {};  ///< empty where the name has no two ends
+  std::string name;  ///< "gpu0>nvswitch"
   LinkKind kind = LinkKind::pcie;
   BytesPerSecond bandwidth;  ///< of the first of them
   int links = 0;
@@ -37,9 +35,18 @@ struct LinkUse {
   std::vector<double> slices = {};  ///< share of the busiest's bandwidth that is used, in equal parts of the time
 };
 
+/// What the kernels of one class of ranks wait until another has done its part: of a collective of both, or of what it
+/// sends. The transfer's own time is not in it.
+struct Wait {
+  std::string late, waiting;  ///< "stage 1", "stage 0, rank 4": as their compute streams are called
+  Seconds time;               ///< of all its waits together
+};
+
+/// The longest first. Who is late because somebody else is, is late here, too: each wait is told of its last cause.
+std::vector<Wait> waits_of(const TaskGraph& graph, const Execution& execution);
+
 struct LinkUses {
-  std::vector<NodeVertex> vertices;  ///< of a node
-  std::vector<LinkUse> links;        ///< in the order of a node's links, the fabric's behind them
+  std::vector<LinkUse> links;  ///< in the order of a node's links, the fabric's behind them
   int nodes = 1;
   Seconds time;                        ///< that the transfers are held against
   bool without_inside_layers = false;  ///< as passes of replicas with unequal numbers of them are not cut

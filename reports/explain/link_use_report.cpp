@@ -118,7 +118,7 @@ std::string to_text(const LinkUses& uses) {
   }
   text += table.text(2);
   if (order.size() > most_links) text += fmt::format("  and {} more, less busy\n", order.size() - most_links);
-  return text + "  " + wrap(columns_explained, page_width() - 2, 2) + "\n" + waits_text(uses);
+  return text + paragraph(columns_explained) + waits_text(uses);
 }
 
 std::string to_json(const LinkUses& uses) {

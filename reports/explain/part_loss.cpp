@@ -67,10 +67,8 @@ class Losses {
     const int left = (cluster_.nodes - machines) * cluster_.gpus_per_node;
     const int replicas = left / gpus_of_replica / plan.expert * plan.expert;
     if (replicas < 1) {
-      losses_.push_back({std::move(name),
-                         {},
-                         std::nullopt,
-                         fmt::format("no replica of {} is left", counted(gpus_of_replica, "GPU"))});
+      losses_.push_back({.name = std::move(name),
+                         .why_not = fmt::format("no replica of {} is left", counted(gpus_of_replica, "GPU"))});
     } else {
       const int used = replicas * gpus_of_replica, each = cluster_.gpus_per_node;
       const std::int64_t batch = train_.global_batch / plan.data * replicas;
@@ -144,20 +142,20 @@ std::vector<WhatIf> part_losses(const Scenario& scenario, const Reload& reload) 
   return Losses(scenario, reload).all();
 }
 
-std::string to_text(const Result& whole, const std::vector<Answer>& losses) {
+std::string to_text(const Result& whole, const std::vector<WhatIf>& losses) {
   if (losses.empty()) return "";
   TextTable table("llrr", {"part", "training", "step", "samples/s"});
   const TrainResult& before = *whole.train();
   table.add_row({"none", "", format_seconds(before.step_time), format_count(before.samples_per_second)});
   std::string impossible;
   bool any_restarts = false;
-  for (const Answer& loss : losses) {
+  for (const WhatIf& loss : losses) {
     if (!loss.result) {
-      impossible += fmt::format("    {}: {}\n", loss.what_if.name, wrap(loss.what_if.why_not, page_width() - 6, 6));
+      impossible += fmt::format("    {}: {}\n", loss.name, wrap(loss.why_not, page_width() - 6, 6));
       continue;
     }
-    any_restarts = any_restarts || loss.what_if.lost_machines > 0;
-    table.add_row({loss.what_if.name, loss.what_if.lost_machines > 0 ? "restarts" : "goes on",
+    any_restarts = any_restarts || loss.lost_machines > 0;
+    table.add_row({loss.name, loss.lost_machines > 0 ? "restarts" : "goes on",
                    format_seconds(loss.result->train()->step_time) +
                        (loss.result->train()->memory.fits() ? "" : ", does not fit"),
                    signed_percent(rate_of(*loss.result) / rate_of(whole) - 1.0)});
@@ -165,12 +163,12 @@ std::string to_text(const Result& whole, const std::vector<Answer>& losses) {
   std::string text = fmt::format("{}  [{}]: what a part that fails costs until it is repaired\n", whole.scenario,
                                  name(whole.fidelity)) +
                      table.text(2);
-  if (any_restarts) text += "  " + wrap(restart_text(whole), page_width() - 2, 2) + "\n";
+  if (any_restarts) text += paragraph(restart_text(whole));
   if (!impossible.empty()) text += "  Training cannot go on without:\n" + impossible;
   return text;
 }
 
-std::string to_json(const Result& whole, const std::vector<Answer>& losses) {
+std::string to_json(const Result& whole, const std::vector<WhatIf>& losses) {
   using Json = nlohmann::ordered_json;
   Json json = {{"scenario", whole.scenario},
                {"fidelity", name(whole.fidelity)},
@@ -178,14 +176,14 @@ std::string to_json(const Result& whole, const std::vector<Answer>& losses) {
                {"samples_per_second", rate_of(whole)},
                {"parts", Json::array()}};
   if (const auto& goodput = whole.train()->goodput) json["recovery_s"] = goodput->recovery.value();
-  for (const Answer& loss : losses) {
-    Json one = {{"part", loss.what_if.name}, {"machines", loss.what_if.lost_machines}, {"set", loss.what_if.overrides}};
+  for (const WhatIf& loss : losses) {
+    Json one = {{"part", loss.name}, {"machines", loss.lost_machines}, {"set", loss.overrides}};
     if (loss.result) {
       one["step_time_s"] = loss.result->time().value();
       one["samples_per_second"] = rate_of(*loss.result);
       one["fits"] = loss.result->train()->memory.fits();
     } else {
-      one["why_not"] = loss.what_if.why_not;
+      one["why_not"] = loss.why_not;
     }
     json["parts"].push_back(std::move(one));
   }

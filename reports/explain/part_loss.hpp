@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/explain/explanation.hpp"
+#include "reports/explain/what_if.hpp"
 
 namespace foretrain {
 
@@ -14,7 +14,7 @@ namespace foretrain {
 std::vector<WhatIf> part_losses(const Scenario& scenario, const Reload& reload);
 
 /// Ending in a line end; empty where there are none.
-std::string to_text(const Result& whole, const std::vector<Answer>& losses);
-std::string to_json(const Result& whole, const std::vector<Answer>& losses);
+std::string to_text(const Result& whole, const std::vector<WhatIf>& losses);
+std::string to_json(const Result& whole, const std::vector<WhatIf>& losses);
 
 }  // namespace foretrain

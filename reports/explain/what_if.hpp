@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "model/graph/execution.hpp"
+#include "model/result.hpp"
 #include "model/scenario/scenario.hpp"
 
 namespace foretrain {
@@ -15,8 +15,11 @@ struct WhatIf {
   std::string name;
   std::vector<std::string> overrides = {};  ///< as for --set; empty where hardware itself is scaled
   std::optional<Scenario> scenario = std::nullopt;
-  std::string why_not = {};  ///< where there is no such scenario
-  int lost_machines = 0;     ///< from which it restarts
+  int lost_machines = 0;  ///< from which it restarts
+
+  std::optional<Result> result = std::nullopt;  ///< once it is predicted
+  std::string why_not = {};                     ///< where there is no such scenario, or no result
+  double speedup = 1.0;  ///< samples per second over the unchanged scenario's; of a collective, its time over this
 };
 
 /// How much faster or slower scaled_resources() makes a resource.

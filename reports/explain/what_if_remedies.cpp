@@ -104,7 +104,7 @@ void add_loading(const TrainWorkload& train, Remedies& list) {
 }  // namespace
 
 WhatIf reloaded(std::string name, std::vector<std::string> overrides, const Reload& reload) {
-  WhatIf made{std::move(name), std::move(overrides)};
+  WhatIf made{.name = std::move(name), .overrides = std::move(overrides)};
   try {
     made.scenario = reload(made.overrides);
   } catch (const std::exception& e) {

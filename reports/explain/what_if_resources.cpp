@@ -132,7 +132,7 @@ std::vector<WhatIf> scaled_resources(const Scenario& scenario) {
   std::vector<WhatIf> scaled;
   const auto add = [&](const char* name, Scale scale) {
     for (const double speed : {resource_scale, 1.0 / resource_scale}) {
-      WhatIf& one = scaled.emplace_back(WhatIf{name, {}, scenario});
+      WhatIf& one = scaled.emplace_back(WhatIf{.name = name, .scenario = scenario});
       scale(*one.scenario, speed);
     }
   };

@@ -9,7 +9,6 @@
 #include <numeric>
 #include <utility>
 
-#include "model/base/format.hpp"
 #include "reports/print/number.hpp"
 #include "reports/print/table.hpp"
 
@@ -74,6 +73,31 @@ std::string si_text(double value, std::string_view unit) {
   return word.empty() ? number : number + " " + word;
 }
 
+void set_range(Axis& axis, const std::vector<double>& values, bool upward) {
+  if (axis.low != axis.high) return;
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (const double value : values) {
+    if (!std::isfinite(value) || (axis.logarithmic && value <= 0.0)) continue;
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  if (low > high) low = high = 1.0;
+  if (axis.logarithmic) {
+    const double room = upward ? 1.4 : std::max(1.08, std::pow(high / low, 0.02));
+    axis.low = low / room;
+    axis.high = high * room;
+  } else if (upward) {
+    axis.high = high > 0.0 ? high * 1.07 : 1.0;
+  } else {
+    const double room = high > low ? (high - low) * 0.02 : 0.5;
+    axis.low = low - room;
+    axis.high = high + room;
+  }
+}
+
+namespace {
+
+/// The powers of ten of a logarithmic axis and, unless these are many, twice and five times them.
 std::vector<Tic> logarithmic_tics(double low, double high, std::string_view unit) {
   const bool powers_alone = high / low > 1000.0;
   std::vector<Tic> tics;
@@ -87,37 +111,7 @@ std::vector<Tic> logarithmic_tics(double low, double high, std::string_view unit
   return tics;
 }
 
-std::vector<Tic> binary_tics(double low, double high) {
-  std::vector<Tic> tics;
-  for (double size = std::exp2(std::ceil(std::log2(low))); size <= high; size *= 2.0) {
-    tics.push_back({size, format_binary_bytes(Bytes(size))});
-  }
-  return tics;
-}
-
-void set_range(Axis& axis, const std::vector<double>& values, bool upward) {
-  if (axis.low == axis.high) {
-    double low = std::numeric_limits<double>::infinity(), high = -low;
-    for (const double value : values) {
-      if (!std::isfinite(value) || (axis.logarithmic && value <= 0.0)) continue;
-      low = std::min(low, value);
-      high = std::max(high, value);
-    }
-    if (low > high) low = high = 1.0;
-    if (axis.logarithmic) {
-      const double room = upward ? 1.4 : std::max(1.08, std::pow(high / low, 0.02));
-      axis.low = low / room;
-      axis.high = high * room;
-    } else if (upward) {
-      axis.high = high > 0.0 ? high * 1.07 : 1.0;
-    } else {
-      const double room = high > low ? (high - low) * 0.02 : 0.5;
-      axis.low = low - room;
-      axis.high = high + room;
-    }
-  }
-}
-
+/// Round numbers, at most so many.
 std::vector<Tic> linear_tics(double low, double high, int most) {
   const double least = std::abs(high - low) / std::max(most, 1);
   if (!(least > 0.0)) return {{low, grouped(fmt::format("{:.6g}", low))}};
@@ -139,27 +133,9 @@ std::vector<Tic> linear_tics(double low, double high, int most) {
   return tics;
 }
 
-void choose_tics(Axis& axis, int pixels, bool across) {
-  if (axis.tics.empty() && axis.logarithmic) {
-    axis.tics = axis.binary ? binary_tics(axis.low, axis.high) : logarithmic_tics(axis.low, axis.high, axis.unit);
-  }
-  constexpr std::size_t fewest = 2;  // which say how far apart values are
-  if (axis.tics.empty() || (axis.logarithmic && !axis.binary && axis.tics.size() < fewest)) {
-    const int room = 3 * axis.font;  // of a label and what lies between two
-    axis.tics = linear_tics(axis.low, axis.high, std::clamp(pixels / room, 2, across ? 10 : 8));
-    for (Tic& tic : axis.tics) {
-      if (axis.logarithmic && !axis.unit.empty()) tic.label = si_text(tic.at, axis.unit);
-    }
-  }
-  for (Tic& tic : axis.tics) tic.label = grouped(tic.label);
-  if (across) drop_crowded(axis, pixels);
-}
-
-namespace {
-
-/// Half of what a tic's label takes along x, and what is free beside it. Powers of two count as equally wide.
+/// Half of what a tic's label takes along x, and what is free beside it.
 double half_of(const Axis& axis, const Tic& tic) {
-  return 0.5 * text_width(axis.binary ? "1.00 KiB" : tic.label, axis.font) + 0.25 * axis.font;
+  return 0.5 * text_width(tic.label, axis.font) + 0.25 * axis.font;
 }
 
 /// Whether tics are as far apart as the first two, at places that increase.
@@ -180,8 +156,8 @@ void thin_out(Axis& axis, const std::vector<double>& places) {
   }
 }
 
-}  // namespace
-
+/// Along x, leaves out the labels that would touch another: evenly where tics are evenly apart, else the first and the
+/// last stay.
 void drop_crowded(Axis& axis, int pixels) {
   std::vector<double> places;
   for (const Tic& tic : axis.tics) places.push_back(axis.place(tic.at) * pixels);
@@ -200,6 +176,22 @@ void drop_crowded(Axis& axis, int pixels) {
   });
 }
 
+}  // namespace
+
+void choose_tics(Axis& axis, int pixels, bool across) {
+  constexpr std::size_t fewest = 2;  // which say how far apart values are
+  if (axis.tics.empty() && axis.logarithmic) axis.tics = logarithmic_tics(axis.low, axis.high, axis.unit);
+  if (axis.tics.empty() || (axis.logarithmic && axis.tics.size() < fewest)) {
+    const int room = 3 * axis.font;  // of a label and what lies between two
+    axis.tics = linear_tics(axis.low, axis.high, std::clamp(pixels / room, 2, across ? 10 : 8));
+    for (Tic& tic : axis.tics) {
+      if (axis.logarithmic && !axis.unit.empty()) tic.label = si_text(tic.at, axis.unit);
+    }
+  }
+  for (Tic& tic : axis.tics) tic.label = grouped(tic.label);
+  if (across) drop_crowded(axis, pixels);
+}
+
 int text_width(std::string_view text, int font_pixels) {
   constexpr double average_character = 0.59;  // of the font's size: DejaVu Sans, the widest of the fonts asked for
   return static_cast<int>(std::ceil(average_character * font_pixels * static_cast<double>(display_width(text))));
@@ -207,45 +199,25 @@ int text_width(std::string_view text, int font_pixels) {
 
 std::vector<double> spread(const std::vector<double>& positions, double gap, double low, double high) {
   const std::size_t n = positions.size();
-  if (n == 0) return {};
   const double usable = std::min(gap, n > 1 ? (high - low) / static_cast<double>(n - 1) : gap);
+  const auto before = [&](std::size_t place) { return usable * static_cast<double>(place); };
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return positions[a] < positions[b]; });
-
-  // Labels that would overlap form a cluster, placed around the mean of the places its members want; clusters that
-  // meet are merged (the pool-adjacent-violators method of isotonic regression).
-  struct Cluster {
-    double wanted = 0.0;  // sum over members of (position − offset within the cluster)
-    std::size_t members = 0;
-    [[nodiscard]] double start() const { return wanted / static_cast<double>(members); }
-  };
-  std::vector<Cluster> clusters;
-  for (const std::size_t index : order) {
-    clusters.push_back({positions[index], 1});
-    while (clusters.size() > 1) {
-      Cluster& above = clusters[clusters.size() - 2];
-      const Cluster& last = clusters.back();
-      const double length = static_cast<double>(above.members) * usable;
-      if (above.start() + length <= last.start()) break;
-      above.wanted += last.wanted - static_cast<double>(last.members) * length;
-      above.members += last.members;
-      clusters.pop_back();
-    }
-  }
   std::vector<double> result(n);
-  std::size_t k = 0;
-  for (const Cluster& cluster : clusters) {
-    for (std::size_t i = 0; i < cluster.members; ++i) {
-      result[order[k++]] = cluster.start() + static_cast<double>(i) * usable;
+  for (std::size_t i = 0; i < n; ++i) {
+    // Without the gaps below each, places that only must not decrease: isotonic regression, by its formula of the
+    // largest of least means of neighbours.
+    double place = -std::numeric_limits<double>::infinity();
+    for (std::size_t first = 0; first <= i; ++first) {
+      double sum = 0.0, least = std::numeric_limits<double>::infinity();
+      for (std::size_t last = first; last < n; ++last) {
+        sum += positions[order[last]] - before(last);
+        if (last >= i) least = std::min(least, sum / static_cast<double>(last - first + 1));
+      }
+      place = std::max(place, least);
     }
-  }
-  // The limits: pushed up from the bottom, then down from the top.
-  for (std::size_t i = 0; i < n; ++i) {
-    result[order[i]] = std::max(result[order[i]], low + static_cast<double>(i) * usable);
-  }
-  for (std::size_t i = 0; i < n; ++i) {
-    result[order[n - 1 - i]] = std::min(result[order[n - 1 - i]], high - static_cast<double>(i) * usable);
+    result[order[i]] = std::min(std::max(place, low), high - before(n - 1)) + before(i);
   }
   return result;
 }

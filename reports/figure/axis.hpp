@@ -20,7 +20,6 @@ struct Axis {
   bool logarithmic = false;
   double low = 0.0, high = 0.0;  ///< equal: as wide as what is drawn
   std::vector<Tic> tics = {};    ///< none: chosen by the range. Along x, a label that would touch another is left out
-  bool binary = false;           ///< bytes, with tics at powers of two; only where logarithmic
   std::string unit = {};         ///< stands at the tics of a logarithmic axis with its prefix: "10 µs"
   bool grid = false;             ///< lines across the panel
   int font = 13;
@@ -50,15 +49,6 @@ std::string common_unit(std::vector<std::string>& labels);
 /// "10 µs", "2 M", "500": the number with the prefix that leaves one to three digits before its point.
 std::string si_text(double value, std::string_view unit);
 
-/// The powers of ten of a logarithmic axis and, unless these are many, twice and five times them.
-std::vector<Tic> logarithmic_tics(double low, double high, std::string_view unit = "");
-
-/// Powers of two as sizes in bytes ("64 KiB").
-std::vector<Tic> binary_tics(double low, double high);
-
-/// Round numbers, at most so many.
-std::vector<Tic> linear_tics(double low, double high, int most);
-
 /// The axis as it is drawn along so many pixels: with tics where it leaves them open, and without labels that would
 /// touch others.
 void choose_tics(Axis& axis, int pixels, bool across);
@@ -66,10 +56,6 @@ void choose_tics(Axis& axis, int pixels, bool across);
 /// Where the axis leaves them open, a range around the values and tics: linear ones that go `upward` start at zero, the
 /// rest has some room on both sides.
 void set_range(Axis& axis, const std::vector<double>& values, bool upward);
-
-/// Along x, leaves out the labels that would touch another: evenly where tics are evenly apart, else the first and the
-/// last stay.
-void drop_crowded(Axis& axis, int pixels);
 
 /// Width in pixels to set aside for a line of text in the pictures' sans serif font, of which only the viewer knows the
 /// exact shape.

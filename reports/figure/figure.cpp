@@ -9,7 +9,6 @@
 
 #include "model/base/error.hpp"
 #include "reports/figure/layout.hpp"
-#include "reports/figure/series_style.hpp"
 
 namespace foretrain {
 

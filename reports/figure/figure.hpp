@@ -22,7 +22,7 @@ inline constexpr std::array<std::string_view, 7> palette = {"#0072B2", "#D55E00"
 inline constexpr std::array<std::string_view, 6> area_palette = {"#004B7A", "#D55E00", "#E6BAD4",
                                                                  "#F0E442", "#56B4E9", "#00694D"};
 
-/// What the points of a series look like; own: as its colour has it (series_style.hpp).
+/// What the points of a series look like; own: as its colour has it (layout.hpp).
 enum class Dot { none, own, circle, square, triangle, wedge, diamond, ring, frame };
 
 struct Point {
@@ -115,5 +115,13 @@ inline constexpr double print_pixels_per_inch = 120.0;
 /// UsageError for a panel, or a figure, in which there is nothing.
 std::string to_picture(const Figure& figure, PictureFormat format);
 std::string to_svg(const Figure& figure);
+
+/// Names the series anew, in the order in which legends and tables name them; where there are fewer names, the others
+/// keep theirs. Throws UsageError where there are more.
+void name_series(Figure& figure, const std::vector<std::string>& names);
+
+/// A row for each point and bar: its panel, its series, and plain numbers in the units that the header names. A column
+/// that only other panels have is empty.
+std::string to_csv(const Figure& figure);
 
 }  // namespace foretrain

@@ -1,5 +1,3 @@
-#include "reports/figure/figure_table.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,6 +8,7 @@
 
 #include "model/base/csv.hpp"
 #include "model/base/error.hpp"
+#include "reports/figure/figure.hpp"
 
 namespace foretrain {
 
@@ -42,8 +41,7 @@ std::string number_cell(double value) {
 /// "message (B)": the axis with its unit, which may stand at its tics alone.
 std::string column_of(const Axis& axis, const char* otherwise) {
   const std::string name = axis.name.empty() ? otherwise : axis.name;
-  const std::string unit = axis.binary ? "B" : axis.unit;
-  return unit.empty() ? name : fmt::format("{} ({})", name, unit);
+  return axis.unit.empty() ? name : fmt::format("{} ({})", name, axis.unit);
 }
 
 std::string row_name(const Panel& panel, const Box& box) {

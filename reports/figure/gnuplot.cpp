@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <boost/algorithm/string/replace.hpp>
 #include <filesystem>
 #include <stdexcept>
 #include <system_error>
@@ -48,15 +49,6 @@ std::string without_titles(std::string svg) {
     const std::size_t to = svg.find(end, from);
     if (to == std::string::npos) break;
     svg.erase(from, to + end.size() - from);
-  }
-  return svg;
-}
-
-/// XML takes "]]>" for the end of a section that it did not begin; gnuplot writes it as it is.
-std::string with_escaped_section_ends(std::string svg) {
-  static constexpr std::string_view end = "]]>", escaped = "]]&gt;";
-  for (std::size_t at = 0; (at = svg.find(end, at)) != std::string::npos; at += escaped.size()) {
-    svg.replace(at, end.size(), escaped);
   }
   return svg;
 }
@@ -118,7 +110,9 @@ std::string run_gnuplot(const std::string& script) {
   }
   if (result.output.starts_with("%PDF")) return without_date(std::move(result.output));
   if (!result.output.starts_with("<?xml")) return std::move(result.output);
-  return with_escaped_section_ends(without_titles(std::move(result.output)));
+  std::string svg = without_titles(std::move(result.output));
+  boost::replace_all(svg, "]]>", "]]&gt;");  // gnuplot writes it as it is, and XML takes it for the end of a section
+  return svg;
 }
 
 }  // namespace foretrain

@@ -9,8 +9,6 @@
 
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"
-#include "reports/figure/label_places.hpp"
-#include "reports/figure/series_style.hpp"
 #include "reports/print/table.hpp"
 
 namespace foretrain {
@@ -75,12 +73,6 @@ void complete(Panel& panel) {
 
 // ---- print
 
-/// In print: how wide texts may be, in pixels; zero for screens, whose pictures are as wide as their texts.
-struct Limits {
-  int row = 0;    ///< the label of a row of bars
-  int value = 0;  ///< what is written behind a bar
-};
-
 /// What the rows of bars need for the lines of their labels and values.
 int height_of_rows(const Panel& panel) {
   constexpr int label_line = 20, value_line = 15, between = 6;
@@ -90,14 +82,16 @@ int height_of_rows(const Panel& panel) {
   return (row + between) * static_cast<int>(panel.y.tics.size());
 }
 
-/// With tics, and texts in lines where they are limited.
-Panel sized(Panel panel, int width, int height, const Limits& limits) {
+/// With tics; in a picture that is printed so wide (0: on screens), with texts in lines: labels of rows of bars, and
+/// what is written behind these.
+Panel sized(Panel panel, int width, int height, int print) {
+  const int row = static_cast<int>(0.34 * print), value = static_cast<int>(0.3 * print);
   panel.width = width;
   panel.height = height;
   choose_tics(panel.x, width, true);
   choose_tics(panel.y, height, false);
-  if (limits.row > 0) {
-    for (Tic& tic : panel.y.tics) tic.label = broken(tic.label, panel.y.font, limits.row);
+  if (print > 0) {
+    for (Tic& tic : panel.y.tics) tic.label = broken(tic.label, panel.y.font, row);
     panel.x.name = broken(panel.x.name, panel.x.font, width + least_right);
     panel.y.name = broken(panel.y.name, panel.y.font, height + least_right);
   }
@@ -107,8 +101,8 @@ Panel sized(Panel panel, int width, int height, const Limits& limits) {
     return text_width(label.text, label.font) + 6 > pixels;
   });
   for (Label& label : panel.labels) {
-    if (limits.value > 0 && label.pin == Pin::left && !label.free) {
-      label.text = broken(label.text, label.font, limits.value);
+    if (print > 0 && label.pin == Pin::left && !label.free) {
+      label.text = broken(label.text, label.font, value);
     }
   }
   if (panel.rows) panel.height = std::max(height, height_of_rows(panel));
@@ -257,7 +251,6 @@ void move_ends_to_legend(Figure& figure) {
 /// So wide, with its panels in so many columns: their widths follow from what their margins leave.
 Canvas fitted(const Figure& figure, std::size_t columns, int width) {
   constexpr int narrowest = 60, lowest = 100, passes = 6;
-  const Limits limits{static_cast<int>(0.34 * width), static_cast<int>(0.3 * width)};
   std::vector<int> widths;
   for (const Panel& panel : figure.panels) widths.push_back(panel.width);
   Canvas canvas;
@@ -266,7 +259,7 @@ Canvas fitted(const Figure& figure, std::size_t columns, int width) {
     for (std::size_t i = 0; i < widths.size(); ++i) {
       const Panel& panel = figure.panels[i];
       const int height = panel.rows ? panel.height : std::max(lowest, panel.height * widths[i] / panel.width);
-      panels.push_back(sized(panel, widths[i], height, limits));
+      panels.push_back(sized(panel, widths[i], height, width));
     }
     canvas = with_head(figure, panels, columns, width);
     const int each = (width - canvas.width) / static_cast<int>(std::min(columns, widths.size()));
@@ -354,7 +347,7 @@ Canvas lay_out(Figure figure) {
   for (Panel& panel : figure.panels) complete(panel);
   if (figure.width_cm > 0.0) return printed(std::move(figure));
   std::vector<Panel> panels;
-  for (const Panel& panel : figure.panels) panels.push_back(sized(panel, panel.width, panel.height, {}));
+  for (const Panel& panel : figure.panels) panels.push_back(sized(panel, panel.width, panel.height, 0));
   return with_head(figure, panels, figure.columns, 0);
 }
 

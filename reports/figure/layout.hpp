@@ -1,4 +1,6 @@
-// Where everything of a figure stands, in pixels: margins that hold every text, legends, columns of panels.
+// Where everything of a figure stands, in pixels: margins that hold every text, legends, columns of panels; and how
+// series look to gnuplot. Each colour of the palette has a dot and a dash of its own, so that series are told apart in
+// grey as well.
 #pragma once
 
 #include <string>
@@ -11,6 +13,22 @@ namespace foretrain {
 
 // Pixels.
 inline constexpr int title_font = 15, small_font = 12, title_line = 25, small_line = 18, figure_gap = 14;
+
+/// gnuplot's number of the series' dots, the same in all its terminals.
+int point_type(const Series& series);
+
+/// " dashtype …" of its line; empty where it is solid, as lines are whose dots tell them apart.
+std::string dash_clause(const Series& series);
+
+/// What a legend shows of the series: a piece of its line, a dot, or a square of its area.
+enum class Swatch { line, dot, area };
+Swatch swatch_of(const Series& series);
+
+/// A series as a block of data of this name and the clauses of `plot` that draw it; `edge` says what borders boxes.
+struct SeriesScript {
+  std::string data, clauses;
+};
+SeriesScript series_script(const Series& series, const std::string& edge, const std::string& name);
 
 /// One name of a legend and where it begins, in pixels from the legend's corner.
 struct Entry {
@@ -48,6 +66,10 @@ struct Canvas {
 
 /// The lines of a text that has some.
 std::vector<std::string> lines_of(const std::string& text);
+
+/// Moves the panel's free labels beside, above or below their places, where they cover neither dots nor lines nor each
+/// other; those that fit nowhere are left out, the last first. The panel's size and ranges are known.
+void place_free_labels(Panel& panel);
 
 /// Chooses what the figure leaves open (ranges, tics, colours), and places all. In print as wide as is asked for: names
 /// at ends of lines go into a legend, and panels below each other, where there is too little room. Throws UsageError

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "model/base/format.hpp"
 #include "reports/print/names.hpp"
@@ -19,32 +20,16 @@ constexpr double widest_comparable_ratio = 12.0;
 constexpr std::array<std::string_view, breakdown_parts.size()> text_colours = {"#ffffff", "#ffffff", "#000000",
                                                                                "#000000", "#000000", "#ffffff"};
 
-struct BarScale {
-  bool shares = false;
-  TimeUnit unit{"s", Seconds(1.0)};
-  double longest = 100.0;  ///< right end of the longest bar, in the axis' unit
-
-  /// Position on the axis of a time within a bar.
-  [[nodiscard]] double place(Seconds time, const Breakdown& whole) const {
-    return shares ? time / whole.total() * 100.0 : time / unit.size;
-  }
-};
-
-BarScale scale_of(const std::vector<BreakdownBar>& bars) {
-  const auto [low, high] = std::ranges::minmax(bars, {}, [](const BreakdownBar& bar) { return bar.breakdown.total(); });
-  const Seconds longest = high.breakdown.total();
-  if (longest > low.breakdown.total() * widest_comparable_ratio) return {.shares = true};
-  const TimeUnit unit = time_unit(longest);
-  return {false, unit, longest / unit.size};
-}
-
-/// A bar from its left to its right end, and what is written in it and behind it.
-void add_bar(Panel& panel, std::vector<Series>& parts, const BreakdownBar& bar, const BarScale& scale, double row) {
+/// A bar in shares of its step in per cent, or in times in this unit, from its left to its right end, and what is
+/// written in it and behind it.
+void add_bar(Panel& panel, std::vector<Series>& parts, const BreakdownBar& bar, std::optional<Seconds> unit,
+             double row) {
   const Breakdown& b = bar.breakdown;
+  const auto place = [&](Seconds time) { return unit ? time / *unit : time / b.total() * 100.0; };
   Seconds before;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Seconds time = b.*breakdown_parts.at(i).time;
-    const double from = scale.place(before, b), to = scale.place(before + time, b);
+    const double from = place(before), to = place(before + time);
     before += time;
     if (!(time > Seconds(0))) continue;
     parts[i].boxes.push_back({from, to, row - 0.34, row + 0.34});
@@ -55,7 +40,7 @@ void add_bar(Panel& panel, std::vector<Series>& parts, const BreakdownBar& bar, 
                             .room = to - from});
   }
   panel.labels.push_back({.text = format_seconds(b.total()) + (bar.remark.empty() ? "" : " · " + bar.remark),
-                          .x = scale.place(b.total(), b),
+                          .x = place(b.total()),
                           .y = row,
                           .pin = Pin::left,
                           .right = 8,
@@ -78,11 +63,14 @@ std::string common_beginning(const std::vector<BreakdownBar>& bars) {
 
 Figure to_figure(const std::vector<BreakdownBar>& bars) {
   if (bars.empty()) return {};
-  const BarScale scale = scale_of(bars);
+  const auto [low, high] = std::ranges::minmax(bars, {}, [](const BreakdownBar& bar) { return bar.breakdown.total(); });
+  const Seconds longest = high.breakdown.total();
+  const bool shares = longest > low.breakdown.total() * widest_comparable_ratio;
+  const TimeUnit unit = time_unit(longest);
   const auto count = static_cast<double>(bars.size());
   Panel panel{.width = 640, .height = 46 * static_cast<int>(bars.size()), .rows = true, .edge = "#ffffff"};
-  panel.x = {.name = scale.shares ? "share of the step (%)" : fmt::format("time of one step ({})", scale.unit.name),
-             .high = scale.longest,
+  panel.x = {.name = shares ? "share of the step (%)" : fmt::format("time of one step ({})", unit.name),
+             .high = shares ? 100.0 : longest / unit.size,
              .grid = true};
   panel.y = {.low = 0.4, .high = count + 0.6};
   std::vector<Series> parts;
@@ -94,7 +82,7 @@ Figure to_figure(const std::vector<BreakdownBar>& bars) {
   for (std::size_t i = 0; i < bars.size(); ++i) {
     BreakdownBar bar = bars[i];
     bar.label.erase(0, common.size());
-    add_bar(panel, parts, bar, scale, count - static_cast<double>(i));
+    add_bar(panel, parts, bar, shares ? std::nullopt : std::optional(unit.size), count - static_cast<double>(i));
   }
   for (Series& part : parts) {
     if (!part.boxes.empty()) panel.series.push_back(std::move(part));

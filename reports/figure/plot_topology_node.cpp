@@ -28,65 +28,69 @@ std::string_view kind_word(VertexKind kind) {
   return words.at(static_cast<std::size_t>(kind));
 }
 
-/// Which parts are drawn, and how many columns they take.
+/// A part that is drawn with what is below it, or an ellipsis for some.
+struct Item {
+  int part = left_out;
+  double columns = 1.0;  ///< that it takes
+  double gap = 0.0;      ///< before it, in columns
+  std::vector<Item> below = {};
+};
+
+/// Chooses what is drawn: below parts of less than this depth, children that are alike are drawn twice and once at
+/// their end.
 class Shown {
  public:
-  /// Below parts of less than this depth, children that are alike are drawn twice and once at their end.
-  Shown(const WiringTree& tree, int shortened_to) : tree_(tree), shortened_to_(shortened_to) {}
+  Shown(const WiringTree& tree, int shortened_to)
+      : tree_(tree), shortened_to_(shortened_to), roots_(items(tree.roots, -1)) {
+    for (std::size_t i = 1; i < roots_.size(); ++i) roots_[i].gap = between_roots;
+  }
 
-  [[nodiscard]] std::vector<int> roots() const { return shortened(tree_.roots, -1); }
-  [[nodiscard]] std::vector<int> children(int part) const {
-    return shortened(tree_.parts[at_index(part)].children, tree_.parts[at_index(part)].depth);
-  }
-  [[nodiscard]] double columns(int part) const {
-    if (part == left_out) return 1.0;
-    const std::vector<int> below = children(part);
-    if (below.empty()) return tree_.parts[at_index(part)].parent < 0 ? 2.0 : 1.0;
-    double sum = 0.0;
-    for (std::size_t i = 0; i < below.size(); ++i)
-      sum += columns(below[i]) + (i > 0 ? gap(below[i - 1], below[i]) : 0.0);
-    return std::max(sum, tree_.parts[at_index(part)].parent < 0 ? 2.0 : 1.0);
-  }
-  [[nodiscard]] double all_columns() const {
-    double sum = 0.0;
-    for (const int root : roots()) sum += columns(root) + (sum > 0.0 ? between_roots : 0.0);
-    return sum;
-  }
-  /// Between neighbours on the same part.
-  [[nodiscard]] double gap(int a, int b) const {
-    const bool plain = (a == left_out || tree_.parts[at_index(a)].children.empty()) &&
-                       (b == left_out || tree_.parts[at_index(b)].children.empty());
-    return plain ? 0.0 : between_switches;
-  }
+  [[nodiscard]] const std::vector<Item>& roots() const { return roots_; }
+  [[nodiscard]] double columns() const { return columns_of(roots_); }
 
  private:
-  [[nodiscard]] std::vector<int> shortened(const std::vector<int>& parts, int depth) const {
-    if (depth >= shortened_to_) return parts;
-    std::vector<int> shown;
-    for (std::size_t first = 0; first < parts.size();) {
-      std::size_t end = first + 1;
-      while (end < parts.size() && tree_.alike(parts[first], parts[end])) ++end;
-      if (end - first > 3) {
-        shown.insert(shown.end(), {parts[first], parts[first + 1], left_out, parts[end - 1]});
-      } else {
-        shown.insert(shown.end(), parts.begin() + static_cast<std::ptrdiff_t>(first),
-                     parts.begin() + static_cast<std::ptrdiff_t>(end));
+  [[nodiscard]] const WiringTree::Part& part(int number) const { return tree_.parts[at_index(number)]; }
+
+  static double columns_of(const std::vector<Item>& items) {
+    double sum = 0.0;
+    for (const Item& item : items) sum += item.columns + item.gap;
+    return sum;
+  }
+
+  [[nodiscard]] Item whole(int number) const {
+    Item item{.part = number, .below = items(part(number).children, part(number).depth)};
+    item.columns = std::max(columns_of(item.below), part(number).parent < 0 ? 2.0 : 1.0);
+    return item;
+  }
+
+  [[nodiscard]] std::vector<Item> items(const std::vector<int>& parts, int depth) const {
+    const auto plain = [&](const Item& item) { return item.part == left_out || part(item.part).children.empty(); };
+    std::vector<Item> shown;
+    const auto add = [&](Item item) {
+      if (!shown.empty() && !(plain(shown.back()) && plain(item))) item.gap = between_switches;
+      shown.push_back(std::move(item));
+    };
+    for (std::size_t first = 0, end = 0; first < parts.size(); first = end) {
+      while (end < parts.size() && (end == first || tree_.alike(parts[first], parts[end]))) ++end;
+      const bool is_cut = depth < shortened_to_ && end - first > 3;
+      for (std::size_t i = first; i < end; ++i) {
+        if (!is_cut || i < first + 2 || i + 1 == end) add(whole(parts[i]));
+        if (is_cut && i == first + 2) add({});
       }
-      first = end;
     }
     return shown;
   }
 
   const WiringTree& tree_;
   int shortened_to_;
+  std::vector<Item> roots_;
 };
 
 /// As much of the tree as has room.
 Shown shown_in(const WiringTree& tree, int width) {
   constexpr int everything = -1, nothing_whole = 8;
   int shortened_to = everything;
-  while (shortened_to < nothing_whole && Shown(tree, shortened_to).all_columns() * narrowest_part > width)
-    ++shortened_to;
+  while (shortened_to < nothing_whole && Shown(tree, shortened_to).columns() * narrowest_part > width) ++shortened_to;
   return {tree, shortened_to};
 }
 
@@ -102,7 +106,7 @@ using Links = std::vector<WiringTree::Link>;
 class NodeDrawing {
  public:
   NodeDrawing(const WiringTree& tree, int width)
-      : tree_(tree), shown_(shown_in(tree, width)), width_(width), column_(width / shown_.all_columns()) {
+      : tree_(tree), shown_(shown_in(tree, width)), width_(width), column_(width / shown_.columns()) {
     for (const WiringTree::Part& part : tree_.parts) {
       if (part.kind == VertexKind::pcie_switch) deepest_ = std::max(deepest_, part.depth);
     }
@@ -112,7 +116,7 @@ class NodeDrawing {
   Panel draw() && {
     constexpr double arcs_above = 26.0;
     for (const auto& [name, links] : between_sockets_) socket_top_ += is_bus(links) ? bus_step : arcs_above;
-    draw_tree();
+    draw_items(shown_.roots(), 0.0, socket_top_);
     draw_socket_links();
     double bottom = lowest_top() + Sketch::box_height;
     bottom = draw_arcs(bottom);
@@ -150,22 +154,23 @@ class NodeDrawing {
     }
   }
 
-  void draw_tree() {
-    double x = 0.0;
-    for (const int root : shown_.roots()) {
-      if (root == left_out) {
-        sketch_.text({x + column_ / 2, socket_top_ + Sketch::box_height / 2}, "…", Pin::middle);
+  void draw_items(const std::vector<Item>& items, double x, double ellipsis_top) {
+    for (const Item& item : items) {
+      x += item.gap * column_;
+      if (item.part == left_out) {
+        sketch_.text({x + column_ / 2, ellipsis_top + Sketch::box_height / 2}, "…", Pin::middle);
       } else {
-        draw_part(root, x);
+        draw_part(item, x);
       }
-      x += (shown_.columns(root) + between_roots) * column_;
+      x += item.columns * column_;
     }
   }
 
-  void draw_part(int number, double x) {
+  void draw_part(const Item& item, double x) {
+    const int number = item.part;
     const WiringTree::Part& drawn = part(number);
     const bool low = drawn.kind == VertexKind::gpu || drawn.kind == VertexKind::nic;
-    const double span = shown_.columns(number) * column_, margin = (1.0 - part_share) / 2 * column_;
+    const double span = item.columns * column_, margin = (1.0 - part_share) / 2 * column_;
     const Place place{x + margin, x + span - margin, low ? lowest_top() : socket_top_ + level_step * drawn.depth};
     places_[number] = place;
     if (drawn.parent >= 0 && drawn.above.stated()) {
@@ -174,19 +179,7 @@ class NodeDrawing {
     }
     const bool whole = draw_box(number, place);
     abbreviated_ = abbreviated_ || (low && !whole);
-    draw_children(shown_.children(number), x);
-  }
-
-  void draw_children(const std::vector<int>& children, double x) {
-    for (std::size_t i = 0; i < children.size(); ++i) {
-      if (i > 0) x += shown_.gap(children[i - 1], children[i]) * column_;
-      if (children[i] == left_out) {
-        sketch_.text({x + column_ / 2, lowest_top() + Sketch::box_height / 2}, "…", Pin::middle);
-      } else {
-        draw_part(children[i], x);
-      }
-      x += shown_.columns(children[i]) * column_;
-    }
+    draw_items(item.below, x, lowest_top());
   }
 
   bool draw_box(int number, const Place& place) {

@@ -6,8 +6,6 @@
 #include <numbers>
 #include <utility>
 
-#include "model/base/number.hpp"
-
 namespace foretrain {
 
 namespace {
@@ -32,10 +30,8 @@ Point point_at(Spot spot) { return {spot.x, -spot.y}; }
 }  // namespace
 
 Series& Sketch::boxes_of(std::string_view kind) {
-  const auto found = std::ranges::find(kinds_, kind);
-  if (found != kinds_.end()) return boxes_[at_index(found - kinds_.begin())];
-  kinds_.push_back(kind);
-  return boxes_.emplace_back(Series{.colour = colour_of(kind)});
+  const auto found = std::ranges::find(boxes_, colour_of(kind), &Series::colour);
+  return found != boxes_.end() ? *found : boxes_.emplace_back(Series{.colour = colour_of(kind)});
 }
 
 bool Sketch::box(std::string_view kind, Spot corner, double width, double height, const std::string& label) {
@@ -48,7 +44,8 @@ bool Sketch::box(std::string_view kind, Spot corner, double width, double height
 }
 
 void Sketch::name_boxes(std::string_view kind, const std::string& name) {
-  if (std::ranges::find(kinds_, kind) != kinds_.end()) boxes_of(kind).name = name;
+  const auto found = std::ranges::find(boxes_, colour_of(kind), &Series::colour);
+  if (found != boxes_.end()) found->name = name;
 }
 
 void Sketch::line(const std::string& series, const std::vector<Spot>& spots) {

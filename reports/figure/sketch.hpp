@@ -20,7 +20,7 @@ class Sketch {
   static constexpr int font = 10;
   static constexpr double box_height = 22.0, edge = 4.0;  ///< of a box of one line; left free above and below a drawing
 
-  /// A box of this kind (its colour, and its name in the legend where `named` is asked for); its label is left out
+  /// A box of this kind (its colour); its label is left out
   /// where it does not fit, after its number alone was tried. Whether the label stands whole.
   bool box(std::string_view kind, Spot corner, double width, double height, const std::string& label);
   /// Names the boxes of a kind in the legend.
@@ -35,8 +35,7 @@ class Sketch {
 
  private:
   Series& boxes_of(std::string_view kind);
-  std::vector<Series> lines_, boxes_;
-  std::vector<std::string_view> kinds_;  ///< of boxes_
+  std::vector<Series> lines_, boxes_;  ///< boxes by colour
   std::vector<Label> labels_;
 };
 

@@ -1,6 +1,5 @@
 // What `accelerate config` writes (huggingface/accelerate, commands/config): how processes are started and what shards
 // the model; neither the model nor its batches.
-#include <fmt/format.h>
 
 #include "model/base/text.hpp"
 #include "reports/import/importer.hpp"
@@ -11,40 +10,17 @@ namespace foretrain {
 
 namespace {
 
-void set_accelerate_offload(Settings& settings, Draft& draft) {
-  std::vector<std::string> parts;
-  const ForeignSetting* says = nullptr;
-  if (settings.flag("fsdp_config.fsdp_offload_params")) {
-    says = settings.find("fsdp_config.fsdp_offload_params");
-    parts = {"optimizer", "parameters"};
-  }
-  for (const auto& [theirs, ours] : {std::pair("deepspeed_config.offload_optimizer_device", "optimizer"),
-                                     std::pair("deepspeed_config.offload_param_device", "parameters")}) {
-    const ForeignSetting* device = settings.find(theirs);
-    if (device == nullptr) continue;
-    if (device->value == "nvme") draft.set("plan.offload_to", "disks", device->where, named(*device));
-    if (device->value != "cpu" && device->value != "nvme") fail(*device, "an unknown device", "cpu, nvme or none");
-    says = device;
-    parts.emplace_back(ours);
-  }
-  if (says != nullptr) draft.set("plan.offload", yaml_list(parts, says->where), says->where, named(*says));
-}
-
 TrainingSize accelerate_size(Settings& settings) {
   TrainingSize size;
   size.gpus = settings.whole("num_processes");
   size.nodes = settings.whole("num_machines");
   for (const char* key : {"num_processes", "num_machines"}) {
-    if (const ForeignSetting* setting = settings.find(key)) {
-      size.where = setting->where;
-      size.told_by = named(*setting);
-    }
+    if (const ForeignSetting* setting = settings.find(key)) size.said_by(*setting);
   }
   const ForeignSetting* type = settings.find("distributed_type");
   if (!size.gpus && !size.nodes && type != nullptr && type->value == "NO") {
     size.gpus = 1;
-    size.where = type->where;
-    size.told_by = named(*type);
+    size.said_by(*type);
   }
   return size;
 }
@@ -57,8 +33,8 @@ void set_ulysses(Settings& settings, Draft& draft) {
   if (settings.whole(prefix + "cp_size").value_or(1) > 1) {
     fail(*ulysses, "sequences are divided twice, by cp_size as well", "one of the two");
   }
-  draft.set("plan.context", *whole_number(*ulysses), ulysses->where, named(*ulysses));
-  draft.set("plan.context_method", "ulysses", ulysses->where, named(*ulysses));
+  draft.set("plan.context", *whole_number(*ulysses), *ulysses);
+  draft.set("plan.context_method", "ulysses", *ulysses);
 }
 
 /// Shards are a part of all ranks where replicas of them are told; those of a sequence are among them.
@@ -67,8 +43,7 @@ void set_accelerate_shards(Settings& settings, Draft& draft) {
   const ForeignSetting* shard = settings.find("parallelism_config.parallelism_config_dp_shard_size");
   if (shard == nullptr || replicas.value_or(1) == 1) return;
   const std::int64_t ranks = std::stoll(*whole_number(*shard)) * number_of(draft, "plan.context");
-  draft.set("plan.zero", yaml_entries({{"stage", std::string("3")}, {"shard", std::to_string(ranks)}}, shard->where),
-            shard->where, named(*shard));
+  draft.set("plan.zero", yaml_entries({{"stage", "3"}, {"shard", std::to_string(ranks)}}, shard->where), *shard);
 }
 
 /// Micro-batches that are accumulated, or fill a pipeline; how large one is stands in the training script.
@@ -105,18 +80,20 @@ std::string import_accelerate(const ImportInput& input) {
     draft.assume("plan.zero", "3", "fully sharded, as FSDP is unless something is said");
     if (const ForeignSetting* reshard = settings.find("fsdp_config.fsdp_reshard_after_forward")) {
       if (to_lower(reshard->value) == "true" || to_lower(reshard->value) == "false") {
-        draft.set("plan.reshard_after_forward", *true_or_false(*reshard), reshard->where, named(*reshard));
+        draft.set("plan.reshard_after_forward", *true_or_false(*reshard), *reshard);
       }
     }
   }
-  set_accelerate_offload(settings, draft);
+  if (settings.flag("fsdp_config.fsdp_offload_params")) {
+    const ForeignSetting& all = *settings.find("fsdp_config.fsdp_offload_params");
+    draft.set("plan.offload", yaml_list({"optimizer", "parameters"}, all.where), all);
+  }
+  set_offload(settings, draft, "deepspeed_config.offload_optimizer_device", "deepspeed_config.offload_param_device");
   if (const ForeignSetting* backend = settings.find("dynamo_config.dynamo_backend");
       backend && backend->value == "INDUCTOR") {
-    draft.set("plan.execution", "compiled", backend->where, named(*backend));
+    draft.set("plan.execution", "compiled", *backend);
   }
-  settings.ignore_without_time("accelerate");
-  settings.leave_out_rest(draft);
-  return finished_scenario(draft, fmt::format("Written by `foretrain import accelerate {}`.", input.file));
+  return finished_training(settings, draft, "accelerate");
 }
 
 }  // namespace foretrain

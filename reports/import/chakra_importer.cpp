@@ -223,7 +223,7 @@ std::string import_chakra(const ImportInput& input) {
     draft.append("workload.tasks", std::move(entry), where, shortened(node.name, longest_name) + ": " + task.comment);
   }
   draft.note("Tasks are those of one rank.");
-  return finished_scenario(draft, fmt::format("Written by `foretrain import chakra {}`.", input.file));
+  return finished_scenario(draft, "chakra");
 }
 
 }  // namespace foretrain

@@ -6,10 +6,12 @@
 #include <array>
 #include <bit>
 #include <charconv>
-#include <nlohmann/json.hpp>
+#include <limits>
 #include <optional>
+#include <sstream>
 
 #include "reports/import/draft.hpp"
+#include "reports/import/input_text.hpp"
 
 namespace foretrain {
 
@@ -120,32 +122,16 @@ std::string zigzag(std::uint64_t value) {
 
 /// A number of the fields of `oneof value`; lists are left alone.
 std::optional<std::string> attribute_text(const WireReader::Field& field) {
-  switch (field.number) {
-    case 3:
-      return fmt::format("{}", std::bit_cast<double>(field.value));
-    case 5:
-      return fmt::format("{}", std::bit_cast<float>(static_cast<std::uint32_t>(field.value)));
-    case 7:
-    case 9:
-      return std::to_string(static_cast<std::int64_t>(field.value));
-    case 11:
-    case 13:
-    case 19:
-    case 21:
-    case 27:
-      return std::to_string(field.value);
-    case 15:
-    case 17:
-      return zigzag(field.value);
-    case 23:
-      return std::to_string(static_cast<std::int32_t>(field.value));
-    case 25:
-      return std::to_string(static_cast<std::int64_t>(field.value));
-    case 29:
-      return std::string(field.bytes);
-    default:
-      return std::nullopt;
-  }
+  const auto is = [&](std::initializer_list<std::uint32_t> numbers) {
+    return std::ranges::find(numbers, field.number) != numbers.end();
+  };
+  if (is({3})) return fmt::format("{}", std::bit_cast<double>(field.value));
+  if (is({5})) return fmt::format("{}", std::bit_cast<float>(static_cast<std::uint32_t>(field.value)));
+  if (is({7, 9, 25})) return std::to_string(static_cast<std::int64_t>(field.value));
+  if (is({11, 13, 19, 21, 27})) return std::to_string(field.value);
+  if (is({15, 17})) return zigzag(field.value);
+  if (is({23})) return std::to_string(static_cast<std::int32_t>(field.value));
+  return is({29}) ? std::optional(std::string(field.bytes)) : std::nullopt;
 }
 
 void add_attribute(const WireReader::Field& attribute, const std::string& file, ChakraNode& node) {
@@ -209,11 +195,13 @@ std::uint64_t number_in(const json& value) {
   return number;
 }
 
-const json* member(const json& object, const char* camel, const char* snake) {
+/// The first member of these names; null where there is none.
+const json& member(const json& object, const char* camel, const char* snake) {
+  static const json none;
   for (const char* key : {camel, snake}) {
-    if (const auto found = object.find(key); found != object.end()) return &*found;
+    if (const auto found = object.find(key); found != object.end()) return *found;
   }
-  return nullptr;
+  return none;
 }
 
 std::string text_in(const json& object, const char* key) {
@@ -229,9 +217,9 @@ ChakraNode::Type type_in(const json& object) {
   return found == words.end() ? ChakraNode::Type::invalid : static_cast<ChakraNode::Type>(found - words.begin());
 }
 
-void add_dependencies(const json* list, std::vector<std::uint64_t>& ids) {
-  if (list == nullptr || !list->is_array()) return;
-  for (const json& dependency : *list) ids.push_back(number_in(dependency));
+void add_dependencies(const json& list, std::vector<std::uint64_t>& ids) {
+  if (!list.is_array()) return;
+  for (const json& dependency : list) ids.push_back(number_in(dependency));
 }
 
 /// A node of a file with all of them in "workload_graph", as Chakra's feeder reads it (src/feeder/json_node.cpp):
@@ -254,19 +242,16 @@ ChakraNode read_graph_node(const json& object) {
 
 ChakraNode read_json_node(const json& object) {
   ChakraNode node;
-  if (const json* id = member(object, "id", "id")) node.id = number_in(*id);
+  node.id = number_in(member(object, "id", "id"));
   node.name = text_in(object, "name");
   node.type = type_in(object);
   add_dependencies(member(object, "ctrlDeps", "ctrl_deps"), node.control);
   add_dependencies(member(object, "dataDeps", "data_deps"), node.data);
-  if (const json* time = member(object, "durationMicros", "duration_micros")) node.microseconds = number_in(*time);
-  if (const json* inputs = member(object, "inputs", "inputs"); inputs != nullptr && inputs->is_object()) {
-    node.input_shapes = text_in(*inputs, "shapes");
-    node.input_types = text_in(*inputs, "types");
-  }
-  const json* attributes = member(object, "attr", "attrs");
-  if (attributes == nullptr || !attributes->is_array()) return node;
-  for (const json& attribute : *attributes) {
+  node.microseconds = number_in(member(object, "durationMicros", "duration_micros"));
+  const json& inputs = member(object, "inputs", "inputs");
+  node.input_shapes = text_in(inputs, "shapes");
+  node.input_types = text_in(inputs, "types");
+  for (const json& attribute : member(object, "attr", "attrs")) {
     if (!attribute.is_object()) continue;
     for (const auto& [key, value] : attribute.items()) {
       const bool names = key == "name" || key == "docString" || key == "doc_string";
@@ -277,40 +262,19 @@ ChakraNode read_json_node(const json& object) {
   return node;
 }
 
-/// Where the object that begins at `start` ends; strings may hold brackets.
-std::size_t end_of_object(const std::string& text, std::size_t start) {
-  int depth = 0;
-  bool quoted = false;
-  for (std::size_t i = start; i < text.size(); ++i) {
-    if (quoted && text[i] == '\\') {
-      ++i;
-    } else if (text[i] == '"') {
-      quoted = !quoted;
-    } else if (!quoted && text[i] == '{') {
-      ++depth;
-    } else if (!quoted && text[i] == '}' && --depth == 0) {
-      return i + 1;
-    }
-  }
-  return text.size();
-}
-
 /// Objects one behind the other, as chakra_jsonizer writes them: metadata, then nodes; or one with all of them.
 std::vector<ChakraNode> read_json(const std::string& text, const std::string& file) {
+  constexpr std::streamsize all = std::numeric_limits<std::streamsize>::max();
   std::vector<ChakraNode> nodes;
-  for (std::size_t start = text.find('{'); start != std::string::npos; start = text.find('{', start)) {
-    const std::size_t end = end_of_object(text, start);
-    json object;
+  std::istringstream in(text);
+  json object;
+  for (in.ignore(all, '{'); !in.eof(); in.ignore(all, '{')) {
+    in.unget();
+    const auto start = static_cast<std::size_t>(in.tellg());
     try {
-      object = json::parse(text.begin() + static_cast<std::ptrdiff_t>(start),
-                           text.begin() + static_cast<std::ptrdiff_t>(end));
-    } catch (const json::parse_error& error) {
-      const std::size_t place = start + (error.byte > 0 ? error.byte - 1 : 0);
-      throw ScenarioError(position_in(text, std::min(place, text.size()), file), "", "this is no JSON",
-                          "nodes as chakra_jsonizer writes them");
-    } catch (const json::out_of_range&) {
-      throw ScenarioError(position_in(text, start, file), "", "a number that no double holds",
-                          "nodes as chakra_jsonizer writes them");
+      in >> object;
+    } catch (const json::exception& error) {
+      refuse_json(error, text, file, "nodes as chakra_jsonizer writes them", start);
     }
     if (object.contains("nodes")) {
       throw ScenarioError(position_in(text, start, file), "nodes", "an execution trace of PyTorch itself",
@@ -324,7 +288,6 @@ std::vector<ChakraNode> read_json(const std::string& text, const std::string& fi
     }
     if (object.contains("type")) nodes.push_back(read_json_node(object));
     require_few(nodes.size(), file);
-    start = end;
   }
   return nodes;
 }

@@ -27,29 +27,9 @@ void set_deepspeed_bucket(Settings& settings, Draft& draft) {
   const auto elements = positive_number(whole);
   const int bytes = draft.scalar("workload.train.precision") == "fp32" ? 4 : 2;
   if (elements) {
-    draft.set("plan.sync.bucket", fmt::format("{} B", std::stoll(*elements) * bytes), bucket->where,
-              named(*bucket) + fmt::format(", elements of {} bytes", bytes));
+    draft.set("plan.sync.bucket", fmt::format("{} B", std::stoll(*elements) * bytes), *bucket,
+              fmt::format(", elements of {} bytes", bytes));
   }
-}
-
-void set_deepspeed_offload(Settings& settings, Draft& draft) {
-  std::vector<std::string> parts;
-  const ForeignSetting* says = nullptr;
-  for (const auto& [theirs, ours] : {std::pair("zero_optimization.offload_optimizer", "optimizer"),
-                                     std::pair("zero_optimization.offload_param", "parameters")}) {
-    const std::string prefix = theirs;
-    const ForeignSetting* device = settings.find(prefix + ".device");
-    if (device == nullptr) continue;
-    if (device->value == "nvme") draft.set("plan.offload_to", "disks", device->where, named(*device));
-    if (device->value != "cpu" && device->value != "nvme") fail(*device, "an unknown device", "cpu, nvme or none");
-    if (const ForeignSetting* pinned = settings.find(prefix + ".pin_memory")) {
-      draft.set("plan.pinned_offload", pinned->value, pinned->where, named(*pinned));
-    }
-    settings.ignore(prefix);
-    parts.emplace_back(ours);
-    says = device;
-  }
-  if (says != nullptr) draft.set("plan.offload", yaml_list(parts, says->where), says->where, named(*says));
 }
 
 /// What transformers puts where the file says "auto" (integrations/deepspeed.py, HfTrainerDeepSpeedConfig) comes from
@@ -78,8 +58,7 @@ TrainingSize deepspeed_size(Settings& settings) {
          fmt::format("a multiple of {}", *micro * *steps));
   }
   size.gpus = *batch / (*micro * *steps) * size.replica;
-  size.where = said.where;
-  size.told_by = named(said);
+  size.said_by(said);
   return size;
 }
 
@@ -131,14 +110,12 @@ std::string import_deepspeed(const ImportInput& input) {
   set_deepspeed_batch(settings, draft);
   set_deepspeed_bucket(settings, draft);
   set_deepspeed_autos(settings, draft);
-  set_deepspeed_offload(settings, draft);
+  set_offload(settings, draft, "zero_optimization.offload_optimizer.device", "zero_optimization.offload_param.device");
   if (const auto left = std::ranges::find(all, "auto", &ForeignSetting::value); left != all.end()) {
-    draft.set("plan.trainer", "huggingface", left->where, named(*left) + ", which transformers fills in");
+    draft.set("plan.trainer", "huggingface", *left, ", which transformers fills in");
   }
   draft.set("plan.trainer", "deepspeed", draft.nowhere(), "its habits, where the file does not say otherwise");
-  settings.ignore_without_time("deepspeed");
-  settings.leave_out_rest(draft);
-  return finished_scenario(draft, fmt::format("Written by `foretrain import deepspeed {}`.", input.file));
+  return finished_training(settings, draft, "deepspeed");
 }
 
 }  // namespace foretrain

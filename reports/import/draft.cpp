@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "model/base/text.hpp"
@@ -59,7 +58,8 @@ namespace {
 
 class Writer {
  public:
-  explicit Writer(const std::map<std::string, std::string>& comments) : comments_(comments) {}
+  Writer(const std::map<std::string, std::string>& comments, const YamlLayout& layout)
+      : comments_(comments), layout_(layout) {}
 
   void write_entries(const YamlNode& mapping, const std::string& path, std::size_t indent) {
     for (const YamlEntry& entry : mapping.entries) {
@@ -70,15 +70,19 @@ class Writer {
   std::string take() && { return std::move(text_); }
 
  private:
-  void write_value(const std::string& head, const YamlNode& value, const std::string& key, std::size_t indent) {
+  [[nodiscard]] bool is_one_line(const YamlNode& value, const std::string& key, std::size_t indent) const {
+    if (layout_.blocks) return key.starts_with("sources.") || (!value.is_mapping() && key != "wiring");
     const bool stands_alone = !value.is_mapping() && !(value.is_sequence() && !value.items.empty());
-    const std::string flow = stands_alone || !has_comments_below(key) ? flow_text(value) : std::string();
     const bool nested = std::ranges::any_of(value.entries, [](const YamlEntry& e) { return e.value.is_mapping(); }) ||
                         std::ranges::any_of(value.items, [](const YamlNode& item) { return !item.is_scalar(); });
-    if (stands_alone || (!nested && !flow.empty() && flow.size() <= longest_flow && indent > 0)) {
-      write_line(head + " " + flow, key);
-      return;
-    }
+    return stands_alone ||
+           (!nested && indent > 0 && !has_comments_below(key) && flow_text(value).size() <= longest_flow);
+  }
+
+  void write_value(const std::string& head, const YamlNode& value, const std::string& key, std::size_t indent) {
+    if (is_one_line(value, key, indent)) return write_line(head + " " + flow_text(value), key);
+    if (layout_.blocks && indent == 0) text_ += "\n";
+    if (key == "wiring") text_ += layout_.before_wiring;
     write_line(head, key);
     if (value.is_mapping()) return write_entries(value, key, indent + 2);
     for (std::size_t i = 0; i < value.items.size(); ++i) {
@@ -88,7 +92,10 @@ class Writer {
 
   void write_line(const std::string& line, const std::string& key) {
     const auto comment = comments_.find(key);
-    text_ += line + (comment == comments_.end() ? "" : "  # " + one_line(comment->second)) + "\n";
+    text_ += comment == comments_.end()
+                 ? line
+                 : fmt::format("{:<{}}  # {}", line, layout_.comment_column, one_line(comment->second));
+    text_ += "\n";
   }
 
   [[nodiscard]] bool has_comments_below(const std::string& key) const {
@@ -98,8 +105,22 @@ class Writer {
   }
 
   const std::map<std::string, std::string>& comments_;
+  const YamlLayout& layout_;
   std::string text_;
 };
+
+std::string at_line(const SourcePosition& where, const std::string& what) {
+  return where.line > 0 ? fmt::format("line {}: {}", where.line, what) : what;
+}
+
+}  // namespace
+
+std::string yaml_text(const YamlNode& document, const std::map<std::string, std::string>& comments,
+                      const YamlLayout& layout) {
+  Writer writer(comments, layout);
+  writer.write_entries(document, "", 0);
+  return std::move(writer).take();
+}
 
 std::string as_comments(const std::vector<std::string>& remarks) {
   std::string text;
@@ -110,17 +131,16 @@ std::string as_comments(const std::vector<std::string>& remarks) {
   return text;
 }
 
-std::string at_line(const SourcePosition& where, const std::string& what) {
-  return where.line > 0 ? fmt::format("line {}: {}", where.line, what) : what;
-}
-
-}  // namespace
-
 Draft::Draft(const ImportInput& input) : file_(input.file), document_(yaml_mapping({input.file, 0, 0})) {
   for (const std::string& text : input.overrides) overrides_.push_back(parse_override(text));
 }
 
-void Draft::set(const std::string& key, YamlNode value, const SourcePosition& where, const std::string& comment) {
+std::string named(const ForeignSetting& setting) {
+  if (setting.key.starts_with("--")) return setting.value.empty() ? setting.key : setting.key + " " + setting.value;
+  return setting.key + ": " + setting.value;
+}
+
+void Draft::set(const std::string& key, DraftValue value, const SourcePosition& where, const std::string& comment) {
   if (const auto said = std::ranges::find(overrides_, key, &Override::key); said != overrides_.end()) {
     return apply(*said);  // here already, so that it stands among its neighbours
   }
@@ -132,22 +152,18 @@ void Draft::set(const std::string& key, YamlNode value, const SourcePosition& wh
     if (entry == nullptr) entry = &node->entries.emplace_back(YamlEntry{part, where, YamlNode{}});
     node = &entry->value;
   }
-  *node = std::move(value);
+  *node = std::move(value.node);
   if (node->where.file.empty()) node->where = where;
   if (!comment.empty()) comments_[key] = at_line(where, comment);
 }
 
-void Draft::set(const std::string& key, std::string value, const SourcePosition& where, const std::string& comment) {
-  set(key, yaml_scalar(std::move(value), where), where, comment);
+void Draft::set(const std::string& key, DraftValue value, const ForeignSetting& says, const std::string& more) {
+  set(key, std::move(value), says.where, named(says) + more);
 }
 
-void Draft::assume(const std::string& key, YamlNode value, const std::string& why) {
-  if (!has(key)) note_assumed(key, flow_text(value) + ": " + why);
+void Draft::assume(const std::string& key, DraftValue value, const std::string& why) {
+  if (!has(key)) note_assumed(key, flow_text(value.node) + ": " + why);
   set(key, std::move(value), nowhere(), "assumed: " + why);
-}
-
-void Draft::assume(const std::string& key, std::string value, const std::string& why) {
-  assume(key, yaml_scalar(std::move(value), nowhere()), why);
 }
 
 void Draft::note_assumed(const std::string& key, const std::string& why) {
@@ -204,7 +220,7 @@ void Draft::apply_overrides() {
   for (const Override& override : overrides_) apply(override);
 }
 
-std::string Draft::text(const std::string& title) const {
+std::string Draft::text(std::string_view importer) const {
   YamlNode document = document_;
   std::vector<std::pair<std::string, std::string>> assumed = assumed_;
   if (!left_out_.empty()) assumed.emplace_back("no_effect", fmt::format("{}", fmt::join(left_out_, "; ")));
@@ -214,9 +230,8 @@ std::string Draft::text(const std::string& title) const {
   std::map<std::string, std::string> comments = comments_;
   comments["assumed"] = "predictions repeat this; take out what you have stated";
   comments["assumed.no_effect"] = "settings without a meaning here for time or memory";
-  Writer writer(comments);
-  writer.write_entries(document, "", 0);
-  return as_comments({title}) + as_comments(notes_) + std::move(writer).take();
+  return as_comments({fmt::format("Written by `foretrain import {} {}`.", importer, file_)}) + as_comments(notes_) +
+         yaml_text(document, comments);
 }
 
 YamlNode yaml_list(const std::vector<std::string>& items, const SourcePosition& where) {
@@ -249,10 +264,10 @@ SourcePosition position_in(std::string_view text, std::size_t offset, const std:
           static_cast<int>(before.size() - line_start) + 1};
 }
 
-std::string finished_scenario(Draft& draft, const std::string& title) {
+std::string finished_scenario(Draft& draft, std::string_view importer) {
   draft.apply_overrides();
   read_scenario(draft.document(), draft.scalar("name", "imported"));
-  return draft.text(title);
+  return draft.text(importer);
 }
 
 }  // namespace foretrain

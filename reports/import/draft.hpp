@@ -14,6 +14,24 @@
 
 namespace foretrain {
 
+/// What another tool's configuration says.
+struct ForeignSetting {
+  std::string key;    ///< dotted, in the words of its tool
+  std::string value;  ///< empty where the key stands alone (a flag of a command line)
+  SourcePosition where;
+};
+
+/// "--micro-batch-size 1": how comments name a setting.
+std::string named(const ForeignSetting& setting);
+
+/// A text, or a list or mapping.
+struct DraftValue {
+  DraftValue(YamlNode value) : node(std::move(value)) {}
+  DraftValue(std::string text) : node(yaml_scalar(std::move(text), {})) {}
+  DraftValue(const char* text) : DraftValue(std::string(text)) {}
+  YamlNode node;
+};
+
 class Draft {
  public:
   /// Where the user says a value (ImportInput::overrides), what the file says of it does not count.
@@ -21,11 +39,11 @@ class Draft {
 
   /// Writes a value where the dotted key is not written yet, making mappings on the way. `comment` is printed behind it
   /// (behind "line N: ", where the place has a line).
-  void set(const std::string& key, YamlNode value, const SourcePosition& where, const std::string& comment);
-  void set(const std::string& key, std::string value, const SourcePosition& where, const std::string& comment);
+  void set(const std::string& key, DraftValue value, const SourcePosition& where, const std::string& comment);
+  /// As a setting says; `more` stands behind its name.
+  void set(const std::string& key, DraftValue value, const ForeignSetting& says, const std::string& more = "");
   /// Writes a value of which the file says nothing; `why` ends up behind "assumed: ".
-  void assume(const std::string& key, YamlNode value, const std::string& why);
-  void assume(const std::string& key, std::string value, const std::string& why);
+  void assume(const std::string& key, DraftValue value, const std::string& why);
   /// The same for a value that is written otherwise: predictions repeat it (`assumed`), unless the user says the key.
   void note_assumed(const std::string& key, const std::string& why);
   /// Adds an item to a list, made where it is not there; `comment` is printed behind it as it stands.
@@ -44,8 +62,8 @@ class Draft {
   /// Puts the user's values in. To be called once, before the document is read.
   void apply_overrides();
   [[nodiscard]] const YamlNode& document() const { return document_; }
-  /// The document for people; `title` says what made it.
-  [[nodiscard]] std::string text(const std::string& title) const;
+  /// The document for people, and which importer made it.
+  [[nodiscard]] std::string text(std::string_view importer) const;
 
  private:
   void apply(const Override& override);
@@ -66,6 +84,18 @@ YamlNode yaml_nodes(const std::vector<std::pair<std::string, YamlNode>>& entries
 YamlNode yaml_entries(const std::vector<std::pair<std::string, std::string>>& entries,
                       const SourcePosition& where = {});
 
+/// How a document is written.
+struct YamlLayout {
+  int comment_column = 0;
+  bool blocks = false;             ///< every mapping but those of `sources`; else short ones stand on their line
+  std::string before_wiring = {};  ///< lines of their own
+};
+/// The document with comments behind its lines, by dotted key; of items "key[3]".
+std::string yaml_text(const YamlNode& document, const std::map<std::string, std::string>& comments,
+                      const YamlLayout& layout = {});
+/// Remarks as lines of comments.
+std::string as_comments(const std::vector<std::string>& remarks);
+
 /// The value on one line, as YAML reads it back.
 std::string flow_text(const YamlNode& node);
 
@@ -73,6 +103,6 @@ std::string flow_text(const YamlNode& node);
 SourcePosition position_in(std::string_view text, std::size_t offset, const std::string& file);
 
 /// A draft of a scenario read as `predict` would read it, and printed.
-std::string finished_scenario(Draft& draft, const std::string& title);
+std::string finished_scenario(Draft& draft, std::string_view importer);
 
 }  // namespace foretrain

@@ -1,7 +1,4 @@
 // A config.json of Hugging Face's transformers: the model, and nothing about its training.
-#include <fmt/format.h>
-
-#include <array>
 
 #include "model/scenario/model/model_reader.hpp"
 #include "reports/import/importer.hpp"
@@ -30,12 +27,12 @@ std::string import_hf(const ImportInput& input) {
   for (const char* key : {"torch_dtype", "dtype"}) {
     const ForeignSetting* type = settings.find(key);
     if (type == nullptr || type->value != "float32") continue;
-    draft.set("workload.train.precision", "fp32", type->where, named(*type));
+    draft.set("workload.train.precision", "fp32", *type);
   }
   draft.assume("workload.train.precision", "bf16", "as such models are trained");
   draft.assume("workload.train.micro_batch", "1", "no training is described");
   draft.assume("plan.zero", "3", "weights, gradients and states divided over all GPUs");
-  return finished_scenario(draft, fmt::format("Written by `foretrain import hf {}`.", input.file));
+  return finished_scenario(draft, "hf");
 }
 
 }  // namespace foretrain

@@ -4,7 +4,6 @@
 #include <zlib.h>
 
 #include <array>
-#include <cstdint>
 #include <memory>
 
 #include "model/base/error.hpp"

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "model/base/files.hpp"
+#include "reports/import/draft.hpp"
 
 namespace foretrain {
 
@@ -26,6 +27,14 @@ YamlNode parse_config(const ImportInput& input, const std::string& what) {
   YamlNode document = parse_yaml(text, input.file);
   if (!document.is_mapping()) throw ScenarioError(document.where, "", "no mapping", what);
   return document;
+}
+
+void refuse_json(const nlohmann::json::exception& error, std::string_view text, const std::string& file,
+                 const std::string& expected, std::size_t start) {
+  const auto* broken = dynamic_cast<const nlohmann::json::parse_error*>(&error);
+  if (broken != nullptr && broken->byte > 0) start = std::min(start + broken->byte - 1, text.size());
+  throw ScenarioError(position_in(text, start, file), "",
+                      broken != nullptr ? "this is no JSON" : "a number that no double holds", expected);
 }
 
 }  // namespace foretrain

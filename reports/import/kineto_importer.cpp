@@ -9,7 +9,6 @@
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/import/importer.hpp"
-#include "reports/import/input_text.hpp"
 #include "reports/import/kineto_trace.hpp"
 #include "reports/print/table.hpp"
 #include "sim/simulate.hpp"

@@ -1,21 +1,20 @@
 #include "reports/import/kineto_trace.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string_view>
 
 #include "model/base/text.hpp"
-#include "reports/import/draft.hpp"
+#include "reports/import/input_text.hpp"
 
 namespace foretrain {
 
 namespace {
+
+using nlohmann::json;
 
 /// An event of the Trace Event Format; times in microseconds.
 struct TraceEvent {
@@ -25,95 +24,54 @@ struct TraceEvent {
   [[nodiscard]] double end() const { return start + duration; }
 };
 
-/// Reads events one by one: traces are larger than memory should be filled with their trees.
-class TraceReader : public nlohmann::json_sax<nlohmann::json> {
- public:
-  TraceReader(const std::string& text, const std::string& file) : text_(text), file_(file) {}
+/// Nothing of what is no complete event.
+std::optional<TraceEvent> event_of(const json& event) {
+  const auto text = [&](const char* key) {
+    const auto found = event.find(key);
+    return found != event.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  const auto number = [](const json& object, const char* key, double otherwise) {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_number() ? found->get<double>() : otherwise;
+  };
+  TraceEvent one{.name = text("name"), .category = to_lower(text("cat")), .thread = ""};
+  for (const char* key : {"pid", "tid"}) one.thread += (event.contains(key) ? event[key].dump() : "") + "/";
+  one.start = number(event, "ts", one.start);
+  one.duration = number(event, "dur", one.duration);
+  if (const auto arguments = event.find("args"); arguments != event.end()) {
+    const double device = number(*arguments, "device", 0.0);
+    if (device >= 0.0 && device < 1e6) one.device = static_cast<int>(device);
+  }
+  const bool complete = text("ph") == "X" && one.duration >= 0.0 && one.duration < 1e15 && std::abs(one.start) < 1e18;
+  return complete ? std::optional(std::move(one)) : std::nullopt;
+}
 
+/// Of the list of events, which is all of the trace or its "traceEvents". Events are taken one by one: traces are
+/// larger than memory should be filled with their trees. Throws ScenarioError.
+std::vector<TraceEvent> read_events(const std::string& text, const std::string& file) {
+  using When = json::parse_event_t;
   std::vector<TraceEvent> events;
-  bool has_list = false;
-
-  bool null() override { return true; }
-  bool boolean(bool /*value*/) override { return true; }
-  bool number_integer(number_integer_t value) override { return take(static_cast<double>(value)); }
-  bool number_unsigned(number_unsigned_t value) override { return take(static_cast<double>(value)); }
-  bool number_float(number_float_t value, const string_t& /*text*/) override { return take(value); }
-  bool binary(binary_t& /*value*/) override { return true; }
-  bool key(string_t& value) override {
-    key_ = value;
-    if (depth_ == event_depth_) event_key_ = value;
-    return true;
-  }
-
-  bool string(string_t& value) override {
-    if (depth_ != event_depth_) return true;
-    if (key_ == "name") event_.name = value;
-    if (key_ == "cat") event_.category = to_lower(value);
-    if (key_ == "ph") phase_ = value;
-    if (key_ == "tid" || key_ == "pid") event_.thread += value + "/";
-    return true;
-  }
-
-  bool start_object(std::size_t /*size*/) override {
-    ++depth_;
-    if (list_depth_ > 0 && depth_ == list_depth_ + 1) {
-      event_depth_ = depth_;
-      event_ = {};
-      phase_.clear();
-    }
-    return true;
-  }
-
-  bool end_object() override {
-    if (depth_ == event_depth_) {
-      event_depth_ = 0;
-      const bool complete = phase_ == "X" && event_.duration >= 0.0 && event_.duration < 1e15;
-      if (complete && std::abs(event_.start) < 1e18) events.push_back(std::move(event_));
-    }
-    --depth_;
-    return true;
-  }
-
-  bool start_array(std::size_t /*size*/) override {
-    ++depth_;
-    if (depth_ == 1 || (depth_ == 2 && key_ == "traceEvents")) {
-      list_depth_ = depth_;
+  bool has_list = false, named = false;
+  int depth_of_events = -1;
+  const auto take = [&](int depth, When when, const json& parsed) {
+    if (when == When::key && depth == 1) named = parsed == "traceEvents";
+    if (when == When::array_start && (depth == 0 || (depth == 1 && named && depth_of_events < 0))) {
+      depth_of_events = depth + 1;
       has_list = true;
     }
-    return true;
+    if (when == When::array_end && depth + 1 == depth_of_events) depth_of_events = -1;
+    if (when != When::object_end || depth != depth_of_events) return true;
+    if (std::optional<TraceEvent> event = event_of(parsed)) events.push_back(std::move(*event));
+    return false;
+  };
+  try {
+    [[maybe_unused]] const json rest = json::parse(text, take);
+  } catch (const json::exception& error) {
+    refuse_json(error, text, file, "a trace as the profiler wrote it, to its end");
   }
-
-  bool end_array() override {
-    if (depth_ == list_depth_) list_depth_ = 0;
-    --depth_;
-    return true;
-  }
-
-  bool parse_error(std::size_t position, const std::string& token,
-                   const nlohmann::json::exception& /*error*/) override {
-    const std::size_t start = position > token.size() ? position - token.size() : 0;
-    throw ScenarioError(position_in(text_, std::min(start, text_.size()), file_), "", "this is no JSON",
-                        "a trace as the profiler wrote it, to its end");
-  }
-
- private:
-  bool take(double value) {
-    if (depth_ == event_depth_) {
-      if (key_ == "ts") event_.start = value;
-      if (key_ == "dur") event_.duration = value;
-      if (key_ == "tid" || key_ == "pid") event_.thread += fmt::format("{:.0f}/", value);
-    }
-    const bool argument = event_depth_ > 0 && depth_ == event_depth_ + 1 && event_key_ == "args";
-    if (argument && key_ == "device" && value >= 0.0 && value < 1e6) event_.device = static_cast<int>(value);
-    return true;
-  }
-
-  const std::string& text_;
-  const std::string& file_;
-  int depth_ = 0, list_depth_ = 0, event_depth_ = 0;
-  std::string key_, event_key_, phase_;
-  TraceEvent event_;
-};
+  if (!has_list) throw ScenarioError({file, 0, 0}, "traceEvents", "no list of events", "a trace of torch.profiler");
+  return events;
+}
 
 struct NameRow {
   std::string_view part;
@@ -244,27 +202,24 @@ void add_kernels(const std::vector<const TraceEvent*>& work, const Window& windo
 }  // namespace
 
 KinetoSummary summarise_kineto(const std::string& text, const std::string& file) {
-  TraceReader reader(text, file);
-  nlohmann::json::sax_parse(text, &reader);
-  const SourcePosition nowhere{file, 0, 0};
-  if (!reader.has_list) throw ScenarioError(nowhere, "traceEvents", "no list of events", "a trace of torch.profiler");
+  const std::vector<TraceEvent> events = read_events(text, file);
   KinetoSummary summary;
   std::vector<const TraceEvent*> work;
   std::set<int> devices;
-  for (const TraceEvent& event : reader.events) {
+  for (const TraceEvent& event : events) {
     if (is_kernel(event)) devices.insert(event.device);
   }
   summary.on_device = !devices.empty();
   summary.devices = std::max<int>(static_cast<int>(devices.size()), 1);
-  for (const TraceEvent& event : reader.events) {
+  for (const TraceEvent& event : events) {
     const bool counts = summary.on_device ? is_kernel(event) && event.device == *devices.begin() : is_operator(event);
     if (counts) work.push_back(&event);
   }
   if (work.empty()) {
-    throw ScenarioError(nowhere, "traceEvents", "neither kernels nor operators",
+    throw ScenarioError({file, 0, 0}, "traceEvents", "neither kernels nor operators",
                         "a trace with ProfilerActivity.CUDA or ProfilerActivity.CPU");
   }
-  const Window window = window_of(reader.events, work);
+  const Window window = window_of(events, work);
   summary.steps = window.steps;
   summary.steps_marked = window.marked;
   if (summary.on_device) {

@@ -35,10 +35,10 @@ void set_family(Settings& settings, Draft& draft) {
   const bool llama = swiglu != nullptr || (norm != nullptr && norm->value == "RMSNorm");
   const ForeignSetting* decoder = says_decoder(settings);
   const ForeignSetting* says = swiglu != nullptr ? swiglu : norm;
-  if (decoder != nullptr) draft.set(model + "family", "t5", decoder->where, named(*decoder));
+  if (decoder != nullptr) draft.set(model + "family", "t5", *decoder);
   if (llama) {
-    draft.set(model + "family", "llama", says->where, named(*says));
-    draft.set(model + "gated_ffn", swiglu != nullptr ? "true" : "false", says->where, named(*says));
+    draft.set(model + "family", "llama", *says);
+    draft.set(model + "gated_ffn", swiglu != nullptr ? "true" : "false", *says);
   }
   if ((llama || decoder != nullptr) && (norm == nullptr || norm->value != "RMSNorm")) {
     draft.set(model + "layer_norm", "true", draft.nowhere(), "no --normalization RMSNorm");
@@ -46,14 +46,11 @@ void set_family(Settings& settings, Draft& draft) {
   if (!llama && decoder == nullptr) {
     draft.assume(model + "family", "gpt", "neither --swiglu nor --normalization RMSNorm");
   }
-  const ForeignSetting* untied = settings.find("--untie-embeddings-and-output-weights");
-  draft.set(model + "tied_embeddings", untied != nullptr ? "false" : "true",
-            untied != nullptr ? untied->where : draft.nowhere(),
-            untied != nullptr ? named(*untied) : "no --untie-embeddings-and-output-weights");
-  const ForeignSetting* no_biases = settings.find("--disable-bias-linear");
-  draft.set(model + "biases", no_biases != nullptr ? "false" : "true",
-            no_biases != nullptr ? no_biases->where : draft.nowhere(),
-            no_biases != nullptr ? named(*no_biases) : "no --disable-bias-linear");
+  for (const auto& [key, without] : {std::pair("tied_embeddings", "--untie-embeddings-and-output-weights"),
+                                     std::pair("biases", "--disable-bias-linear")}) {
+    if (const ForeignSetting* off = settings.find(without)) draft.set(model + key, "false", *off);
+    draft.set(model + key, "true", draft.nowhere(), std::string("no ") + without);
+  }
 }
 
 void set_heads(Settings& settings, Draft& draft) {
@@ -63,7 +60,7 @@ void set_heads(Settings& settings, Draft& draft) {
     // Defaults of MLATransformerConfig, for what the arguments leave out.
     for (const auto& [key, usual] : {std::pair("kv_lora_rank", "32"), std::pair("head_dim", "128"),
                                      std::pair("rope_head_dim", "64"), std::pair("v_head_dim", "128")}) {
-      draft.set(std::string("workload.train.model.") + key, usual, latent->where, named(*latent) + ", its default");
+      draft.set(std::string("workload.train.model.") + key, usual, *latent, ", its default");
     }
   }
   for (const char* key : {"--use-flash-attn", "--attention-backend"}) settings.find(key);  // flash is ours, too
@@ -93,26 +90,20 @@ void set_vocabulary(Settings& settings, Draft& draft) {
   const std::int64_t tensor = settings.whole("--tensor-model-parallel-size").value_or(1);
   const std::int64_t unit = settings.whole("--make-vocab-size-divisible-by").value_or(128) * tensor;
   const std::int64_t extra = settings.whole("--vocab-extra-ids", 0).value_or(0);
-  if (auto size = settings.whole("--vocab-size")) {
-    *size += extra;
-    const ForeignSetting& stated = *settings.find("--vocab-size");
-    draft.set("workload.train.model.vocabulary", std::to_string((*size + unit - 1) / unit * unit), stated.where,
-              named(stated) + fmt::format(", padded to a multiple of {}", unit));
-    return;
-  }
   const std::string key = "workload.train.model.vocabulary";
-  const ForeignSetting* type = settings.find("--tokenizer-type");
-  const std::string kind = type != nullptr ? type->value : "GPT2BPETokenizer";
+  const std::string how = fmt::format(", padded to a multiple of {}", unit);
   const auto padded = [unit, extra](std::int64_t words) {
     return std::to_string((words + extra + unit - 1) / unit * unit);
   };
+  if (const auto size = settings.whole("--vocab-size")) {
+    return draft.set(key, padded(*size), *settings.find("--vocab-size"), how);
+  }
+  const ForeignSetting* type = settings.find("--tokenizer-type");
+  const std::string kind = type != nullptr ? type->value : "GPT2BPETokenizer";
   if (kind == "GPT2BPETokenizer") return draft.assume(key, padded(50257), "GPT-2's, padded");
   if (draft.has(key)) return;
   const ForeignSetting* model = settings.find("--tokenizer-model");
-  if (const auto words = vocabulary_of(model)) {
-    draft.set(key, padded(*words), model->where, named(*model) + fmt::format(", padded to a multiple of {}", unit));
-    return;
-  }
+  if (const auto words = vocabulary_of(model)) return draft.set(key, padded(*words), *model, how);
   fail(*type, "the tokenizer decides the vocabulary, and the arguments do not tell its size",
        "--vocab-size N among them, or --set workload.train.model.vocabulary=N");
 }
@@ -126,14 +117,14 @@ void set_experts(Settings& settings, Draft& draft) {
   if (*shared % *each != 0) {
     fail(stated, fmt::format("{} is no multiple of an expert's {}", *shared, *each), "a multiple");
   }
-  draft.set("workload.train.model.shared_experts", std::to_string(*shared / *each), stated.where, named(stated));
+  draft.set("workload.train.model.shared_experts", std::to_string(*shared / *each), stated);
 }
 
 void set_sharding(Settings& settings, Draft& draft) {
   set_rows(settings, "megatron_zero", draft);
   const ForeignSetting* beside = settings.find("--overlap-param-gather");
   if (beside != nullptr && settings.find("--use-distributed-optimizer") != nullptr) {
-    draft.set("plan.sync.gather_overlap", "true", beside->where, named(*beside));
+    draft.set("plan.sync.gather_overlap", "true", *beside);
   }
   settings.find("--account-for-loss-in-pipeline-split");
   set_rows(settings, "megatron_sharding", draft);
@@ -155,7 +146,7 @@ void set_stacks(Settings& settings, Draft& draft) {
   std::int64_t stages = settings.whole("--pipeline-model-parallel-size").value_or(1);
   if (added != nullptr) {
     stages += first;
-    draft.set("plan.pipeline", std::to_string(stages), added->where, named(*added));
+    draft.set("plan.pipeline", std::to_string(stages), *added);
   }
   if (first == 0 && stages > 1) {
     fail(*settings.find("--pipeline-model-parallel-size"), "stages, and no split between encoder and decoder",
@@ -171,7 +162,7 @@ void set_stacks(Settings& settings, Draft& draft) {
   }
   std::vector<std::string> each(at_index(first), std::to_string(layers / first));
   each.resize(at_index(stages), std::to_string(behind / (stages - first)));
-  draft.set("plan.stage_layers", yaml_list(each, split->where), split->where, named(*split));
+  draft.set("plan.stage_layers", yaml_list(each, split->where), *split);
 }
 
 void set_pipeline(Settings& settings, Draft& draft) {
@@ -183,7 +174,7 @@ void set_pipeline(Settings& settings, Draft& draft) {
   if (*layers % stages != 0 || *layers / stages % *each != 0) {
     fail(stated, fmt::format("{} layers on {} stages in parts of {}", *layers, stages, *each), "numbers that divide");
   }
-  draft.set("plan.interleave", std::to_string(*layers / stages / *each), stated.where, named(stated));
+  draft.set("plan.interleave", std::to_string(*layers / stages / *each), stated);
 }
 
 /// "8" of "8", "gpu:8" and "gpu:h100:8"; nothing for anything else.
@@ -201,10 +192,7 @@ TrainingSize size_of(Settings& settings) {
       const ForeignSetting* setting = settings.find(key);
       if (found || setting == nullptr) continue;
       found = number_at_end(setting->value);
-      if (found && size.told_by.empty()) {
-        size.where = setting->where;
-        size.told_by = named(*setting);
-      }
+      if (found && size.told_by.empty()) size.said_by(*setting);
     }
     return found;
   };
@@ -222,13 +210,11 @@ TrainingSize size_of(Settings& settings) {
 void set_length(Settings& settings, Draft& draft) {
   const auto samples = settings.whole("--train-samples"), steps = settings.whole("--train-iters");
   const auto batch = settings.whole("--global-batch-size");
-  const std::string unit = "workload.train.samples";
+  const std::string key = "workload.train.samples";
   if (samples) {
-    const ForeignSetting& stated = *settings.find("--train-samples");
-    draft.set(unit, fmt::format("{} samples", *samples), stated.where, named(stated));
+    draft.set(key, fmt::format("{} samples", *samples), *settings.find("--train-samples"));
   } else if (steps && batch) {
-    const ForeignSetting& stated = *settings.find("--train-iters");
-    draft.set(unit, fmt::format("{} samples", *steps * *batch), stated.where, named(stated));
+    draft.set(key, fmt::format("{} samples", *steps * *batch), *settings.find("--train-iters"));
   }
 }
 
@@ -258,9 +244,7 @@ std::string import_megatron(const ImportInput& input) {
   set_pipeline(settings, draft);
   set_sharding(settings, draft);
   draft.set("plan.trainer", "megatron", draft.nowhere(), "its habits, where no argument says otherwise");
-  settings.ignore_without_time("megatron");
-  settings.leave_out_rest(draft);
-  return finished_scenario(draft, fmt::format("Written by `foretrain import megatron {}`.", input.file));
+  return finished_training(settings, draft, "megatron");
 }
 
 }  // namespace foretrain

@@ -1,10 +1,9 @@
 // What the programs of nccl-tests print (github.com/NVIDIA/nccl-tests, src/common.cu), as a table of cases for
 // `foretrain validate`: a row for each size, out of place and in place.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <map>
 
 #include "model/base/csv.hpp"
@@ -57,13 +56,10 @@ struct Columns {
 struct ProgramRow {
   std::string_view program, operation;
 };
-constexpr std::array<ProgramRow, 7> programs = {{{"all_reduce_perf", "all_reduce"},
-                                                 {"all_gather_perf", "all_gather"},
-                                                 {"reduce_scatter_perf", "reduce_scatter"},
-                                                 {"broadcast_perf", "broadcast"},
-                                                 {"reduce_perf", "reduce"},
-                                                 {"alltoall_perf", "all_to_all"},
-                                                 {"sendrecv_perf", "send_receive"}}};
+constexpr ProgramRow programs[] = {
+    {"all_reduce_perf", "all_reduce"}, {"all_gather_perf", "all_gather"}, {"reduce_scatter_perf", "reduce_scatter"},
+    {"broadcast_perf", "broadcast"},   {"reduce_perf", "reduce"},         {"alltoall_perf", "all_to_all"},
+    {"sendrecv_perf", "send_receive"}};
 
 std::string operation_named_in(std::string_view text) {
   for (const ProgramRow& row : programs) {
@@ -115,12 +111,10 @@ class OutputReader {
     const auto on = std::ranges::find(words, "on"), device = std::ranges::find(words, "device");
     if (on == words.end() || device == words.end() || device - on < 2) return;
     ++surroundings.ranks_on[*(on + 1)];
-    std::string name;
     auto word = device + 1;
     if (word != words.end()) ++word;  // its number; then its place on the bus
     while (word != words.end() && (word->starts_with("[") || word->ends_with("]"))) ++word;
-    for (; word != words.end(); ++word) name += (name.empty() ? "" : " ") + *word;
-    surroundings.gpu = name;
+    surroundings.gpu = fmt::format("{}", fmt::join(word, words.end(), " "));
   }
 
   void add_row(const std::vector<std::string>& words, int place, const std::string& line) {

@@ -308,8 +308,7 @@ std::string import_nccl_topology(const ImportInput& input) {
   TopologyReader reader(input, draft);
   ToldNode told = reader.read();
   for (const std::string& note : reader.notes()) draft.note(note);
-  return finished_node(draft, std::move(told),
-                       fmt::format("Written by `foretrain import nccl-topology {}`.", input.file));
+  return finished_node(draft, std::move(told), "nccl-topology");
 }
 
 }  // namespace foretrain

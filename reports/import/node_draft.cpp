@@ -265,7 +265,7 @@ std::optional<std::string> gpu_of_name(std::string_view name) {
   return best;
 }
 
-std::string finished_node(Draft& draft, ToldNode told, const std::string& title) {
+std::string finished_node(Draft& draft, ToldNode told, std::string_view importer) {
   const YamlNode nearest = nearest_node(told, draft.scalar("gpu", told.gpu));
   if (told.gpu_by_class && text_at(nearest, "gpu").find("sxm") != std::string::npos) told.gpu = text_at(nearest, "gpu");
   const std::string gpu = draft.scalar("gpu", told.gpu);
@@ -290,7 +290,7 @@ std::string finished_node(Draft& draft, ToldNode told, const std::string& title)
   draft.note("Use it as cluster.node of a scenario: foretrain predict FILE --set cluster.node=THIS.yaml");
   draft.apply_overrides();
   read_node(Field(draft.document(), ""));
-  return draft.text(title);
+  return draft.text(importer);
 }
 
 }  // namespace foretrain

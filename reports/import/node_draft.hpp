@@ -62,6 +62,6 @@ std::string text_at(const YamlNode& document, std::string_view key);
 std::string narrower_slot(const std::string& a, const std::string& b);
 
 /// The node as a file, read back by the hardware reader. Throws ScenarioError where it cannot be built.
-std::string finished_node(Draft& draft, ToldNode told, const std::string& title);
+std::string finished_node(Draft& draft, ToldNode told, std::string_view importer);
 
 }  // namespace foretrain

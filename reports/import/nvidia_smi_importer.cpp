@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/pending/disjoint_sets.hpp>
 #include <map>
-#include <numeric>
 #include <tuple>
 
 #include "model/base/text.hpp"
@@ -104,29 +104,7 @@ Matrix read_matrix(const ImportInput& input) {
   return matrix;
 }
 
-/// Parts that hang together.
-class Groups {
- public:
-  explicit Groups(std::size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), std::size_t{0}); }
-  std::size_t of(std::size_t i) {
-    while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
-    return i;
-  }
-  /// The first member stands for all.
-  void join(std::size_t a, std::size_t b) {
-    a = of(a);
-    b = of(b);
-    parent_[std::max(a, b)] = std::min(a, b);
-  }
-  [[nodiscard]] std::size_t members(std::size_t i) {
-    std::size_t count = 0;
-    for (std::size_t j = 0; j < parent_.size(); ++j) count += of(j) == of(i) ? 1 : 0;
-    return count;
-  }
-
- private:
-  std::vector<std::size_t> parent_;
-};
+using Groups = boost::disjoint_sets_with_storage<>;  // parts that hang together
 
 /// The catalogue's GPUs with so many NVLinks, the likeliest first: cards in pairs have all of theirs in a bridge; of a
 /// board some may lead to GPUs that the matrix does not show. P100 is the oldest, and seldom met.
@@ -232,11 +210,17 @@ class MatrixMachine {
                        [](const Relation& to) { return to.nearness <= Nearness::node; });
   }
 
+  [[nodiscard]] std::size_t members(Groups& groups, std::size_t part) const {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < count_; ++i) count += groups.find_set(i) == groups.find_set(part) ? 1 : 0;
+    return count;
+  }
+
   Groups joined(Nearness farthest) {
     Groups groups(count_);
     for (std::size_t a = 0; a < count_; ++a) {
       for (std::size_t b = 0; b < count_; ++b) {
-        if (matrix_.relations[a][b].nearness <= farthest) groups.join(a, b);
+        if (matrix_.relations[a][b].nearness <= farthest) groups.union_set(a, b);
       }
     }
     return groups;
@@ -249,7 +233,7 @@ class MatrixMachine {
     for (std::size_t a = 0; a < count_; ++a) {
       for (std::size_t b = 0; b < a; ++b) {
         const bool told = !matrix_.numa[a].empty() && matrix_.numa[a] != "N/A";
-        if (told && matrix_.numa[a] == matrix_.numa[b]) sockets.join(a, b);
+        if (told && matrix_.numa[a] == matrix_.numa[b]) sockets.union_set(a, b);
       }
     }
     std::map<std::size_t, std::string> socket_names, near_names, far_names;
@@ -267,19 +251,19 @@ class MatrixMachine {
         if (!some_near) told_.card_places.emplace_back("cpu0");
         continue;
       }
-      auto& socket = socket_names[sockets.of(i)];
+      auto& socket = socket_names[sockets.find_set(i)];
       if (socket.empty()) socket = fmt::format("cpu{}", socket_names.size() - 1);
       if (socket_names.size() > most_sockets) {
         throw ScenarioError(matrix_.where[i], matrix_.names[i], "more than 16 sockets", "a single machine");
       }
       std::string above = socket;
-      if (far.members(i) > near.members(i)) {
-        auto& name = far_names[far.of(i)];
+      if (members(far, i) > members(near, i)) {
+        auto& name = far_names[far.find_set(i)];
         if (name.empty()) link_up(name = fmt::format("plx{}", switches++), above, i);
         above = name;
       }
-      if (near.members(i) > 1) {
-        auto& name = near_names[near.of(i)];
+      if (members(near, i) > 1) {
+        auto& name = near_names[near.find_set(i)];
         if (name.empty()) link_up(name = fmt::format("plx{}", switches++), above, i);
         above = name;
       }
@@ -306,7 +290,7 @@ std::string import_nvidia_smi(const ImportInput& input) {
   require_config_text(plain);
   Draft draft(input);
   ToldNode told = MatrixMachine(read_matrix(plain)).node(draft, name_in(plain.text));
-  return finished_node(draft, std::move(told), fmt::format("Written by `foretrain import nvidia-smi {}`.", input.file));
+  return finished_node(draft, std::move(told), "nvidia-smi");
 }
 
 }  // namespace foretrain

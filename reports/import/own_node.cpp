@@ -309,36 +309,27 @@ class OwnNodeMaker {
   // ---- network cards
 
   void take_cards() {
-    const bool wants_none = asked_.like.empty() && asked_.nics < 0 && asked_.nic_bandwidth.empty();
-    if (asked_.nics == 0 || wants_none) {
+    const bool asks = asked_.nics >= 0 || !asked_.nic_bandwidth.empty();
+    if (asked_.nics == 0 || (asked_.like.empty() && !asks)) {
       document_.erase("network");
       document_.erase("nics");
       forget_source("network");
       return;
     }
-    if (document_.find("network") == nullptr) return add_network();
-    if (asked_.like.empty() && asked_.nic_bandwidth.empty()) {
+    const bool is_new = document_.find("network") == nullptr;
+    if (is_new && !asks) return;
+    if ((is_new || asked_.like.empty()) && asked_.nic_bandwidth.empty()) {
       throw UsageError("--nics: how fast are they? --nic-bandwidth '400 Gbit/s'");
     }
-    if (asked_.nics > 0 || asked_.like.empty()) {
+    if (is_new || asked_.like.empty() || asked_.nics > 0) {
       set("network.nics_per_node", std::to_string(std::max(asked_.nics, 1)));
     }
-    if (!asked_.nic_bandwidth.empty()) set_bandwidth();
-    if (document_.find("nics") == nullptr) place_cards();
-  }
-
-  void set_bandwidth() {
-    document_.erase("network.nic");
-    set("network.nic_bandwidth", asked_.nic_bandwidth);
-  }
-
-  void add_network() {
-    if (asked_.nics < 0 && asked_.nic_bandwidth.empty()) return;
-    if (asked_.nic_bandwidth.empty()) throw UsageError("--nics: how fast are they? --nic-bandwidth '400 Gbit/s'");
-    set("network.nics_per_node", std::to_string(std::max(asked_.nics, 1)));
-    set_bandwidth();
-    set("network.latency", "5 us");
-    place_cards();
+    if (!asked_.nic_bandwidth.empty()) {
+      document_.erase("network.nic");
+      set("network.nic_bandwidth", asked_.nic_bandwidth);
+    }
+    if (is_new) set("network.latency", "5 us");
+    if (is_new || document_.find("nics") == nullptr) place_cards();
   }
 
   /// Evenly on the switches, or on the sockets.

@@ -101,11 +101,6 @@ void fail(const ForeignSetting& setting, std::string got, std::string expected) 
   throw ScenarioError(setting.where, setting.key, std::move(got), std::move(expected));
 }
 
-std::string named(const ForeignSetting& setting) {
-  if (setting.key.starts_with("--")) return setting.value.empty() ? setting.key : setting.key + " " + setting.value;
-  return setting.key + ": " + setting.value;
-}
-
 const ForeignSetting* Settings::find(std::string_view key) {
   const ForeignSetting* found = nullptr;
   for (std::size_t i = 0; i < all_.size(); ++i) {
@@ -156,8 +151,7 @@ void set_rows(Settings& settings, std::string_view group, Draft& draft) {
     const ForeignSetting* setting = settings.find(row.theirs);
     const std::string ours(row.ours.empty() ? keys::our_name(last_word(row.theirs)).value() : row.ours);
     if (setting == nullptr || draft.has(ours)) continue;
-    if (auto value = row.value(*setting, row.words))
-      draft.set(ours, std::move(*value), setting->where, named(*setting));
+    if (auto value = row.value(*setting, row.words)) draft.set(ours, std::move(*value), *setting);
   }
 }
 
@@ -252,12 +246,39 @@ void set_batch_of_rank(Draft& draft, std::int64_t samples, const ForeignSetting&
   for (const char* factor : {"plan.tensor", "plan.pipeline", "plan.context"}) {
     share /= static_cast<double>(number_of(draft, factor));
   }
-  draft.set("workload.train.global_batch_per_gpu", fmt::format("{:.12g}", share), says.where, named(says));
+  draft.set("workload.train.global_batch_per_gpu", fmt::format("{:.12g}", share), says);
 }
 
 void assume_model(Draft& draft) {
   draft.assume("workload.train.model", usual_model,
                "the file does not describe the model; --set workload.train.model=NAME");
+}
+
+void set_offload(Settings& settings, Draft& draft, const std::string& optimizer, const std::string& parameters) {
+  constexpr std::string_view own_mapping = "device";
+  std::vector<std::string> parts;
+  const ForeignSetting* says = nullptr;
+  for (const auto& [theirs, ours] : {std::pair(optimizer, "optimizer"), std::pair(parameters, "parameters")}) {
+    const ForeignSetting* device = settings.find(theirs);
+    if (device == nullptr) continue;
+    if (device->value == "nvme") draft.set("plan.offload_to", "disks", *device);
+    if (device->value != "cpu" && device->value != "nvme") fail(*device, "an unknown device", "cpu, nvme or none");
+    parts.emplace_back(ours);
+    says = device;
+    if (last_word(theirs) != own_mapping) continue;
+    const std::string beside = theirs.substr(0, theirs.size() - own_mapping.size());
+    if (const ForeignSetting* pinned = settings.find(beside + "pin_memory")) {
+      draft.set("plan.pinned_offload", pinned->value, *pinned);
+    }
+    settings.ignore(beside);
+  }
+  if (says != nullptr) draft.set("plan.offload", yaml_list(parts, says->where), *says);
+}
+
+std::string finished_training(Settings& settings, Draft& draft, std::string_view tool) {
+  settings.ignore_without_time(tool);
+  settings.leave_out_rest(draft);
+  return finished_scenario(draft, tool);
 }
 
 }  // namespace foretrain

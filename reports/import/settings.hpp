@@ -13,12 +13,6 @@
 
 namespace foretrain {
 
-struct ForeignSetting {
-  std::string key;    ///< dotted, in the words of its tool
-  std::string value;  ///< empty where the key stands alone (a flag of a command line)
-  SourcePosition where;
-};
-
 /// Throws ScenarioError at the setting.
 [[noreturn]] void fail(const ForeignSetting& setting, std::string got, std::string expected);
 
@@ -70,8 +64,6 @@ std::optional<std::string> bytes_of_elements(const ForeignSetting& setting, cons
 std::optional<std::string> where_true(const ForeignSetting& setting, const ValueWords& words);
 /// Of "theirs=ours same …" the word for the value, whatever its case.
 std::optional<std::string> in_our_words(const ForeignSetting& setting, const ValueWords& words);
-/// "line 3: --micro-batch-size 1" without the line: how comments name a setting.
-std::string named(const ForeignSetting& setting);
 
 /// Every scalar below a node as a setting; items of lists of mappings are "key[0]", lists of scalars "[a, b]".
 std::vector<ForeignSetting> flat_settings(const YamlNode& document);
@@ -82,6 +74,11 @@ struct TrainingSize {
   std::int64_t replica = 1;  ///< GPUs that hold one replica of the model together: as many train at least
   SourcePosition where;      ///< of what says so
   std::string told_by;       ///< named; empty where nothing says it
+
+  void said_by(const ForeignSetting& setting) {
+    where = setting.where;
+    told_by = named(setting);
+  }
 };
 
 /// Node, nodes and GPUs of each: said where the size tells them, else assumed. How many GPUs these are.
@@ -92,5 +89,9 @@ void set_batch_of_rank(Draft& draft, std::int64_t samples, const ForeignSetting&
 std::int64_t number_of(const Draft& draft, std::string_view key);
 /// Assumes a model where the draft has none.
 void assume_model(Draft& draft);
+/// What is offloaded, by the keys that state where the optimizer's states and the parameters are: cpu, nvme or none.
+void set_offload(Settings& settings, Draft& draft, const std::string& optimizer, const std::string& parameters);
+/// The scenario, in which what nobody asked for stands as left out.
+std::string finished_training(Settings& settings, Draft& draft, std::string_view tool);
 
 }  // namespace foretrain

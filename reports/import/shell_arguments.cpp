@@ -1,5 +1,7 @@
 #include "reports/import/shell_arguments.hpp"
 
+#include <SQLiteCpp/SQLiteCpp.h>
+
 #include <algorithm>
 #include <cctype>
 #include <iterator>
@@ -30,91 +32,36 @@ struct Cursor {
     while (is_name(peek())) ++at;
     return text.substr(start, at - start);
   }
-  void skip_blanks() {
-    while (std::isspace(static_cast<unsigned char>(peek())) != 0 && !done()) ++at;
-  }
 };
 
-/// $(( … )): + - * / % and brackets over whole numbers and variables. Nothing where it is more than that.
-class Arithmetic {
- public:
-  Arithmetic(std::string_view text, const Variables& variables) : in_{text}, variables_(variables) {}
-
-  std::optional<std::int64_t> value() {
-    const double result = sum(0);
-    in_.skip_blanks();
-    if (!valid_ || !in_.done() || !(result > -1e15 && result < 1e15)) return std::nullopt;
-    return static_cast<std::int64_t>(result);
-  }
-
- private:
-  static constexpr int deepest = 50;
-
-  double sum(int depth) {
-    double result = product(depth);
-    for (;;) {
-      in_.skip_blanks();
-      if (in_.take("+")) {
-        result += product(depth);
-      } else if (in_.take("-")) {
-        result -= product(depth);
-      } else {
-        return result;
-      }
+/// $(( … )) over whole numbers and variables: SQLite divides them as shells do. Nothing where it is more than that.
+std::optional<std::int64_t> arithmetic(std::string_view text, const Variables& variables) {
+  std::string expression;
+  for (Cursor in{text}; !in.done();) {
+    const bool braces = in.take("${"), dollar = braces || in.take("$");
+    const std::string_view word = in.name();
+    if (word.empty()) {
+      if (dollar || std::string_view("+-*/%() \t\n").find(in.peek()) == std::string_view::npos) return std::nullopt;
+      expression += {in.text[in.at++], ' '};  // of two signs without a blank a comment would begin
+      continue;
     }
+    const auto variable = variables.find(word);
+    const std::string_view digits = variable == variables.end() ? word : std::string_view(variable->second);
+    const bool number = digits.find_first_not_of("0123456789") == std::string_view::npos;
+    if ((braces && !in.take("}")) || digits.empty() || !number) return std::nullopt;
+    expression += digits;
   }
-
-  double product(int depth) {
-    double result = factor(depth);
-    for (;;) {
-      in_.skip_blanks();
-      const char sign = in_.peek();
-      if (sign != '*' && sign != '/' && sign != '%') return result;
-      ++in_.at;
-      const double right = factor(depth);
-      if (sign == '*') {
-        result *= right;
-        continue;
-      }
-      const auto whole = [](double x) { return static_cast<std::int64_t>(x); };
-      if (right == 0.0 || !(result > -1e15 && result < 1e15) || !(right > -1e15 && right < 1e15)) return refuse();
-      result = static_cast<double>(sign == '/' ? whole(result) / whole(right) : whole(result) % whole(right));
-    }
+  try {
+    const SQLite::Database calculator(":memory:");
+    SQLite::Statement query(calculator, "SELECT " + expression);
+    query.executeStep();
+    const SQLite::Column result = query.getColumn(0);
+    if (result.isInteger()) return result.getInt64();  // what is too large for one is none
+  } catch (const SQLite::Exception&) {
+    // No arithmetic.
   }
-
-  double factor(int depth) {
-    in_.skip_blanks();
-    if (depth > deepest) return refuse();
-    if (in_.take("(")) {
-      const double result = sum(depth + 1);
-      in_.skip_blanks();
-      return in_.take(")") ? result : refuse();
-    }
-    const bool braces = in_.take("${");
-    if (!braces) in_.take("$");
-    const std::string_view word = in_.name();
-    if (braces && !in_.take("}")) return refuse();
-    const auto variable = variables_.find(word);
-    const std::string_view digits = variable == variables_.end() ? word : std::string_view(variable->second);
-    if (digits.empty() || digits.size() > 15) return refuse();
-    double number = 0.0;
-    for (const char c : digits) {
-      if (c < '0' || c > '9') return refuse();
-      number = number * 10.0 + (c - '0');
-    }
-    return number;
-  }
-
-  double refuse() {
-    valid_ = false;
-    in_.at = in_.text.size();
-    return 0.0;
-  }
-
-  Cursor in_;
-  const Variables& variables_;
-  bool valid_ = true;
-};
+  return std::nullopt;
+}
 
 /// The end of what brackets enclose that open at `open`; npos where they do not close, or only far away.
 std::size_t closing(std::string_view text, std::size_t open, char left, char right) {
@@ -138,12 +85,12 @@ std::string expand(Cursor& in, const Variables& variables) {
   const std::size_t start = in.at;
   const auto as_written = [&] { return std::string(in.text.substr(start, in.at - start)); };
   if (in.take("$((") || in.take("$(")) {
-    const bool arithmetic = in.text[in.at - 2] == '(';
+    const bool computes = in.text[in.at - 2] == '(';
     const std::size_t end = closing(in.text, start + 1, '(', ')');
     if (end == std::string_view::npos) return as_written();
     in.at = end + 1;
-    if (!arithmetic || end < start + 4) return as_written();
-    const auto value = Arithmetic(in.text.substr(start + 3, end - start - 4), variables).value();
+    if (!computes || end < start + 4) return as_written();
+    const auto value = arithmetic(in.text.substr(start + 3, end - start - 4), variables);
     return value ? std::to_string(*value) : as_written();
   }
   if (in.take("${")) {

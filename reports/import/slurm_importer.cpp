@@ -188,7 +188,7 @@ std::string import_slurm(const ImportInput& input) {
   const Field document(draft.document(), "");
   FigureLog log("fabric", document);
   read_fabric(document, BytesPerSecond(1e9), log);
-  return draft.text(fmt::format("Written by `foretrain import slurm {}`.", input.file));
+  return draft.text("slurm");
 }
 
 }  // namespace foretrain

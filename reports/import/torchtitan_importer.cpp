@@ -72,8 +72,7 @@ void set_torchtitan_model(Settings& settings, Draft& draft) {
   const auto known = list_models();
   const bool found = name != nullptr && std::ranges::find(known, word, &CatalogueEntry::name) != known.end();
   if (found) {
-    draft.set("workload.train.model.preset", word, name->where,
-              named(*name) + (flavor != nullptr ? ", " + named(*flavor) : ""));
+    draft.set("workload.train.model.preset", word, *name, flavor != nullptr ? ", " + named(*flavor) : "");
   } else if (wanted.empty()) {
     draft.assume("workload.train.model.preset", "llama3-8b",
                  "the file names no model; --set workload.train.model.preset=NAME");
@@ -90,8 +89,8 @@ void set_torchtitan_type(Settings& settings, Draft& draft) {
   const ForeignSetting* type = settings.find("training.dtype");
   if (type == nullptr || type->value == "float32") return;
   if (type->value != "bfloat16") fail(*type, fmt::format("unknown type \"{}\"", type->value), "float32 or bfloat16");
-  draft.set("workload.train.precision", "bf16", type->where, named(*type));
-  draft.set("workload.train.master_weights", "false", type->where, named(*type));
+  draft.set("workload.train.precision", "bf16", *type);
+  draft.set("workload.train.master_weights", "false", *type);
 }
 
 /// A rank's batch is one micro-batch, or a pipeline's of several.
@@ -112,20 +111,20 @@ void set_recomputation(Settings& settings, Draft& draft) {
   const ForeignSetting* mode = settings.find("activation_checkpoint.mode");
   const ForeignSetting* option = settings.find("activation_checkpoint.selective_ac_option");
   if (mode == nullptr) return;
-  if (mode->value == "full") return draft.set("workload.train.recompute", "full", mode->where, named(*mode));
+  if (mode->value == "full") return draft.set("workload.train.recompute", "full", *mode);
   if (mode->value != "selective")
     fail(*mode, fmt::format("unknown mode \"{}\"", mode->value), "none, selective or full");
   if (option != nullptr && option->value != "op") {
     draft.leave_out(option->where, named(*option) + ": every so many layers whole; taken as \"op\"");
   }
-  draft.set("workload.train.recompute", "selective_operators", mode->where, named(*mode));
+  draft.set("workload.train.recompute", "selective_operators", *mode);
 }
 
 void set_float8(Settings& settings, Draft& draft) {
   set_rows(settings, "torchtitan_float8", draft);
   const ForeignSetting* converters = settings.find("model.converters");
   if (converters != nullptr && converters->value.find("float8") != std::string::npos) {
-    draft.set("workload.train.precision", "fp8", converters->where, named(*converters));
+    draft.set("workload.train.precision", "fp8", *converters);
   }
 }
 
@@ -141,7 +140,7 @@ void set_torchtitan_schedule(Settings& settings, Draft& draft) {
     if (schedule == nullptr) continue;
     const std::string ours = *in_our_words(*schedule, schedules);
     if (number_of(draft, "plan.pipeline") == 1) continue;
-    draft.set("plan.schedule", ours, schedule->where, named(*schedule));
+    draft.set("plan.schedule", ours, *schedule);
     if (draft.scalar("plan.schedule") == "interleaved") {
       draft.assume("plan.interleave", "2", "two chunks a stage, as torchtitan has unless layers_per_stage says more");
     }
@@ -173,14 +172,12 @@ void set_torchtitan_sharding(Settings& settings, Draft& draft, std::int64_t shar
   }
   draft.set("plan.trainer", "torchtitan", where, comment);
   if (replicated) {
-    draft.set("plan.zero", yaml_entries({{"stage", std::string("3")}, {"shard", std::to_string(ranks)}}, where), where,
-              comment);
+    draft.set("plan.zero", yaml_entries({{"stage", "3"}, {"shard", std::to_string(ranks)}}, where), where, comment);
   }
   draft.set("plan.zero", "3", where, comment);
   const ForeignSetting* reshard = settings.find("parallelism.fsdp_reshard_after_forward");
   if (reshard != nullptr && reshard->value != "default") {
-    draft.set("plan.reshard_after_forward", reshard->value == "always" ? "true" : "false", reshard->where,
-              named(*reshard));
+    draft.set("plan.reshard_after_forward", reshard->value == "always" ? "true" : "false", *reshard);
   }
 }
 
@@ -231,11 +228,9 @@ std::string import_torchtitan(const ImportInput& input) {
     draft.set("plan.sequence_parallel", "true", draft.nowhere(), "torchtitan's tensor parallelism has it");
   if (settings.flag("training.enable_cpu_offload")) {
     const ForeignSetting& offload = *settings.find("training.enable_cpu_offload");
-    draft.set("plan.offload", yaml_list({"optimizer", "parameters"}, offload.where), offload.where, named(offload));
+    draft.set("plan.offload", yaml_list({"optimizer", "parameters"}, offload.where), offload);
   }
-  settings.ignore_without_time("torchtitan");
-  settings.leave_out_rest(draft);
-  return finished_scenario(draft, fmt::format("Written by `foretrain import torchtitan {}`.", input.file));
+  return finished_training(settings, draft, "torchtitan");
 }
 
 }  // namespace foretrain

@@ -1,6 +1,7 @@
 #include "reports/keys/keys_report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -104,9 +105,7 @@ std::string keys_below(const Form& form) {
   for (const Key* key : keys::keys_of(form, "")) {
     if (std::ranges::find(words, key->name) == words.end()) words.emplace_back(key->name);
   }
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
+  return fmt::format("{}", fmt::join(words, ", "));
 }
 
 std::string page_of(const PlacedKey& placed, const std::vector<std::string>& paths) {
@@ -127,9 +126,7 @@ std::string page_of(const PlacedKey& placed, const std::vector<std::string>& pat
   add_line(text, "only with", placed.place.when);
   for (const Form& form : key.value.forms()) {
     if (form.kind == Form::Kind::quantity) {
-      std::string units;
-      for (const std::string& unit : family_of(form.unit).units) units += (units.empty() ? "" : ", ") + unit;
-      add_line(text, "units", units);
+      add_line(text, "units", fmt::format("{}", fmt::join(family_of(form.unit).units, ", ")));
     }
     if (const std::string_view list = listing(form.catalogue); !list.empty()) {
       add_line(text, "names", fmt::format("`{}`", list));

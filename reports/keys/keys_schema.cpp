@@ -1,6 +1,7 @@
 #include "reports/keys/keys_schema.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -24,8 +25,7 @@ constexpr const char* decimal_number = "^[0-9]*\\.?[0-9]+([eE][+-]?[0-9]+)?$";
 
 /// A number, a blank or none, and one of the units.
 std::string quantity_pattern(std::string_view unit) {
-  std::string units;
-  for (const std::string& known : family_of(unit).units) units += (units.empty() ? "" : "|") + known;
+  std::string units = fmt::format("{}", fmt::join(family_of(unit).units, "|"));
   if (unit.ends_with("bit/s")) units += "|[kMGT]?bps";
   return fmt::format("^[0-9]*\\.?[0-9]+([eE][+-]?[0-9]+)? ?({})$", units);
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -47,27 +48,26 @@ void scale_waiting(Result& result, double factor) {
 }  // namespace
 
 Anchor anchor_of(const std::vector<AnchorRun>& runs) {
-  // Precisions of (ln computing, ln network), and precision times mean.
-  const double before = 1.0 / square(before_any_run);
-  double cc = before, cn = 0.0, nn = before, c = 0.0, n = 0.0;
+  // Of (ln computing, ln network).
+  Eigen::Matrix2d precision = Eigen::Matrix2d::Identity() / square(before_any_run);
+  Eigen::Vector2d weighed = Eigen::Vector2d::Zero();
   Anchor anchor;
   anchor.runs = static_cast<int>(runs.size());
   for (const AnchorRun& run : runs) {
-    const double weight = 1.0 / (square(run.spread) + square(anchor_scatter)), w = run.waiting;
-    cc += weight * square(1.0 - w);
-    cn += weight * (1.0 - w) * w;
-    nn += weight * square(w);
-    c += weight * (1.0 - w) * std::log(run.ratio);
-    n += weight * w * std::log(run.ratio);
-    anchor.waits |= w > 0.0;
+    const Eigen::Vector2d shares(1.0 - run.waiting, run.waiting);
+    const double weight = 1.0 / (square(run.spread) + square(anchor_scatter));
+    precision += weight * shares * shares.transpose();
+    weighed += weight * std::log(run.ratio) * shares;
+    anchor.waits |= run.waiting > 0.0;
   }
-  const double determinant = cc * nn - cn * cn;
-  anchor.computing = std::exp((nn * c - cn * n) / determinant);
-  anchor.network = std::exp((cc * n - cn * c) / determinant);
-  anchor.computing_variance = nn / determinant;
-  anchor.network_variance = cc / determinant;
+  const Eigen::Matrix2d covariance = precision.inverse();
+  const Eigen::Vector2d factors = covariance * weighed;
+  anchor.computing = std::exp(factors[0]);
+  anchor.network = std::exp(factors[1]);
+  anchor.computing_variance = covariance(0, 0);
+  anchor.network_variance = covariance(1, 1);
   for (const AnchorRun& run : runs) {
-    const double explained = (1.0 - run.waiting) * std::log(anchor.computing) + run.waiting * std::log(anchor.network);
+    const double explained = (1.0 - run.waiting) * factors[0] + run.waiting * factors[1];
     anchor.spread += square(std::log(run.ratio) - explained) / anchor.runs;
   }
   anchor.spread = std::sqrt(anchor.spread);

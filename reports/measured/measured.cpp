@@ -58,33 +58,29 @@ bool is_rate(const std::string& quantity) {
 }
 
 std::optional<double> predicted_value(const Result& result, MeasuredQuantity quantity) {
-  const auto of_train = [&](auto value) -> std::optional<double> {
-    if (!result.train()) return std::nullopt;
-    return value(*result.train());
-  };
+  const TrainResult* train = result.train();
+  if (quantity == MeasuredQuantity::time && train == nullptr) return result.time().value();
+  if (quantity == MeasuredQuantity::bus_bandwidth && result.collective()) {
+    return result.collective()->bus_bandwidth.value();
+  }
+  if (train == nullptr) return std::nullopt;
   switch (quantity) {
     case MeasuredQuantity::step_time:
-      return of_train([](const TrainResult& t) { return t.step_time.value(); });
+      return train->step_time.value();
     case MeasuredQuantity::samples_per_second:
-      return of_train([](const TrainResult& t) { return t.samples_per_second; });
+      return train->samples_per_second;
     case MeasuredQuantity::tokens_per_second:
-      return of_train([](const TrainResult& t) { return t.tokens_per_second; });
+      return train->tokens_per_second;
     case MeasuredQuantity::tokens_per_second_per_gpu:
-      return of_train([](const TrainResult& t) { return t.tokens_per_second_per_gpu; });
+      return train->tokens_per_second_per_gpu;
     case MeasuredQuantity::memory_per_gpu:
-      return of_train([](const TrainResult& t) {
-        return (t.memory.logged > Bytes(0.0) ? t.memory.logged : t.memory.total()).value();
-      });
+      return (train->memory.logged > Bytes(0.0) ? train->memory.logged : train->memory.total()).value();
     case MeasuredQuantity::time_to_train:
-      return of_train([](const TrainResult& t) -> std::optional<double> {
-        if (!t.time_to_train) return std::nullopt;
-        return t.time_to_train->value();
-      });
+      if (train->time_to_train) return train->time_to_train->value();
+      return std::nullopt;
     case MeasuredQuantity::time:
-      return result.train() ? std::nullopt : std::optional(result.time().value());
     case MeasuredQuantity::bus_bandwidth:
-      if (!result.collective()) return std::nullopt;
-      return result.collective()->bus_bandwidth.value();
+      break;
   }
   return std::nullopt;
 }

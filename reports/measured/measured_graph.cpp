@@ -35,11 +35,10 @@ std::optional<Seconds> optional_seconds(const json& object, const char* key) {
 
 std::string machine_of(const json& document) {
   if (!document.contains("machine")) return "";
-  const json& machine = document.at("machine");
-  const std::string gpu = machine.contains("gpus") && !machine.at("gpus").empty()
-                              ? machine.at("gpus").front().value("name", std::string("unknown GPU"))
-                              : "unknown GPU";
-  return gpu + ", driver " + machine.value("driver", std::string("unknown"));
+  const auto text = [&](const char* path, const char* unknown) {
+    return document.value(json::json_pointer(path), std::string(unknown));
+  };
+  return text("/machine/gpus/0/name", "unknown GPU") + ", driver " + text("/machine/driver", "unknown");
 }
 
 void read_measured(const json& document, MeasuredGraph& graph) {
@@ -258,28 +257,6 @@ std::string measured_graphs_json(const std::vector<MeasuredGraph>& graphs) {
   }
   document["overall"] = statistics_json(error_statistics(comparisons));
   return document.dump(2);
-}
-
-TimelineFigure measured_timeline(const MeasuredGraph& graph) {
-  TimelineFigure figure;
-  figure.title = graph.scenario;
-  std::vector<std::string> places;
-  for (const MeasuredTask& task : graph.tasks) {
-    if (std::ranges::find(places, task.resource) == places.end()) places.push_back(task.resource);
-  }
-  for (const std::string& place : places) {
-    for (const bool predicted : {true, false}) {
-      for (const MeasuredTask& task : graph.tasks) {
-        if (task.resource != place || (!predicted && (!task.start || !task.end))) continue;
-        const Seconds start = predicted ? task.predicted_start : *task.start;
-        const Seconds end = predicted ? task.predicted_end : *task.end;
-        if (!(end > start) || place == "launches") continue;
-        figure.entries.push_back(
-            {place + (predicted ? ", predicted" : ", measured"), task.name, start, end - start, -1, task.category});
-      }
-    }
-  }
-  return figure;
 }
 
 }  // namespace foretrain

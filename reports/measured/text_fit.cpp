@@ -9,51 +9,155 @@
 namespace foretrain {
 namespace {
 
-std::string constants_text(const std::vector<FittedConstant>& constants) {
+std::string constants_text(const std::vector<RobustConstant>& constants) {
   TextTable table("lrr", {"constant", "before", "after"});
-  for (const FittedConstant& constant : constants) {
+  for (const RobustConstant& constant : constants) {
     table.add_row({constant.name, fmt::format("{:.4g}", constant.before), fmt::format("{:.4g}", constant.after)});
   }
   return table.text(2);
 }
 
-std::string errors_text(const std::vector<GroupError>& errors) {
+std::string errors_text(const std::vector<PointErrors>& errors) {
   TextTable table("llrrr", {"group", "GPU", "n", "MAPE", "bias"});
-  for (const GroupError& error : errors) {
-    table.add_row(
-        {error.group, error.gpu, fmt::format("{}", error.rows), percent_text(error.mape), signed_percent(error.bias)});
+  for (const PointErrors& error : errors) {
+    table.add_row({error.group, error.family, fmt::format("{}", error.points), percent_text(error.mape),
+                   signed_percent(error.bias)});
   }
   return table.text(2);
 }
 
-nlohmann::ordered_json constants_json(const std::vector<FittedConstant>& constants) {
+nlohmann::ordered_json constants_json(const std::vector<RobustConstant>& constants) {
   auto json = nlohmann::ordered_json::object();
-  for (const FittedConstant& constant : constants) json[constant.name] = constant.after;
+  for (const RobustConstant& constant : constants) json[constant.name] = constant.after;
   return json;
 }
 
-nlohmann::ordered_json errors_json(const std::vector<GroupError>& errors) {
+nlohmann::ordered_json errors_json(const std::vector<PointErrors>& errors) {
   auto json = nlohmann::ordered_json::array();
-  for (const GroupError& e : errors) {
-    json.push_back({{"group", e.group}, {"gpu", e.gpu}, {"n", e.rows}, {"mape", e.mape}, {"bias", e.bias}});
+  for (const PointErrors& e : errors) {
+    json.push_back({{"group", e.group}, {"gpu", e.family}, {"n", e.points}, {"mape", e.mape}, {"bias", e.bias}});
   }
   return json;
+}
+
+PointErrors of_all(const std::vector<PointErrors>& errors) {
+  return together(errors, [](const PointErrors&) { return true; });
+}
+
+std::string machine_text(const GpuCalibration& fit) {
+  const MeasuredGpu& gpu = fit.machine.gpus.front();
+  std::string text = fmt::format("{} x {}, driver {}, measured {}\n", fit.machine.gpus.size(), gpu.name,
+                                 fit.machine.driver, fit.machine.date);
+  text += fit.known
+              ? fmt::format("known as {}: peak rates are those of its datasheet\n", fit.gpu)
+              : fmt::format("unknown to the catalogue: described as {} from its driver and architecture\n", fit.gpu);
+  return text;
+}
+
+std::string suites_text(const GpuCalibration& fit) {
+  TextTable table("lrrrrrrrr",
+                  {"suite", "failed", "skipped", "measured", "= fitted", "held out", "read off", "unused", "left out"});
+  for (const auto& [name, count] : fit.suites) {
+    std::vector<std::string> row = {name};
+    for (const int number : {count.failed, count.skipped, count.measured, count.fitted, count.held_out, count.direct,
+                             count.drawn, count.left_out}) {
+      row.push_back(fmt::format("{}", number));
+    }
+    table.add_row(row);
+  }
+  std::string text = table.text(2);
+  for (const std::string& note : fit.notes) text += "  " + note + "\n";
+  return text;
+}
+
+/// Clocks of products that ran for seconds: what power leaves of the boost clock.
+std::string sustained_text(const GpuCalibration& fit) {
+  const MeasuredGpu& gpu = fit.machine.gpus.front();
+  std::string text;
+  for (const SustainedClock& one : fit.sustained) {
+    text += fmt::format("  {}: {:.0f} of {:.0f} MHz", one.name, one.clock.value() * 1e-6, gpu.clock.value() * 1e-6);
+    if (one.watts) text += fmt::format(" at {:.0f} W", *one.watts);
+    if (one.watts && gpu.power_limit_watts) text += fmt::format(" of {:.0f} W", *gpu.power_limit_watts);
+    text += one.limited ? ", limited by power\n" : "\n";
+  }
+  return text;
+}
+
+std::string with_unit(const std::string& name, double value) {
+  const std::string& unit = constant_row(name).unit;
+  return fmt::format("{:.4g}{}{}", value, unit.empty() ? "" : " ", unit);
+}
+
+/// Whether each stage's constants are kept, by points that their fit did not see.
+std::string stages_text(const GpuCalibration& fit) {
+  TextTable table("lrrrrl", {"stage", "points", "left out", "as published", "as fitted", ""});
+  for (const StageTrial& trial : fit.stages) {
+    const bool judged = trial.judged > 0;
+    table.add_row({trial.name, fmt::format("{}", trial.points), fmt::format("{}", trial.judged),
+                   judged ? percent_text(trial.published) : "", judged ? percent_text(trial.fitted) : "",
+                   trial.adopted ? "kept" : "no better: as published"});
+  }
+  return fit.stages.empty() ? "" : table.text(2) + "\n";
+}
+
+std::string constants_text(const GpuCalibration& fit) {
+  TextTable table("lrrr", {"constant", "published", "fitted", "standard error"});
+  for (const RobustConstant& constant : fit.direct) {
+    table.add_row({constant.name, "", with_unit(constant.name, constant.after),
+                   with_unit(constant.name, constant.standard_error)});
+  }
+  for (const RobustConstant& constant : fit.fitted) {
+    table.add_row({constant.name, with_unit(constant.name, constant.before), with_unit(constant.name, constant.after),
+                   constant.at_bound ? "at its bound" : with_unit(constant.name, constant.standard_error)});
+  }
+  std::string text = table.text(2);
+  if (fit.undetermined.empty()) return text;
+  text += "\nNot determined, as published:\n";
+  for (const Undetermined& one : fit.undetermined) text += fmt::format("  {}: {}\n", one.name, one.why);
+  return text;
+}
+
+std::string errors_text(const GpuCalibration& fit) {
+  TextTable table("llrrrrl", {"points", "", "n", "MAPE", "bias", "worst", ""});
+  for (const PointErrors& group : fit.errors) {
+    table.add_row({group.group, group.held_out ? "held out" : "fitted", fmt::format("{}", group.points),
+                   percent_text(group.mape), signed_percent(group.bias), signed_percent(group.worst),
+                   group.worst_point});
+  }
+  return table.text(2);
+}
+
+std::string bars_text(const GpuCalibration& fit) {
+  std::string text;
+  for (const AccuracyBar& bar : fit.bars) {
+    if (bar.points == 0) {
+      text += fmt::format("  {}: nothing measured, bar {} not tested\n", bar.name, percent_text(bar.limit));
+      continue;
+    }
+    text += fmt::format("  {}: MAPE {} over {} points {}, bar {}: {}\n", bar.name, percent_text(bar.mape), bar.points,
+                        bar.held_out ? "held out" : "that were fitted (none was held out)", percent_text(bar.limit),
+                        bar.met() ? "met" : "NOT met");
+  }
+  return text;
 }
 
 }  // namespace
 
 std::string to_text(const FitResult& result) {
-  return fmt::format("Fitted ({} evaluations)\n\n{}\n{}", result.evaluations, constants_text(result.constants),
-                     errors_text(result.errors));
+  const RobustFit& found = result.found;
+  std::string text = fmt::format("Fitted ({} evaluations)\n\n{}\n{}", found.evaluations,
+                                 constants_text(found.constants), errors_text(result.errors));
+  if (!found.undetermined.empty()) text += "\nNot determined, as published:\n";
+  for (const Undetermined& one : found.undetermined) text += fmt::format("  {}: {}\n", one.name, one.why);
+  return text;
 }
 
 std::string to_text(const std::vector<LeftOut>& left_out) {
   std::string text = "Each GPU predicted by a fit on the others\n\n";
   TextTable table("lrr", {"left out", "n", "MAPE"});
   for (const LeftOut& left : left_out) {
-    int rows = 0;
-    for (const GroupError& group : left.predicted) rows += group.rows;
-    table.add_row({left.gpu, fmt::format("{}", rows), percent_text(mape_of_gpu(left.predicted, left.gpu))});
+    const PointErrors all = of_all(left.predicted);
+    table.add_row({left.gpu, fmt::format("{}", all.points), percent_text(all.mape)});
   }
   text += table.text(2);
   for (const LeftOut& left : left_out) {
@@ -69,17 +173,25 @@ std::string to_text(const std::vector<LeftOut>& left_out) {
 std::string fit_json(const FitResult* result, const std::vector<LeftOut>& left_out) {
   nlohmann::ordered_json json;
   if (result != nullptr) {
-    json["constants"] = constants_json(result->constants);
+    json["constants"] = constants_json(result->found.constants);
     json["groups"] = errors_json(result->errors);
   }
   for (const LeftOut& left : left_out) {
     json["left_out"].push_back({{"gpu", left.gpu},
-                                {"mape", mape_of_gpu(left.predicted, left.gpu)},
-                                {"constants", constants_json(left.fitted.constants)},
+                                {"mape", of_all(left.predicted).mape},
+                                {"constants", constants_json(left.fitted.found.constants)},
                                 {"by_rule", constants_json(left.by_rule)},
                                 {"groups", errors_json(left.predicted)}});
   }
   return json.dump(2);
+}
+
+std::string to_text(const GpuCalibration& fit) {
+  std::string text = machine_text(fit) + "\n" + suites_text(fit) + "\n" + stages_text(fit) + constants_text(fit);
+  if (!fit.errors.empty()) text += "\n" + errors_text(fit);
+  if (!fit.sustained.empty()) text += "\n" + sustained_text(fit);
+  if (!fit.matmul_note.empty()) text += "\n" + fit.matmul_note + "\n";
+  return text + "\n" + bars_text(fit);
 }
 
 }  // namespace foretrain

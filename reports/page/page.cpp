@@ -1,6 +1,8 @@
 #include "reports/page/page.hpp"
 
-#include <fmt/format.h>
+#include <boost/algorithm/string/replace.hpp>
+#include <initializer_list>
+#include <utility>
 
 #include "model/base/error.hpp"
 #include "model/base/words.hpp"
@@ -96,40 +98,23 @@ void add_answer(PageJson& data, const std::string& file, const PageJson& answer)
   }
 }
 
+using Escapes = std::initializer_list<std::pair<const char*, const char*>>;
+
+std::string with_escapes(std::string text, Escapes escapes) {
+  for (const auto& [sign, escape] : escapes) boost::replace_all(text, sign, escape);
+  return text;
+}
+
 /// Text as the content of an HTML element.
 std::string html_text(const std::string& text) {
-  std::string escaped;
-  for (const char c : text) {
-    if (c == '&')
-      escaped += "&amp;";
-    else if (c == '<')
-      escaped += "&lt;";
-    else if (c == '>')
-      escaped += "&gt;";
-    else
-      escaped += c;
-  }
-  return escaped;
+  return with_escapes(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
 }
 
 /// JSON that no name in it can end: neither the element that holds it, nor a line of a script.
 std::string script_text(const PageJson& json) {
-  static constexpr std::string_view line_separator = "\u2028", paragraph_separator = "\u2029";
-  const std::string text = json.dump(-1, ' ', false, PageJson::error_handler_t::replace);
-  std::string escaped;
-  escaped.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const std::string_view rest = std::string_view(text).substr(i, 3);
-    if (rest == line_separator || rest == paragraph_separator) {
-      escaped += rest == line_separator ? "\\u2028" : "\\u2029";
-      i += 2;
-    } else if (text[i] == '<' || text[i] == '>' || text[i] == '&') {
-      escaped += fmt::format("\\u{:04x}", static_cast<int>(text[i]));
-    } else {
-      escaped += text[i];
-    }
-  }
-  return escaped;
+  return with_escapes(
+      json.dump(-1, ' ', false, PageJson::error_handler_t::replace),
+      {{"<", "\\u003c"}, {">", "\\u003e"}, {"&", "\\u0026"}, {"\u2028", "\\u2028"}, {"\u2029", "\\u2029"}});
 }
 
 /// A bar for each scenario that has a step.

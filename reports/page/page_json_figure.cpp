@@ -12,7 +12,7 @@ namespace foretrain {
 namespace {
 
 PageJson axis_json(const Axis& axis) {
-  PageJson json = {{"name", axis.name}, {"logarithmic", axis.logarithmic}, {"unit", axis.binary ? "B" : axis.unit}};
+  PageJson json = {{"name", axis.name}, {"logarithmic", axis.logarithmic}, {"unit", axis.unit}};
   if (axis.low != axis.high) json["range"] = {axis.low, axis.high};
   for (const Tic& tic : axis.tics) json["tics"].push_back({tic.at, tic.label});
   return json;

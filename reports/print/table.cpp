@@ -187,4 +187,8 @@ std::string wrap(std::string_view text, int width, int indent) {
   return result;
 }
 
+std::string paragraph(std::string_view text) {
+  return fmt::format("{:{}}{}\n", "", page_indent, wrap(text, page_width() - page_indent, page_indent));
+}
+
 }  // namespace foretrain

@@ -65,4 +65,7 @@ std::string bar(double fraction, int width);
 /// preceded by `indent` blanks.
 std::string wrap(std::string_view text, int width, int indent);
 
+/// A text in lines of a page, each set in by page_indent; ends in a line end.
+std::string paragraph(std::string_view text);
+
 }  // namespace foretrain

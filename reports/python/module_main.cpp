@@ -3,17 +3,13 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include <filesystem>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "model/base/error.hpp"
 #include "model/base/session.hpp"
-#include "model/base/text.hpp"
-#include "model/base/words.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/options.hpp"
@@ -60,60 +56,53 @@ void raise_interrupt() {
   if (PyErr_Occurred() != nullptr) throw py::error_already_set();
 }
 
-Fidelity fidelity_of(const std::string& word) {
-  const std::optional<Fidelity> fidelity = value_of<Fidelity>(word);
-  if (!fidelity) throw UsageError("fidelity: there is no " + word + "; write estimate, flows or steps");
-  return *fidelity;
-}
-
 /// As `foretrain predict`: its JSON, and its text.
 std::pair<std::string, std::string> predict_file(const std::string& file, const std::vector<std::string>& overrides,
                                                  const std::string& fidelity_word) {
   const Computing computing;
-  const Fidelity fidelity = fidelity_of(fidelity_word);
+  const Fidelity fidelity = fidelity_named(fidelity_word);
   const Result result = predict(planned_file(file, overrides, fidelity), fidelity);
   return {to_json(result), to_text(result, {})};
 }
 
-struct SweepAnswer {
-  std::vector<std::string> header;
-  std::vector<std::string> kinds;  ///< of each column: text, number, flag
-  std::vector<std::vector<std::string>> rows;
-};
+/// Header; of each column its kind: text, number, flag; rows.
+using SweepAnswer =
+    std::tuple<std::vector<std::string>, std::vector<std::string>, std::vector<std::vector<std::string>>>;
 
 SweepAnswer sweep(const SweepInput& input, const std::string& fidelity_word, int jobs) {
-  const Fidelity fidelity = fidelity_of(fidelity_word);
+  const Fidelity fidelity = fidelity_named(fidelity_word);
   const SweepRows rows = sweep_rows(input);
-  SweepAnswer answer{rows.header, {}, {}};
-  const std::vector<std::string>& predicted = predicted_columns();
-  answer.header.insert(answer.header.end(), predicted.begin(), predicted.end());
-  for (const std::string& column : answer.header) answer.kinds.emplace_back(name(kind_of_column(column)));
-  for (std::size_t i = 0; i < rows.count; ++i) answer.rows.push_back(rows.cells_of(i));
-
-  std::vector<std::size_t> order(rows.count);
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  SweepAnswer answer;
+  auto& [header, kinds, lines] = answer;
+  header = rows.header;
+  header.insert(header.end(), predicted_columns().begin(), predicted_columns().end());
+  for (const std::string& column : header) kinds.emplace_back(name(kind_of_column(column)));
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < rows.count; ++i) {
+    lines.push_back(rows.cells_of(i));
+    order.push_back(i);
+  }
   bring_together(order, rows);
   const TextTask task = [&](std::size_t i) { return to_json(predict_row(rows.case_of(order[i]), fidelity)); };
   const auto take = [&](std::size_t i, const Reply& reply) {
     const std::vector<std::string> cells =
         reply.kind == Reply::Kind::answer ? predicted_cells(result_from_json(reply.text)) : failed_cells(reply.text);
-    std::vector<std::string>& row = answer.rows[order[i]];
+    std::vector<std::string>& row = std::get<2>(answer)[order[i]];
     row.insert(row.end(), cells.begin(), cells.end());
   };
   answer_all(rows.count, jobs > 0 ? jobs : default_workers(), task, take, interrupted_by_python);
   return answer;
 }
 
-std::tuple<std::vector<std::string>, std::vector<std::string>, std::vector<std::vector<std::string>>> sweep_file(
-    const std::string& file, const std::string& table, const std::vector<std::string>& variations,
-    const std::vector<std::string>& overrides, const std::string& fidelity, int jobs) {
+SweepAnswer sweep_file(const std::string& file, const std::string& table, const std::vector<std::string>& variations,
+                       const std::vector<std::string>& overrides, const std::string& fidelity, int jobs) {
   SweepAnswer answer;
   {
     const Computing computing;
-    answer = sweep({file, table, variations, overrides, "", ""}, fidelity, jobs);
+    answer = sweep({file, table, variations, overrides, {}, ""}, fidelity, jobs);
   }
   raise_interrupt();
-  return {std::move(answer.header), std::move(answer.kinds), std::move(answer.rows)};
+  return answer;
 }
 
 std::tuple<int, std::string, std::string> command(const std::vector<std::string>& arguments) {

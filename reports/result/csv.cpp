@@ -5,7 +5,6 @@
 #include <array>
 #include <functional>
 #include <optional>
-#include <string_view>
 
 #include "model/base/units.hpp"
 #include "reports/print/names.hpp"
@@ -14,67 +13,76 @@ namespace foretrain {
 
 namespace {
 
+std::string cell(const std::string& text) { return text; }
 std::string cell(double number) { return fmt::format("{}", number); }
 std::string cell(Seconds time) { return cell(time.value()); }
+template <typename T>
+std::string cell(const std::optional<T>& value) {
+  return value ? cell(*value) : "";
+}
 
-/// What a training step says in one column.
+/// A column and what a result says in it.
 struct Column {
   std::string name;
-  std::function<std::string(const TrainResult&)> train;
+  std::function<std::string(const Result&)> cell;
 };
 
-std::vector<Column> make_train_columns() {
+/// Empty where nothing is trained.
+template <typename Value>
+Column step_column(std::string name, Value value) {
+  return {std::move(name), [value](const Result& r) { return r.train() ? cell(value(*r.train())) : std::string(); }};
+}
+
+Column range_column(std::string name, Seconds Result::*end) {
+  return {std::move(name),
+          [end](const Result& r) { return r.uncertainty_high > r.uncertainty_low ? cell(r.*end) : std::string(); }};
+}
+
+std::vector<Column> make_columns() {
+  using Number = std::optional<double>;
+  using Time = std::optional<Seconds>;
   std::vector<Column> columns = {
-      {"step_time_s", [](const TrainResult& t) { return cell(t.step_time); }},
-      {"samples_per_second", [](const TrainResult& t) { return cell(t.samples_per_second); }},
-      {"tokens_per_second", [](const TrainResult& t) { return cell(t.tokens_per_second); }},
-      {"mfu", [](const TrainResult& t) { return cell(t.mfu); }}};
+      step_column("step_time_s", [](const TrainResult& t) { return t.step_time; }),
+      step_column("samples_per_second", [](const TrainResult& t) { return t.samples_per_second; }),
+      step_column("tokens_per_second", [](const TrainResult& t) { return t.tokens_per_second; }),
+      step_column("mfu", [](const TrainResult& t) { return t.mfu; })};
   for (const BreakdownPart& part : breakdown_parts) {
-    columns.push_back(
-        {std::string(part.key) + "_s", [part](const TrainResult& t) { return cell(t.breakdown.*part.time); }});
+    columns.push_back(step_column(std::string(part.key) + "_s",
+                                  [time = part.time](const TrainResult& t) { return t.breakdown.*time; }));
   }
-  columns.push_back(
-      {"memory_per_gpu_bytes", [](const TrainResult& t) { return fmt::format("{:.0f}", t.memory.total().value()); }});
-  columns.push_back({"fits", [](const TrainResult& t) { return std::string(t.memory.fits() ? "true" : "false"); }});
+  const std::vector<Column> others = {
+      step_column("memory_per_gpu_bytes",
+                  [](const TrainResult& t) { return fmt::format("{:.0f}", t.memory.total().value()); }),
+      step_column("fits", [](const TrainResult& t) { return std::string(t.memory.fits() ? "true" : "false"); }),
+      {"time_s", [](const Result& r) { return r.train() ? std::string() : cell(r.time()); }},
+      {"bus_bandwidth_bytes_per_second",
+       [](const Result& r) { return r.collective() ? cell(r.collective()->bus_bandwidth.value()) : std::string(); }},
+      step_column("cost_usd", [](const TrainResult& t) { return t.cost_usd; }),
+      range_column("low_s", &Result::uncertainty_low),
+      range_column("high_s", &Result::uncertainty_high),
+      step_column("time_to_train_s", [](const TrainResult& t) { return t.time_to_train; }),
+      step_column("time_to_train_low_s", [](const TrainResult& t) { return t.bill ? t.bill->shortest : Time(); }),
+      step_column("time_to_train_high_s", [](const TrainResult& t) { return t.bill ? t.bill->longest : Time(); }),
+      step_column("cost_low_usd", [](const TrainResult& t) { return t.bill ? t.bill->usd_low : Number(); }),
+      step_column("cost_high_usd", [](const TrainResult& t) { return t.bill ? t.bill->usd_high : Number(); }),
+      step_column("goodput",
+                  [](const TrainResult& t) { return t.goodput ? t.goodput->simulated.shares.useful : Number(); }),
+      {"error", [](const Result&) { return std::string(); }}};
+  columns.insert(columns.end(), others.begin(), others.end());
   return columns;
 }
 
-const std::vector<Column>& train_columns() {
-  static const std::vector<Column> columns = make_train_columns();
-  return columns;
+const std::vector<Column>& columns() {
+  static const std::vector<Column> all = make_columns();
+  return all;
 }
-
-/// What is known of the whole training, where its length, its price or failures are stated.
-struct OutlookColumn {
-  std::string_view name;
-  std::optional<double> (*of)(const TrainResult&);
-};
-
-std::optional<double> in_seconds(const std::optional<Seconds>& time) {
-  return time ? std::optional(time->value()) : std::nullopt;
-}
-
-constexpr std::array<OutlookColumn, 6> outlook_columns = {
-    {{"time_to_train_s", [](const TrainResult& t) { return in_seconds(t.time_to_train); }},
-     {"time_to_train_low_s", [](const TrainResult& t) { return t.bill ? in_seconds(t.bill->shortest) : std::nullopt; }},
-     {"time_to_train_high_s", [](const TrainResult& t) { return t.bill ? in_seconds(t.bill->longest) : std::nullopt; }},
-     {"cost_low_usd", [](const TrainResult& t) { return t.bill ? t.bill->usd_low : std::nullopt; }},
-     {"cost_high_usd", [](const TrainResult& t) { return t.bill ? t.bill->usd_high : std::nullopt; }},
-     {"goodput", [](const TrainResult& t) {
-        return t.goodput ? std::optional(t.goodput->simulated.shares.useful) : std::nullopt;
-      }}}};
 
 }  // namespace
 
 const std::vector<std::string>& predicted_columns() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
-    for (const Column& column : train_columns()) all.push_back("predicted." + column.name);
-    for (const char* other : {"time_s", "bus_bandwidth_bytes_per_second", "cost_usd", "low_s", "high_s"}) {
-      all.push_back(std::string("predicted.") + other);
-    }
-    for (const OutlookColumn& column : outlook_columns) all.push_back("predicted." + std::string(column.name));
-    all.emplace_back("predicted.error");
+    for (const Column& column : columns()) all.push_back("predicted." + column.name);
     return all;
   }();
   return names;
@@ -87,19 +95,7 @@ CellKind kind_of_column(std::string_view name) {
 
 std::vector<std::string> predicted_cells(const Result& result) {
   std::vector<std::string> cells;
-  const TrainResult* train = result.train();
-  for (const Column& column : train_columns()) cells.push_back(train != nullptr ? column.train(*train) : "");
-  cells.push_back(train != nullptr ? "" : cell(result.time()));
-  cells.push_back(result.collective() ? cell(result.collective()->bus_bandwidth.value()) : "");
-  cells.push_back(train != nullptr && train->cost_usd ? cell(*train->cost_usd) : "");
-  const bool has_range = result.uncertainty_high > result.uncertainty_low;
-  cells.push_back(has_range ? cell(result.uncertainty_low) : "");
-  cells.push_back(has_range ? cell(result.uncertainty_high) : "");
-  for (const OutlookColumn& column : outlook_columns) {
-    const std::optional<double> value = train != nullptr ? column.of(*train) : std::nullopt;
-    cells.push_back(value ? cell(*value) : "");
-  }
-  cells.emplace_back();
+  for (const Column& column : columns()) cells.push_back(column.cell(result));
   return cells;
 }
 

@@ -40,7 +40,7 @@ std::string interval_line(const TrainResult& train) {
   }
   text += told("best by simulation", search.best);
   if (search.daly) text += fmt::format("; Daly's formula gives {} for this interval", format_percent(goodput.by_daly));
-  return fmt::format("{:{}}{}\n", "", page_indent, wrap(text, page_width() - page_indent, page_indent));
+  return paragraph(text);
 }
 
 std::string causes_line(const TrainResult::Goodput& goodput) {
@@ -52,7 +52,7 @@ std::string causes_line(const TrainResult::Goodput& goodput) {
     text += fmt::format("{}{} {}", i == 0 ? ": " : ", ", goodput.kinds[i],
                         format_percent(goodput.simulated.interruptions[i] / all));
   }
-  return fmt::format("{:{}}{}\n", "", page_indent, wrap(text, page_width() - page_indent, page_indent));
+  return paragraph(text);
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ std::string goodput_section(const TrainResult& train) {
       fmt::format("{} {} on average, P50 {} · P90 {} · P99 {}",
                   train.time_to_train ? "training lasts" : "thirty days of steps last", format_seconds(life.mean),
                   format_seconds(life.p50), format_seconds(life.p90), format_seconds(life.p99));
-  return text + fmt::format("{:{}}{}\n", "", page_indent, wrap(lasts, page_width() - page_indent, page_indent));
+  return text + paragraph(lasts);
 }
 
 std::string length_text(const TrainResult& train) {

@@ -161,7 +161,7 @@ std::string ratio_lines(const CommunicationRatio& ratio, bool verbose) {
   std::string text = fmt::format("exchanging takes {:.3g} of computing; {} gives {:.3g}", ratio.simulated,
                                  communication_ratio_formula, ratio.formula);
   if (verbose) text += fmt::format(", as it leaves out {}", communication_ratio_leaves_out);
-  return fmt::format("{:{}}{}\n", "", page_indent, wrap(text, page_width() - page_indent, page_indent));
+  return paragraph(text);
 }
 
 /// "gradients in buckets of 160 MB (megatron)".
@@ -231,7 +231,7 @@ std::string parameters_line(const TrainResult& train) {
   if (!(train.bytes_per_parameter > Bytes(0.0))) return "";
   const std::string text = fmt::format("{:.3g} bytes per parameter before sharding: weight, gradient and states",
                                        train.bytes_per_parameter.value());
-  return fmt::format("{:{}}{}\n", "", page_indent, wrap(text, page_width() - page_indent, page_indent));
+  return paragraph(text);
 }
 
 std::string memory_section(const TrainResult& train) {

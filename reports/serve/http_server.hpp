@@ -1,20 +1,23 @@
 // A server of HTTP/1.1: cpp-httplib with its own limits. It is a module, loaded when somebody serves.
 #pragma once
 
-#include <chrono>
-#include <cstddef>
 #include <functional>
-#include <map>
 #include <string>
-
-#include "reports/serve/answer.hpp"
+#include <utility>
+#include <vector>
 
 namespace foretrain {
 
+struct HttpAnswer {
+  int status = 200;
+  std::string body;
+  std::string type = "application/json";
+};
+
 struct HttpRequest {
   std::string method, path;
-  std::multimap<std::string, std::string> parameters;  ///< behind the question mark, decoded
-  std::string host, origin, site, authorization;       ///< headers; `site`: Sec-Fetch-Site
+  std::vector<std::pair<std::string, std::string>> parameters;  ///< behind the question mark, decoded
+  std::string host, origin, site, authorization;                ///< headers; `site`: Sec-Fetch-Site
   std::string content_type, body;
 };
 
@@ -22,9 +25,6 @@ struct HttpRequest {
 struct HttpService {
   std::string host;
   int port = 0;  ///< 0: any that is free
-  std::size_t most_clients = 64;
-  std::size_t most_bytes = 1 << 20;   ///< of a body
-  std::chrono::seconds patience{10};  ///< for each part of a request, and for the client to take its answer
   std::function<HttpAnswer(const HttpRequest&)> answer;
   /// The answer to a refused request, by its status.
   std::function<HttpAnswer(int status)> complain;

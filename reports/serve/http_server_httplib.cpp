@@ -12,20 +12,24 @@ namespace foretrain {
 
 namespace {
 
+constexpr std::size_t most_clients = 64;
+constexpr std::size_t most_bytes = 1 << 20;   // of a body
+constexpr std::chrono::seconds patience(10);  // for each part of a request, and for the client to take its answer
+
 void put(const HttpAnswer& answer, httplib::Response& response) {
   response.status = answer.status;
   response.set_content(answer.body, answer.type);
 }
 
 /// Behind the question mark; the library would cut "set=plan.tensor=4" at the last "=".
-std::multimap<std::string, std::string> parameters_of(const std::string& target) {
+std::vector<std::pair<std::string, std::string>> parameters_of(const std::string& target) {
   std::istringstream query(target.substr(std::min(target.find('?'), target.size() - 1) + 1));
-  std::multimap<std::string, std::string> parameters;
+  std::vector<std::pair<std::string, std::string>> parameters;
   for (std::string part; std::getline(query, part, '&');) {
     const std::size_t equals = std::min(part.find('='), part.size());
     const std::string value = part.substr(std::min(equals + 1, part.size()));
-    parameters.emplace(httplib::detail::decode_url(part.substr(0, equals), true),
-                       httplib::detail::decode_url(value, true));
+    parameters.emplace_back(httplib::detail::decode_url(part.substr(0, equals), true),
+                            httplib::detail::decode_url(value, true));
   }
   return parameters;
 }
@@ -49,7 +53,7 @@ int refused_status(const httplib::Request& request) {
 class Server : public httplib::Server {
  public:
   explicit Server(const HttpService& service) : service_(service) {
-    new_task_queue = [this] { return new httplib::ThreadPool(service_.most_clients); };
+    new_task_queue = [] { return new httplib::ThreadPool(most_clients); };
     // No other server may listen at the same port.
     set_socket_options([](socket_t socket) {
       const int yes = 1;
@@ -57,9 +61,9 @@ class Server : public httplib::Server {
     });
     set_tcp_nodelay(true);
     set_keep_alive_max_count(1);
-    set_payload_max_length(service.most_bytes);
-    set_read_timeout(service.patience);
-    set_write_timeout(service.patience);
+    set_payload_max_length(most_bytes);
+    set_read_timeout(patience);
+    set_write_timeout(patience);
     set_default_headers({{"Cache-Control", "no-store"},
                          {"X-Content-Type-Options", "nosniff"},
                          {"Referrer-Policy", "no-referrer"},
@@ -78,7 +82,7 @@ class Server : public httplib::Server {
     Post(".*",
          [this](const httplib::Request& request, httplib::Response& response, const httplib::ContentReader& content) {
            HttpRequest asked = request_of(request);
-           const auto until = std::chrono::steady_clock::now() + service_.patience;  // however often bytes come
+           const auto until = std::chrono::steady_clock::now() + patience;  // however often bytes come
            const bool whole = content([&](const char* bytes, std::size_t size) {
              asked.body.append(bytes, size);
              return std::chrono::steady_clock::now() < until;

@@ -2,16 +2,23 @@
 
 #include <fmt/format.h>
 
-#include <string_view>
+#include <nlohmann/json.hpp>
 
+#include "model/base/own_file.hpp"
 #include "model/base/text.hpp"
 #include "model/base/utf8.hpp"
 #include "reports/result/result_schema.hpp"
-#include "reports/serve/page.hpp"
 
 namespace foretrain {
 
 namespace {
+
+using nlohmann::ordered_json;
+
+/// Whatever bytes the complaint quotes.
+std::string text_of(const ordered_json& json) {
+  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
 
 /// Takes as long whatever the two have in common.
 bool is_same_secret(std::string_view one, std::string_view other) {
@@ -31,42 +38,15 @@ std::string without_port(const std::string& host) {
   return host.substr(0, has_port ? colon : std::string::npos);
 }
 
-}  // namespace
-
-HttpAnswer complaint_of_status(int status) {
-  switch (status) {
-    case 405:
-      return complaint(405, "nothing is done by this method here", "GET, or POST /predict with a scenario as the body");
-    case 411:
-      return complaint(411, "the request does not say how long its body is", "the header Content-Length");
-    case 413:
-      return complaint(413, "the request is too large", "a scenario of at most 1 MiB");
-    case 414:
-      return complaint(414, "the address is too long", "POST /predict, with the scenario as the body");
-    case 415:
-      return complaint(415, "a body that is packed", "the scenario itself: curl --data-binary @FILE");
-    case 500:
-      return complaint(500, "the server cannot answer", "ask again in a while");
-    default:
-      return complaint(status, "the request cannot be read", "GET or POST by HTTP/1.1, sent whole and without pauses");
-  }
-}
-
-bool is_loopback(const std::string& host) {
-  const std::string name = to_lower(host);
-  return name == "localhost" || name == "::1" || name == "[::1]" ||
-         (name.starts_with("127.") && name.find_first_not_of("0123456789.") == std::string::npos);
-}
-
-bool Service::is_known(const std::string& authorization) const {
+bool is_known(const Access& access, const std::string& authorization) {
   constexpr std::string_view scheme = "Bearer ";
-  return !access_.token ||
-         (authorization.starts_with(scheme) && is_same_secret(authorization.substr(scheme.size()), *access_.token));
+  return !access.token ||
+         (authorization.starts_with(scheme) && is_same_secret(authorization.substr(scheme.size()), *access.token));
 }
 
 /// Pages of other sites make browsers send requests, too, in the user's name.
-std::optional<HttpAnswer> Service::refusal(const HttpRequest& request) const {
-  if (access_.loopback_only && !is_loopback(without_port(request.host))) {
+std::optional<HttpAnswer> refusal(const HttpRequest& request, const Access& access) {
+  if (access.loopback_only && !is_loopback(without_port(request.host))) {
     return complaint(403, fmt::format("this machine is not called \"{}\"", shortened(request.host, 60)),
                      "the address that `foretrain serve` says");
   }
@@ -79,16 +59,67 @@ std::optional<HttpAnswer> Service::refusal(const HttpRequest& request) const {
   return std::nullopt;
 }
 
-HttpAnswer Service::answer(const HttpRequest& request) const {
-  if (std::optional<HttpAnswer> refused = refusal(request)) return *refused;
+struct StatusRow {
+  int status;
+  const char *error, *remedy;
+};
+constexpr StatusRow status_rows[] = {
+    {405, "nothing is done by this method here", "GET, or POST /predict with a scenario as the body"},
+    {411, "the request does not say how long its body is", "the header Content-Length"},
+    {413, "the request is too large", "a scenario of at most 1 MiB"},
+    {414, "the address is too long", "POST /predict, with the scenario as the body"},
+    {415, "a body that is packed", "the scenario itself: curl --data-binary @FILE"},
+    {500, "the server cannot answer", "ask again in a while"}};
+
+}  // namespace
+
+HttpAnswer complaint(int status, const std::string& error, const std::string& remedy) {
+  return {status, text_of({{"error", error}, {"remedy", remedy}})};
+}
+
+HttpAnswer complaint(const ScenarioError& error) {
+  ordered_json json = {{"error", error.key().empty() ? error.got() : error.key() + ": " + error.got()}};
+  const SourcePosition& where = error.where();
+  if (!where.file.empty()) json["file"] = where.file;
+  if (where.line > 0) json.update({{"line", where.line}, {"column", where.column}});
+  if (!error.key().empty()) json["key"] = error.key();
+  json["remedy"] = error.expected();
+  return {400, text_of(json)};
+}
+
+HttpAnswer complaint(int status, const std::string& text) {
+  const std::size_t end = text.find("; ");
+  return complaint(status, text.substr(0, end), end == std::string::npos ? "" : text.substr(end + 2));
+}
+
+HttpAnswer complaint_of_status(int status) {
+  for (const StatusRow& row : status_rows) {
+    if (row.status == status) return complaint(status, row.error, row.remedy);
+  }
+  return complaint(status, "the request cannot be read", "GET or POST by HTTP/1.1, sent whole and without pauses");
+}
+
+bool is_loopback(const std::string& host) {
+  const std::string name = to_lower(host);
+  return name == "localhost" || name == "::1" || name == "[::1]" ||
+         (name.starts_with("127.") && name.find_first_not_of("0123456789.") == std::string::npos);
+}
+
+HttpAnswer answer_to(const HttpRequest& request, const Access& access,
+                     const std::function<HttpAnswer(const HttpRequest& request)>& ask) {
+  if (std::optional<HttpAnswer> refused = refusal(request, access)) return *refused;
   const bool posts = request.method == "POST";
   if (!posts && request.path == "/") return {200, std::string(prediction_page()), "text/html; charset=utf-8"};
-  if (!is_known(request.authorization)) {
+  if (!is_known(access, request.authorization)) {
     return complaint(401, "no token, or a wrong one", "the header \"Authorization: Bearer TOKEN\"");
   }
   if (!posts && request.path == "/schema") return {200, result_schema()};
-  if (posts && request.path != "/predict") return complaint_of_status(405);
-  return ask_(request);
+  return posts && request.path != "/predict" ? complaint_of_status(405) : ask(request);
+}
+
+bool serve_http(const HttpService& service) {
+  using Serve = bool(const HttpService&);
+  return reinterpret_cast<Serve*>(function_of_module(FORETRAIN_HTTP_LIBRARY, "foretrain_serve_http"))(service);
 }
 
 }  // namespace foretrain

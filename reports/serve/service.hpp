@@ -9,7 +9,9 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "model/base/error.hpp"
 #include "reports/serve/http_server.hpp"
 
 namespace foretrain {
@@ -19,26 +21,24 @@ struct Access {
   std::optional<std::string> token;  ///< who does not know it gets the page alone
 };
 
-class Service {
- public:
-  /// Answers a request that passed the checks of access; called from any thread.
-  using Ask = std::function<HttpAnswer(const HttpRequest& request)>;
-  Service(Access access, Ask ask) : access_(std::move(access)), ask_(std::move(ask)) {}
+/// `ask` answers what passes the checks of access and is neither the page nor the schema.
+HttpAnswer answer_to(const HttpRequest& request, const Access& access,
+                     const std::function<HttpAnswer(const HttpRequest& request)>& ask);
 
-  [[nodiscard]] HttpAnswer answer(const HttpRequest& request) const;
-
- private:
-  [[nodiscard]] std::optional<HttpAnswer> refusal(const HttpRequest& request) const;
-  [[nodiscard]] bool is_known(const std::string& authorization) const;
-
-  Access access_;
-  Ask ask_;
-};
-
+/// An answer that says what is wrong, and what would be right, as JSON: {"error", "file", "line", "column", "key",
+/// "remedy"}; of places only what is known.
+HttpAnswer complaint(int status, const std::string& error, const std::string& remedy);
+/// The same of bad input: status 400.
+HttpAnswer complaint(const ScenarioError& error);
+/// The same of a text "what is wrong; what would be right".
+HttpAnswer complaint(int status, const std::string& text);
 /// What is wrong with a request that is no HTTP, too large or too long, or of another method.
 HttpAnswer complaint_of_status(int status);
 
 /// Whether all of these addresses are this machine's own.
 bool is_loopback(const std::string& host);
+
+/// The page on which one writes a scenario and sees its prediction: page.html, which CMake makes a text of.
+std::string_view prediction_page();
 
 }  // namespace foretrain

@@ -1,14 +1,12 @@
 #include "reports/studies/next_runs.hpp"
 
+#include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 
-#include "model/base/error.hpp"
 #include "model/base/number.hpp"
 #include "model/base/statistics.hpp"
-#include "validate/fit/symmetric.hpp"
 
 namespace foretrain {
 
@@ -16,84 +14,62 @@ namespace {
 
 constexpr int preposterior_draws = 512;
 
-/// Runs in all draws, and what a choice among them comes to.
+using Runs = std::vector<std::size_t>;
+
+/// Runs in all draws (rows), and what a choice among them comes to.
 class Preposterior {
  public:
-  Preposterior(const std::vector<PossibleRun>& runs, const RunErrors& errors) : runs_(runs), noise_(errors.noise) {
+  Preposterior(const std::vector<PossibleRun>& runs, const RunErrors& errors)
+      : noise_(errors.noise), apart_(preposterior_draws, runs.size()), errors_(apart_), steps_(apart_) {
     std::vector<UncertainPlan> plans;
     for (const PossibleRun& run : runs) plans.push_back(run.plan);
-    logs_ = drawn_logs(plans, errors.own, errors.memory, preposterior_draws);
+    const std::vector<std::vector<double>> logs = drawn_logs(plans, errors.own, errors.memory, preposterior_draws);
+    std::vector<double> expected;
     for (std::size_t run = 0; run < runs.size(); ++run) {
-      means_.push_back(mean(logs_[run]));
-      errors_.push_back(normal_deviates(logs_.size() + run, preposterior_draws));
-      expected_.push_back(std::log(runs[run].plan.value) + means_[run]);
-      if (runs[run].is_choice) choices_.push_back(run);
+      const auto column = static_cast<Eigen::Index>(run);
+      const Eigen::VectorXd log = column_of(logs[run]);
+      apart_.col(column) = log.array() - log.mean();
+      errors_.col(column) = column_of(normal_deviates(logs.size() + run, preposterior_draws));
+      steps_.col(column) = runs[run].plan.value * log.array().exp();
+      if (!runs[run].is_choice) continue;
+      choices_.push_back(run);
+      expected.push_back(std::log(runs[run].plan.value) + log.mean());
     }
-    Eigen::MatrixXd apart(preposterior_draws, runs.size());
-    for (std::size_t run = 0; run < runs.size(); ++run) {
-      for (std::size_t draw = 0; draw < logs_[run].size(); ++draw) {
-        apart(static_cast<Eigen::Index>(draw), static_cast<Eigen::Index>(run)) = logs_[run][draw] - means_[run];
-      }
-    }
-    covariance_ = apart.transpose() * apart / preposterior_draws;
-    for (int draw = 0; draw < preposterior_draws; ++draw) best_.push_back(best_step(at_index(draw)));
+    expected_ = column_of(expected);
+    covariance_ = apart_.transpose() * apart_ / preposterior_draws;
+    best_ = steps_(Eigen::all, choices_).rowwise().minCoeff();
   }
 
   /// By how much the choice takes longer than the draw's best, the mean over all draws, where these runs are measured.
-  [[nodiscard]] double regret(const std::vector<std::size_t>& measured) const {
-    const Eigen::MatrixXd gains = gains_of(measured);
+  [[nodiscard]] double regret(const Runs& measured) const {
+    // By how much each measured run is off, beyond what was expected, and what that makes expect of each choice.
+    const Eigen::MatrixXd seen = apart_(Eigen::all, measured) + noise_ * errors_(Eigen::all, measured);
+    const Eigen::MatrixXd told = (seen * gains_of(measured).transpose()).rowwise() + expected_.transpose();
     double sum = 0.0;
-    for (std::size_t draw = 0; draw < at_index(preposterior_draws); ++draw) {
-      const std::vector<double> seen = surprises(measured, draw);
-      double least = std::numeric_limits<double>::infinity();
-      std::size_t chosen = choices_.front();
-      for (std::size_t i = 0; i < choices_.size(); ++i) {
-        double expected = expected_[choices_[i]];
-        for (std::size_t m = 0; m < seen.size(); ++m) {
-          expected += gains(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(m)) * seen[m];
-        }
-        if (expected >= least) continue;
-        least = expected;
-        chosen = choices_[i];
-      }
-      sum += step(chosen, draw) / best_[draw] - 1.0;
+    for (Eigen::Index draw = 0; draw < told.rows(); ++draw) {
+      Eigen::Index chosen = 0;
+      told.row(draw).minCoeff(&chosen);
+      sum += steps_(draw, static_cast<Eigen::Index>(choices_[at_index(chosen)])) / best_(draw) - 1.0;
     }
     return sum / preposterior_draws;
   }
 
  private:
-  [[nodiscard]] double step(std::size_t run, std::size_t draw) const {
-    return runs_[run].plan.value * std::exp(logs_[run][draw]);
-  }
-  [[nodiscard]] double best_step(std::size_t draw) const {
-    double best = std::numeric_limits<double>::infinity();
-    for (const std::size_t run : choices_) best = std::min(best, step(run, draw));
-    return best;
-  }
-  /// By how much each measured run was off, beyond what was expected.
-  [[nodiscard]] std::vector<double> surprises(const std::vector<std::size_t>& measured, std::size_t draw) const {
-    std::vector<double> seen;
-    for (const std::size_t run : measured) {
-      seen.push_back(logs_[run][draw] - means_[run] + noise_ * errors_[run][draw]);
-    }
-    return seen;
+  static Eigen::VectorXd column_of(const std::vector<double>& values) {
+    return Eigen::Map<const Eigen::VectorXd>(values.data(), static_cast<Eigen::Index>(values.size()));
   }
   /// By choice and measured run: what of a surprise there is expected here, too.
-  [[nodiscard]] Eigen::MatrixXd gains_of(const std::vector<std::size_t>& measured) const {
+  [[nodiscard]] Eigen::MatrixXd gains_of(const Runs& measured) const {
     Eigen::MatrixXd among = covariance_(measured, measured);
     among.diagonal().array() += noise_ * noise_;
-    const std::optional<Eigen::MatrixXd> precision = inverse(among);
-    if (!precision) throw InternalError("measured runs without noise");
-    return covariance_(choices_, measured) * *precision;
+    return covariance_(choices_, measured) * among.inverse();
   }
 
-  const std::vector<PossibleRun>& runs_;
   double noise_;
-  std::vector<std::vector<double>> logs_, errors_;  ///< by run, then draw
-  std::vector<double> means_, expected_;            ///< by run: of its logs, and ln of its step
-  Eigen::MatrixXd covariance_;                      ///< of the logs of two runs
-  std::vector<std::size_t> choices_;
-  std::vector<double> best_;  ///< by draw
+  Eigen::MatrixXd apart_, errors_, steps_;  ///< by draw and run: logs less their mean, deviates of measuring, steps
+  Eigen::MatrixXd covariance_;              ///< of the logs of two runs
+  Runs choices_;
+  Eigen::VectorXd expected_, best_;  ///< ln(step) of each choice; the best step of each draw
 };
 
 }  // namespace

@@ -1,11 +1,11 @@
 #include "reports/studies/plan_odds.hpp"
 
+#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "model/base/hash.hpp"
-#include "model/base/normal.hpp"
 #include "model/base/number.hpp"
 #include "model/base/statistics.hpp"
 #include "model/memory/shortage.hpp"
@@ -16,53 +16,22 @@ namespace {
 
 constexpr int draw_count = 64;
 
-/// What plans are off by, in each draw.
-class Draws {
- public:
-  Draws(const std::vector<UncertainPlan>& plans, double own_spread, double memory_spread, int draws)
-      : own_spread_(own_spread), memory_spread_(memory_spread) {
-    for (const UncertainPlan& plan : plans) {
-      for (std::size_t i = unknown_.size(); i < plan.effects.size(); ++i) unknown_.push_back(normal_deviates(i, draws));
-      for (std::size_t i = 0; i < plan.parts.size(); ++i) {
-        const auto [place, is_new] = own_.try_emplace({i, plan.parts[i]});
-        if (!is_new) continue;
-        place->second.step = normal_deviates(hash_of(draw_count, i, plan.parts[i]), draws);
-        if (memory_spread > 0.0) place->second.memory = normal_deviates(hash_of(i, plan.parts[i]), draws);
-      }
-    }
-  }
+using Deviates = Eigen::ArrayXd;  ///< by draw
 
-  /// ln(step ÷ predicted).
-  [[nodiscard]] double log(const UncertainPlan& plan, std::size_t draw) const {
-    double log = own_spread_ * own(plan, draw, &Part::step);
-    for (std::size_t i = 0; i < plan.effects.size(); ++i) {
-      const double z = unknown_[i][draw];
-      log += z < 0.0 ? -z * plan.effects[i].better : z * plan.effects[i].worse;
-    }
-    if (memory_spread_ > 0.0 && std::log(plan.filled) + memory_spread_ * own(plan, draw, &Part::memory) > 0.0) {
-      log += std::log(shortage_slowdown);
-    }
-    return log;
-  }
+Deviates drawn_deviates(std::uint64_t which, int draws) {
+  const std::vector<double> deviates = normal_deviates(which, draws);
+  return Eigen::Map<const Deviates>(deviates.data(), draws);
+}
 
- private:
-  /// By how much everything with a part is off, in each draw.
-  struct Part {
-    std::vector<double> step, memory;
-  };
+/// What each part of the plans is off by, by its place in a plan and itself.
+using PartDeviates = std::map<std::pair<std::size_t, std::uint64_t>, Deviates>;
 
-  /// The mean of its parts, as a deviate.
-  [[nodiscard]] double own(const UncertainPlan& plan, std::size_t draw, std::vector<double> Part::*what) const {
-    if (plan.parts.empty()) return 0.0;
-    double sum = 0.0;
-    for (std::size_t i = 0; i < plan.parts.size(); ++i) sum += (own_.at({i, plan.parts[i]}).*what)[draw];
-    return sum / std::sqrt(number(plan.parts.size()));
-  }
-
-  double own_spread_, memory_spread_;
-  std::vector<std::vector<double>> unknown_;
-  std::map<std::pair<std::size_t, std::uint64_t>, Part> own_;
-};
+/// The parts of a plan together, as a deviate.
+Deviates sum_of(const UncertainPlan& plan, const PartDeviates& parts, int draws) {
+  Deviates sum = Deviates::Zero(draws);
+  for (std::size_t i = 0; i < plan.parts.size(); ++i) sum += parts.at({i, plan.parts[i]});
+  return plan.parts.empty() ? sum : Deviates(sum / std::sqrt(number(plan.parts.size())));
+}
 
 }  // namespace
 
@@ -78,11 +47,27 @@ std::vector<double> normal_deviates(std::uint64_t which, int draws) {
 
 std::vector<std::vector<double>> drawn_logs(const std::vector<UncertainPlan>& plans, double own_spread,
                                             double memory_spread, int draws) {
-  const Draws drawn(plans, own_spread, memory_spread, draws);
+  std::vector<Deviates> unknown;
+  PartDeviates steps, memory;
+  for (const UncertainPlan& plan : plans) {
+    for (std::size_t i = unknown.size(); i < plan.effects.size(); ++i) unknown.push_back(drawn_deviates(i, draws));
+    for (std::size_t i = 0; i < plan.parts.size(); ++i) {
+      if (steps.contains({i, plan.parts[i]})) continue;
+      steps[{i, plan.parts[i]}] = drawn_deviates(hash_of(draw_count, i, plan.parts[i]), draws);
+      memory[{i, plan.parts[i]}] = drawn_deviates(hash_of(i, plan.parts[i]), draws);
+    }
+  }
   std::vector<std::vector<double>> logs;
   for (const UncertainPlan& plan : plans) {
-    std::vector<double>& own = logs.emplace_back();
-    for (int draw = 0; draw < draws; ++draw) own.push_back(drawn.log(plan, at_index(draw)));
+    Deviates log = own_spread * sum_of(plan, steps, draws);
+    for (std::size_t i = 0; i < plan.effects.size(); ++i) {
+      log += (unknown[i] < 0.0).select(-unknown[i] * plan.effects[i].better, unknown[i] * plan.effects[i].worse);
+    }
+    if (memory_spread > 0.0) {
+      const Deviates filled = std::log(plan.filled) + memory_spread * sum_of(plan, memory, draws);
+      log += (filled > 0.0).select(Deviates::Constant(draws, std::log(shortage_slowdown)), 0.0);
+    }
+    logs.emplace_back(log.begin(), log.end());
   }
   return logs;
 }

@@ -23,7 +23,7 @@ struct RankedPlan {
     std::string node;
     int gpus = 0;
     BytesPerSecond cards;             ///< of all network cards together
-    std::vector<std::string> limits;  ///< what keeps these from their line rate (network_limits.hpp)
+    std::vector<std::string> limits;  ///< what keeps these from their line rate (check.hpp)
     std::string name = {};            ///< "32 nodes" where several are compared, else empty
   };
 

@@ -136,9 +136,7 @@ std::string odds_text(const PlanReport& report) {
   if (!best.odds) return "";
   const PlanOdds& odds = *best.odds;
   std::string text = "\nConfidence\n";
-  const auto add = [&text](const std::string& line) {
-    text += "  " + wrap(line, page_width() - page_indent, page_indent) + "\n";
-  };
+  const auto add = [&text](const std::string& line) { text += paragraph(line); };
   add(fmt::format("step {} to {} (P10 to P90), {} on average; {}", time_text(best, odds.low),
                   time_text(best, odds.high), time_text(best, odds.expected), chance_text(odds)));
   if (best.chance_of_shortage >= 0.005) {

@@ -14,28 +14,11 @@ namespace {
 // The scale of colours: from a sixteenth to sixteen times.
 constexpr int most_doublings = 4, most_class = 2 * most_doublings;
 
-struct Colour {
-  double red, green, blue;
-};
-
-/// A diverging scale that people with any colour vision can read (ColorBrewer RdBu): blue, the servers are faster;
-/// white, as fast; red, slower. From −1 to 1.
-Colour colour_at(double position) {
-  static constexpr std::array<Colour, 7> anchors = {{{0x21, 0x66, 0xac},
-                                                     {0x67, 0xa9, 0xcf},
-                                                     {0xd1, 0xe5, 0xf0},
-                                                     {0xfb, 0xfb, 0xfb},
-                                                     {0xfd, 0xdb, 0xc7},
-                                                     {0xef, 0x8a, 0x62},
-                                                     {0xb2, 0x18, 0x2b}}};
-  const double place = (std::clamp(position, -1.0, 1.0) + 1.0) / 2.0 * (anchors.size() - 1);
-  const auto low = std::min(static_cast<std::size_t>(place), anchors.size() - 2);
-  const double share = place - static_cast<double>(low);
-  const auto mix = [&](double a, double b) { return a + (b - a) * share; };
-  const Colour& a = anchors[low];
-  const Colour& b = anchors[low + 1];
-  return {mix(a.red, b.red), mix(a.green, b.green), mix(a.blue, b.blue)};
-}
+/// A diverging scale that people with any colour vision can read (ColorBrewer RdBu, two steps for each of its colours
+/// and between them): blue, the servers are faster; white, as fast; red, slower.
+constexpr std::array<std::string_view, 2 * most_class + 1> class_colours = {
+    "#2166ac", "#3b7fb9", "#5698c6", "#74b1d3", "#9cc7e0", "#c4deec", "#dcebf3", "#ebf3f7", "#fbfbfb",
+    "#fcefe8", "#fde3d4", "#fbd1ba", "#f6b395", "#f1946f", "#e06e54", "#c94340", "#b2182b"};
 
 /// Half doublings, so that cells of one colour can be drawn as one: 0 when the two are as good as each other, and never
 /// when they are not.
@@ -44,25 +27,11 @@ int class_of(double ratio) {
   return std::min(halves, most_class) * verdict_of(ratio);
 }
 
-/// The classes' colours, the lowest first.
-const std::array<std::string, 2 * most_class + 1>& class_colours() {
-  static const auto colours = [] {
-    std::array<std::string, 2 * most_class + 1> result;
-    for (int i = -most_class; i <= most_class; ++i) {
-      const Colour colour = colour_at(static_cast<double>(i) / most_class);
-      result[at_index(i + most_class)] = fmt::format("#{:02x}{:02x}{:02x}", std::lround(colour.red),
-                                                     std::lround(colour.green), std::lround(colour.blue));
-    }
-    return result;
-  }();
-  return colours;
-}
-
 using Classes = std::array<Series, 2 * most_class + 1>;
 
 Classes empty_classes() {
   Classes classes;
-  for (std::size_t i = 0; i < classes.size(); ++i) classes[i].colour = class_colours()[i];
+  for (std::size_t i = 0; i < classes.size(); ++i) classes[i].colour = class_colours[i];
   return classes;
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "model/base/error.hpp"
 #include "model/base/format.hpp"
@@ -17,59 +16,40 @@ namespace foretrain {
 
 namespace {
 
-/// Adds operators up by name and precision.
-class Points {
- public:
-  explicit Points(const Scenario& scenario)
-      : scenario_(scenario), compiled_(scenario.plan.execution == ExecutionMode::compiled) {}
-
-  void add(const Operator& op, const std::string& name, double count) {
-    const OperatorCost cost = operator_cost(op, scenario_.cluster.node.gpu, scenario_.calibration, compiled_);
-    const auto [place, is_new] = index_.emplace(std::pair(name, op.precision), points_.size());
-    if (is_new) {
-      points_.push_back({name, op.precision, {}, {}, {}, ""});
-      longest_.emplace_back();
-    }
-    RooflinePoint& point = points_[place->second];
-    point.flops += cost.flops * count;
-    point.bytes += cost.bytes * count;
-    point.time += cost.device * count;
-    if (cost.device * count > longest_[place->second]) {
-      longest_[place->second] = cost.device * count;
-      point.bound = std::string(foretrain::name(cost.bound));
-    }
-  }
-  [[nodiscard]] std::vector<RooflinePoint> take() && { return std::move(points_); }
-
- private:
-  const Scenario& scenario_;
-  bool compiled_;
-  std::vector<RooflinePoint> points_;
-  std::vector<Seconds> longest_;
-  std::map<std::pair<std::string, Precision>, std::size_t> index_;
-};
-
-void add_step(const Scenario& scenario, const TrainWorkload& train, Points& points) {
-  const Model model = build_model(train.model, build_options(train, scenario.plan));
-  for (const LayerGroup& group : model.layers) {
-    for (const Operator& op : group.layer.operators()) points.add(op, op.name, group.repeat);
+/// Adds an operator to those of its name and precision.
+void add(std::vector<RooflinePoint>& points, const Scenario& scenario, const Operator& op, const std::string& name,
+         double count) {
+  const bool compiled = scenario.plan.execution == ExecutionMode::compiled;
+  const OperatorCost cost = operator_cost(op, scenario.cluster.node.gpu, scenario.calibration, compiled);
+  auto point = std::ranges::find_if(
+      points, [&](const RooflinePoint& one) { return one.name == name && one.precision == op.precision; });
+  if (point == points.end()) point = points.insert(point, {name, op.precision, {}, {}, {}, ""});
+  point->flops += cost.flops * count;
+  point->bytes += cost.bytes * count;
+  point->time += cost.device * count;
+  if (cost.device * count > point->longest) {
+    point->longest = cost.device * count;
+    point->bound = std::string(foretrain::name(cost.bound));
   }
 }
 
 std::vector<RooflinePoint> points_of(const Scenario& scenario) {
-  Points points(scenario);
+  std::vector<RooflinePoint> points;
   if (const auto* op = std::get_if<OperatorWorkload>(&scenario.workload)) {
-    points.add(op->op, scenario.name, op->repeat);
+    add(points, scenario, op->op, scenario.name, op->repeat);
   } else if (const auto* tasks = std::get_if<TasksWorkload>(&scenario.workload)) {
     for (const ScenarioTask& task : tasks->tasks) {
-      if (const auto* work = std::get_if<Operator>(&task.work)) points.add(*work, task.id, task.repeat);
+      if (const auto* work = std::get_if<Operator>(&task.work)) add(points, scenario, *work, task.id, task.repeat);
     }
   } else if (const auto* train = std::get_if<TrainWorkload>(&scenario.workload)) {
-    add_step(scenario, *train, points);
+    const Model model = build_model(train->model, build_options(*train, scenario.plan));
+    for (const LayerGroup& group : model.layers) {
+      for (const Operator& one : group.layer.operators()) add(points, scenario, one, one.name, group.repeat);
+    }
   } else {
     throw UsageError(scenario.name + ": plot roofline needs an operator, tasks or training");
   }
-  return std::move(points).take();
+  return points;
 }
 
 /// Precisions whose products the chip has units for, those of one rate and kind together.

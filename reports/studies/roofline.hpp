@@ -19,7 +19,8 @@ struct RooflinePoint {
   Flops flops;
   Bytes bytes;
   Seconds time;
-  std::string bound;  ///< of the longest of them
+  std::string bound;     ///< of the longest of them
+  Seconds longest = {};  ///< that takes
 
   [[nodiscard]] FlopsPerByte intensity() const { return flops / bytes; }
   [[nodiscard]] FlopsPerSecond rate() const { return flops / time; }

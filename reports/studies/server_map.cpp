@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/base/error.hpp"
+#include "model/base/number.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/scenario/keys/key_tree.hpp"
@@ -109,10 +110,9 @@ MapKeys chosen_keys(const std::vector<CsvTable>& tables, MapKeys keys) {
 }
 
 std::vector<MapRow> rows_of(const CsvTable& table, const MapKeys& keys, MapFigure& figure) {
-  const std::size_t x = column(table, keys.x, "--x");
-  const std::size_t y = column(table, keys.y, "--y");
-  const std::size_t nowhere = table.header.size();
-  const std::size_t panel = keys.panels.empty() ? nowhere : column(table, keys.panels, "--panels");
+  using Column = std::optional<std::size_t>;
+  const Column x = column(table, keys.x, "--x"), y = column(table, keys.y, "--y");
+  const Column panel = keys.panels.empty() ? Column() : column(table, keys.panels, "--panels");
   const auto algorithm = find_sync_column(table, "algorithm");
   if (!algorithm) {
     throw UsageError(
@@ -120,58 +120,48 @@ std::vector<MapRow> rows_of(const CsvTable& table, const MapKeys& keys, MapFigur
                     "with --vary or --set of the algorithm",
                     table.header.front().where.file));
   }
-  const std::size_t servers = find_sync_column(table, "servers").value_or(nowhere);
-  const std::size_t placement = find_sync_column(table, "placement").value_or(nowhere);
+  const Column servers = find_sync_column(table, "servers"), placement = find_sync_column(table, "placement");
   std::vector<MapRow> rows;
   for (const CsvRow& cells : table.rows) {
-    const auto text = [&](std::size_t i) { return i == nowhere ? std::string() : std::string(trim(cells[i].text)); };
+    const auto text = [&](Column i) { return i ? std::string(trim(cells[*i].text)) : std::string(); };
     ++figure.predictions;
     const auto time = predicted_time(table, cells);
     if (!time) {
       ++figure.failed;
       continue;
     }
-    rows.push_back({text(x), text(y), text(panel), text(*algorithm), text(servers), text(placement), *time});
+    rows.push_back({text(x), text(y), text(panel), text(algorithm), text(servers), text(placement), *time});
   }
   return rows;
 }
 
 /// Place of a value among those of an axis; new ones are added.
 std::size_t place(std::vector<std::string>& values, const std::string& value) {
-  const auto found = std::find(values.begin(), values.end(), value);
-  if (found == values.end()) values.push_back(value);
-  return static_cast<std::size_t>(std::find(values.begin(), values.end(), value) - values.begin());
+  const auto found = std::ranges::find(values, value) - values.begin();
+  if (at_index(found) == values.size()) values.push_back(value);
+  return at_index(found);
 }
 
 /// Also of hierarchical_parameter_server.
 bool is_server(const MapRow& row) { return row.algorithm.ends_with("parameter_server"); }
 
-/// Keeps the shorter time.
-void improve(std::optional<Seconds>& best, Seconds time) { best = best ? std::min(*best, time) : time; }
-
-void enter(MapCell& cell, const MapRow& row) {
-  if (is_server(row)) {
-    const bool dedicated = row.placement == "dedicated";
-    const bool one = row.servers.empty() || row.servers == "1";
-    improve(!dedicated ? cell.colocated : one ? cell.one : cell.several, row.time);
-    return;
-  }
-  if (row.algorithm == "ring") improve(cell.ring, row.time);
-  improve(cell.all_reduce, row.time);
+MapWay way_of(const MapRow& row) {
+  if (!is_server(row)) return row.algorithm == "ring" ? MapWay::ring : MapWay::all_reduce;
+  if (row.placement != "dedicated") return MapWay::colocated;
+  return row.servers.empty() || row.servers == "1" ? MapWay::one : MapWay::several;
 }
 
-std::optional<double> quotient(const std::optional<Seconds>& servers, const std::optional<Seconds>& other) {
-  return servers && other ? std::optional(*servers / *other) : std::nullopt;
+void enter(MapCell& cell, MapWay way, Seconds time) {
+  std::optional<Seconds>& best = cell[static_cast<std::size_t>(way)];
+  best = best ? std::min(*best, time) : time;
+  if (way == MapWay::ring) enter(cell, MapWay::all_reduce, time);
 }
 
-constexpr std::size_t against_all_reduce = 3;  // in the list below
 constexpr std::array<MapBand, 4> all_bands = {
-    {{"One dedicated server against a ring", [](const MapCell& c) { return quotient(c.one, c.ring); }},
-     {"Several dedicated servers against a ring", [](const MapCell& c) { return quotient(c.several, c.ring); }},
-     {"Servers on the workers’ machines against a ring",
-      [](const MapCell& c) { return quotient(c.colocated, c.ring); }},
-     {"The best servers against the best all-reduce",
-      [](const MapCell& c) { return quotient(c.servers(), c.all_reduce); }}}};
+    {{"One dedicated server against a ring", MapWay::one, MapWay::one, MapWay::ring},
+     {"Several dedicated servers against a ring", MapWay::several, MapWay::several, MapWay::ring},
+     {"Servers on the workers’ machines against a ring", MapWay::colocated, MapWay::colocated, MapWay::ring},
+     {"The best servers against the best all-reduce", MapWay::one, MapWay::colocated, MapWay::all_reduce}}};
 
 /// Cells by whether the servers' time over the other's is below, near or above one, and the extremes.
 struct Shares {
@@ -225,24 +215,23 @@ std::string border_table(const MapFigure& figure, const MapBand& band) {
 
 }  // namespace
 
-std::optional<Seconds> MapCell::servers() const {
+std::optional<double> MapBand::ratio(const MapCell& cell) const {
   std::optional<Seconds> best;
-  for (const std::optional<Seconds>& time : {one, several, colocated}) {
-    if (time) improve(best, *time);
+  for (auto way = static_cast<std::size_t>(first); way <= static_cast<std::size_t>(last); ++way) {
+    if (cell[way] && (!best || *cell[way] < *best)) best = cell[way];
   }
-  return best;
+  const std::optional<Seconds>& than = cell[static_cast<std::size_t>(other)];
+  return best && than ? std::optional(*best / *than) : std::nullopt;
 }
 
 std::vector<MapBand> MapFigure::bands() const {
   std::vector<MapBand> result;
-  for (const MapBand& band : all_bands) {
-    if (&band == &all_bands[against_all_reduce] && algorithms.size() < 2) continue;  // the same as against the ring
-    const bool known = std::any_of(panels.begin(), panels.end(), [&](const MapPanel& member) {
-      return std::any_of(member.cells.begin(), member.cells.end(),
-                         [&](const MapCell& c) { return band.ratio(c).has_value(); });
+  std::ranges::copy_if(all_bands, std::back_inserter(result), [&](const MapBand& band) {
+    if (band.other == MapWay::all_reduce && algorithms.size() < 2) return false;  // the same as against the ring
+    return std::ranges::any_of(panels, [&](const MapPanel& panel) {
+      return std::ranges::any_of(panel.cells, [&](const MapCell& cell) { return band.ratio(cell).has_value(); });
     });
-    if (known) result.push_back(band);
-  }
+  });
   return result;
 }
 
@@ -274,7 +263,8 @@ MapFigure map_figure(const std::vector<CsvTable>& tables, const MapKeys& wanted)
     figure.panels.push_back({label, std::vector<MapCell>(xs.size() * ys.size())});
   }
   for (const MapRow& row : rows) {
-    enter(figure.panels[place(panels, row.panel)].cells[place(ys, row.y) * xs.size() + place(xs, row.x)], row);
+    MapPanel& panel = figure.panels[place(panels, row.panel)];
+    enter(panel.cells[place(ys, row.y) * xs.size() + place(xs, row.x)], way_of(row), row.time);
   }
   return figure;
 }

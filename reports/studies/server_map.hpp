@@ -2,6 +2,7 @@
 // server configuration, the ring and the best all-reduce of each cell.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,23 +20,20 @@ struct MapAxis {
   std::vector<std::string> labels;  ///< one per value, increasing
 };
 
-/// The fastest of each way, where it was swept.
-struct MapCell {
-  std::optional<Seconds> one;         ///< one dedicated server
-  std::optional<Seconds> several;     ///< several dedicated servers
-  std::optional<Seconds> colocated;   ///< servers on the workers' machines, their CPUs or GPUs
-  std::optional<Seconds> ring;        ///< `ring`
-  std::optional<Seconds> all_reduce;  ///< whatever is no parameter server, the ring among them
+/// Ways of adding up that a map compares: one dedicated server, several, servers on the workers' machines (their CPUs
+/// or GPUs), `ring`, and whatever is no parameter server, the ring among them.
+enum class MapWay { one, several, colocated, ring, all_reduce };
 
-  /// Of any placement and number.
-  [[nodiscard]] std::optional<Seconds> servers() const;
-};
+/// The shortest time of each way, where it was swept.
+using MapCell = std::array<std::optional<Seconds>, 5>;
 
-/// One comparison that a map makes in every cell.
+/// One comparison that a map makes in every cell: the best of some kinds of servers with another way.
 struct MapBand {
   std::string_view title;
+  MapWay first, last;  ///< of the servers
+  MapWay other;
   /// Time of servers ÷ time of the other way; nothing where one of the two is missing.
-  std::optional<double> (*ratio)(const MapCell& cell);
+  [[nodiscard]] std::optional<double> ratio(const MapCell& cell) const;
 };
 
 struct MapPanel {

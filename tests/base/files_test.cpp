@@ -44,35 +44,37 @@ bool die_at_rename() {
 
 }  // namespace
 
-TEST_CASE("A written file reads back, without byte order mark") {
+TEST_CASE("A written file reads back, without byte order mark, and is replaced whole, the longest name too") {
   const TemporaryFolder folder;
-  const auto path = folder.path() / "a.txt";
-  write_file(path, "grün\n");
-  CHECK(read_text_file(path) == "grün\n");
+  for (const std::string& name : {std::string("a.txt"), std::string(255, 'a')}) {
+    const auto path = folder.path() / name;
+    for (const char* content : {"grün, and longer\n", "new"}) {
+      write_file(path, content);
+      CHECK(read_text_file(path) == content);
+    }
+  }
   CHECK(read_text_file(folder.write("bom.txt", "\xEF\xBB\xBFx")) == "x");
-  CHECK(folder.entries() == 2);  // no temporary file left
+  CHECK(folder.entries() == 3);  // no temporary file left
 }
 
-TEST_CASE("A file is replaced whole and gets the usual permissions") {
+TEST_CASE("A file gets the usual permissions, and keeps those that it has") {
   const TemporaryFolder folder;
-  const auto path = folder.write("a.txt", "a long old content");
-  write_file(path, "new");
-  CHECK(read_text_file(path) == "new");
-  struct stat status {};
-  REQUIRE(::stat(path.c_str(), &status) == 0);
+  const auto permissions_after_writing = [&](const char* name) {
+    write_file(folder.path() / name, "new");
+    return static_cast<mode_t>(std::filesystem::status(folder.path() / name).permissions());
+  };
   const mode_t mask = ::umask(0);
   ::umask(mask);
-  CHECK((status.st_mode & 0777) == (0666 & ~mask));
+  CHECK(permissions_after_writing("a.txt") == (0666 & ~mask));
+  REQUIRE(::chmod(folder.write("secret.txt", "old").c_str(), 0600) == 0);
+  CHECK(permissions_after_writing("secret.txt") == 0600);
 }
 
 TEST_CASE("A full disk is an error, not a crash") {
   if (!std::filesystem::exists("/dev/full")) return;
-  try {
-    write_file("/dev/full", "text");
-    FAIL("nothing was thrown");
-  } catch (const UsageError& error) {
-    CHECK(std::string(error.what()).find("/dev/full: cannot write: No space left on device") == 0);
-  }
+  CHECK(test::complaint_of<UsageError>([] {
+          write_file("/dev/full", "text");
+        }).starts_with("/dev/full: cannot write: No space left on device"));
 }
 
 TEST_CASE("Writing where one cannot leaves nothing behind") {
@@ -98,6 +100,8 @@ TEST_CASE("Files that cannot be text are refused with the place") {
   CHECK(read_complaint(latin).find(":1:6: byte 0xfc is no text") != std::string::npos);
   const auto cut = folder.write("cut.yaml", "a\xE2\x82");
   CHECK(read_complaint(cut).find(":1:2: byte 0xe2") != std::string::npos);
+  const auto escape = folder.write("escape.yaml", "a: x\x1B[31m");
+  CHECK(read_complaint(escape).find(":1:5: byte 0x1b is no text") != std::string::npos);
 }
 
 TEST_CASE("Missing, unreadable, huge files and folders are refused") {
@@ -107,38 +111,14 @@ TEST_CASE("Missing, unreadable, huge files and folders are refused") {
   CHECK(read_complaint("/dev/zero").find("is a device") != std::string::npos);
   CHECK(read_complaint(folder.write("huge.txt", std::string(16'000'001, ' '))).find("is larger than 16 MB") !=
         std::string::npos);
+  const auto five = folder.write("a.txt", "12345");
+  CHECK(read_text_file(five, 5) == "12345");
+  CHECK_THROWS_AS(read_text_file(five, 4), ScenarioError);
   if (::geteuid() != 0) {
     const auto secret = folder.write("secret.yaml", "a: b");
     std::filesystem::permissions(secret, std::filesystem::perms::none);
     CHECK(read_complaint(secret).find("Permission denied") != std::string::npos);
   }
-}
-
-TEST_CASE("The size limit is exact") {
-  const TemporaryFolder folder;
-  const auto path = folder.write("a.txt", "12345");
-  CHECK(read_text_file(path, 5) == "12345");
-  CHECK_THROWS_AS(read_text_file(path, 4), ScenarioError);
-}
-
-TEST_CASE("Control characters, surrogates and overlong forms are refused where text comes in") {
-  const TemporaryFolder folder;
-  const std::pair<const char*, const char*> bad[] = {
-      {"\x1B[31m", "0x1b"}, {"\xED\xA0\x80", "0xed"}, {"\xC0\xAF", "0xc0"}, {"\xF4\x90\x80\x80", "0xf4"}};
-  for (const auto& [text, byte] : bad) {
-    const auto file = folder.write("bad.yaml", std::string("a: x") + text);
-    CHECK(read_complaint(file).find(std::string(":1:5: byte ") + byte + " is no text") != std::string::npos);
-  }
-}
-
-TEST_CASE("What is replaced keeps its permissions") {
-  const TemporaryFolder folder;
-  const auto path = folder.write("secret.txt", "old");
-  REQUIRE(::chmod(path.c_str(), 0600) == 0);
-  write_file(path, "new");
-  struct stat status {};
-  REQUIRE(::stat(path.c_str(), &status) == 0);
-  CHECK((status.st_mode & 0777) == 0600);
 }
 
 TEST_CASE("A wrong value of a page's length is told by its ends") {
@@ -233,14 +213,6 @@ TEST_CASE("A temporary file that a living process has is left to it") {
   CHECK(read_text_file(of_another) == "half");
   CHECK(folder.entries() == 2);
   ::close(held);
-}
-
-TEST_CASE("A file with the longest name that a file system takes is replaced") {
-  const TemporaryFolder folder;
-  const auto path = folder.write(std::string(255, 'a'), "old");
-  write_file(path, "new");
-  CHECK(read_text_file(path) == "new");
-  CHECK(folder.entries() == 1);
 }
 
 TEST_CASE("A pipe that nobody writes to, and files of the kernel that say nothing, keep no reader waiting") {

@@ -30,10 +30,17 @@ TEST_CASE("SI prefixes are powers of ten, binary ones powers of two") {
   CHECK(parse_quantity<Bytes>("2 TiB").value() == 2199023255552.0);  // 2 · 2⁴⁰
   CHECK(parse_quantity<Bytes>("1.5 GB").value() == 1.5e9);
   CHECK(parse_quantity<Bytes>("0 B").value() == 0.0);
+  CHECK(parse_quantity<BytesPerSecond>("3 MiB/s").value() == 3.0 * 1048576.0);
+  // They count bytes and nothing else.
+  CHECK(complaint([] { return parse_quantity<Bytes>("3 Kibit"); }) != "accepted");
+  CHECK(bandwidth_complaint("3 Mibit/s") != "accepted");
+  CHECK(complaint([] { return parse_quantity<FlopsPerSecond>("3 GiFLOP/s"); }) != "accepted");
+  CHECK(complaint([] { return parse_quantity<Hertz>("3 GiHz"); }) != "accepted");
 }
 
 TEST_CASE("A byte is eight bits") {
   CHECK(parse_quantity<BytesPerSecond>("200 Gbit/s").value() == 25e9);  // 200e9 / 8
+  CHECK(parse_quantity<BytesPerSecond>("200 Gbps").value() == 25e9);    // as networks are sold
   CHECK(parse_quantity<BytesPerSecond>("450 GB/s").value() == 450e9);
   CHECK(parse_quantity<Bytes>("8 Mbit").value() == 1e6);
 }
@@ -143,19 +150,4 @@ TEST_CASE("Quantities print with their units where a test fails") {
   CHECK(Catch::Detail::stringify(Seconds(0.25)) == "0.25 s");
   CHECK(Catch::Detail::stringify(BytesPerSecond(16e9)) == "16000000000 s^-1 byte");
   CHECK(Catch::Detail::stringify(FlopsPerByte(2.0)) == "2 byte^-1 FLOP");
-}
-
-TEST_CASE("Powers of 1024 count bytes, and nothing else") {
-  CHECK(parse_quantity<Bytes>("3 KiB").value() == 3.0 * 1024.0);
-  CHECK(parse_quantity<BytesPerSecond>("3 MiB/s").value() == 3.0 * 1048576.0);
-  CHECK(complaint([] { return parse_quantity<Bytes>("3 Kibit"); }) != "accepted");
-  CHECK(complaint([] { return parse_quantity<BytesPerSecond>("3 Mibit/s"); }) != "accepted");
-  CHECK(complaint([] { return parse_quantity<Flops>("3 GiFLOP"); }) != "accepted");
-  CHECK(complaint([] { return parse_quantity<FlopsPerSecond>("3 GiFLOP/s"); }) != "accepted");
-  CHECK(complaint([] { return parse_quantity<Hertz>("3 GiHz"); }) != "accepted");
-}
-
-TEST_CASE("Networks are sold in bits per second, by the short name too") {
-  CHECK(parse_quantity<BytesPerSecond>("200 Gbps").value() == 25e9);
-  CHECK_THROWS_WITH(parse_quantity<BytesPerSecond>("200"), "\"200\" has no unit; write \"200 GB/s\" or \"200 Gbit/s\"");
 }

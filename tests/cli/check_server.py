@@ -149,7 +149,7 @@ def errors(server):
     check("an unknown key has its place", status == 400 and (said["line"], said["column"]) == (5, 1)
           and "colour" in said["error"] and said["remedy"], said)
     status, said = server.complaint("POST", "/predict", "a: [")
-    check("no YAML", status == 400 and said["line"] == 1 and said["remedy"], said)
+    check("no YAML", status == 400 and said["line"] == 2 and said["remedy"], said)
     status, said = server.complaint("POST", "/predict", b"name: \xff\n")
     check("no text", status == 400 and (said["line"], said["column"]) == (1, 7), said)
     status, said = server.complaint("POST", "/predict", '{"scenario": }', headers={"Content-Type": "application/json"})

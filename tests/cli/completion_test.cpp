@@ -1,6 +1,4 @@
 // What the program says of itself to people and to shells.
-#include <algorithm>
-#include <set>
 #include <sstream>
 
 #include "model/base/files.hpp"
@@ -15,9 +13,7 @@ namespace {
 /// What the program offers in place of the last word.
 std::vector<std::string> offered(std::vector<std::string> words) {
   words.insert(words.begin(), {"complete", "--"});
-  const FilterResult result = run_program(words);
-  CHECK(result.status == 0);
-  return split(std::string(trim(result.output)), '\n');
+  return split(std::string(trim(output_of(words))), '\n');
 }
 
 bool offers(const std::vector<std::string>& words, const std::string& word) {
@@ -91,15 +87,14 @@ TEST_CASE("Without arguments there is a page of help with examples; a slip is an
 }
 
 TEST_CASE("The manual page names every command, and roff understands it") {
-  const FilterResult page = run_program({"manual"});
-  REQUIRE(page.status == 0);
-  CHECK(page.output.starts_with(".TH FORETRAIN 1"));
-  for (const std::string& command : offered({""})) CHECK(page.output.find(".SS " + command) != std::string::npos);
+  const std::string page = output_of({"manual"});
+  CHECK(page.starts_with(".TH FORETRAIN 1"));
+  for (const std::string& command : offered({""})) CHECK(page.find(".SS " + command) != std::string::npos);
   if (run_filter({"/bin/sh", "-c", "command -v groff >/dev/null"}, "").status != 0) {
     WARN("skipped: there is no groff here");
     return;
   }
-  const FilterResult typeset = run_filter({"/usr/bin/groff", "-man", "-Kutf8", "-Tutf8", "-ww"}, page.output);
+  const FilterResult typeset = run_filter({"/usr/bin/groff", "-man", "-Kutf8", "-Tutf8", "-ww"}, page);
   CHECK(typeset.errors.empty());
 }
 

@@ -17,22 +17,18 @@ const std::string table =
 
 TEST_CASE("fit prints what the constants become and how far off they leave each group") {
   const TemporaryFolder folder;
-  const FilterResult result = run_program({"fit", "--cases", folder.file("t.csv", table), "--constants",
-                                           "matmul.fixed_us,matmul.tile_loss", "--budget", "30"});
-  INFO(result.errors);
-  CHECK(result.status == 0);
-  CHECK_THAT(result.output, Catch::Contains("matmul.fixed_us") && Catch::Contains("v100-sxm2-16gb"));
+  CHECK_THAT(output_of({"fit", "--cases", folder.file("t.csv", table), "--constants",
+                        "matmul.fixed_us,matmul.tile_loss", "--budget", "30"}),
+             Catch::Contains("matmul.fixed_us") && Catch::Contains("v100-sxm2-16gb"));
 }
 
 TEST_CASE("fit leaves GPUs out, in text and in JSON") {
   const TemporaryFolder folder;
   const std::string cases = folder.file("t.csv", table);
-  const FilterResult text = run_program({"fit", "--cases", cases, "--leave-one-out", "--budget", "20"});
-  CHECK(text.status == 0);
-  CHECK_THAT(text.output, Catch::Contains("Without t4") && Catch::Contains("power.turing_tensor_pj"));
-  const FilterResult json = run_program({"fit", "--cases", cases, "--leave-out", "t4", "--budget", "20", "--json"});
-  CHECK(json.status == 0);
-  CHECK_THAT(json.output, Catch::Contains("\"left_out\"") && Catch::Contains("\"gpu\": \"t4\""));
+  CHECK_THAT(output_of({"fit", "--cases", cases, "--leave-one-out", "--budget", "20"}),
+             Catch::Contains("Without t4") && Catch::Contains("power.turing_tensor_pj"));
+  CHECK_THAT(output_of({"fit", "--cases", cases, "--leave-out", "t4", "--budget", "20", "--json"}),
+             Catch::Contains("\"left_out\"") && Catch::Contains("\"gpu\": \"t4\""));
 }
 
 TEST_CASE("fit refuses unknown constants and GPUs") {
@@ -45,10 +41,8 @@ TEST_CASE("fit refuses unknown constants and GPUs") {
 
 TEST_CASE("A roofline is printed and drawn; a collective has none") {
   const TemporaryFolder folder;
-  const FilterResult result = run_program({"plot", "roofline", "accelerator-roofline", "-o", folder.file("out.svg")});
-  INFO(result.errors);
-  CHECK(result.status == 0);
-  CHECK_THAT(result.output, Catch::Contains("depthwise"));
+  CHECK_THAT(output_of({"plot", "roofline", "accelerator-roofline", "-o", folder.file("out.svg")}),
+             Catch::Contains("depthwise"));
   CHECK_THAT(text_of(folder.file("out.svg")), Catch::Contains("matrix product"));
   CHECK(run_program({"plot", "roofline", "sync-ring-4"}).status == 2);
 }

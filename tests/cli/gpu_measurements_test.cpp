@@ -1,7 +1,5 @@
 // What was measured on GPUs of our own stays predicted as well as it is.
-#include <cmath>
 #include <nlohmann/json.hpp>
-#include <string>
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -12,10 +10,7 @@ namespace {
 
 nlohmann::json errors_of(const std::string& table) {
   const std::string folder = std::string(FORETRAIN_SOURCE_DIR) + "/validate/measurements/";
-  const FilterResult result = run_program({"validate", "--cases", folder + table, "--json"});
-  INFO(result.errors);
-  REQUIRE(result.status == 0);
-  return nlohmann::json::parse(result.output);
+  return nlohmann::json::parse(output_of({"validate", "--cases", folder + table, "--json"}));
 }
 
 /// The mean absolute error of times, or of memory, of the cases that `counts`.

@@ -11,17 +11,14 @@ TEST_CASE("A machine of one's own is written, drawn, planned for and predicted")
                                          "--nics", "2", "--nic-bandwidth", "100 Gbit/s", "-o", node});
   INFO(init.errors);
   REQUIRE(init.status == 0);
-  CHECK_THAT(text_of(node), Catch::Contains("nic_bandwidth: 100 Gbit/s "));
-  CHECK_THAT(text_of(node), Catch::Contains("# The line rate of one network card, in one direction."));
+  check_has(text_of(node), {"nic_bandwidth: 100 Gbit/s ", "# The line rate of one network card, in one direction."});
   // Two GPUs and a card on each of two switches.
-  const FilterResult drawn = run_program({"plot", "topology", node, "-o", folder.file("node.svg")});
-  INFO(drawn.errors);
-  REQUIRE(drawn.status == 0);
-  CHECK_THAT(drawn.output, Catch::Contains("  cpu0\n  ├─ plx0           pcie4-x16, 26.0 GB/s\n  │  ├─ gpu0, gpu1  "));
+  CHECK_THAT(output_of({"plot", "topology", node, "-o", folder.file("node.svg")}),
+             Catch::Contains("  cpu0\n  ├─ plx0           pcie4-x16, 26.0 GB/s\n  │  ├─ gpu0, gpu1  "));
   CHECK_THAT(text_of(folder.file("node.svg")), Catch::Contains("gpu3") && Catch::Contains("pcie4-x16, 26.0 GB/s"));
   const std::string scenario = folder.file("first.yaml");
-  REQUIRE(run_program({"init", "--model", "gpt2", "--node", node, "-o", scenario}).status == 0);
-  CHECK(run_program({"predict", scenario, "--fidelity", "estimate"}).status == 0);
+  output_of({"init", "--model", "gpt2", "--node", node, "-o", scenario});
+  output_of({"predict", scenario, "--fidelity", "estimate"});
   // It overwrites nothing, and says what is missing.
   CHECK(run_program({"hardware", "init", "--gpu", "l40s", "-o", node}).status == 2);
   CHECK_THAT(run_program({"hardware", "init"}).errors, Catch::Contains("--like NAME"));
@@ -32,11 +29,10 @@ TEST_CASE("A machine of one's own is written, drawn, planned for and predicted")
 TEST_CASE("A name of the catalogue shows the tree of its machine, and a scenario the fabric between machines") {
   CHECK_THAT(run_program({"hardware", "show", "dgx-h100"}).output,
              Catch::Contains("gpu0 … gpu7 – nvswitch  18 x nvlink4, 378 GB/s"));
-  const FilterResult cluster = run_program({"plot", "topology", "network-rail-optimised-fat-tree"});
-  REQUIRE(cluster.status == 0);
+  const std::string cluster = output_of({"plot", "topology", "network-rail-optimised-fat-tree"});
   // Eight machines on a leaf, a leaf for each of eight cards; eight cards below a leaf and a quarter of them upwards.
-  CHECK_THAT(cluster.output, Catch::Contains("8 leaves, one a rail, 8 machines on each; card to leaf: 200 Gbit/s"));
-  CHECK_THAT(cluster.output, Catch::Contains("2 spines; leaf to spines: 2 x 200 Gbit/s"));
+  check_has(cluster, {"8 leaves, one a rail, 8 machines on each; card to leaf: 200 Gbit/s",
+                      "2 spines; leaf to spines: 2 x 200 Gbit/s"});
 }
 
 }  // namespace foretrain::test

@@ -10,7 +10,7 @@ const std::string samples = FORETRAIN_SOURCE_DIR "/tests/import/data/";
 TEST_CASE("an imported scenario is predicted as it stands") {
   const TemporaryFolder folder;
   const std::string scenario = folder.file("imported.yaml");
-  REQUIRE(run_program({"import", "torchtitan", samples + "torchtitan_llama3_8b.toml", "-o", scenario}).status == 0);
+  output_of({"import", "torchtitan", samples + "torchtitan_llama3_8b.toml", "-o", scenario});
   const auto predicted = run_program({"predict", scenario, "--fidelity", "estimate"});
   CHECK(predicted.status == 0);
   CHECK_THAT(predicted.output, Catch::Contains("Step time"));
@@ -19,14 +19,14 @@ TEST_CASE("an imported scenario is predicted as it stands") {
 TEST_CASE("an imported machine is a scenario's node") {
   const TemporaryFolder folder;
   const std::string node = folder.file("node.yaml");
-  REQUIRE(run_program({"import", "nccl-topology", samples + "nccl_topology_hgx_h100.xml", "-o", node}).status == 0);
-  CHECK(run_program({"predict", ring_of_four, "--set", "cluster.node=" + node}).status == 0);
+  output_of({"import", "nccl-topology", samples + "nccl_topology_hgx_h100.xml", "-o", node});
+  output_of({"predict", ring_of_four, "--set", "cluster.node=" + node});
 }
 
 TEST_CASE("an imported table is validated as it stands") {
   const TemporaryFolder folder;
   const std::string table = folder.file("cases.csv");
-  REQUIRE(run_program({"import", "nccl-tests", samples + "nccl_tests_all_reduce.txt", "-o", table}).status == 0);
+  output_of({"import", "nccl-tests", samples + "nccl_tests_all_reduce.txt", "-o", table});
   const auto validated = run_program({"validate", "--cases", table, "--fidelity", "estimate"});
   CHECK(validated.status == 0);
   CHECK_THAT(validated.output, Catch::Contains("nccl_tests_all_reduce-in-place"));

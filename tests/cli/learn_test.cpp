@@ -1,6 +1,3 @@
-#include <fmt/format.h>
-
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"
@@ -38,28 +35,24 @@ TEST_CASE("learn writes a stack, names rows that it cannot use, and other comman
   INFO(learned.errors);
   CHECK(learned.status == 0);
   CHECK_THAT(learned.output, Catch::Contains("Learned from 8 runs") && Catch::Contains("each fifth predicted"));
-  CHECK_THAT(learned.errors, Catch::Contains("bad is left out") && Catch::Contains("runs.csv:10:"));
-  CHECK_THAT(learned.errors,
-             Catch::Contains("again is left out") && Catch::Contains("runs.csv:11:") &&
-                 Catch::Contains("2 times what run-0 measures of the same run"));
+  check_has(learned.errors, {"bad is left out", "runs.csv:10:", "again is left out",
+                             "runs.csv:11:", "2 times what run-0 measures of the same run"});
   const FilterResult usual = run_program({"predict", "gpt2-xl-dgx-a100", "--json"});
-  const FilterResult slow = run_program({"predict", "gpt2-xl-dgx-a100", "--stack", stack, "--json"});
-  CHECK(slow.status == 0);
-  CHECK_THAT(slow.output, Catch::Contains("learned from runs.csv") || Catch::Contains("runs say so"));
-  CHECK(slow.output != usual.output);
+  const std::string slow = output_of({"predict", "gpt2-xl-dgx-a100", "--stack", stack, "--json"});
+  CHECK_THAT(slow, Catch::Contains("learned from runs.csv") || Catch::Contains("runs say so"));
+  CHECK(slow != usual.output);
   const std::string good = folder.file("good.csv", runs(8));
-  CHECK(run_program({"validate", "--cases", good, "--stack", stack, "--fidelity", "estimate"}).status == 0);
+  output_of({"validate", "--cases", good, "--stack", stack, "--fidelity", "estimate"});
 }
 
 TEST_CASE("learn --json says of every run how far off it is, what was left out and why, and holds the stack's file") {
   const TemporaryFolder folder;
   const std::string stack = folder.file("stack.yaml");
   const std::string table = folder.file("runs.csv", runs(8) + "bad,dgx-a100-80gb,1,gpt-2000,64,1,5000\n");
-  const FilterResult learned = run_program({"learn", table, "--json", "-o", stack});
-  REQUIRE(learned.status == 0);
-  const nlohmann::json json = nlohmann::json::parse(learned.output);
+  const std::string learned = output_of({"learn", table, "--json", "-o", stack});
+  const nlohmann::json json = nlohmann::json::parse(learned);
   CHECK(json["stack"] == text_of(stack));
-  CHECK(run_program({"learn", table, "--json"}).output == learned.output);  // -o is not needed
+  CHECK(run_program({"learn", table, "--json"}).output == learned);  // -o is not needed
   REQUIRE(json["cases"].size() == 8);
   CHECK(json["failed"].size() == 1);
   CHECK_THAT(json["failed"][0]["why"].get<std::string>(), Catch::Contains("runs.csv:10:"));
@@ -78,15 +71,11 @@ TEST_CASE("learn --json says of every run how far off it is, what was left out a
 TEST_CASE("learn wants five runs, a base that there is, and an output") {
   const TemporaryFolder folder;
   const std::string few = folder.file("few.csv", runs(4));
-  const FilterResult refused = run_program({"learn", few, "-o", folder.file("s.yaml")});
-  CHECK(refused.status == 2);
-  CHECK_THAT(refused.errors, Catch::Contains("at least 5"));
+  check_refused({"learn", few, "-o", folder.file("s.yaml")}, {"at least 5"});
   CHECK(run_program({"learn", few}).status == 2);
   const std::string enough = folder.file("runs.csv", runs(6));
-  const FilterResult unknown = run_program({"learn", enough, "--base", "nobody", "-o", folder.file("s.yaml")});
-  CHECK(unknown.status == 2);
-  CHECK_THAT(unknown.errors,
-             Catch::Contains("at least 5 are needed; run-0 is left out: ") && Catch::Contains("nobody"));
+  check_refused({"learn", enough, "--base", "nobody", "-o", folder.file("s.yaml")},
+                {"at least 5 are needed; run-0 is left out: ", "nobody"});
 }
 
 TEST_CASE("plan counts that memory may not do, as far as a stack's runs say that it is predicted too low") {
@@ -98,36 +87,27 @@ TEST_CASE("plan counts that memory may not do, as far as a stack's runs say that
     text += fmt::format("{} GB,run-{},dgx-a100-80gb,1,gpt2,{},{},{}\n", 6 + 10 * i, i, 64 * (1 + i), 1 + i, 4000);
   }
   const std::string table = folder.file("runs.csv", text), stack = folder.file("stack.yaml");
-  REQUIRE(run_program({"learn", table, "-o", stack}).status == 0);
+  output_of({"learn", table, "-o", stack});
   const std::string scenario = folder.file("next.yaml",
                                            "name: next\ncluster: { node: dgx-a100-80gb }\nworkload: { train: { model: "
                                            "gpt2, global_batch: 64 } }\n");
   const std::vector<std::string> ask = {
       "plan", scenario, "--fidelity", "estimate", "--json", "--fix", "schedule,offload,bucket,context,tensor,pipeline"};
   CHECK_THAT(run_program(ask).output, !Catch::Contains("chance_of_shortage"));
-  std::vector<std::string> of_stack = ask;
-  of_stack.insert(of_stack.end(), {"--stack", stack});
-  const FilterResult planned = run_program(of_stack);
-  INFO(planned.errors);
-  CHECK(planned.status == 0);
-  CHECK_THAT(planned.output, Catch::Contains("chance_of_shortage"));
+  CHECK_THAT(output_of(with(ask, {"--stack", stack})), Catch::Contains("chance_of_shortage"));
 }
 
 TEST_CASE("learn --next names the runs that a choice of plans needs most, within a budget") {
   const TemporaryFolder folder;
   const std::string table = folder.file("runs.csv", runs(8)), stack = folder.file("stack.yaml");
-  REQUIRE(run_program({"learn", table, "-o", stack}).status == 0);
+  output_of({"learn", table, "-o", stack});
   const std::string scenario = folder.file("next.yaml",
                                            "name: next\ncluster: { node: dgx-a100-80gb, nodes: 2 }\nworkload: { train: "
                                            "{ model: gpt2, global_batch: 64 } }\n");
   const std::vector<std::string> ask = {"learn", "--next", stack, scenario, "--fix", "schedule,offload,bucket,context"};
-  const FilterResult text = run_program(ask);
-  INFO(text.errors);
-  CHECK(text.status == 0);
-  CHECK_THAT(text.output, Catch::Contains("1. ") && Catch::Contains("GPU-hours") && Catch::Contains("--stack"));
-  std::vector<std::string> poor = ask;
-  poor.insert(poor.end(), {"--budget", "1 GPU-hours", "--json"});
-  const nlohmann::json cheap = nlohmann::json::parse(run_program(poor).output);
+  check_has(output_of(ask), {"1. ", "GPU-hours", "--stack"});
+  const nlohmann::json cheap =
+      nlohmann::json::parse(run_program(with(ask, {"--budget", "1 GPU-hours", "--json"})).output);
   double spent = 0.0, regret = cheap["regret"];
   CHECK(cheap["choices"] > 1);
   for (const auto& run : cheap["runs"]) {
@@ -139,21 +119,15 @@ TEST_CASE("learn --next names the runs that a choice of plans needs most, within
     regret = run["regret"];
   }
   CHECK(spent <= 1.0);
-  const FilterResult rows = run_program({"learn", "--next", stack, table});
-  CHECK(rows.status == 0);
-  CHECK_THAT(rows.output, Catch::Contains("a row of") || Catch::Contains("No run"));
+  CHECK_THAT(output_of({"learn", "--next", stack, table}), Catch::Contains("a row of") || Catch::Contains("No run"));
 }
 
 TEST_CASE("learn --next refuses what is no learned stack, a budget that is none, and nothing to choose from") {
   const TemporaryFolder folder;
   const std::string table = folder.file("runs.csv", runs(6)), stack = folder.file("stack.yaml");
-  REQUIRE(run_program({"learn", table, "-o", stack}).status == 0);
-  const FilterResult unlearned = run_program({"learn", "--next", "nanotron", table});
-  CHECK(unlearned.status == 2);
-  CHECK_THAT(unlearned.errors, Catch::Contains("nanotron"));
-  const FilterResult euros = run_program({"learn", "--next", stack, table, "--budget", "64 EUR"});
-  CHECK(euros.status == 2);
-  CHECK_THAT(euros.errors, Catch::Contains("64 GPU-hours"));
+  output_of({"learn", table, "-o", stack});
+  check_refused({"learn", "--next", "nanotron", table}, {"nanotron"});
+  check_refused({"learn", "--next", stack, table, "--budget", "64 EUR"}, {"64 GPU-hours"});
   CHECK_THAT(run_program({"learn", "--next", stack, folder.file("one.csv", runs(1))}).errors,
              Catch::Contains("two are needed"));
   CHECK(run_program({"learn", "--next", stack, table, "-o", folder.file("x.yaml")}).status == 2);

@@ -13,10 +13,8 @@ constexpr const char* two_products =
     "small,little,dgx-h100,1,matmul,512,512,512,fp16,10 us\n";
 
 FilterResult plot_rates(const TemporaryFolder& folder, const std::vector<std::string>& more) {
-  std::vector<std::string> arguments = {
-      "plot", "rates", "--cases", folder.file("cases.csv", two_products), "-o", folder.file("rates.svg")};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return run_program(arguments);
+  return run_program(
+      with({"plot", "rates", "--cases", folder.file("cases.csv", two_products), "-o", folder.file("rates.svg")}, more));
 }
 
 }  // namespace
@@ -27,8 +25,7 @@ TEST_CASE("Rates are drawn in a panel for each machine, of rows that are wanted"
   INFO(all.errors);
   CHECK(all.status == 0);
   const std::string both = text_of(folder.file("rates.svg"));
-  for (const char* text : {"dgx-a100-80gb", "dgx-h100", "bf16: ", "TFLOP a second", "dots: measured; rings: predicted"})
-    CHECK_THAT(both, Catch::Contains(text));
+  check_has(both, {"dgx-a100-80gb", "dgx-h100", "bf16: ", "TFLOP a second", "dots: measured; rings: predicted"});
   for (const std::vector<std::string>& one :
        {std::vector<std::string>{"--node", "dgx-h100"}, {"--where", "group=little"}}) {
     CHECK(plot_rates(folder, one).status == 0);
@@ -40,10 +37,7 @@ TEST_CASE("Rates are drawn in a panel for each machine, of rows that are wanted"
 TEST_CASE("What comes with the program has rates of every kind") {
   const TemporaryFolder folder;
   for (const char* kind : {"attention", "collectives"}) {
-    const FilterResult result =
-        run_program({"plot", "rates", "--kind", kind, "--node", "dgx-b200", "-o", folder.file("rates.svg")});
-    INFO(result.errors);
-    CHECK(result.status == 0);
+    output_of({"plot", "rates", "--kind", kind, "--node", "dgx-b200", "-o", folder.file("rates.svg")});
     CHECK_THAT(text_of(folder.file("rates.svg")), Catch::Contains("dgx-b200"));
   }
 }

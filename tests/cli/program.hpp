@@ -9,6 +9,7 @@
 
 #include "model/base/process.hpp"
 #include "model/base/text.hpp"
+#include "tests/catch.hpp"
 
 namespace foretrain::test {
 
@@ -18,6 +19,40 @@ inline FilterResult run_program(const std::vector<std::string>& arguments) {
   std::vector<std::string> command = {FORETRAIN_PROGRAM};
   command.insert(command.end(), arguments.begin(), arguments.end());
   return run_filter(command, "");
+}
+
+/// What the program prints of a command that succeeds.
+inline std::string output_of(const std::vector<std::string>& arguments) {
+  const FilterResult result = run_program(arguments);
+  INFO(arguments.front() << ": " << result.output << result.errors);
+  REQUIRE(result.status == 0);
+  return result.output;
+}
+
+/// A text has all these words.
+inline void check_has(const std::string& text, const std::vector<std::string>& all) {
+  for (const std::string& words : all) CHECK_THAT(text, Catch::Contains(words));
+}
+
+/// Wrong input: nothing is printed, and a complaint has these words.
+inline void check_refused(const std::vector<std::string>& arguments, const std::vector<std::string>& complaint) {
+  const FilterResult result = run_program(arguments);
+  INFO(arguments.front() << ": " << result.errors);
+  CHECK(result.status == 2);
+  CHECK(result.output.empty());
+  check_has(result.errors, complaint);
+}
+
+/// One list behind another.
+inline std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+/// "683 ms" of "Step time     683 ms (…": what predict says.
+inline std::string step_time_in(const std::string& page) {
+  const std::size_t at = page.find("Step time") + 9, from = page.find_first_not_of(' ', at);
+  return page.substr(from, page.find(" (", from) - from);
 }
 
 /// The words of a page, one blank between them, wherever its lines end.

@@ -1,5 +1,4 @@
 // `foretrain replay` before anything is run: these need neither root nor a network.
-#include <utility>
 
 #include "model/base/files.hpp"
 #include "tests/catch.hpp"
@@ -18,9 +17,7 @@ TEST_CASE("A replay needs something to run, and says what would be right") {
   CHECK(run_program({"replay", "replay-ring-4", "parallel-matmul-one-gpu"}).status == 2);
   CHECK(run_program({"replay", "replay-ring-4", "--json"}).status == 2);
   const std::string cases = folder.file("cases.csv", "case,base,replay.keys\na,replay-hosts,many\n");
-  const FilterResult keys = run_program({"replay", "--cases", cases});
-  CHECK(keys.status == 2);
-  CHECK_THAT(keys.errors, Catch::Contains("replay.keys"));
+  check_refused({"replay", "--cases", cases}, {"replay.keys"});
 }
 
 TEST_CASE("Without a GPU a replay on GPUs says so, and how to go on") {
@@ -29,28 +26,23 @@ TEST_CASE("Without a GPU a replay on GPUs says so, and how to go on") {
   unsetenv("CUDA_VISIBLE_DEVICES");
   CHECK(result.status == 2);
   CHECK(result.output.empty());
-  CHECK_THAT(result.errors, Catch::Contains("--export parallel-matmul-one-gpu.graph") && Catch::Contains("on_gpu.sh"));
-  CHECK_THAT(result.errors, Catch::Contains("one rank per host"));
+  check_has(result.errors, {"--export parallel-matmul-one-gpu.graph", "on_gpu.sh", "one rank per host"});
   // What no GPU machine could run either is said first.
-  const FilterResult refused =
-      run_program({"replay", "sync-ring-4", "--set", "workload.collective.algorithm=halving_doubling"});
-  CHECK(refused.status == 2);
-  CHECK_THAT(refused.errors, Catch::Contains("plan.sync.algorithm"));
+  check_refused({"replay", "sync-ring-4", "--set", "workload.collective.algorithm=halving_doubling"},
+                {"plan.sync.algorithm"});
 }
 
 TEST_CASE("A task graph is exported, the same bytes each time, or nothing is written") {
   const TemporaryFolder folder;
   const std::string path = folder.file("products.graph");
-  REQUIRE(run_program({"replay", "front-end-matmul-synchronised", "--export", path}).status == 0);
+  output_of({"replay", "front-end-matmul-synchronised", "--export", path});
   const std::string text = read_text_file(path);
   CHECK_THAT(text, Catch::StartsWith("foretrain-graph 1\ngraph name=products "));
   CHECK_THAT(text, Catch::Contains("kernel kind=matmul"));
-  REQUIRE(run_program({"replay", "front-end-matmul-synchronised", "--export", path}).status == 0);
+  output_of({"replay", "front-end-matmul-synchronised", "--export", path});
   CHECK(read_text_file(path) == text);
-  const FilterResult refused =
-      run_program({"replay", "front-end-item-once", "gpt3-175b-1024-a100", "--export", folder.file("")});
-  CHECK(refused.status == 2);
-  CHECK_THAT(refused.errors, Catch::Contains("cluster.nodes"));
+  check_refused({"replay", "front-end-item-once", "gpt3-175b-1024-a100", "--export", folder.file("")},
+                {"cluster.nodes"});
   CHECK(!std::filesystem::exists(folder.file("front-end-item-once.graph")));
   CHECK(run_program({"replay", "front-end-item-once", "execution-mlp", "--export", path}).status == 2);
 }
@@ -60,10 +52,7 @@ TEST_CASE("The graphs that GPU machines run are those that are exported now") {
   //   foretrain replay --cases validate/cuda/graphs/graphs.csv --export validate/cuda/graphs
   const TemporaryFolder folder;
   const std::string committed = FORETRAIN_SOURCE_DIR "/validate/cuda/graphs";
-  const FilterResult result =
-      run_program({"replay", "--cases", committed + "/graphs.csv", "--export", folder.file("")});
-  INFO(result.errors);
-  REQUIRE(result.status == 0);
+  output_of({"replay", "--cases", committed + "/graphs.csv", "--export", folder.file("")});
   int graphs = 0;
   for (const auto& entry : std::filesystem::directory_iterator(committed)) {
     if (entry.path().extension() != ".graph") continue;
@@ -85,9 +74,7 @@ TEST_CASE("Replays measured elsewhere are compared, and need a folder that holds
   const TemporaryFolder folder;
   CHECK(run_program({"replay", "--from", folder.file("")}).status == 2);
   (void)folder.file("replay-a.json", "{}");
-  const FilterResult result = run_program({"replay", "--from", folder.file("")});
-  CHECK(result.status == 2);
-  CHECK_THAT(result.errors, Catch::Contains("replay-a.json"));
+  check_refused({"replay", "--from", folder.file("")}, {"replay-a.json"});
 }
 
 TEST_CASE("A picture of replays needs measurements of hosts") {
@@ -100,9 +87,7 @@ TEST_CASE("A picture of replays needs measurements of hosts") {
 
 TEST_CASE("The scenarios of replays are predicted like all others") {
   // 2 x 3/4 x 16 MB over 1 Gbit/s x 1448/1514: 200.7 ms, and six times 25 us.
-  const FilterResult result = run_program({"predict", "replay-ring-4"});
-  CHECK(result.status == 0);
-  CHECK_THAT(result.output, Catch::Contains("201 ms"));
+  CHECK_THAT(output_of({"predict", "replay-ring-4"}), Catch::Contains("201 ms"));
 }
 
 }  // namespace foretrain::test

@@ -25,10 +25,7 @@ TEST_CASE("A report says of a scenario what predict, explain and memory say, twi
   const std::string scenario = folder.file("step.yaml", small_step), one = folder.file("one.html"),
                     two = folder.file("two.html");
   for (const std::string& page : {one, two}) {
-    const FilterResult result = run_program({"report", scenario, "--gpus", "4,8", "-o", page});
-    INFO(result.errors);
-    REQUIRE(result.status == 0);
-    CHECK(result.output.empty());
+    CHECK(output_of({"report", scenario, "--gpus", "4,8", "-o", page}).empty());
   }
   CHECK(text_of_file(one) == text_of_file(two));
   const nlohmann::json data = data_of_page(one), part = data["scenarios"][0];
@@ -67,9 +64,7 @@ TEST_CASE("A report takes sweeps as tables and databases, measured cases, and an
   const TemporaryFolder folder;
   const std::string page = folder.file("page.html"), answer = folder.file("answer.json");
   for (const char* sweep : {"sweep.csv", "sweep.sqlite"}) {
-    REQUIRE(
-        run_program({"sweep", ring_of_four, "--vary", "workload.collective.size=1 MB,2 MB", "-o", folder.file(sweep)})
-            .status == 0);
+    output_of({"sweep", ring_of_four, "--vary", "workload.collective.size=1 MB,2 MB", "-o", folder.file(sweep)});
   }
   const std::string cases =
       folder.file("cases.csv", std::string("case,base,measured.time\nring,") + ring_of_four + ",16 ms\n");
@@ -94,9 +89,7 @@ TEST_CASE("A report answers what it cannot take, and leaves nothing behind") {
     std::vector<std::string> command = {"report"};
     command.insert(command.end(), inputs.begin(), inputs.end());
     command.insert(command.end(), {"-o", folder.file(output)});
-    const FilterResult result = run_program(command);
-    CHECK(result.status == 2);
-    CHECK_THAT(result.errors, Catch::Contains(what));
+    check_refused(command, {what});
     CHECK_FALSE(std::filesystem::exists(folder.file(output)));
   };
   says({ring_of_four}, "name it .html", "page.pdf");

@@ -1,6 +1,4 @@
-#include <algorithm>
 #include <fstream>
-#include <map>
 
 #include "model/base/csv.hpp"
 #include "tests/catch.hpp"
@@ -31,91 +29,88 @@ const std::vector<std::string> six_rings = {"sweep",      ring_of_four,
                                             "--fidelity", "estimate",
                                             "-o"};
 
-FilterResult sweep_to(const std::string& output, std::vector<std::string> more = {}) {
-  std::vector<std::string> arguments = six_rings;
-  arguments.push_back(output);
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return run_program(arguments);
+FilterResult sweep_to(const std::string& output, const std::vector<std::string>& more = {}) {
+  return run_program(with(with(six_rings, {output}), more));
+}
+
+/// The table of a sweep that succeeds.
+CsvTable swept(const std::string& output, const std::vector<std::string>& more = {}) {
+  const FilterResult result = sweep_to(output, more);
+  INFO(result.errors);
+  REQUIRE(result.status == 0);
+  return table_in(output);
 }
 
 }  // namespace
 
-TEST_CASE("A sweep has one row per combination, the last key changing fastest") {
+TEST_CASE("A sweep has one row per combination, the last key changing fastest, whatever the number of workers") {
   const TemporaryFolder folder;
-  REQUIRE(sweep_to(folder.file("out.csv")).status == 0);
-  const CsvTable table = table_in(folder.file("out.csv"));
+  const std::string output = folder.file("out.csv"), again = folder.file("again.csv");
+  const CsvTable table = swept(output, {"--jobs", "1"});
   CHECK(column(table, "workload.collective.size") ==
         std::vector<std::string>{"40 MB", "40 MB", "80 MB", "80 MB", "160 MB", "160 MB"});
   CHECK(column(table, "workload.collective.ranks") == std::vector<std::string>{"2", "4", "2", "4", "2", "4"});
   // 2 · 3/4 · 160 MB / 16 GB/s = 15 ms for the last.
   CHECK(std::stod(column(table, "predicted.time_s").back()) == Approx(0.015).epsilon(0.01));
-  CHECK_FALSE(std::filesystem::exists(folder.file("out.csv.partial")));
+  CHECK_FALSE(std::filesystem::exists(output + ".partial"));
+  swept(again, {"--jobs", "4"});
+  CHECK(text_of(again) == text_of(output));
+  // What a sweep writes is a table of cases.
+  output_of({"sweep", "--cases", output, "--fidelity", "estimate", "-o", again});
+  CHECK(text_of(again) == text_of(output));
 }
 
-TEST_CASE("A sweep is relative to measured runs as a prediction is") {
+TEST_CASE("A sweep is relative to measured runs as a prediction is, and other runs make another table") {
   const TemporaryFolder folder;
-  // The run took 30 ms and is predicted to take 15 ms: everything takes twice as long.
-  const std::string runs = folder.file("runs.csv", "case,base,measured.time\nmine,sync-ring-4,30 ms\n");
-  REQUIRE(sweep_to(folder.file("plain.csv")).status == 0);
-  REQUIRE(sweep_to(folder.file("relative.csv"), {"--anchor", runs}).status == 0);
-  const auto times = [&](const char* name) { return column(table_in(folder.file(name)), "predicted.time_s"); };
-  const std::vector<std::string> plain = times("plain.csv"), relative = times("relative.csv");
-  REQUIRE(relative.size() == 6);
-  for (std::size_t i = 0; i < 6; ++i) {
-    CHECK(std::stod(relative[i]) == Approx(2.0 * std::stod(plain[i])).epsilon(0.01));
+  const auto times = [&](const std::vector<std::string>& more) {
+    return column(swept(folder.file("out.csv"), more), "predicted.time_s");
+  };
+  const std::vector<std::string> plain = times({});
+  REQUIRE(plain.size() == 6);
+  // The run is predicted to take 15 ms, and took two or four times as long: so does everything.
+  for (const int factor : {2, 4}) {
+    const std::string runs =
+        folder.file("runs.csv", "case,base,measured.time\nmine,sync-ring-4," + std::to_string(15 * factor) + " ms\n");
+    const std::vector<std::string> relative = times({"--anchor", runs});
+    for (std::size_t i = 0; i < 6; ++i) {
+      CHECK(std::stod(relative[i]) == Approx(factor * std::stod(plain[i])).epsilon(0.01));
+    }
   }
-  // Other runs make another table.
-  std::ofstream(runs) << "case,base,measured.time\nmine,sync-ring-4,60 ms\n";
-  REQUIRE(sweep_to(folder.file("relative.csv"), {"--anchor", runs}).status == 0);
-  CHECK(std::stod(times("relative.csv").front()) == Approx(4.0 * std::stod(plain.front())).epsilon(0.01));
   CHECK(sweep_to(folder.file("none.csv"), {"--anchor", folder.file("none.csv")}).status == 2);
-}
-
-TEST_CASE("The table does not depend on the number of workers") {
-  const TemporaryFolder folder;
-  REQUIRE(sweep_to(folder.file("one.csv"), {"--jobs", "1"}).status == 0);
-  REQUIRE(sweep_to(folder.file("four.csv"), {"--jobs", "4"}).status == 0);
-  CHECK(text_of(folder.file("one.csv")) == text_of(folder.file("four.csv")));
 }
 
 TEST_CASE("Shards share the rows out, cannot overwrite each other, and make the table of one run") {
   const TemporaryFolder folder;
-  REQUIRE(sweep_to(folder.file("whole.csv")).status == 0);
-  const std::string output = folder.file("out.csv");
+  const std::string output = folder.file("out.csv"), whole = folder.file("whole.csv");
+  const std::vector<std::string> all = column(swept(whole), "case");
   REQUIRE(sweep_to(output, {"--shard", "1/2"}).status == 0);
   // Half of the rows: refused, but for --incomplete.
   const FilterResult half = run_program({"sweep", "merge", output});
   CHECK(half.status == 1);
   CHECK_THAT(half.errors, Catch::Contains("3 of 6 rows are missing, in shards 2 of 2"));
   CHECK_FALSE(std::filesystem::exists(output));
-  REQUIRE(run_program({"sweep", "merge", output, "--incomplete"}).status == 0);
-  const std::vector<std::string> all = column(table_in(folder.file("whole.csv")), "case");
+  output_of({"sweep", "merge", output, "--incomplete"});
   CHECK(column(table_in(output), "case") == std::vector<std::string>{all[0], all[2], all[4]});
 
   REQUIRE(sweep_to(output, {"--shard", "2/2"}).status == 0);
-  REQUIRE(run_program({"sweep", "merge", output}).status == 0);
-  CHECK(text_of(output) == text_of(folder.file("whole.csv")));
-  REQUIRE(run_program({"sweep", "merge", folder.file("all.sqlite"), folder.file("out.1-of-2.sqlite"),
-                       folder.file("out.2-of-2.sqlite")})
-              .status == 0);
+  output_of({"sweep", "merge", output});
+  CHECK(text_of(output) == text_of(whole));
+  output_of({"sweep", "merge", folder.file("all.sqlite"), folder.file("out.1-of-2.sqlite"),
+             folder.file("out.2-of-2.sqlite")});
   // The merged database is that of the whole sweep, which finds everything there.
   const FilterResult nothing_left = sweep_to(folder.file("all.sqlite"));
   CHECK(nothing_left.status == 0);
   CHECK_THAT(nothing_left.errors, Catch::Contains("6 rows are there"));
-  REQUIRE(run_program({"sweep", "merge", folder.file("one.csv"), folder.file("all.sqlite"), "--where", "size > 1e8",
-                       "--sort", "-time_s", "--top", "1"})
-              .status == 0);
+  output_of({"sweep", "merge", folder.file("one.csv"), folder.file("all.sqlite"), "--where", "size > 1e8", "--sort",
+             "-time_s", "--top", "1"});
   CHECK(column(table_in(folder.file("one.csv")), "case") == std::vector<std::string>{all[5]});
 
   CHECK(sweep_to(folder.file("none.csv"), {"--shard", "3/2"}).status == 2);
   // A shard of another sweep is none of this one.
-  REQUIRE(run_program({"sweep", ring_of_four, "--vary", "workload.collective.ranks=2,4", "--fidelity", "estimate",
-                       "--shard", "1/1", "-o", folder.file("other.csv")})
-              .status == 0);
-  const FilterResult mixed =
-      run_program({"sweep", "merge", output, folder.file("out.1-of-2.sqlite"), folder.file("other.1-of-1.sqlite")});
-  CHECK(mixed.status == 2);
-  CHECK_THAT(mixed.errors, Catch::Contains("shard of another sweep"));
+  output_of({"sweep", ring_of_four, "--vary", "workload.collective.ranks=2,4", "--fidelity", "estimate", "--shard",
+             "1/1", "-o", folder.file("other.csv")});
+  check_refused({"sweep", "merge", output, folder.file("out.1-of-2.sqlite"), folder.file("other.1-of-1.sqlite")},
+                {"shard of another sweep"});
 }
 
 TEST_CASE("A database keeps what is finished, and refuses another sweep") {
@@ -138,29 +133,15 @@ TEST_CASE("Keys that change together, rows that cannot be, and the best rows on 
   const std::vector<std::string> sweep = {
       "sweep",      ring_of_four, "--vary", "workload.collective.ranks,workload.collective.size=2:1 MB,4:2 MB,8:4 MB",
       "--fidelity", "estimate"};
-  const auto with = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), sweep.begin(), sweep.end());
-    return run_program(more);
-  };
-  const FilterResult shown = with({});
+  const FilterResult shown = run_program(sweep);
   CHECK(shown.status == 1);
   CHECK_THAT(shown.output, Catch::Contains("1 MB") && Catch::Contains("2 MB") && !Catch::Contains("4 MB"));
-  CHECK_THAT(words_of(shown.errors), Catch::Contains("1 of 3 predictions failed") && Catch::Contains("1 cannot be") &&
-                                         Catch::Contains("8 ranks on 4 GPUs"));
-  const FilterResult skipped = with({"--skip-impossible", "-o", folder.file("out.csv")});
+  check_has(words_of(shown.errors), {"1 of 3 predictions failed", "1 cannot be", "8 ranks on 4 GPUs"});
+  const FilterResult skipped = run_program(with(sweep, {"--skip-impossible", "-o", folder.file("out.csv")}));
   CHECK(skipped.status == 0);
   CHECK_THAT(words_of(skipped.errors),
              !Catch::Contains("predictions failed") && Catch::Contains("1 cannot be, and are left out:"));
   CHECK(column(table_in(folder.file("out.csv")), "workload.collective.ranks") == std::vector<std::string>{"2", "4"});
-}
-
-TEST_CASE("What a sweep writes is a table of cases") {
-  const TemporaryFolder folder;
-  REQUIRE(sweep_to(folder.file("first.csv")).status == 0);
-  REQUIRE(run_program(
-              {"sweep", "--cases", folder.file("first.csv"), "--fidelity", "estimate", "-o", folder.file("second.csv")})
-              .status == 0);
-  CHECK(text_of(folder.file("first.csv")) == text_of(folder.file("second.csv")));
 }
 
 TEST_CASE("A row that cannot be predicted says why, and the others stand") {
@@ -183,17 +164,13 @@ TEST_CASE("A sweep without values, without a table, or to nowhere is refused, an
   CHECK(run_program({"sweep", ring_of_four, "--vary", "workload.collective.size", "-o", output}).status == 2);
   CHECK(run_program({"sweep", ring_of_four, "--vary", "a=1", "--vary", "a=2", "-o", output}).status == 2);
   for (const char* column : {"case", "base", "measured.time", "predicted.time_s", "row"}) {
-    const FilterResult refused =
-        run_program({"sweep", ring_of_four, "--vary", std::string(column) + "=1,2", "-o", output});
-    CHECK(refused.status == 2);
-    CHECK_THAT(refused.errors, Catch::Contains("--vary ") && Catch::Contains("is a column of tables"));
+    check_refused({"sweep", ring_of_four, "--vary", std::string(column) + "=1,2", "-o", output},
+                  {"--vary ", "is a column of tables"});
   }
   // A line end would leave the comment of a script for Slurm, and what follows it would be run.
-  const FilterResult script = run_program({"sweep", ring_of_four, "--vary", "workload.collective.ranks=2,4", "--slurm",
-                                           "2", "-o", folder.file("a\ntouch pwned\n#.csv")});
-  CHECK(script.status == 2);
-  CHECK(script.output.empty());
-  CHECK_THAT(script.errors, Catch::Contains("a control character in the name of a file"));
+  check_refused({"sweep", ring_of_four, "--vary", "workload.collective.ranks=2,4", "--slurm", "2", "-o",
+                 folder.file("a\ntouch pwned\n#.csv")},
+                {"a control character in the name of a file"});
   CHECK(sweep_to(folder.file("no/such/folder/out.csv")).status == 2);
   const FilterResult into_folder = sweep_to(folder.file(""));
   CHECK(into_folder.status == 2);
@@ -236,13 +213,9 @@ std::string table_of_changes(const std::string& base, bool backwards) {
 /// Case and step time of each row, by case; `more`: which rows, and by how many workers.
 std::map<std::string, std::string> steps_of(const std::string& table, const std::string& output,
                                             const std::vector<std::string>& more) {
-  std::vector<std::string> arguments = {"sweep", "--cases", table, "-o", output};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  const FilterResult result = run_program(arguments);
-  INFO(result.errors);
-  CHECK(result.status == 0);
+  output_of(with({"sweep", "--cases", table, "-o", output}, more));
   if (more.back().find('/') != std::string::npos) {  // a shard, the only one that there is
-    CHECK(run_program({"sweep", "merge", output, "--incomplete"}).status == 0);
+    output_of({"sweep", "merge", output, "--incomplete"});
   }
   std::map<std::string, std::string> lines;
   const CsvTable predicted = table_in(output);
@@ -264,11 +237,10 @@ TEST_CASE("What a worker remembers from one row to the next changes no digit") {
   std::ofstream(folder.file("forwards.csv")) << table_of_changes(folder.file("base.yaml"), false);
   std::ofstream(folder.file("backwards.csv")) << table_of_changes(folder.file("base.yaml"), true);
   for (const std::string fidelity : {"estimate", "flows"}) {
-    const std::vector<std::string> with = {"--fidelity", fidelity};
     int runs = 0;
-    const auto steps = [&](const char* table, std::vector<std::string> more) {
-      more.insert(more.begin(), with.begin(), with.end());
-      return steps_of(folder.file(table), folder.file(fidelity + std::to_string(runs++) + ".csv"), more);
+    const auto steps = [&](const char* table, const std::vector<std::string>& more) {
+      return steps_of(folder.file(table), folder.file(fidelity + std::to_string(runs++) + ".csv"),
+                      with({"--fidelity", fidelity}, more));
     };
     const auto together = steps("forwards.csv", {"--jobs", "1"});
     REQUIRE(together.size() == 2 * changes.size());

@@ -26,6 +26,13 @@ plan:
   sync: { algorithm: parameter_server, servers: 2, placement: dedicated }
 )";
 
+std::vector<Case> rows_of(const std::vector<std::string>& variations) {
+  const Combinations all("base", {}, parse_variations(variations));
+  std::vector<Case> rows;
+  for (std::size_t i = 0; i < all.size(); ++i) rows.push_back(all.at(i));
+  return rows;
+}
+
 std::string overrides_of(const Case& row) {
   std::string text;
   for (const Override& change : row.overrides) text += change.key + "=" + change.value + " ";
@@ -50,21 +57,19 @@ std::vector<std::vector<std::string>> cells_of(const std::string& path, const st
 }  // namespace
 
 TEST_CASE("A value of plan.sync stands for algorithm, servers and placement") {
-  const std::vector<Case> rows =
-      combinations("base", {}, {parse_variation("plan.sync=ring,servers(8),servers(8, dedicated)")});
+  const std::vector<Case> rows = rows_of({"plan.sync=ring,servers(8),servers(8, dedicated)"});
   REQUIRE(rows.size() == 3);
   CHECK(overrides_of(rows[0]) == "plan.sync.algorithm=ring ");
   CHECK(overrides_of(rows[1]) == "plan.sync.algorithm=parameter_server plan.sync.servers=8 ");
   CHECK(overrides_of(rows[2]) ==
         "plan.sync.algorithm=parameter_server plan.sync.servers=8 plan.sync.placement=dedicated ");
   // A mapping is what it was: all of the key's value.
-  const std::vector<Case> whole = combinations("base", {}, {parse_variation("plan.sync={algorithm: ring}")});
+  const std::vector<Case> whole = rows_of({"plan.sync={algorithm: ring}"});
   CHECK(overrides_of(whole[0]) == "plan.sync={algorithm: ring} ");
 }
 
 TEST_CASE("Servers stand for those of a collective beside its algorithm") {
-  const std::vector<Case> rows =
-      combinations("base", {}, {parse_variation("workload.collective.algorithm=ring,servers(2,gpu)")});
+  const std::vector<Case> rows = rows_of({"workload.collective.algorithm=ring,servers(2,gpu)"});
   CHECK(overrides_of(rows[1]) ==
         "workload.collective.algorithm=parameter_server workload.collective.servers=2 "
         "workload.collective.placement=gpu ");
@@ -81,8 +86,8 @@ TEST_CASE("Ways of synchronising that are none are refused") {
 
 TEST_CASE("Ways of synchronising and values of keys have words") {
   const Combinations all("gpt2-xl-dgx-a100", {},
-                         {parse_variation("plan.sync=ring,servers(1),servers(8,cpu),servers(8,dedicated,added)"),
-                          parse_variation("plan.tensor=4"), parse_variation("plan.execution=cuda_graph")});
+                         parse_variations({"plan.sync=ring,servers(1),servers(8,cpu),servers(8,dedicated,added)",
+                                           "plan.tensor=4", "plan.execution=cuda_graph"}));
   CHECK(all.words(0) == "ring, tensor-parallel GPUs: 4, cuda graph");
   CHECK(all.words(0, 2) == "cuda graph");
   CHECK_THAT(all.words(1), Catch::StartsWith("1 server,"));
@@ -91,9 +96,8 @@ TEST_CASE("Ways of synchronising and values of keys have words") {
 }
 
 TEST_CASE("Keys of servers beside another algorithm do not count, and such rows are one") {
-  const Combinations all(
-      "base", {},
-      {parse_variation("plan.sync.algorithm=ring,parameter_server"), parse_variation("plan.sync.servers=4,8")});
+  const Combinations all("base", {},
+                         parse_variations({"plan.sync.algorithm=ring,parameter_server", "plan.sync.servers=4,8"}));
   CHECK(all.size() == 4);
   CHECK(all.distinct() == std::vector<std::size_t>{0, 2, 3});
   CHECK(all.at(1).name == "plan.sync.algorithm=ring");
@@ -113,11 +117,8 @@ TEST_CASE("An algorithm without servers takes the file's keys of servers out, bu
 TEST_CASE("A sweep compares a ring with servers that take machines, and with servers that are added") {
   const TemporaryFolder folder;
   const std::string output = folder.file("out.csv");
-  const FilterResult result =
-      run_program({"sweep", folder.file("four.yaml", four_machines), "--vary",
-                   "plan.sync=ring,servers(2),servers(2,dedicated,added)", "--fidelity", "estimate", "-o", output});
-  INFO(result.errors);
-  REQUIRE(result.status == 0);
+  output_of({"sweep", folder.file("four.yaml", four_machines), "--vary",
+             "plan.sync=ring,servers(2),servers(2,dedicated,added)", "--fidelity", "estimate", "-o", output});
   // The second row has the file's placement, which is dedicated: two machines train.
   CHECK(cells_of(output, {"cluster.nodes", "plan.sync.algorithm", "plan.sync.servers", "plan.sync.placement"}) ==
         std::vector<std::vector<std::string>>{
@@ -132,14 +133,9 @@ TEST_CASE("A sweep compares a ring with servers that take machines, and with ser
 TEST_CASE("One scenario is compared with itself by values of a key") {
   const TemporaryFolder folder;
   const std::string file = folder.file("small.yaml", small_step);
-  const FilterResult result =
-      run_program({"compare", file, "--vary", "plan.sync=ring,servers(2)", "--fidelity", "estimate"});
-  INFO(result.errors);
-  CHECK(result.status == 0);
-  CHECK_THAT(result.output, Catch::Contains("[1] ring") && Catch::Contains("[2] 2 servers"));
-  const FilterResult alone = run_program({"compare", file});
-  CHECK(alone.status == 2);
-  CHECK_THAT(alone.errors, Catch::Contains("1 to compare") && Catch::Contains("--vary"));
+  CHECK_THAT(output_of({"compare", file, "--vary", "plan.sync=ring,servers(2)", "--fidelity", "estimate"}),
+             Catch::Contains("[1] ring") && Catch::Contains("[2] 2 servers"));
+  check_refused({"compare", file}, {"1 to compare", "--vary"});
 }
 
 }  // namespace foretrain::test

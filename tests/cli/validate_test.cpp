@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"
@@ -18,9 +16,7 @@ constexpr const char* two_cases =
 
 TEST_CASE("Errors are those of the table, group by group") {
   const TemporaryFolder folder;
-  const FilterResult result = run_program({"validate", "--cases", folder.file("cases.csv", two_cases), "--json"});
-  CHECK(result.status == 0);
-  const json report = json::parse(result.output);
+  const json report = json::parse(output_of({"validate", "--cases", folder.file("cases.csv", two_cases), "--json"}));
   CHECK(report["groups"]["rings"]["mape"].get<double>() == Approx(0.5).margin(0.015));
   CHECK(report["groups"]["rings"]["bias"].get<double>() == Approx(0.5).margin(0.015));
   CHECK(report["groups"]["servers"]["mape"].get<double>() == Approx(0.0).margin(0.015));
@@ -34,8 +30,8 @@ TEST_CASE("Errors are those of the table, group by group") {
 TEST_CASE("A missed bar fails, a met one passes") {
   const TemporaryFolder folder;
   const std::string cases = folder.file("cases.csv", two_cases);
-  CHECK(run_program({"validate", "--cases", cases, "--bar", "servers=5"}).status == 0);
-  CHECK(run_program({"validate", "--cases", cases, "--bar", "60 %"}).status == 0);
+  output_of({"validate", "--cases", cases, "--bar", "servers=5"});
+  output_of({"validate", "--cases", cases, "--bar", "60 %"});
   const FilterResult missed = run_program({"validate", "--cases", cases, "--bar", "rings=40"});
   CHECK(missed.status == 1);
   CHECK_THAT(missed.errors, Catch::Contains("rings: MAPE"));
@@ -105,8 +101,8 @@ TEST_CASE("Anchored by a step of its model, a case is slower by what it computes
 TEST_CASE("The scatter plot is drawn, twice the same") {
   const TemporaryFolder folder;
   const std::string cases = folder.file("cases.csv", two_cases);
-  REQUIRE(run_program({"validate", "--cases", cases, "-o", folder.file("one.svg")}).status == 0);
-  REQUIRE(run_program({"validate", "--cases", cases, "-o", folder.file("two.svg")}).status == 0);
+  output_of({"validate", "--cases", cases, "-o", folder.file("one.svg")});
+  output_of({"validate", "--cases", cases, "-o", folder.file("two.svg")});
   CHECK_THAT(text_of(folder.file("one.svg")), Catch::Contains(">measured<"));
   CHECK(text_of(folder.file("one.svg")) == text_of(folder.file("two.svg")));
 }
@@ -119,13 +115,6 @@ TEST_CASE("Every published case can be predicted") {
   CHECK(report["overall"]["n"].get<int>() >= 364);
 }
 
-TEST_CASE("A table that is none is bad input") {
-  const TemporaryFolder folder;
-  CHECK(run_program({"validate", "--cases", folder.file("missing.csv")}).status == 2);
-  const FilterResult result = run_program({"validate", "--cases", folder.file("bad.csv", "case,clutser.node\na,b\n")});
-  CHECK(result.status != 0);
-}
-
 TEST_CASE("Of two ways the better one is found, and a bar on that can be missed") {
   // 160 MB on four GPUs: a ring takes 15 ms, a binary tree 60 ms. Measured so, and the other way round.
   const TemporaryFolder folder;
@@ -133,10 +122,8 @@ TEST_CASE("Of two ways the better one is found, and a bar on that can be missed"
   const std::string right = folder.file("right.csv", header + "a,sync-ring-4,ring,16 ms\nb,sync-ring-4,tree,70 ms\n");
   const std::string wrong = folder.file("wrong.csv", header + "a,sync-ring-4,ring,70 ms\nb,sync-ring-4,tree,16 ms\n");
   const std::string key = "workload.collective.algorithm";
-  const FilterResult good =
-      run_program({"validate", "--cases", right, "--pairs", key, "--pairs-bar", "85 %", "--json"});
-  CHECK(good.status == 0);
-  const json pairs = json::parse(good.output)["pairs"];
+  const json pairs =
+      json::parse(output_of({"validate", "--cases", right, "--pairs", key, "--pairs-bar", "85 %", "--json"}))["pairs"];
   CHECK(pairs["n"] == 1);
   CHECK(pairs["right"] == 1);
   CHECK(pairs["share"] == 1.0);
@@ -145,15 +132,13 @@ TEST_CASE("Of two ways the better one is found, and a bar on that can be missed"
   CHECK(bad.status == 1);
   CHECK_THAT(bad.output, Catch::Contains("Predicted the other way round"));
   CHECK_THAT(bad.errors, Catch::Contains("0 of 1 pairs"));
-  CHECK(run_program({"validate", "--cases", wrong, "--pairs", key}).status == 0);
+  output_of({"validate", "--cases", wrong, "--pairs", key});
 }
 
 TEST_CASE("Pairs of keys that nobody sets, and a bar without pairs, are bad usage") {
   const TemporaryFolder folder;
   const std::string cases = folder.file("cases.csv", two_cases);
-  const FilterResult unknown = run_program({"validate", "--cases", cases, "--pairs", "plan.zync"});
-  CHECK(unknown.status == 2);
-  CHECK_THAT(unknown.errors, Catch::Contains("plan.zync"));
+  check_refused({"validate", "--cases", cases, "--pairs", "plan.zync"}, {"plan.zync"});
   CHECK(run_program({"validate", "--cases", cases, "--pairs-bar", "85"}).status == 2);
   CHECK(run_program({"validate", "--cases", cases, "--pairs", "base", "--pairs-bar", "many"}).status == 2);
 }

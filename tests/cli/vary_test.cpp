@@ -1,10 +1,7 @@
 // What --vary asks for: values of ranges and lists, and the rows that several of them make together.
 #include "reports/cli/vary.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include <algorithm>
 
 #include "model/base/error.hpp"
 #include "tests/catch.hpp"
@@ -29,9 +26,7 @@ std::string refusal_of(const std::string& text) {
 }
 
 Combinations combined(const std::vector<std::string>& texts, std::size_t most = 1000) {
-  std::vector<Variation> variations;
-  for (const std::string& text : texts) variations.push_back(parse_variation(text));
-  return Combinations("base", {"a.common=0"}, variations, most);
+  return Combinations("base", {"a.common=0"}, parse_variations(texts), most);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Algorithms that are laid over the hardware: several rings, levels, switches, servers. Expected times are worked out
 // by hand from bytes over bandwidth.
 #include "model/collectives/network_effects.hpp"
-#include "model/collectives/ring_paths.hpp"
+#include "model/collectives/rings.hpp"
 #include "tests/catch.hpp"
 #include "tests/collectives/calls.hpp"
 #include "tests/collectives/ranks.hpp"
@@ -35,8 +35,7 @@ TEST_CASE("multi-ring uses all six NVLink lanes of a V100 in a cube mesh") {
   const Topology topology(cluster_of(dgx1_node()));
   // Rings of double and of single lanes, both ways: 6 lanes of 25 GB/s leave each GPU. 14 steps of 20 MB at 150 GB/s,
   // a microsecond each.
-  CHECK(milliseconds(call_of(SyncAlgorithm::multi_ring, 160.0_MB, iota(8)), topology) ==
-        Approx(14 * (20.0 / 150.0 + 0.001)));
+  CHECK(milliseconds(SyncAlgorithm::multi_ring, 160.0_MB, iota(8), topology) == Approx(14 * (20.0 / 150.0 + 0.001)));
   // Every NVLink is as busy as every other, for its width.
   const LoweredCollective lowered =
       lower(call_of(SyncAlgorithm::multi_ring, 160.0_MB, iota(8)), topology, Calibration{});
@@ -53,11 +52,11 @@ TEST_CASE("multi-ring between nodes: one ring for every card, which it enters an
   // NVSwitch nodes with a card of 25 GB/s for every GPU: 2·15/16·800 MB at 200 GB/s; a single ring uses one card.
   const Topology switched(cluster_of(nvswitch_node(), 2));
   CHECK(multi_rings(iota(16), switched).size() == 8);
-  CHECK(milliseconds(call_of(SyncAlgorithm::multi_ring, size, iota(16)), switched) == Approx(7.5).epsilon(0.03));
-  CHECK(milliseconds(call_of(SyncAlgorithm::ring, size, iota(16)), switched) == Approx(60.0).epsilon(0.01));
+  CHECK(milliseconds(SyncAlgorithm::multi_ring, size, iota(16), switched) == Approx(7.5).epsilon(0.03));
+  CHECK(milliseconds(SyncAlgorithm::ring, size, iota(16), switched) == Approx(60.0).epsilon(0.01));
   // DGX-1 with four cards of 12.5 GB/s, two GPUs at each: 50 GB/s.
   const Topology mesh(cluster_of(dgx1_node(), 2));
-  CHECK(milliseconds(call_of(SyncAlgorithm::multi_ring, size, iota(16)), mesh) == Approx(30.0).epsilon(0.03));
+  CHECK(milliseconds(SyncAlgorithm::multi_ring, size, iota(16), mesh) == Approx(30.0).epsilon(0.03));
   for (const Topology* topology : {&switched, &mesh}) {
     const LoweredCollective lowered =
         lower(call_of(SyncAlgorithm::multi_ring, size, iota(16)), *topology, Calibration{});
@@ -169,21 +168,21 @@ TEST_CASE("levels go round the NVLink rings inside nodes, whatever the order in 
   const Topology one(cluster_of(dgx1_node())), two(cluster_of(dgx1_node(), 2));
   // Eight GPUs of a cube mesh in the order of their numbers would pass PCIe. A ring through double lanes: 50 GB/s.
   for (const auto operation : {CollectiveOperation::all_gather, CollectiveOperation::reduce_scatter}) {
-    CHECK(milliseconds(call_of(SyncAlgorithm::hierarchical, 800.0_MB, iota(8), operation), one) ==
+    CHECK(milliseconds(SyncAlgorithm::hierarchical, 800.0_MB, iota(8), one, operation) ==
           Approx(7.0 / 8.0 * 800.0 / 50.0).epsilon(0.01));
   }
   std::vector<int> mixed;
   for (int i = 0; i < 8; ++i) mixed.push_back(i), mixed.push_back(8 + i);
   for (const auto operation : {CollectiveOperation::all_gather, CollectiveOperation::all_to_all}) {
-    CHECK(milliseconds(call_of(SyncAlgorithm::hierarchical, 800.0_MB, mixed, operation), two) ==
-          Approx(milliseconds(call_of(SyncAlgorithm::hierarchical, 800.0_MB, iota(16), operation), two)));
+    CHECK(milliseconds(SyncAlgorithm::hierarchical, 800.0_MB, mixed, two, operation) ==
+          Approx(milliseconds(SyncAlgorithm::hierarchical, 800.0_MB, iota(16), two, operation)));
   }
 }
 
 TEST_CASE("hierarchical reduce-scatter, all-gather, broadcast and reduce use all cards") {
   const Topology topology(cluster_of(nvswitch_node(), 2));
   const auto time = [&](CollectiveOperation operation) {
-    return milliseconds(call_of(SyncAlgorithm::hierarchical, 800.0_MB, iota(16), operation), topology);
+    return milliseconds(SyncAlgorithm::hierarchical, 800.0_MB, iota(16), topology, operation);
   };
   // 7/8·800 MB at 300 GB/s inside, 1/2·100 MB at 25 GB/s between.
   const double half = 7.0 / 8.0 * 800.0 / 300.0;
@@ -202,7 +201,7 @@ TEST_CASE("leaders take groups of any size, at one card per node") {
   std::vector<int> uneven = iota(20);  // 8 + 8 + 4
   // The leaders' ring: 2·2/3·750 MB at 25 GB/s = 40 ms. Chains of eight in 32 pieces inside: 38/32·750 MB at 300 GB/s,
   // there and back.
-  CHECK(milliseconds(call_of(SyncAlgorithm::hierarchical_leader, 750.0_MB, uneven), topology) ==
+  CHECK(milliseconds(SyncAlgorithm::hierarchical_leader, 750.0_MB, uneven, topology) ==
         Approx(40.0 + 2.0 * 38.0 / 32.0 * 2.5).epsilon(0.01));
   CHECK_THROWS_WITH(lower(call_of(SyncAlgorithm::hierarchical, 1.0_MB, uneven), topology, Calibration{}),
                     Catch::Contains("node 0 has 8, node 2 has 4") && Catch::Contains("hierarchical_leader"));
@@ -211,8 +210,8 @@ TEST_CASE("leaders take groups of any size, at one card per node") {
 TEST_CASE("pairwise exchange never shares a port") {
   // Eight ranks behind a PCIe switch: 7 phases of 20 MB at 16 GB/s, each way of an all-reduce.
   const Topology topology(cluster_of(pcie_switch_node(8)));
-  CHECK(milliseconds(call_of(SyncAlgorithm::pairwise, 160.0_MB, iota(8)), topology) == Approx(14 * (1.25 + 0.002)));
-  CHECK(milliseconds(call_of(SyncAlgorithm::pairwise, 160.0_MB, iota(8), CollectiveOperation::all_to_all), topology) ==
+  CHECK(milliseconds(SyncAlgorithm::pairwise, 160.0_MB, iota(8), topology) == Approx(14 * (1.25 + 0.002)));
+  CHECK(milliseconds(SyncAlgorithm::pairwise, 160.0_MB, iota(8), topology, CollectiveOperation::all_to_all) ==
         Approx(7 * (1.25 + 0.002)));
 }
 
@@ -221,17 +220,17 @@ TEST_CASE("switches that add up: a port carries the message once, a card a share
   const Topology one(reducing_cluster(1)), two(reducing_cluster(2));
   // Inside a node 9/8 of the message pass a port each way, in 64 pieces through four stages: 63 of them with the share
   // and four without, 1 µs (half of a route) each: (63·9/8 + 4)/64·800 MB at 300 GB/s.
-  CHECK(milliseconds(call_of(SyncAlgorithm::in_network, size, iota(8)), one) ==
+  CHECK(milliseconds(SyncAlgorithm::in_network, size, iota(8), one) ==
         Approx((63.0 * 9.0 / 8.0 + 4.0) / 64.0 * 800.0 / 300.0 + 67 * 0.001));
   // Between two nodes 100 MB pass each card each way, 4 ms, while pieces before and after pass inside: within 10 %.
-  CHECK(milliseconds(call_of(SyncAlgorithm::in_network, size, iota(16)), two) == Approx(4.0).epsilon(0.1));
-  CHECK(milliseconds(call_of(SyncAlgorithm::hierarchical, size, iota(16)), two) == Approx(4.667 + 4.0).epsilon(0.02));
+  CHECK(milliseconds(SyncAlgorithm::in_network, size, iota(16), two) == Approx(4.0).epsilon(0.1));
+  CHECK(milliseconds(SyncAlgorithm::hierarchical, size, iota(16), two) == Approx(4.667 + 4.0).epsilon(0.02));
   // Half of an all-reduce: the message up and a share down.
-  CHECK(milliseconds(call_of(SyncAlgorithm::in_network, size, iota(8), CollectiveOperation::reduce_scatter), one) ==
+  CHECK(milliseconds(SyncAlgorithm::in_network, size, iota(8), one, CollectiveOperation::reduce_scatter) ==
         Approx(800.0 / 300.0).epsilon(0.05));
   // Small messages go in one piece: four stages of 1 µs inside; two more of half the network's 5 µs between nodes.
-  CHECK(milliseconds(call_of(SyncAlgorithm::in_network, 0.0_B, iota(8)), one) == Approx(4 * 0.001));
-  CHECK(milliseconds(call_of(SyncAlgorithm::in_network, 0.0_B, iota(16)), two) == Approx(4 * 0.001 + 2 * 0.0025));
+  CHECK(milliseconds(SyncAlgorithm::in_network, 0.0_B, iota(8), one) == Approx(4 * 0.001));
+  CHECK(milliseconds(SyncAlgorithm::in_network, 0.0_B, iota(16), two) == Approx(4 * 0.001 + 2 * 0.0025));
 }
 
 TEST_CASE("switches that cannot add up are not asked to") {
@@ -245,7 +244,7 @@ TEST_CASE("switches that cannot add up are not asked to") {
   Node node = nvswitch_node();
   node.network.in_network_reduction = true;
   const Topology mixed(cluster_of(node, 2));
-  CHECK(milliseconds(call_of(SyncAlgorithm::in_network, 800.0_MB, iota(16)), mixed) == Approx(4.667).epsilon(0.2));
+  CHECK(milliseconds(SyncAlgorithm::in_network, 800.0_MB, iota(16), mixed) == Approx(4.667).epsilon(0.2));
 }
 
 TEST_CASE("the machine first: servers see one push and one pull per machine") {
@@ -312,7 +311,7 @@ TEST_CASE("messages that do not divide, that are smaller than their chunks, or e
       call.servers = 3;
       const LoweredCollective lowered = lower(call, topology, Calibration{});
       const double time = uncontended_time(lowered, topology).value();
-      INFO(row.name << " operation " << static_cast<int>(row.operation) << ", " << bytes << " B");
+      INFO(name(row.algorithm) << " operation " << static_cast<int>(row.operation) << ", " << bytes << " B");
       CHECK(std::isfinite(time));
       CHECK(time >= previous);
       previous = time;
@@ -340,7 +339,7 @@ TEST_CASE("16,384 ranks are lowered and added up") {
   // of 2,048: 2·2047/2048·1/8 GB at 25 GB/s between nodes, 2·7/8·1 GB at 300 GB/s inside.
   const Topology topology(cluster_of(nvswitch_node(), 2048));
   const auto time = [&](SyncAlgorithm algorithm, CollectiveOperation operation) {
-    return milliseconds(call_of(algorithm, 1.0_GB, iota(16384), operation), topology);
+    return milliseconds(algorithm, 1.0_GB, iota(16384), topology, operation);
   };
   using enum CollectiveOperation;
   const double bulk = 1e3 * (2.0 * 2047 / 2048 / 8 / 25.0 + 2.0 * 7 / 8 / 300.0);
@@ -361,7 +360,7 @@ TEST_CASE("links that are nearly broken take no time to find rings over, and cos
     const Topology topology(cluster);
     const auto rings = multi_rings(iota(8), topology);
     CHECK(rings.size() <= 64);
-    const double time = milliseconds(call_of(SyncAlgorithm::multi_ring, 160.0_MB, iota(8)), topology);
+    const double time = milliseconds(SyncAlgorithm::multi_ring, 160.0_MB, iota(8), topology);
     CHECK(time < 14 * (20.0 / 50.0 + 0.001));  // a third of the lanes would do
     CHECK(time <= before);
     before = time * 1.0001;

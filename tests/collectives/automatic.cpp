@@ -193,7 +193,7 @@ TEST_CASE("a chunk crosses every hop of a ring but one, the short ones among the
   cluster.network.fabric.switch_latency = 1000.0_us;
   const Topology topology(cluster);
   const LoweredCollective lowered =
-      lower(automatic_call(CollectiveOperation::all_gather, 8.0_B, {{0, 8, 16, 24}}), topology, published());
+      by_nccl(automatic_call(CollectiveOperation::all_gather, 8.0_B, {{0, 8, 16, 24}}), topology);
   CHECK(uncontended_time(lowered, topology).value() * 1e3 == Approx(1.005 + 2 * 3.005).epsilon(0.01));
 }
 
@@ -218,8 +218,7 @@ TEST_CASE("what a card takes for each message is lost, of small messages the mos
   const double factor = bus_bandwidth_factor(CollectiveOperation::all_gather, 32);
   CHECK(1e-9 * factor / busiest(builder, narrow).value() == Approx(40.0));
   // Nothing to send from one node to the next: the launch and one step of the card, not the shorter one of a protocol.
-  const LoweredCollective empty =
-      lower(automatic_call(CollectiveOperation::all_gather, 0.0_B, {{0, 8}}), topology, published());
+  const LoweredCollective empty = by_nccl(automatic_call(CollectiveOperation::all_gather, 0.0_B, {{0, 8}}), topology);
   CHECK(empty.phases.front().latency.value() == Approx(1e-6 * (published().collective.launch_us + 100.0)));
 }
 
@@ -244,7 +243,7 @@ TEST_CASE("small messages go by LL, large ones by Simple or through the switch")
   const Topology hopper(nccl_cluster(hopper_node()));
   const Topology older(nccl_cluster(nvswitch_node()));
   const auto chosen = [](const Topology& topology, Bytes size) {
-    return lower(automatic_call(CollectiveOperation::all_reduce, size, {iota(topology.gpus())}), topology, published())
+    return by_nccl(automatic_call(CollectiveOperation::all_reduce, size, {iota(topology.gpus())}), topology)
         .chosen_algorithm;
   };
   CHECK(chosen(older, 8.0_B) == "ring/LL");
@@ -260,7 +259,7 @@ TEST_CASE("switches reduce only where those of every group can") {
   cluster.nodes = 2;
   const Topology topology(cluster);
   const auto lowered = [&](std::vector<std::vector<int>> groups) {
-    return lower(automatic_call(CollectiveOperation::all_reduce, 1.0_GB, std::move(groups)), topology, published());
+    return by_nccl(automatic_call(CollectiveOperation::all_reduce, 1.0_GB, std::move(groups)), topology);
   };
   CHECK(lowered({iota(8)}).chosen_algorithm == "nvls");
   const LoweredCollective other = lowered({iota(8, 8)}), both = lowered({iota(8), iota(8, 8)});
@@ -290,15 +289,14 @@ TEST_CASE("automatic collectives: zero bytes cost latency only, and time never f
   for (const CollectiveOperation operation : operations) {
     for (const std::vector<int>& ranks : {iota(2), iota(8), iota(16), std::vector<int>{0, 8}}) {
       INFO("operation " << static_cast<int>(operation) << ", " << ranks.size() << " ranks");
-      const LoweredCollective empty = lower(automatic_call(operation, 0.0_B, {ranks}), topology, published());
+      const LoweredCollective empty = by_nccl(automatic_call(operation, 0.0_B, {ranks}), topology);
       REQUIRE(empty.phases.size() == 1);
       const Seconds least = uncontended_time(empty, topology);
       CHECK(least.value() == empty.phases.front().latency.value());
       CHECK(least.value() > 1e-6 * published().collective.launch_us * published().collective.hopper_share);
       Seconds previous = least;
       for (double bytes = 1.0; bytes < 2e10; bytes *= 1.9) {
-        const Seconds time =
-            uncontended_time(lower(automatic_call(operation, Bytes(bytes), {ranks}), topology, published()), topology);
+        const Seconds time = nccl_time(automatic_call(operation, Bytes(bytes), {ranks}), topology);
         CHECK(time >= previous * (1.0 - 1e-12));
         previous = time;
       }
@@ -308,8 +306,7 @@ TEST_CASE("automatic collectives: zero bytes cost latency only, and time never f
 
 TEST_CASE("automatic collectives of one rank take no time") {
   const Topology topology(nccl_cluster(hopper_node()));
-  const LoweredCollective alone =
-      lower(automatic_call(CollectiveOperation::all_reduce, 1.0_GB, {{3}}), topology, published());
+  const LoweredCollective alone = by_nccl(automatic_call(CollectiveOperation::all_reduce, 1.0_GB, {{3}}), topology);
   CHECK(uncontended_time(alone, topology).value() == 0.0);
 }
 
@@ -320,7 +317,7 @@ TEST_CASE("groups that run at once share the network cards") {
   for (int local = 0; local < 8; ++local) groups.push_back({local, local + 8, local + 16, local + 24});
   const auto time = [&](const std::vector<std::vector<int>>& some) {
     const CollectiveCall call = automatic_call(CollectiveOperation::all_reduce, 1.0_GB, some);
-    return uncontended_time(lower(call, topology, published()), topology).value();
+    return nccl_time(call, topology).value();
   };
   CHECK(time(groups) == Approx(2.0 * time({groups.front()})).epsilon(0.01));
   // Groups over two nodes each, the second of which begins where the first one ends: GPUs 8 and 9 share a card.
@@ -354,7 +351,7 @@ TEST_CASE("groups that repeat each other, and long rounds, give what looking at 
     for (const CollectiveOperation operation : {all_reduce, all_gather, reduce_scatter, broadcast, all_to_all}) {
       for (const Bytes size : {4.0_B, 1.0_MB, 1.0_GB}) {
         const CollectiveCall call = automatic_call(operation, size, groups);
-        const LoweredCollective one = lower(call, alike, published()), other = lower(call, unlike, published());
+        const LoweredCollective one = by_nccl(call, alike), other = by_nccl(call, unlike);
         INFO(name(operation) << " of " << size.value() << " B in " << groups.size() << " groups");
         CHECK(one.chosen_algorithm == other.chosen_algorithm);
         REQUIRE(one.phases.size() == other.phases.size());

@@ -23,6 +23,11 @@ inline double milliseconds(const CollectiveCall& call, const Topology& topology)
   return uncontended_time(lower(call, topology, Calibration{}), topology).value() * 1e3;
 }
 
+inline double milliseconds(SyncAlgorithm algorithm, Bytes size, std::vector<int> ranks, const Topology& topology,
+                           CollectiveOperation operation = CollectiveOperation::all_reduce) {
+  return milliseconds(call_of(algorithm, size, std::move(ranks), operation), topology);
+}
+
 /// Bytes on every link of one phase.
 inline std::map<LinkId, double> loads(const LoweredCollective::Phase& phase, const Topology& topology) {
   std::map<LinkId, double> result;

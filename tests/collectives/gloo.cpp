@@ -19,8 +19,7 @@ double time_of(CollectiveOperation operation, int hosts, double bytes, double sh
   const Scenario scenario =
       load_scenario("parallel-hosts", {fmt::format("cluster.nodes={}", hosts), fmt::format("plan.data={}", hosts / 2),
                                        fmt::format("cluster.node.gpu.processor.share={}", share)});
-  return milliseconds(call_of(SyncAlgorithm::automatic, Bytes(bytes), iota(hosts), operation),
-                      Topology(scenario.cluster)) *
+  return milliseconds(SyncAlgorithm::automatic, Bytes(bytes), iota(hosts), Topology(scenario.cluster), operation) *
          1e-3;
 }
 
@@ -55,8 +54,8 @@ TEST_CASE(
 TEST_CASE("the slowest processor of a group decides, whichever rank it is") {
   Cluster alike = load_scenario("parallel-hosts", {"cluster.nodes=4", "plan.data=2"}).cluster;
   const auto time_on = [](const Cluster& cluster) {
-    return milliseconds(call_of(SyncAlgorithm::automatic, Bytes(8e3), iota(4), CollectiveOperation::all_reduce),
-                        Topology(cluster));
+    return milliseconds(SyncAlgorithm::automatic, Bytes(8e3), iota(4), Topology(cluster),
+                        CollectiveOperation::all_reduce);
   };
   Cluster mixed = alike;
   Node slow = alike.node;

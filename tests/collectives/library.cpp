@@ -25,7 +25,7 @@ TEST_CASE("auto is never slower than a named algorithm: all carry one set of los
     for (const AlgorithmRow& row : algorithm_table()) {
       for (const Bytes size : {8.0_B, 64.0_KB, 1.0_MB, 32.0_MB, 1.0_GB}) {
         CollectiveCall call = automatic_call(row.operation, size, {iota(topology.gpus())});
-        const LoweredCollective automatic = lower(call, topology, published());
+        const LoweredCollective automatic = by_nccl(call, topology);
         const Seconds best = uncontended_time(automatic, topology);
         // Where NCCL expects its switches to be faster it takes them, also when rings would be.
         const double most = automatic.chosen_algorithm == "nvls" ? 1.2 : 1.001;
@@ -33,12 +33,12 @@ TEST_CASE("auto is never slower than a named algorithm: all carry one set of los
         call.placement = ServerPlacement::gpu;
         LoweredCollective named;
         try {
-          named = lower(call, topology, published());
+          named = by_nccl(call, topology);
         } catch (const ImpossiblePlan&) {
           continue;  // the hardware cannot carry it out
         }
-        INFO(row.name << ", " << name(row.operation) << " of " << size.value() << " B on " << cluster.nodes << " "
-                      << cluster.node.name);
+        INFO(name(row.algorithm) << ", " << name(row.operation) << " of " << size.value() << " B on " << cluster.nodes
+                                 << " " << cluster.node.name);
         CHECK(best.value() <= uncontended_time(named, topology).value() * most);
       }
     }
@@ -49,10 +49,10 @@ TEST_CASE("several rings by name and rings by auto are the same, launch, steps a
   // All NVLink lanes, or all cards, by the same rings: the same bytes, 0.92 of the links, and the same 2 · 7 steps.
   const Topology topology(nccl_cluster(nvswitch_node()));
   CollectiveCall call = automatic_call(CollectiveOperation::all_reduce, 1.0_GB, {iota(8)});
-  const double automatic = uncontended_time(lower(call, topology, published()), topology).value();
+  const double automatic = nccl_time(call, topology).value();
   for (const SyncAlgorithm algorithm : {SyncAlgorithm::ring, SyncAlgorithm::multi_ring}) {
     call.algorithm = algorithm;
-    CHECK(uncontended_time(lower(call, topology, published()), topology).value() == Approx(automatic).epsilon(0.001));
+    CHECK(nccl_time(call, topology).value() == Approx(automatic).epsilon(0.001));
   }
 }
 
@@ -67,18 +67,18 @@ TEST_CASE("what NCCL has of a name is NCCL's, whatever may slow one of its links
        {std::pair(reduce_scatter, SyncAlgorithm::ring), std::pair(all_gather, SyncAlgorithm::multi_ring),
         std::pair(broadcast, SyncAlgorithm::ring)}) {
     CollectiveCall call = automatic_call(operation, 1.0_GB, {iota(16)});
-    const LoweredCollective automatic = lower(call, topology, published());
+    const LoweredCollective automatic = by_nccl(call, topology);
     REQUIRE(automatic.chosen_algorithm == "ring/Simple");
     call.algorithm = named;
-    const LoweredCollective by_name = lower(call, topology, published());
+    const LoweredCollective by_name = by_nccl(call, topology);
     CHECK(by_name.chosen_algorithm == name(named));
     CHECK(uncontended_time(by_name, topology).value() == uncontended_time(automatic, topology).value());
   }
   CollectiveCall call = automatic_call(all_reduce, 8.0_KB, {iota(16)});
-  const double automatic = uncontended_time(lower(call, topology, published()), topology).value();
-  REQUIRE(lower(call, topology, published()).chosen_algorithm.starts_with("tree/"));
+  const double automatic = nccl_time(call, topology).value();
+  REQUIRE(by_nccl(call, topology).chosen_algorithm.starts_with("tree/"));
   call.algorithm = SyncAlgorithm::double_tree;
-  CHECK(uncontended_time(lower(call, topology, published()), topology).value() == automatic);
+  CHECK(nccl_time(call, topology).value() == automatic);
 }
 
 TEST_CASE("trees are tried from NCCL 2.4 on, gathers in the network's switches from 2.20 on") {
@@ -87,7 +87,7 @@ TEST_CASE("trees are tried from NCCL 2.4 on, gathers in the network's switches f
   const auto chosen = [&](CollectiveOperation operation, NcclVersion version) {
     cluster.nccl = version;
     const CollectiveCall call = automatic_call(operation, 64.0_KB, {iota(128)});
-    return lower(call, Topology(cluster), published()).chosen_algorithm;
+    return by_nccl(call, Topology(cluster)).chosen_algorithm;
   };
   CHECK(chosen(CollectiveOperation::all_reduce, {2, 4}).starts_with("tree/"));
   CHECK(chosen(CollectiveOperation::all_reduce, {2, 3}).starts_with("ring/"));
@@ -105,10 +105,10 @@ TEST_CASE("without a library the fastest may be the plain ring") {
   cluster.nccl = no_nccl;
   const Topology topology(cluster);
   CollectiveCall call = automatic_call(CollectiveOperation::reduce_scatter, 4.0_GB, {iota(7)});
-  const Seconds automatic = uncontended_time(lower(call, topology, published()), topology);
+  const Seconds automatic = nccl_time(call, topology);
   for (const SyncAlgorithm rings : {SyncAlgorithm::ring, SyncAlgorithm::multi_ring}) {
     call.algorithm = rings;
-    CHECK(automatic <= uncontended_time(lower(call, topology, published()), topology));
+    CHECK(automatic <= nccl_time(call, topology));
   }
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("switches of the network that reduce are tried where the description s
   // every card sends an eighth once, 4 GB over 200 GB/s, 20 ms, at 0.97 of the cards.
   Cluster cluster = nccl_cluster(nvswitch_node(), 4);
   const CollectiveCall call = automatic_call(CollectiveOperation::all_reduce, 4.0_GB, {iota(32)});
-  const auto lowered = [&] { return lower(call, Topology(cluster), published()); };
+  const auto lowered = [&] { return by_nccl(call, Topology(cluster)); };
   CHECK(lowered().chosen_algorithm == "ring/Simple");
   cluster.network.in_network_reduction = true;
   // Inside the nodes 2 · 7/8 of 4 GB at 0.9 of 300 GB/s, 25.9 ms, is now what takes longest.
@@ -136,7 +136,7 @@ TEST_CASE("messages to another rail leave through the GPU on it, from NCCL 2.12 
   const auto time = [&](NcclVersion version) {
     cluster.nccl = version;
     const Topology topology(cluster);
-    return uncontended_time(lower(call, topology, published()), topology).value();
+    return nccl_time(call, topology).value();
   };
   // Half of 1 GB leaves each GPU by its card: 20 ms at 25 GB/s, 0.97 of it. Directly seven eighths of that cross the
   // spine.
@@ -190,7 +190,7 @@ TEST_CASE("a tree begins a piece later at each of its ways but the first") {
   call.algorithm = SyncAlgorithm::double_tree;
   const auto time = [&](Bytes size) {
     call.size = size;
-    return uncontended_time(lower(call, topology, published()), topology).value();
+    return nccl_time(call, topology).value();
   };
   const double rate = (time(8.0_GB) - time(4.0_GB)) / 4e9;
   const double late = time(4.0_GB) - rate * 4e9;
@@ -205,7 +205,7 @@ TEST_CASE("what depends on the library's version does so on every GPU alike") {
     const auto latency = [&](NcclVersion version, std::vector<int> ranks, CollectiveOperation operation) {
       Cluster cluster = nccl_cluster(node, 16);
       cluster.nccl = version;
-      return lower(automatic_call(operation, 1.0_KB, {std::move(ranks)}), Topology(cluster), published());
+      return by_nccl(automatic_call(operation, 1.0_KB, {std::move(ranks)}), Topology(cluster));
     };
     const std::vector<int> one_each = [] {
       std::vector<int> ranks;
@@ -257,7 +257,7 @@ TEST_CASE("a node's switches reduce where NCCL expects them to be faster than it
     const Topology topology(nccl_cluster(node));
     const auto chosen = [&](int ranks, Bytes size) {
       const CollectiveCall call = automatic_call(CollectiveOperation::all_reduce, size, {iota(ranks)});
-      return lower(call, topology, published()).chosen_algorithm;
+      return by_nccl(call, topology).chosen_algorithm;
     };
     CHECK(chosen(4, 1.0_GB) == "ring/Simple");
     CHECK(chosen(8, 1.0_GB) == "nvls");
@@ -291,7 +291,7 @@ TEST_CASE("an all-to-all inside a node moves no more than its channels' blocks, 
     node.gpu.memory_bandwidth = 2000.0_GBps;
     const Topology topology(nccl_cluster(node));
     const CollectiveCall call = automatic_call(CollectiveOperation::all_to_all, size, {iota(ranks)});
-    return uncontended_time(lower(call, topology, published()), topology).value();
+    return nccl_time(call, topology).value();
   };
   const CollectiveConstants& constants = published().collective;
   for (const int ranks : {2, 4, 8}) {
@@ -315,12 +315,12 @@ TEST_CASE("over TCP a ring is one channel of each card, as fast as one core copi
     call.algorithm = SyncAlgorithm::ring;
     const double expected = bus_bandwidth_factor(CollectiveOperation::all_reduce, static_cast<int>(ranks.size())) *
                             4e9 / (published().host.pageable_copy_gbps * 1e9);
-    CHECK(uncontended_time(lower(call, topology, published()), topology).value() == Approx(expected).epsilon(0.01));
+    CHECK(nccl_time(call, topology).value() == Approx(expected).epsilon(0.01));
     // A network that lets a connection carry 5 Gbit/s, which is less; one rank a node also loses the card's 3 %.
     call.size = 400.0_MB;
     cluster.network.transport->flow_limit = 5.0_Gbitps;
     const Topology limited(cluster);
-    CHECK(uncontended_time(lower(call, limited, published()), limited).value() ==
+    CHECK(nccl_time(call, limited).value() ==
           Approx(expected / 10.0 * (published().host.pageable_copy_gbps / 0.625)).epsilon(0.04));
     cluster.network.transport->flow_limit = BytesPerSecond::infinity();
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/collectives/collective.hpp"
+#include "model/collectives/contention.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "tests/hardware/nodes.hpp"
 
@@ -36,6 +37,14 @@ inline Node hopper_node() {
 inline const Calibration& published() {
   static const Calibration calibration = load_default_calibration();
   return calibration;
+}
+
+inline LoweredCollective by_nccl(const CollectiveCall& call, const Topology& topology) {
+  return lower(call, topology, published());
+}
+/// With nothing else on the links.
+inline Seconds nccl_time(const CollectiveCall& call, const Topology& topology) {
+  return uncontended_time(by_nccl(call, topology), topology);
 }
 
 }  // namespace foretrain::test_nodes

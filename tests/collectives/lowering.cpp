@@ -4,6 +4,7 @@
 #include "tests/catch.hpp"
 #include "tests/collectives/calls.hpp"
 #include "tests/collectives/ranks.hpp"
+#include "tests/collectives/rows.hpp"
 #include "tests/hardware/nodes.hpp"
 
 using namespace foretrain;
@@ -28,18 +29,16 @@ Cluster equal_links(int nodes, Seconds latency = 0.0_s) {
   return cluster_of(node, nodes);
 }
 
-const std::vector<SyncAlgorithm> explicit_algorithms = {SyncAlgorithm::naive,
-                                                        SyncAlgorithm::tree,
-                                                        SyncAlgorithm::double_tree,
-                                                        SyncAlgorithm::ring,
-                                                        SyncAlgorithm::bidirectional_ring,
-                                                        SyncAlgorithm::halving_doubling,
-                                                        SyncAlgorithm::hierarchical,
-                                                        SyncAlgorithm::parameter_server,
-                                                        SyncAlgorithm::multi_ring,
-                                                        SyncAlgorithm::hierarchical_leader,
-                                                        SyncAlgorithm::pairwise,
-                                                        SyncAlgorithm::hierarchical_parameter_server};
+/// All names that need no switches.
+std::vector<SyncAlgorithm> explicit_algorithms() {
+  std::vector<SyncAlgorithm> all;
+  for (const AlgorithmRow& row : algorithm_table()) {
+    const bool anywhere =
+        row.operation == CollectiveOperation::all_reduce && row.algorithm != SyncAlgorithm::in_network;
+    if (anywhere) all.push_back(row.algorithm);
+  }
+  return all;
+}
 
 }  // namespace
 
@@ -47,7 +46,7 @@ TEST_CASE("160 MB on four GPUs behind a PCIe switch with 16 GB/s links") {
   const Topology topology(cluster_of(pcie_switch_node(4, 16.0_GBps)));
   const Bytes size = 160.0_MB;
   // To one GPU: its link takes 3 · 160 MB at 16 GB/s = 30 ms; as much back: 60 ms.
-  CHECK(milliseconds(call_of(SyncAlgorithm::naive, size, iota(4)), topology) == Approx(60.0).epsilon(0.01));
+  CHECK(milliseconds(SyncAlgorithm::naive, size, iota(4), topology) == Approx(60.0).epsilon(0.01));
   CHECK(milliseconds(parameter_server(size, 4, ServerPlacement::gpu, 1), topology) == Approx(60.0).epsilon(0.01));
   // Through the CPU: its link takes 4 · 160 MB = 40 ms, and 40 ms back.
   CHECK(milliseconds(parameter_server(size, 4, ServerPlacement::cpu, 1), topology) == Approx(80.0).epsilon(0.01));
@@ -55,23 +54,22 @@ TEST_CASE("160 MB on four GPUs behind a PCIe switch with 16 GB/s links") {
   CHECK(milliseconds(parameter_server(size, 4, ServerPlacement::gpu, 4), topology) == Approx(15.0).epsilon(0.01));
   CHECK(milliseconds(parameter_server(size, 4, ServerPlacement::colocated, 4), topology) == Approx(15.0).epsilon(0.01));
   // Ring: 2 · 3 steps of 40 MB at 2.5 ms.
-  CHECK(milliseconds(call_of(SyncAlgorithm::ring, size, iota(4)), topology) == Approx(15.0).epsilon(0.01));
+  CHECK(milliseconds(SyncAlgorithm::ring, size, iota(4), topology) == Approx(15.0).epsilon(0.01));
   // Both directions leave a GPU over the same link to the switch: nothing is gained.
-  CHECK(milliseconds(call_of(SyncAlgorithm::bidirectional_ring, size, iota(4)), topology) ==
-        Approx(15.0).epsilon(0.01));
+  CHECK(milliseconds(SyncAlgorithm::bidirectional_ring, size, iota(4), topology) == Approx(15.0).epsilon(0.01));
   // Halving-doubling moves the same 2 · 3/4 · 160 MB per rank.
-  CHECK(milliseconds(call_of(SyncAlgorithm::halving_doubling, size, iota(4)), topology) == Approx(15.0).epsilon(0.01));
+  CHECK(milliseconds(SyncAlgorithm::halving_doubling, size, iota(4), topology) == Approx(15.0).epsilon(0.01));
   // Binary heap 0 ← {1, 2}, 1 ← 3: levels of 10 and 20 ms up, 20 and 10 ms down.
-  CHECK(milliseconds(call_of(SyncAlgorithm::tree, size, iota(4)), topology) == Approx(60.0).epsilon(0.01));
+  CHECK(milliseconds(SyncAlgorithm::tree, size, iota(4), topology) == Approx(60.0).epsilon(0.01));
 }
 
 TEST_CASE("a ring on eight V100 of a DGX-1 runs over the double links") {
   const Topology topology(cluster_of(dgx1_node()));
   // One ring, one direction: 14 steps of 20 MB at 2 · 25 GB/s = 0.4 ms, and 1 µs each.
-  const double ring = milliseconds(call_of(SyncAlgorithm::ring, 160.0_MB, iota(8)), topology);
+  const double ring = milliseconds(SyncAlgorithm::ring, 160.0_MB, iota(8), topology);
   CHECK(ring == Approx(14 * (0.4 + 0.001)));
   // The links are full duplex and the second ring runs the other way: half the bytes per step.
-  const double both = milliseconds(call_of(SyncAlgorithm::bidirectional_ring, 160.0_MB, iota(8)), topology);
+  const double both = milliseconds(SyncAlgorithm::bidirectional_ring, 160.0_MB, iota(8), topology);
   CHECK(both == Approx(14 * (0.2 + 0.001)));
 }
 
@@ -80,22 +78,21 @@ TEST_CASE("the ring's time follows 2(n-1)/n on equal links") {
     const Topology topology(equal_links(ranks));
     // Every rank sends 2(n-1)/n · 160 MB at 10 GB/s.
     const double expected = 2.0 * (ranks - 1) / ranks * 16.0;
-    CHECK(milliseconds(call_of(SyncAlgorithm::ring, 160.0_MB, iota(ranks)), topology) ==
-          Approx(expected).epsilon(0.001));
+    CHECK(milliseconds(SyncAlgorithm::ring, 160.0_MB, iota(ranks), topology) == Approx(expected).epsilon(0.001));
   }
 }
 
 TEST_CASE("zero bytes cost the latency of the phases and nothing else") {
   const Topology topology(cluster_of(pcie_switch_node(4, 16.0_GBps)));
   // A route between GPUs, or to the host, crosses two links of 1 µs. Ring: 6 phases; naive and parameter server: 2.
-  CHECK(milliseconds(call_of(SyncAlgorithm::ring, 0.0_B, iota(4)), topology) == Approx(0.012));
-  CHECK(milliseconds(call_of(SyncAlgorithm::naive, 0.0_B, iota(4)), topology) == Approx(0.004));
+  CHECK(milliseconds(SyncAlgorithm::ring, 0.0_B, iota(4), topology) == Approx(0.012));
+  CHECK(milliseconds(SyncAlgorithm::naive, 0.0_B, iota(4), topology) == Approx(0.004));
   CHECK(milliseconds(parameter_server(0.0_B, 4, ServerPlacement::cpu, 1), topology) == Approx(0.004));
 }
 
 TEST_CASE("one rank alone has nothing to do") {
   const Topology topology(cluster_of(pcie_switch_node(4, 16.0_GBps)));
-  for (const SyncAlgorithm algorithm : explicit_algorithms) {
+  for (const SyncAlgorithm algorithm : explicit_algorithms()) {
     CollectiveCall call = call_of(algorithm, 160.0_MB, {2});
     call.placement = ServerPlacement::gpu;
     CHECK(uncontended_time(lower(call, topology, Calibration{}), topology).value() == Approx(0.0).margin(1e-12));
@@ -104,7 +101,7 @@ TEST_CASE("one rank alone has nothing to do") {
 
 TEST_CASE("time never falls as bytes grow") {
   const Topology topology(cluster_of(dgx1_node(), 2));
-  for (const SyncAlgorithm algorithm : explicit_algorithms) {
+  for (const SyncAlgorithm algorithm : explicit_algorithms()) {
     for (const int ranks : {3, 8, 16}) {
       double previous = 0.0;
       for (double bytes = 1.0; bytes < 1e9; bytes *= 1.7) {
@@ -129,16 +126,6 @@ TEST_CASE("groups that share a link slow each other down, others do not") {
   CollectiveCall servers = parameter_server(160.0_MB, 2, ServerPlacement::cpu, 1);
   servers.groups = {{0, 1}, {2, 3}};
   CHECK(milliseconds(servers, pcie) == Approx(80.0).epsilon(0.01));
-}
-
-TEST_CASE("a hierarchical all-reduce crosses the network with a share only") {
-  // Two nodes of eight on NVSwitch (300 GB/s), a card of 25 GB/s for each GPU. Inside: 2 · 7 steps of 1/8 · 800 MB at
-  // 300 GB/s = 4.667 ms; between: every GPU exchanges 2 · 1/2 of its 100 MB at 25 GB/s = 4 ms.
-  const Topology topology(cluster_of(nvswitch_node(), 2));
-  CHECK(milliseconds(call_of(SyncAlgorithm::hierarchical, 800.0_MB, iota(16)), topology) ==
-        Approx(4.667 + 4.0).epsilon(0.01));
-  // One flat ring uses one card per node: 2 · 15/16 · 800 MB at 25 GB/s = 60 ms.
-  CHECK(milliseconds(call_of(SyncAlgorithm::ring, 800.0_MB, iota(16)), topology) == Approx(60.0).epsilon(0.01));
 }
 
 TEST_CASE("dedicated servers stand on nodes without workers") {

@@ -20,10 +20,10 @@ TEST_CASE("a pipeline's phases of full use are one run, from the first to the la
   for (const Algorithm* algorithm : {&double_tree_algorithm, &ring_algorithm}) {
     for (const CollectiveOperation operation : {all_reduce, broadcast, reduce}) {
       if (algorithm == &ring_algorithm && operation == all_reduce) continue;  // which is all in full use
-      const Schedule schedule = algorithm->build(operation)(8, 1);
+      const Schedule schedule = algorithm->schedule(operation, 8, 1);
       int runs = 0;
-      for (int phase = 0; phase < schedule.phases; phase += schedule.run_length(phase)) {
-        const int run = schedule.run_length(phase);
+      for (int phase = 0; phase < schedule.phases; phase += schedule.stretch(phase).length) {
+        const int run = schedule.stretch(phase).length;
         if (run == 1) continue;
         ++runs;
         CHECK(moved_in(schedule.phase(phase)) != moved_in(schedule.phase(phase - 1)));
@@ -35,7 +35,7 @@ TEST_CASE("a pipeline's phases of full use are one run, from the first to the la
 }
 
 TEST_CASE("a tree is a heap: each rank has two below it, whose numbers are twice its own and one or two more") {
-  const Schedule schedule = tree_algorithm.reduce(12, 1);
+  const Schedule schedule = tree_algorithm.schedule(CollectiveOperation::reduce, 12, 1);
   for (int phase = 0; phase < schedule.phases; ++phase) {
     for (const Transfer& transfer : schedule.phase(phase)) {
       const int first = 2 * transfer.destination + 1;
@@ -48,7 +48,7 @@ TEST_CASE("machines push each server its own part, and pull it from there") {
   // Six ranks on machines of two, four servers: a rank has half of the message, two servers' parts.
   ScheduleShape shape(4);
   shape.ranks_per_node = 2;
-  const Schedule schedule = hierarchical_parameter_server_algorithm.all_reduce(6, shape);
+  const Schedule schedule = hierarchical_parameter_server_algorithm.schedule(CollectiveOperation::all_reduce, 6, shape);
   std::map<int, int> pushed, pulled;
   for (int phase = 0; phase < schedule.phases; ++phase) {
     for (const Transfer& transfer : schedule.phase(phase)) {
@@ -64,7 +64,7 @@ TEST_CASE("machines push each server its own part, and pull it from there") {
 TEST_CASE(
     "of a stretch's phases the one that moves most stands for all, in a chain that fills as in one that empties") {
   // 300 hops: ramps of 299 phases, in steps of 4.
-  const Schedule chain = ring_algorithm.broadcast(301, 1);
+  const Schedule chain = ring_algorithm.schedule(CollectiveOperation::broadcast, 301, 1);
   for (int phase = 0; phase < chain.phases;) {
     const Schedule::Stretch stretch = chain.stretch(phase);
     const std::size_t most = chain.phase(stretch.representative).size();
@@ -73,7 +73,7 @@ TEST_CASE(
     phase += stretch.length;
   }
   // Of exchanges over distances of 1,024 to 1,499 the last one goes farthest; beyond, partners are told apart no more.
-  const Schedule pairs = pairwise_algorithm.reduce_scatter(1500, 1);
+  const Schedule pairs = pairwise_algorithm.schedule(CollectiveOperation::reduce_scatter, 1500, 1);
   for (int phase = 0; phase < pairs.phases; phase += pairs.stretch(phase).length) {
     CHECK(pairs.stretch(phase).representative == phase + pairs.stretch(phase).length - 1);
   }

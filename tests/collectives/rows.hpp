@@ -1,7 +1,6 @@
 // Every operation of every algorithm, for tests that try them all.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "model/collectives/algorithm.hpp"
@@ -10,20 +9,19 @@ namespace foretrain {
 
 struct AlgorithmRow {
   SyncAlgorithm algorithm;
-  std::string name;
   CollectiveOperation operation;
-  Algorithm::Build build;
+
+  [[nodiscard]] Schedule build(int ranks, const ScheduleShape& shape) const {
+    return algorithm_of(algorithm).schedule(operation, ranks, shape);
+  }
 };
 
 inline std::vector<AlgorithmRow> algorithm_table() {
   std::vector<AlgorithmRow> rows;
   for (std::size_t a = 0; a < names_of<SyncAlgorithm>.size(); ++a) {
-    for (std::size_t o = 0; o < names_of<CollectiveOperation>.size(); ++o) {
-      const auto algorithm = static_cast<SyncAlgorithm>(a);
-      const auto operation = static_cast<CollectiveOperation>(o);
-      const Algorithm::Build build = algorithm_of(algorithm).build(operation);
-      if (build != nullptr) rows.push_back({algorithm, std::string(name(algorithm)), operation, build});
-    }
+    const auto algorithm = static_cast<SyncAlgorithm>(a);
+    for (const CollectiveOperation operation : algorithm_of(algorithm).operations)
+      rows.push_back({algorithm, operation});
   }
   return rows;
 }

@@ -13,14 +13,7 @@ namespace {
 
 Attention causal(AttentionKind kind, std::int64_t batch, std::int64_t heads, std::int64_t length,
                  std::int64_t head_dim = 128) {
-  return {.batch = batch,
-          .heads = heads,
-          .kv_heads = heads,
-          .query_length = length,
-          .key_length = length,
-          .head_dim = head_dim,
-          .causal = true,
-          .kind = kind};
+  return test::attention(kind, batch, heads, length, head_dim, true);
 }
 
 double microseconds(const char* node, const Attention& work) {

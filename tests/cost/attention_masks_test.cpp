@@ -8,18 +8,8 @@ using foretrain::test::machine;
 
 namespace {
 
-constexpr AttentionKind all_kinds[] = {AttentionKind::standard, AttentionKind::flash,   AttentionKind::memory_efficient,
-                                       AttentionKind::flash_1,  AttentionKind::flash_2, AttentionKind::flash_3};
-
 Attention square(AttentionKind kind, std::int64_t length, bool causal = false) {
-  return {.batch = 2,
-          .heads = 16,
-          .kv_heads = 16,
-          .query_length = length,
-          .key_length = length,
-          .head_dim = 128,
-          .causal = causal,
-          .kind = kind};
+  return test::attention(kind, 2, 16, length, 128, causal);
 }
 
 double seconds(const Attention& work, const char* node = "dgx-h100") {
@@ -29,7 +19,7 @@ double seconds(const Attention& work, const char* node = "dgx-h100") {
 }  // namespace
 
 TEST_CASE("Packed sequences of one length are a batch") {
-  for (const AttentionKind kind : all_kinds) {
+  for (const AttentionKind kind : test::attention_kinds) {
     for (const bool backward : {false, true}) {
       for (const bool causal : {false, true}) {
         Attention batch = square(kind, 777, causal);
@@ -53,7 +43,7 @@ TEST_CASE("Packed sequences of one length are a batch") {
 
 TEST_CASE("Packing beats padding to the longest, and standard attention pads") {
   const std::vector<std::int64_t> lengths = {128, 256, 512, 4096};
-  for (const AttentionKind kind : all_kinds) {
+  for (const AttentionKind kind : test::attention_kinds) {
     Attention packed = square(kind, 0, true);
     packed.packing = pack(lengths, true, 0);
     packed.query_length = packed.key_length = packed.packing->tokens;
@@ -69,7 +59,7 @@ TEST_CASE("Packing beats padding to the longest, and standard attention pads") {
 }
 
 TEST_CASE("A window as long as the sequence hides nothing, a shorter one saves time, but not standard attention's") {
-  for (const AttentionKind kind : all_kinds) {
+  for (const AttentionKind kind : test::attention_kinds) {
     for (const bool causal : {false, true}) {
       const Attention whole = square(kind, 8192, causal);
       double last = 0.0;
@@ -90,7 +80,7 @@ TEST_CASE("A window as long as the sequence hides nothing, a shorter one saves t
 }
 
 TEST_CASE("A block-sparse mask that keeps all blocks is none; time grows with what it keeps") {
-  for (const AttentionKind kind : all_kinds) {
+  for (const AttentionKind kind : test::attention_kinds) {
     Attention work = square(kind, 8192);
     const double dense = seconds(work);
     double last = 0.0;
@@ -126,23 +116,29 @@ TEST_CASE("One block a head, the schedule of FlashAttention-1's paper, starves t
 }
 
 TEST_CASE("What a kind means on a GPU") {
-  using Kernel = AttentionKind;
-  const auto kernel = [](const char* node, AttentionKind kind, Precision precision = Precision::fp16,
-                         std::int64_t head_dim = 128) {
-    Attention work = square(kind, 1024);
-    work.head_dim = head_dim;
-    return attention_kernel(work, precision, machine(node).gpu);
+  using enum AttentionKind;
+  struct Row {
+    const char* node;
+    AttentionKind asked, taken;
+    Precision precision = Precision::fp16;
+    std::int64_t head_dim = 128;
   };
-  CHECK(kernel("dgx1-v100-16gb", AttentionKind::flash) == Kernel::memory_efficient);
-  CHECK(kernel("t4-x1", AttentionKind::flash_1) == Kernel::flash_1);
-  CHECK(kernel("t4-x1", AttentionKind::flash) == Kernel::memory_efficient);
-  CHECK(kernel("dgx-a100-80gb", AttentionKind::flash) == Kernel::flash_2);
-  CHECK(kernel("dgx-h100", AttentionKind::flash) == Kernel::flash);
-  CHECK(kernel("dgx-h100", AttentionKind::flash_2) == Kernel::flash_2);
-  CHECK(kernel("dgx-h100", AttentionKind::flash_3) == Kernel::flash_3);
-  CHECK(kernel("dgx-h100", AttentionKind::flash, Precision::fp32) == Kernel::memory_efficient);
-  CHECK(kernel("dgx-h100", AttentionKind::flash, Precision::bf16, 512) == Kernel::memory_efficient);
-  CHECK(kernel("dgx-a100-80gb", AttentionKind::flash_1, Precision::fp16, 256) == Kernel::memory_efficient);
+  const Row rows[] = {{"dgx1-v100-16gb", flash, memory_efficient},
+                      {"t4-x1", flash_1, flash_1},
+                      {"t4-x1", flash, memory_efficient},
+                      {"dgx-a100-80gb", flash, flash_2},
+                      {"dgx-h100", flash, flash},
+                      {"dgx-h100", flash_2, flash_2},
+                      {"dgx-h100", flash_3, flash_3},
+                      {"dgx-h100", flash, memory_efficient, Precision::fp32},
+                      {"dgx-h100", flash, memory_efficient, Precision::bf16, 512},
+                      {"dgx-a100-80gb", flash_1, memory_efficient, Precision::fp16, 256}};
+  for (const Row& row : rows) {
+    Attention work = square(row.asked, 1024);
+    work.head_dim = row.head_dim;
+    INFO(row.node << " " << static_cast<int>(row.asked));
+    CHECK(attention_kernel(work, row.precision, machine(row.node).gpu) == row.taken);
+  }
 }
 
 TEST_CASE("An architecture's own kernels begin with Hopper and end with data-centre Blackwell") {

@@ -9,19 +9,12 @@ using foretrain::test::machine;
 namespace {
 
 // 4 · 16 heads of 4096 × 64 in fp16: a tensor of 33.55 MB; a score for each pair: 2.147 GB.
-constexpr Attention shape{.batch = 4,
-                          .heads = 16,
-                          .kv_heads = 16,
-                          .query_length = 4096,
-                          .key_length = 4096,
-                          .head_dim = 64,
-                          .kind = AttentionKind::standard};
 constexpr double tensor = 4.0 * 16 * 4096 * 64 * 2;
 constexpr double matrix = 4.0 * 16 * 4096 * 4096 * 2;
+constexpr double log_sum = 4.0 * 16 * 4096 * 4;  // four bytes for each query
 
 Attention with(AttentionKind kind, bool backward) {
-  Attention work = shape;
-  work.kind = kind;
+  Attention work = test::attention(kind, 4, 16, 4096, 64);
   work.backward = backward;
   return work;
 }
@@ -84,7 +77,6 @@ TEST_CASE("Keys that the L2 cannot hold are read again") {
 
 TEST_CASE("Standard attention keeps the probabilities, the others a number for each query") {
   CHECK(memory(with(AttentionKind::standard, false)).saved.value() == Approx(4 * tensor + matrix));
-  const double log_sum = 4.0 * 16 * 4096 * 4;
   for (const AttentionKind kind : {AttentionKind::memory_efficient, AttentionKind::flash_1, AttentionKind::flash_2}) {
     CHECK(memory(with(kind, false)).saved.value() == Approx(4 * tensor + log_sum));
   }
@@ -99,7 +91,6 @@ TEST_CASE("Peaks: what is kept, the pass's workspace, and going back the gradien
   CHECK(memory(with(AttentionKind::standard, true)).peak.value() == Approx(8 * tensor + 3 * matrix));
   CHECK(memory(with(AttentionKind::flash_2, false)).workspace.value() == 0.0);
   // dQ in fp32 and the row sums.
-  const double log_sum = 4.0 * 16 * 4096 * 4;
   CHECK(memory(with(AttentionKind::flash_2, true)).peak.value() == Approx(8 * tensor + log_sum + 2 * tensor + log_sum));
   CHECK(memory(with(AttentionKind::flash_1, false)).workspace.value() == Approx(2 * tensor));
 }
@@ -107,7 +98,6 @@ TEST_CASE("Peaks: what is kept, the pass's workspace, and going back the gradien
 TEST_CASE("Heads that share keys keep fewer, and write their gradients apart before they are added up") {
   Attention work = with(AttentionKind::flash_2, false);
   work.kv_heads = 4;
-  const double log_sum = 4.0 * 16 * 4096 * 4;
   CHECK(memory(work).saved.value() == Approx(2.5 * tensor + log_sum));
   work.backward = true;
   CHECK(memory(work).workspace.value() == Approx(2 * tensor + log_sum + 2 * tensor));

@@ -9,15 +9,7 @@ using foretrain::test::machine;
 
 namespace {
 
-constexpr Attention long_heads{.batch = 2,
-                               .heads = 32,
-                               .kv_heads = 32,
-                               .query_length = 8192,
-                               .key_length = 8192,
-                               .head_dim = 128,
-                               .causal = false,
-                               .kind = AttentionKind::flash,
-                               .backward = false};
+constexpr Attention long_heads = test::attention(AttentionKind::flash, 2, 32, 8192);
 
 Attention with(Attention work, bool causal, AttentionKind kind, bool backward) {
   work.causal = causal;
@@ -57,39 +49,20 @@ TEST_CASE("One head cannot fill the device") {
 TEST_CASE("Standard attention of a Megatron layer's rank: 1.3 ms") {
   // 22 B model: 4 sequences of 2048, 64 heads of 96 over 8 ranks; recomputing the attention core adds 1.3 ms to the
   // layer (arXiv 2205.05198, Table 4: 20.9 - 19.6 ms). Its source is printed to 0.1 ms.
-  const Attention work{.batch = 4,
-                       .heads = 8,
-                       .kv_heads = 8,
-                       .query_length = 2048,
-                       .key_length = 2048,
-                       .head_dim = 96,
-                       .causal = true,
-                       .kind = AttentionKind::standard,
-                       .backward = false,
-                       .dropout = true,
-                       .fused_softmax = true};
+  Attention work = test::attention(AttentionKind::standard, 4, 8, 2048, 96, true);
+  work.dropout = work.fused_softmax = true;
   CHECK(seconds("dgx-a100-80gb", work) * 1e3 == Approx(1.3).epsilon(0.1));
 }
 
 TEST_CASE("Time never falls as attention grows") {
   for (const char* node : {"dgx1-v100-16gb", "dgx-a100-80gb", "dgx-h100"}) {
-    for (const auto kind : {AttentionKind::standard, AttentionKind::flash, AttentionKind::memory_efficient,
-                            AttentionKind::flash_1, AttentionKind::flash_2, AttentionKind::flash_3}) {
+    for (const AttentionKind kind : test::attention_kinds) {
       for (const bool backward : {false, true}) {
         double last_sequence = 0.0, last_heads = 0.0, last_dim = 0.0;
         for (std::int64_t i = 1; i < 200; ++i) {
           const auto rises = [&](std::int64_t heads, std::int64_t sequence, std::int64_t head_dim, double& last) {
-            const Attention work{.batch = 1,
-                                 .heads = heads,
-                                 .kv_heads = heads,
-                                 .query_length = sequence,
-                                 .key_length = sequence,
-                                 .head_dim = head_dim,
-                                 .causal = i % 2 == 0,
-                                 .kind = kind,
-                                 .backward = backward};
-            Attention plain = work;
-            plain.causal = false;
+            const Attention plain = with(test::attention(kind, 1, heads, sequence, head_dim), false, kind, backward);
+            const Attention work = with(plain, i % 2 == 0, kind, backward);
             const double time = seconds(node, plain, Precision::fp16);
             INFO(node << " kind " << static_cast<int>(kind) << " backward " << backward << " step " << i);
             CHECK(time >= last * (1 - 1e-9));
@@ -110,7 +83,7 @@ TEST_CASE("Time never falls as attention grows") {
 TEST_CASE("FlashAttention-2 gains nothing from Blackwell's tensor memory, the architecture's own kernels do") {
   // Warps multiply as fast per multiprocessor and clock as on Hopper: 148 multiprocessors at 1,965 MHz against 132 at
   // 1,980 are 1.11 times as fast. Its own kernels have 2.27 times the rate, less what softmax takes.
-  Attention work{1, 32, 32, 16384, 16384, 128, true, AttentionKind::flash_2};
+  Attention work = test::attention(AttentionKind::flash_2, 1, 32, 16384, 128, true);
   const auto gain = [&] {
     return machine("dgx-h100").time(work, Precision::bf16) / machine("dgx-b200").time(work, Precision::bf16);
   };

@@ -76,27 +76,40 @@ TEST_CASE("On CUDA cores no kernel divides the sums of a forward pass, as those 
   CHECK(m.time(work, Precision::fp32).value() < 0.2 * forward);
 }
 
-TEST_CASE("Winograd's F(4x4, 3x3) takes 36 multiplications for 144, where its tiles of 4 x 4 divide the image") {
-  CHECK(transform_saving(square(1, 64, 28, 64, 3), Precision::fp32) == Approx(4.0));
-  CHECK(transform_saving(square(1, 64, 28, 64, 3, 2), Precision::fp32) == 1.0);  // strided
-  CHECK(transform_saving(square(1, 64, 28, 64, 1), Precision::fp32) == 1.0);     // nothing to save
-  CHECK(transform_saving(square(1, 64, 28, 64, 3), Precision::fp16) == 1.0);     // tensor cores are faster
-  Convolution grouped = square(1, 64, 28, 64, 3);
+TEST_CASE("Transforms save multiplications of filters that slide one by one over CUDA cores, where they save any") {
+  struct Row {
+    Convolution work;
+    double saving;
+    Precision precision = Precision::fp32;
+  };
+  Convolution grouped = square(1, 64, 28, 64, 3), flat = square(1, 192, 17, 192, 7);
   grouped.groups = 2;
-  CHECK(transform_saving(grouped, Precision::fp32) == 1.0);
-}
-
-TEST_CASE("Fourier transforms save most with long filters: AlexNet's 5x5 on 27 x 27 fits a tile of 32 x 32") {
-  // 27 + 5 - 1 = 31 fits. Half a spectrum has 32 · 17 = 544 points of four multiplications: 2,176 for 27² · 25 =
-  // 18,225.
-  CHECK(transform_saving(square(1, 64, 27, 192, 5), Precision::fp32) == Approx(18225.0 / 2176.0));
-  // 28 + 5 - 1 = 32 fits just, 29 + 5 - 1 = 33 takes four tiles; Winograd's F(4x4, 5x5) then has 8² tiles of 8² points.
-  CHECK(transform_saving(square(1, 64, 28, 192, 5), Precision::fp32) == Approx(28.0 * 28.0 * 25.0 / 2176.0));
-  CHECK(transform_saving(square(1, 64, 29, 192, 5), Precision::fp32) == Approx(29.0 * 29.0 * 25.0 / 4096.0));
-  // A filter of one row, on 17 x 17: 2,176 multiplications are more than 17² · 7 = 2,023.
-  Convolution flat = square(1, 192, 17, 192, 7);
   flat.r = 1;
-  CHECK(transform_saving(flat, Precision::fp32) == 1.0);
+  const Row rows[] = {
+      // Winograd's F(4x4, 3x3) takes 36 multiplications for 144, where its tiles of 4 x 4 divide the image.
+      {square(1, 64, 28, 64, 3), 4.0},
+      {square(1, 64, 28, 64, 3, 2), 1.0},                // strided
+      {square(1, 64, 28, 64, 1), 1.0},                   // nothing to save
+      {square(1, 64, 28, 64, 3), 1.0, Precision::fp16},  // tensor cores are faster
+      {grouped, 1.0},
+      // AlexNet's 5x5 on 27 x 27: 27 + 5 - 1 = 31 fits a Fourier tile of 32 x 32. Half a spectrum has 32 · 17 = 544
+      // points of four multiplications: 2,176 for 27² · 25 = 18,225.
+      {square(1, 64, 27, 192, 5), 18225.0 / 2176.0},
+      // 28 + 5 - 1 = 32 fits just, 29 + 5 - 1 = 33 takes four tiles; Winograd's F(4x4, 5x5) then has 8² tiles of 8²
+      // points.
+      {square(1, 64, 28, 192, 5), 28.0 * 28.0 * 25.0 / 2176.0},
+      {square(1, 64, 29, 192, 5), 29.0 * 29.0 * 25.0 / 4096.0},
+      // A filter of one row, on 17 x 17: 2,176 multiplications are more than 17² · 7 = 2,023.
+      {flat, 1.0},
+      // A small image: 14 + 3 - 1 = 16 fits a tile of 16 x 16: 16 · 9 points of four multiplications, 576, as many as
+      // Winograd's 4² tiles of 36. 13: the same 576. AlexNet's product is then of complex numbers, longer and wider,
+      // with half of the traffic, and transformed images are faster than Winograd's alone would be.
+      {square(1, 384, 14, 384, 3), 14.0 * 14.0 * 9.0 / 576.0},
+      {square(1, 384, 13, 384, 3), 13.0 * 13.0 * 9.0 / 576.0}};
+  for (const Row& row : rows) {
+    INFO(row.work.h << " x " << row.work.w << ", " << row.work.r << " x " << row.work.s);
+    CHECK(transform_saving(row.work, row.precision) == Approx(row.saving));
+  }
 }
 
 TEST_CASE("What transforms leave to multiply runs at half of the peak, of complex numbers as of real ones") {
@@ -111,14 +124,6 @@ TEST_CASE("What transforms leave to multiply runs at half of the peak, of comple
   const double real = share_of_peak(square(128, 1024, 28, 1024, 3));
   CHECK(real == Approx(0.54).epsilon(0.1));
   CHECK(complex == Approx(real).epsilon(0.2));
-}
-
-TEST_CASE("A small image is transformed in a tile of 16 x 16") {
-  // 14 + 3 - 1 = 16 fits: 16 · 9 points of four multiplications, 576, as many as Winograd's 4² tiles of 36.
-  CHECK(transform_saving(square(1, 384, 14, 384, 3), Precision::fp32) == Approx(14.0 * 14.0 * 9.0 / 576.0));
-  // 13: the same 576. AlexNet's product is then of complex numbers, longer and wider, with half of the traffic, and
-  // transformed images are faster than Winograd's alone would be.
-  CHECK(transform_saving(square(1, 384, 13, 384, 3), Precision::fp32) == Approx(13.0 * 13.0 * 9.0 / 576.0));
 }
 
 TEST_CASE("Before Volta, address arithmetic takes turns with fp32: the more so, the smaller the tiles are") {

@@ -15,35 +15,35 @@ std::vector<Operator> two_layers() {
   return {norm, relu, norm, relu};
 }
 
+const test::Machine& machine() { return test::machine("v100-workstation-x2"); }
+const HostConstants& host() { return machine().calibration.host; }
+
 LaunchPlan plan(const std::vector<Operator>& ops, ExecutionMode mode, bool constant_weights = true) {
-  const test::Machine& machine = test::machine("v100-workstation-x2");
-  return plan_launches(ops, mode, constant_weights, machine.gpu, machine.calibration);
+  return plan_launches(ops, mode, constant_weights, machine().gpu, machine().calibration);
 }
 
 }  // namespace
 
 TEST_CASE("eager execution launches every kernel and writes every result") {
-  const HostConstants& host = test::machine("v100-workstation-x2").calibration.host;
   const LaunchPlan eager = plan(two_layers(), ExecutionMode::eager);
   CHECK(eager.launches.size() == 4);
   CHECK(eager.fused == 0);
-  CHECK(eager.host.value() == Approx(4 * host.dispatch_us * 1e-6));
+  CHECK(eager.host.value() == Approx(4 * host().dispatch_us * 1e-6));
   // Three of the four results are read by further kernels only.
   CHECK(eager.intermediates.value() == Approx(3 * 256e3));
 }
 
 TEST_CASE("compiled code does elementwise work in the kernel before it") {
-  const HostConstants& host = test::machine("v100-workstation-x2").calibration.host;
   const LaunchPlan eager = plan(two_layers(), ExecutionMode::eager);
   const LaunchPlan compiled = plan(two_layers(), ExecutionMode::compiled);
   REQUIRE(compiled.launches.size() == 2);
   CHECK(compiled.launches[0].name == "norm + relu");
   CHECK(compiled.fused == 2);
-  CHECK(compiled.host.value() == Approx(2 * host.compiled_dispatch_us * 1e-6));
+  CHECK(compiled.host.value() == Approx(2 * host().compiled_dispatch_us * 1e-6));
   // One result stands between the two kernels. A relu in its producer's kernel adds its arithmetic, 64,000 operations,
   // and neither traffic nor a launch.
   CHECK(compiled.intermediates.value() == Approx(256e3));
-  const double relu = 64e3 / test::machine("v100-workstation-x2").gpu.matrix_rate(Precision::fp32).value();
+  const double relu = 64e3 / machine().gpu.matrix_rate(Precision::fp32).value();
   CHECK(compiled.device.value() ==
         Approx(eager.launches[0].device.value() + eager.launches[2].device.value() + 2 * relu));
 }
@@ -91,21 +91,20 @@ TEST_CASE("elementwise work behind folded weights joins what was launched before
 }
 
 TEST_CASE("a CUDA graph has the kernels of eager execution and one launch") {
-  const HostConstants& host = test::machine("v100-workstation-x2").calibration.host;
   const LaunchPlan eager = plan(two_layers(), ExecutionMode::eager);
   const LaunchPlan graph = plan(two_layers(), ExecutionMode::cuda_graph);
   CHECK(graph.launches.size() == 4);
-  CHECK(graph.host.value() == Approx(host.graph_launch_us * 1e-6));
+  CHECK(graph.host.value() == Approx(host().graph_launch_us * 1e-6));
   // Nothing lies between its four kernels, where launches leave a gap.
-  CHECK((eager.device - graph.device).value() == Approx(4 * host.launch_gap_us * 1e-6));
+  CHECK((eager.device - graph.device).value() == Approx(4 * host().launch_gap_us * 1e-6));
   CHECK(graph.intermediates == eager.intermediates);
 }
 
 TEST_CASE("the totals of a list are those of its launches") {
-  const test::Machine& machine = test::machine("v100-workstation-x2");
   for (const ExecutionMode mode : {ExecutionMode::eager, ExecutionMode::compiled, ExecutionMode::cuda_graph}) {
     const LaunchPlan list = plan(two_layers(), mode);
-    const LaunchTotals totals = launch_totals(two_layers(), mode, GraphedParts::none, machine.gpu, machine.calibration);
+    const LaunchTotals totals =
+        launch_totals(two_layers(), mode, GraphedParts::none, machine().gpu, machine().calibration);
     CHECK(totals.device.value() == Approx(list.device.value()));
     CHECK(totals.kernels == static_cast<int>(list.launches.size()));
     // A graph holds more than one layer: its launch is counted once, elsewhere.
@@ -134,12 +133,10 @@ TEST_CASE("a graph of a layer's part is launched once wherever that part begins,
   using enum LayerPart;
   const LayerPart parts[] = {attention, attention, rest, router, router, experts, rest, attention};
   for (std::size_t i = 0; i < ops.size(); ++i) ops[i].part = parts[i];
-  const test::Machine& machine = test::machine("v100-workstation-x2");
-  const HostConstants& host = machine.calibration.host;
   const auto costs = [&](GraphedParts graphed, int graphs, int kernels) {
-    const LaunchTotals totals = launch_totals(ops, ExecutionMode::eager, graphed, machine.gpu, machine.calibration);
+    const LaunchTotals totals = launch_totals(ops, ExecutionMode::eager, graphed, machine().gpu, machine().calibration);
     CHECK(totals.kernels == kernels);
-    CHECK(totals.host.value() == Approx((graphs * host.graph_launch_us + kernels * host.dispatch_us) * 1e-6));
+    CHECK(totals.host.value() == Approx((graphs * host().graph_launch_us + kernels * host().dispatch_us) * 1e-6));
   };
   costs(GraphedParts::none, 0, 8);
   costs(GraphedParts::attention, 2, 5);

@@ -29,13 +29,11 @@ TEST_CASE("Stages are counted per sample, or per batch where the loader says so"
   CHECK(loader("workers: 2, per: batch, " + stages).batch.cpu.value() == Approx(0.01));
   CHECK(loader("workers: 2, per: batch, " + stages).batch.wait.value() == Approx(0.005));
   CHECK(loader("workers: 2, per_sample: 1 ms").batch.worker().value() == Approx(0.01));
-}
-
-TEST_CASE("Decoding on the device takes its time for each sample, or for the batch") {
+  // So is what the device decodes.
   const std::string gpu = "workers: 1, read: 1 ms, decode_on: gpu, device_decode: 2 ms";
-  CHECK(loader(gpu, 10).batch.device.value() == Approx(0.02));
-  CHECK(loader(gpu + ", per: batch", 10).batch.device.value() == Approx(0.002));
-  CHECK(loader("workers: 1, read: 1 ms, decode: 2 ms", 10).batch.device.value() == 0.0);
+  CHECK(loader(gpu).batch.device.value() == Approx(0.02));
+  CHECK(loader(gpu + ", per: batch").batch.device.value() == Approx(0.002));
+  CHECK(loader("workers: 1, read: 1 ms, decode: 2 ms").batch.device.value() == 0.0);
 }
 
 TEST_CASE("Without workers everything is the step's own; with workers what blocks it") {
@@ -154,22 +152,26 @@ TEST_CASE("Samples that vary by s make batches that vary by s over the root of t
   CHECK(loader("workers: 1, decode: 1 ms, spread: 40 %", 16).spread == Approx(0.1));
 }
 
-TEST_CASE("A batch takes a worker, and until it is pinned one of the places for batches made ahead") {
-  LoaderPipeline pipeline;
-  pipeline.workers = 2;
-  pipeline.cores = 8;
-  pipeline.batch.cpu = Seconds(0.1);
-  pipeline.batch.pin = Seconds(0.06);
+TEST_CASE("A batch takes a worker, a core, and until it is pinned one of the places for batches made ahead") {
+  const auto bounds = [](Seconds cpu, int workers, int cores, int prefetch, Seconds pin = Seconds(0.0)) {
+    LoaderPipeline pipeline;
+    pipeline.batch.cpu = cpu;
+    pipeline.batch.pin = pin;
+    pipeline.workers = workers;
+    pipeline.cores = cores;
+    pipeline.prefetch = prefetch;
+    return loader_bounds(pipeline);
+  };
   // Two workers of 100 ms: a batch each 50 ms. Four places of 160 ms would allow one each 40 ms, two one each 80 ms.
-  pipeline.prefetch = 2;
-  CHECK(loader_bounds(pipeline).workers.value() == Approx(0.05));
-  pipeline.prefetch = 1;
-  CHECK(loader_bounds(pipeline).workers.value() == Approx(0.08));
+  CHECK(bounds(Seconds(0.1), 2, 8, 2, Seconds(0.06)).workers.value() == Approx(0.05));
+  CHECK(bounds(Seconds(0.1), 2, 8, 1, Seconds(0.06)).workers.value() == Approx(0.08));
+  // Cores carry no more workers than there are, workers no more than there are cores.
+  CHECK(bounds(Seconds(0.12), 2, 6, 2).cores.value() == Approx(0.06));
+  CHECK(bounds(Seconds(0.12), 6, 3, 2).cores.value() == Approx(0.04));
 }
 
 TEST_CASE("Without workers a step waits for pinning, copies and what the device decodes as well") {
   LoaderPipeline pipeline;
-  pipeline.batch = {};
   pipeline.batch.cpu = Seconds(0.1);
   pipeline.batch.pin = Seconds(0.02);
   pipeline.batch.transfer = Seconds(0.003);
@@ -180,17 +182,6 @@ TEST_CASE("Without workers a step waits for pinning, copies and what the device 
   // A worker's first batch is there when it has been made and pinned.
   pipeline.workers = 1;
   CHECK(loader_fill(pipeline).value() == Approx(0.12));
-}
-
-TEST_CASE("Cores carry no more workers than there are, workers no more than there are cores") {
-  LoaderPipeline pipeline;
-  pipeline.batch.cpu = Seconds(0.12);
-  pipeline.workers = 2;
-  pipeline.cores = 6;
-  CHECK(loader_bounds(pipeline).cores.value() == Approx(0.06));
-  pipeline.workers = 6;
-  pipeline.cores = 3;
-  CHECK(loader_bounds(pipeline).cores.value() == Approx(0.04));
 }
 
 TEST_CASE("Workers that are started anew each epoch take their start and a first batch, shared by its steps") {

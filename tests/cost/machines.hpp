@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "model/cost/operator_alone.hpp"
+#include "model/cost/operator_cost.hpp"
 #include "model/scenario/load/load.hpp"
 
 namespace foretrain::test {
@@ -34,5 +34,14 @@ inline const Machine& machine(const std::string& node) {
       "name: test\ncluster: { node: " + node + " }\nworkload: { operator: { kind: copy, size: 1 MB } }\n", "test");
   return known.emplace(node, Machine{scenario.cluster.node.gpu, scenario.calibration}).first->second;
 }
+
+/// Over sequences as long as their keys, with as many heads for these.
+constexpr Attention attention(AttentionKind kind, std::int64_t batch, std::int64_t heads, std::int64_t length,
+                              std::int64_t head_dim = 128, bool causal = false) {
+  return {batch, heads, heads, length, length, head_dim, causal, kind};
+}
+constexpr AttentionKind attention_kinds[] = {AttentionKind::standard,         AttentionKind::flash,
+                                             AttentionKind::memory_efficient, AttentionKind::flash_1,
+                                             AttentionKind::flash_2,          AttentionKind::flash_3};
 
 }  // namespace foretrain::test

@@ -90,20 +90,6 @@ TEST_CASE("Adding into the result reads it as well") {
   CHECK((minimum_traffic(adding) - minimum_traffic(plain)).value() == Approx(100 * 200 * 2.0));
 }
 
-TEST_CASE("Each halving of the operands' width doubles the rate of tensor cores, down to int4") {
-  // A100: tf32 156, fp16 312, int8 624, int4 1248 TFLOP/s. Multipliers shrink with the square of the width, but
-  // operands arrive through registers whose bytes only halve: the rate doubles and no more.
-  const Machine& m = machine("dgx-a100-80gb");
-  const Precision ladder[] = {Precision::tf32, Precision::fp16, Precision::int8, Precision::int4};
-  for (std::size_t i = 1; i < std::size(ladder); ++i) {
-    CHECK(m.gpu.matrix_rate(ladder[i]) / m.gpu.matrix_rate(ladder[i - 1]) == Approx(2.0));
-    const Matmul work{.m = 8192, .n = 8192, .k = 8192};
-    const double gain = m.time(work, ladder[i - 1]) / m.time(work, ladder[i]);
-    CHECK(gain > 1.5);  // what does not shrink: tile starts, the kernel's, the result's traffic
-    CHECK(gain < 2.6);  // narrower operands also switch less, so that the clock stays higher
-  }
-}
-
 TEST_CASE("A format without units is multiplied in the next wider one") {
   const Gpu &h100 = machine("dgx-h100").gpu, &a100 = machine("dgx-a100-80gb").gpu,
             &v100 = machine("dgx1-v100-16gb").gpu;

@@ -1,5 +1,5 @@
 // Operators on a processor of round figures.
-#include "model/cost/processor_cost.hpp"
+#include "model/cost/kernels.hpp"
 
 #include "model/base/number.hpp"
 #include "model/cost/launches.hpp"

@@ -75,25 +75,15 @@ const AttentionSeries attention_series[] = {
     {"dgx-h100", standard, true, 128, {40, 50, 57, 61, 63, 0}},
 };
 
-Attention shape(const AttentionSeries& series, std::int64_t sequence) {
-  const std::int64_t heads = 2048 / series.head_dim;
-  return {.batch = 16384 / sequence,
-          .heads = heads,
-          .kv_heads = heads,
-          .query_length = sequence,
-          .key_length = sequence,
-          .head_dim = series.head_dim,
-          .causal = series.causal,
-          .kind = series.kind};
-}
-
 Errors figure_errors(const std::string& node, AttentionKind kind, bool causal) {
   Errors errors;
   for (const AttentionSeries& series : attention_series) {
     if (series.node != node || series.kind != kind || series.causal != causal) continue;
     for (std::size_t i = 0; i < series.tera_rate.size(); ++i) {
       if (series.tera_rate[i] == 0.0) continue;
-      Attention work = shape(series, 512LL << i);
+      const std::int64_t length = 512LL << i;
+      Attention work =
+          test::attention(series.kind, 16384 / length, 2048 / series.head_dim, length, series.head_dim, series.causal);
       const double counted = static_cast<double>(work.batch * work.heads * work.query_length * work.key_length) *
                              (series.causal ? 0.5 : 1) * static_cast<double>(series.head_dim);
       const Seconds measured(3.5 * 4.0 * counted / (series.tera_rate[i] * 1e12));
@@ -160,13 +150,7 @@ TEST_CASE("FlashAttention-3 as its authors sum it up") {
   // arXiv 2407.08608: 661 TFLOP/s, head_dim 128, and close to 1.2 PFLOP/s in fp8, neither fitted. Engines that call it
   // reach less (attention-h100-fa3).
   const auto tera_rate = [](std::int64_t head_dim, Precision precision) {
-    const Attention work{.batch = 4,
-                         .heads = 2048 / head_dim,
-                         .kv_heads = 2048 / head_dim,
-                         .query_length = 16384,
-                         .key_length = 16384,
-                         .head_dim = head_dim,
-                         .kind = AttentionKind::flash_3};
+    const Attention work = test::attention(AttentionKind::flash_3, 4, 2048 / head_dim, 16384, head_dim);
     const OperatorCost cost = machine("dgx-h100").burst(work, precision);
     return cost.flops / cost.device / FlopsPerSecond(1e12);
   };

@@ -1,6 +1,6 @@
 // The cost models against published measurements. Bounds are mean absolute errors; where rows were fitted, and which
 // were not, is said beside each and in scenarios/calibrations/published.yaml.
-#include "model/cost/operator_alone.hpp"
+#include "model/cost/operator_cost.hpp"
 #include "model/scenario/load/cases.hpp"
 #include "tests/catch.hpp"
 #include "tests/cost/errors.hpp"
@@ -41,8 +41,7 @@ TEST_CASE("Bursts of products on five GPUs: within 12 % in bf16, 15 % in fp8, 40
     INFO(name);
     CHECK(errors.mean() < (name.ends_with("bf16") ? 0.12 : name.ends_with("fp8") ? 0.17 : 0.40));
   }
-  const auto large = errors_of("cases_gemm_aiconfigurator.csv", Flops(100e9));
-  for (const auto& [name, errors] : large) {
+  for (const auto& [name, errors] : errors_of("cases_gemm_aiconfigurator.csv", Flops(100e9))) {
     INFO(name);
     if (name.ends_with("bf16")) CHECK(errors.mean() < 0.09);
   }
@@ -55,50 +54,33 @@ TEST_CASE("Megatron's products on A100 PCIe: within 6 %") {
   }
 }
 
-TEST_CASE("The best products found by search are upper bounds that the model keeps below, by up to a fifth") {
-  // ml-engineering's table of maximum achievable matmul FLOPS: best iteration of the best shape.
+TEST_CASE(
+    "The best products found by search are upper bounds that the model keeps below, by up to a fifth or a third") {
+  // ml-engineering's table of maximum achievable matmul FLOPS: best iteration of the best shape. Of B200 these are
+  // products of 0.1 ms, in which the board's power does not settle: whole steps sustain less, and the energy is theirs.
+  // Of MI300X, MI325X and MI355X power does not allow the peaks of 1,307 and 2,517.
   struct Row {
     const char* node;
     Precision precision;
     Matmul shape;
-    double tera_rate;
+    double tera_rate, least, most;
   };
   const Row rows[] = {
-      {"dgx-a100-80gb", Precision::bf16, {.m = 1024, .n = 10240, .k = 5120}, 271.2},
-      {"a100-pcie-x1", Precision::bf16, {.m = 2048, .n = 5120, .k = 6144}, 252.9},
-      {"dgx-h100", Precision::bf16, {.m = 2048, .n = 2048, .k = 13312}, 794.5},
-      {"dgx-h100", Precision::fp8, {.m = 1024, .n = 9216, .k = 14336}, 1402.6},
+      {"dgx-a100-80gb", Precision::bf16, {.m = 1024, .n = 10240, .k = 5120}, 271.2, 0.8, 1.0},
+      {"a100-pcie-x1", Precision::bf16, {.m = 2048, .n = 5120, .k = 6144}, 252.9, 0.8, 1.0},
+      {"dgx-h100", Precision::bf16, {.m = 2048, .n = 2048, .k = 13312}, 794.5, 0.8, 1.0},
+      {"dgx-h100", Precision::fp8, {.m = 1024, .n = 9216, .k = 14336}, 1402.6, 0.8, 1.0},
+      {"dgx-b200", Precision::bf16, {.m = 1792, .n = 16128, .k = 3072}, 1745.0, 0.64, 1.0},
+      {"dgx-b200", Precision::fp8, {.m = 15360, .n = 4096, .k = 3072}, 3432.5, 0.64, 1.0},
+      {"mi300x-x8", Precision::bf16, {.m = 10240, .n = 15360, .k = 8192}, 668.4, 0.8, 0.95},
+      {"mi325x-x8", Precision::bf16, {.m = 13312, .n = 10240, .k = 8192}, 784.9, 0.8, 0.95},
+      {"mi355x-x8", Precision::bf16, {.m = 12288, .n = 8192, .k = 8192}, 1565.0, 0.8, 0.95},
   };
   for (const Row& row : rows) {
     const OperatorCost cost = machine(row.node).cost(row.shape, row.precision);
     const double share = cost.flops / cost.device / FlopsPerSecond(row.tera_rate * 1e12);
     INFO(row.node << " " << name(row.precision));
-    CHECK(share > 0.8);
-    CHECK(share < 1.0);
-  }
-}
-
-TEST_CASE("B200's products stay below the best that a search found, by up to a third") {
-  // The same table: 1,745 TFLOP/s in bf16, 3,432 in fp8, of products of 0.1 ms, in which the board's power does not
-  // settle. Whole steps sustain less: the energy is theirs.
-  const OperatorCost bf16 = machine("dgx-b200").cost(Matmul{.m = 1792, .n = 16128, .k = 3072}, Precision::bf16);
-  const OperatorCost fp8 = machine("dgx-b200").cost(Matmul{.m = 15360, .n = 4096, .k = 3072}, Precision::fp8);
-  for (const double share :
-       {bf16.flops / bf16.device / FlopsPerSecond(1745e12), fp8.flops / fp8.device / FlopsPerSecond(3432.5e12)}) {
-    CHECK(share > 0.64);
-    CHECK(share < 1.0);
-  }
-}
-
-TEST_CASE("MI300X, MI325X and MI355X sustain 0.8 to 0.95 of what the same table says of their best products") {
-  // bf16: 668.4, 784.9 and 1,565 TFLOP/s, of peaks of 1,307 and 2,517 that power does not allow.
-  const OperatorCost first = machine("mi300x-x8").cost(Matmul{.m = 10240, .n = 15360, .k = 8192}, Precision::bf16);
-  const OperatorCost second = machine("mi325x-x8").cost(Matmul{.m = 13312, .n = 10240, .k = 8192}, Precision::bf16);
-  const OperatorCost third = machine("mi355x-x8").cost(Matmul{.m = 12288, .n = 8192, .k = 8192}, Precision::bf16);
-  for (const double share :
-       {first.flops / first.device / FlopsPerSecond(668.4e12), second.flops / second.device / FlopsPerSecond(784.9e12),
-        third.flops / third.device / FlopsPerSecond(1565e12)}) {
-    CHECK(share > 0.8);
-    CHECK(share < 0.95);
+    CHECK(share > row.least);
+    CHECK(share < row.most);
   }
 }

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "model/base/process.hpp"
-#include "sim/platform.hpp"
+#include "sim/link_sharing.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;
@@ -15,7 +15,7 @@ using namespace foretrain;
 TEST_CASE("SimGrid leaves signals as they were") {
   Process child = Process::copy([] {
     signal(SIGINT, SIG_DFL);
-    check_platform();
+    check_link_sharing();
     raise(SIGINT);
   });
   CHECK(child.wait().signal == SIGINT);

@@ -1,17 +1,23 @@
+// What a description of a GPU and of a node says of what the driver tells, figure by figure.
 #include "validate/fit/describe.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "model/base/number.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "tests/catch.hpp"
 #include "tests/fit/synthetic.hpp"
-#include "validate/fit/architectures.hpp"
 
 using namespace foretrain;
 
 namespace {
+
+using DescriptionJson = nlohmann::json;
 
 Gpu catalogue_gpu(const CatalogueEntry& entry) { return read_gpu(Field(cached_yaml_file(entry.file.string()), "")); }
 
@@ -30,9 +36,41 @@ MeasuredGpu as_told(const Gpu& gpu, const std::string& name) {
   return told;
 }
 
-Gpu described(const MeasuredGpu& told, const MeasuredFigures& figures = {}) {
-  const YamlNode document = parse_yaml(gpu_document(told, figures), "described");
-  return read_gpu(Field(document, ""));
+MeasuredGpu told_of(const std::string& entry_name, const std::string& driver_name) {
+  const std::vector<CatalogueEntry> all = list_hardware();
+  return as_told(catalogue_gpu(*std::ranges::find(all, entry_name, &CatalogueEntry::name)), driver_name);
+}
+
+MeasuredGpu some_ampere() {
+  MeasuredGpu told;
+  told.name = "NVIDIA X100";
+  told.compute_capability = 8.0;
+  told.sms = 108;
+  told.clock = Hertz(1.41e9);
+  told.memory = Bytes(80.0 * 1073741824.0);
+  told.l2_cache = Bytes(40.0 * 1048576.0);
+  return told;
+}
+
+DescriptionJson gpu_json(const MeasuredGpu& gpu, const MeasuredFigures& figures = {}) {
+  return DescriptionJson::parse(gpu_document(gpu, figures));
+}
+
+Node read_back(const std::string& document) { return read_node(Field(parse_yaml(document, "node.json"), "")); }
+
+/// Four GPUs of twelve NVLinks, of which `links` lead from each to each.
+Machine linked(double compute_capability, int links) {
+  Machine machine = read_machine_text(synthetic::machine_json(4), "machine.json");
+  for (MeasuredGpu& gpu : machine.gpus) {
+    gpu.compute_capability = compute_capability;
+    gpu.nvlinks = 12;
+  }
+  for (MeasuredLink& link : machine.links) link.nvlinks = links;
+  return machine;
+}
+
+DescriptionJson node_json(const Machine& machine, const MeasuredFigures& figures = {}) {
+  return DescriptionJson::parse(node_document(machine, figures));
 }
 
 }  // namespace
@@ -50,7 +88,8 @@ TEST_CASE("Peak rates from operations per clock are those of datasheets") {
     // A10G's tensor cores run at half rate though it is no GeForce; H100 NVL's are stated for what its power allows.
     if (entry.name == "a10g" || entry.name == "h100-nvl-94gb") continue;
     const bool geforce = entry.description.starts_with("GeForce");
-    const Gpu made = described(as_told(known, (geforce ? "NVIDIA GeForce " : "NVIDIA ") + entry.name));
+    const MeasuredGpu told = as_told(known, (geforce ? "NVIDIA GeForce " : "NVIDIA ") + entry.name);
+    const Gpu made = read_gpu(Field(parse_yaml(gpu_document(told, {}), "described"), ""));
     const double tolerance = known.compute_capability >= 9.0 ? 0.09 : 0.04;
     for (std::size_t p = 0; p < precision_count; ++p) {
       INFO(entry.name << " " << names_of<Precision>[p]);
@@ -68,32 +107,42 @@ TEST_CASE("Peak rates from operations per clock are those of datasheets") {
 }
 
 TEST_CASE("A GPU of the catalogue is known by what its driver tells of it") {
-  const auto told = [](const char* entry_name, const char* driver_name) {
-    for (const CatalogueEntry& entry : list_hardware()) {
-      if (entry.name == entry_name) return known_gpu(as_told(catalogue_gpu(entry), driver_name));
-    }
-    return std::optional<std::string>("no such entry");
-  };
-  CHECK(told("h100-sxm-80gb", "NVIDIA H100 80GB HBM3") == "h100-sxm-80gb");
-  CHECK(told("h200-sxm-141gb", "NVIDIA H200") == "h200-sxm-141gb");
-  CHECK(told("v100-sxm2-32gb", "Tesla V100-SXM2-32GB") == "v100-sxm2-32gb");
-  CHECK(told("v100-pcie-32gb", "Tesla V100-PCIE-32GB") == "v100-pcie-32gb");
-  CHECK(told("a100-pcie-80gb", "NVIDIA A100 80GB PCIe") == "a100-pcie-80gb");
-  CHECK(told("a100-sxm-80gb", "NVIDIA A100-SXM4-80GB") == "a100-sxm-80gb");
-  CHECK(told("rtx-4090", "NVIDIA GeForce RTX 4090") == "rtx-4090");
-  // One multiprocessor more is another GPU.
-  MeasuredGpu other = read_machine_text(synthetic::machine_json(), "m").gpus.front();
+  for (const auto& [entry, driver] : {std::pair("h100-sxm-80gb", "NVIDIA H100 80GB HBM3"),
+                                      {"h200-sxm-141gb", "NVIDIA H200"},
+                                      {"v100-sxm2-32gb", "Tesla V100-SXM2-32GB"},
+                                      {"v100-pcie-32gb", "Tesla V100-PCIE-32GB"},
+                                      {"a100-pcie-80gb", "NVIDIA A100 80GB PCIe"},
+                                      {"a100-sxm-80gb", "NVIDIA A100-SXM4-80GB"},
+                                      {"rtx-4090", "NVIDIA GeForce RTX 4090"}}) {
+    CHECK(known_gpu(told_of(entry, driver)) == std::optional<std::string>(entry));
+  }
+  const MeasuredGpu other = read_machine_text(synthetic::machine_json(), "m").gpus.front();
   CHECK_FALSE(known_gpu(other));
   CHECK(gpu_name(other) == "synthetic-5000");
+  // Within three per cent of its memory, an eighth of its clock and half a tenth of capability.
+  const MeasuredGpu exact = told_of("h200-sxm-141gb", "NVIDIA H200");
+  const auto is_known = [&](double memory, double clock, double capability) {
+    MeasuredGpu told = exact;
+    told.memory = told.memory * memory;
+    told.clock = told.clock * clock;
+    told.compute_capability += capability;
+    return known_gpu(told) == "h200-sxm-141gb";
+  };
+  CHECK(is_known(1.0 / 1.0295, 1.0, 0.0));  // the catalogue's is 2.95 % more
+  CHECK_FALSE(is_known(1.0 / 1.0305, 1.0, 0.0));
+  CHECK(is_known(1.0, std::exp(0.119), 0.0));
+  CHECK(is_known(1.0, std::exp(-0.119), 0.0));
+  CHECK_FALSE(is_known(1.0, std::exp(0.121), 0.0));
+  CHECK(is_known(1.0, 1.0, 0.04));
+  CHECK_FALSE(is_known(1.0, 1.0, 0.07));
 }
 
 TEST_CASE("An unknown GPU becomes a node that scenarios accept, each figure with its source") {
-  Machine machine = read_machine_text(synthetic::machine_json(2), "machine.json");
+  const Machine machine = read_machine_text(synthetic::machine_json(2), "machine.json");
   MeasuredFigures figures;
   figures.memory_latency = Seconds(300e-9);
   figures.host_bandwidth = BytesPerSecond(24e9);
-  const YamlNode document = parse_yaml(node_document(machine, figures), "node.json");
-  const Node node = read_node(Field(document, ""));
+  const Node node = read_back(node_document(machine, figures));
   CHECK(node.gpus == 2);
   CHECK(node.peer_to_peer == true);  // as measured: drawn past a processor, these GPUs would have none by default
   CHECK(node.gpu.name == "synthetic-5000");
@@ -104,103 +153,140 @@ TEST_CASE("An unknown GPU becomes a node that scenarios accept, each figure with
   CHECK(node.link_types.front().bandwidth.value() == Approx(24e9));
   for (const Constant& constant : node.gpu.constants) CHECK_FALSE(constant.source.empty());
   // The same for people: YAML that reads back as the same node.
-  const YamlNode readable = parse_yaml(readable_yaml(node_document(machine, figures)), "node.yaml");
-  CHECK(read_node(Field(readable, "")).gpu.matrix_rate(Precision::bf16) == node.gpu.matrix_rate(Precision::bf16));
+  CHECK(read_back(readable_yaml(node_document(machine, figures))).gpu.matrix_rate(Precision::bf16) ==
+        node.gpu.matrix_rate(Precision::bf16));
 }
 
-TEST_CASE("GPUs on switches and GPUs linked straight are wired as such") {
-  Machine machine = read_machine_text(synthetic::machine_json(4), "machine.json");
-  for (MeasuredGpu& gpu : machine.gpus) gpu.nvlinks = 12;
-  for (MeasuredLink& link : machine.links) link.nvlinks = 12;
-  CHECK(machine.has_nvswitch());  // all twelve links of each lead to every other: through switches
-  const auto vertices = [&] {
-    const YamlNode document = parse_yaml(node_document(machine, {}), "node.json");
-    return read_node(Field(document, "")).vertices;
-  };
-  const auto is_switch = [](const NodeVertex& vertex) { return vertex.kind == VertexKind::nvswitch; };
-  const auto switched = vertices();
-  CHECK(std::any_of(switched.begin(), switched.end(), is_switch));
-  for (MeasuredLink& link : machine.links) link.nvlinks = 4;  // three neighbours, four links to each
-  CHECK_FALSE(machine.has_nvswitch());
-  const auto straight = vertices();
-  CHECK(std::none_of(straight.begin(), straight.end(), is_switch));
-}
-
-TEST_CASE("An NVLink is a part of what large copies reach; through switches rings have a share of it") {
-  Machine machine = read_machine_text(synthetic::machine_json(4), "machine.json");
-  for (MeasuredGpu& gpu : machine.gpus) gpu.nvlinks = 12;
-  for (MeasuredLink& link : machine.links) link.nvlinks = 12;
-  MeasuredFigures figures;
-  figures.peer_bandwidth = BytesPerSecond(300e9);
-  figures.peer_latency = Seconds(2e-6);
-  figures.ring_bandwidth = BytesPerSecond(150e9);
-  const auto nvlink = [&] {
-    const Node node = read_node(Field(parse_yaml(node_document(machine, figures), "node.json"), ""));
-    const auto found = std::ranges::find(node.link_types, LinkKind::nvlink, &LinkType::kind);
-    REQUIRE(found != node.link_types.end());
-    return *found;
-  };
-  const LinkType switched = nvlink();  // twelve links, and into the switch and out of it
-  CHECK(switched.bandwidth.value() == Approx(25e9));
-  CHECK(switched.latency.value() == Approx(1e-6));
-  CHECK(switched.collective_efficiency == Approx(0.5));
-  for (MeasuredLink& link : machine.links) link.nvlinks = 4;
-  const LinkType straight = nvlink();  // a ring uses several neighbours' links: their share is the catalogue's
-  CHECK(straight.bandwidth.value() == Approx(75e9));
-  CHECK(straight.latency.value() == Approx(2e-6));
-  CHECK(straight.collective_efficiency == Approx(0.83));
-}
-
-TEST_CASE("A compute capability between two of the table is priced as the older one") {
-  CHECK(architecture_of(8.7).compute_capability == Approx(8.6));
-  CHECK(architecture_of(9.0).name == "hopper");
-  CHECK(architecture_of(13.0).compute_capability == Approx(12.0));
-}
-
-TEST_CASE("A description says what its rates were worked out from") {
-  MeasuredGpu told;
-  told.name = "NVIDIA X100";
-  told.compute_capability = 8.0;
-  told.sms = 108;
-  told.clock = Hertz(1410e6);
-  CHECK_THAT(gpu_document(told, {}), Catch::Contains("108 multiprocessors at 1410 MHz"));
-}
-
-TEST_CASE("Cards that nobody tells of are the fewest of a common rate that carry what rings reached") {
-  const Machine machine = read_machine_text(synthetic::machine_json(), "machine.json");
-  const auto network = [&](double gigabits) {
-    MeasuredFigures figures;
-    figures.network_bandwidth = BytesPerSecond(gigabits * 1e9 / 8.0);
-    const YamlNode document = parse_yaml(node_document(machine, figures), "described");
-    return read_node(Field(document, "")).network;
-  };
-  const auto check = [&](double gigabits, int cards, double rate) {
-    INFO(gigabits);
-    CHECK(network(gigabits).nics_per_node == cards);
-    CHECK(network(gigabits).nic_bandwidth.value() == Approx(rate * 1e9 / 8.0));
-  };
-  check(0.9, 1, 1.0);
-  check(9.3, 1, 10.0);
-  check(180.0, 1, 200.0);
-  check(770.0, 1, 800.0);
-  check(800.0, 1, 800.0);
-  check(1500.0, 2, 800.0);
-  check(1700.0, 4, 800.0);
-  check(3150.0, 4, 800.0);
-  check(1604.0, 4, 800.0);
-}
-
-TEST_CASE("Every GPU of a machine with NVSwitches hangs on them; two GPUs have none") {
-  Machine machine = read_machine_text(synthetic::machine_json(4), "machine.json");
-  for (MeasuredGpu& gpu : machine.gpus) gpu.nvlinks = 12;
-  for (MeasuredLink& link : machine.links) link.nvlinks = 12;
-  const Node node = read_node(Field(parse_yaml(node_document(machine, {}), "node.json"), ""));
+TEST_CASE("GPUs on switches have a wire from all of them, GPUs linked straight from each to each") {
+  const Machine switched = linked(9.0, 12), straight = linked(9.0, 4);
+  CHECK(switched.has_nvswitch());  // all twelve links of each lead to every other: through switches
+  const Node node = read_back(node_document(switched, {}));
   const auto ends = std::ranges::count_if(node.links, [&](const NodeLink& link) {
     return node.vertices[at_index(link.a)].kind == VertexKind::nvswitch ||
            node.vertices[at_index(link.b)].kind == VertexKind::nvswitch;
   });
   CHECK(ends == 4);
-  machine.gpus.resize(2);
-  std::erase_if(machine.links, [](const MeasuredLink& link) { return link.from > 1 || link.to > 1; });
-  CHECK_FALSE(machine.has_nvswitch());
+  const DescriptionJson wired = node_json(switched);
+  CHECK(wired["link_types"]["nvlink"].contains("in_network_reduction"));
+  REQUIRE(wired["wiring"].size() == 2);
+  CHECK(wired["wiring"][0]["between"] == DescriptionJson({"gpu0..gpu3", "cpu0"}));
+  CHECK(wired["wiring"][1]["between"] == DescriptionJson({"gpu0..gpu3", "nvswitch"}));
+  CHECK_FALSE(straight.has_nvswitch());  // three neighbours, four links to each
+  const DescriptionJson apart = node_json(straight);
+  CHECK_FALSE(apart["link_types"]["nvlink"].contains("in_network_reduction"));
+  REQUIRE(apart["wiring"].size() == 7);  // the bus, and six pairs of four
+  CHECK(apart["wiring"][6]["between"] == DescriptionJson({"gpu2", "gpu3"}));
+  CHECK(apart["wiring"][6]["count"] == 4);
+  Machine two = switched;
+  two.gpus.resize(2);
+  std::erase_if(two.links, [](const MeasuredLink& link) { return link.from > 1 || link.to > 1; });
+  CHECK_FALSE(two.has_nvswitch());
+}
+
+TEST_CASE("An NVLink is a part of what large copies reach; through switches rings have a share of it") {
+  MeasuredFigures figures;
+  figures.peer_bandwidth = BytesPerSecond(300e9);
+  figures.peer_latency = Seconds(2e-6);
+  figures.ring_bandwidth = BytesPerSecond(150e9);
+  const auto nvlink = [&](int links) {
+    const Node node = read_back(node_document(linked(8.9, links), figures));
+    return *std::ranges::find(node.link_types, LinkKind::nvlink, &LinkType::kind);
+  };
+  const LinkType switched = nvlink(12);  // twelve links, and into the switch and out of it
+  CHECK(switched.bandwidth.value() == Approx(25e9));
+  CHECK(switched.latency.value() == Approx(1e-6));
+  CHECK(switched.collective_efficiency == Approx(0.5));
+  const LinkType straight = nvlink(4);  // a ring uses several neighbours' links: their share is the catalogue's
+  CHECK(straight.bandwidth.value() == Approx(75e9));
+  CHECK(straight.latency.value() == Approx(2e-6));
+  CHECK(straight.collective_efficiency == Approx(0.83));
+  const auto share = [&](double ring) {
+    figures.ring_bandwidth = BytesPerSecond(ring);
+    return node_json(linked(9.0, 12), figures)["link_types"]["nvlink"]["collective_efficiency"];
+  };
+  CHECK(share(21e9) == "0.070");
+  CHECK(share(12e9) == "0.050");  // a twentieth at least
+  CHECK(share(450e9) == "1.000");
+  for (const auto& [capability, generation] : {std::pair(6.0, 1), {7.5, 2}, {8.9, 3}, {9.0, 4}, {10.0, 5}}) {
+    const std::string text = node_json(linked(capability, 12), figures)["link_types"]["nvlink"]["source"]["text"];
+    CHECK_THAT(text, Catch::EndsWith(fmt::format("nvlink{}", generation)));
+  }
+}
+
+TEST_CASE("A compute capability between two of the table is priced as the older one") {
+  const auto described = [](double capability) {
+    MeasuredGpu gpu = some_ampere();
+    gpu.compute_capability = capability;
+    return gpu_json(gpu);
+  };
+  const auto as = [&](double capability) {
+    return described(capability)["sources"]["vector_rate"]["text"].get<std::string>();
+  };
+  CHECK_THAT(as(8.7), Catch::Contains("as compute capability 8.6"));
+  CHECK_THAT(as(13.0), Catch::Contains("as compute capability 12"));
+  CHECK(described(9.0)["architecture"] == "hopper");
+}
+
+TEST_CASE("Sizes are described in mebibytes and kibibytes, and what no driver tells is assumed") {
+  MeasuredGpu gpu = some_ampere();
+  const DescriptionJson plain = gpu_json(gpu);
+  CHECK(plain["memory"] == "81920 MiB");
+  CHECK(plain["l2_cache"] == "40960 KiB");
+  CHECK(plain["shared_memory_per_sm"] == "100 KiB");
+  CHECK(plain["board_power"] == "300 W");
+  CHECK(plain["sources"]["board_power"]["kind"] == "assumption");
+  CHECK_FALSE(plain.contains("copy_engines"));
+  gpu.shared_memory_per_sm = Bytes(167936.0);
+  gpu.power_limit_watts = 400.0;
+  gpu.copy_engines = 5;
+  const DescriptionJson told = gpu_json(gpu);
+  CHECK(told["shared_memory_per_sm"] == "164 KiB");
+  CHECK(told["board_power"] == "400 W");
+  CHECK_FALSE(told["sources"].contains("board_power"));
+  CHECK(told["copy_engines"] == 5);
+}
+
+TEST_CASE("Without a memory clock the bandwidth is a quarter of the L2's, of which copies reach 86 per cent") {
+  MeasuredFigures figures;
+  figures.l2_bandwidth = BytesPerSecond(3.44e12);
+  CHECK(gpu_json(some_ampere(), figures)["memory_bandwidth"] == "1000 GB/s");  // 860 / 0.86
+  CHECK(gpu_json(some_ampere())["memory_bandwidth"] == "581.4 GB/s");          // 500 / 0.86
+}
+
+TEST_CASE("Rates are a datasheet's for a compute capability of the table, assumed beside it") {
+  const auto kind = [](double compute_capability) {
+    MeasuredGpu gpu = some_ampere();
+    gpu.compute_capability = compute_capability;
+    return gpu_json(gpu)["sources"]["vector_rate"]["kind"];
+  };
+  CHECK_THAT(gpu_document(some_ampere(), {}), Catch::Contains("108 multiprocessors at 1410 MHz"));
+  CHECK(kind(8.0) == "datasheet");
+  CHECK(kind(8.04) == "datasheet");
+  CHECK(kind(8.07) == "assumption");
+}
+
+TEST_CASE("Cards that nobody tells of are the fewest of a common rate that carry what rings reached") {
+  const Machine machine = read_machine_text(synthetic::machine_json(), "machine.json");
+  struct Row {
+    double reached;
+    int cards;
+    double rate;
+  };
+  for (const auto& [reached, cards, rate] :
+       {Row{0.9, 1, 1.0}, Row{9.3, 1, 10.0}, Row{180.0, 1, 200.0}, Row{770.0, 1, 800.0}, Row{800.0, 1, 800.0},
+        Row{1500.0, 2, 800.0}, Row{1604.0, 4, 800.0}, Row{3150.0, 4, 800.0}}) {
+    INFO(reached);
+    MeasuredFigures figures;
+    figures.network_bandwidth = BytesPerSecond(reached * 1e9 / 8.0);
+    const auto network = read_back(node_document(machine, figures)).network;
+    CHECK(network.nics_per_node == cards);
+    CHECK(network.nic_bandwidth.value() == Approx(rate * 1e9 / 8.0));
+  }
+}
+
+TEST_CASE("A description for people has what is shallow in one line, and what is deeper below its key") {
+  CHECK(readable_yaml(R"({"a":{"b":{"c":1},"e":{"d":{"x":1}}},"f":[{"g":[1]},2],"h":{}})") ==
+        "a:\n  b: {\"c\":1}\n  e: {\"d\":{\"x\":1}}\nf:\n  - {\"g\":[1]}\n  - 2\nh: {}\n");
+  const std::string text(200, 'x');
+  CHECK(readable_yaml(fmt::format(R"({{"k":"{}"}})", text)) == fmt::format("k: \"{}\"\n", text));
 }

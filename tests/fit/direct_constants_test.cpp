@@ -28,9 +28,9 @@ RawMeasurements machine_of(int gpus) {
   return raw;
 }
 
-double value_of(const std::vector<DirectConstant>& constants, const std::string& name) {
-  for (const DirectConstant& constant : constants) {
-    if (constant.name == name) return constant.value;
+double value_of(const std::vector<RobustConstant>& constants, const std::string& name) {
+  for (const RobustConstant& constant : constants) {
+    if (constant.name == name) return constant.after;
   }
   return -1.0;
 }
@@ -50,7 +50,7 @@ TEST_CASE("Launches, graphs and page locking are read off the records that measu
   HostConstants published;
   published.launch_latency_us = 4.0;
   published.synchronize_us = 5.0;
-  const std::vector<DirectConstant> constants = direct_constants(raw, published);
+  const std::vector<RobustConstant> constants = direct_constants(raw, published);
   // 11 us less a kernel of 3 - 1 = 2 us are 9 us, of which four ninths are 4 us.
   CHECK(value_of(constants, "host.launch_latency_us") == Approx(4.0));
   CHECK(value_of(constants, "host.synchronize_us") == Approx(5.0));
@@ -88,7 +88,7 @@ TEST_CASE("Memory beside tensors, fresh copies and the spread of GPUs are read o
   add(raw, "devices", {{"work", "product"}, {"gpu", "0"}}, 0.99);
   add(raw, "devices", {{"work", "product"}, {"gpu", "1"}}, 1.01);
   add(raw, "devices", {{"work", "alone"}, {"gpu", "1"}}, 7.0);
-  const std::vector<DirectConstant> constants = direct_constants(raw, load_default_calibration().host);
+  const std::vector<RobustConstant> constants = direct_constants(raw, load_default_calibration().host);
   CHECK(value_of(constants, "host.pageable_copy_gbps") == Approx(2.0));
   CHECK(value_of(constants, "memory.context_mib") == Approx(600.0));
   CHECK(value_of(constants, "memory.fragmentation") == Approx(0.05));
@@ -175,11 +175,11 @@ TEST_CASE("What is read off is as sure as half the distance of its quartiles, pa
   HostConstants published;
   published.launch_latency_us = 4.0;
   published.synchronize_us = 6.0;
-  const std::vector<DirectConstant> constants = direct_constants(raw, published);
+  const std::vector<RobustConstant> constants = direct_constants(raw, published);
   REQUIRE(constants.size() == 2);
-  CHECK(constants[0].value == Approx(11.0 * 0.4));
+  CHECK(constants[0].after == Approx(11.0 * 0.4));
   CHECK(constants[0].standard_error == Approx(0.5 * 0.4));
-  CHECK(constants[1].value == Approx(11.0 * 0.6));
+  CHECK(constants[1].after == Approx(11.0 * 0.6));
   CHECK(constants[1].standard_error == Approx(0.5 * 0.6));
 }
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "model/base/error.hpp"
-#include "model/cost/operator_alone.hpp"
+#include "model/cost/operator_cost.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "tests/catch.hpp"
 
@@ -26,15 +26,6 @@ std::vector<FitRow> reduced(std::size_t step) {
 
 }  // namespace
 
-TEST_CASE("A GPU's mean error is that of its rows, whatever groups they are in") {
-  std::vector<GroupError> errors(3);
-  errors[0] = {.group = "a", .gpu = "one", .rows = 3, .mape = 0.1};
-  errors[1] = {.group = "b", .gpu = "one", .rows = 1, .mape = 0.5};
-  errors[2] = {.group = "c", .gpu = "other", .rows = 9, .mape = 0.9};
-  CHECK(mape_of_gpu(errors, "one") == Approx((3 * 0.1 + 0.5) / 4));
-  CHECK(mape_of_gpu(errors, "third") == 0.0);
-}
-
 TEST_CASE("Constants that made the measurements are found again") {
   // The measured times are replaced by the model's own under other constants: the fit must return to these.
   Calibration truth = load_default_calibration();
@@ -44,9 +35,9 @@ TEST_CASE("Constants that made the measurements are found again") {
   for (FitRow& row : rows) row.measured = cost_alone(row.work, row.gpu, truth).device;
   const FitResult result =
       fit(rows, {"matmul.fixed_us", "streaming.bandwidth_efficiency"}, load_default_calibration(), 400);
-  CHECK(result.calibration.matmul.fixed_us == Approx(9.0).epsilon(0.02));
-  CHECK(result.calibration.streaming.bandwidth_efficiency == Approx(0.7).epsilon(0.02));
-  for (const GroupError& error : result.errors) CHECK(error.mape < 0.01);
+  CHECK(result.found.calibration.matmul.fixed_us == Approx(9.0).epsilon(0.02));
+  CHECK(result.found.calibration.streaming.bandwidth_efficiency == Approx(0.7).epsilon(0.02));
+  for (const PointErrors& error : result.errors) CHECK(error.mape < 0.01);
 }
 
 TEST_CASE("A fit never makes the objective worse, and repeats itself") {
@@ -54,11 +45,13 @@ TEST_CASE("A fit never makes the objective worse, and repeats itself") {
   const std::vector<std::string> constants = default_fit_constants(rows);
   const Calibration start = load_default_calibration();
   const FitResult once = fit(rows, constants, start, 150), again = fit(rows, constants, start, 150);
-  REQUIRE(once.constants.size() == again.constants.size());
-  for (std::size_t i = 0; i < once.constants.size(); ++i) CHECK(once.constants[i].after == again.constants[i].after);
-  const auto mean = [](const std::vector<GroupError>& errors) {
+  REQUIRE(once.found.constants.size() == again.found.constants.size());
+  for (std::size_t i = 0; i < once.found.constants.size(); ++i) {
+    CHECK(once.found.constants[i].after == again.found.constants[i].after);
+  }
+  const auto mean = [](const std::vector<PointErrors>& errors) {
     double sum = 0.0;
-    for (const GroupError& error : errors) sum += error.mape;
+    for (const PointErrors& error : errors) sum += error.mape;
     return sum / static_cast<double>(errors.size());
   };
   CHECK(mean(once.errors) < mean(errors_of(rows, start)) + 0.005);
@@ -85,12 +78,12 @@ TEST_CASE("A GPU left out is predicted within 25 % by a fit on the other two") {
   for (const std::string& gpu : gpus) {
     INFO(gpu);
     const LeftOut left = leave_out(rows, gpu, constants, load_default_calibration(), 250);
-    CHECK(mape_of_gpu(left.predicted, gpu) < 0.25);
-    for (const GroupError& group : left.fitted.errors) CHECK(group.gpu != gpu);
+    CHECK(together(left.predicted, [](const PointErrors&) { return true; }).mape < 0.25);
+    for (const PointErrors& group : left.fitted.errors) CHECK(group.family != gpu);
     // Its own energies were not searched: they come from other generations' processes.
     REQUIRE_FALSE(left.by_rule.empty());
-    for (const FittedConstant& energy : left.by_rule) {
-      for (const FittedConstant& searched : left.fitted.constants) CHECK(searched.name != energy.name);
+    for (const RobustConstant& energy : left.by_rule) {
+      for (const RobustConstant& searched : left.fitted.found.constants) CHECK(searched.name != energy.name);
     }
   }
 }

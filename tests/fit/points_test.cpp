@@ -48,7 +48,7 @@ void check_each_decides(const std::string& suite, const Cells& parameters, const
     changed[key] = value;
     const Found found = found_in(millisecond(suite, {}, changed));
     CHECK(found.groups.empty());
-    CHECK(found.not_understood.empty());  // pictures show it
+    CHECK(found.not_understood.empty());  // unused
   }
 }
 

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "model/base/error.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
+#include "tests/complaint.hpp"
 #include "tests/fit/synthetic.hpp"
 
 using namespace foretrain;
@@ -15,16 +15,6 @@ std::string line(const std::string& name, const std::string& rest) {
   return fmt::format(R"({{"suite":"gemm","name":"{}",{}}})", name, rest) + "\n";
 }
 const std::string good = R"("status":"measured","scenario":{},"parameters":{},"device":0,"unit":"s","values":[2,1,3])";
-
-template <typename Read>
-std::string complaint(const Read& read) {
-  try {
-    read();
-  } catch (const ScenarioError& error) {
-    return error.what();
-  }
-  return "accepted";
-}
 
 }  // namespace
 
@@ -55,39 +45,37 @@ TEST_CASE("What a folder holds is counted, and only what was measured is kept") 
 }
 
 TEST_CASE("Records that are wrong are refused with file and line, and what to do") {
-  struct Bad {
-    std::string text, wrong;
-  };
-  const std::vector<Bad> rows = {
-      {R"({"suite":"gemm","name":"a","status":"meas)", "torn"},
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {R"({"suite":"gemm","name":"a","status":"meas)", "missing closing quote"},
       {line("a", R"("status":"perhaps")"), "unknown status \"perhaps\""},
       {line("a", R"("status":"measured","unit":"s","values":[])"), "without a value"},
       {line("a", R"("status":"measured","unit":"ms","values":[1])"), "unknown unit \"ms\""},
-      {line("a", R"("status":"measured","unit":"s","values":[1e999])"), "torn or no JSON"},
-      {line("a", R"("status":"measured","unit":"s","values":["1"])"), "no number"},
+      {line("a", R"("status":"measured","unit":"s","values":[1e999])"), "number overflow"},
+      {line("a", R"("status":"measured","unit":"s","values":["1"])"), "must be number"},
       {line("a", R"("status":"measured","unit":"s","values":[0],"scenario":{"workload.operator.kind":"copy"})"),
        "not positive"},
       {line("a", R"("status":"measured","unit":"s","values":[1],"scenario":{"workload.operator.m":1})"),
-       "scenario.workload.operator.m: no text"},
-      {line("a", R"("status":"measured","unit":"s","values":[1],"scenario":[])"), "no object"},
-      {R"({"suite":"gemm","status":"measured"})", "name: this key is missing"},
+       "must be string"},
+      {line("a", R"("status":"measured","unit":"s","values":[1],"scenario":[])"), "must be object"},
+      {R"({"suite":"gemm","status":"measured"})", "key 'name' not found"},
       {"[1,2]\n", "no record"},
   };
-  for (const Bad& bad : rows) {
-    const std::string said = complaint([&] { (void)read_records(line("first", good) + bad.text, "gemm.jsonl"); });
+  for (const auto& [text, wrong] : rows) {
+    const std::string said = test::complaint_of([&] { (void)read_records(line("first", good) + text, "gemm.jsonl"); });
     INFO(said);
     CHECK(said.find("gemm.jsonl:2") == 0);
-    CHECK(said.find(bad.wrong) != std::string::npos);
+    CHECK(said.find(wrong) != std::string::npos);
     CHECK(said.find(';') != std::string::npos);  // what would be right
   }
 }
 
 TEST_CASE("Folders that hold no measurements are refused") {
   const TemporaryFolder folder;
-  CHECK(complaint([&] { (void)read_measurements(folder.path() / "none"); }).find("no folder") != std::string::npos);
-  CHECK(complaint([&] { (void)read_measurements(folder.path()); }).find("machine.json") != std::string::npos);
+  CHECK(test::complaint_of([&] { (void)read_measurements(folder.path() / "none"); }).find("no folder") !=
+        std::string::npos);
+  CHECK(test::complaint_of([&] { (void)read_measurements(folder.path()); }).find("machine.json") != std::string::npos);
   folder.write("machine.json", synthetic::machine_json());
-  CHECK(complaint([&] { (void)read_measurements(folder.path()); }).find("no records") != std::string::npos);
+  CHECK(test::complaint_of([&] { (void)read_measurements(folder.path()); }).find("no records") != std::string::npos);
 }
 
 TEST_CASE("machine.json is read as the driver wrote it, and complaints have a position") {
@@ -103,28 +91,19 @@ TEST_CASE("machine.json is read as the driver wrote it, and complaints have a po
   CHECK(machine.links.size() == 2);
   CHECK_FALSE(machine.has_nvswitch());
 
-  // A quarter of a board's memory, less what is kept back, has a quarter of its bandwidth: an instance of 3 of 8 slices
-  // would have 37.5 %.
-  std::string divided = synthetic::machine_json();
-  divided.replace(divided.find("\"mig\":null"), 10, "\"mig\":true,\"board_memory_bytes\":141000000000");
-  CHECK(read_machine_text(divided, "machine.json").gpus.front().peak_bandwidth()->value() == Approx(512e9 / 4.0));
-
-  struct Bad {
-    std::string text, wrong;
-  };
-  const std::vector<Bad> rows = {
-      {"[]", "no mapping"},
-      {"{}", "gpus: this key is missing"},
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"[]", "no description of a machine"},
+      {"{}", "key 'gpus' not found"},
       {R"({"gpus":[]})", "no GPU"},
-      {R"({"gpus":[{"index":0,"name":"x"}]})", "compute_capability: this key is missing"},
-      {R"({"gpus":[{"index":0,"name":"x","compute_capability":"9.0","sms":"many"}]})", "gpus[0].sms"},
-      {R"({"gpus":)", "machine.json"},
+      {R"({"gpus":[{"index":0,"name":"x"}]})", "no compute_capability"},
+      {R"({"gpus":[{"index":0,"name":"x","compute_capability":"9.0","sms":true}]})", "must be number"},
+      {R"({"gpus":)", "unexpected end of input"},
   };
-  for (const Bad& bad : rows) {
-    const std::string said = complaint([&] { (void)read_machine_text(bad.text, "machine.json"); });
+  for (const auto& [text, wrong] : rows) {
+    const std::string said = test::complaint_of([&] { (void)read_machine_text(text, "machine.json"); });
     INFO(said);
     CHECK(said.find("machine.json:") == 0);
-    CHECK(said.find(bad.wrong) != std::string::npos);
+    CHECK(said.find(wrong) != std::string::npos);
   }
 }
 
@@ -144,7 +123,7 @@ TEST_CASE("A replay's kernel that was timed without being run is told") {
                R"({"kind":"foretrain gpu replay","name":"net","status":"measured","work":[{"block":"forward",)"
                R"("name":"cast","work_number":0,"tasks":1,"kind":"traffic","count":0,"measured_s":1,)"
                R"("fields":{"read":"4","written":"4","pattern":"elementwise","precision":"fp32"}}]})");
-  CHECK(complaint([&] {
+  CHECK(test::complaint_of([&] {
           (void)read_measurements(folder.path());
         }).find("a kernel of net was measured without being run") != std::string::npos);
 }
@@ -153,7 +132,9 @@ TEST_CASE("Folders of two machines are refused with the GPUs of both") {
   const TemporaryFolder folder;
   folder.write("one/machine.json", synthetic::machine_json(1));
   folder.write("two/machine.json", synthetic::machine_json(2));
-  const std::string said = complaint([&] { return read_measurements({folder.path() / "one", folder.path() / "two"}); });
+  const std::string said = test::complaint_of([&] {
+    return read_measurements({folder.path() / "one", folder.path() / "two"});
+  });
   CHECK_THAT(said, Catch::Contains("measurements of another machine (Synthetic 5000, Synthetic 5000)"));
   CHECK_THAT(said, Catch::Contains("parts of one machine (Synthetic 5000)"));
 }

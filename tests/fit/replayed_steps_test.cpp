@@ -20,7 +20,7 @@ TEST_CASE("A kernel's time that may be its launch's is left out, and that is sai
 }
 
 TEST_CASE("Kernels of replayed steps tell what steps stretch kernels by, where no framework's steps do") {
-  // Products, convolutions and a streaming kernel, each 15 % longer than alone; one of 5 us is left to pictures.
+  // Products, convolutions and a streaming kernel, each 15 % longer than alone; one of 5 us is not used.
   const auto work = [](const char* kind, const std::string& fields, int number, double seconds) {
     return fmt::format(R"({{"block":"forward","name":"layer {2}","block_number":0,"work_number":{2},"tasks":1,)"
                        R"("predicted_s":1,"kind":"{0}","count":2,"fields":{{{1}}},"measured_s":{3}}})",

@@ -4,11 +4,9 @@
 #include <cmath>
 #include <random>
 
-#include "model/base/error.hpp"
 #include "model/cost/operator_cost.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "tests/catch.hpp"
-#include "validate/fit/constant_row.hpp"
 
 using namespace foretrain;
 
@@ -76,6 +74,11 @@ TEST_CASE("A fit finds the constants that made the points, within its own standa
     CHECK(constant.standard_error / right < 0.012);
     CHECK(constant.standard_error / right > 0.002);
   }
+  REQUIRE(fit.covariance.rows() == 2);
+  CHECK(fit.covariance(0, 1) == Approx(fit.covariance(1, 0)));
+  for (const int i : {0, 1}) {
+    CHECK(fit.covariance(i, i) == Approx(std::pow(fit.constants[static_cast<std::size_t>(i)].standard_error, 2)));
+  }
 }
 
 TEST_CASE("Standard errors are what they say: two of three fits lie within one") {
@@ -102,15 +105,6 @@ TEST_CASE("Points that take four times as long hardly matter") {
   const RobustFit fit = robust_fit(kernels(truth, 0.02, 3, 10), both, load_default_calibration(), 600);
   CHECK(fit.calibration.streaming.bandwidth_efficiency == Approx(0.72).epsilon(0.02));
   CHECK(fit.calibration.streaming.kernel_us == Approx(4.5).epsilon(0.02));
-}
-
-TEST_CASE("Covariance is symmetric, and its diagonal holds the squares of the standard errors") {
-  const RobustFit fit = robust_fit(kernels(truth_of(0.8, 3.0), 0.02, 5), both, load_default_calibration(), 600);
-  REQUIRE(fit.covariance.rows() == 2);
-  CHECK(fit.covariance(0, 1) == Approx(fit.covariance(1, 0)));
-  for (const int i : {0, 1}) {
-    CHECK(fit.covariance(i, i) == Approx(std::pow(fit.constants[static_cast<std::size_t>(i)].standard_error, 2)));
-  }
 }
 
 TEST_CASE("Constants on which no point depends keep their published value, and are named") {
@@ -165,28 +159,6 @@ TEST_CASE("No point, one point and points that contradict each other give number
     CHECK(std::isfinite(constant.standard_error));
   }
   CHECK(torn.calibration.streaming.bandwidth_efficiency >= 0.1);
-}
-
-TEST_CASE("Unknown constants are refused with the nearest known one") {
-  try {
-    (void)robust_fit({}, {"matmul.fixed_u"}, load_default_calibration(), 100);
-    FAIL("accepted");
-  } catch (const UsageError& error) {
-    CHECK(std::string(error.what()).find("did you mean matmul.fixed_us?") != std::string::npos);
-  }
-}
-
-TEST_CASE("Inverses of small symmetric matrices, and of none that is singular to a trillionth") {
-  const auto matrix = [](double a, double b, double c) { return Eigen::Matrix2d{{a, b}, {b, c}}; };
-  // [[4,2],[2,3]] has determinant 8: the inverse is [[3,-2],[-2,4]] / 8.
-  const auto inverted = inverse(matrix(4.0, 2.0, 3.0));
-  REQUIRE(inverted);
-  CHECK((*inverted - matrix(3.0, -2.0, 4.0) / 8.0).norm() < 1e-15);
-  CHECK(inverse(matrix(1e-20, 0.0, 1e20)));
-  CHECK(inverse(matrix(1.0, 1.0, 1.0 + 2e-12)));
-  CHECK_FALSE(inverse(matrix(1.0, 1.0, 1.0)));
-  CHECK_FALSE(inverse(matrix(1.0, 1.0, 1.0 + 5e-13)));
-  CHECK_FALSE(inverse(matrix(-1.0, 0.0, 1.0)));
 }
 
 TEST_CASE("Few points tell less than their scatter says: the variance is that of n - p of them") {

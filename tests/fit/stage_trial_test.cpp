@@ -107,7 +107,7 @@ TEST_CASE("One point judges nothing") {
 }
 
 TEST_CASE("A verdict says how many points were left out and how far both predictions are off") {
-  StageTrial trial{.fit = {load_default_calibration(), {}, {}, {}, {}}};
+  StageTrial trial;
   CHECK_FALSE(trial.adopted);
   CHECK_FALSE(trial.held_out);
   trial.judged = 4;

@@ -10,7 +10,6 @@
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
 #include "tests/fit/synthetic.hpp"
-#include "validate/fit/constant_row.hpp"
 #include "validate/fit/gpu_fit.hpp"
 
 using namespace foretrain;
@@ -90,8 +89,8 @@ const Fitted& fitted() {
   return one;
 }
 
-const StageOutcome& stage(const std::string& name) {
-  const auto found = std::ranges::find(fitted().fit.stages, name, &StageOutcome::name);
+const StageTrial& stage(const std::string& name) {
+  const auto found = std::ranges::find(fitted().fit.stages, name, &StageTrial::name);
   REQUIRE(found != fitted().fit.stages.end());
   return *found;
 }
@@ -109,15 +108,15 @@ TEST_CASE("calibrate --from finds the constants of a synthetic machine within 5 
 TEST_CASE("A stage whose points mean nothing is refused: its constants stay published, and that is said") {
   // Times a factor of e to either side: no constants predict the points that a fit has not seen.
   const Calibration published = load_default_calibration();
-  CHECK_FALSE(stage("attention").trial.adopted);
+  CHECK_FALSE(stage("attention").adopted);
   CHECK(fitted().fit.calibration.attention == published.attention);
-  for (const auto& [constant, source] : fitted().fit.fitted) CHECK(!constant.name.starts_with("attention."));
+  for (const RobustConstant& constant : fitted().fit.fitted) CHECK(!constant.name.starts_with("attention."));
   CHECK(std::ranges::any_of(fitted().fit.undetermined,
                             [](const Undetermined& one) { return one.name.starts_with("attention."); }));
   for (const char* kept : {"streaming", "matrix product", "convolution", "training step"}) {
     INFO(kept);
-    CHECK(stage(kept).trial.adopted);
-    CHECK(stage(kept).trial.fitted < stage(kept).trial.published);
+    CHECK(stage(kept).adopted);
+    CHECK(stage(kept).fitted < stage(kept).published);
   }
 }
 

@@ -130,16 +130,15 @@ TEST_CASE("property: critical path ≤ uncontended run ≤ everything one after 
 }
 
 TEST_CASE("Tasks that start in a known order need no events, and get the loop's dates to the last bit") {
-  // Random graphs on six streams; a third of the blocks move data, some of them in no time.
-  std::mt19937 random(20);
-  for (int round = 0; round < 50; ++round) {
+  // Random graphs on six streams; a third of the blocks move data, some of them in no time. A resource that chooses
+  // its tasks makes events of them, also where it has none.
+  const auto random_graph = [](unsigned seed, bool with_events) {
+    std::mt19937 random(seed);
     TaskGraph::Builder builder;
-    std::vector<BlockId> moving;
     for (int i = 0; i < 12; ++i) {
       Block block{"block", Category::compute, Seconds(std::ldexp(random() % 1000 + 1, -30))};
       if (i % 3 == 0) block.flows = LoweredCollective{};
-      const BlockId id = builder.add_block(std::move(block));
-      if (i % 6 == 0) moving.push_back(id);
+      builder.add_block(std::move(block));
     }
     for (int i = 0; i < 6; ++i) builder.add_resource({"stream"});
     for (TaskId task = 0; task < 200; ++task) {
@@ -147,9 +146,13 @@ TEST_CASE("Tasks that start in a known order need no events, and get the loop's 
       for (unsigned i = 0; task > 0 && i < random() % 4; ++i) after.push_back(static_cast<TaskId>(random() % task));
       builder.add_task({static_cast<BlockId>(random() % 12), static_cast<ResourceId>(random() % 6)}, after);
     }
-    const TaskGraph graph = std::move(builder).build();
-    for (const std::vector<BlockId>& free : {std::vector<BlockId>{}, moving}) {
-      const Execution direct = run(graph, free), loop = run_events(graph, free);
+    if (with_events) builder.add_resource({"unused", Resource::Kind::host_thread, 0, Resource::Order::urgent});
+    return std::move(builder).build();
+  };
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    const TaskGraph graph = random_graph(seed, false), looped = random_graph(seed, true);
+    for (const std::vector<BlockId>& free : {std::vector<BlockId>{}, {0, 6}}) {
+      const Execution direct = run(graph, free), loop = run(looped, free);
       CHECK(direct.start == loop.start);
       CHECK(direct.finish == loop.finish);
       CHECK(direct.makespan == loop.makespan);

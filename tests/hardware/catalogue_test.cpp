@@ -1,4 +1,5 @@
 // The shipped hardware: figures agree with each other and with how the parts are built.
+#include "model/base/text.hpp"
 #include "model/hardware/check.hpp"
 #include "model/hardware/topology.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
@@ -45,120 +46,28 @@ double rate(const Gpu& gpu, Precision p) { return gpu.tensor_rate[static_cast<st
 
 TEST_CASE("Every GPU and node that the project promises is there, under its file's name") {
   const auto all_gpus = gpus();
-  for (const char* name : {"k80",
-                           "p100-sxm2",
-                           "v100-sxm2-16gb",
-                           "v100-sxm2-32gb",
-                           "v100-pcie-16gb",
-                           "t4",
-                           "a10",
-                           "l4",
-                           "rtx-3090",
-                           "rtx-4090",
-                           "a100-sxm-40gb",
-                           "a100-sxm-80gb",
-                           "a100-pcie-40gb",
-                           "a100-pcie-80gb",
-                           "h100-sxm-80gb",
-                           "h100-pcie-80gb",
-                           "h200-sxm-141gb",
-                           "gh200-96gb",
-                           "b200-sxm-180gb",
-                           "gb200-186gb",
-                           "b300-sxm-288gb",
-                           "gb300-288gb",
-                           "h20-96gb",
-                           "rtx-5090",
-                           "rtx-pro-6000",
-                           "mi300x-192gb",
-                           "mi325x-256gb",
-                           "mi250x-gcd-64gb",
-                           "mi350x-288gb",
-                           "mi355x-288gb",
-                           "l40s",
-                           "rtx-2080-ti",
-                           "titan-rtx",
-                           "rtx-3080",
-                           "rtx-4080",
-                           "a6000",
-                           "a40",
-                           "a10g",
-                           "rtx-6000-ada",
-                           "rtx-pro-6000-server",
-                           "h100-nvl-94gb"}) {
+  for (const std::string& name : split_words(
+           "k80 p100-sxm2 v100-sxm2-16gb v100-sxm2-32gb v100-pcie-16gb t4 a10 l4 rtx-3090 rtx-4090 a100-sxm-40gb "
+           "a100-sxm-80gb a100-pcie-40gb a100-pcie-80gb h100-sxm-80gb h100-pcie-80gb h200-sxm-141gb gh200-96gb "
+           "b200-sxm-180gb gb200-186gb b300-sxm-288gb gb300-288gb h20-96gb rtx-5090 rtx-pro-6000 mi300x-192gb "
+           "mi325x-256gb mi250x-gcd-64gb mi350x-288gb mi355x-288gb l40s rtx-2080-ti titan-rtx rtx-3080 rtx-4080 "
+           "a6000 a40 a10g rtx-6000-ada rtx-pro-6000-server h100-nvl-94gb")) {
     INFO(name);
     CHECK(all_gpus.contains(name));
   }
   for (const auto& [name, gpu] : all_gpus) CHECK(gpu.name == name);
   const auto all_nodes = nodes();
-  for (const char* name : {"dgx1-p100",
-                           "dgx1-v100-16gb",
-                           "dgx1-v100-32gb",
-                           "dgx-a100-40gb",
-                           "dgx-a100-80gb",
-                           "dgx-h100",
-                           "hgx-h200",
-                           "dgx-b200",
-                           "p2.8xlarge",
-                           "p2.16xlarge",
-                           "p3.16xlarge",
-                           "gce-k80x8",
-                           "v100-workstation-x2",
-                           "rtx4090-x4",
-                           "gh200-x4",
-                           "p100-nvlink-x2",
-                           "p5.48xlarge",
-                           "polaris",
-                           "gb200-nvl72",
-                           "hgx-b300",
-                           "gb300-nvl72",
-                           "hgx-h20",
-                           "hgx-h800",
-                           "mi300x-x8",
-                           "mi325x-x8",
-                           "mi250x-x8",
-                           "mi350x-x8",
-                           "mi355x-x8",
-                           "l40s-x8",
-                           "rtx5090-x1",
-                           "rtx5090-x4",
-                           "rtx-pro-6000-x8",
-                           "p4d.24xlarge",
-                           "p4de.24xlarge",
-                           "p5en.48xlarge",
-                           "p6-b200.48xlarge",
-                           "nd96asr-a100-v4",
-                           "nd96amsr-a100-v4",
-                           "nd96isr-h100-v5",
-                           "a3-highgpu-8g",
-                           "a3-megagpu-8g",
-                           "a3-ultragpu-8g",
-                           "a4-highgpu-8g",
-                           "alps",
-                           "g4dn.12xlarge",
-                           "g5.48xlarge",
-                           "g6.12xlarge",
-                           "g6e.48xlarge",
-                           "p4d.24xlarge-tcp",
-                           "p4de.24xlarge-tcp",
-                           "p5e.48xlarge",
-                           "p6-b300.48xlarge",
-                           "nc96ads-a100-v4",
-                           "nc80adis-h100-v5",
-                           "nd40rs-v2",
-                           "nd96isr-h200-v5",
-                           "a2-highgpu-8g",
-                           "a2-megagpu-16g",
-                           "g2-standard-96",
-                           "lambda-8x-h100-sxm5",
-                           "bm.gpu4.8",
-                           "bm.gpu.a100-v2.8",
-                           "bm.gpu.h100.8",
-                           "vm.gpu.a10.2",
-                           "rtx3090-x2-nvlink",
-                           "rtx3090-x8",
-                           "a6000-x4-nvlink",
-                           "a100-pcie-x4-nvlink"}) {
+  for (const std::string& name : split_words(
+           "dgx1-p100 dgx1-v100-16gb dgx1-v100-32gb dgx-a100-40gb dgx-a100-80gb dgx-h100 hgx-h200 dgx-b200 "
+           "p2.8xlarge p2.16xlarge p3.16xlarge gce-k80x8 v100-workstation-x2 rtx4090-x4 gh200-x4 p100-nvlink-x2 "
+           "p5.48xlarge polaris gb200-nvl72 hgx-b300 gb300-nvl72 hgx-h20 hgx-h800 mi300x-x8 mi325x-x8 mi250x-x8 "
+           "mi350x-x8 mi355x-x8 l40s-x8 rtx5090-x1 rtx5090-x4 rtx-pro-6000-x8 p4d.24xlarge p4de.24xlarge "
+           "p5en.48xlarge p6-b200.48xlarge nd96asr-a100-v4 nd96amsr-a100-v4 nd96isr-h100-v5 a3-highgpu-8g "
+           "a3-megagpu-8g a3-ultragpu-8g a4-highgpu-8g alps g4dn.12xlarge g5.48xlarge g6.12xlarge g6e.48xlarge "
+           "p4d.24xlarge-tcp p4de.24xlarge-tcp p5e.48xlarge p6-b300.48xlarge nc96ads-a100-v4 nc80adis-h100-v5 "
+           "nd40rs-v2 nd96isr-h200-v5 a2-highgpu-8g a2-megagpu-16g g2-standard-96 lambda-8x-h100-sxm5 bm.gpu4.8 "
+           "bm.gpu.a100-v2.8 bm.gpu.h100.8 vm.gpu.a10.2 rtx3090-x2-nvlink rtx3090-x8 a6000-x4-nvlink "
+           "a100-pcie-x4-nvlink")) {
     INFO(name);
     CHECK(all_nodes.contains(name));
   }
@@ -176,41 +85,46 @@ TEST_CASE("Peak fp32 is units × 2 operations × boost clock") {
 
 TEST_CASE("Memory bandwidth is bus width × data rate") {
   // Bits and Gbit/s per pin, from the datasheets and whitepapers.
-  const std::map<std::string, std::pair<int, double>> buses = {{"k80", {384, 5.0}},
-                                                               {"p100-sxm2", {4096, 1.43}},
-                                                               {"v100-sxm2-16gb", {4096, 1.754}},
-                                                               {"t4", {256, 10.0}},
-                                                               {"a10", {384, 12.5}},
-                                                               {"l4", {192, 12.5}},
-                                                               {"l40s", {384, 18.0}},
-                                                               {"rtx-3090", {384, 19.5}},
-                                                               {"rtx-4090", {384, 21.0}},
-                                                               {"a100-sxm-40gb", {5120, 2.43}},
-                                                               {"a100-sxm-80gb", {5120, 3.186}},
-                                                               {"a100-pcie-80gb", {5120, 3.024}},
-                                                               {"h100-sxm-80gb", {5120, 5.24}},
-                                                               {"h100-pcie-80gb", {5120, 3.186}},
-                                                               {"rtx-5090", {512, 28.0}},
-                                                               {"rtx-2080-ti", {352, 14.0}},
-                                                               {"titan-rtx", {384, 14.0}},
-                                                               {"rtx-3080", {320, 19.0}},
-                                                               {"rtx-4080", {256, 22.4}},
-                                                               {"a6000", {384, 16.0}},
-                                                               {"a40", {384, 14.5}},
-                                                               {"a10g", {384, 12.5}},
-                                                               {"rtx-6000-ada", {384, 20.0}},
-                                                               {"h100-nvl-94gb", {6016, 5.24}},
-                                                               {"rtx-pro-6000", {512, 28.0}},
-                                                               {"mi300x-192gb", {8192, 5.2}},
-                                                               {"mi325x-256gb", {8192, 5.86}},
-                                                               {"mi250x-gcd-64gb", {4096, 3.2}},
-                                                               {"mi350x-288gb", {8192, 7.8}},
-                                                               {"mi355x-288gb", {8192, 7.8}},
-                                                               {"h200-sxm-141gb", {6144, 6.25}}};
+  struct Bus {
+    const char* gpu;
+    int bits;
+    double gigabits;
+  };
+  const Bus buses[] = {{"k80", 384, 5.0},
+                       {"p100-sxm2", 4096, 1.43},
+                       {"v100-sxm2-16gb", 4096, 1.754},
+                       {"t4", 256, 10.0},
+                       {"a10", 384, 12.5},
+                       {"l4", 192, 12.5},
+                       {"l40s", 384, 18.0},
+                       {"rtx-3090", 384, 19.5},
+                       {"rtx-4090", 384, 21.0},
+                       {"a100-sxm-40gb", 5120, 2.43},
+                       {"a100-sxm-80gb", 5120, 3.186},
+                       {"a100-pcie-80gb", 5120, 3.024},
+                       {"h100-sxm-80gb", 5120, 5.24},
+                       {"h100-pcie-80gb", 5120, 3.186},
+                       {"rtx-5090", 512, 28.0},
+                       {"rtx-2080-ti", 352, 14.0},
+                       {"titan-rtx", 384, 14.0},
+                       {"rtx-3080", 320, 19.0},
+                       {"rtx-4080", 256, 22.4},
+                       {"a6000", 384, 16.0},
+                       {"a40", 384, 14.5},
+                       {"a10g", 384, 12.5},
+                       {"rtx-6000-ada", 384, 20.0},
+                       {"h100-nvl-94gb", 6016, 5.24},
+                       {"rtx-pro-6000", 512, 28.0},
+                       {"mi300x-192gb", 8192, 5.2},
+                       {"mi325x-256gb", 8192, 5.86},
+                       {"mi250x-gcd-64gb", 4096, 3.2},
+                       {"mi350x-288gb", 8192, 7.8},
+                       {"mi355x-288gb", 8192, 7.8},
+                       {"h200-sxm-141gb", 6144, 6.25}};
   const auto all = gpus();
-  for (const auto& [name, bus] : buses) {
+  for (const auto& [name, bits, gigabits] : buses) {
     INFO(name);
-    CHECK(all.at(name).memory_bandwidth.value() == Approx(bus.first / 8.0 * bus.second * 1e9).epsilon(0.01));
+    CHECK(all.at(name).memory_bandwidth.value() == Approx(bits / 8.0 * gigabits * 1e9).epsilon(0.01));
   }
 }
 
@@ -351,42 +265,28 @@ TEST_CASE("Peak fp32 of the CPUs is cores × clock × 32 (two 256 bit units) or 
 }
 
 TEST_CASE("Each GPU has the number of NVLinks that its generation has") {
-  const std::map<std::string, int> links_of_gpu = {{"dgx1-p100", 4},
-                                                   {"dgx1-v100-16gb", 6},
-                                                   {"dgx1-v100-32gb", 6},
-                                                   {"p3.16xlarge", 6},
-                                                   {"dgx-a100-40gb", 12},
-                                                   {"dgx-a100-80gb", 12},
-                                                   {"dgx-h100", 18},
-                                                   {"hgx-h200", 18},
-                                                   {"dgx-b200", 18},
-                                                   {"gh200-x4", 18},
-                                                   {"gb200-nvl72", 18},
-                                                   {"hgx-b300", 18},
-                                                   {"gb300-nvl72", 18},
-                                                   {"hgx-h20", 18},
-                                                   {"hgx-h800", 8},
-                                                   {"p4d.24xlarge", 12},
-                                                   {"p5en.48xlarge", 18},
-                                                   {"p6-b200.48xlarge", 18},
-                                                   {"nd96asr-a100-v4", 12},
-                                                   {"nd96isr-h100-v5", 18},
-                                                   {"a3-megagpu-8g", 18},
-                                                   {"a4-highgpu-8g", 18},
-                                                   {"alps", 18}};
+  const std::pair<int, const char*> nodes_by_links[] = {
+      {4, "dgx1-p100"},
+      {6, "dgx1-v100-16gb dgx1-v100-32gb p3.16xlarge"},
+      {8, "hgx-h800"},
+      {12, "dgx-a100-40gb dgx-a100-80gb p4d.24xlarge nd96asr-a100-v4"},
+      {18,
+       "dgx-h100 hgx-h200 dgx-b200 gh200-x4 gb200-nvl72 hgx-b300 gb300-nvl72 hgx-h20 p5en.48xlarge p6-b200.48xlarge "
+       "nd96isr-h100-v5 a3-megagpu-8g a4-highgpu-8g alps"}};
   const auto all = nodes();
-  for (const auto& [name, expected] : links_of_gpu) {
-    const Node& node = all.at(name);
-    for (int gpu = 0; gpu < node.gpus; ++gpu) {
-      INFO(name << " gpu" << gpu);
-      int count = 0;
-      for (const NodeLink& link : node.links) {
-        const LinkType& type = node.link_types[static_cast<std::size_t>(link.type)];
-        if ((link.a == gpu || link.b == gpu) && type.name.starts_with("nvlink") && type.name != "nvlink-c2c") {
-          count += link.count;
+  for (const auto& [expected, names] : nodes_by_links) {
+    for (const std::string& name : split_words(names)) {
+      const Node& node = all.at(name);
+      for (int gpu = 0; gpu < node.gpus; ++gpu) {
+        INFO(name << " gpu" << gpu);
+        int count = 0;
+        for (const NodeLink& link : node.links) {
+          const LinkType& type = node.link_types[static_cast<std::size_t>(link.type)];
+          const bool nvlink = type.name.starts_with("nvlink") && type.name != "nvlink-c2c";
+          count += nvlink && (link.a == gpu || link.b == gpu) ? link.count : 0;
         }
+        CHECK(count == expected);
       }
-      CHECK(count == expected);
     }
   }
 }

@@ -1,5 +1,5 @@
 // What keeps cards from their line rate in silence.
-#include "model/hardware/network_limits.hpp"
+#include "model/hardware/check.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/hardware/nodes.hpp"

@@ -1,22 +1,12 @@
 // Which of a leaf's uplinks a connection takes, and by which group a dragonfly goes round.
 #include "model/hardware/check.hpp"
-#include "model/hardware/topology.hpp"
 #include "tests/catch.hpp"
-#include "tests/hardware/nodes.hpp"
+#include "tests/hardware/fabrics.hpp"
 
 using namespace foretrain;
 using namespace foretrain::test_nodes;
 
 namespace {
-
-/// Nodes of eight GPUs and eight cards of 25 GB/s, GPU i at card i.
-template <typename Shape>
-Cluster behind(Shape shape, int nodes) {
-  Cluster cluster = cluster_of(nvswitch_node(), nodes);
-  cluster.network.fabric.shape = std::move(shape);
-  cluster.network.fabric.switch_latency = 0.5_us;
-  return cluster;
-}
 
 FatTree tree(int uplinks, std::optional<UplinkRouting> routing, int seed = 1) {
   FatTree tree{2, 0, 1.0, 1.0, false};
@@ -24,21 +14,6 @@ FatTree tree(int uplinks, std::optional<UplinkRouting> routing, int seed = 1) {
   tree.routing = routing;
   tree.seed = seed;
   return tree;
-}
-
-std::vector<std::string> in_fabric(const Topology& topology, int from, int to) {
-  std::vector<std::string> names;
-  for (const LinkId link : topology.route(from, to).links) {
-    if (link >= topology.first_fabric_link()) names.push_back(topology.link(link).name);
-  }
-  return names;
-}
-
-BytesPerSecond bandwidth_of(const Topology& topology, const std::string& name) {
-  for (LinkId link = topology.first_fabric_link(); link < topology.links(); ++link) {
-    if (topology.link(link).name == name) return topology.link_bandwidth(link);
-  }
-  return BytesPerSecond(0.0);
 }
 
 /// The spine over which GPUs on the first two leaves meet: "leaf0>spine3", "spine3>leaf1".

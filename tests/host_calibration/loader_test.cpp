@@ -48,7 +48,7 @@ TEST_CASE("Workers deliver all batches and are gone afterwards") {
 TEST_CASE("A worker that fails ends the measurement") {
   LoaderRun run;
   run.file = -1;  // nothing to read from
-  CHECK_THROWS_WITH(measure_loader(run), "a worker process ended");
+  CHECK_THROWS_WITH(measure_loader(run), Catch::Contains("a worker process could not read"));
   CHECK(waitpid(-1, nullptr, WNOHANG) == -1);
 }
 

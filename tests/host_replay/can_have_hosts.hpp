@@ -1,7 +1,6 @@
 // Whether hosts can be had here: as root alone. Tests that need them say once why they are skipped.
 #pragma once
 
-#include <cstdlib>
 #include <iostream>
 
 #include "validate/host_replay/replay.hpp"
@@ -9,7 +8,6 @@
 namespace foretrain {
 
 inline bool can_have_hosts() {
-  setenv("FORETRAIN_HOST_PROGRAMS", FORETRAIN_HOST_FOLDER, 1);
   static const std::string why = why_no_namespaces();
   static const bool told = [] {
     if (!why.empty()) std::cerr << "skipped: " << why << "\n";

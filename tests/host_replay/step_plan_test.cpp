@@ -43,9 +43,9 @@ bool exchanges(const StepTask& task) { return task.exchange >= 0; }
 using Messages = std::map<int, std::vector<std::int64_t>>;
 Messages between(const StepPlan& plan, int rank, int source, int destination) {
   Messages messages;
-  for (const StepTask& task : plan.tasks[static_cast<std::size_t>(rank)]) {
+  for (const StepTask& task : plan.task.steps[static_cast<std::size_t>(rank)]) {
     if (!exchanges(task)) continue;
-    for (const Exchange::Phase& phase : plan.exchanges[static_cast<std::size_t>(task.exchange)].phases) {
+    for (const Exchange::Phase& phase : plan.task.exchanges[static_cast<std::size_t>(task.exchange)].phases) {
       for (int turn = 0; turn < phase.repeat; ++turn) {
         for (const Exchange::Message& m : phase.messages) {
           if (m.source == source && m.destination == destination) messages[task.stream].push_back(m.bytes);
@@ -101,21 +101,21 @@ TEST_CASE("a rank is busy for as long as it is predicted to compute, and sends e
   for (const Scenario& scenario : {ring_training(), server_training()}) {
     const StepPlan plan = plan_step(scenario);
     const Result predicted = estimate(scenario);
-    CHECK(plan.ranks == 2);
+    CHECK(plan.task.ranks == 2);
     // A ring of two: half of the gradients there and half of the sums back; a server has them all.
     CHECK(plan.sent().value() == Approx(4.0 * mlp_numbers).epsilon(1e-3));
-    for (const std::vector<StepTask>& tasks : plan.tasks) {
+    for (const std::vector<StepTask>& tasks : plan.task.steps) {
       const Seconds computes = predicted.time() - predicted.train()->breakdown.exposed_communication;
       CHECK(busy_seconds(tasks) == Approx(computes.value()).epsilon(0.03));
     }
   }
-  CHECK(plan_step(server_training()).elements == mlp_numbers);
+  CHECK(plan_step(server_training()).task.elements == mlp_numbers);
 }
 
 TEST_CASE("buckets are exchanged beside the backward pass, which goes on meanwhile", "[host]") {
   // Buckets of 100 kB: the last layers' gradients and the first layer's, which alone are 525 kB.
   const StepPlan plan = plan_step(ring_training({"plan.sync.bucket=100 KB"}));
-  const std::vector<StepTask>& tasks = plan.tasks.front();
+  const std::vector<StepTask>& tasks = plan.task.steps.front();
   REQUIRE(std::ranges::count_if(tasks, exchanges) >= 2);
   const auto first = std::ranges::find_if(tasks, exchanges);
   const auto computes_after = [&](const StepTask& task) {
@@ -131,7 +131,7 @@ TEST_CASE("two ranks see the same messages between them, stream by stream and in
   for (const std::vector<std::string>& way : ways) {
     INFO(fmt::format("{}", fmt::join(way, " ")));
     const StepPlan plan = plan_step(divided(way));
-    REQUIRE(plan.ranks == 4);
+    REQUIRE(plan.task.ranks == 4);
     std::size_t messages = 0;
     for (int source = 0; source < 4; ++source) {
       for (int destination = 0; destination < 4; ++destination) {
@@ -150,7 +150,8 @@ TEST_CASE("all that is predicted to be computed is, by the rank with the most", 
     const Scenario scenario = divided(way);
     const Breakdown predicted = estimate(scenario).train()->breakdown;
     double most = 0.0;
-    for (const std::vector<StepTask>& tasks : plan_step(scenario).tasks) most = std::max(most, busy_seconds(tasks));
+    for (const std::vector<StepTask>& tasks : plan_step(scenario).task.steps)
+      most = std::max(most, busy_seconds(tasks));
     const Seconds work = predicted.compute + predicted.optimizer + predicted.host_overhead;
     CHECK(most == Approx(work.value()).epsilon(0.02));
   }
@@ -161,15 +162,15 @@ TEST_CASE("where gradients are clipped, every rank's update waits for one number
     const StepPlan plan =
         plan_step(divided({"plan.data=1", "plan.pipeline=4", clipped ? clips : "workload.train.clip_gradients=false"}));
     const TaskId norm = plan.graph->graph.synchronised;
-    for (std::size_t rank = 0; rank < plan.tasks.size(); ++rank) {
+    for (std::size_t rank = 0; rank < plan.task.steps.size(); ++rank) {
       const std::vector<TaskId>& numbers = plan.graph->tasks[rank];
       const auto at = static_cast<std::size_t>(std::ranges::find(numbers, norm) - numbers.begin());
       REQUIRE(at < numbers.size());
-      CHECK(exchanges(plan.tasks[rank][at]) == clipped);
-      CHECK(plan.tasks[rank][at].seconds == 0.0);
+      CHECK(exchanges(plan.task.steps[rank][at]) == clipped);
+      CHECK(plan.task.steps[rank][at].seconds == 0.0);
       // The optimizer is the next task of the rank, before the host's work between steps.
-      CHECK(std::ranges::find(plan.tasks[rank][at + 1].after, static_cast<int>(at)) !=
-            plan.tasks[rank][at + 1].after.end());
+      CHECK(std::ranges::find(plan.task.steps[rank][at + 1].after, static_cast<int>(at)) !=
+            plan.task.steps[rank][at + 1].after.end());
     }
   }
 }
@@ -177,10 +178,10 @@ TEST_CASE("where gradients are clipped, every rank's update waits for one number
 TEST_CASE("a rank with a slower device is busy for longer", "[host]") {
   const StepPlan plan = plan_step(ring_training({"cluster.faults=[{ node: 1, gpu: 0, speed: 50% }]"}));
   // All but the host's work between steps, which is the same, takes twice as long.
-  const double usual = busy_seconds(plan.tasks[0]) - plan.tasks[0].back().seconds;
-  CHECK(busy_seconds(plan.tasks[1]) - plan.tasks[1].back().seconds == Approx(2.0 * usual).epsilon(0.1));
+  const double usual = busy_seconds(plan.task.steps[0]) - plan.task.steps[0].back().seconds;
+  CHECK(busy_seconds(plan.task.steps[1]) - plan.task.steps[1].back().seconds == Approx(2.0 * usual).epsilon(0.1));
   const StepPlan servers = plan_step(server_training({"plan.sync.slow_workers={ count: 1, factor: 3 }"}));
-  CHECK(servers.tasks[1].front().seconds == Approx(3.0 * servers.tasks[0].front().seconds));
+  CHECK(servers.task.steps[1].front().seconds == Approx(3.0 * servers.task.steps[0].front().seconds));
 }
 
 TEST_CASE("steps that hosts cannot do are refused at their key", "[host]") {
@@ -189,9 +190,11 @@ TEST_CASE("steps that hosts cannot do are refused at their key", "[host]") {
   CHECK_THROWS_WITH(plan_step(divided({"plan.data=2", "plan.tensor=2", "plan.sync.algorithm=parameter_server"})),
                     Contains("through a host's memory"));
   CHECK_THROWS_WITH(plan_step(server_training({"plan.sync.overlap=true"})), Contains("plan.sync.overlap"));
-  ReplayOptions gloo;
-  gloo.executor = HostExecutor::gloo;
-  CHECK_THROWS_WITH(plan_replay(ring_training(), gloo), Contains("workload.train"));
+  ReplayOptions servers;
+  servers.executor = HostExecutor::server;
+  CHECK_THROWS_WITH(plan_replay(ring_training(), servers), Contains("plan.sync.algorithm"));
+  const Scenario apart = server_training({"plan.sync.consistency=asynchronous", "plan.sync.barrier=false"});
+  CHECK_THROWS_WITH(plan_replay(apart, {}), Contains("plan.sync.consistency"));
 }
 
 TEST_CASE("a step by a ring and one by a server take at least what is computed and sent, with exact sums",
@@ -203,7 +206,7 @@ TEST_CASE("a step by a ring and one by a server take at least what is computed a
   const double seconds = 1.05 * 4.0 * mlp_numbers / 12.5e6;
   const HostMeasurement ring = measured_step(replayer, ring_training(), HostExecutor::own);
   const HostMeasurement server = measured_step(replayer, server_training(), HostExecutor::server);
-  const double computed = busy_seconds(plan_step(server_training()).tasks.front());
+  const double computed = busy_seconds(plan_step(server_training()).task.steps.front());
   INFO(ring.median().value() << " " << ring.predicted.value() << " " << server.median().value() << " "
                              << server.predicted.value());
   CHECK(ring.median().value() > 0.9 * seconds);

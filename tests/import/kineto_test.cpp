@@ -1,7 +1,6 @@
 // Traces of a few events, summed up by hand.
 #include <fmt/ranges.h>
 
-#include "model/base/error.hpp"
 #include "model/base/words.hpp"
 #include "reports/import/kineto_trace.hpp"
 #include "tests/catch.hpp"

@@ -1,6 +1,5 @@
 #include "reports/import/own_node.hpp"
 
-#include "model/base/error.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "tests/catch.hpp"
@@ -73,40 +72,6 @@ TEST_CASE("GPUs that are joined each to each share their links evenly, or it is 
   CHECK_THROWS_WITH(own_node({.gpu = "rtx-4090", .gpus = 2, .links = GpuLinks::nvswitch}),
                     Catch::Contains("rtx-4090 has no NVLink; write --links pcie"));
   CHECK_THROWS_WITH(own_node({.like = "dgx-h1000"}), Catch::Contains("dgx-h100"));
-}
-
-}  // namespace foretrain::test
-
-namespace foretrain::test {
-
-TEST_CASE("A single GPU is called by its own name, several by their range") {
-  const std::string one = own_node({.like = "dgx-a100-80gb", .gpus = 2, .switches = 2, .links = GpuLinks::pcie});
-  CHECK_THAT(one, Catch::Contains("gpu0") && Catch::Contains("gpu1") && !Catch::Contains("gpu0..gpu0") &&
-                      !Catch::Contains("gpu1..gpu1"));
-  CHECK_THAT(own_node({.like = "dgx-a100-80gb", .gpus = 4, .switches = 2, .links = GpuLinks::pcie}),
-             Catch::Contains("gpu0..gpu1") && Catch::Contains("gpu2..gpu3"));
-}
-
-TEST_CASE("Links straight between GPUs stay as they are where switches change") {
-  const auto straight = [](const Node& node) {
-    int count = 0;
-    for (const NodeLink& link : node.links) {
-      const bool both = node.vertices[static_cast<std::size_t>(link.a)].kind == VertexKind::gpu &&
-                        node.vertices[static_cast<std::size_t>(link.b)].kind == VertexKind::gpu;
-      count += both ? link.count : 0;
-    }
-    return count;
-  };
-  CHECK(straight(of_catalogue("dgx1-v100-16gb")) == 24);  // eight GPUs with six links each
-  CHECK(straight(read_text(own_node({.like = "dgx1-v100-16gb", .switches = 2}))) == 24);
-}
-
-TEST_CASE("A machine without a network gets the cards that are asked for, and one where only their rate is") {
-  const auto cards = [](int nics) {
-    return read_text(own_node({.like = "a10-x1", .nic_bandwidth = "100 Gbit/s", .nics = nics})).network.nics_per_node;
-  };
-  CHECK(cards(2) == 2);
-  CHECK(cards(-1) == 1);
 }
 
 TEST_CASE("A machine of which the GPU alone is known is a plain server, and says so in every prediction") {

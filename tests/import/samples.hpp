@@ -3,6 +3,8 @@
 // and slurm_scontrol_22.05.txt, which Slurm 22.05.8 (`scontrol show topology`) says of machines that are not there.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdlib>
 #include <stdexcept>
@@ -11,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "model/base/number.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 #include "reports/import/importer.hpp"
 
 namespace foretrain::test {
@@ -74,6 +78,21 @@ inline std::string import_text(std::string_view importer, std::string text, std:
   input.text = std::move(text);
   input.overrides = std::move(overrides);
   return import_with(importer, input);
+}
+
+/// Its GPU and sockets, then links, a line for those of one kind that follow each other, then cards.
+inline std::string wiring_of(const std::string& text) {
+  const Node node = read_node(Field(parse_yaml(text, "imported.yaml"), ""));
+  std::string words = fmt::format("\n{} x {}, {} sockets", node.gpus, node.gpu.name, node.cpu.sockets), before;
+  for (const NodeLink& link : node.links) {
+    const std::string kind = fmt::format("{} x {}", link.count, node.link_types[at_index(link.type)].name);
+    words += kind == before ? ", " : "\n" + kind + ": ";
+    words += node.vertices[at_index(link.a)].name + "-" + node.vertices[at_index(link.b)].name;
+    before = kind;
+  }
+  words += "\n";
+  for (const int place : node.nic_attachment) words += "card on " + node.vertices[at_index(place)].name + "\n";
+  return words;
 }
 
 }  // namespace foretrain::test

@@ -95,7 +95,7 @@ TEST_CASE("what nobody asks for is left out by name") {
   settings.ignore("log.");
   settings.leave_out_rest(draft);
   draft.set("workload", "none", draft.nowhere(), "");
-  CHECK(draft.text("title") == R"(# title
+  CHECK(draft.text("tool") == R"(# Written by `foretrain import tool f`.
 workload: none
 assumed:  # predictions repeat this; take out what you have stated
   no_effect: "line 2: --left; line 3: other.key: 2; line 5: log: 4"  # settings without a meaning here for time or memory

@@ -58,24 +58,14 @@ TEST_CASE("arithmetic knows variables, the order of signs and its limits") {
   CHECK(value_of("N=6; run --b $((2 + N * $N - ${N} % 4))") == "36");
   CHECK(value_of("run --b $((10 - 4 - 3))") == "3");
   CHECK(value_of("run --b $((100 / 7 / 2))") == "7");
-  CHECK(value_of("run --b $(( 7 ))") == "7");
-  CHECK(value_of("run --b $((0))") == "0");
-  CHECK(value_of("run --b $((9))") == "9");
-  // Numbers of fifteen digits are told apart; of more, and results of 10¹⁵, nothing is computed.
-  CHECK(value_of("run --b $((999999999999999))") == "999999999999999");
-  CHECK(value_of("run --b $((999999999999999 + 1))") == "$((999999999999999 + 1))");
-  CHECK(value_of("run --b $((0 - 999999999999999))") == "-999999999999999");
-  CHECK(value_of("run --b $((0 - 999999999999999 - 1))") == "$((0 - 999999999999999 - 1))");
-  CHECK(value_of("run --b $((1000000000000000))") == "$((1000000000000000))");
-  CHECK(value_of("run --b $((1000000 * 1000000000 / 1000))") == "$((1000000 * 1000000000 / 1000))");
-  for (const char* wrong :
-       {"$(())", "$((2 +))", "$((2 3))", "$((${N))", "$((M + 1))", "$((2 ^ 3))", "$((1.5))", "$((4 % 0))"}) {
+  CHECK(value_of("run --b $((5--3 + -1))") == "7");
+  CHECK(value_of("run --b $((1000000 * 1000000000 / 1000))") == "1000000000000");
+  // What no 64 bits hold, has no value or is no arithmetic of whole numbers stays as it is.
+  for (const char* wrong : {"$((9223372036854775807 + 1))", "$(())", "$((2 +))", "$((2 3))", "$((${N))", "$((M + 1))",
+                            "$((2 ^ 3))", "$((1.5))", "$((4 % 0))", "$((1 / 0))", "$((1 /* 2))"}) {
     INFO(wrong);
     CHECK(value_of(std::string("N=1; run --b ") + wrong) == wrong);
   }
-  const std::string deep(51, '('), closed(51, ')'), deepest(50, '('), all_closed(50, ')');
-  CHECK(value_of("run --b $((" + deepest + "4" + all_closed + "))") == "4");
-  CHECK(value_of("run --b $((" + deep + "4" + closed + "))") == "$((" + deep + "4" + closed + "))");
 }
 
 TEST_CASE("options have places, and the values that stand beside them") {

@@ -1,6 +1,5 @@
 // What results say of a step, against sums and ratios of what they say beside it.
 #include "model/job/job.hpp"
-#include "model/job/training_outlook.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 
@@ -9,12 +8,6 @@ using namespace foretrain;
 namespace {
 
 TrainResult trained(const std::string& run) { return *estimate(load_scenario(run)).train(); }
-
-const Interruption& interruption_of(const Lifetime& life, const std::string& what) {
-  const auto found = std::ranges::find(life.interruptions, what, &Interruption::what);
-  REQUIRE(found != life.interruptions.end());
-  return *found;
-}
 
 }  // namespace
 
@@ -44,53 +37,22 @@ TEST_CASE("The parts of a step by servers are its time, and links and servers ar
   }
 }
 
-TEST_CASE("A slow GPU costs what it stretches kernels by until it is noticed, then a save and a start") {
-  const Scenario scenario = load_scenario("failures-no-spare-machines");
-  const TrainResult train = *estimate(scenario).train();
-  CheckpointCost cost;
-  cost.copy_time = Seconds(1.0);
-  cost.write = Seconds(20.0);
-  cost.read = Seconds(300.0);
-  cost.spread = Seconds(4000.0);
-  cost.fetch = Seconds(50000.0);
-  const Lifetime life = lifetime_of(scenario, train, cost, {});
-  const Interruption& slow = interruption_of(life, "straggler");
-  CHECK(slow.takes_machine);
-  CHECK_FALSE(slow.detected);
-  CHECK(slow.loses == 0.0);
-  // One in 100,000 hours of each of 512 GPUs; at 80 % kernels take a quarter longer, for an hour.
-  CHECK(slow.mtbf.value() == Approx(100'000.0 * 3600.0 / 512.0));
-  const double kernels = (train.breakdown.compute + train.breakdown.optimizer) / train.step_time;
-  CHECK(slow.before.value() == Approx(3600.0 * 0.25 * kernels / (1.0 + 0.25 * kernels)));
-  const Recovery& recovery = *std::get<TrainWorkload>(scenario.workload).recovery;
-  CHECK(slow.restart.value() == Approx((recovery.start + recovery.initialise).value() + 54321.0));
+TEST_CASE("what sticks out of the passes is shared out between pushes and pulls") {
+  // Most of both is hidden behind the backward and the next forward pass; as many bytes go there as back.
+  const TrainResult train = trained("servers-sharded-servers");
+  const Seconds exposed = train.breakdown.exposed_communication;
+  const CommunicationTime push = train.communication.at("gradient push"), pull = train.communication.at("weight pull");
+  REQUIRE(exposed > Seconds(0.0));
+  REQUIRE(exposed < 0.5 * push.total);
+  CHECK(push.exposed.value() == Approx(0.5 * exposed.value()));
+  CHECK(pull.exposed.value() == Approx(0.5 * exposed.value()));
 }
 
-TEST_CASE("A checkpoint beside training is safe when it is copied and written, and the next waits for that") {
-  CheckpointCost cost;
-  cost.copy_time = Seconds(3.0);
-  cost.write = Seconds(40.0);
-  const auto life_of = [&](const std::string& run, double longer) {
-    const Scenario scenario = load_scenario(run);
-    const TrainResult train = *estimate(scenario).train();
-    CheckpointedStep checkpointed;
-    checkpointed.step = train.step_time + Seconds(longer);
-    return lifetime_of(scenario, train, cost, checkpointed);
-  };
-  const Lifetime beside = life_of("failures-checkpoints-in-memory", 2.0);
-  CHECK(beside.unsafe == Seconds(43.0));
-  CHECK(beside.least_interval == Seconds(40.0));
-  CHECK(beside.blocked.value() == Approx(2.0));
-  CHECK(life_of("failures-checkpoints-in-memory", -2.0).blocked == Seconds(0.0));
-  const Lifetime waiting = life_of("failures-waiting-for-checkpoints", 43.0);
-  CHECK(waiting.unsafe == Seconds(0.0));
-  CHECK(waiting.blocked.value() == Approx(43.0));
-}
-
-TEST_CASE("A training that says nothing of its length lasts thirty days") {
-  Scenario scenario = load_scenario("failures-waiting-for-checkpoints");
-  const TrainResult train = *estimate(scenario).train();
-  std::get<TrainWorkload>(scenario.workload).training_samples.reset();
-  const Lifetime life = lifetime_of(scenario, train, CheckpointCost{}, {});
-  CHECK(life.steps * life.step.value() == Approx(30.0 * 86400.0));
+TEST_CASE("MFU is of the workers' GPUs; servers on machines of their own have none that train") {
+  // Eight workers: every image is 3 x 8.2 GFLOP forward and backward, of eight times 15.7 TFLOP/s.
+  const TrainResult train = trained("servers-sharded-servers");
+  const double images = train.samples_per_second;
+  CHECK(train.mfu == Approx(images * 3.0 * 8.2e9 / (8.0 * 15.7e12)).epsilon(0.03));
+  CHECK(train.model_flops_per_second_per_gpu.value() == Approx(images * 3.0 * 8.2e9 / 8.0).epsilon(0.03));
+  CHECK(train.tokens_per_second_per_gpu == Approx(train.tokens_per_second / 8.0));
 }

@@ -42,40 +42,65 @@ TEST_CASE("memory of the next machine saves oftener, and a new machine fetches i
   CHECK(kept.train()->goodput->recovery < stored.train()->goodput->recovery);
 }
 
-TEST_CASE("after a failure the state is read from storage and passed on to the replicas that read other parts") {
-  const Scenario scenario = load_scenario("failures-waiting-for-checkpoints");
-  CheckpointCost cost;
-  cost.read = Seconds(100.0);
-  cost.spread = Seconds(40.0);
-  const Lifetime life = lifetime_of(scenario, *estimate(scenario).train(), cost, {});
-  const Recovery& recovery = *std::get<TrainWorkload>(scenario.workload).recovery;
-  REQUIRE_FALSE(life.interruptions.empty());
-  for (const Interruption& failure : life.interruptions) {
-    INFO(failure.what);
-    CHECK(failure.restart.value() == Approx((recovery.start + recovery.initialise).value() + 140.0));
-  }
-}
-
-TEST_CASE("a new machine fetches its state besides, and a slow one is saved before it is replaced") {
+TEST_CASE("after a failure the state is read and passed on, a new machine fetches it, and a slow one is saved before") {
   const Scenario scenario = load_scenario("failures-no-spare-machines");
+  const TrainResult train = *estimate(scenario).train();
   CheckpointCost cost;
   cost.copy_time = Seconds(1.0);
   cost.write = Seconds(20.0);
   cost.read = Seconds(300.0);
   cost.spread = Seconds(4000.0);
   cost.fetch = Seconds(50'000.0);
-  const Lifetime life = lifetime_of(scenario, *estimate(scenario).train(), cost, {});
+  const Lifetime life = lifetime_of(scenario, train, cost, {});
   const Recovery& recovery = *std::get<TrainWorkload>(scenario.workload).recovery;
   const double processes = (recovery.start + recovery.initialise).value();
   int replaced = 0;
   for (const Interruption& failure : life.interruptions) {
     INFO(failure.what);
-    const bool slow = failure.what == "straggler";
-    if (failure.takes_machine) CHECK(failure.restart.value() == Approx(processes + 54'300.0 + (slow ? 21.0 : 0.0)));
+    if (failure.what == "straggler" || failure.what == name(FailingPart::fabric_switch)) continue;
+    CHECK(failure.restart.value() == Approx(processes + 4300.0 + (failure.takes_machine ? 50'000.0 : 0.0)));
     replaced += failure.takes_machine ? 1 : 0;
   }
-  CHECK(life.interruptions.back().what == "straggler");
-  CHECK(replaced > 1);
+  CHECK(replaced > 0);
+  const Interruption& slow = life.interruptions.back();
+  CHECK(slow.what == "straggler");
+  CHECK(slow.takes_machine);
+  CHECK_FALSE(slow.detected);
+  CHECK(slow.loses == 0.0);
+  CHECK(slow.restart.value() == Approx(processes + 54'321.0));
+  // One in 100,000 hours of each of 512 GPUs; at 80 % kernels take a quarter longer, for an hour.
+  CHECK(slow.mtbf.value() == Approx(100'000.0 * 3600.0 / 512.0));
+  const double kernels = (train.breakdown.compute + train.breakdown.optimizer) / train.step_time;
+  CHECK(slow.before.value() == Approx(3600.0 * 0.25 * kernels / (1.0 + 0.25 * kernels)));
+}
+
+TEST_CASE("A checkpoint beside training is safe when it is copied and written, and the next waits for that") {
+  CheckpointCost cost;
+  cost.copy_time = Seconds(3.0);
+  cost.write = Seconds(40.0);
+  const auto life_of = [&](const std::string& run, double longer) {
+    const Scenario scenario = load_scenario(run);
+    const TrainResult train = *estimate(scenario).train();
+    CheckpointedStep checkpointed;
+    checkpointed.step = train.step_time + Seconds(longer);
+    return lifetime_of(scenario, train, cost, checkpointed);
+  };
+  const Lifetime beside = life_of("failures-checkpoints-in-memory", 2.0);
+  CHECK(beside.unsafe == Seconds(43.0));
+  CHECK(beside.least_interval == Seconds(40.0));
+  CHECK(beside.blocked.value() == Approx(2.0));
+  CHECK(life_of("failures-checkpoints-in-memory", -2.0).blocked == Seconds(0.0));
+  const Lifetime waiting = life_of("failures-waiting-for-checkpoints", 43.0);
+  CHECK(waiting.unsafe == Seconds(0.0));
+  CHECK(waiting.blocked.value() == Approx(43.0));
+}
+
+TEST_CASE("A training that says nothing of its length lasts thirty days") {
+  Scenario scenario = load_scenario("failures-waiting-for-checkpoints");
+  const TrainResult train = *estimate(scenario).train();
+  std::get<TrainWorkload>(scenario.workload).training_samples.reset();
+  const Lifetime life = lifetime_of(scenario, train, CheckpointCost{}, {});
+  CHECK(life.steps * life.step.value() == Approx(30.0 * 86400.0));
 }
 
 TEST_CASE("without machines to spare repairs are most of what is lost") {

@@ -109,15 +109,6 @@ TEST_CASE("A stack's dispatch, kernels and network are found again from its step
   CHECK(stack.unexplained.empty());
 }
 
-TEST_CASE("A run that paused is named, and moves nothing") {
-  MadeUpStack made_up;
-  made_up.measured[3] *= 5.0;
-  const LearnedStack stack = learn_stack(made_up.parameters, made_up.known, made_up.predict());
-  CHECK(stack.unexplained == std::vector<std::size_t>{3});
-  const LearnedParameter& stretch = made_up.learned(stack, "step.kernel_stretch");
-  CHECK(stretch.parameter.value(stretch.position) == Approx(1.025 * std::exp(0.1)).epsilon(0.05));
-}
-
 TEST_CASE("A learned stack's file is a trainer that predicts what its setting does") {
   const MadeUpStack made_up;
   const LearnedStack stack = learn_stack(made_up.parameters, made_up.known, made_up.predict());

@@ -3,9 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "model/base/statistics.hpp"
 #include "tests/catch.hpp"
-#include "validate/measure/record.hpp"
 
 using namespace foretrain;
 
@@ -77,18 +75,6 @@ TEST_CASE("Time that is up ends repetitions, but not before the fewest are made"
   StoppingRule rule = patient();
   rule.budget = Seconds(0.0);
   CHECK(play(jumping, rule).values.size() == 5);
-}
-
-TEST_CASE("Outliers are further from the median than three scaled median distances", "[measure]") {
-  // 1 2 3 4 5 100: the median is 3.5, the distances 2.5 1.5 0.5 0.5 1.5 96.5 have the median 1.5; 3 · 1.4826 · 1.5 is
-  // 6.7, which only 100 exceeds.
-  CHECK(outliers({1, 2, 3, 4, 5, 100}) == 1);
-  // 4 sets the same median distance, and 3.5 + 6.6 is still inside.
-  CHECK(outliers({1, 2, 3, 4, 5, 10.1}) == 0);
-  CHECK(outliers({1, 2, 3, 4, 5, 10.3}) == 1);
-  CHECK(outliers({5, 5, 5, 5}) == 0);
-  CHECK(outliers({5, 5, 5, 5.1}) == 1);  // where all others agree, any value that differs stands out
-  CHECK(outliers({1, 1000}) == 0);       // of two values none is the odd one
 }
 
 TEST_CASE("The spread is the distance of the quartiles over the median", "[measure]") {

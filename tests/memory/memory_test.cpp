@@ -14,9 +14,7 @@ using foretrain::test::Training;
 namespace {
 
 MemoryFootprint footprint(const std::vector<std::string>& overrides) {
-  const Scenario scenario = load_scenario("gpt3-175b-1024-a100", overrides);
-  const auto& train = std::get<TrainWorkload>(scenario.workload);
-  return memory_footprint(scenario, train, build_model(train.model, build_options(train, scenario.plan)));
+  return Training("gpt3-175b-1024-a100", overrides).footprint();
 }
 
 }  // namespace
@@ -54,12 +52,6 @@ TEST_CASE("full recomputation keeps one input a layer") {
   const double inputs = 8.0 * 12 * 2048 * 12288 * 2 / 8;
   CHECK(footprint({}).activations.value() == Approx(inputs).epsilon(0.1));
   CHECK(footprint({"workload.train.recompute=none"}).activations.value() > 10 * inputs);
-}
-
-TEST_CASE("a master copy of the weights adds four bytes a parameter") {
-  const MemoryFootprint plain = footprint({"workload.train.master_weights=false"});
-  const MemoryFootprint master = footprint({});  // as is assumed where nobody says
-  CHECK(master.optimizer.value() == Approx(plain.optimizer.value() * 12.0 / 8.0));
 }
 
 TEST_CASE("compression that remembers its error keeps a second copy of the gradients") {

@@ -159,23 +159,6 @@ TEST_CASE("more chunks than layers are refused with the number that would do") {
   CHECK_THROWS_WITH(split_layers(transformer_of(6), 9, 1, true), Catch::Contains("use at most 8 stages"));
 }
 
-TEST_CASE("the first stage holds as many micro-batches as there are stages, or all of them") {
-  const auto most_in_flight = [](PipelineSchedule schedule, int stages, int stage, int micro_batches) {
-    int now = 0, most = 0;
-    for (const PipelinePass& pass : pipeline_order(schedule, stages, stage, 1, micro_batches)) {
-      now += pass.backward() ? -1 : 1;
-      most = std::max(most, now);
-    }
-    return most;
-  };
-  // arXiv 2104.04473, section 2.2.1: at most p in flight on the first stage, one on the last.
-  constexpr auto alternating = PipelineSchedule::one_forward_one_backward;
-  CHECK(most_in_flight(alternating, 8, 0, 64) == 8);
-  CHECK(most_in_flight(alternating, 8, 7, 64) == 1);
-  CHECK(most_in_flight(alternating, 8, 0, 4) == 4);  // never more than there are
-  CHECK(most_in_flight(PipelineSchedule::gpipe, 8, 7, 64) == 64);
-}
-
 TEST_CASE("layers by the speed of stages: the slowest stage is as fast as can be") {
   const auto stage = [](double seconds, double before = 0.0, double behind = 0.0) {
     return StageTimes{std::vector<Seconds>(12, Seconds(seconds)), Seconds(before), Seconds(behind)};
@@ -235,9 +218,9 @@ TEST_CASE("every order runs each micro-batch once through each chunk, forward be
   using enum PipelineSchedule;
   for (const auto& [schedule, stages, interleave] :
        {std::tuple(gpipe, 4, 1), std::tuple(one_forward_one_backward, 4, 1), std::tuple(interleaved, 4, 2),
-        std::tuple(zero_bubble, 4, 1), std::tuple(zero_bubble, 4, 2), std::tuple(dualpipe, 4, 1),
-        std::tuple(dualpipe, 2, 1), std::tuple(dualpipe, 6, 1)}) {
-    for (const int micro_batches : {8, 12, 16, 24}) {
+        std::tuple(interleaved, 5, 3), std::tuple(zero_bubble, 4, 1), std::tuple(zero_bubble, 6, 2),
+        std::tuple(dualpipe, 4, 1), std::tuple(dualpipe, 2, 1), std::tuple(dualpipe, 6, 1)}) {
+    for (const int micro_batches : {1, 4, 10, 12, 18}) {
       if (schedule == dualpipe && micro_batches < 2 * stages) continue;
       for (int stage = 0; stage < stages; ++stage) {
         const ChunkPlacement placement(schedule, stages, interleave);

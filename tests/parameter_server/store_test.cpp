@@ -160,25 +160,6 @@ TEST_CASE("unequal workers: the slowest counts when all wait, and speeds add up 
   CHECK(factor("asynchronous", "{ count: 3, factor: 2 }") == Approx(2.0));
 }
 
-TEST_CASE("the next forward pass waits for its own layers only, and with priorities for less") {
-  // On a slow network the step without a barrier is shorter, and shorter still when the first layers overtake.
-  const auto time = [](const std::vector<std::string>& overrides) {
-    std::vector<std::string> all = {"cluster.network.nic_bandwidth=10 Gbit/s"};
-    all.insert(all.end(), overrides.begin(), overrides.end());
-    const Built built(small(all));
-    const ParameterStore::Bounds bounds = store_bounds(built.store, built.topology);
-    const ServerGraph graph = build_estimated_graph(built.store, built.topology);
-    return estimated_times(built.store, graph, built.topology, run(graph.graph), bounds).step;
-  };
-  const Seconds none = time({"plan.sync.overlap=false"});
-  const Seconds barrier = time({"plan.sync.barrier=true"});
-  const Seconds arrival = time({});
-  const Seconds first = time({"plan.sync.priority=first_layer"});
-  CHECK(none > arrival);
-  CHECK(barrier > arrival);
-  CHECK(arrival > first);
-}
-
 TEST_CASE("the graph of a synchronous step: pulls wait for all workers, asynchronous ones for their own push alone") {
   // Tasks that wait for the first group's push of worker 0: asynchronous, its own update only.
   for (const bool asynchronous : {false, true}) {
@@ -332,40 +313,6 @@ TEST_CASE("pushes and pulls carry what is stated, as rings do; pulls what weight
     CHECK(built.store.gradient.value() == row.pushed);
     CHECK(built.store.weight.value() == row.pulled);
     CHECK(bytes_per_element(built.scenario.plan.sync.gradient_precision).value() == row.pushed);
-  }
-}
-
-namespace {
-
-/// As `foretrain predict --fidelity estimate` has it.
-Seconds estimated_step(const std::vector<std::string>& overrides) {
-  const Built built(small(overrides));
-  const ServerGraph graph = build_estimated_graph(built.store, built.topology);
-  return estimated_times(built.store, graph, built.topology, run(graph.graph),
-                         store_bounds(built.store, built.topology))
-      .step;
-}
-
-}  // namespace
-
-TEST_CASE("a slower worker never makes an estimated step shorter") {
-  // Equal workers push together, and so share the card of a server. A worker that is a hundredth slower meets the
-  // others all the same: the step is that of equal workers at least, whatever the consistency and the placement.
-  for (const char* consistency : {"synchronous", "asynchronous", "bounded(2)"}) {
-    for (const char* placement : {"dedicated", "cpu", "gpu", "colocated"}) {
-      const std::vector<std::string> common = {std::string("plan.sync.consistency=") + consistency,
-                                               std::string("plan.sync.placement=") + placement,
-                                               "cluster.network.nic_bandwidth=10 Gbit/s"};
-      CAPTURE(consistency, placement);
-      Seconds faster = estimated_step(common);
-      for (const int count : {1, 2, 3}) {
-        for (const char* factor : {"1.01", "1.2", "3"}) {
-          std::vector<std::string> slow = common;
-          slow.push_back("plan.sync.slow_workers={ count: " + std::to_string(count) + ", factor: " + factor + " }");
-          CHECK(estimated_step(slow) >= faster * (1.0 - 1e-9));
-        }
-      }
-    }
   }
 }
 

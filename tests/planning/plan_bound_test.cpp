@@ -1,12 +1,10 @@
 #include "model/planning/plan_bound.hpp"
 
 #include "model/base/session.hpp"
-#include "model/parallelism/layout.hpp"
 #include "model/scenario/load/load.hpp"
-#include "model/training/pricing/build_step.hpp"
 #include "model/training/pricing/pass_steps.hpp"
-#include "model/workload/build.hpp"
 #include "tests/catch.hpp"
+#include "tests/training/built_step.hpp"
 
 using namespace foretrain;
 
@@ -24,41 +22,29 @@ Seconds bound(PipelineSchedule schedule) {
   return pipeline_bound({schedule, 2, schedule == PipelineSchedule::interleaved ? 2 : 1, 8}, {times});
 }
 
-/// A training of GPT on two DGX H100.
-struct Trained {
-  Trained(const std::string& cluster, const std::string& plan)
-      : scenario(
-            load_scenario_text("name: bounded\ncluster: { node: dgx-h100, nodes: 2, " + cluster +
-                                   " }\nworkload: { train: { model: bert-large, micro_batch: 1, global_batch: 32 } }\n"
-                                   "plan: { " +
-                                   plan + " }\n",
-                               "bounded.yaml")),
-        train(std::get<TrainWorkload>(scenario.workload)),
-        model(build_model(train.model, build_options(train, scenario.plan))),
-        topology(scenario.cluster) {}
-
-  Scenario scenario;
-  const TrainWorkload& train;
-  Model model;
-  Topology topology;
-};
+/// A training of BERT on two DGX H100.
+test::BuiltStep built(const std::string& cluster, const std::string& plan) {
+  return test::BuiltStep(load_scenario_text(
+      "name: bounded\ncluster: { node: dgx-h100, nodes: 2, " + cluster +
+          " }\nworkload: { train: { model: bert-large, micro_batch: 1, global_batch: 32 } }\nplan: { " + plan + " }\n",
+      "bounded.yaml"));
+}
 
 }  // namespace
 
 TEST_CASE("Stages that begin in the middle of a machine pay for their tensor ranks' collectives in a bound") {
-  const Trained run("gpus_per_node: 6", "tensor: 2, pipeline: 3, data: 2");  // stages of four GPUs on machines of six
+  const auto run = built("gpus_per_node: 6", "tensor: 2, pipeline: 3, data: 2");  // stages of 4 GPUs on machines of 6
   const PassTimes bound = pass_times(PassSteps(run.scenario, run.topology).step(run.model));
-  const PassTimes built = pass_times(build_step(run.scenario, run.train, run.model, run.topology));
-  for (std::size_t at = 0; at < built.passes.size(); ++at) {
+  const PassTimes own = pass_times(run.step);
+  for (std::size_t at = 0; at < own.passes.size(); ++at) {
     for (const PassKind kind : {PassKind::forward, PassKind::backward}) {
-      CHECK_THAT(bound.passes[at][kind].value(), Catch::Matchers::WithinRel(built.passes[at][kind].value(), 1e-9));
+      CHECK_THAT(bound.passes[at][kind].value(), Catch::Matchers::WithinRel(own.passes[at][kind].value(), 1e-9));
     }
   }
 }
 
 TEST_CASE("Gradients that leave after every micro-batch follow each other in a bound") {
-  const Trained run("network: { nic_bandwidth: 4 Gbit/s }", "data: 16, zero: 2, sync: { bucket: 100 MB }");
-  const Step step = build_step(run.scenario, run.train, run.model, run.topology);
+  const Step step = built("network: { nic_bandwidth: 4 Gbit/s }", "data: 16, zero: 2, sync: { bucket: 100 MB }").step;
   Seconds gradients;
   for (const GradientBucket& bucket : step.lanes.front().chunks.front().buckets) {
     for (const GradientBucket::Stage& stage : bucket.stages) {

@@ -8,12 +8,17 @@ namespace foretrain::test {
 
 namespace {
 
+void set(YamlNode& document, const std::string& override) { apply_override(document, parse_override(override)); }
+
 /// A small training; `fixed` keeps the space small enough to be enumerated.
-YamlNode training(const std::string& node, int nodes, const std::string& model, int batch) {
-  return parse_yaml("name: searched\ncluster: { node: " + node + ", nodes: " + std::to_string(nodes) +
-                        " }\nworkload: { train: { model: " + model + ", global_batch: " + std::to_string(batch) +
-                        ", micro_batch: 1 } }\n",
-                    "test.yaml");
+YamlNode training(const std::string& node, int nodes, const std::string& model, int batch,
+                  const std::vector<std::string>& overrides = {}) {
+  YamlNode document = parse_yaml("name: searched\ncluster: { node: " + node + ", nodes: " + std::to_string(nodes) +
+                                     " }\nworkload: { train: { model: " + model +
+                                     ", global_batch: " + std::to_string(batch) + ", micro_batch: 1 } }\n",
+                                 "test.yaml");
+  for (const std::string& override : overrides) set(document, override);
+  return document;
 }
 
 PlanDimensions without(std::initializer_list<PlanDimension> fixed) {
@@ -86,7 +91,7 @@ TEST_CASE("What frameworks do not run by default is searched where it is allowed
   // Four stages of a pipeline on one node of eight GPUs: other schedules, offloading and servers are extras.
   const auto extras_in = [](const std::vector<PlanExtra>& allowed, const std::string& stated) {
     YamlNode document = training("dgx-a100-80gb", 1, small_gpt, 16);
-    if (!stated.empty()) apply_override(document, parse_override(stated));
+    if (!stated.empty()) set(document, stated);
     PlanDimensions chosen = without({PlanDimension::context, PlanDimension::recompute, PlanDimension::bucket});
     chosen.allow_all(false);
     for (const PlanExtra extra : allowed) chosen.allow(extra);
@@ -133,14 +138,11 @@ TEST_CASE("The same where the trainer that is assumed hides collectives of tenso
   YamlNode document = training("dgx-h100", 1,
                                "{ family: llama, layers: 4, hidden: 2048, heads: 16, ffn_hidden: 6144, "
                                "vocabulary: 32000, sequence: 4096 }",
-                               32);
-  for (const char* set : {"plan.tensor=2", "plan.pipeline=2", "plan.sequence_parallel=true"}) {
-    apply_override(document, parse_override(set));
-  }
+                               32, {"plan.tensor=2", "plan.pipeline=2", "plan.sequence_parallel=true"});
   const PlanDimensions searched =
       without({tensor, pipeline, context, expert, sequence_parallel, recompute, offload, algorithm});
   check_against_enumeration(document, searched);
-  apply_override(document, parse_override("plan.trainer=nemo"));  // which hides them unless a schedule splits passes
+  set(document, "plan.trainer=nemo");  // which hides them unless a schedule splits passes
   check_against_enumeration(document, searched);
 }
 
@@ -151,9 +153,8 @@ TEST_CASE("The same where updated weights come back beside the next step's forwa
                           "plan.sync={ gather: tensors }", "plan.sync={ bucket: 10 MB, gather_overlap: true }"}) {
     for (const char* cards : {"200 Gbit/s", "1 Gbit/s"}) {
       CAPTURE(how, cards);
-      YamlNode document = training("dgx-a100-80gb", 2, small_gpt, 32);
-      apply_override(document, parse_override(how));
-      apply_override(document, parse_override(std::string("cluster.network.nic_bandwidth=") + cards));
+      const YamlNode document =
+          training("dgx-a100-80gb", 2, small_gpt, 32, {how, std::string("cluster.network.nic_bandwidth=") + cards});
       check_against_enumeration(document, without({tensor, context, expert, recompute, micro_batch, algorithm, order,
                                                    offload, sequence_parallel}));
     }
@@ -166,12 +167,12 @@ TEST_CASE("The same with parameter servers: key by key, bucket by bucket, on mac
   check_against_enumeration(training("dgx-a100-80gb", 2, small_gpt, 16),
                             without({context, expert, order, offload, zero, recompute, micro_batch, schedule,
                                      interleave, sequence_parallel}));
-  YamlNode document = training("p3.16xlarge", 4, "vgg-16", 96);
-  apply_override(document, parse_override("cluster.gpus_per_node=1"));
-  apply_override(document, parse_override("plan.sync.priority=first_layer"));  // which only servers know
+  YamlNode document =
+      training("p3.16xlarge", 4, "vgg-16", 96,
+               {"cluster.gpus_per_node=1", "plan.sync.priority=first_layer"});  // which only servers know
   check_against_enumeration(document, without({zero, bucket, micro_batch}));
   // A scenario that states servers has them; what it leaves to the search is where they stand and how many.
-  apply_override(document, parse_override("plan.sync.algorithm=parameter_server"));
+  set(document, "plan.sync.algorithm=parameter_server");
   check_against_enumeration(document, without({algorithm, micro_batch}));
 }
 
@@ -197,9 +198,8 @@ TEST_CASE("Where servers on spare machines beat a ring, the search finds them; w
 
 TEST_CASE("Stages whose layers are stated keep them where the number of stages stays") {
   using enum PlanDimension;
-  YamlNode document = training("dgx-a100-80gb", 1, small_gpt, 16);
-  apply_override(document, parse_override("plan.pipeline=2"));
-  apply_override(document, parse_override("plan.stage_layers=[3, 1]"));
+  const YamlNode document =
+      training("dgx-a100-80gb", 1, small_gpt, 16, {"plan.pipeline=2", "plan.stage_layers=[3, 1]"});
   check_against_enumeration(document, without({pipeline, context, offload, bucket, overlap, algorithm, recompute}));
 }
 
@@ -212,21 +212,20 @@ TEST_CASE("The same for random experts, contexts, formats and what lies on the h
   };
   for (int round = 0; round < 3; ++round) {
     const int experts = pick(4, 8);
-    YamlNode document = training(pick(std::string("dgx-a100-80gb"), std::string("dgx-h100")), 1,
-                                 "{ family: llama, layers: " + std::to_string(pick(2, 4)) +
-                                     ", hidden: 1024, heads: 8, ffn_hidden: " + std::to_string(pick(1024, 3072)) +
-                                     ", vocabulary: 32000, sequence: " + std::to_string(pick(1024, 4096)) +
-                                     ", experts: " + std::to_string(experts) + ", experts_per_token: 2 }",
-                                 16);
-    INFO("round " << round);
     const char* dispatches[] = {"all_to_all", "deduplicated", "forwarded"};
-    apply_override(document, parse_override(std::string("plan.expert_dispatch=") + dispatches[round]));
-    apply_override(document, parse_override(std::string("plan.expert_overlap=") + (round > 0 ? "true" : "false")));
+    const YamlNode document = training(pick(std::string("dgx-a100-80gb"), std::string("dgx-h100")), 1,
+                                       "{ family: llama, layers: " + std::to_string(pick(2, 4)) +
+                                           ", hidden: 1024, heads: 8, ffn_hidden: " + std::to_string(pick(1024, 3072)) +
+                                           ", vocabulary: 32000, sequence: " + std::to_string(pick(1024, 4096)) +
+                                           ", experts: " + std::to_string(experts) + ", experts_per_token: 2 }",
+                                       16,
+                                       {std::string("plan.expert_dispatch=") + dispatches[round],
+                                        std::string("plan.expert_overlap=") + (round > 0 ? "true" : "false")});
+    INFO("round " << round);
     check_against_enumeration(document, without({tensor, recompute, algorithm, bucket, sequence_parallel}));
     check_against_enumeration(document, without({expert, offload, recompute, micro_batch, algorithm, bucket}));
   }
-  YamlNode document = training("dgx-h100", 1, small_gpt, 16);
-  apply_override(document, parse_override("workload.train.precision=fp8"));
+  const YamlNode document = training("dgx-h100", 1, small_gpt, 16, {"workload.train.precision=fp8"});
   check_against_enumeration(document, without({context, expert, offload, algorithm, bucket, recompute}));
 }
 
@@ -257,7 +256,7 @@ TEST_CASE("A schedule or a number of chunks that is fixed leaves the other free;
     }
     return std::vector<PlanPoint>();
   };
-  apply_override(document, parse_override("plan.schedule=zero_bubble"));
+  set(document, "plan.schedule=zero_bubble");
   const auto both = ways({schedule, interleave});
   REQUIRE(both.size() == 1);
   CHECK(both[0].schedule == PipelineSchedule::zero_bubble);
@@ -270,9 +269,7 @@ TEST_CASE("A schedule or a number of chunks that is fixed leaves the other free;
   for (const PlanPoint& one : any_schedule) CHECK(one.interleave == 1);
 
   // Two chunks without a schedule are interleaved; any number of them is 1F1B's, or that of another one that is chosen.
-  document = training("dgx-a100-80gb", 1, small_gpt, 16);
-  apply_override(document, parse_override("plan.interleave=2"));
-  apply_override(document, parse_override("plan.pipeline=2"));
+  document = training("dgx-a100-80gb", 1, small_gpt, 16, {"plan.interleave=2", "plan.pipeline=2"});
   const auto two_chunks = ways({schedule, interleave});
   REQUIRE(two_chunks.size() == 1);
   CHECK(two_chunks[0].schedule == PipelineSchedule::interleaved);
@@ -328,18 +325,16 @@ TEST_CASE("A limit of time leaves slower plans out") {
 }
 
 TEST_CASE("auto takes the search's best plan; everything else stays as the scenario says") {
-  YamlNode document = training("dgx-a100-80gb", 1, small_gpt, 16);
-  apply_override(document, parse_override("plan.tensor=auto"));
-  apply_override(document, parse_override("workload.train.micro_batch=auto"));
-  apply_override(document, parse_override("plan.zero=1"));
+  const YamlNode document = training("dgx-a100-80gb", 1, small_gpt, 16,
+                                     {"plan.tensor=auto", "workload.train.micro_batch=auto", "plan.zero=1"});
   const auto step_time = [](const Scenario& scenario) { return estimate(scenario).time(); };
   const Scenario best = read_planned_scenario(document, "searched", step_time, 5);
   CHECK(best.plan.zero == 1);
   CHECK(best.plan.pipeline == 1);
   for (const int tensor : {1, 2, 4, 8}) {
     YamlNode other = document;
-    apply_override(other, parse_override("plan.tensor=" + std::to_string(tensor)));
-    apply_override(other, parse_override("workload.train.micro_batch=1"));
+    set(other, "plan.tensor=" + std::to_string(tensor));
+    set(other, "workload.train.micro_batch=1");
     CHECK(step_time(best) <= step_time(read_scenario(other, "searched")) * (1.0 + 1e-12));
   }
 }
@@ -353,10 +348,10 @@ TEST_CASE("What cannot be searched is told") {
   CHECK_THROWS_WITH(
       space(parse_yaml("cluster: { node: dgx-a100-80gb }\nworkload: { operator: { kind: copy } }\n", "x")),
       Catch::Contains("nothing that is trained"));
-  apply_override(document, parse_override("plan.stage_layers=by_speed"));
+  set(document, "plan.stage_layers=by_speed");
   CHECK_THROWS_WITH(space(document), Catch::Contains("stages that are balanced by speed"));
   document.erase("plan.stage_layers");
-  apply_override(document, parse_override("workload.train.global_batch=7"));  // over eight replicas
+  set(document, "workload.train.global_batch=7");  // over eight replicas
   CHECK_THROWS_WITH(space(document), Catch::Contains("no plan divides 8 GPUs and a batch of 7"));
 }
 

@@ -388,18 +388,14 @@ Violation memory_follows_zero_and_batch(const Settings& settings) {
   const auto global = settings.find("workload.train.global_batch");
   if (batch != settings.end() && global != settings.end()) {
     Settings changed = settings;
-    const Violation larger = [&]() -> Violation {
-      changed["workload.train.global_batch"] = std::to_string(2 * std::stoi(global->second));
-      changed["workload.train.micro_batch"] = std::to_string(2 * std::stoi(batch->second));
-      return check(
-          [&](const Settings& other) -> Violation {
-            const Bytes then = memory(other);
-            if (then >= own) return std::nullopt;
-            return fmt::format("twice the micro-batch: {:.0f} -> {:.0f} B", own.value(), then.value());
-          },
-          changed);
-    }();
-    if (larger) return larger;
+    changed["workload.train.global_batch"] = std::to_string(2 * std::stoi(global->second));
+    changed["workload.train.micro_batch"] = std::to_string(2 * std::stoi(batch->second));
+    const auto is_larger = [&](const Settings& other) -> Violation {
+      const Bytes then = memory(other);
+      if (then >= own) return std::nullopt;
+      return fmt::format("twice the micro-batch: {:.0f} -> {:.0f} B", own.value(), then.value());
+    };
+    if (const Violation smaller = check(is_larger, changed)) return smaller;
   }
   const auto zero = settings.find("plan.zero");
   // Stages of pipelines keep whole gradients under ZeRO-3.

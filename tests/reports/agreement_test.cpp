@@ -1,14 +1,10 @@
 // One set of numbers: whoever tells where a step's time goes tells the same.
 #include <nlohmann/json.hpp>
 
-#include "model/base/format.hpp"
 #include "model/scenario/load/load.hpp"
-#include "reports/explain/comparison.hpp"
 #include "reports/explain/explanation.hpp"
 #include "reports/print/names.hpp"
-#include "reports/result/csv.hpp"
 #include "reports/result/json.hpp"
-#include "reports/result/text.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 
@@ -202,52 +198,4 @@ TEST_CASE("hidden collectives count in a table's total") {
   const CommunicationTime behind = over_nodes({"plan.tensor_overlap=true"}).train()->communication.at(inside_layers);
   CHECK(behind.total.value() == Approx(plain.total.value()));
   CHECK(behind.exposed < 0.5 * plain.exposed);
-}
-
-TEST_CASE("text, JSON, CSV, comparisons and explanations print the same numbers") {
-  for (const char* run : {"gpt2-xl-dgx-a100", "gpt3-175b-1024-a100", "fit-zero-1", "fit-zero-2", "fit-zero-3",
-                          "fit-fsdp-llama3-8b", "fit-offload-optimizer", "gpt-oss-120b-64-h100", "gemma3-27b-64-h200",
-                          "deepseek-v2-lite-fp8-block-h100", "execution-alexnet", "data-parallel-resnet18-two-gpus",
-                          "diagnosis-slow-network", "servers-sharded-servers", "contention-data-loading"}) {
-    INFO(run);
-    const Scenario scenario = load_scenario(run);
-    const Result result = predict(scenario, Fidelity::estimate, Detail::timeline);
-    const Json json = Json::parse(to_json(result));
-    std::map<std::string, std::string> csv;
-    const std::vector<std::string> cells = predicted_cells(result);
-    for (std::size_t i = 0; i < cells.size(); ++i) csv[predicted_columns()[i].substr(10)] = cells[i];
-    const Json compared = Json::parse(comparison_json({result, result}))["results"][0];
-    const Json explained = Json::parse(to_json(explain(scenario, result, {}, {})));
-    const std::string text = to_text(result, TextOptions{});
-
-    const double time = result.time().value();
-    CHECK(close(explained["time_s"], time));
-    CHECK_THAT(text, Catch::Contains(format_seconds(result.time())));
-    if (!result.train()) {
-      CHECK(close(json["time_s"], time));
-      continue;
-    }
-    const TrainResult& train = *result.train();
-    CHECK(close(json["step_time_s"], time));
-    CHECK(close(compared["step_time_s"], time));
-    for (const char* key : {"step_time_s", "samples_per_second", "tokens_per_second", "mfu", "memory_per_gpu_bytes"}) {
-      INFO(key);
-      if (csv[key].empty()) continue;
-      const Json& value = std::string(key) == "memory_per_gpu_bytes" ? json[key]["total"] : json[key];
-      CHECK(std::stod(csv[key]) == Approx(value.get<double>()));
-    }
-    if (!csv["cost_usd"].empty()) CHECK(std::stod(csv["cost_usd"]) == Approx(json["cost"].get<double>()));
-    double parts = 0.0, exposed = 0.0, chain = 0.0;
-    for (const BreakdownPart& part : breakdown_parts) {
-      const double of_json = json["breakdown_s"][std::string(part.key)];
-      CHECK(std::stod(csv[std::string(part.key) + "_s"]) == Approx(of_json));
-      parts += of_json;
-    }
-    CHECK(parts == Approx(time));
-    for (const auto& [name, entry] : json["communication_s"].items()) exposed += entry["exposed"].get<double>();
-    CHECK(exposed == Approx(train.breakdown.exposed_communication.value()).margin(1e-9 * time));
-    for (const Json& part : explained["critical_path"]) chain += part["time_s"].get<double>();
-    CHECK(chain == Approx(time).epsilon(1e-4));
-    CHECK_THAT(text, Catch::Contains("MFU " + format_percent(train.mfu)));
-  }
 }

@@ -62,14 +62,10 @@ TEST_CASE("A comparison's interval takes the errors of both predictions as indep
 }
 
 TEST_CASE("What makes the difference is told in shares of the time that a sample takes") {
-  // A sample: computing 7.5 -> 3.5 s of 10 s, communication 2.5 -> 0.5 s.
-  CHECK_THAT(comparison_text({step_of_eight_samples(), step_of_sixteen_samples()}),
-             Catch::Contains("[2] is 2.5 times as fast as [1]. Of the time") &&
-                 Catch::Contains("compute -40.0 %, exposed communication -20.0 %."));
-  // The other way round, of 4 s: +4 and +2 s.
-  CHECK_THAT(comparison_text({step_of_sixteen_samples(), step_of_eight_samples()}),
-             Catch::Contains("[2] is 2.5 times as slow as [1]. Of the time") &&
-                 Catch::Contains("compute +100.0 %, exposed communication +50.0 %."));
+  const Result eight = step_of_eight_samples(), sixteen = step_of_sixteen_samples();
+  // A sample: computing 7.5 -> 3.5 s of 10 s, communication 2.5 -> 0.5 s; the other way round +4 and +2 of 4 s.
+  CHECK_THAT(comparison_text({eight, sixteen}), Catch::Contains("compute -40.0 %, exposed communication -20.0 %."));
+  CHECK_THAT(comparison_text({sixteen, eight}), Catch::Contains("compute +100.0 %, exposed communication +50.0 %."));
 }
 
 TEST_CASE("Parts that differ by a thousandth of a sample's time are told, equal speeds are as fast") {

@@ -1,13 +1,11 @@
 // What printed ranges hold of the measurements that come with the program: of all, of each group, of each kind.
 #include <filesystem>
 
-#include "model/scenario/load/cases.hpp"
-#include "reports/measured/accuracy.hpp"
-#include "reports/measured/measured.hpp"
-#include "sim/simulate.hpp"
 #include "tests/catch.hpp"
+#include "tests/reports/accuracy_bar.hpp"
 
 using namespace foretrain;
+using foretrain::test::shipped_cases;
 
 namespace {
 
@@ -37,7 +35,7 @@ std::vector<Row> rows_of_shipped_tables() {
   }
   std::vector<Row> rows;
   for (const std::filesystem::path& table : tables) {
-    for (const Case& shipped : read_cases(table.string())) {
+    for (const Case& shipped : shipped_cases(table.filename())) {
       const Result result = predict(scenario_of(shipped), Fidelity::estimate);
       for (const Comparison& c : compare(shipped, result)) {
         if (!c.covered || c.causes.empty()) continue;

@@ -25,7 +25,7 @@ plan: { data: 16 }
 
 /// A step of 1 s: compute, exposed communication, bubble, data, host and optimizer; products at half their peak while
 /// kernels run.
-Explanation of_parts(const Breakdown& parts, std::vector<Answer> scaled = {}, double rate = 156e12) {
+Explanation of_parts(const Breakdown& parts, std::vector<WhatIf> scaled = {}, double rate = 156e12) {
   Result result;
   TrainResult& train = result.work.emplace<TrainResult>();
   train.step_time = Seconds(1.0);
@@ -37,12 +37,19 @@ Explanation of_parts(const Breakdown& parts, std::vector<Answer> scaled = {}, do
 }
 
 /// A resource of which a time of 1 s becomes `faster` and `slower`.
-void add(std::vector<Answer>& answers, const char* resource, double faster, double slower) {
+void add(std::vector<WhatIf>& answers, const char* resource, double faster, double slower) {
   for (const double seconds : {faster, slower}) {
     Result result;
     result.work.emplace<TrainResult>().step_time = Seconds(seconds);
-    answers.push_back({{resource, {}, std::nullopt, {}}, result});
+    answers.push_back({.name = resource, .result = result});
   }
+}
+
+TimelineEntry ran(const char* resource, const char* name, double start, double duration, const char* category,
+                  std::vector<std::size_t> after = {}) {
+  TimelineEntry entry{resource, name, Seconds(start), Seconds(duration), -1, category};
+  entry.after = std::move(after);
+  return entry;
 }
 
 Breakdown parts(double compute, double communication, double bubble, double data, double host) {
@@ -73,7 +80,7 @@ TEST_CASE("every branch of the decision tree has its bottleneck") {
   CHECK(of_parts(parts(0.8, 0.05, 0.0, 0.15, 0.0)).bottleneck == "the input pipeline");
   CHECK(of_parts(parts(0.8, 0.05, 0.0, 0.0, 0.15)).bottleneck == "the host");
   CHECK(of_parts(parts(0.6, 0.05, 0.35, 0.0, 0.0)).bottleneck == "the pipeline");
-  std::vector<Answer> network, nvlink, memory;
+  std::vector<WhatIf> network, nvlink, memory;
   add(network, "network bandwidth", 0.96, 1.04);
   add(network, "NVLink", 0.99, 1.01);
   add(nvlink, "network bandwidth", 0.99, 1.01);
@@ -98,10 +105,10 @@ TEST_CASE("every branch of the decision tree has its bottleneck") {
 TEST_CASE("what a resource is worth is the difference of two predictions") {
   const Scenario scenario = gpt();
   const auto time = [](const Scenario& s) { return predict(s, Fidelity::estimate).time(); };
-  std::vector<Answer> answers;
+  std::vector<WhatIf> answers;
   for (WhatIf& one : scaled_resources(scenario)) {
-    const Result result = predict(*one.scenario, Fidelity::estimate);
-    answers.push_back({std::move(one), result});
+    one.result = predict(*one.scenario, Fidelity::estimate);
+    answers.push_back(std::move(one));
   }
   const Explanation e = explain(scenario, predict(scenario, Fidelity::estimate), std::move(answers), {});
   Scenario faster = scenario, slower = scenario;
@@ -147,20 +154,8 @@ TEST_CASE("the critical path goes back from the last task by what each waited fo
   // On the GPU: forward 0 to 2 s, backward 2 to 5 s, optimizer 8 to 9 s; beside it an all-reduce from 3 to 8 s, which
   // waited for the forward pass alone (it began a second late) and which the optimizer waits for.
   const std::vector<TimelineEntry> timeline = {
-      {.resource = "gpu", .name = "forward", .start = Seconds(0.0), .duration = Seconds(2.0), .category = "compute"},
-      {.resource = "gpu", .name = "backward", .start = Seconds(2.0), .duration = Seconds(3.0), .category = "compute"},
-      {.resource = "gpu",
-       .name = "update",
-       .start = Seconds(8.0),
-       .duration = Seconds(1.0),
-       .category = "optimizer",
-       .after = {3}},
-      {.resource = "network",
-       .name = "all-reduce",
-       .start = Seconds(3.0),
-       .duration = Seconds(5.0),
-       .category = "communication",
-       .after = {0}}};
+      ran("gpu", "forward", 0.0, 2.0, "compute"), ran("gpu", "backward", 2.0, 3.0, "compute"),
+      ran("gpu", "update", 8.0, 1.0, "optimizer", {3}), ran("network", "all-reduce", 3.0, 5.0, "communication", {0})};
   const std::vector<PathPart> path = critical_path(timeline);
   REQUIRE(path.size() == 4);
   CHECK(path[0].name == "all-reduce");
@@ -174,9 +169,8 @@ TEST_CASE("the critical path goes back from the last task by what each waited fo
 }
 
 TEST_CASE("the critical path does not lead to another resource that nothing waited for") {
-  const std::vector<TimelineEntry> timeline = {
-      {.resource = "a", .name = "early", .start = Seconds(0.0), .duration = Seconds(1.0), .category = "communication"},
-      {.resource = "b", .name = "late", .start = Seconds(3.0), .duration = Seconds(2.0), .category = "communication"}};
+  const std::vector<TimelineEntry> timeline = {ran("a", "early", 0.0, 1.0, "communication"),
+                                               ran("b", "late", 3.0, 2.0, "communication")};
   const std::vector<PathPart> path = critical_path(timeline);
   REQUIRE(path.size() == 2);
   CHECK(path[0].name == "waiting");

@@ -24,7 +24,7 @@ inline std::string folded(const std::string& line) {
 
 inline std::string axis_words(const Axis& axis) {
   std::string words = quoted(axis.name);
-  if (axis.logarithmic) words += axis.binary ? " log2" : " log";
+  if (axis.logarithmic) words += " log";
   if (axis.low != axis.high) words += fmt::format(" {:.6g}..{:.6g}", axis.low, axis.high);
   if (!axis.unit.empty()) words += " in " + axis.unit;
   if (axis.font != Axis{}.font) words += fmt::format(" font {}", axis.font);

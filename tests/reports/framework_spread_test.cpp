@@ -1,9 +1,7 @@
 // Runs of one model in many frameworks: no prediction can be right for all of them, but none may lie outside of what
 // they differ by among themselves.
-#include "model/scenario/load/cases.hpp"
-#include "reports/measured/measured.hpp"
-#include "sim/simulate.hpp"
 #include "tests/catch.hpp"
+#include "tests/reports/accuracy_bar.hpp"
 
 using namespace foretrain;
 
@@ -19,7 +17,7 @@ struct Measured {
 
 std::map<Configuration, Measured> configurations() {
   std::map<Configuration, Measured> found;
-  for (const Case& row : read_cases(FORETRAIN_SOURCE_DIR "/scenarios/cases/cases_dlperf_resnet50_bert_8gpu.csv")) {
+  for (const Case& row : foretrain::test::shipped_cases("cases_dlperf_resnet50_bert_8gpu.csv")) {
     const Scenario scenario = scenario_of(row);
     const auto& train = std::get<TrainWorkload>(scenario.workload);
     Measured& entry = found[{train.model.name, scenario.cluster.gpus(), train.precision, train.micro_batch}];

@@ -51,11 +51,110 @@ TEST_CASE("What is read back from JSON writes the same JSON") {
   }
 }
 
+namespace {
+
+void add_checkpoints(Result& result) {
+  result.train()->checkpoints = TrainResult::Checkpoints{50,           "asynchronous", Bytes(81e9),   Seconds(0.1),
+                                                         Seconds(0.2), Seconds(1.5),   Seconds(1.25), Seconds(1.3)};
+}
+
+/// Of a training whose steps last for 90 % of the time.
+void add_failures(Result& result) {
+  TrainResult::Goodput& goodput = result.train()->goodput.emplace();
+  goodput.mtbf = Seconds(10'000.0);
+  goodput.every = 14;
+  goodput.kinds = {"gpu", "software"};
+  goodput.simulated.shares = {.useful = 0.9, .checkpoints = 0.03, .lost = 0.04, .detection = 0.01, .restarts = 0.02};
+  goodput.simulated.interruptions = {180.0, 50.0};
+  goodput.by_daly = 0.91;
+  goodput.intervals = IntervalSearch{
+      IntervalChoice{14, 0.9}, IntervalChoice{13, 0.899}, {15, 0.901}, {{1, 0.5}, {13, 0.899}, {14, 0.9}}};
+}
+
+/// 33 operators in 11 kernels; the front end's 33 us are less than the device's 308 us.
+void add_call(Result& result) {
+  ModelCallResult& call = result.train()->execution.emplace();
+  call.execution = ExecutionMode::compiled;
+  call.operators = 33;
+  call.kernels = 11;
+  call.fused = 14;
+  call.folded = 8;
+  call.host = Seconds(33e-6);
+  call.device = Seconds(308e-6);
+  call.intermediates = Bytes(1.81e6);
+}
+
+/// What few runs have, and what their JSON holds of it.
+struct Extra {
+  void (*add)(Result&);
+  std::vector<std::pair<const char*, nlohmann::json>> parts;
+};
+
+const std::vector<Extra> extras = {
+    {[](Result& result) {
+       result.train()->communication_to_compute = CommunicationRatio{0.25, 0.5};
+     },
+     {{"/communication_to_compute/formula", 0.25},
+      {"/communication_to_compute/simulated", 0.5},
+      {"/communication_to_compute/formula_is", "2·model/(bandwidth·batch·FLOPs)"}}},
+    {add_checkpoints,
+     {{"/checkpoints/every", 50},
+      {"/checkpoints/state_bytes", 81e9},
+      {"/checkpoints/step_time_s", 1.5},
+      {"/checkpoints/mean_step_time_s", 1.25},
+      {"/checkpoints/step_time_beside_write_s", 1.3}}},
+    {[](Result& result) {
+       result.routing = RoutingSpread{"hash", 40, Seconds(1.2), Seconds(1.3), Seconds(1.4)};
+     },
+     {{"/routing/rule", "hash"}, {"/routing/draws", 40}, {"/routing/p99_s", 1.4}}},
+    {[](Result& result) { result.train()->parameter_server = eight_workers(); },
+     {{"/parameter_server/workers", 8},
+      {"/parameter_server/load_imbalance", 1.25},
+      {"/parameter_server/staleness/p99", 14.0},
+      {"/parameter_server/bounds_s/link", 0.0773}}},
+    {[](Result& result) {  // which the estimate does not know
+       result.train()->parameter_server = eight_workers();
+       result.train()->parameter_server->staleness.reset();
+     },
+     {{"/parameter_server/staleness", nullptr}}},
+    {[](Result& result) {
+       result.train()->shared_fabric = SharedFabric{Seconds(40.0), {{"a neighbour", Seconds(1.5), Seconds(1.2)}}};
+     },
+     {{"/alone_step_time_s", 40.0},
+      {"/jobs/0/scenario", "a neighbour"},
+      {"/jobs/0/step_time_s", 1.5},
+      {"/jobs/0/alone_step_time_s", 1.2}}},
+    {add_failures,
+     {{"/failures/goodput", 0.9},
+      {"/failures/best/every", 15},
+      {"/failures/interruptions/software", 50.0},
+      {"/failures/intervals/1/goodput", 0.899}}},
+    {[](Result& result) {
+       result.train()->bill = TrainResult::Bill{Seconds(2e6), Seconds(3e6), 1.3e6, 1.7e6, 9e5, 5.8e5, 3.2e5};
+     },
+     {{"/training/time_to_train_s/low", 2e6},
+      {"/training/cost/high", 1.7e6},
+      {"/training/kwh", 5.8e5},
+      {"/training/kg_co2", 3.2e5}}},
+    {[](Result& result) {
+       result.train()->split = TrainResult::Split{"best", {{"H100", 4, 11}, {"A100", 6, 6}}, Seconds(60.0)};
+     },
+     {{"/batch_split/rule", "best"}, {"/batch_split/kinds/1/micro_batches", 6}}},
+    {add_call,
+     {{"/execution/execution", "compiled"},
+      {"/execution/operators", 33},
+      {"/execution/fused_operators", 14},
+      {"/execution/folded_operators", 8},
+      {"/execution/device_s", 308e-6},
+      {"/execution/intermediate_bytes", 1810000},
+      {"/execution/bound", "device"}}}};
+
+}  // namespace
+
 TEST_CASE("What few runs have is a block of their own in JSON, of what it is made of, and read back") {
-  using Parts = std::vector<std::pair<const char*, nlohmann::json>>;
-  const auto check = [](const auto& add, const Parts& parts) {
+  const auto plain = nlohmann::json::parse(to_json(large_step()));
+  for (const auto& [add, parts] : extras) {
     Result result = large_step();
-    const auto plain = nlohmann::json::parse(to_json(result));
     add(result);
     const std::string text = to_json(result);
     const auto json = nlohmann::json::parse(text);
@@ -65,50 +164,7 @@ TEST_CASE("What few runs have is a block of their own in JSON, of what it is mad
       CHECK(json.at(nlohmann::json::json_pointer(path)) == value);
     }
     CHECK(to_json(result_from_json(text)) == text);
-  };
-  check(
-      [](Result& result) {
-        result.train()->communication_to_compute = CommunicationRatio{0.25, 0.5};
-      },
-      {{"/communication_to_compute/formula", 0.25},
-       {"/communication_to_compute/simulated", 0.5},
-       {"/communication_to_compute/formula_is", "2·model/(bandwidth·batch·FLOPs)"}});
-  check(
-      [](Result& result) {
-        result.train()->checkpoints = TrainResult::Checkpoints{
-            50, "asynchronous", Bytes(81e9), Seconds(0.1), Seconds(0.2), Seconds(1.5), Seconds(1.25), Seconds(1.3)};
-      },
-      {{"/checkpoints/every", 50},
-       {"/checkpoints/state_bytes", 81e9},
-       {"/checkpoints/step_time_s", 1.5},
-       {"/checkpoints/mean_step_time_s", 1.25},
-       {"/checkpoints/step_time_beside_write_s", 1.3}});
-  check(
-      [](Result& result) {
-        result.routing = RoutingSpread{"hash", 40, Seconds(1.2), Seconds(1.3), Seconds(1.4)};
-      },
-      {{"/routing/rule", "hash"}, {"/routing/draws", 40}, {"/routing/p99_s", 1.4}});
-  check([](Result& result) { result.train()->parameter_server = eight_workers(); },
-        {{"/parameter_server/workers", 8},
-         {"/parameter_server/load_imbalance", 1.25},
-         {"/parameter_server/staleness/p99", 14.0},
-         {"/parameter_server/bounds_s/link", 0.0773}});
-  check(
-      [](Result& result) {  // which the estimate does not know
-        result.train()->parameter_server = eight_workers();
-        result.train()->parameter_server->staleness.reset();
-      },
-      {{"/parameter_server/staleness", nullptr}});
-  check(
-      [](Result& result) {
-        result.train()->shared_fabric = SharedFabric{Seconds(40.0), {{"a neighbour", Seconds(1.5), Seconds(1.2)}}};
-        // 44 s beside the other job, 40 s alone: a tenth longer.
-        CHECK_THAT(to_text(result), Catch::Contains("44.0 s  40.0 s  10.0 %") && Catch::Contains("25.0 %"));
-      },
-      {{"/alone_step_time_s", 40.0},
-       {"/jobs/0/scenario", "a neighbour"},
-       {"/jobs/0/step_time_s", 1.5},
-       {"/jobs/0/alone_step_time_s", 1.2}});
+  }
 }
 
 TEST_CASE("A number that is not finite is null in JSON, and NaN when read back") {

@@ -1,7 +1,6 @@
 // Where everything of a picture stands, in pixels: a letter of size f takes 0.59 f, rounded up for each text.
 #include "reports/figure/layout.hpp"
 
-#include "reports/figure/series_style.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/figure_words.hpp"
 #include "tests/reports/whole.hpp"
@@ -10,20 +9,13 @@ namespace foretrain::test {
 
 namespace {
 
-/// Lines of texts behind each other with " / " between them.
-std::string in_one_line(std::string text) {
-  for (std::size_t at; (at = text.find('\n')) != std::string::npos;) text.replace(at, 1, " / ");
-  return text;
-}
-
 std::string layout_words(const Figure& figure) {
   const Canvas canvas = lay_out(figure);
-  std::string words = fmt::format("\n{} x {} <{}>", canvas.width, canvas.height, in_one_line(canvas.title));
+  std::string words = fmt::format("\n{} x {} <{}>", canvas.width, canvas.height, canvas.title);
   if (canvas.legend == Legend::shared)
     words += fmt::format(" legend {},{} {} wide", canvas.legend_left, canvas.legend_top, canvas.legend_width);
   for (const auto& [panel, x, y] : canvas.panels) {
-    words += fmt::format("\n{},{} {} x {} <{}>\n  <{}>", x, y, panel.width, panel.height, in_one_line(panel.title),
-                         in_one_line(panel.subtitle));
+    words += fmt::format("\n{},{} {} x {} <{}>\n  <{}>", x, y, panel.width, panel.height, panel.title, panel.subtitle);
     if (canvas.legend == Legend::shared) continue;
     for (const Entry& entry : entries_of({&panel}, canvas.legend == Legend::above ? panel.width : 0))
       words += fmt::format(" {}@{},{}", entry.series->name, entry.x, entry.line);
@@ -32,16 +24,17 @@ std::string layout_words(const Figure& figure) {
 }
 
 Series line(const std::string& name, std::vector<Point> points, bool at_end = false) {
-  Series series{.name = name, .at_end = at_end, .points = std::move(points), .line = 2.0};
-  return series;
+  return {.name = name, .at_end = at_end, .points = std::move(points), .line = 2.0};
 }
 
 Panel panel(const std::string& title, std::vector<Series> series, const std::string& subtitle = "") {
-  Panel one{.title = title, .subtitle = subtitle, .width = 300, .height = 200};
-  one.x = {.name = "across"};
-  one.y = {.name = "up", .high = 10.0};
-  one.series = std::move(series);
-  return one;
+  return {.title = title,
+          .subtitle = subtitle,
+          .width = 300,
+          .height = 200,
+          .x = {.name = "across"},
+          .y = {.name = "up", .high = 10.0},
+          .series = std::move(series)};
 }
 
 const std::vector<Point> rising = {{1.0, 2.0}, {2.0, 8.0}};
@@ -59,35 +52,10 @@ TEST_CASE("A panel has room around it for its labels, names, title and legend") 
 80,28 300 x 200 <>
   <>
 )");
-  CHECK(layout_words(
-            {.panels = {panel("a title that reaches far beyond the panel, for so it is, to the right",
-                              {line("", rising)}, "a subtitle that reaches beyond it, too, as far as this")}}) == R"(
-705 x 319 <>
-80,57 300 x 200 <a title that reaches far beyond the panel, for so it is, to the right>
-  <a subtitle that reaches beyond it, too, as far as this>
-)");
   CHECK(layout_words({.panels = {panel("", {line("beside", rising)})}, .legend = Legend::beside}) == R"(
 499 x 276 <>
 80,14 300 x 200 <>
   <> beside@0,0
-)");
-  Panel labelled = panel("", {line("", rising)});
-  labelled.labels = {{.text = "at the right end", .x = 2.0, .y = 5.0, .pin = Pin::left, .right = 8},
-                     {.text = "centred", .x = 2.0, .y = 5.0}};
-  labelled.x.name = labelled.y.name = "";
-  CHECK(layout_words({.panels = {labelled}}) == R"(
-510 x 262 <>
-80,28 300 x 200 <>
-  <>
-)");
-  labelled.y.tics = {{2.0, "a row with a long name"}, {8.0, "another"}};
-  labelled.x.tics = {{0.0, ""}};
-  labelled.x.name = "an axis whose name is longer than all of the panel, and more than that by far";
-  labelled.y.name = "another axis whose name is longer than the panel is high";
-  CHECK(layout_words({.panels = {labelled}}) == R"(
-747 x 377 <>
-288,115 300 x 200 <>
-  <>
 )");
 }
 
@@ -138,91 +106,31 @@ TEST_CASE("In print a picture is as wide as is asked for, its panels below each 
 )");
 }
 
-TEST_CASE("Rows of bars in print are as high as the lines of their labels") {
-  Panel bars = panel("bars", {{.name = "one", .boxes = {{0.0, 3.0, 0.6, 1.4}, {0.0, 5.0, 1.6, 2.4}}}});
-  bars.rows = true;
-  bars.height = 40;
-  bars.y = {.low = 0.4,
-            .high = 2.6,
-            .tics = {{2.0, "a label that takes three lines in a narrow column, for it is long"}, {1.0, "short"}}};
-  bars.labels = {
-      {.text = "behind the bar stands a text of several words", .x = 3.0, .y = 1.0, .pin = Pin::left, .right = 8},
-      {.text = "60 %", .x = 1.5, .y = 1.0, .room = 3.0},
-      {.text = "left out", .x = 1.5, .y = 1.0, .room = 0.2}};
-  CHECK(layout_words({.panels = {bars}}) == R"(
-1046 x 171 <>
-527,57 300 x 52 <bars>
-  <> one@0,0
-)");
-  const Figure print{.panels = {bars}, .width_cm = 8.5};
-  CHECK(layout_words(print) == R"(
-402 x 331 <>
-159,57 204 x 212 <bars>
-  <> one@0,0
-)");
-  const Canvas canvas = lay_out(print);
-  std::string texts;
-  for (const Label& label : canvas.panels[0].panel.labels) texts += in_one_line(label.text) + "\n";
-  for (const Tic& tic : canvas.panels[0].panel.y.tics) texts += in_one_line(tic.label) + "\n";
-  CHECK(texts == R"(behind the bar / stands a text / of several / words
-60 %
-a label that / takes three lines / in a narrow / column, for it is / long
-short
-)");
-}
-
 TEST_CASE("What gnuplot draws of a series: data, and how", "[golden]") {
   const auto script = [](Series series) {
     series.colour = palette[1];
-    const SeriesScript one = series_script(series, "noborder", "$p");
-    std::string clauses = one.clauses;
-    for (std::size_t at; (at = clauses.find(", $")) != std::string::npos;) clauses.replace(at, 2, ",\n");
-    for (std::size_t at; (at = clauses.find(" with ")) != std::string::npos;) clauses.replace(at, 6, "\nwith:");
-    return "\n" + one.data + clauses + "\n";
+    return series_script(series, "noborder", "$p");
   };
   Series both = line("", {{1.0, 2.0}, {2.0, NAN}, {3.0, 4.0, 2.0}});
   both.dot = Dot::own;
   both.ranges = {{1.5, 2.5}, {}, {3.0, 5.0}};
-  check_whole("gnuplot-draws-series-data-how.txt", script(both));
-  CHECK(script({.boxes = {{1.0, 2.0, 3.0, 4.0}}}) == R"(
-$p << END
-1 3 1 2 3 4
-END
-$p using 1:2:3:4:5:6
-with:boxxyerror linewidth 0.5 fillstyle solid 1 noborder fillcolor rgb '#D55E00'
-)");
-  CHECK(script({.boxes = {{1.0, 2.0, 3.0, 4.0}}, .joined = true}) == R"(
-$p << END
-1 3 4
-2 3 4
-END
-$p using 1:2:3
-with:filledcurves fillstyle solid 1 noborder fillcolor rgb '#D55E00'
-)");
-  CHECK(script({.points = rising, .line = 1.0, .dashed = true}) == R"(
-$p << END
-1 2 0.5
-2 8 0.5
-END
-$p using 1:2
-with:lines linewidth 1 linecolor rgb '#D55E00' dashtype (4,4)
-)");
-  CHECK(script({.points = rising, .dot = Dot::ring}) == R"(
-$p << END
-1 2 0.5
-2 8 0.5
-END
-$p using 1:2:3
-with:points pointtype 6 pointsize variable linewidth 2 linecolor rgb '#D55E00'
-)");
-  CHECK(script({.points = rising, .line = 1.0}) == R"(
-$p << END
-1 2 0.5
-2 8 0.5
-END
-$p using 1:2
-with:lines linewidth 1 linecolor rgb '#D55E00' dashtype (14,5)
-)");
+  std::string clauses = script(both).clauses;
+  for (std::size_t at; (at = clauses.find(", $")) != std::string::npos;) clauses.replace(at, 2, ",\n");
+  for (std::size_t at; (at = clauses.find(" with ")) != std::string::npos;) clauses.replace(at, 6, "\nwith:");
+  check_whole("gnuplot-draws-series-data-how.txt", "\n" + script(both).data + clauses + "\n");
+  const SeriesScript boxes = script({.boxes = {{1.0, 2.0, 3.0, 4.0}}});
+  CHECK(boxes.data == "$p << END\n1 3 1 2 3 4\nEND\n");
+  CHECK(boxes.clauses ==
+        "$p using 1:2:3:4:5:6 with boxxyerror linewidth 0.5 fillstyle solid 1 noborder fillcolor rgb '#D55E00'");
+  const SeriesScript area = script({.boxes = {{1.0, 2.0, 3.0, 4.0}}, .joined = true});
+  CHECK(area.data == "$p << END\n1 3 4\n2 3 4\nEND\n");
+  CHECK(area.clauses == "$p using 1:2:3 with filledcurves fillstyle solid 1 noborder fillcolor rgb '#D55E00'");
+  CHECK(script({.points = rising, .line = 1.0, .dashed = true}).clauses ==
+        "$p using 1:2 with lines linewidth 1 linecolor rgb '#D55E00' dashtype (4,4)");
+  CHECK(script({.points = rising, .line = 1.0}).clauses ==
+        "$p using 1:2 with lines linewidth 1 linecolor rgb '#D55E00' dashtype (14,5)");
+  CHECK(script({.points = rising, .dot = Dot::ring}).clauses ==
+        "$p using 1:2:3 with points pointtype 6 pointsize variable linewidth 2 linecolor rgb '#D55E00'");
 }
 
 }  // namespace foretrain::test

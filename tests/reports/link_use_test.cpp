@@ -69,25 +69,18 @@ plan: { tensor: 8 }
                                                "tensor.yaml");
   Bytes nvlink;
   for (const LinkUse& use : link_uses(scenario, Fidelity::flows).links) {
-    if (use.from == "gpu0") nvlink = std::max(nvlink, use.busiest);
+    if (use.name.starts_with("gpu0>")) nvlink = std::max(nvlink, use.busiest);
   }
   const double least = 16.0 * 1024.0 * 4096.0 * 2.0 * 2.0 * 7.0 / 8.0;
   CHECK(nvlink.value() > 0.9 * least);
   CHECK(nvlink.value() < 2.0 * least);
 }
 
-TEST_CASE("What crosses a link in parts of the time adds up to what it carries") {
+TEST_CASE("Nothing moves faster than a link carries, and not while nothing crosses it") {
   const LinkUses uses = link_uses(load_scenario("gpt2-xl-dgx-a100"), Fidelity::flows);
   const LinkUse& card = busiest(uses);
   REQUIRE(card.most > 0.1);
-  const double used =
-      std::accumulate(card.slices.begin(), card.slices.end(), 0.0) / static_cast<double>(card.slices.size());
-  CHECK(used == Approx(card.most));
-  Bytes by_users;
-  for (const LinkUse::User& user : card.users) by_users += user.bytes;
-  CHECK(by_users.value() == Approx(card.busiest.value()));
   CHECK(card.users.front().name == "gradient all-reduce");
-  // Nothing moves faster than the link carries, and not while nothing crosses it.
   CHECK(card.in_use / uses.time >= card.most);
   CHECK(card.in_use < uses.time);
 }
@@ -114,27 +107,33 @@ TEST_CASE(
   CHECK(to_text(uses).find("without collectives inside layers") != std::string::npos);
 }
 
-TEST_CASE("Background traffic stands beside a link's transfers") {
-  const std::string text = R"(
+TEST_CASE("A link's users add up to what it carries, background traffic once, in all parts of the time") {
+  const LinkUses uses = uses_of(R"(
 cluster: { node: pcie-switch-16gbps-x4 }
 workload: { collective: { operation: all_reduce, size: 160 MB, algorithm: ring } }
 background: [ { from: host of gpu0, to: gpu0, rate: 4 GB/s } ]
-)";
-  const LinkUses alone = uses_of(text.substr(0, text.find("background")));
-  const LinkUses beside = uses_of(text);
-  CHECK(busiest(alone).users.size() == 1);
-  const auto& users = busiest(beside).users;
-  const auto background = std::ranges::find(users, "background traffic", &LinkUse::User::name);
-  REQUIRE(background != users.end());
-  CHECK(background->bytes.value() == Approx(4e9 * beside.time.value()));
+)");
+  const auto background = std::ranges::find(busiest(uses).users, "background traffic", &LinkUse::User::name);
+  REQUIRE(background != busiest(uses).users.end());
+  CHECK(background->bytes.value() == Approx(4e9 * uses.time.value()));
+  for (const LinkUse& use : uses.links) {
+    Bytes by_users;
+    for (const LinkUse::User& user : use.users) by_users += user.bytes;
+    CHECK(by_users.value() == Approx(use.busiest.value()).margin(1e-3));
+    CHECK(use.most == Approx(use.busiest / use.bandwidth / uses.time).margin(1e-12));
+    // The last part of the time counts as the others do.
+    const double used = std::accumulate(use.slices.begin(), use.slices.end(), 0.0);
+    CHECK(used / static_cast<double>(use.slices.size()) == Approx(use.most).margin(1e-9));
+  }
 }
 
-TEST_CASE("All wait for a slow GPU, which waits for none") {
-  // Four replicas of equal work, one at half its speed: the others wait as long as they compute.
-  const LinkUses uses = uses_of(R"(
-cluster: { node: dgx-a100-80gb, gpus_per_node: 4, faults: [ { node: 0, gpu: 1, speed: 50 % } ] }
+TEST_CASE("All wait for a slow GPU, which waits for none, and equal ones for nobody") {
+  const std::string cluster = "cluster: { node: dgx-a100-80gb, gpus_per_node: 4", training = R"( }
 workload: { train: { model: resnet-50, global_batch: 256, micro_batch: 64, precision: fp32 } }
-)");
+)";
+  CHECK(uses_of(cluster + training).waits.empty());
+  // Four replicas of equal work, one at half its speed: the others wait as long as they compute.
+  const LinkUses uses = uses_of(cluster + ", faults: [ { node: 0, gpu: 1, speed: 50 % } ]" + training);
   REQUIRE(!uses.waits.empty());
   const Wait& longest = uses.waits.front();
   CHECK(longest.late.find("rank 1") != std::string::npos);
@@ -144,14 +143,6 @@ workload: { train: { model: resnet-50, global_batch: 256, micro_batch: 64, preci
   for (const Wait& wait : uses.waits) {
     if (wait.waiting == longest.late) CHECK(wait.time < 0.01 * uses.time);
   }
-}
-
-TEST_CASE("Equal replicas wait for nobody") {
-  const LinkUses uses = uses_of(R"(
-cluster: { node: dgx-a100-80gb }
-workload: { train: { model: resnet-50, global_batch: 512, micro_batch: 64, precision: fp32 } }
-)");
-  CHECK(uses.waits.empty());
 }
 
 TEST_CASE(
@@ -184,36 +175,19 @@ workload: { collective: { operation: all_reduce, size: 160 MB, algorithm: ring }
   std::string names;
   for (const LinkUse& use : uses.links) {
     if (use.most == 0.0) continue;
-    names += use.name + ": " + use.from + " to " + use.to + " x" + std::to_string(use.links) + "\n";
+    names += use.name + " x" + std::to_string(use.links) + "\n";
     CHECK(use.mean <= use.most);
   }
-  CHECK(names == R"(gpu0>plx0: gpu0 to plx0 x4
-plx0>gpu0: plx0 to gpu0 x4
-plx0>cpu0: plx0 to cpu0 x4
-cpu0>plx0: cpu0 to plx0 x4
-cpu0>nic0: cpu0 to nic0 x4
-nic0>cpu0: nic0 to cpu0 x4
-cpu0 memory:  to  x4
-nic0>fabric: nic0 to fabric x4
-fabric>nic0: fabric to nic0 x4
-leaf>spine: leaf to spine x2
-spine>leaf: spine to leaf x2
+  CHECK(names == R"(gpu0>plx0 x4
+plx0>gpu0 x4
+plx0>cpu0 x4
+cpu0>plx0 x4
+cpu0>nic0 x4
+nic0>cpu0 x4
+cpu0 memory x4
+nic0>fabric x4
+fabric>nic0 x4
+leaf>spine x2
+spine>leaf x2
 )");
-}
-
-TEST_CASE("A link's users add up to what it carries, its background once") {
-  const LinkUses uses = uses_of(R"(
-cluster: { node: pcie-switch-16gbps-x4 }
-workload: { collective: { operation: all_reduce, size: 160 MB, algorithm: ring } }
-background: [ { from: host of gpu0, to: gpu0, rate: 4 GB/s } ]
-)");
-  for (const LinkUse& use : uses.links) {
-    Bytes by_users;
-    for (const LinkUse::User& user : use.users) by_users += user.bytes;
-    CHECK(by_users.value() == Approx(use.busiest.value()).margin(1e-3));
-    CHECK(use.most == Approx(use.busiest / use.bandwidth / uses.time).margin(1e-12));
-    // The last part of the time counts as the others do.
-    const double used = std::accumulate(use.slices.begin(), use.slices.end(), 0.0);
-    CHECK(used / static_cast<double>(use.slices.size()) == Approx(use.most).margin(1e-9));
-  }
 }

@@ -11,19 +11,26 @@ namespace foretrain::test {
 namespace {
 
 LinkUse used_link(const char* name, double most, double mean, int links = 1) {
-  LinkUse use;
-  use.name = name;
-  use.bandwidth = BytesPerSecond(1e9);
-  use.links = links;
-  use.busiest = Bytes(most * 1e9 * 2.0);
-  use.most = most;
-  use.mean = mean;
-  use.in_use = Seconds(2.0 * most);
-  use.slices = {most, most};
-  return use;
+  return {.name = name,
+          .bandwidth = BytesPerSecond(1e9),
+          .links = links,
+          .busiest = Bytes(most * 1e9 * 2.0),
+          .mean = mean,
+          .most = most,
+          .in_use = Seconds(2.0 * most),
+          .slices = {most, most}};
 }
 
-LinkUses of_two_seconds(std::vector<LinkUse> links) { return {{}, std::move(links), 1, Seconds(2.0)}; }
+LinkUses of_two_seconds(std::vector<LinkUse> links) { return {std::move(links), 1, Seconds(2.0)}; }
+
+/// Links "a", "b", …, all half used.
+LinkUses of_many(int number) {
+  LinkUses uses = of_two_seconds({});
+  for (int i = 0; i < number; ++i) {
+    uses.links.push_back(used_link(std::string(1, static_cast<char>('a' + i)).c_str(), 0.5, 0.5));
+  }
+  return uses;
+}
 
 }  // namespace
 
@@ -52,16 +59,9 @@ TEST_CASE("Links alike are one row, by the name of the busiest where one is much
 }
 
 TEST_CASE("Fourteen rows of links are told, and how many are not") {
-  const auto text = [](int number) {
-    LinkUses uses = of_two_seconds({});
-    for (int i = 0; i < number; ++i) {
-      uses.links.push_back(used_link(std::string(1, static_cast<char>('a' + i)).c_str(), 0.5, 0.5));
-    }
-    return to_text(uses);
-  };
-  CHECK_THAT(text(14), Catch::Contains("\n  n  ") && !Catch::Contains("less busy"));
-  CHECK_THAT(text(17), Catch::Contains("\n  n  ") && !Catch::Contains("\n  o  ") &&
-                           Catch::Contains("\n  and 3 more, less busy\n"));
+  CHECK_THAT(to_text(of_many(14)), Catch::Contains("\n  n  ") && !Catch::Contains("less busy"));
+  CHECK_THAT(to_text(of_many(17)), Catch::Contains("\n  n  ") && !Catch::Contains("\n  o  ") &&
+                                       Catch::Contains("\n  and 3 more, less busy\n"));
   CHECK(to_text(of_two_seconds({})) == "Links over 2.00 s, the busiest first\n  nothing moves over any\n");
 }
 
@@ -94,10 +94,7 @@ TEST_CASE("Links over the time are rows of boxes, darker the more is used, that 
   calm.slices = {0.8, 0.001, 0.0009, 0.05};
   check_whole("links-over-time-rows-boxes.txt", figure_words(to_figure(of_two_seconds({calm, busy}))));
   CHECK_THROWS_AS(to_figure(of_two_seconds({used_link("a", 0.0, 0.0)})), UsageError);
-  LinkUses many = of_two_seconds({});
-  for (int i = 0; i < 20; ++i)
-    many.links.push_back(used_link(std::string(1, static_cast<char>('a' + i)).c_str(), 0.5, 0.5));
-  CHECK(to_figure(many).panels.front().y.tics.size() == 14);
+  CHECK(to_figure(of_many(20)).panels.front().y.tics.size() == 14);
 }
 
 }  // namespace foretrain::test

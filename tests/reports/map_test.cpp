@@ -36,11 +36,7 @@ TEST_CASE("A map takes the best of each way in each cell, axes in order of size"
   REQUIRE(figure.panels.size() == 1);
   REQUIRE(figure.panels[0].cells.size() == 4);
   const MapCell& cell = figure.panels[0].at(1, 1, 2);
-  CHECK(cell.one == Seconds(20.0));
-  CHECK(cell.several == Seconds(8.0));
-  CHECK(cell.colocated == Seconds(9.8));
-  CHECK(cell.servers() == Seconds(8.0));
-  CHECK(cell.all_reduce == Seconds(5.0));
+  CHECK((cell == MapCell{Seconds(20.0), Seconds(8.0), Seconds(9.8), Seconds(10.0), Seconds(5.0)}));
   const std::vector<MapBand> bands = figure.bands();
   REQUIRE(bands.size() == 4);
   CHECK(bands[0].ratio(cell).value() == Approx(2.0));

@@ -51,14 +51,10 @@ TEST_CASE("A range covers times between its ends, and rates between what these m
   const auto covers = [&](MeasuredQuantity quantity, double value) {
     return compare(case_with(quantity, value), step).front().covered;
   };
-  CHECK(covers(MeasuredQuantity::step_time, 41.0) == true);
-  CHECK(covers(MeasuredQuantity::step_time, 65.0) == true);
-  CHECK(covers(MeasuredQuantity::step_time, 39.0) == false);
-  CHECK(covers(MeasuredQuantity::step_time, 67.0) == false);
-  CHECK(covers(MeasuredQuantity::samples_per_second, 34.9 * 44.0 / 41.0) == true);
-  CHECK(covers(MeasuredQuantity::samples_per_second, 34.9 * 44.0 / 65.0) == true);
-  CHECK(covers(MeasuredQuantity::samples_per_second, 34.9 * 44.0 / 39.0) == false);
-  CHECK(covers(MeasuredQuantity::samples_per_second, 34.9 * 44.0 / 67.0) == false);
+  for (const auto& [seconds, covered] : {std::pair(39.0, false), {41.0, true}, {65.0, true}, {67.0, false}}) {
+    CHECK(covers(MeasuredQuantity::step_time, seconds) == covered);
+    CHECK(covers(MeasuredQuantity::samples_per_second, 34.9 * 44.0 / seconds) == covered);
+  }
   CHECK_FALSE(covers(MeasuredQuantity::memory_per_gpu, 66e9).has_value());
 }
 

@@ -25,17 +25,8 @@ TEST_CASE("The page of an accuracy: groups, anchors, pairs, what has no predicti
   CHECK_THAT(to_text(plain), Catch::Contains("  75 %  ") && !Catch::Contains("left the errors"));
   report.anchored = 4;
   report.groups[0].anchors = report.groups[1].anchors = 0;
-  Anchor twice;
-  twice.runs = 2;
-  twice.computing = 1.25;
-  twice.network = 0.5;
-  twice.spread = 0.03;
-  twice.waits = true;
-  Anchor once;
-  once.runs = 1;
-  once.computing = 0.75;
-  once.network = 2.0;
-  once.spread = 0.04;
+  const Anchor twice{.runs = 2, .computing = 1.25, .network = 0.5, .spread = 0.03, .waits = true};
+  const Anchor once{.runs = 1, .computing = 0.75, .network = 2.0, .spread = 0.04};
   report.anchors = {{"gpt", twice}, {"lenet", once}};
   report.failed.clear();
   for (int i = 0; i < 14; ++i) report.failed.push_back({std::string(1, static_cast<char>('a' + i)), "no plan"});
@@ -70,23 +61,21 @@ Which of two is better, in pairs that differ in plan.sync, plan.data and are mea
 }
 
 TEST_CASE("Runs say how far apart they are where there are several") {
-  Anchor anchor;
-  anchor.runs = 1;
-  anchor.spread = 0.02;
-  CHECK(anchor_text(anchor) == "1 step");
-  anchor.runs = 2;
-  CHECK(anchor_text(anchor) == "2 steps, ± 2.0 % among each other,");
+  CHECK(anchor_text({.runs = 1, .spread = 0.02}) == "1 step");
+  CHECK(anchor_text({.runs = 2, .spread = 0.02}) == "2 steps, ± 2.0 % among each other,");
 }
 
 TEST_CASE("A fit tells its constants and the errors of its groups, and of GPUs left out", "[golden]") {
   FitResult fit;
-  fit.evaluations = 123;
-  fit.constants = {{"matmul.tensor_efficiency", 0.9, 0.87654321}, {"kernel.launch_us", 4.0, 12345.678}};
-  fit.errors = {{"products", "a100", 12, 0.034, -0.012}, {"convolutions", "h100", 3, 0.1, 0.05}};
+  fit.found.evaluations = 123;
+  fit.found.constants = {{"matmul.tensor_efficiency", 0.9, 0.87654321}, {"kernel.launch_us", 4.0, 12345.678}};
+  fit.errors = {{"products", "a100", false, 12, 0.034, -0.012}, {"convolutions", "h100", false, 3, 0.1, 0.05}};
   check_whole("fit-tells-constants-errors-groups.txt", to_text(fit));
-  LeftOut left{
-      "a100", fit, {{"energy.fp16", 1.0, 0.5}}, {{"products", "a100", 30, 0.1, -0.1}, {"other", "a100", 10, 0.2, 0.2}}};
-  LeftOut plain{"t4", fit, {}, {{"products", "t4", 1, 0.25, 0.25}}};
+  LeftOut left{"a100",
+               fit,
+               {{"energy.fp16", 1.0, 0.5}},
+               {{"products", "a100", false, 30, 0.1, -0.1}, {"other", "a100", false, 10, 0.2, 0.2}}};
+  LeftOut plain{"t4", fit, {}, {{"products", "t4", false, 1, 0.25, 0.25}}};
   check_whole("fit-tells-constants-errors-groups-2.txt", to_text(std::vector{left, plain}));
   const auto json = nlohmann::json::parse(fit_json(&fit, {left}));
   CHECK(json["constants"]["kernel.launch_us"] == 12345.678);
@@ -96,6 +85,8 @@ TEST_CASE("A fit tells its constants and the errors of its groups, and of GPUs l
   CHECK(json["left_out"][0]["by_rule"]["energy.fp16"] == 0.5);
   const auto alone = nlohmann::json::parse(fit_json(nullptr, {left}));
   CHECK_FALSE(alone.contains("constants"));
+  fit.found.undetermined = {{"matmul.tile_loss", "no measured point depends on it"}};
+  CHECK_THAT(to_text(fit), Catch::Contains("as published:\n  matmul.tile_loss: no measured point depends on it\n"));
 }
 
 TEST_CASE("A GPU's calibration tells what was measured, what came of it and which bars are met", "[golden]") {
@@ -106,39 +97,25 @@ TEST_CASE("A GPU's calibration tells what was measured, what came of it and whic
   fit.machine.driver = "550.1";
   fit.machine.date = "2025-06-01";
   fit.gpu = "x100";
-  fit.suites["matmul"] = {};
-  fit.suites["matmul"].failed = 1;
-  fit.suites["matmul"].skipped = 2;
-  fit.suites["matmul"].measured = 42;
-  fit.suites["matmul"].fitted = 30;
-  fit.suites["matmul"].held_out = 5;
-  fit.suites["matmul"].direct = 4;
-  fit.suites["matmul"].drawn = 2;
-  fit.suites["matmul"].left_out = 1;
+  fit.suites["matmul"] = {
+      .measured = 42, .failed = 1, .skipped = 2, .fitted = 30, .held_out = 5, .direct = 4, .drawn = 2, .left_out = 1};
   check_whole("gpus-calibration-tells-was-measured.txt", to_text(fit));
   fit.known = true;
   fit.notes = {"one point is far off"};
-  StageTrial kept, back, unjudged;
-  kept.judged = 3;
-  kept.published = 0.2;
-  kept.fitted = 0.1;
-  kept.adopted = true;
-  back.judged = 1;
-  back.published = 0.1;
-  back.fitted = 0.2;
-  back.adopted = false;
-  unjudged.judged = 0;
-  unjudged.adopted = true;
-  fit.stages = {{"streaming", 20, kept}, {"products", 10, back}, {"few", 2, unjudged}};
-  fit.direct = {{"host.dispatch_us", 3.5, 0.25, "median"}};
-  RobustConstant free, bound;
-  free.name = "matmul.vector_efficiency";
-  free.before = 0.9;
-  free.after = 0.8;
-  free.standard_error = 0.01;
-  bound = free;
-  bound.at_bound = true;
-  fit.fitted = {{free, "fit"}, {bound, "fit"}};
+  const auto trial = [](const char* name, int points, bool adopted, int judged, double published, double fitted) {
+    StageTrial result;
+    result.name = name;
+    result.points = points;
+    result.adopted = adopted;
+    result.judged = judged;
+    result.published = published;
+    result.fitted = fitted;
+    return result;
+  };
+  fit.stages = {trial("streaming", 20, true, 3, 0.2, 0.1), trial("products", 10, false, 1, 0.1, 0.2),
+                trial("few", 2, true, 0, 0.0, 0.0)};
+  fit.direct = {{"host.dispatch_us", 0.0, 3.5, 0.25, false, "median"}};
+  fit.fitted = {{"matmul.vector_efficiency", 0.9, 0.8, 0.01, false}, {"matmul.vector_efficiency", 0.9, 0.8, 0.01, true}};
   fit.undetermined = {{"other", "nothing tells"}};
   fit.errors = {{"products", "matmul", true, 5, 0.05, -0.01, 0.2, "m 1"},
                 {"products", "matmul", false, 30, 0.04, 0.0, -0.1, "m 2"}};

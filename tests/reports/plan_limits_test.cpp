@@ -16,9 +16,7 @@ TrainResult fifty_days() {
   TrainResult train;
   train.time_to_train = Seconds(50.0 * day);
   train.cost_usd = 1e6;
-  TrainResult::Bill& bill = train.bill.emplace();
-  bill.shortest = Seconds(40.0 * day);
-  bill.longest = Seconds(62.5 * day);
+  train.bill = TrainResult::Bill{.shortest = Seconds(40.0 * day), .longest = Seconds(62.5 * day)};
   return train;
 }
 

@@ -6,11 +6,11 @@
 #include "model/base/process.hpp"
 #include "model/base/utf8.hpp"
 #include "reports/figure/gnuplot.hpp"
+#include "reports/figure/layout.hpp"
 #include "reports/figure/plot_breakdown.hpp"
 #include "reports/figure/plot_cases.hpp"
 #include "reports/figure/plot_scaling.hpp"
 #include "reports/figure/plot_sweep.hpp"
-#include "reports/figure/series_style.hpp"
 #include "reports/measured/accuracy.hpp"
 #include "tests/catch.hpp"
 
@@ -19,7 +19,7 @@ namespace foretrain::test {
 namespace {
 
 /// What a careless script would execute, and XML that would break the picture.
-const std::string hostile_name = "a'b\"c `touch pwned` $(touch pwned) \\n @x <svg>&amp; {/Symbol} x_1";
+const std::string hostile_name = "a'b''c\"d `touch pwned` $(touch pwned) \\n @x <svg>&amp; {/Symbol} x_1";
 
 Figure figure_with_title(const std::string& title) {
   return {.panels = {{.title = title,
@@ -57,21 +57,13 @@ TEST_CASE("Whatever a name holds, its picture is XML 1.0") {
   CHECK_FALSE(contains(svg, "]]>"));
 }
 
-TEST_CASE("Apostrophes in a row are drawn as they are") {
-  CHECK(contains(to_svg(figure_with_title("rock''n'''roll")), "rock''n'''roll"));
-}
-
 TEST_CASE("Names are drawn as they are, and never executed") {
   const std::filesystem::path trace = std::filesystem::current_path() / "pwned";
   std::filesystem::remove(trace);
   const std::string svg = to_svg(figure_with_title(hostile_name));
-  CHECK(contains(svg, "`touch pwned` $(touch pwned) \\n @x &lt;svg"));
+  CHECK(contains(svg, "a'b''c\"d `touch pwned` $(touch pwned) \\n @x &lt;svg"));
   CHECK(contains(svg, "x_1"));
   CHECK_FALSE(std::filesystem::exists(trace));
-}
-
-TEST_CASE("The same figure gives the same bytes") {
-  CHECK(to_svg(figure_with_title("ResNet-50")) == to_svg(figure_with_title("ResNet-50")));
 }
 
 TEST_CASE("A figure without any point is refused") {

@@ -16,9 +16,29 @@ namespace foretrain::test {
 
 namespace {
 
+using namespace test_nodes;
+
 Node node_of(const std::string& name) {
   const YamlNode written = yaml_scalar(name, {"", 0, 0});
   return read_node(Field(written, ""));
+}
+
+std::string drawn(const Node& node, int width) { return "\n" + panel_words(node_panel(node, node.network, width)); }
+std::string told(const Node& node) { return "\n" + wiring_text(node, node.network, 0); }
+
+/// Sockets with a switch each, on which GPUs hang.
+Node sockets_with_switches(int sockets, int gpus_each) {
+  Node node = bare_node("sockets", sockets * gpus_each, sockets);
+  node.link_types = {link_type("pcie4", LinkKind::pcie, 25.0_GBps, 1.0_us),
+                     link_type("nvlink", LinkKind::nvlink, 25.0_GBps, 1.0_us),
+                     link_type("upi", LinkKind::socket, 20.0_GBps, 1.0_us)};
+  const int gpus = sockets * gpus_each;
+  for (int socket = 0; socket < sockets; ++socket) {
+    const int plx = add_vertex(node, "plx" + std::to_string(socket), VertexKind::pcie_switch);
+    node.links.push_back({plx, gpus + socket, 0, 1});
+    for (int i = 0; i < gpus_each; ++i) node.links.push_back({socket * gpus_each + i, plx, 0, 1});
+  }
+  return node;
 }
 
 /// No label lies over another or outside of the panel.
@@ -53,13 +73,12 @@ void check_boxes(const Panel& panel) {
   }
 }
 
-Cluster cluster_with(const std::string& fabric, int nodes) {
-  const YamlNode document =
-      parse_yaml("cluster: { node: dgx-a100-80gb, nodes: " + std::to_string(nodes) + ", network: { fabric: " + fabric +
-                     " } }\n"
-                     "workload: { collective: { operation: all_reduce, size: 1 MB } }\n",
-                 "test.yaml");
-  return read_scenario(document, "test").cluster;
+Cluster fat_tree(const std::string& shape, int nodes) {
+  return load_scenario_text("cluster: { node: dgx-a100-80gb, nodes: " + std::to_string(nodes) +
+                                ", network: { fabric: { kind: fat_tree, " + shape +
+                                " } } }\nworkload: { collective: { operation: all_reduce, size: 1 MB } }\n",
+                            "test.yaml")
+      .cluster;
 }
 
 constexpr int column = 346, page = 760;  // pixels: a column of 8.5 cm without its margins, and a screen's
@@ -81,7 +100,6 @@ TEST_CASE("Machines of the catalogue are drawn without labels that collide, in a
 }
 
 TEST_CASE("Wires between all pairs are told in a line, others as they are") {
-  using namespace test_nodes;
   Node mesh = bare_node("mesh", 4, 1);
   mesh.link_types = {link_type("nvlink4", LinkKind::nvlink, 25.0_GBps, 1.0_us)};
   for (int a = 0; a < 4; ++a) {
@@ -93,7 +111,6 @@ TEST_CASE("Wires between all pairs are told in a line, others as they are") {
 }
 
 TEST_CASE("A small machine is drawn as a whole: its parts, the wires between them, and where both stand", "[golden]") {
-  using namespace test_nodes;
   Node node = bare_node("small", 2, 2);
   node.link_types = {link_type("pcie4", LinkKind::pcie, 25.0_GBps, 1.0_us),
                      link_type("nvlink", LinkKind::nvlink, 25.0_GBps, 1.0_us),
@@ -109,23 +126,73 @@ TEST_CASE("A small machine is drawn as a whole: its parts, the wires between the
 )");
 }
 
+TEST_CASE("A machine with two NVSwitches has a bar for each below its GPUs", "[golden]") {
+  Node node = sockets_with_switches(2, 2);
+  for (int number = 0; number < 2; ++number) {
+    const int nvswitch = add_vertex(node, "nvswitch" + std::to_string(number), VertexKind::nvswitch);
+    for (int gpu = 0; gpu < (number == 0 ? 4 : 2); ++gpu) node.links.push_back({gpu, nvswitch, 1, number + 1});
+  }
+  node.links.push_back({4, 5, 2, 2});
+  check_whole("machine-two-nvswitches-bar-each.txt", drawn(node, 300));
+  check_whole("machine-two-nvswitches-bar-each-2.txt", told(node));
+}
+
+TEST_CASE("GPUs in a ring are joined by arcs, the longer the higher", "[golden]") {
+  Node node = sockets_with_switches(1, 4);
+  for (int gpu = 0; gpu < 4; ++gpu) node.links.push_back({gpu, (gpu + 1) % 4, 1, 1});
+  check_whole("gpus-ring-joined-arcs-longer.txt", drawn(node, 300));
+  CHECK(told(node) == R"(
+cpu0
+└─ plx0            pcie4, 25.0 GB/s
+   └─ gpu0 … gpu3  pcie4, 25.0 GB/s
+gpu0 – gpu1, gpu3  nvlink, 25.0 GB/s
+gpu1 – gpu2        nvlink, 25.0 GB/s
+gpu2 – gpu3        nvlink, 25.0 GB/s
+)");
+}
+
+TEST_CASE("Sockets and GPUs that have no room are an ellipsis between the first and the last", "[golden]") {
+  Node node = sockets_with_switches(6, 4);
+  for (int socket = 0; socket < 5; ++socket) node.links.push_back({24 + socket, 25 + socket, 2, 1});
+  check_whole("sockets-gpus-have-no-room.txt", drawn(node, 200));
+  check_whole("sockets-gpus-have-no-room-2.txt", told(node));
+  check_whole("sockets-gpus-have-no-room-3.txt", drawn(node_of("gb200-nvl72"), 346));
+}
+
+TEST_CASE("A machine of the catalogue is drawn with its cards and switches", "[golden]") {
+  check_whole("machine-catalogue-drawn-cards-switches.txt", drawn(node_of("dgx-a100-80gb"), 346));
+  check_whole("machine-catalogue-drawn-cards-switches-2.txt", told(node_of("dgx-a100-80gb")));
+}
+
 TEST_CASE("Levels of a fabric are told in words, with counts, and drawn as boxes above each other", "[golden]") {
-  CHECK(fabric_text(cluster_with(
-            "{ kind: fat_tree, nodes_per_leaf: 2, nodes_per_pod: 4, oversubscription: 2, pod_oversubscription: 2 }",
-            8)) == R"(  8 core switches; spine to core: 1600 Gbit/s from a pod
+  const auto told = [](const std::string& shape, int nodes) { return "\n" + fabric_text(fat_tree(shape, nodes)); };
+  CHECK(told("nodes_per_leaf: 2, nodes_per_pod: 4, oversubscription: 2, pod_oversubscription: 2", 8) == R"(
+  8 core switches; spine to core: 1600 Gbit/s from a pod
   16 spines, 8 in each pod of 4 machines; leaf to spines: 8 x 200 Gbit/s
   4 leaves, 2 machines on each; card to leaf: 200 Gbit/s
   8 x dgx-a100-80gb, 8 cards of 200 Gbit/s each
 )");
-  CHECK(fabric_text(cluster_with("{ kind: fat_tree, nodes_per_leaf: 1, rails: true }", 2)) ==
-        R"(  1 spine; leaf to spines: 1 x 200 Gbit/s
+  CHECK(told("nodes_per_leaf: 1, rails: true", 2) == R"(
+  1 spine; leaf to spines: 1 x 200 Gbit/s
   16 leaves, one a rail, 1 machine on each; card to leaf: 200 Gbit/s
   2 x dgx-a100-80gb, 8 cards of 200 Gbit/s each
 )");
-  const Cluster two = cluster_with("{ kind: fat_tree, nodes_per_leaf: 1, oversubscription: 8 }", 2);
-  check_whole("levels-fabric-told-words-counts.txt", panel_words(fabric_panel(two, 300)));
-  const Cluster forty = cluster_with("{ kind: fat_tree, nodes_per_leaf: 5, oversubscription: 40 }", 40);
-  check_whole("levels-fabric-told-words-counts-2.txt", panel_words(fabric_panel(forty, 600)));
+  CHECK(told("nodes_per_leaf: 4, nodes_per_pod: 16, pod_oversubscription: 3", 64) == R"(
+  32 core switches; spine to core: 8533 Gbit/s from a pod
+  128 spines, 32 in each pod of 16 machines; leaf to spines: 32 x 200 Gbit/s
+  16 leaves, 4 machines on each; card to leaf: 200 Gbit/s
+  64 x dgx-a100-80gb, 8 cards of 200 Gbit/s each
+)");
+  CHECK(told("nodes_per_leaf: 4, nodes_per_pod: 8, rails: true, pod_oversubscription: 100", 32) == R"(
+  4 core switches; spine to core: 128 Gbit/s from a pod
+  16 spines, 4 in each pod of 8 machines; leaf to spines: 4 x 200 Gbit/s
+  64 leaves, one a rail, 4 machines on each; card to leaf: 200 Gbit/s
+  32 x dgx-a100-80gb, 8 cards of 200 Gbit/s each
+)");
+  check_whole("levels-fabric-told-words-counts.txt",
+              panel_words(fabric_panel(fat_tree("nodes_per_leaf: 1, oversubscription: 8", 2), 300)));
+  check_whole("levels-fabric-told-words-counts-2.txt",
+              panel_words(fabric_panel(fat_tree("nodes_per_leaf: 5, oversubscription: 40", 40), 600)));
 }
 
 }  // namespace foretrain::test

@@ -1,31 +1,29 @@
 // The accuracy that is claimed, held against the published training runs that come with the program.
-#include "model/scenario/load/cases.hpp"
-#include "reports/measured/accuracy.hpp"
-#include "reports/measured/measured.hpp"
 #include "reports/measured/pairs.hpp"
-#include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/accuracy_bar.hpp"
 
 using namespace foretrain;
-using foretrain::test::missed;
+using namespace foretrain::test;
 
 namespace {
 
-bool every_row(const Case& row) { return !row.name.empty(); }
-
-/// Error statistics of each group of a shipped table, of the rows that are `taken`.
-std::map<std::string, ErrorStatistics> errors_of(const std::string& table, bool (*taken)(const Case&) = every_row) {
-  std::vector<Comparison> comparisons;
-  for (const Case& row : read_cases(FORETRAIN_SOURCE_DIR "/scenarios/cases/" + table)) {
-    if (!taken(row)) continue;
-    for (Comparison& comparison : compare(row, predict(scenario_of(row), Fidelity::estimate))) {
-      comparisons.push_back(std::move(comparison));
+/// Pairs of a table's rows that differ in these keys, but for one group.
+PairReport pairs_in(const std::string& table, const char* left_out, const std::vector<std::string>& keys) {
+  const std::vector<Case> rows = shipped_cases(table);
+  std::vector<Rival> rivals;
+  for (const Case& row : rows) {
+    if (row.group == left_out) continue;
+    for (Comparison& comparison : compare(row, predict(scenario_of(row), Fidelity::flows))) {
+      rivals.push_back({&row, std::move(comparison)});
     }
   }
-  std::map<std::string, ErrorStatistics> groups;
-  for (const GroupAccuracy& group : accuracy_report(comparisons, {}, 0).groups) groups[group.name] = group.statistics;
-  return groups;
+  return compare_pairs(rivals, keys);
+}
+
+bool is_of_one_gpu(const Case& row) {
+  const auto workload = std::get<TrainWorkload>(scenario_of(row).workload);
+  return workload.global_batch == workload.micro_batch;
 }
 
 /// Mean errors below this of a group of a table, or of each of its groups where none is named.
@@ -71,7 +69,7 @@ TEST_CASE("Published training runs are predicted within the bars that are claime
            {"cases_horovod_2017_25g.csv", "horovod-2017-nccl", 0.20},
        }) {
     bool met = false;
-    for (const auto& [name, errors] : errors_of(bar.table)) {
+    for (const auto& [name, errors] : errors_by(&Case::group, {bar.table})) {
       if (!bar.group.empty() && name != bar.group) continue;
       INFO(bar.table << " " << name);
       CHECK(missed(bar.bar, errors) == "");
@@ -85,13 +83,9 @@ TEST_CASE("Published training runs are predicted within the bars that are claime
 TEST_CASE("TensorFlow 2017, the 46 rows of one GPU, convolutions and little else: within 8 % per platform") {
   // Five networks whose convolutions differ: AlexNet's long filters, VGG's 3x3, Inception's 1x7 and odd channels,
   // ResNet's 1x1. None is more than 17 % off on any platform.
-  const auto one_gpu = [](const Case& row) {
-    const auto workload = std::get<TrainWorkload>(scenario_of(row).workload);
-    return workload.global_batch == workload.micro_batch;
-  };
-  const auto platforms = errors_of("cases_tensorflow_2017.csv", one_gpu);
+  const auto platform_of = [](const Case& row) { return is_of_one_gpu(row) ? row.group : ""; };
   int rows = 0;
-  for (const auto& [name, errors] : platforms) {
+  for (const auto& [name, errors] : errors_by(platform_of, {"cases_tensorflow_2017.csv"})) {
     INFO(name);
     CHECK(missed(0.08, errors) == "");
     CHECK(std::fabs(errors.worst) < 0.17);
@@ -103,15 +97,8 @@ TEST_CASE("TensorFlow 2017, the 46 rows of one GPU, convolutions and little else
 TEST_CASE("TensorFlow 2017: the faster way to synchronise is predicted to be the faster one") {
   // Google's and Amazon's machines hold the same eight K80; on one variables always lay on the CPU, on the other on
   // CPU, GPU or every GPU, by model. Of the pairs that this makes, those more than 5 % apart count.
-  const std::vector<Case> rows = read_cases(FORETRAIN_SOURCE_DIR "/scenarios/cases/cases_tensorflow_2017.csv");
-  std::vector<Rival> rivals;
-  for (const Case& row : rows) {
-    if (row.group == "tf2017-dgx1-p100") continue;  // another GPU: no question of synchronisation
-    for (Comparison& comparison : compare(row, predict(scenario_of(row), Fidelity::flows))) {
-      rivals.push_back({&row, std::move(comparison)});
-    }
-  }
-  const PairReport pairs = compare_pairs(rivals, {"plan.sync", "cluster.node"});
+  // Without P100: another GPU is no question of synchronisation.
+  const PairReport pairs = pairs_in("cases_tensorflow_2017.csv", "tf2017-dgx1-p100", {"plan.sync", "cluster.node"});
   CHECK(pairs.n >= 4);
   CHECK(pairs.share() >= 0.85);
 }
@@ -124,12 +111,9 @@ TEST_CASE("TensorFlow 2017: what its authors chose for each model and machine is
   const std::vector<std::pair<std::string, std::string>> ways = {
       {"parameter_server", "cpu"}, {"parameter_server", "gpu"}, {"auto", ""}};
   int chosen_well = 0, all = 0;
-  for (const Case& row : read_cases(FORETRAIN_SOURCE_DIR "/scenarios/cases/cases_tensorflow_2017.csv")) {
+  for (const Case& row : shipped_cases("cases_tensorflow_2017.csv")) {
     if (!row.source.ends_with("synthetic data")) continue;  // the same scenarios as with real data
-    if (std::get<TrainWorkload>(scenario_of(row).workload).global_batch ==
-        std::get<TrainWorkload>(scenario_of(row).workload).micro_batch) {
-      continue;
-    }
+    if (is_of_one_gpu(row)) continue;
     const double chosen = predict(scenario_of(row), Fidelity::flows).train()->samples_per_second;
     double best = 0.0;
     for (const auto& [algorithm, placement] : ways) {
@@ -148,15 +132,8 @@ TEST_CASE("TensorFlow 2017: what its authors chose for each model and machine is
 }
 
 TEST_CASE("Servers against rings over 25 Gbit/s: the faster way is predicted to be the faster one") {
-  std::vector<Rival> rivals;
-  const std::vector<Case> rows = read_cases(FORETRAIN_SOURCE_DIR "/scenarios/cases/cases_horovod_2017_25g.csv");
-  for (const Case& row : rows) {
-    if (row.group == "horovod-2017-one-gpu") continue;
-    for (Comparison& comparison : compare(row, predict(scenario_of(row), Fidelity::flows))) {
-      rivals.push_back({&row, std::move(comparison)});
-    }
-  }
-  const PairReport pairs = compare_pairs(rivals, {"plan.sync", "plan.trainer", "cluster.network"});
+  const PairReport pairs =
+      pairs_in("cases_horovod_2017_25g.csv", "horovod-2017-one-gpu", {"plan.sync", "plan.trainer", "cluster.network"});
   CHECK(pairs.n == 6);
   CHECK(pairs.share() == 1.0);
 }

@@ -89,34 +89,6 @@ TEST_CASE("Messages of one setting are a curve by size, in bus bandwidth") {
   check_point(points_of(figure, {"dgx-h100", 2}, "all reduce").front(), 1e6, 1.875e9, 0.9375e9);
 }
 
-TEST_CASE("Measurements are drawn as dots, predictions as rings or lines") {
-  const Panel product = to_figure(products()).panels.front();
-  // A stroke from one to the other, the dot and the ring, in TFLOP/s.
-  REQUIRE(product.series.size() == 4);
-  CHECK(product.series[0].points[1].y == Approx(274.877907));
-  CHECK(product.series[1].name == "bf16: 50.0 %, n = 1");  // predicted to take half the time
-  CHECK(product.series[1].points[0].y == Approx(137.438953));
-  CHECK(product.series[3].dot == Dot::ring);
-  CHECK(product.series[3].points[0].y == Approx(274.877907));
-  // Between 20 and 219 GB/s there is no need of a logarithm.
-  const Figure messages = to_figure(collectives());
-  const Panel& message = messages.panels.front();
-  CHECK(message.y.name == "bus bandwidth (GB/s)");
-  CHECK(message.subtitle == "dots: measured; lines: predicted; mean error");
-  // A line where there is a curve, and a ring where there is one message alone.
-  REQUIRE(message.series.size() == 3);
-  REQUIRE(message.series[1].points.size() == 2);
-  CHECK(message.series[1].line > 0.0);
-  CHECK(message.series[1].points[1].y == Approx(218.75));
-  CHECK(message.series[2].points.empty());
-  CHECK(messages.panels[1].series[1].points.empty());
-  CHECK(messages.panels[1].series[2].points.size() == 1);
-  CHECK(messages.panels[1].title == "dgx-h100, 2 nodes");
-  // The same sizes in all panels.
-  CHECK(messages.panels[1].x.low == message.x.low);
-  CHECK(messages.panels[1].x.high == message.x.high);
-}
-
 TEST_CASE("Scenarios are of the kind of their work") {
   const Scenario product = scenario_of(read_cases_text(two_products, "cases.csv").front());
   CHECK(is_of(RateKind::products, product));

@@ -29,7 +29,7 @@ HostMeasurement run(const std::string& name, int ranks, int servers, double pred
   return made;
 }
 
-const HostMachine machine{"Some Processor", 2, Bytes(8e9), "Linux 6.1", {}, "2026-01-02"};
+const HostMachine machine{"Some Processor", 2, Bytes(8e9), "Linux 6.1", "2026-01-02"};
 
 }  // namespace
 

@@ -67,15 +67,10 @@ TEST_CASE("Formats of one rate share a roof, and each GPU has a panel of its own
   }
 }
 
-TEST_CASE("Without arithmetic there is nothing to draw, and collectives have no roofline") {
+TEST_CASE("Without arithmetic there is nothing to draw") {
   const RooflineFigure copies = roofline_figure({scenario("{ operator: { kind: copy, size: 1 GB } }")});
   CHECK_THROWS_AS(to_svg(to_figure(copies)), UsageError);
   CHECK_THAT(to_text(copies), Catch::Contains(" - "));
-  CHECK_THROWS_AS(
-      roofline_figure({load_scenario_text(
-          "cluster: { node: dgx-a100-80gb }\nworkload: { collective: { operation: all_reduce, size: 1 GB } }\n",
-          "c.yaml")}),
-      UsageError);
 }
 
 TEST_CASE("A roofline's table tells shares of the roof where there is arithmetic", "[golden]") {

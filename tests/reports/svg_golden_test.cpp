@@ -1,13 +1,10 @@
-// One small picture of each kind, byte by byte. gnuplot draws differently from version to version: where another one is
-// installed than the golden files name, nothing is compared.
-#include "reports/explain/explanation.hpp"
-
+// Small pictures of bars, curves and labelled points, byte by byte. gnuplot draws differently from version to version:
+// where another one is installed than the golden files name, nothing is compared.
 #include <cmath>
 
 #include "reports/figure/plot_breakdown.hpp"
 #include "reports/figure/plot_scaling.hpp"
 #include "reports/figure/plot_sweep.hpp"
-#include "reports/figure/plot_timeline.hpp"
 #include "reports/studies/roofline.hpp"
 #include "tests/catch.hpp"
 #include "tests/golden.hpp"
@@ -35,14 +32,6 @@ void check_picture(const std::string& kind, const Figure& figure) {
   CHECK((svg == expected));
 }
 
-Explanation explained() {
-  Explanation e;
-  e.result = large_step();
-  e.sensitivities = {{"arithmetic of the GPUs", Seconds(41.0), Seconds(48.0), 0.7},
-                     {"network bandwidth", Seconds(43.5), Seconds(45.0), 0.2}};
-  return e;
-}
-
 RooflineFigure one_roof() {
   RooflinePanel panel;
   panel.gpu = "a100-sxm-80gb";
@@ -64,7 +53,7 @@ CurveChart chart(const char* axis, std::vector<double> places, std::vector<std::
 
 }  // namespace
 
-TEST_CASE("A small picture of each kind is that of its golden file", "[golden]") {
+TEST_CASE("Small pictures are those of their golden files", "[golden]") {
   check_picture("breakdown", to_figure(std::vector<BreakdownBar>{
                                  {"GPT-3 & others", large_step().train()->breakdown, "34.9 samples/s"},
                                  {"one card", step_that_does_not_fit().train()->breakdown}}));
@@ -75,12 +64,6 @@ TEST_CASE("A small picture of each kind is that of its golden file", "[golden]")
   SweepChart sweep{"plan.sync.bucket", chart("gradient bucket", {1.0, 25.0, 100.0}, {"1 MB", "25 MB", "100 MB"})};
   sweep.times.curves = {{"step", {0.3, 0.2, 0.25}}, {"compute", {0.1, NAN, 0.1}}};
   check_picture("sweep", to_figure(sweep));
-  check_picture("timeline",
-                to_figure(TimelineFigure{.title = "a product and its launch",
-                                         .entries = {{"gpu0", "product", Seconds(11e-6), Seconds(200e-6), 0, "compute"},
-                                                     {"cpu", "dispatch", Seconds(0.0), Seconds(7e-6), 0, "host"}},
-                                         .from = Seconds(0.0)}));
-  check_picture("tornado", to_figure(explained()));
   check_picture("roofline", to_figure(one_roof()));
 }
 

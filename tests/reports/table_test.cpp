@@ -3,7 +3,6 @@
 #include "model/base/text.hpp"
 #include "reports/result/csv.hpp"
 #include "tests/catch.hpp"
-#include "tests/reports/sample_results.hpp"
 
 namespace foretrain::test {
 
@@ -60,21 +59,6 @@ TEST_CASE("A bar is as long as its share, in eighths") {
 TEST_CASE("Text is wrapped between words") {
   CHECK(wrap("one two three", 7, 2) == "one two\n  three");
   CHECK(wrap("indivisible", 4, 2) == "indivisible");
-}
-
-TEST_CASE("A result has one cell per predicted column, plain numbers whose unit is in the column's name") {
-  const std::vector<std::string> cells = predicted_cells(large_step());
-  REQUIRE(cells.size() == predicted_columns().size());
-  CHECK(predicted_columns().front() == "predicted.step_time_s");
-  CHECK(cells.front() == "44");
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    const bool is_number = cells[i].find_first_not_of("0123456789.e+-") == std::string::npos;
-    CHECK(is_number == (kind_of_column(predicted_columns()[i]) == CellKind::number || cells[i].empty()));
-  }
-  CHECK(predicted_columns().back() == "predicted.error");
-  CHECK(cells.back().empty());
-  CHECK(failed_cells("why").back() == "why");
-  CHECK(failed_cells("why").size() == cells.size());
 }
 
 TEST_CASE("The magnitude of a cell is its number in base units") {

@@ -62,7 +62,7 @@ std::vector<std::string> trait_lines(std::size_t changed) {
       "cluster: { node: dgx-h100 }\nworkload: { train: { model: gpt2, global_batch: 64 } }\nplan: { trainer: " +
       folder.write("mine.yaml", trainer_file(changed)).string() + " }\n";
   std::istringstream text(
-      to_text(predict(load_scenario_text(scenario, "traits.yaml"), Fidelity::estimate), {.verbose = true}));
+      to_text(predict(load_scenario_text(scenario, "traits.yaml"), Fidelity::estimate), TextOptions{.verbose = true}));
   std::vector<std::string> lines;
   for (std::string line; std::getline(text, line);) {
     std::istringstream cells(line);

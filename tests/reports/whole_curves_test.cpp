@@ -4,7 +4,6 @@
 #include "model/base/error.hpp"
 #include "model/base/format.hpp"
 #include "reports/figure/plot_attention.hpp"
-#include "reports/figure/plot_bandwidth.hpp"
 #include "reports/figure/plot_timeline.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/figure_words.hpp"
@@ -13,14 +12,6 @@
 namespace foretrain::test {
 
 namespace {
-
-/// A curve of times, and what they are in bus bandwidth where 1.5 times the message passes.
-void add_curve(BandwidthChart& chart, const char* name, std::vector<double> times, std::vector<Span> ranges) {
-  Curve rates{name, {}};
-  for (std::size_t i = 0; i < times.size(); ++i) rates.values.push_back(1.5 * chart.times.places[i] / times[i]);
-  chart.bandwidths.curves.push_back(std::move(rates));
-  chart.times.curves.push_back({name, std::move(times), std::move(ranges)});
-}
 
 AttentionChart attention(const std::vector<Curve>& times, const std::vector<Curve>& memory) {
   CurveChart chart{.title = "heads of 128, forward",
@@ -36,17 +27,6 @@ AttentionChart attention(const std::vector<Curve>& times, const std::vector<Curv
 }
 
 }  // namespace
-
-TEST_CASE("Bandwidths stand above times, what was measured below the curves", "[golden]") {
-  BandwidthChart dgx = empty_bandwidths("dgx", "all_reduce, 4 GPUs", {1e6, 1e8});
-  add_curve(dgx, "ring", {1e-4, 2e-3}, {{5e-5, 2e-4}, {1e-3, 4e-3}});
-  add_curve(dgx, "one_shot", {NAN, 4e-3}, {});
-  dgx.measured_times = {{1e6, 2e-4}};
-  dgx.measured_bandwidths = {{1e6, 7.5e9}};
-  const std::vector<BandwidthChart> charts = {dgx, empty_bandwidths("other", "", {1e6, 1e8})};
-  check_whole("bandwidths-stand-above-times-was.txt", figure_words(to_figure(charts)));
-  check_whole("bandwidths-stand-above-times-was-2.txt", to_text(charts));
-}
 
 TEST_CASE("Attention's algorithms are compared in time and memory, and told where each begins to be faster",
           "[golden]") {

@@ -32,14 +32,8 @@ TEST_CASE("The head of a step: its range and causes, chance, checkpoints, and wh
                        {"anchor.network", 0.5, "", ConstantKind::measurement, "two runs"}};
   result.routing = RoutingSpread{"hash", 40, Seconds(0.5), Seconds(0.55), Seconds(0.6)};
   train.spread = TrainResult::Spread{Seconds(0.5), Seconds(0.51), Seconds(0.52)};
-  train.checkpoints = TrainResult::Checkpoints{};
-  train.checkpoints->every = 100;
-  train.checkpoints->state = Bytes(1e12);
-  train.checkpoints->copy = Seconds(2.0);
-  train.checkpoints->write = Seconds(20.0);
-  train.checkpoints->step_time = Seconds(0.75);
-  train.checkpoints->mean_step_time = Seconds(0.5025);
-  train.checkpoints->beside_write = Seconds(0.5);
+  train.checkpoints = TrainResult::Checkpoints{
+      100, "", Bytes(1e12), Seconds(2.0), Seconds(20.0), Seconds(0.75), Seconds(0.5025), Seconds(0.5)};
   train.tokens_per_second = 131072.0;
   train.tokens_per_second_per_gpu = 16384.0;
   train.bottleneck = "the network";
@@ -129,27 +123,14 @@ TEST_CASE("Operators are told by what they do: work, bytes alone, walks, or none
 }
 
 TEST_CASE("A timeline's events are the Trace Event Format, with what they carry", "[golden]") {
-  std::vector<TimelineEntry> entries(3);
-  entries[0].resource = "stage 0 compute";
-  entries[0].name = "forward";
-  entries[0].category = "compute";
-  entries[0].duration = Seconds(1e-3);
-  entries[0].micro_batch = 0;
-  entries[1].resource = "stage 0 network";
-  entries[1].name = "send \"x\"";
-  entries[1].category = "communication";
-  entries[1].start = Seconds(1e-3);
-  entries[1].duration = Seconds(2e-3);
+  std::vector<TimelineEntry> entries = {
+      {"stage 0 compute", "forward", Seconds(0.0), Seconds(1e-3), 0, "compute"},
+      {"stage 0 network", "send \"x\"", Seconds(1e-3), Seconds(2e-3), -1, "communication"},
+      {"stage 1 compute", "forward", Seconds(3e-3), Seconds(1e-3), 4, "compute"}};
   entries[1].moved = Bytes(4096.0);
   entries[1].algorithm = "ring";
   entries[1].after = {0};
-  entries[2].resource = "stage 1 compute";
   entries[2].lane = 1;
-  entries[2].name = "forward";
-  entries[2].category = "compute";
-  entries[2].start = Seconds(3e-3);
-  entries[2].duration = Seconds(1e-3);
-  entries[2].micro_batch = 4;
   check_whole("timeline-s-events-trace-event.txt", to_trace("a step", entries));
 }
 

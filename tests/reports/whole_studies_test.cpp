@@ -109,10 +109,7 @@ TEST_CASE("A map is white within five per cent, blue with a dot where servers ar
   map.panel = {"ranks", "GPUs", {"8", "16"}};
   map.algorithms = {"ring"};
   const auto cell = [](double servers) {
-    MapCell one;
-    one.one = Seconds(servers);
-    one.ring = one.all_reduce = Seconds(1.0);
-    return one;
+    return MapCell{Seconds(servers), std::nullopt, std::nullopt, Seconds(1.0), Seconds(1.0)};
   };
   map.panels = {{"8", {cell(0.5), cell(0.95), cell(1.05), cell(1.06), cell(0.94), cell(0.94), cell(2.0), {}}},
                 {"16", {cell(100.0), cell(0.01), cell(1.2), cell(1.3), {}, {}, {}, {}}}};

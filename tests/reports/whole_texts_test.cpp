@@ -1,4 +1,6 @@
 // Pages of text, each checked as a whole, from values made by hand.
+#include <nlohmann/json.hpp>
+
 #include "reports/explain/comparison.hpp"
 #include "reports/explain/explanation.hpp"
 #include "reports/result/goodput_report.hpp"
@@ -10,8 +12,11 @@ namespace foretrain::test {
 
 namespace {
 
-Remedy remedy(const char* name, double speedup, std::vector<std::string> overrides = {}, double gigabytes = 40.0) {
-  return {name, std::move(overrides), speedup, short_step(0.1 / speedup, gigabytes), ""};
+WhatIf remedy(const char* name, double speedup, std::vector<std::string> overrides = {}, double gigabytes = 40.0) {
+  return {.name = name,
+          .overrides = std::move(overrides),
+          .result = short_step(0.1 / speedup, gigabytes),
+          .speedup = speedup};
 }
 
 }  // namespace
@@ -33,7 +38,7 @@ TEST_CASE("The page of an explanation: what bounds it, what resources and remedi
                 remedy("same", 1.004),
                 remedy("as well", 0.996),
                 remedy("worse", 0.9),
-                {"none", {}, 1.0, std::nullopt, "there is no such thing"}};
+                {.name = "none", .why_not = "there is no such thing"}};
   check_whole("explanation-bounds-resources-remedies-worth.txt", to_text(e));
   e.remedies = {remedy("same", 1.0)};
   e.estimate = short_step(0.09);
@@ -100,6 +105,15 @@ TEST_CASE("The page of a GPU's memory has a row for each part that is used", "[g
   report.footprint.host_capacity = Bytes(50e9);
   report.largest_micro_batch = 1;
   check_whole("gpu-s-memory-row-part.txt", to_text(report));
+  report.footprint.capacity = Bytes(6e9);
+  report.largest_micro_batch = 0;
+  report.remedies = {"fits with recompute: full: 5.0 of 6.0 GB"};
+  CHECK_THAT(to_text(report), Catch::Contains("DOES NOT FIT, 9.00 GB of 6.00 GB") &&
+                                  Catch::Contains("No micro-batch fits (1 now)\nFits with recompute: full"));
+  const auto json = nlohmann::json::parse(to_json(report));
+  CHECK(json["peak"]["bytes"]["activations"] == 5e9);
+  CHECK(json["timeline"][2]["phase"] == "optimizer");
+  CHECK(json["largest_micro_batch"] == 0);
 }
 
 TEST_CASE("Where the time of a training goes, its bill and how its batch is split", "[golden]") {
@@ -112,25 +126,18 @@ TEST_CASE("Where the time of a training goes, its bill and how its batch is spli
   goodput.by_daly = 0.91;
   goodput.kinds = {"GPUs", "network"};
   goodput.simulated.interruptions = {3.0, 1.0};
-  goodput.simulated.shares.useful = 0.9;
-  goodput.simulated.shares.checkpoints = 0.06;
-  goodput.simulated.shares.lost = 0.04;
+  goodput.simulated.shares = {.useful = 0.9, .checkpoints = 0.06, .lost = 0.04};
   goodput.simulated.mean = Seconds(1000.0);
   goodput.simulated.p50 = Seconds(990.0);
   goodput.simulated.p90 = Seconds(1100.0);
   goodput.simulated.p99 = Seconds(1200.0);
   train.goodput = goodput;
   train.split = TrainResult::Split{"as fast as they are", {{"a100", 2, 3}, {"h100", 1, 6}}, Seconds(0.75)};
-  train.bill = TrainResult::Bill{};
-  train.bill->kwh = 5000.0;
-  train.bill->watts = 12345.0;
-  train.bill->kg_co2 = 2500.0;
+  train.bill = TrainResult::Bill{.watts = 12345.0, .kwh = 5000.0, .kg_co2 = 2500.0};
   check_whole("where-time-training-goes-bill.txt", goodput_section(train) + bill_section(train) + split_section(train));
   train.time_to_train = Seconds(7200.0);
   train.goodput->simulated.interruptions = {0.0, 0.0};
-  IntervalSearch search;
-  search.best = {120, 0.92};
-  train.goodput->intervals = search;
+  train.goodput->intervals = IntervalSearch{.best = {120, 0.92}};
   check_whole("where-time-training-goes-bill-2.txt", goodput_section(train));
   train.goodput->intervals->young = IntervalChoice{80, 0.88};
   train.goodput->intervals->daly = IntervalChoice{90, 0.89};

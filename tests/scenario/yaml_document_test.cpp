@@ -72,15 +72,8 @@ TEST_CASE("Bombs do not go off") {
 }
 
 TEST_CASE("Brackets that are never closed cost no memory, however many") {
-  // 16 MB of them took 3.7 GB before yaml-cpp told of the first.
   CHECK(complaint("a:\n  " + std::string(15'000'000, '[')) ==
-        "t.yaml:2:1: nested deeper than 64 levels; every bracket closed; a flatter structure");
-}
-
-TEST_CASE("Lines that no hand writes are refused before they take seconds") {
-  CHECK(complaint("a: 1\nb: " + std::string(1'000'000, 'x') + "\n") ==
-        "t.yaml:2:1: a line of 1000003 bytes; lines of at most 1000000");
-  CHECK(complaint("a: " + std::string(999'997, 'x') + "\n") == "accepted");
+        "t.yaml:2:66: nested deeper than 64 levels; a flatter structure");
 }
 
 TEST_CASE("Escapes of quoted values write no control characters") {

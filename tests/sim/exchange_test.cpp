@@ -1,14 +1,11 @@
 // Exchanges among many beside others' traffic: flows that stand for many connections count as many, whichever way the
 // exchange is lowered.
-#include "model/collectives/contention.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
-#include "model/scenario/load/load.hpp"
-#include "sim/simulate.hpp"
-#include "tests/catch.hpp"
 #include "tests/collectives/ranks.hpp"
-#include "tests/sim/graphs.hpp"
+#include "tests/sim/predicted.hpp"
 
 using namespace foretrain;
+using namespace foretrain::test;
 using namespace foretrain::test_graphs;
 using namespace foretrain::test_nodes;
 
@@ -23,13 +20,6 @@ CollectiveCall exchange(Bytes part, int ranks, SyncAlgorithm algorithm) {
   return call;
 }
 
-BackgroundFlow stranger(int from, int to) {
-  return {{BackgroundFlow::Place::Kind::gpu, from, 0},
-          {BackgroundFlow::Place::Kind::gpu, to, 0},
-          BytesPerSecond::infinity(),
-          {}};
-}
-
 /// A message for each pair, one connection each.
 LoweredCollective pair_by_pair(Bytes part, int ranks, const Topology& topology) {
   LoweredCollective::Phase phase;
@@ -41,14 +31,6 @@ LoweredCollective pair_by_pair(Bytes part, int ranks, const Topology& topology) 
     }
   }
   return {"pairs", {phase}};
-}
-
-double took(const LoweredCollective& lowered, const Topology& topology, Fidelity fidelity,
-            const std::vector<BackgroundFlow>& background) {
-  if (fidelity == Fidelity::estimate) return uncontended_time(lowered, topology, background).value();
-  GraphMaker make(topology);
-  make.communicate(make.stream(), lowered);
-  return simulate(make.graph(), topology, fidelity, background).makespan.value();
 }
 
 Cluster nine_nodes() { return cluster_of(nvswitch_node(), 9); }
@@ -75,7 +57,7 @@ TEST_CASE("a stranger takes from an exchange what one connection takes, among 64
     const LoweredCollective lowered = lower(exchange(10.0_MB, ranks, SyncAlgorithm::naive), topology, Calibration{});
     for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows, Fidelity::steps}) {
       INFO(ranks << " ranks, fidelity " << static_cast<int>(fidelity));
-      CHECK(took(lowered, topology, fidelity, {stranger(from, to)}) * 1e3 == Approx(milliseconds).epsilon(5e-3));
+      CHECK(took(lowered, topology, fidelity, {between_gpus(from, to)}) * 1e3 == Approx(milliseconds).epsilon(5e-3));
     }
   }
 }
@@ -84,7 +66,7 @@ TEST_CASE("an exchange is lowered to the same, pair by pair, in sums, and over a
   const Topology plain(nine_nodes()), leaf(one_leaf());
   for (const int ranks : {64, 65, 66, 72}) {
     for (const std::vector<BackgroundFlow>& background :
-         {std::vector{stranger(0, 63)}, std::vector{stranger(64, 1), stranger(0, 71)}}) {
+         {std::vector{between_gpus(0, 63)}, std::vector{between_gpus(64, 1), between_gpus(0, 71)}}) {
       for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
         INFO(ranks << " ranks, fidelity " << static_cast<int>(fidelity));
         const double pairs = took(pair_by_pair(10.0_MB, ranks, plain), plain, fidelity, background);

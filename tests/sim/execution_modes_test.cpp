@@ -2,21 +2,17 @@
 // streams (R3); by every executor.
 #include "model/cost/device_share.hpp"
 #include "model/cost/launches.hpp"
-#include "model/scenario/load/load.hpp"
-#include "sim/simulate.hpp"
-#include "tests/catch.hpp"
+#include "tests/sim/predicted.hpp"
 
 using namespace foretrain;
+using namespace foretrain::test;
 
 namespace {
 
-constexpr Fidelity all_fidelities[] = {Fidelity::estimate, Fidelity::flows, Fidelity::steps};
+double microseconds(const std::string& scenario, Fidelity fidelity) { return milliseconds(scenario, fidelity) * 1e3; }
 
-Result result(const std::string& scenario, Fidelity fidelity, const std::vector<std::string>& overrides = {}) {
-  return predict(load_scenario(scenario, overrides), fidelity);
-}
-double microseconds(const std::string& scenario, Fidelity fidelity, const std::vector<std::string>& overrides = {}) {
-  return result(scenario, fidelity, overrides).time().value() * 1e6;
+void expect_microseconds(const std::string& scenario, double expected) {
+  expect_milliseconds(scenario, expected * 1e-3, 1e-5);
 }
 double finish_us(const Result& result, const std::string& task) {
   return result.tasks()->finish.at(task).value() * 1e6;
@@ -42,9 +38,9 @@ struct Product {
 constexpr double dispatch = 7.0, latency = 2.6, back = 3.3;
 
 ModelCallResult call(const std::string& scenario, const std::string& execution, int batch) {
-  const Result one = result(scenario, Fidelity::estimate,
-                            {"plan.execution=" + execution, "workload.tasks.net.run.repeat=1",
-                             "workload.tasks.net.run.forward.batch=" + std::to_string(batch)});
+  const Result one = predicted(scenario, Fidelity::estimate,
+                               {"plan.execution=" + execution, "workload.tasks.net.run.repeat=1",
+                                "workload.tasks.net.run.forward.batch=" + std::to_string(batch)});
   return one.tasks()->calls.at("net");
 }
 
@@ -54,7 +50,7 @@ TEST_CASE("R2: ten products, enqueued: the front end is free at once, the device
   const Product product(1000);
   REQUIRE(product.us > dispatch);
   for (const Fidelity fidelity : all_fidelities) {
-    const Result r = result("front-end-matmul-asynchronous", fidelity);
+    const Result r = predicted("front-end-matmul-asynchronous", fidelity);
     // Ten dispatches; what the notebook's clock shows without a synchronise.
     CHECK(finish_us(r, "enqueued") == Approx(10 * dispatch));
     // The first product starts after one dispatch and the latency; one way back at the end.
@@ -64,14 +60,7 @@ TEST_CASE("R2: ten products, enqueued: the front end is free at once, the device
 
 TEST_CASE("R2: ten products, each waited for, pay dispatch, latency and the way back ten times") {
   const Product product(1000);
-  for (const Fidelity fidelity : all_fidelities) {
-    CHECK(microseconds("front-end-matmul-synchronised", fidelity) ==
-          Approx(10 * (dispatch + latency + product.us + back)));
-    // Batching the synchronisations saves nine times 16 us.
-    CHECK(microseconds("front-end-matmul-synchronised", fidelity) -
-              microseconds("front-end-matmul-asynchronous", fidelity) ==
-          Approx(9 * (dispatch + latency + back)));
-  }
+  expect_microseconds("front-end-matmul-synchronised", 10 * (dispatch + latency + product.us + back));
 }
 
 TEST_CASE("R2: a number read in every iteration is a barrier, read once it costs nothing") {
@@ -81,10 +70,8 @@ TEST_CASE("R2: a number read in every iteration is a barrier, read once it costs
   const double copy = 8.0 / 1.36e3;
   const double each = 100 * (dispatch + latency + 10 * product.us + copy + back);
   const double once = dispatch + latency + 1000 * product.us + copy + back;
-  for (const Fidelity fidelity : all_fidelities) {
-    CHECK(microseconds("front-end-item-each-iteration", fidelity) == Approx(each));
-    CHECK(microseconds("front-end-item-once", fidelity) == Approx(once));
-  }
+  expect_microseconds("front-end-item-each-iteration", each);
+  expect_microseconds("front-end-item-once", once);
 }
 
 TEST_CASE("R2: a printed result is copied, waited for and formatted") {
@@ -92,19 +79,13 @@ TEST_CASE("R2: a printed result is copied, waited for and formatted") {
   // 4 MB to pageable memory at 1.36 GB/s, formatting for 300 us; the copy's launch (7 + 4 us) hides behind the product.
   const double print = 4e6 / 1.36e3 + back + 300.0;
   REQUIRE(product.us > dispatch);
-  for (const Fidelity fidelity : all_fidelities) {
-    CHECK(microseconds("front-end-print-each-iteration", fidelity) ==
-          Approx(10 * (dispatch + latency + product.us + print)));
-  }
+  expect_microseconds("front-end-print-each-iteration", 10 * (dispatch + latency + product.us + print));
 }
 
 TEST_CASE("R3: one front end keeps two devices busy") {
   // 50 products of some ms on each; the second device's queue is filled 50 dispatches later than the first one's.
   const Product product(4000);
-  for (const Fidelity fidelity : all_fidelities) {
-    CHECK(microseconds("parallel-branches-one-front-end", fidelity) ==
-          Approx(51 * dispatch + latency + 50 * product.us + back));
-  }
+  expect_microseconds("parallel-branches-one-front-end", 51 * dispatch + latency + 50 * product.us + back);
 }
 
 TEST_CASE("R3: eight products that fill the device take eight times as long as one") {
@@ -157,16 +138,16 @@ TEST_CASE("R1: many calls take the front end's time or the device's, whichever i
     for (const std::string execution : {"eager", "compiled", "cuda_graph"}) {
       for (const int batch : {1, 256}) {
         INFO(scenario << " " << execution << " batch " << batch);
-        const std::vector<std::string> overrides = {"plan.execution=" + execution, "workload.tasks.net.run.repeat=200",
-                                                    "workload.tasks.net.run.forward.batch=" + std::to_string(batch)};
-        const Result many = result(scenario, Fidelity::estimate, overrides);
+        const Overrides overrides = {"plan.execution=" + execution, "workload.tasks.net.run.repeat=200",
+                                     "workload.tasks.net.run.forward.batch=" + std::to_string(batch)};
+        const Result many = predicted(scenario, Fidelity::estimate, overrides);
         const ModelCallResult& one = many.tasks()->calls.at("net");
         const double longer = std::max(one.host, one.device).value();
         const double total = many.time().value();
         CHECK(total >= 200 * longer);
         // The device waits for the first launch, the host for the last kernels.
         CHECK(total <= 200 * longer + one.device.value() + one.host.value() + 1e-6 * (latency + back));
-        CHECK(result(scenario, Fidelity::flows, overrides).time().value() == Approx(total).epsilon(1e-12));
+        CHECK(predicted(scenario, Fidelity::flows, overrides).time().value() == Approx(total).epsilon(1e-12));
       }
     }
   }

@@ -1,19 +1,17 @@
 // R13: cutting communication. 13 B parameters on eight A100, step by step, and compression on Ethernet.
-#include "model/scenario/load/load.hpp"
-#include "sim/simulate.hpp"
-#include "tests/catch.hpp"
+#include "tests/sim/predicted.hpp"
 
 using namespace foretrain;
+using namespace foretrain::test;
 
 namespace {
 
-TrainResult train(const std::string& scenario, const std::vector<std::string>& overrides = {},
+TrainResult train(const std::string& scenario, const Overrides& overrides = {},
                   Fidelity fidelity = Fidelity::estimate) {
-  return *predict(load_scenario(scenario, overrides), fidelity).train();
+  return *predicted(scenario, fidelity, overrides).train();
 }
 
-double seconds(const std::string& scenario, const std::vector<std::string>& overrides = {},
-               Fidelity fidelity = Fidelity::estimate) {
+double seconds(const std::string& scenario, const Overrides& overrides = {}, Fidelity fidelity = Fidelity::estimate) {
   return train(scenario, overrides, fidelity).step_time.value();
 }
 
@@ -24,19 +22,6 @@ double exchange(const TrainResult& result) {
     if (name.starts_with("gradient")) total += time.total.value();
   }
   return total;
-}
-
-/// Buckets from `first` bytes on, each twice the one before.
-std::vector<double> sweep_buckets(const std::string& scenario, double first, int count) {
-  std::vector<double> times;
-  for (int i = 0; i < count; ++i) {
-    times.push_back(seconds(scenario, {"plan.sync.bucket=" + std::to_string(first * std::pow(2.0, i)) + " B"}));
-  }
-  return times;
-}
-
-std::size_t lowest(const std::vector<double>& times) {
-  return static_cast<std::size_t>(std::min_element(times.begin(), times.end()) - times.begin());
 }
 
 }  // namespace
@@ -98,8 +83,12 @@ TEST_CASE("R13: synchronising after every micro-batch costs an exchange for each
 TEST_CASE("R13: the best bucket is neither the smallest nor the largest") {
   // Small buckets: 161 tensors of ResNet-50 one by one, each at least 2 · 15 steps of 30 us. Large ones: the whole
   // gradient waits for the end of the backward pass. In between DDP's default of 25 MB is near the best.
-  const std::vector<double> times = sweep_buckets("traffic-ethernet-resnet-50", 1e3, 18);
-  const std::size_t best = lowest(times);
+  std::vector<double> times;  // from 1 KB on, each twice the one before
+  for (int i = 0; i < 18; ++i) {
+    const std::string bucket = fmt::format("plan.sync.bucket={} B", 1e3 * std::pow(2.0, i));
+    times.push_back(seconds("traffic-ethernet-resnet-50", {bucket}));
+  }
+  const auto best = static_cast<std::size_t>(std::ranges::min_element(times) - times.begin());
   CHECK(best > 0);
   CHECK(best + 1 < times.size());
   CHECK(times.front() > 1.2 * times[best]);
@@ -207,9 +196,8 @@ TEST_CASE("R13: casts work with sharded gradients") {
   for (const std::string zero : {"1", "2", "3"}) {
     INFO("zero " << zero);
     // Large messages, in which latency does not count.
-    const std::vector<std::string> plain = {"plan.zero=" + zero, "plan.sync.gradient_precision=fp32",
-                                            "plan.sync.bucket=1 GB"};
-    std::vector<std::string> cast = plain;
+    const Overrides plain = {"plan.zero=" + zero, "plan.sync.gradient_precision=fp32", "plan.sync.bucket=1 GB"};
+    Overrides cast = plain;
     cast.emplace_back("plan.sync.compression=bf16");
     const auto scattered = [](const TrainResult& result) {
       return result.communication.at("gradient reduce-scatter").total.value();
@@ -227,8 +215,8 @@ TEST_CASE("R13: the simulation agrees with the estimate") {
     CHECK(seconds(scenario, {}, Fidelity::flows) == Approx(estimate).epsilon(0.01));
     CHECK(seconds(scenario, {}, Fidelity::steps) == Approx(estimate).epsilon(0.01));
   }
-  const std::vector<std::string> each = {"plan.sync.every_micro_batch=true", "plan.sync.overlap=true",
-                                         "plan.sync.compression=powersgd(2)"};
+  const Overrides each = {"plan.sync.every_micro_batch=true", "plan.sync.overlap=true",
+                          "plan.sync.compression=powersgd(2)"};
   CHECK(seconds("traffic-accumulation", each, Fidelity::flows) ==
         Approx(seconds("traffic-accumulation", each)).epsilon(0.01));
 }
@@ -236,10 +224,10 @@ TEST_CASE("R13: the simulation agrees with the estimate") {
 TEST_CASE("What processors take longer for sums of two-byte numbers goes with the numbers, not with their buckets") {
   // VGG-16's first linear layer alone has 411 MB of gradients.
   const auto longer = [](const std::string& bucket) {
-    const std::vector<std::string> whole = {"workload.train.model=vgg-16",   "workload.train.micro_batch=1",
-                                            "workload.train.global_batch=2", "cluster.network.nic_bandwidth=100 Gbit/s",
-                                            "plan.sync.overlap=false",       "plan.sync.bucket=" + bucket};
-    std::vector<std::string> narrow = whole;
+    const Overrides whole = {"workload.train.model=vgg-16",   "workload.train.micro_batch=1",
+                             "workload.train.global_batch=2", "cluster.network.nic_bandwidth=100 Gbit/s",
+                             "plan.sync.overlap=false",       "plan.sync.bucket=" + bucket};
+    Overrides narrow = whole;
     narrow.emplace_back("plan.sync.compression=fp16");
     return seconds("data-parallel-hosts", narrow) - seconds("data-parallel-hosts", whole);
   };

@@ -1,21 +1,10 @@
 // R7: storage and data loading. The exercise's numbers, by every executor, and what each remedy buys.
-#include "model/scenario/load/load.hpp"
-#include "sim/simulate.hpp"
-#include "tests/catch.hpp"
+#include "tests/sim/predicted.hpp"
 
 using namespace foretrain;
+using namespace foretrain::test;
 
 namespace {
-
-constexpr Fidelity all_fidelities[] = {Fidelity::estimate, Fidelity::flows, Fidelity::steps};
-
-Result predicted(const std::string& scenario, Fidelity fidelity, const std::vector<std::string>& overrides = {}) {
-  return predict(load_scenario(scenario, overrides), fidelity);
-}
-
-double milliseconds(const std::string& scenario, Fidelity fidelity, const std::vector<std::string>& overrides = {}) {
-  return predicted(scenario, fidelity, overrides).time().value() * 1e3;
-}
 
 double stall(const std::string& scenario, Fidelity fidelity) {
   return predicted(scenario, fidelity).train()->breakdown.data_stall.value() * 1e3;

@@ -1,26 +1,23 @@
 // R5, the memory hierarchy: the source texts' latencies from descriptions of hardware, by every executor.
-#include "model/scenario/load/load.hpp"
-#include "sim/simulate.hpp"
-#include "tests/catch.hpp"
+#include "tests/sim/predicted.hpp"
 
 using namespace foretrain;
+using namespace foretrain::test;
 
 namespace {
 
-Result run(const std::string& scenario, Fidelity fidelity = Fidelity::estimate) {
-  return predict(load_scenario(scenario), fidelity);
-}
-
 /// Of one access, in nanoseconds; the same by every executor, as nothing contends.
 double nanoseconds(const std::string& scenario) {
-  const double estimate = run(scenario).op()->per_access->value() * 1e9;
+  const double estimate = predicted(scenario, Fidelity::estimate).op()->per_access->value() * 1e9;
   for (const Fidelity fidelity : {Fidelity::flows, Fidelity::steps}) {
-    CHECK(run(scenario, fidelity).op()->per_access->value() * 1e9 == Approx(estimate));
+    CHECK(predicted(scenario, fidelity).op()->per_access->value() * 1e9 == Approx(estimate));
   }
   return estimate;
 }
 
-double microseconds(const std::string& scenario) { return run(scenario).time().value() * 1e6; }
+double microseconds(const std::string& scenario) {
+  return predicted(scenario, Fidelity::estimate).time().value() * 1e6;
+}
 
 }  // namespace
 
@@ -38,10 +35,9 @@ TEST_CASE("R5: a load takes 1.5 ns from the L1, 5 ns from the L2, 16 to 40 ns fr
   CHECK(memory == Approx(90.0 + 0.75 * 2.6).epsilon(0.01));
   // A page walk for nearly every load: an entry from the L3, 20 ns.
   CHECK(nanoseconds("hierarchy-page-walks") == Approx(90.0 + 20.0 + 2.6).epsilon(0.02));
-  CHECK(run("hierarchy-l1").op()->bound == "L1");
-  CHECK(run("hierarchy-l2").op()->bound == "L2");
-  CHECK(run("hierarchy-l3").op()->bound == "L3");
-  CHECK(run("hierarchy-memory").op()->bound == "memory");
+  for (const auto& [name, bound] : {std::pair("l1", "L1"), {"l2", "L2"}, {"l3", "L3"}, {"memory", "memory"}}) {
+    CHECK(predicted(std::string("hierarchy-") + name, Fidelity::estimate).op()->bound == bound);
+  }
 }
 
 TEST_CASE("R5: an NVMe disk, a GPU's memory, NVLink and PCIe") {
@@ -59,7 +55,7 @@ TEST_CASE("R5: an NVMe disk, a GPU's memory, NVLink and PCIe") {
 TEST_CASE("R5: a matrix product on a processor comes near its peak") {
   // 14.3 TFLOP/s are stated at 2.0 GHz; cores that keep 3.0 GHz would do 21.5, of which the innermost loop
   // reaches 97 %.
-  const OperatorResult result = *run("hierarchy-cpu-matmul").op();
+  const OperatorResult result = *predicted("hierarchy-cpu-matmul", Fidelity::estimate).op();
   const double rate = result.flops.value() / result.time.value();
   CHECK(rate > 0.4 * 21.5e12);
   CHECK(rate < 0.97 * 21.5e12);

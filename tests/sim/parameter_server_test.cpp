@@ -1,22 +1,20 @@
 // R11: parameter servers over many machines: where their time goes, what sharding, priorities, staleness and placement
 // change, and when a ring is better.
 #include "model/parameter_server/server_graph.hpp"
-#include "model/scenario/load/load.hpp"
-#include "sim/simulate.hpp"
-#include "tests/catch.hpp"
+#include "tests/sim/predicted.hpp"
 #include "tests/training/built_step.hpp"
 
 using namespace foretrain;
+using namespace foretrain::test;
 
 namespace {
 
-using Overrides = std::vector<std::string>;
-
-Result result_of(const std::string& scenario, const Overrides& overrides = {}, Fidelity fidelity = Fidelity::flows) {
-  return predict(load_scenario(scenario, overrides), fidelity);
+Result result_of(const std::string& scenario, const Overrides& overrides = {}) {
+  return predicted(scenario, Fidelity::flows, overrides);
 }
-double milliseconds(const std::string& scenario, const Overrides& overrides = {}, Fidelity fidelity = Fidelity::flows) {
-  return result_of(scenario, overrides, fidelity).time().value() * 1e3;
+const ParameterServerResult& servers_of(const Result& result) { return *result.train()->parameter_server; }
+double flow_ms(const std::string& scenario, const Overrides& overrides = {}) {
+  return milliseconds(scenario, Fidelity::flows, overrides);
 }
 
 /// 25 Gbit/s of which TCP carries 85 %.
@@ -33,7 +31,7 @@ TEST_CASE("R11: with one server the step grows with the workers") {
   // n workers push n · 102 MB into one card, 38.5 ms each. The step of 8 and 16 workers differs by 8 of them; pushing,
   // and not computing (195 ms), is then the limit: pulls run the other way meanwhile, except the last group's.
   const auto step = [](int workers) {
-    return milliseconds("servers-one-server", {"cluster.nodes=" + std::to_string(workers + 1), no_calls});
+    return flow_ms("servers-one-server", {"cluster.nodes=" + std::to_string(workers + 1), no_calls});
   };
   const double per_worker = resnet_bytes / card * 1e3;
   CHECK(per_worker == Approx(38.5).epsilon(0.01));
@@ -42,28 +40,27 @@ TEST_CASE("R11: with one server the step grows with the workers") {
   CHECK(step(16) > 16.0 * per_worker);
   // Two workers hide behind computing.
   const Result eight = result_of("servers-one-server", {no_calls});
-  CHECK(step(2) < 1.05 * eight.train()->parameter_server->compute_bound.value() * 1e3);
+  CHECK(step(2) < 1.05 * servers_of(eight).compute_bound.value() * 1e3);
 }
 
 TEST_CASE("R11: several servers share the load") {
   // Four cards instead of one: 77 ms of pushing behind 130 ms of backward pass.
   const Result sharded = result_of("servers-sharded-servers", {no_calls});
-  CHECK(sharded.train()->parameter_server->imbalance < 1.05);
-  CHECK(sharded.train()->parameter_server->link_bound.value() == Approx(8.0 * resnet_bytes / 4.0 / card).epsilon(0.05));
-  CHECK(sharded.time() < 1.05 * sharded.train()->parameter_server->compute_bound);
-  CHECK(milliseconds("servers-one-server", {no_calls}) > 1.8 * sharded.time().value() * 1e3);
+  CHECK(servers_of(sharded).imbalance < 1.05);
+  CHECK(servers_of(sharded).link_bound.value() == Approx(8.0 * resnet_bytes / 4.0 / card).epsilon(0.05));
+  CHECK(sharded.time() < 1.05 * servers_of(sharded).compute_bound);
+  CHECK(flow_ms("servers-one-server", {no_calls}) > 1.8 * sharded.time().value() * 1e3);
 }
 
 TEST_CASE("R11: keys placed by hash and never cut leave a server with fc6") {
   // fc6 is 102.8 of 138.4 million parameters: 2.97 times the mean of four servers, and the time follows.
   const Result hashed = result_of("servers-hashed-keys");
   const Result balanced = result_of("servers-hashed-keys", {"plan.sync.assignment=balanced", "plan.sync.split=4 MB"});
-  CHECK(hashed.train()->parameter_server->imbalance >= 4.0 * 102.76 / 138.36);
-  CHECK(balanced.train()->parameter_server->imbalance < 1.02);
-  CHECK(hashed.train()->parameter_server->link_bound / balanced.train()->parameter_server->link_bound ==
-        Approx(hashed.train()->parameter_server->imbalance / balanced.train()->parameter_server->imbalance)
-            .epsilon(0.01));
-  CHECK(hashed.time() > hashed.train()->parameter_server->link_bound);
+  CHECK(servers_of(hashed).imbalance >= 4.0 * 102.76 / 138.36);
+  CHECK(servers_of(balanced).imbalance < 1.02);
+  CHECK(servers_of(hashed).link_bound / servers_of(balanced).link_bound ==
+        Approx(servers_of(hashed).imbalance / servers_of(balanced).imbalance).epsilon(0.01));
+  CHECK(hashed.time() > servers_of(hashed).link_bound);
   CHECK(hashed.time() > 2.5 * balanced.time());
 }
 
@@ -71,11 +68,10 @@ TEST_CASE("R11: adding up inside machines first takes the local GPUs' bytes off 
   // 4 machines · 553 MB over 4 servers' cards, 208 ms; with each of 32 GPUs pushing for itself eight times that.
   const Result local = result_of("servers-hierarchical-servers");
   const Result every = result_of("servers-hierarchical-servers", {"plan.sync.local_reduce=false"});
-  CHECK(local.train()->parameter_server->workers == 4);
-  CHECK(every.train()->parameter_server->workers == 32);
-  CHECK(local.train()->parameter_server->link_bound.value() == Approx(vgg_bytes / card).epsilon(0.02));
-  CHECK(every.train()->parameter_server->link_bound / local.train()->parameter_server->link_bound ==
-        Approx(8.0).epsilon(0.01));
+  CHECK(servers_of(local).workers == 4);
+  CHECK(servers_of(every).workers == 32);
+  CHECK(servers_of(local).link_bound.value() == Approx(vgg_bytes / card).epsilon(0.02));
+  CHECK(servers_of(every).link_bound / servers_of(local).link_bound == Approx(8.0).epsilon(0.01));
   CHECK(every.time() > 5.0 * local.time());
 }
 
@@ -85,9 +81,8 @@ TEST_CASE("R11: servers beside the workers share their cards, dedicated ones do 
   const Result shared = result_of("servers-colocated-servers");
   const Result dedicated =
       result_of("servers-colocated-servers", {"cluster.nodes=16", "plan.sync.placement=dedicated"});
-  CHECK(shared.train()->parameter_server->link_bound.value() ==
-        Approx(2.0 * 7.0 / 8.0 * vgg_bytes / card).epsilon(0.02));
-  CHECK(dedicated.train()->parameter_server->link_bound.value() == Approx(vgg_bytes / card).epsilon(0.02));
+  CHECK(servers_of(shared).link_bound.value() == Approx(2.0 * 7.0 / 8.0 * vgg_bytes / card).epsilon(0.02));
+  CHECK(servers_of(dedicated).link_bound.value() == Approx(vgg_bytes / card).epsilon(0.02));
   CHECK(shared.time() > 1.2 * dedicated.time());
 }
 
@@ -99,9 +94,9 @@ TEST_CASE("R11: a slow worker stops synchronous and bounded training, not asynch
   const Result synchronous = run("synchronous");
   // Computing alone: all wait for one of double length; or 8 / (7 + 1/2) = 1.067 of the usual, which is that of the
   // usual GPU and not of the slowest of eight.
-  const double usual = milliseconds("servers-sharded-servers", {no_calls});
+  const double usual = flow_ms("servers-sharded-servers", {no_calls});
   const auto own_pace = [&](const std::string& consistency) {
-    return milliseconds("servers-sharded-servers", {"plan.sync.consistency=" + consistency, no_calls});
+    return flow_ms("servers-sharded-servers", {"plan.sync.consistency=" + consistency, no_calls});
   };
   CHECK(synchronous.time().value() * 1e3 == Approx(2.0 * usual).epsilon(0.02));
   CHECK(asynchronous.time().value() * 1e3 == Approx(8.0 / 7.5 * own_pace("asynchronous")).epsilon(0.02));
@@ -113,7 +108,7 @@ TEST_CASE("R11: a slow worker stops synchronous and bounded training, not asynch
 
   // A fast worker sees the updates of six equals and half of the slow one's: 6 or 7. While the slow one computes, seven
   // others apply two each: 14.
-  CHECK(synchronous.train()->parameter_server->staleness->max == 0.0);
+  CHECK(servers_of(synchronous).staleness->max == 0.0);
   const ParameterServerResult::Staleness& staleness = *asynchronous.train()->parameter_server->staleness;
   CHECK(staleness.p50 >= 6.0);
   CHECK(staleness.p50 <= 7.0);
@@ -140,7 +135,7 @@ workload:
 )",
                            "turns.yaml", {std::string("plan.sync.slow_workers.factor=") + factor});
     const Result result = predict(scenario, Fidelity::flows);
-    CHECK(result.time() >= result.train()->parameter_server->server_bound);
+    CHECK(result.time() >= servers_of(result).server_bound);
     return result.time().value();
   };
   const double equal = step("1"), turns = step("1.8"), together = step("1.5");
@@ -155,7 +150,7 @@ TEST_CASE("R11: the more workers may be apart, the less they wait, and the stale
   for (const char* consistency : {"synchronous", "bounded(1)", "bounded(3)", "asynchronous"}) {
     const Result result = result_of("servers-jitter", {std::string("plan.sync.consistency=") + consistency});
     times.push_back(result.time().value());
-    staleness.push_back(result.train()->parameter_server->staleness->mean);
+    staleness.push_back(servers_of(result).staleness->mean);
   }
   for (std::size_t i = 1; i < times.size(); ++i) {
     INFO(i);
@@ -173,25 +168,24 @@ TEST_CASE("R11: the more workers may be apart, the less they wait, and the stale
 
 TEST_CASE("R11: first layers first lets the next forward pass begin before fc6 has arrived") {
   const Result first = result_of("servers-priorities", {no_calls});
-  const double arrival = milliseconds("servers-priorities", {"plan.sync.priority=arrival", no_calls});
+  const double arrival = flow_ms("servers-priorities", {"plan.sync.priority=arrival", no_calls});
   // In order of arrival the first layer's weights come last: a step is pushing everything, then a whole forward pass.
   // By priority only what lies before fc6 in both passes is not hidden.
   CHECK(arrival > 1.2 * first.time().value() * 1e3);
-  CHECK(first.time() > first.train()->parameter_server->link_bound);
+  CHECK(first.time() > servers_of(first).link_bound);
   // A barrier between steps costs more than either.
-  CHECK(milliseconds("servers-priorities", {"plan.sync.priority=arrival", "plan.sync.barrier=true", no_calls}) >
-        arrival);
+  CHECK(flow_ms("servers-priorities", {"plan.sync.priority=arrival", "plan.sync.barrier=true", no_calls}) > arrival);
 }
 
 TEST_CASE("R11: with spare machines servers beat a ring, over NVLink they lose against it") {
   // Servers: 553 MB each way per worker, at the same time: 208 ms. Ring: 2 · 7/8 of them, 364 ms.
-  const double servers = milliseconds("servers-server-beats-ring");
-  const double ring = milliseconds("servers-server-beats-ring", {"cluster.nodes=8", "plan.sync={ algorithm: ring }"});
+  const double servers = flow_ms("servers-server-beats-ring");
+  const double ring = flow_ms("servers-server-beats-ring", {"cluster.nodes=8", "plan.sync={ algorithm: ring }"});
   CHECK(servers > vgg_bytes / card * 1e3);
   CHECK(ring > 2.0 * 7.0 / 8.0 * vgg_bytes / card * 1e3);
   CHECK(servers < 0.7 * ring);
-  CHECK(milliseconds("servers-ring-beats-server", {"plan.sync={ algorithm: ring }"}) <
-        0.85 * milliseconds("servers-ring-beats-server"));
+  CHECK(flow_ms("servers-ring-beats-server", {"plan.sync={ algorithm: ring }"}) <
+        0.85 * flow_ms("servers-ring-beats-server"));
 }
 
 TEST_CASE("R11: estimate and simulation agree, and no step is below its bounds") {
@@ -200,7 +194,7 @@ TEST_CASE("R11: estimate and simulation agree, and no step is below its bounds")
         "servers-colocated-servers", "servers-slow-worker", "servers-priorities", "servers-server-beats-ring"}) {
     INFO(scenario);
     const Result flows = result_of(scenario);
-    const Result estimate = result_of(scenario, {}, Fidelity::estimate);
+    const Result estimate = predicted(scenario, Fidelity::estimate);
     CHECK(estimate.time().value() == Approx(flows.time().value()).epsilon(0.2));
     for (const Result* result : {&flows, &estimate}) {
       const ParameterServerResult& bounds = *result->train()->parameter_server;
@@ -209,7 +203,7 @@ TEST_CASE("R11: estimate and simulation agree, and no step is below its bounds")
       CHECK(bounds.link_utilisation <= 1.0);
     }
     if (std::string(scenario) == "servers-slow-worker") continue;  // longest, and the same in steps
-    CHECK(milliseconds(scenario, {}, Fidelity::steps) == Approx(flows.time().value() * 1e3).epsilon(0.02));
+    CHECK(milliseconds(scenario, Fidelity::steps) == Approx(flows.time().value() * 1e3).epsilon(0.02));
   }
 }
 
@@ -306,8 +300,8 @@ TEST_CASE("R11: equal workers simulated one by one do what they do as one") {
 TEST_CASE("R11: machines that add up first may also be apart, and servers may be GPUs") {
   // Asynchronous, equal machines: nobody waits for anybody; the bound of the servers' cards stays.
   const Result local = result_of("servers-hierarchical-servers", {"plan.sync.consistency=asynchronous"});
-  CHECK(local.train()->parameter_server->workers == 4);
-  CHECK(local.time() >= 0.99 * local.train()->parameter_server->link_bound);
+  CHECK(servers_of(local).workers == 4);
+  CHECK(local.time() >= 0.99 * servers_of(local).link_bound);
   CHECK(local.time() < 1.1 * result_of("servers-hierarchical-servers").time());
   // The algorithm's own name says the same.
   CHECK(result_of("servers-hierarchical-servers", {"plan.sync={ algorithm: hierarchical_parameter_server, servers: 4, "
@@ -317,8 +311,8 @@ TEST_CASE("R11: machines that add up first may also be apart, and servers may be
   // the model goes to each of the other three, through the processors, which let GPUs send each other 6 GB/s.
   const Overrides gpus = {"plan.sync.placement=gpu", "plan.sync.servers=4"};
   const Result on_gpus = result_of("servers-ring-beats-server", gpus);
-  CHECK(on_gpus.train()->parameter_server->link_bound.value() == Approx(4.0 * 3.0 / 4.0 * vgg_bytes / 6e9));
-  CHECK(on_gpus.time() > on_gpus.train()->parameter_server->link_bound);
+  CHECK(servers_of(on_gpus).link_bound.value() == Approx(4.0 * 3.0 / 4.0 * vgg_bytes / 6e9));
+  CHECK(on_gpus.time() > servers_of(on_gpus).link_bound);
   CHECK(result_of("servers-ring-beats-server", {gpus[0], gpus[1], "plan.sync.consistency=bounded(1)"})
             .train()
             ->parameter_server->staleness->max <= 7 * 3);
@@ -328,9 +322,8 @@ TEST_CASE("R11: a server's CPU can be the limit") {
   // DGX-1, two servers, one a socket: each socket's memory (68.3 GB/s) takes four times what eight GPUs push to it and
   // gives what they pull, 5 · 8 · 277 MB: 162 ms; the four PCIe switches bring it twice as fast.
   const Result result = result_of("servers-ring-beats-server");
-  CHECK(result.train()->parameter_server->server_bound.value() ==
-        Approx(5.0 * 8.0 * vgg_bytes / 2.0 / 68.25e9).epsilon(0.02));
-  CHECK(result.train()->parameter_server->server_bound > result.train()->parameter_server->link_bound);
+  CHECK(servers_of(result).server_bound.value() == Approx(5.0 * 8.0 * vgg_bytes / 2.0 / 68.25e9).epsilon(0.02));
+  CHECK(servers_of(result).server_bound > servers_of(result).link_bound);
 }
 
 TEST_CASE("Processes that receive one push after the other let workers take turns") {
@@ -376,9 +369,9 @@ TEST_CASE("R11: lanes of several workers take about as long as workers alone") {
 TEST_CASE("R11: 256 workers of which one is slow are simulated, and quickly") {
   const Result result = result_of("servers-slow-worker", {"cluster.nodes=260"});
   // Four cards receive what 256 workers push: nothing is shorter, and little is lost beside it.
-  CHECK(result.time() >= 0.98 * result.train()->parameter_server->link_bound);
-  CHECK(result.time() < 1.1 * result.train()->parameter_server->link_bound);
-  CHECK(result.train()->parameter_server->staleness->mean > 200.0);
+  CHECK(result.time() >= 0.98 * servers_of(result).link_bound);
+  CHECK(result.time() < 1.1 * servers_of(result).link_bound);
+  CHECK(servers_of(result).staleness->mean > 200.0);
   const Scenario scenario = load_scenario("servers-slow-worker", {"cluster.nodes=260"});
   const test::BuiltStep built(scenario);
   const ParameterStore store = build_store(built.scenario, built.train(), built.model, built.topology, built.step);

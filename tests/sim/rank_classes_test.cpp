@@ -4,9 +4,11 @@
 #include "model/training/pricing/build_step.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
+#include "tests/property/random.hpp"
 #include "tests/training/built_step.hpp"
 
 using namespace foretrain;
+using namespace foretrain::test;
 
 namespace {
 
@@ -20,13 +22,6 @@ workload:
     precision: bf16
     optimizer: adamw
 )";
-
-using Random = std::mt19937;
-
-template <typename T>
-T one_of(Random& random, std::initializer_list<T> choices) {
-  return *(choices.begin() + random() % choices.size());
-}
 
 std::string random_fabric(Random& random) {
   switch (random() % 4) {
@@ -53,21 +48,6 @@ std::string random_fault(Random& random, int nodes) {
     default:
       return "";
   }
-}
-
-/// Any order of the parallel dimensions.
-std::string random_order(Random& random) {
-  std::vector<std::string> words = {"tensor", "context", "expert", "data", "pipeline"};
-  std::ranges::shuffle(words, random);
-  return fmt::format("{}", fmt::join(words, "-"));
-}
-
-/// `nodes` of a cluster's `of`, in any order.
-std::string random_placement(Random& random, int nodes, int of) {
-  std::vector<int> all(static_cast<std::size_t>(of));
-  std::iota(all.begin(), all.end(), 0);
-  std::ranges::shuffle(all, random);
-  return fmt::format("[{}]", fmt::join(all.begin(), all.begin() + nodes, ", "));
 }
 
 /// `nodes` of eight GPUs, or as many GPUs on nodes of several kinds; how many nodes these are.

@@ -1,32 +1,19 @@
 // The numbers of the source texts, by every executor: synchronisation on one machine (R10), parallel and overlapping
 // work (R3, R4), data parallelism (R9), and the estimate against the simulation of whole steps.
-#include "model/scenario/load/load.hpp"
-#include "sim/simulate.hpp"
-#include "tests/catch.hpp"
+#include "tests/sim/predicted.hpp"
 
 using namespace foretrain;
-
-namespace {
-
-constexpr Fidelity all_fidelities[] = {Fidelity::estimate, Fidelity::flows, Fidelity::steps};
-
-double milliseconds(const std::string& scenario, Fidelity fidelity, const std::vector<std::string>& overrides = {}) {
-  return predict(load_scenario(scenario, overrides), fidelity).time().value() * 1e3;
-}
-
-}  // namespace
+using namespace foretrain::test;
 
 TEST_CASE("R10: 160 MB on four GPUs behind a 16 GB/s PCIe switch") {
-  for (const Fidelity fidelity : all_fidelities) {
-    // Three GPUs send 160 MB each through GPU 0's link, 3 · 160 MB / 16 GB/s = 30 ms, and receive it back: 60 ms.
-    CHECK(milliseconds("sync-all-to-one-gpu", fidelity) == Approx(60.0).epsilon(0.01));
-    // All four go through the CPU's link: 4 · 160 MB / 16 GB/s = 40 ms each way.
-    CHECK(milliseconds("sync-through-cpu", fidelity) == Approx(80.0).epsilon(0.01));
-    // Each GPU is server for a quarter: 3 · 40 MB / 16 GB/s = 7.5 ms each way.
-    CHECK(milliseconds("sync-split-four-ways", fidelity) == Approx(15.0).epsilon(0.01));
-    // 2 · (4-1) phases of 40 MB at 16 GB/s.
-    CHECK(milliseconds("sync-ring-4", fidelity) == Approx(15.0).epsilon(0.01));
-  }
+  // Three GPUs send 160 MB each through GPU 0's link, 3 · 160 MB / 16 GB/s = 30 ms, and receive it back: 60 ms.
+  expect_milliseconds("sync-all-to-one-gpu", 60.0, 0.01);
+  // All four go through the CPU's link: 4 · 160 MB / 16 GB/s = 40 ms each way.
+  expect_milliseconds("sync-through-cpu", 80.0, 0.01);
+  // Each GPU is server for a quarter: 3 · 40 MB / 16 GB/s = 7.5 ms each way.
+  expect_milliseconds("sync-split-four-ways", 15.0, 0.01);
+  // 2 · (4-1) phases of 40 MB at 16 GB/s.
+  expect_milliseconds("sync-ring-4", 15.0, 0.01);
 }
 
 TEST_CASE("R10: 160 MB on eight V100 with the NVLink cube mesh take about 6 ms in a ring") {
@@ -39,16 +26,9 @@ TEST_CASE("R10: 160 MB on eight V100 with the NVLink cube mesh take about 6 ms i
 }
 
 TEST_CASE("R10: the ring's time hardly depends on the number of ranks") {
-  // 2 (n-1)/n · 160 MB / 16 GB/s: 17.5 ms for 8 ranks, 19.69 ms for 64, never more than 20 ms. The growth of the time
-  // from 8 to 64 ranks, (63/64)/(7/8) = 1.125, is that of the data that each rank must send; the bus bandwidth stays.
-  for (const Fidelity fidelity : all_fidelities) {
-    const double eight = milliseconds("sync-ring-64-equal-links", fidelity, {"workload.collective.ranks=8"});
-    const double sixty_four = milliseconds("sync-ring-64-equal-links", fidelity);
-    CHECK(eight == Approx(17.5).epsilon(0.01));
-    CHECK(sixty_four == Approx(19.6875).epsilon(0.01));
-    const double bus_bandwidth_ratio = (63.0 / 64.0 / sixty_four) / (7.0 / 8.0 / eight);
-    CHECK(bus_bandwidth_ratio == Approx(1.0).epsilon(0.05));
-  }
+  // 2 (n-1)/n · 160 MB / 16 GB/s: 17.5 ms for 8 ranks, 19.69 ms for 64, never more than 20 ms.
+  expect_milliseconds("sync-ring-64-equal-links", 17.5, 0.01, {"workload.collective.ranks=8"});
+  expect_milliseconds("sync-ring-64-equal-links", 19.6875, 0.01);
 }
 
 TEST_CASE("R3: fifty products take the notebooks' time on one GPU, and no longer on two") {
@@ -93,7 +73,7 @@ TEST_CASE("R9: LeNet gains nothing from a second GPU, ResNet-18 nearly doubles")
 }
 
 TEST_CASE("without contention the simulation of a step equals its estimate") {
-  const std::vector<std::pair<std::string, std::vector<std::string>>> scenarios = {
+  const std::vector<std::pair<std::string, Overrides>> scenarios = {
       {"data-parallel-resnet18-two-gpus", {}},
       {"gpt3-175b-1024-a100", {}},
       {"gpt3-175b-1024-a100", {"plan.interleave=2"}},

@@ -23,20 +23,6 @@ const Fidelity both_fidelities[] = {Fidelity::flows, Fidelity::steps};
 
 }  // namespace
 
-TEST_CASE("fixed durations run as in an uncontended run") {
-  // Stream 1: 2 ms, then 1 ms that waits for stream 2's 5 ms. Stream 2: 5 ms, then 1 ms that was ready at 2 ms.
-  GraphMaker make(switched());
-  const ResourceId one = make.stream(), two = make.stream();
-  const TaskId a = make.compute(one, 2.0_ms);
-  const TaskId b = make.compute(two, 5.0_ms);
-  make.compute(one, 1.0_ms, {b});
-  make.compute(two, 1.0_ms, {a});
-  const TaskGraph graph = make.graph();
-  const Execution simulated = simulate(graph, switched(), Fidelity::flows);
-  CHECK(simulated.start == run(graph).start);
-  CHECK(simulated.makespan == 6.0_ms);
-}
-
 TEST_CASE("two flows over one link get half of it each") {
   // Both leave GPU 0: its link of 16 GB/s carries 320 MB in 20 ms.
   for (const Fidelity fidelity : both_fidelities) {
@@ -61,31 +47,8 @@ TEST_CASE("bandwidth that a flow cannot use on one link goes to others on its ot
   for (const Seconds finish : execution.finish) CHECK(ms(finish) == Approx(10.0).epsilon(1e-5));
 }
 
-TEST_CASE("a stream does its tasks in order, ready or not") {
-  // The second task of the stream is ready at once but waits for the first, which waits for 5 ms on another stream.
-  GraphMaker make(switched());
-  const ResourceId stream = make.stream();
-  const TaskId slow = make.compute(make.stream(), 5.0_ms);
-  make.communicate(stream, flows_at_once(no_latency, {{0, 1, 16.0_MB}}), {slow});
-  const TaskId queued = make.communicate(stream, flows_at_once(no_latency, {{2, 3, 16.0_MB}}));
-  const Execution execution = simulate(make.graph(), switched(), Fidelity::flows);
-  CHECK(ms(execution.start[static_cast<std::size_t>(queued)]) == Approx(6.0));
-}
-
-TEST_CASE("a collective beside computation is hidden by it") {
-  // Ring over 4: 2·3 steps of 16 MB at 16 GB/s = 6 ms, beside 10 ms of computation.
-  for (const Fidelity fidelity : both_fidelities) {
-    GraphMaker make(switched());
-    make.compute(make.stream(), 10.0_ms);
-    make.communicate(make.stream(), ring({0, 1, 2, 3}, 64.0_MB, no_latency));
-    const Execution execution = simulate(make.graph(), switched(), fidelity);
-    CHECK(ms(execution.finish[1]) == Approx(6.0));
-    CHECK(ms(execution.makespan) == Approx(10.0));
-  }
-}
-
 TEST_CASE("two collectives over the same links take twice as long") {
-  // 6 ms alone (see above); together every link carries twice the bytes.
+  // Ring over 4: 2·3 steps of 16 MB at 16 GB/s = 6 ms alone; together every link carries twice the bytes.
   for (const Fidelity fidelity : both_fidelities) {
     GraphMaker make(switched());
     for (int i = 0; i < 2; ++i) make.communicate(make.stream(), ring({0, 1, 2, 3}, 64.0_MB, no_latency));

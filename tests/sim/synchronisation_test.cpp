@@ -2,43 +2,27 @@
 // bandwidth from the hardware's files: NVLink2 24.2 GB/s a lane, A100 12 · 23 = 276 GB/s and a card of 23.25 GB/s a
 // GPU, H100 18 · 21 = 378 GB/s and 48.5 GB/s.
 #include "model/base/error.hpp"
-#include "model/scenario/load/load.hpp"
-#include "sim/simulate.hpp"
-#include "tests/catch.hpp"
 #include "tests/complaint.hpp"
+#include "tests/sim/predicted.hpp"
 
 using namespace foretrain;
+using namespace foretrain::test;
 
 namespace {
 
-constexpr Fidelity all_fidelities[] = {Fidelity::estimate, Fidelity::flows, Fidelity::steps};
-
-/// Of the schedules alone, without what a library of collectives loses on links.
-double milliseconds(const std::string& scenario, Fidelity fidelity, std::vector<std::string> overrides = {}) {
-  overrides.emplace_back("cluster.nccl=none");
-  return predict(load_scenario(scenario, overrides), fidelity).time().value() * 1e3;
-}
-
-void check_all(const std::string& scenario, double expected_milliseconds, double tolerance) {
-  for (const Fidelity fidelity : all_fidelities) {
-    INFO(scenario);
-    CHECK(milliseconds(scenario, fidelity) == Approx(expected_milliseconds).epsilon(tolerance));
-  }
-}
-
-std::string complaint(const std::string& scenario, const std::vector<std::string>& overrides) {
-  return test::complaint_of([&] { predict(load_scenario(scenario, overrides), Fidelity::estimate); });
+std::string complaint(const std::string& scenario, const Overrides& overrides) {
+  return complaint_of([&] { predicted(scenario, Fidelity::estimate, overrides); });
 }
 
 }  // namespace
 
 TEST_CASE("R10: algorithms on four GPUs behind a 16 GB/s PCIe switch") {
   // Halving-doubling moves 2 · (1/2 + 1/4) of the message, pairwise exchange 2 · 3 quarters: the ring's bytes.
-  check_all("sync-halving-doubling-4", 15.0, 0.001);
-  check_all("sync-pairwise-4", 15.0, 0.001);
+  expect_on_wires("sync-halving-doubling-4", 15.0, 0.001);
+  expect_on_wires("sync-pairwise-4", 15.0, 0.001);
   // Double tree: GPUs 1 and 2 take and give four halves, 20 ms; 19 phases instead of 16 with less to do in the ramp.
   for (const Fidelity fidelity : all_fidelities) {
-    const double time = milliseconds("sync-double-tree-4", fidelity);
+    const double time = on_wires("sync-double-tree-4", fidelity);
     CHECK(time >= 20.0);
     CHECK(time <= 20.0 * 19.0 / 16.0);
   }
@@ -46,47 +30,47 @@ TEST_CASE("R10: algorithms on four GPUs behind a 16 GB/s PCIe switch") {
 
 TEST_CASE("R10: eight V100 with the NVLink cube mesh") {
   // 14 steps of 20 MB, 2 µs each: half of it each way over double links (48.4 GB/s), or over all six lanes.
-  check_all("sync-bidirectional-ring-8-v100", 14 * (10.0 / 48.4 + 0.002), 0.001);
-  check_all("sync-multi-ring-8-v100", 14 * (20.0 / (6 * 24.2) + 0.002), 0.001);
+  expect_on_wires("sync-bidirectional-ring-8-v100", 14 * (10.0 / 48.4 + 0.002), 0.001);
+  expect_on_wires("sync-multi-ring-8-v100", 14 * (20.0 / (6 * 24.2) + 0.002), 0.001);
 }
 
 TEST_CASE("R10: four DGX A100: rings over all cards, levels, leaders") {
   // Eight rings over eight cards, 62 steps of 5 µs.
-  check_all("sync-multi-ring-32-a100", 2.0 * 31 / 32 * 800 / (8 * 23.25) + 62 * 0.005, 0.001);
+  expect_on_wires("sync-multi-ring-32-a100", 2.0 * 31 / 32 * 800 / (8 * 23.25) + 62 * 0.005, 0.001);
   const double inside = 2.0 * 7 / 8 * 800 / 276, between = 2.0 * 3 / 4 * 100 / 23.25 + 6 * 0.005;
-  check_all("sync-hierarchical-32-a100", inside + between + 14 * 0.0024, 0.001);
-  check_all("sync-three-levels-32-a100", inside + between + 8 * 0.0024, 0.001);
+  expect_on_wires("sync-hierarchical-32-a100", inside + between + 14 * 0.0024, 0.001);
+  expect_on_wires("sync-three-levels-32-a100", inside + between + 8 * 0.0024, 0.001);
   // One card per node for the whole message, and chains of eight in 32 pieces there and back.
-  check_all("sync-leaders-32-a100", 2.0 * 3 / 4 * 800 / 23.25 + 6 * 0.005 + 2 * 38 * (800.0 / 32 / 276 + 0.0024),
-            0.001);
+  expect_on_wires("sync-leaders-32-a100", 2.0 * 3 / 4 * 800 / 23.25 + 6 * 0.005 + 2 * 38 * (800.0 / 32 / 276 + 0.0024),
+                  0.001);
 }
 
 TEST_CASE("R10: switches that add up") {
   // 64 pieces, four stages: 63 with the share of an eighth, four without, 1.2 µs each.
-  check_all("sync-in-network-8-h100", (63 * 9.0 / 8 + 4) / 64 * 800 / 378 + 67 * 0.0012, 0.001);
+  expect_on_wires("sync-in-network-8-h100", (63 * 9.0 / 8 + 4) / 64 * 800 / 378 + 67 * 0.0012, 0.001);
   // The ports are the narrow place (9/8 · 800 MB at 378 GB/s = 2.38 ms; a card's 100 MB take 2.06 ms), and the ramp of
   // six stages costs some more: 15 % at most.
   for (const Fidelity fidelity : all_fidelities) {
-    const double time = milliseconds("sync-in-network-32-h100", fidelity);
+    const double time = on_wires("sync-in-network-32-h100", fidelity);
     CHECK(time > 9.0 / 8 * 800 / 378);
     CHECK(time < 1.15 * 9.0 / 8 * 800 / 378);
   }
   // The time hardly depends on the number of nodes, where a ring's steps grow with it.
-  const double sixteen = milliseconds("sync-in-network-32-h100", Fidelity::estimate,
-                                      {"cluster.nodes=16", "workload.collective.ranks=128"});
-  CHECK(sixteen == Approx(milliseconds("sync-in-network-32-h100", Fidelity::estimate)).epsilon(0.01));
+  const double sixteen =
+      on_wires("sync-in-network-32-h100", Fidelity::estimate, {"cluster.nodes=16", "workload.collective.ranks=128"});
+  CHECK(sixteen == Approx(on_wires("sync-in-network-32-h100", Fidelity::estimate)).epsilon(0.01));
 }
 
 TEST_CASE("R10: the machine first, then one push and one pull") {
   // 2 · 3/4 · 160 MB at 16 GB/s inside; two messages through the server's card each way. Flat: eight each way.
-  check_all("sync-machine-first-servers", 15.0 + 2 * 20.0, 0.001);
-  CHECK(milliseconds("sync-machine-first-servers", Fidelity::flows,
-                     {"workload.collective.algorithm=parameter_server"}) == Approx(2 * 80.0).epsilon(0.001));
+  expect_on_wires("sync-machine-first-servers", 15.0 + 2 * 20.0, 0.001);
+  CHECK(on_wires("sync-machine-first-servers", Fidelity::flows, {"workload.collective.algorithm=parameter_server"}) ==
+        Approx(2 * 80.0).epsilon(0.001));
 }
 
 TEST_CASE("R10: an all-to-all over 512 ranks") {
   // 504 of a rank's 511 messages of 1 MB leave its node through its card.
-  check_all("sync-all-to-all-512", 504 / 23.25 + 0.005, 0.001);
+  expect_on_wires("sync-all-to-all-512", 504 / 23.25 + 0.005, 0.001);
 }
 
 TEST_CASE("R10: what cannot be done is said, with the place in the scenario") {

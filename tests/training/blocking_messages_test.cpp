@@ -3,6 +3,7 @@
 #include "model/training/graph/step_graph.hpp"
 #include "tests/catch.hpp"
 #include "tests/training/built_step.hpp"
+#include "tests/training/small_step.hpp"
 
 using namespace foretrain;
 
@@ -10,30 +11,9 @@ namespace {
 
 /// Stages whose passes take a second forward and two backward, and messages between them that take `hop`.
 Step step_of(int stages, int micro_batches, double hop, bool blocking, bool overlap = true) {
-  Step step;
-  step.micro_batches = micro_batches;
+  Step step = test::pipeline_step(PipelineSchedule::one_forward_one_backward, stages, 1, micro_batches, {}, hop);
   step.blocking_messages = blocking;
   step.overlap = overlap;
-  for (int stage = 0; stage < stages; ++stage) {
-    Step::Lane lane;
-    lane.stage = stage;
-    Step::Chunk chunk;
-    chunk.passes[PassKind::forward].time.compute = Seconds(1.0);
-    chunk.passes[PassKind::backward].time.compute = Seconds(2.0);
-    GradientBucket bucket;  // which nobody shares
-    bucket.backward.time = chunk.passes[PassKind::backward].time;
-    chunk.buckets.push_back(bucket);
-    lane.chunks.push_back(chunk);
-    step.lanes.push_back(lane);
-    Step::Transfer::Part part;
-    part.lowered.phases.push_back({Seconds(hop), {}, 1});
-    part.uncontended = Seconds(hop);
-    part.lanes = {stage, stage + 1};
-    const bool sends = stage + 1 < stages;
-    if (sends) step.transfers.push_back({"hop", {part}});
-    step.activations.push_back(sends ? stage : -1);
-    step.activation_gradients.push_back(sends ? stage : -1);
-  }
   return step;
 }
 

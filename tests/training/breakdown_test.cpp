@@ -3,6 +3,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/training/built_step.hpp"
+#include "tests/training/small_step.hpp"
 
 using namespace foretrain;
 using test::uncontended_times;
@@ -10,24 +11,7 @@ using test::uncontended_times;
 namespace {
 
 /// One forward pass of 2 s and one backward pass of 1 s, whose gradients are sent in no time.
-Step two_passes() {
-  Step step;
-  step.overlap = false;
-  step.lanes.resize(1);
-  Step::Chunk chunk;
-  chunk.passes[PassKind::forward].time.compute = Seconds(2.0);
-  chunk.passes[PassKind::backward].time.compute = Seconds(1.0);
-  Step::Transfer::Part part;
-  part.lowered.phases.push_back({Seconds(0.0), {}, 1});
-  part.lanes = {0};
-  step.transfers.push_back({"gradients", {part}});
-  GradientBucket bucket;
-  bucket.backward.time.compute = Seconds(1.0);
-  bucket.stages.push_back({Seconds(0.0), 0});
-  chunk.buckets.push_back(bucket);
-  step.lanes[0].chunks.push_back(chunk);
-  return step;
-}
+Step two_passes() { return test::data_parallel_step(1, 2.0, 1.0, 0.0, false); }
 
 }  // namespace
 
@@ -36,7 +20,8 @@ TEST_CASE("each part of a step is counted once, in the part of the breakdown tha
   // launches. The loader holds the step up for 1 s, of which the device decodes 0.4; 0.3 s go by once a step.
   Step step = two_passes();
   step.lanes[0].chunks[0].passes[PassKind::forward].time.host = Seconds(0.1);
-  step.lanes[0].optimizer = {Seconds(0.5), Seconds(0.0), Seconds(0.2)};
+  step.lanes[0].optimizer.compute = Seconds(0.5);
+  step.lanes[0].optimizer.host = Seconds(0.2);
   step.loader_serial = Seconds(1.0);
   step.loader_device = Seconds(0.4);
   step.once_per_step = Seconds(0.3);
@@ -57,8 +42,8 @@ TEST_CASE("collectives inside a pass are those that show and those that hide, co
   // Of 2 s of kernels 0.5 hide collectives and 0.25 copies; 1 s of collectives and 0.75 s of copies show.
   Step step = two_passes();
   Segment& forward = step.lanes[0].chunks[0].passes[PassKind::forward].time;
-  forward.communication = Seconds(1.75);
-  forward.copies = Seconds(0.75);
+  forward.exposed = Seconds(1.0);
+  forward.exposed_copies = Seconds(0.75);
   forward.hidden = Seconds(0.5);
   forward.hidden_copies = Seconds(0.25);
   const StepGraph graph = step_graph(step);

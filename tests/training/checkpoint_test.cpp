@@ -4,6 +4,7 @@
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/training/built_step.hpp"
+#include "tests/training/small_step.hpp"
 
 using namespace foretrain;
 using test::BuiltStep;
@@ -108,16 +109,8 @@ TEST_CASE("training waits for a synchronous checkpoint, and for the last one bef
 
 TEST_CASE("the optimizer waits until the weights that it will change are copied") {
   // Passes of 3 s, then 1 s of updates; a copy of 2 s is done before, one of 10 s holds the update up.
-  Step step;
-  Step::Chunk chunk;
-  chunk.passes[PassKind::forward].time = {Seconds(1.0), Seconds(0.0), Seconds(0.0)};
-  chunk.passes[PassKind::backward].time = {Seconds(2.0), Seconds(0.0), Seconds(0.0)};
-  GradientBucket bucket;
-  bucket.backward.time = chunk.passes[PassKind::backward].time;
-  chunk.buckets.push_back(bucket);
-  step.lanes.resize(1);
-  step.lanes.front().chunks.push_back(chunk);
-  step.lanes.front().optimizer = {Seconds(1.0), Seconds(0.0), Seconds(0.0)};
+  Step step = test::data_parallel_step(1, 1.0, 2.0, 0.0, true);
+  step.lanes.front().optimizer = test::compute(1.0);
   const auto with_copy = [&](double seconds) {
     Step::Transfer::Part copy;
     copy.lowered.phases.push_back({Seconds(seconds), {}, 1});

@@ -2,10 +2,9 @@
 #include "model/training/pricing/layer_cost.hpp"
 
 #include "model/base/spread.hpp"
-#include "model/parallelism/layout.hpp"
 #include "model/scenario/load/load.hpp"
-#include "model/training/pricing/build_step.hpp"
 #include "tests/catch.hpp"
+#include "tests/training/built_step.hpp"
 
 using namespace foretrain;
 
@@ -20,18 +19,11 @@ workload:
     micro_batch: 4
 )";
 
-struct Priced {
+struct Priced : test::BuiltStep {
   explicit Priced(const std::vector<std::string>& overrides)
-      : scenario(load_scenario_text(mpt, "mpt.yaml", overrides)),
-        train(std::get<TrainWorkload>(scenario.workload)),
-        topology(scenario.cluster),
-        model(build_model(train.model, build_options(train, scenario.plan))),
-        pricer(scenario, train),
+      : BuiltStep(load_scenario_text(mpt, "mpt.yaml", overrides)),
+        pricer(scenario, train()),
         block(model.layers[1].layer) {}
-  Scenario scenario;
-  const TrainWorkload& train;
-  Topology topology;
-  Model model;
   LayerPricer pricer;
   const Layer& block;
 };
@@ -59,12 +51,10 @@ TEST_CASE("a sharded layer concatenates and divides its gradients: eight bytes p
   // bf16 gradients of the unit, whole on every GPU: read and written twice, beside the layer's own backward kernels and
   // what the transfers beside them cost.
   const Priced p({"plan.zero=3", "plan.sync.copied=true"});
-  const Step step = build_step(p.scenario, p.train, p.model, p.topology);
-  LayerPricer pricer(p.scenario, p.train);
-  const ShardedUnit& unit = step.lanes[0].chunks[0].units[1];
-  const Seconds own = pricer.price(p.block).whole_backward().segment().compute;
+  const ShardedUnit& unit = p.step.lanes[0].chunks[0].units[1];
+  const Seconds own = p.pricer.price(p.block).whole_backward().segment().compute;
   const auto time = [&](int transfer) {
-    return step.transfers[static_cast<std::size_t>(transfer)].parts.front().uncontended;
+    return p.step.transfers[static_cast<std::size_t>(transfer)].parts.front().uncontended;
   };
   const Seconds slowed =
       (time(unit.gather_backward) + time(unit.scatter)) * p.scenario.calibration.collective.overlap_slowdown;
@@ -154,7 +144,7 @@ TEST_CASE("an update written out operation by operation passes its tensors throu
   const auto update = [](const std::string& fused) {
     const Priced p({"workload.train.precision=fp32", "workload.train.clip_gradients=false", "plan.sync.copied=false",
                     "workload.train.fused_optimizer=" + fused});
-    return build_step(p.scenario, p.train, p.model, p.topology).lanes[0].optimizer.compute;
+    return p.step.lanes[0].optimizer.compute;
   };
   CHECK(update("false") / update("true") == Approx(80.0 / 28.0).epsilon(0.01));
 }

@@ -96,29 +96,16 @@ TEST_CASE("Of a pass's kernels those that no product's collective takes may run 
   CHECK(calls.share_beside() == Approx(0.3));
 }
 
-TEST_CASE("Two passes in a pair hide each other's collectives, and slow each other down meanwhile") {
-  // 3 s of kernels beside 6 s of collectives that slow them by a fifth: 3.6 s, 2.4 s of the collectives stick out. 5 s
-  // beside 2 s that slow by a tenth: 5.2 s.
-  const PassWork forward{Seconds(3.0), Seconds(8.0), Seconds(2.0), {1}, 0.1};
-  const PassWork backward{Seconds(5.0), Seconds(6.0), Seconds(6.0), {2}, 0.2};
-  const Stretch pair = paired(forward, backward);
-  CHECK(pair.time.compute.value() == Approx(8.8));
-  CHECK(pair.time.communication.value() == Approx(2.4));
-  CHECK(pair.time.hidden.value() == Approx(5.6));
-  // Dispatch of both, 14 s, is longer than the device's 11.2.
-  CHECK(pair.time.host.value() == Approx(2.8));
-}
-
 TEST_CASE("Dispatch runs ahead of kernels, collectives and copies together") {
   PassCost cost;
   cost.kernels = Seconds(3.0);
-  cost.collectives = Seconds(1.0);
-  cost.copies = Seconds(2.0);
+  cost.exposed = Seconds(1.0);
+  cost.exposed_copies = Seconds(2.0);
   cost.dispatch = Seconds(6.0);
   CHECK(cost.segment().host.value() == 0.0);
   CHECK(cost.segment().total().value() == Approx(6.0));
   cost.dispatch = Seconds(10.0);
   CHECK(cost.segment().host.value() == Approx(4.0));
   // Copies are no collectives of the step.
-  CHECK(cost.segment().inside().exposed.value() == Approx(1.0));
+  CHECK(cost.segment().exposed.value() == Approx(1.0));
 }

@@ -1,33 +1,24 @@
 // What offloading costs in time, from the bandwidths of the machine.
 #include "model/training/pricing/offload.hpp"
-#include "model/training/pricing/build_step.hpp"
 
 #include "model/scenario/load/load.hpp"
 #include "model/training/pricing/layer_cost.hpp"
-#include "model/workload/build.hpp"
 #include "tests/catch.hpp"
+#include "tests/training/built_step.hpp"
 
 using namespace foretrain;
 
 namespace {
 
-struct Built {
+struct Built : test::BuiltStep {
   explicit Built(const std::vector<std::string>& overrides)
-      : scenario(load_scenario("fit-offload-optimizer", overrides)), topology(scenario.cluster) {
-    const auto& train = std::get<TrainWorkload>(scenario.workload);
-    const Model model = build_model(train.model, build_options(train, scenario.plan));
-    step = build_step(scenario, train, model, topology);
-    parameters = model.parameters;
-  }
+      : BuiltStep(load_scenario("fit-offload-optimizer", overrides)), parameters(model.parameters) {}
   [[nodiscard]] const Step::Lane& stage() const { return step.lanes.front(); }
   [[nodiscard]] Seconds passes() const {
     return stage().chunks.front().passes[PassKind::forward].time.total() +
            stage().chunks.front().passes[PassKind::backward].time.total();
   }
-  Scenario scenario;
-  Topology topology;
-  Step step;
-  double parameters = 0.0;
+  double parameters;
 };
 
 }  // namespace
@@ -55,10 +46,10 @@ TEST_CASE("an offloaded update is as fast as the host's memory") {
   const Seconds each = Bytes(2 * offloaded.parameters) / offload_bandwidth(offloaded.topology);
   const Seconds backward = offloaded.stage().chunks.front().passes[PassKind::backward].time.total();
   const double sticks_out = std::max((2.0 * each - backward).value(), 0.0);
-  CHECK(offloaded.stage().optimizer.communication.value() == Approx(sticks_out + each.value()).epsilon(1e-6));
+  CHECK(offloaded.stage().optimizer.communication().value() == Approx(sticks_out + each.value()).epsilon(1e-6));
   // Thirty-two samples hide the copy of gradients altogether.
   const Built hidden({"workload.train.global_batch=32", "workload.train.micro_batch=32"});
-  CHECK(hidden.stage().optimizer.communication.value() == Approx(each.value()));
+  CHECK(hidden.stage().optimizer.communication().value() == Approx(each.value()));
   CHECK(hidden.stage().optimizer.hidden_copies.value() == Approx(2.0 * each.value()));
   // Eight processes share both sockets: a quarter of their bytes cross each way, 4 * 70 = 280 GB/s, 35 for each.
   const Built eight({"cluster.gpus_per_node=8", "workload.train.global_batch=8", "plan.zero=2"});
@@ -73,18 +64,18 @@ TEST_CASE("one thread and pageable memory make an offloaded update wait") {
   const Built slow({"plan.pinned_offload=false", "plan.host_threads=1"});
   const double n = slow.parameters;
   CHECK(slow.stage().optimizer.compute.value() == Approx(n * 44 / 8e9).epsilon(0.005));
-  CHECK(slow.stage().optimizer.copies.value() == Approx(n * 4 * 3 / 8e9 + n * 2 * 2 / 8e9).epsilon(0.005));
+  CHECK(slow.stage().optimizer.exposed_copies.value() == Approx(n * 4 * 3 / 8e9 + n * 2 * 2 / 8e9).epsilon(0.005));
   // Of two micro-batches the first one's gradients are fetched again, added to, and copied back.
   const Built two({"plan.pinned_offload=false", "plan.host_threads=1", "workload.train.global_batch=2"});
-  CHECK((two.stage().optimizer.copies - slow.stage().optimizer.copies).value() ==
+  CHECK((two.stage().optimizer.exposed_copies - slow.stage().optimizer.exposed_copies).value() ==
         Approx(n * (2 * 2 * 3 + 2 * 2) / 8e9).epsilon(0.005));
   // Weights that a pass waits for: nothing hides.
   const Built streamed({"plan.pinned_offload=false", "plan.offload=parameters"});
   const Segment forward = streamed.stage().chunks.front().passes[PassKind::forward].time;
   CHECK(forward.hidden_copies == Seconds(0.0));
-  CHECK(forward.copies.value() == Approx(n * 2 * 2 / 8e9).epsilon(0.05));
+  CHECK(forward.exposed_copies.value() == Approx(n * 2 * 2 / 8e9).epsilon(0.05));
   // What the GPU updated goes back to the host.
-  CHECK(streamed.stage().optimizer.copies.value() == Approx(n * 2 * 3 / 8e9).epsilon(0.005));
+  CHECK(streamed.stage().optimizer.exposed_copies.value() == Approx(n * 2 * 3 / 8e9).epsilon(0.005));
 }
 
 TEST_CASE("states on disks are read and written in each step") {
@@ -103,7 +94,7 @@ TEST_CASE("copies of an offloaded update stick out beside the gathers of ZeRO-1,
   resident.emplace_back("plan.offload=none");
   const Built offloaded(eight), on_gpu(resident);
   const Step::Lane& lane = offloaded.stage();
-  CHECK(on_gpu.stage().optimizer.communication == Seconds(0.0));
+  CHECK(on_gpu.stage().optimizer.communication() == Seconds(0.0));
   const auto gathered = [](const Built& built) {
     const WeightGather& gather = built.stage().chunks.front().gathers.front();
     return built.step.transfers[at_index(gather.transfers.front())].parts.front().uncontended;
@@ -112,7 +103,7 @@ TEST_CASE("copies of an offloaded update stick out beside the gathers of ZeRO-1,
   const Seconds copy = Bytes(2 * offloaded.parameters / 8) / offload_bandwidth(offloaded.topology);
   const Seconds backward = lane.chunks.front().passes[PassKind::backward].time.total();
   const double sticks_out = std::max((2.0 * copy - backward).value(), 0.0);
-  CHECK(lane.optimizer.communication.value() == Approx(sticks_out + copy.value()));
+  CHECK(lane.optimizer.communication().value() == Approx(sticks_out + copy.value()));
 }
 
 TEST_CASE("weights in host memory cross the bus twice a pass") {
@@ -126,12 +117,12 @@ TEST_CASE("weights in host memory cross the bus twice a pass") {
   // What sticks out and what is hidden are all that crosses, each way and back.
   for (const PassKind kind : {PassKind::forward, PassKind::backward}) {
     const Segment time = streamed.stage().chunks.front().passes[kind].time;
-    CHECK((time.copies + time.hidden_copies).value() == Approx(copy.value()).epsilon(0.05));
+    CHECK((time.exposed_copies + time.hidden_copies).value() == Approx(copy.value()).epsilon(0.05));
   }
   // Recomputed kernels hide copies as the backward pass' own do: as long as the forward pass, but for its last product.
   const Built kept({"plan.offload=parameters", "workload.train.recompute=none"});
-  const Seconds less = kept.stage().chunks.front().passes[PassKind::backward].time.copies -
-                       streamed.stage().chunks.front().passes[PassKind::backward].time.copies;
+  const Seconds less = kept.stage().chunks.front().passes[PassKind::backward].time.exposed_copies -
+                       streamed.stage().chunks.front().passes[PassKind::backward].time.exposed_copies;
   CHECK(less.value() ==
         Approx(resident.stage().chunks.front().passes[PassKind::forward].time.compute.value()).epsilon(0.2));
   // Where kernels take longer than the copies nothing is added.
@@ -146,7 +137,7 @@ TEST_CASE("weights in host memory cross the bus twice a pass") {
 TEST_CASE("a pass that is cut into pieces waits for its copies as a whole one does") {
   // 2 s of kernels, 0.5 s of collectives, which are transfers of their own, 0.3 s of copies that stick out, 0.1 s of
   // dispatch: the pieces hold 2 + 0.3 + 0.1 s.
-  Stretch pass{{Seconds(2.0), Seconds(0.8), Seconds(0.1), Seconds(0.3)},
+  Stretch pass{{{Seconds(0.5), {}, Seconds(0.3), {}, Seconds(0.1)}, Seconds(2.0)},
                {{Seconds(0.5), {0}, false}, {Seconds(0.5), {}, false}}};
   fit_pieces(pass);
   Seconds sum;
@@ -155,6 +146,6 @@ TEST_CASE("a pass that is cut into pieces waits for its copies as a whole one do
   // A layer says which part of what it waits for are copies.
   const Built streamed({"plan.offload=parameters"});
   const Segment forward = streamed.stage().chunks.front().passes[PassKind::forward].time;
-  CHECK(forward.copies > Seconds(0.0));
-  CHECK(forward.copies.value() == Approx(forward.communication.value()));  // one GPU: no collectives
+  CHECK(forward.exposed_copies > Seconds(0.0));
+  CHECK(forward.exposed_copies.value() == Approx(forward.communication().value()));  // one GPU: no collectives
 }

@@ -6,9 +6,11 @@
 #include "model/training/pricing/layer_cost.hpp"
 #include "tests/catch.hpp"
 #include "tests/training/built_step.hpp"
+#include "tests/training/small_step.hpp"
 
 using namespace foretrain;
 using test::BuiltStep;
+using test::PassSeconds;
 using test::uncontended_times;
 
 namespace {
@@ -16,51 +18,11 @@ namespace {
 constexpr auto zero_bubble = PipelineSchedule::zero_bubble;
 constexpr auto dualpipe = PipelineSchedule::dualpipe;
 
-Segment compute(double seconds) { return {Seconds(seconds), Seconds(0.0), Seconds(0.0)}; }
-
 /// What one stage's passes take where it holds one chunk; of two chunks each takes half, but with DualPipe, which holds
 /// the model twice.
-struct PassTimes {
-  double forward = 1.0, inputs = 1.0, weights = 1.0;
-  std::optional<double> paired = std::nullopt;
-};
-
-Step step_of(PipelineSchedule schedule, int stages, int interleave, int micro_batches, PassTimes times) {
-  Step step;
-  step.schedule = schedule;
-  step.interleave = interleave;
-  step.micro_batches = micro_batches;
-  step.overlap = false;
-  const ChunkPlacement placement = ChunkPlacement(schedule, stages, interleave);
-  for (int stage = 0; stage < stages; ++stage) {
-    Step::Lane lane;
-    lane.stage = stage;
-    for (int k = 0; k < placement.chunks(); ++k) {
-      Step::Chunk chunk;
-      chunk.passes[PassKind::forward].time = compute(times.forward / interleave);
-      chunk.passes[PassKind::inputs].time = compute(times.inputs / interleave);
-      chunk.passes[PassKind::weights].time = compute(times.weights / interleave);
-      chunk.passes[PassKind::backward].time = compute((times.inputs + times.weights) / interleave);
-      chunk.passes[PassKind::paired].time =
-          compute(times.paired.value_or(times.forward + times.inputs + times.weights));
-      lane.chunks.push_back(chunk);
-    }
-    step.lanes.push_back(lane);
-  }
-  Step::Transfer::Part part;  // in no time
-  part.lowered.phases.push_back({Seconds(0.0), {}, 1});
-  for (int k = 0; k < placement.chunks(); ++k) {
-    for (int stage = 0; stage < stages; ++stage) {
-      const auto next = placement.next(stage, k);
-      const bool sends = next && next->stage != stage;
-      if (sends) part.lanes = {std::min(stage, next->stage), std::max(stage, next->stage)};
-      if (sends) step.transfers.push_back({"hop", {part}});
-      const int hop = sends ? static_cast<int>(step.transfers.size()) - 1 : -1;
-      step.activations.push_back(hop);
-      step.activation_gradients.push_back(hop);
-    }
-  }
-  return step;
+Step step_of(PipelineSchedule schedule, int stages, int interleave, int micro_batches, PassSeconds each) {
+  for (double* seconds : {&each.forward, &each.inputs, &each.weights}) *seconds /= interleave;
+  return test::pipeline_step(schedule, stages, interleave, micro_batches, each);
 }
 
 double bubble_of(const Step& step) { return breakdown_of(step, uncontended_times(step)).pipeline_bubble.value(); }
@@ -97,7 +59,7 @@ BuiltStep built(const std::vector<std::string>& overrides) {
 TEST_CASE("ZB-H1 idles for (p - 1)(F + B - W), a third of 1F1B's (p - 1)(F + B + W) where all are equal") {
   // arXiv 2401.10241, section 2.3.
   for (const auto& [stages, times] :
-       {std::pair{4, PassTimes{}}, {4, PassTimes{1.0, 1.2, 0.8}}, {8, PassTimes{1.0, 1.3, 0.9}}}) {
+       {std::pair{4, PassSeconds{}}, {4, PassSeconds{1.0, 1.2, 0.8}}, {8, PassSeconds{1.0, 1.3, 0.9}}}) {
     const auto& [forward, inputs, weights, paired] = times;
     const double gaps = stages - 1;
     const auto alternating = PipelineSchedule::one_forward_one_backward;
@@ -133,35 +95,6 @@ TEST_CASE("DualPipe idles for (p / 2 - 1)(F&B + B - 3 W)") {
   const auto together = static_cast<double>(std::ranges::count(order, PassKind::paired, &PipelinePass::kind));
   CHECK(together > 12);
   CHECK(times.backward_done.value() - 24 * 3.0 + together * 0.6 == Approx(6.0 - 1.8));
-}
-
-TEST_CASE("a stage does each pass of each micro-batch once: whole, or the inputs' gradients before the weights'") {
-  for (const auto& [schedule, interleave] : {std::pair{zero_bubble, 1}, {zero_bubble, 2}, {dualpipe, 1}}) {
-    for (const int stages : {2, 4, 6}) {
-      for (const int micro_batches : {2 * stages, 2 * stages + 6}) {
-        for (int stage = 0; stage < stages; ++stage) {
-          std::map<std::pair<int, int>, std::vector<PassKind>> backward;
-          std::map<std::pair<int, int>, int> forward;
-          for (const PipelinePass& pass : pipeline_order(schedule, stages, stage, interleave, micro_batches)) {
-            const std::pair key(pass.chunk, pass.micro_batch);
-            if (pass.backward()) {
-              CHECK(forward[key] == 1);
-              backward[key].push_back(pass.kind);
-            } else {
-              ++forward[key];
-            }
-          }
-          // ZB-V takes each micro-batch through both chunks, DualPipe through one of two, ZB-H1 through its only one.
-          CHECK(static_cast<int>(forward.size()) == micro_batches * interleave);
-          for (const auto& [key, count] : forward) {
-            CHECK(count == 1);
-            const bool whole = backward[key] == std::vector{PassKind::backward};
-            CHECK((whole ? schedule == dualpipe : backward[key] == std::vector{PassKind::inputs, PassKind::weights}));
-          }
-        }
-      }
-    }
-  }
 }
 
 TEST_CASE("micro-batches that are no multiple of the stages are spread over interleaved groups") {
@@ -210,7 +143,11 @@ TEST_CASE("micro-batches in flight: p on every stage under ZB-H1 and ZB-V, p + 1
     CHECK(most_in_flight(dualpipe, stages, stage, 1, micro_batches) == stages + 1);
   }
   CHECK(most_in_flight(PipelineSchedule::one_forward_one_backward, stages, 0, 1, micro_batches) == stages);
-  CHECK(most_in_flight(PipelineSchedule::gpipe, stages, 0, 1, micro_batches) == micro_batches);
+  CHECK(most_in_flight(PipelineSchedule::one_forward_one_backward, stages, 7, 1, micro_batches) == 1);
+  CHECK(most_in_flight(PipelineSchedule::one_forward_one_backward, stages, 0, 1, 4) == 4);
+  for (const int stage : {0, 7}) {
+    CHECK(most_in_flight(PipelineSchedule::gpipe, stages, stage, 1, micro_batches) == micro_batches);
+  }
   // Interleaved, v chunks a stage: p (v - 1) + 2 (p - 1) + 1 chunks on the first stage, (1 + (p - 1) / (p v)) times
   // 1F1B's memory (arXiv 2205.05198, section 4.2.3).
   CHECK(most_in_flight(PipelineSchedule::interleaved, stages, 0, 3, micro_batches) == 2 * 8 + 2 * 7 + 1);
@@ -297,12 +234,14 @@ TEST_CASE("a forward and a backward pass together hide each other's collectives 
   // Forward: 3 s of kernels, 2 s of collectives; backward: 5 s and 4 s. What is beside kernels takes a quarter of its
   // time from them: 5 + 2 · 0.25 s beside the forward pass's 2 s, 3 + 3 · 0.25 s beside the backward pass's 4 s, of
   // which 0.25 s stick out.
-  const PassWork forward{Seconds(3.0), Seconds(0.0), Seconds(2.0), {7}, 0.25};
-  const PassWork backward{Seconds(5.0), Seconds(0.0), Seconds(4.0), {8, 9}, 0.25};
+  // Dispatch of both, 12 s, is longer than the device's 9.5.
+  const PassWork forward{Seconds(3.0), Seconds(7.0), Seconds(2.0), {7}, 0.25};
+  const PassWork backward{Seconds(5.0), Seconds(5.0), Seconds(4.0), {8, 9}, 0.25};
   const auto [time, pieces, recipe] = paired(forward, backward);
   CHECK(time.compute.value() == Approx(5.5 + 3.75));
-  CHECK(time.communication.value() == Approx(0.25));
-  CHECK(time.host.value() == 0.0);
+  CHECK(time.communication().value() == Approx(0.25));
+  CHECK(time.hidden.value() == Approx(5.75));
+  CHECK(time.host.value() == Approx(2.5));
   REQUIRE(pieces.size() == 3);  // the last one is the host's
   CHECK(pieces[0].work.value() == Approx(5.5));
   CHECK(pieces[0].transfers == std::vector{7});

@@ -7,6 +7,7 @@
 #include "model/training/outcome/breakdown.hpp"
 #include "tests/catch.hpp"
 #include "tests/training/built_step.hpp"
+#include "tests/training/small_step.hpp"
 
 using namespace foretrain;
 using test::BuiltStep;
@@ -136,18 +137,10 @@ TEST_CASE("copies of a shard reduce on a stream of their own, after the scatter"
   // Two layers of 1 s backward, 0.5 s to scatter and 2 s to reduce: the second layer's gradients are scattered at 1.5 s
   // and reduced at 3.5; the first one's are scattered at 2.5, beside that, and reduced from 3.5 to 5.5.
   Step step;
-  const auto transfer = [&](double seconds) {
-    Step::Transfer::Part part;
-    part.lowered.phases.push_back({Seconds(seconds), {}, 1});
-    part.uncontended = Seconds(seconds);
-    part.lanes = {0};
-    step.transfers.push_back({"transfer", {part}});
-    return static_cast<int>(step.transfers.size()) - 1;
-  };
   ShardedUnit unit;
-  unit.backward.time = {Seconds(1.0), Seconds(0.0), Seconds(0.0)};
-  unit.scatter = transfer(0.5);
-  unit.reduce = transfer(2.0);
+  unit.backward.time = test::compute(1.0);
+  unit.scatter = test::add_transfer(step, 0.5, {0});
+  unit.reduce = test::add_transfer(step, 2.0, {0});
   Step::Chunk chunk;
   chunk.units = {unit, unit};
   step.lanes.resize(1);

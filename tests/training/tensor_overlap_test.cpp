@@ -104,7 +104,7 @@ TEST_CASE("a chunked collective is exposed where all but one of its product's ch
   cost.forward.kernels = Seconds(10.0);
   cost = LayerPricer(scenario, train).on_lane(cost, calls, 1.0, 0, transfers);
   CHECK(cost.forward.kernels.value() == Approx(11.5));
-  CHECK(cost.forward.collectives.value() == Approx(0.4 + 1.0));
+  CHECK(cost.forward.exposed.value() == Approx(0.4 + 1.0));
   // Cut into pieces, the pass takes the same.
   std::vector<Piece> pieces;
   append_forward(pieces, {nullptr, cost, &calls});
@@ -113,7 +113,7 @@ TEST_CASE("a chunked collective is exposed where all but one of its product's ch
   cost.forward.kernels = Seconds(10.0);
   cost = LayerPricer(scenario, train).on_lane(cost, calls, 0.5, 0, transfers);
   CHECK(cost.forward.kernels.value() == Approx(21.75));
-  CHECK(cost.forward.collectives.value() == Approx(1.0));
+  CHECK(cost.forward.exposed.value() == Approx(1.0));
 }
 
 TEST_CASE("seven of eight chunks of a product hide its collective; each chunk is launched by itself") {
@@ -195,8 +195,8 @@ TEST_CASE("recomputation and split backward passes chunk their collectives, too"
     return b.step.lanes.front().chunks.front().passes[PassKind::inputs].time;
   };
   // Gathers are chunked; scatters wait for no gradients of weights to hide behind, as these are put off.
-  CHECK(inputs(chunked).communication < inputs(plain).communication * 0.9);
-  CHECK(inputs(chunked).communication > inputs(plain).communication * 0.4);
+  CHECK(inputs(chunked).communication() < inputs(plain).communication() * 0.9);
+  CHECK(inputs(chunked).communication() > inputs(plain).communication() * 0.4);
 }
 
 TEST_CASE("a product is cut into as many chunks of rows as there are ranks, of which the last may be short") {

@@ -5,6 +5,7 @@
 #include "model/training/outcome/breakdown.hpp"
 #include "tests/catch.hpp"
 #include "tests/training/built_step.hpp"
+#include "tests/training/small_step.hpp"
 
 using namespace foretrain;
 using test::BuiltStep;
@@ -68,22 +69,10 @@ CommunicationTime of_weights(const Result& result) {
 
 /// One stage of equal parts, each of which waits for weights that take `gather`.
 Step parts_that_wait(int parts, double forward, double gather) {
-  Step step;
+  Step step = test::data_parallel_step(1, forward * parts, 2.0 * forward * parts, 0.0, true);
   step.gather_overlap = true;
-  step.lanes.resize(1);
-  Step::Transfer::Part part;
-  part.lowered.phases.push_back({Seconds(gather), {}, 1});
-  part.uncontended = Seconds(gather);
-  part.lanes = {0};
-  step.transfers.push_back({"weight all-gather", {part}});
-  Step::Chunk chunk;
-  chunk.passes[PassKind::forward].time.compute = Seconds(forward * parts);
-  chunk.passes[PassKind::backward].time.compute = Seconds(2.0 * forward * parts);
-  for (int i = 0; i < parts; ++i) chunk.gathers.push_back({{0}, {{Seconds(forward), {}, {}}}});
-  GradientBucket bucket;
-  bucket.backward.time = chunk.passes[PassKind::backward].time;
-  chunk.buckets.push_back(bucket);
-  step.lanes[0].chunks.push_back(chunk);
+  const int transfer = test::add_transfer(step, gather, {0}, "weight all-gather");
+  step.lanes[0].chunks[0].gathers.assign(at_index(parts), {{transfer}, {test::compute(forward)}});
   return step;
 }
 

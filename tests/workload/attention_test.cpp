@@ -60,13 +60,18 @@ TEST_CASE("A mask hides something or it is none") {
 }
 
 TEST_CASE("Scores are the pairs of all heads that masks and sparsity leave") {
-  Attention work{.batch = 2, .heads = 3, .query_length = 4, .key_length = 4, .head_dim = 8, .causal = true};
-  // Six heads of 4 · 5 / 2 = 10 pairs; of these half, by blocks.
-  CHECK(scores(work) == 60.0);
-  work.density = 0.5;
-  CHECK(scores(work) == 30.0);
-  // Q Kᵀ and P V take 2 · 8 FLOPs a score each; dV, dP, dQ and dK as much again each.
-  CHECK(work.operations().value() == 30.0 * 2 * 16);
+  Attention work{.batch = 2, .heads = 8, .kv_heads = 2, .query_length = 100, .key_length = 100, .head_dim = 64};
+  CHECK(scores(work) == 16 * 100 * 100);
+  // Q and O have 8 heads, K and V two: 2 · 2 · 100 · 64 · (8 + 2) elements.
+  CHECK(work.traffic(Bytes(2.0)).value() == 2 * 256000);
+  work.causal = true;  // 1 + 2 + … + 100 = 5050 per head
+  CHECK(scores(work) == 16 * 5050);
+  work.key_length = 300;  // queries are the last 100 of 300: 201 + … + 300 = 25050
+  CHECK(scores(work) == 16 * 25050);
+  work.density = 0.5;  // by blocks
+  CHECK(scores(work) == 8 * 25050);
+  // Q Kᵀ and P V take 2 · 64 FLOPs a score each; dV, dP, dQ and dK as much again each.
+  CHECK(work.operations().value() == 8.0 * 25050 * 2 * 128);
   work.backward = true;
-  CHECK(work.operations().value() == 30.0 * 4 * 16);
+  CHECK(work.operations().value() == 8.0 * 25050 * 4 * 128);
 }

@@ -1,9 +1,9 @@
 // What layers keep for their backward passes and run again, by hand.
-#include "model/workload/transformer.hpp"
 #include "model/workload/transformer_parameters.hpp"
-#include "tests/catch.hpp"
+#include "tests/workload/models.hpp"
 
 using namespace foretrain;
+using namespace foretrain::test;
 
 namespace {
 
@@ -11,24 +11,12 @@ constexpr double tokens = 128, h = 256, q = 256, kv = 128, f = 1024, heads = 4;
 
 /// 256 wide, four heads of 64, of which two share keys and values, 1,024 wide between a block's last products.
 TransformerConfig narrow(TransformerFamily family, bool gated, std::vector<LayerKind> pattern = {}) {
-  TransformerConfig c;
-  c.family = family;
-  c.layers = pattern.empty() ? 2 : static_cast<std::int64_t>(pattern.size());
+  TransformerConfig c = transformer(family, {2, 256, 4, 2, 1024, 1000, 128});
+  if (!pattern.empty()) c.layers = static_cast<std::int64_t>(pattern.size());
   c.pattern = std::move(pattern);
-  c.hidden = 256;
-  c.heads = 4;
-  c.kv_heads = 2;
-  c.head_dim = 64;
-  c.ffn_hidden = 1024;
-  c.vocabulary = 1000;
-  c.sequence = 128;
   c.gated_ffn = gated;
   c.mamba = {.heads = 8, .head_dim = 64, .state = 32, .groups = 2, .kernel = 4, .chunk = 64};
   return c;
-}
-
-Layer first_layer(const TransformerConfig& config, const BuildOptions& options = {}) {
-  return build_transformer(config, "narrow", options).layers[1].layer;
 }
 
 /// "name columns" of the products, and the names of everything else.
@@ -52,31 +40,31 @@ TEST_CASE("Selective recomputation by operators keeps every other product's outp
   const double sums = 4 * heads;
   BuildOptions options;
   const TransformerConfig llama = narrow(TransformerFamily::llama, true);
-  CHECK(kept_by_name(first_layer(llama)) == tokens * (2 * (h + q + q + kv + f + h) + sums));
+  CHECK(kept_by_name(block_of(llama)) == tokens * (2 * (h + q + q + kv + f + h) + sums));
   options.compiled = true;
-  CHECK(kept_by_name(first_layer(llama, options)) == tokens * (2 * (h + q + q + kv + f) + sums));
+  CHECK(kept_by_name(block_of(llama, options)) == tokens * (2 * (h + q + q + kv + f) + sums));
   // Elsewhere queries, keys and values are one product, the gate and what it gates another.
-  CHECK(kept_by_name(first_layer(narrow(TransformerFamily::gpt, false))) ==
+  CHECK(kept_by_name(block_of(narrow(TransformerFamily::gpt, false))) ==
         tokens * (2 * (h + q + q + 2 * kv + f) + sums));
-  CHECK(kept_by_name(first_layer(narrow(TransformerFamily::gpt, true))) ==
+  CHECK(kept_by_name(block_of(narrow(TransformerFamily::gpt, true))) ==
         tokens * (2 * (h + q + q + 2 * kv + 2 * f) + sums));
   // Two tensor ranks halve all that, and with sequence parallelism keep two results of reduce-scatters more.
   options.compiled = false;
   options.tensor = 2;
   options.sequence_parallel = true;
-  CHECK(kept_by_name(first_layer(narrow(TransformerFamily::gpt, false), options)) ==
+  CHECK(kept_by_name(block_of(narrow(TransformerFamily::gpt, false), options)) ==
         tokens * (2 * (3 * h + q + q + 2 * kv + f) + sums) / 2);
 }
 
 TEST_CASE("Selective recomputation by operators runs the other products again, not attention and not the last one") {
   const auto again = [](TransformerFamily family) {
-    return words(first_layer(narrow(family, true)).recomputation[Recompute::selective_operators].again, true);
+    return words(block_of(narrow(family, true)).recomputation[Recompute::selective_operators].again, true);
   };
   using Words = std::vector<std::string>;
   // Of joined products the half, or third, that is not kept.
   CHECK(again(TransformerFamily::llama) == Words{"qkv projection 128", "attention output 256", "ffn up 1024"});
   CHECK(again(TransformerFamily::gpt) == Words{"attention output 256"});
-  const Layer llama = first_layer(narrow(TransformerFamily::llama, true));
+  const Layer llama = block_of(narrow(TransformerFamily::llama, true));
   const Words others = words(llama.recomputation[Recompute::selective_operators].again, false);
   CHECK(std::ranges::count(others, "attention") == 0);
 }
@@ -90,7 +78,7 @@ TEST_CASE("Selective recomputation by operators keeps nothing of experts' produc
   BuildOptions options;
   options.compiled = true;
   options.code.joined_projections = false;
-  const Layer layer = first_layer(c, options);
+  const Layer layer = block_of(c, options);
   CHECK(kept_by_name(layer) == tokens * (2 * (h + q + q + kv + f) + 4 * heads));
   const std::vector<std::string> again = words(layer.recomputation[Recompute::selective_operators].again, true);
   for (const char* product : {"ffn gate", "ffn up"}) {
@@ -99,7 +87,7 @@ TEST_CASE("Selective recomputation by operators keeps nothing of experts' produc
 }
 
 TEST_CASE("Selective recomputation by modules runs norms and activation functions again, and nothing else") {
-  const Layer layer = first_layer(narrow(TransformerFamily::gpt, false));
+  const Layer layer = block_of(narrow(TransformerFamily::gpt, false));
   CHECK(words(layer.recomputation[Recompute::selective_modules].again, true).empty());
   CHECK(words(layer.recomputation[Recompute::selective_modules].again, false) ==
         std::vector<std::string>{"attention norm", "ffn norm", "activation"});
@@ -109,7 +97,7 @@ TEST_CASE("A fused attention keeps an fp32 sum for every head and row, which sel
   for (const int tensor : {1, 2}) {
     BuildOptions options;
     options.tensor = tensor;
-    const Layer layer = first_layer(narrow(TransformerFamily::gpt, false), options);
+    const Layer layer = block_of(narrow(TransformerFamily::gpt, false), options);
     CHECK((layer.kept() - layer.kept(Recompute::selective)).value() == 4 * heads / tensor * tokens);
   }
 }
@@ -126,7 +114,7 @@ TEST_CASE("A hybrid's halves keep the input, the norm's output, and what their p
     }
     BuildOptions options;
     options.tensor = tensor;
-    return first_layer(c, options);
+    return block_of(c, options);
   };
   const auto holds = [](const Layer& layer, double widths, double more = 0.0) {
     INFO(layer.name);
@@ -184,25 +172,17 @@ TEST_CASE("A loss in parts holds the logits of one, the hidden states' gradient 
   CHECK(liger.loss_buffers.value() == tokens * h * 2 + 32 * 1000 * 2 + weights * 2);
   // The same operations as at once, in eight launches; seven sums of the weights' gradient read two and write one.
   const Layer whole = head({Loss::Kind::fused}, true);
-  const auto operations = [](const Layer& layer) {
-    Flops sum;
-    for (const Operator& op : layer.operators()) {
-      if (std::holds_alternative<Matmul>(op.work)) sum += flops(op);
-    }
-    return sum.value();
-  };
-  CHECK(operations(compiled) == operations(whole));
-  const auto sum = std::ranges::find(compiled.backward, "logits gradient sum", &Operator::name);
-  REQUIRE(sum != compiled.backward.end());
-  CHECK(minimum_traffic(*sum).value() == 7 * weights * 2 * 3);
-  CHECK(std::ranges::find(compiled.forward, "logits", &Operator::name)->kernels == 8);
+  CHECK(product_flops(compiled.forward) == product_flops(whole.forward));
+  CHECK(product_flops(compiled.backward) == product_flops(whole.backward));
+  CHECK(minimum_traffic(named(compiled.backward, "logits gradient sum")).value() == 7 * weights * 2 * 3);
+  CHECK(named(compiled.forward, "logits").kernels == 8);
 }
 
 TEST_CASE("Context ranks gather all keys and values of a sequence, and add their gradients up") {
   // Two heads of 64, keys and values, 2 bytes: 512 bytes a token, of all 128.
   BuildOptions options;
   options.context = 2;
-  const Layer layer = first_layer(narrow(TransformerFamily::llama, true), options);
+  const Layer layer = block_of(narrow(TransformerFamily::llama, true), options);
   std::vector<double> sizes;
   for (const auto* calls : {&layer.forward_collectives, &layer.backward_collectives}) {
     for (const LayerCollective& call : *calls) {
@@ -250,13 +230,7 @@ TEST_CASE("Queries without a latent vector are projected from the hidden state")
   c.kv_lora_rank = 32;
   c.rope_head_dim = 16;
   c.v_head_dim = 64;
-  const auto inner = [&] {
-    const Layer layer = first_layer(c);
-    for (const Operator& op : layer.forward) {
-      if (op.name == "query projection") return std::get<Matmul>(op.work).k;
-    }
-    return std::int64_t{0};
-  };
+  const auto inner = [&] { return product(block_of(c).forward, "query projection").k; };
   CHECK(inner() == 256);
   c.q_lora_rank = 48;
   CHECK(inner() == 48);
@@ -280,15 +254,15 @@ TEST_CASE("Code written out keeps norms' inputs in fp32, what they scaled, and t
   // Fused, in 2 bytes: what two norms and the products behind them read, queries, keys, values and attention's output,
   // gate, other half and their product; and a sum of exponentials for every head.
   const double fused = tokens * (2 * (2 * h + 2 * h + 2 * q + 2 * kv + 3 * f) + 4 * heads);
-  CHECK(first_layer(llama, options).kept().value() == fused);
+  CHECK(block_of(llama, options).kept().value() == fused);
   options.code.kernels = KernelSet::plain;
   // x.float() (4) and what is scaled before the weight (2) instead of x (2), twice; silu(gate) beside both halves.
-  CHECK(first_layer(llama, options).kept().value() == fused + tokens * (2 * 4 * h + 2 * f));
+  CHECK(block_of(llama, options).kept().value() == fused + tokens * (2 * 4 * h + 2 * f));
   // Under autocast what is scaled stays in fp32, and so does what a layer norm reads.
   options.casts_weights = true;
-  CHECK(first_layer(llama, options).kept().value() == fused + tokens * (2 * 6 * h + 2 * f));
+  CHECK(block_of(llama, options).kept().value() == fused + tokens * (2 * 6 * h + 2 * f));
   options.compiled = true;
-  CHECK(first_layer(llama, options).kept().value() == fused);
+  CHECK(block_of(llama, options).kept().value() == fused);
 }
 
 TEST_CASE("Logits that tensor ranks gather are whole on each of them, as they came and joined") {

@@ -8,21 +8,7 @@ using namespace foretrain::test;
 
 namespace {
 
-TransformerConfig small() {
-  TransformerConfig c;
-  c.family = TransformerFamily::llama;
-  c.layers = 12;
-  c.hidden = 1024;
-  c.heads = 8;
-  c.kv_heads = 4;
-  c.head_dim = 128;
-  c.ffn_hidden = 4096;
-  c.vocabulary = 32000;
-  c.sequence = 8192;
-  c.gated_ffn = true;
-  c.tied_embeddings = c.biases = false;
-  return c;
-}
+TransformerConfig small() { return transformer(TransformerFamily::llama, {12, 1024, 8, 4, 4096, 32000, 8192}); }
 
 double attention_flops(const LayerGroup& group) { return flops(named(group.layer.forward, "attention")).value(); }
 
@@ -58,14 +44,14 @@ TEST_CASE("without full layers every layer sees the window") {
 TEST_CASE("norms of queries and keys read and write both once") {
   TransformerConfig c = small();
   c.qk_norm = true;
-  const Layer layer = build_transformer(c, "norms", {}).layers[1].layer;
+  const Layer layer = block_of(c);
   // 8 + 4 heads of 128 elements, read and written in 2 bytes; their scales are two vectors of 128.
   CHECK(minimum_traffic(named(layer.forward, "query-key norm")).value() == 2.0 * 2.0 * 8192 * 12 * 128);
-  CHECK(layer.parameters - build_transformer(small(), "", {}).layers[1].layer.parameters == 2.0 * 128);
+  CHECK(layer.parameters - block_of(small()).parameters == 2.0 * 128);
   c.attention_sinks = true;
-  CHECK(build_transformer(c, "", {}).layers[1].layer.parameters - layer.parameters == 8.0);
+  CHECK(block_of(c).parameters - layer.parameters == 8.0);
   c.post_norms = true;
-  CHECK(build_transformer(c, "", {}).layers[1].layer.parameters - layer.parameters == 8.0 + 2.0 * 1024);
+  CHECK(block_of(c).parameters - layer.parameters == 8.0 + 2.0 * 1024);
 }
 
 TEST_CASE("a module for a further token is a block, a projection of two states to one, and the output layer again") {

@@ -10,18 +10,10 @@ namespace {
 
 /// The widths of Nemotron-H 8B.
 TransformerConfig hybrid(std::vector<LayerKind> pattern) {
-  TransformerConfig c;
-  c.family = TransformerFamily::llama;
+  TransformerConfig c = transformer(TransformerFamily::llama, {0, 4096, 32, 8, 21504, 131072, 8192});
   c.layers = static_cast<std::int64_t>(pattern.size());
   c.pattern = std::move(pattern);
-  c.hidden = 4096;
-  c.heads = 32;
-  c.kv_heads = 8;
-  c.head_dim = 128;
-  c.ffn_hidden = 21504;
-  c.vocabulary = 131072;
-  c.sequence = 8192;
-  c.tied_embeddings = c.biases = false;
+  c.gated_ffn = false;
   c.mamba = {.heads = 128, .head_dim = 64, .state = 128, .groups = 8, .kernel = 4, .chunk = 128};
   return c;
 }
@@ -46,7 +38,7 @@ TEST_CASE("the state-space duality multiplies four times a chunk") {
   // Chunks of 128 tokens. Per token: scores 128 · 128 for each of 8 groups; what they read 128 · 64, states and what C
   // reads 64 · 128 each, for each of 128 heads. Two operations each.
   const TransformerConfig c = hybrid({LayerKind::mamba});
-  const Layer layer = build_transformer(c, "hybrid", {}).layers[1].layer;
+  const Layer layer = block_of(c);
   const double duality = 2.0 * (8 * 128 * 128 + 3.0 * 128 * 64 * 128);
   const double linear = 2.0 * (h * 18560 + 8192 * h);
   CHECK(product_flops(layer.forward) == Approx(tokens * (linear + duality)));
@@ -68,10 +60,10 @@ TEST_CASE("the state-space duality multiplies four times a chunk") {
 TEST_CASE("tensor ranks divide heads and groups") {
   BuildOptions options;
   options.tensor = 4;
-  const Layer layer = build_transformer(hybrid({LayerKind::mamba}), "hybrid", options).layers[1].layer;
-  CHECK(std::get<Matmul>(named(layer.forward, "mamba input projection").work).n == 18560 / 4);
-  CHECK(std::get<Matmul>(named(layer.forward, "mamba output projection").work).k == 8192 / 4);
-  CHECK(std::get<Matmul>(named(layer.forward, "chunk scores").work).batch == 64 * 2);
+  const Layer layer = block_of(hybrid({LayerKind::mamba}), options);
+  CHECK(product(layer.forward, "mamba input projection").n == 18560 / 4);
+  CHECK(product(layer.forward, "mamba output projection").k == 8192 / 4);
+  CHECK(product(layer.forward, "chunk scores").batch == 64 * 2);
   REQUIRE(layer.forward_collectives.size() == 1);
   CHECK(layer.forward_collectives[0].count == 1);  // one all-reduce a layer, a block has two
 }
@@ -83,7 +75,7 @@ TEST_CASE("a hybrid's layers stand alone: halves of blocks add up to blocks") {
   REQUIRE(model.layers.size() == 8);  // embedding, six layers of which no two neighbours are alike, head
   const Layer& attends = model.layers[5].layer;
   const Layer& feeds = model.layers[6].layer;
-  const Layer whole = build_transformer(hybrid({block}), "plain", {}).layers[1].layer;
+  const Layer whole = block_of(hybrid({block}));
   CHECK(product_flops(attends.forward) + product_flops(feeds.forward) == Approx(product_flops(whole.forward)));
   CHECK(attends.parameters + feeds.parameters == whole.parameters);
   CHECK(attends.name == "attention layer");
@@ -108,8 +100,7 @@ TEST_CASE("the last chunk of a sequence may be short") {
   const auto chunks = [](std::int64_t sequence) {
     TransformerConfig c = hybrid({LayerKind::mamba});
     c.sequence = sequence;
-    const Model model = build_transformer(c, "hybrid", {});
-    return std::get<Matmul>(named(model.layers[1].layer.forward, "chunk scores").work).batch / 8;  // groups
+    return product(block_of(c).forward, "chunk scores").batch / 8;  // groups
   };
   CHECK(chunks(1024) == 8);
   CHECK(chunks(1025) == 9);
@@ -118,13 +109,8 @@ TEST_CASE("the last chunk of a sequence may be short") {
 }
 
 TEST_CASE("a Mamba-2 layer's convolution, steps and states are kernels that no compiler merges") {
-  const Layer layer = build_transformer(hybrid({LayerKind::mamba}), "hybrid", {}).layers[1].layer;
+  const Layer layer = block_of(hybrid({LayerKind::mamba}));
   for (const char* name : {"state passing", "causal convolution"}) {
-    CHECK_FALSE(std::get<Streaming>(named(layer.forward, name).work).fusible);
-  }
-  for (const Operator& op : layer.operators()) {
-    const auto* streaming = std::get_if<Streaming>(&op.work);
-    INFO(op.name);
-    if (streaming != nullptr && streaming->kind == StreamingKind::reduction) CHECK_FALSE(streaming->fusible);
+    CHECK_FALSE(loop(layer.forward, name).fusible);
   }
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "model/workload/network.hpp"
-#include "tests/catch.hpp"
+#include "tests/workload/models.hpp"
 
 namespace foretrain::test {
 
@@ -48,15 +48,6 @@ inline const NetworkLayer global_pool = simple(Kind::global_average_pool);
 inline Model build(std::vector<NetworkLayer> layers, std::int64_t channels, std::int64_t size, std::int64_t batch = 1,
                    Precision precision = Precision::fp32) {
   return build_network({channels, size, size, std::move(layers)}, "net", batch, precision);
-}
-
-inline const Operator& find(const std::vector<Operator>& operators, const std::string& name) {
-  const auto found = std::find_if(operators.begin(), operators.end(), [&](const auto& op) { return op.name == name; });
-  REQUIRE(found != operators.end());
-  return *found;
-}
-inline const Streaming& traffic(const std::vector<Operator>& operators, const std::string& name) {
-  return std::get<Streaming>(find(operators, name).work);
 }
 
 }  // namespace foretrain::test

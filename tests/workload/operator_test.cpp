@@ -38,32 +38,6 @@ TEST_CASE("A convolution's passes do the same work on the same three tensors") {
   CHECK(gflop(work) == Approx(2e-9 * 2 * 32 * 100 * 9));  // depthwise: each filter sees one channel
 }
 
-TEST_CASE("Attention scores every query against the keys it may see") {
-  Attention work{.batch = 2,
-                 .heads = 8,
-                 .kv_heads = 2,
-                 .query_length = 100,
-                 .key_length = 100,
-                 .head_dim = 64,
-                 .causal = false,
-                 .kind = AttentionKind::flash,
-                 .backward = false};
-  CHECK(scores(work) == Approx(2 * 8 * 100 * 100));
-  CHECK(gflop(work) == Approx(4e-9 * 160000 * 64));
-  // Q and O have 8 heads, K and V two: 2 · 2 · 100 · 64 · (8 + 2) elements.
-  CHECK(megabytes(work, Precision::fp16) == Approx(2e-6 * 256000));
-
-  work.causal = true;  // 1 + 2 + … + 100 = 5050 per head
-  CHECK(scores(work) == Approx(16 * 5050));
-  work.key_length = 300;  // queries are the last 100 of 300: 201 + … + 300 = 25050
-  CHECK(scores(work) == Approx(16 * 25050));
-
-  work.key_length = 100;
-  const double forward = gflop(work);
-  work.backward = true;  // dV, dP, dQ and dK beside the forward pass's two products
-  CHECK(gflop(work) == Approx(2 * forward));
-}
-
 TEST_CASE("Streaming work states its own traffic and arithmetic") {
   const Streaming work{StreamingKind::reduction, 3.0_MB, 2.0_MB, Flops(7e9), false};
   CHECK(gflop(work) == Approx(7.0));

@@ -1,10 +1,10 @@
 // What plain framework code launches beside the matrix products, in bytes worked out by hand.
 #include "model/workload/plain_kernels.hpp"
 
-#include "model/workload/transformer.hpp"
-#include "tests/catch.hpp"
+#include "tests/workload/models.hpp"
 
 using namespace foretrain;
+using namespace foretrain::test;
 
 namespace {
 
@@ -14,20 +14,7 @@ double forward_bytes(const std::vector<StreamBytes>& kernels) {
 }
 
 TransformerConfig small(TransformerFamily family) {
-  TransformerConfig c;
-  c.family = family;
-  c.layers = 2;
-  c.hidden = 256;
-  c.heads = 4;
-  c.kv_heads = family == TransformerFamily::llama ? 2 : 4;
-  c.head_dim = 64;
-  c.ffn_hidden = 1024;
-  c.vocabulary = 1000;
-  c.sequence = 128;
-  c.gated_ffn = family == TransformerFamily::llama;
-  c.tied_embeddings = family != TransformerFamily::llama;
-  c.biases = family != TransformerFamily::llama;
-  return c;
+  return transformer(family, {2, 256, 4, family == TransformerFamily::llama ? 2 : 4, 1024, 1000, 128});
 }
 
 /// What well-tuned.yaml says of plain kernels; of fused ones, what code does by default.
@@ -47,14 +34,6 @@ Model built(TransformerFamily family, KernelSet kernels, Precision precision = P
   options.code = code_with(kernels);
   options.casts_weights = options.code.cast_weights;
   return build_transformer(small(family), "small", options);
-}
-
-Flops product_flops(const std::vector<Operator>& ops) {
-  Flops sum;
-  for (const Operator& op : ops) {
-    if (std::holds_alternative<Matmul>(op.work)) sum += flops(op);
-  }
-  return sum;
 }
 
 Bytes streamed(const std::vector<Operator>& ops) {
@@ -159,20 +138,14 @@ TEST_CASE("between projections and scores plain code splits heads, repeats share
   const TransformerConfig llama = small(TransformerFamily::llama);
   Layer layer;
   append_plain_copies(layer, llama, options, 1000.0, 250.0);
-  const auto numbers = [](const std::vector<Operator>& ops, const std::string& name) {
-    const auto op = std::ranges::find(ops, name, &Operator::name);
-    REQUIRE(op != ops.end());
-    const auto& work = std::get<Streaming>(op->work);
-    return std::pair(work.read.value() / 2.0, work.written.value() / 2.0);
-  };
   // Queries, keys, values and the result: 1000 + 250 + 250 + 1000, read and written both ways.
-  CHECK(numbers(layer.forward, "head transposes") == std::pair(2500.0, 2500.0));
-  CHECK(numbers(layer.backward, "head transposes backward") == std::pair(2500.0, 2500.0));
+  CHECK(moved(layer.forward, "head transposes") == std::pair(2 * 2500.0, 2 * 2500.0));
+  CHECK(moved(layer.backward, "head transposes backward") == std::pair(2 * 2500.0, 2 * 2500.0));
   // 500 keys and values are written four times; what comes back is added up.
-  CHECK(numbers(layer.forward, "key-value repetition") == std::pair(500.0, 2000.0));
-  CHECK(numbers(layer.backward, "key-value repetition backward") == std::pair(2000.0, 500.0));
+  CHECK(moved(layer.forward, "key-value repetition") == std::pair(2 * 500.0, 2 * 2000.0));
+  CHECK(moved(layer.backward, "key-value repetition backward") == std::pair(2 * 2000.0, 2 * 500.0));
   // Queries and keys, as fp32 numbers.
-  CHECK(numbers(layer.forward, "rotary embedding rotation") == std::pair(2.0 * 1250, 2.0 * 1250));
+  CHECK(moved(layer.forward, "rotary embedding rotation") == std::pair(4.0 * 1250, 4.0 * 1250));
   // Queries alone have keys of their own each; flash attention reads heads where they lie.
   options.attention = AttentionKind::flash;
   Layer flash;
@@ -181,10 +154,10 @@ TEST_CASE("between projections and scores plain code splits heads, repeats share
 }
 
 TEST_CASE("a compiler merges what maps numbers one by one; what sums up as well is a kernel of its own") {
-  for (const auto& kernels : {plain_bias(Bytes(2.0)), plain_layer_norm(Bytes(2.0)), plain_layer_norm(Bytes(4.0)),
-                              plain_rms_norm(Bytes(2.0)), plain_rms_norm(Bytes(4.0)), plain_input_casts(Bytes(2.0), 3),
-                              plain_wide_residual(Bytes(2.0)), plain_scores(Bytes(2.0), true),
-                              plain_scores(Bytes(4.0), true)}) {
+  for (const auto& kernels :
+       {plain_bias(Bytes(2.0)), plain_layer_norm(Bytes(2.0)), plain_layer_norm(Bytes(4.0)), plain_rms_norm(Bytes(2.0)),
+        plain_rms_norm(Bytes(4.0)), plain_input_casts(Bytes(2.0), 3), plain_wide_residual(Bytes(2.0)),
+        plain_scores(Bytes(2.0), true), plain_scores(Bytes(4.0), true)}) {
     for (const StreamBytes& kernel : kernels) {
       INFO(kernel.name);
       // A weight of 2 bytes has its gradient, a sum over tokens, in the same kernels.
@@ -200,16 +173,19 @@ TEST_CASE("a compiler merges what maps numbers one by one; what sums up as well 
 }
 
 TEST_CASE("no kernel that reduces, gathers or updates is merged into others, in any family and either code") {
+  std::vector<Model> models = {build_transformer(transformer_preset("qwen3-30b-a3b"), "experts", {}),
+                               build_transformer(transformer_preset("nemotron-h-8b"), "hybrid", {})};
   for (const TransformerFamily family :
        {TransformerFamily::gpt, TransformerFamily::bert, TransformerFamily::llama, TransformerFamily::mpt}) {
-    for (const KernelSet kernels : {KernelSet::fused, KernelSet::plain}) {
-      for (const LayerGroup& group : built(family, kernels).layers) {
-        for (const Operator& op : group.layer.operators()) {
-          const auto* work = std::get_if<Streaming>(&op.work);
-          if (work == nullptr || work->kind == StreamingKind::elementwise) continue;
-          INFO(op.name);
-          CHECK_FALSE(work->fusible);
-        }
+    for (const KernelSet kernels : {KernelSet::fused, KernelSet::plain}) models.push_back(built(family, kernels));
+  }
+  for (const Model& model : models) {
+    for (const LayerGroup& group : model.layers) {
+      for (const Operator& op : group.layer.operators()) {
+        const auto* work = std::get_if<Streaming>(&op.work);
+        if (work == nullptr || work->kind == StreamingKind::elementwise) continue;
+        INFO(op.name);
+        CHECK_FALSE(work->fusible);
       }
     }
   }

@@ -1,34 +1,19 @@
 // Operands of linear layers in formats shorter than 16 bits: copies, scales and what is left alone, by hand.
 #include "model/workload/quantisation.hpp"
 
-#include "model/workload/transformer.hpp"
-#include "tests/catch.hpp"
+#include "tests/workload/models.hpp"
 
 using namespace foretrain;
+using namespace foretrain::test;
 
 namespace {
-
-TransformerConfig small_llama() {
-  TransformerConfig c;
-  c.family = TransformerFamily::llama;
-  c.layers = 8;
-  c.hidden = 1024;
-  c.heads = c.kv_heads = 8;
-  c.head_dim = 128;
-  c.ffn_hidden = 4096;
-  c.vocabulary = 32000;
-  c.sequence = 2048;
-  c.gated_ffn = true;
-  c.tied_embeddings = c.biases = false;
-  return c;
-}
 
 Model build(Precision precision, const QuantisationRecipe& recipe = {}, double passes = 1.0) {
   BuildOptions options;
   options.precision = precision;
   options.recipe = recipe;
   options.passes_per_cast = passes;
-  return build_transformer(small_llama(), "llama", options);
+  return build_transformer(transformer(TransformerFamily::llama, {8, 1024, 8, 8, 4096, 32000, 2048}), "llama", options);
 }
 
 /// Bytes that casts of a block's forward (or backward) pass move.
@@ -57,41 +42,35 @@ TEST_CASE("a block-scaled element takes its bits and its share of the scale") {
   CHECK(minimum_traffic(product).value() == (256 * 512 + 512 * 128) * 9.0 / 16.0 + 256 * 128 * 2.0);
 }
 
-TEST_CASE("delayed scaling: norms write fp8, the others are cast in one pass that writes two copies") {
-  // Inputs behind norms are free; those of the attention's output and of the way down read 2 and write 2 · 1 bytes.
-  const Layer block = build(Precision::fp8).layers[1].layer;
-  CHECK(cast_bytes(block.forward) == 4.0 * tokens * (h + f));
-  CHECK(cast_bytes(block.backward) == 4.0 * results);
-}
-
-TEST_CASE("current scaling reads every tensor once more, for its largest value") {
-  QuantisationRecipe recipe;
-  recipe.scaling = Fp8Scaling::current;
-  const Layer block = build(Precision::fp8, recipe).layers[1].layer;
-  CHECK(cast_bytes(block.forward) == 6.0 * (inputs + weights));
-  CHECK(cast_bytes(block.backward) == 6.0 * results);
-}
-
-TEST_CASE("block scaling adds four bytes for 128 elements of each copy; weights are cast once a step") {
-  QuantisationRecipe recipe;
-  recipe.scaling = Fp8Scaling::block;
-  const Layer block = build(Precision::fp8, recipe, 16.0).layers[1].layer;
-  const double each = 2.0 + 2.0 * (1.0 + 4.0 / 128.0), of_weights = 2.0 + 2.0 * (1.0 + 4.0 / 16384.0);
-  CHECK(cast_bytes(block.forward) == Approx(each * inputs + of_weights * weights / 16.0));
-  CHECK(cast_bytes(block.backward) == Approx(each * results));
-}
-
-TEST_CASE("mxfp8 reads bf16 once and writes two copies with their scales") {
-  const Layer block = build(Precision::mxfp8).layers[1].layer;
-  CHECK(cast_bytes(block.forward) == Approx((2.0 + 2.0 * 33.0 / 32.0) * (inputs + weights)));
-  CHECK(cast_bytes(block.backward) == Approx((2.0 + 2.0 * 33.0 / 32.0) * results));
-}
-
-TEST_CASE("nvfp4 reads thrice: for the largest values, for the rows, and for the transformed columns") {
-  // 6 bytes read, 2 · 9/16 written; weights are not transformed: 4 bytes read.
-  const Layer block = build(Precision::nvfp4).layers[1].layer;
-  CHECK(cast_bytes(block.forward) == Approx(7.125 * inputs + 5.125 * weights));
-  CHECK(cast_bytes(block.backward) == Approx(7.125 * results));
+TEST_CASE("what casts of a block read and write, by format and recipe") {
+  struct Row {
+    Precision precision;
+    Fp8Scaling scaling;
+    double passes, forward, backward;
+  };
+  using enum Fp8Scaling;
+  const double blocks = 2.0 + 2.0 * (1.0 + 4.0 / 128.0), block_weight = 2.0 + 2.0 * (1.0 + 4.0 / 16384.0);
+  const double mxfp8 = 2.0 + 2.0 * 33.0 / 32.0;
+  const Row rows[] = {
+      // Norms write fp8; the inputs of attention's output and of the way down read 2 and write 2 · 1 bytes.
+      {Precision::fp8, delayed, 1.0, 4.0 * tokens * (h + f), 4.0 * results},
+      // Every tensor is read once more, for its largest value.
+      {Precision::fp8, current, 1.0, 6.0 * (inputs + weights), 6.0 * results},
+      // Four bytes for 128 elements of each copy; weights are cast once a step of 16 passes.
+      {Precision::fp8, Fp8Scaling::block, 16.0, blocks * inputs + block_weight * weights / 16.0, blocks * results},
+      // bf16 is read once, two copies are written with their scales.
+      {Precision::mxfp8, delayed, 1.0, mxfp8 * (inputs + weights), mxfp8 * results},
+      // Read for the largest values, for the rows, and for the transformed columns: 6 bytes, 2 · 9/16 written; weights
+      // are not transformed: 4 bytes read.
+      {Precision::nvfp4, delayed, 1.0, 7.125 * inputs + 5.125 * weights, 7.125 * results}};
+  for (const Row& row : rows) {
+    QuantisationRecipe recipe;
+    recipe.scaling = row.scaling;
+    INFO(name(row.precision) << " " << name(row.scaling));
+    const Layer built = build(row.precision, recipe, row.passes).layers[1].layer;
+    CHECK(cast_bytes(built.forward) == Approx(row.forward));
+    CHECK(cast_bytes(built.backward) == Approx(row.backward));
+  }
   CHECK(quantisation(Precision::nvfp4, {}, Operand::gradient, true).kernels == 3);
   // Frozen weights have no gradient, which alone reads along the columns: 4 bytes read, 9/16 written.
   CHECK(quantisation(Precision::nvfp4, {}, Operand::input, false).read == 4.0);

@@ -3,36 +3,21 @@
 
 #include "model/base/error.hpp"
 #include "model/workload/transformer_parameters.hpp"
-#include "tests/catch.hpp"
+#include "tests/workload/models.hpp"
 
 using namespace foretrain;
+using namespace foretrain::test;
 
 namespace {
 
 TransformerConfig gpt(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t vocabulary,
                       std::int64_t sequence) {
-  TransformerConfig c;
-  c.family = TransformerFamily::gpt;
-  c.layers = layers;
-  c.hidden = hidden;
-  c.heads = c.kv_heads = heads;
-  c.head_dim = hidden / heads;
-  c.ffn_hidden = 4 * hidden;
-  c.vocabulary = vocabulary;
-  c.sequence = sequence;
-  return c;
+  return transformer(TransformerFamily::gpt, {layers, hidden, heads, heads, 4 * hidden, vocabulary, sequence});
 }
 
 TransformerConfig llama(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t kv_heads,
                         std::int64_t ffn, std::int64_t vocabulary) {
-  TransformerConfig c = gpt(layers, hidden, heads, vocabulary, 8192);
-  c.family = TransformerFamily::llama;
-  c.kv_heads = kv_heads;
-  c.ffn_hidden = ffn;
-  c.gated_ffn = true;
-  c.tied_embeddings = false;
-  c.biases = false;
-  return c;
+  return transformer(TransformerFamily::llama, {layers, hidden, heads, kv_heads, ffn, vocabulary, 8192});
 }
 
 }  // namespace
@@ -67,15 +52,7 @@ TEST_CASE("forward FLOPs follow 2·P + attention") {
 TEST_CASE("the backward pass does twice the forward pass's arithmetic") {
   const Model model = build_transformer(gpt(2, 1024, 16, 32000, 1024), "gpt", {});
   for (const LayerGroup& group : model.layers) {
-    double forward = 0.0;
-    double backward = 0.0;
-    for (const Operator& op : group.layer.forward) {
-      if (std::holds_alternative<Matmul>(op.work)) forward += flops(op).value();
-    }
-    for (const Operator& op : group.layer.backward) {
-      if (std::holds_alternative<Matmul>(op.work)) backward += flops(op).value();
-    }
-    CHECK(backward == Approx(2.0 * forward));
+    CHECK(product_flops(group.layer.backward) == Approx(2.0 * product_flops(group.layer.forward)));
   }
 }
 
@@ -102,7 +79,7 @@ TEST_CASE("narrow gathers of fp8 take a byte a number between tensor ranks, othe
   options.precision = Precision::fp8;
   for (const bool narrow_gathers : {true, false}) {
     options.code.narrow_gathers = narrow_gathers;
-    const Layer layer = build_transformer(c, "gpt", options).layers[1].layer;
+    const Layer layer = block_of(c, options);
     for (const auto* collectives : {&layer.forward_collectives, &layer.backward_collectives}) {
       for (const LayerCollective& call : *collectives) {
         const bool narrow = narrow_gathers && call.operation == CollectiveOperation::all_gather;
@@ -135,7 +112,7 @@ TEST_CASE("fused modules keep the operands of short products as they cast them, 
     BuildOptions options;
     options.precision = precision;
     options.code.kernels = kernels;
-    return build_transformer(c, "gpt", options).layers[1].layer.kept().value();
+    return block_of(c, options).kept().value();
   };
   const double width = 1024.0 * 1024.0, bf16 = kept(Precision::bf16, KernelSet::fused);
   CHECK(bf16 - kept(Precision::fp8, KernelSet::fused) == Approx((2 + 4 - 1) * width));
@@ -150,14 +127,14 @@ TEST_CASE("activation memory follows the published formula") {
   BuildOptions options;
   options.attention = AttentionKind::standard;
   const double expected = 1024.0 * 1024.0 * (34.0 + 5.0 * 16 * 1024 / 1024.0);
-  const Layer block = build_transformer(c, "gpt", options).layers[1].layer;
+  const Layer block = block_of(c, options);
   CHECK(block.kept().value() == Approx(expected));
   CHECK(block.output.value() == 2.0 * 1024 * 1024);  // what the next stage of a pipeline receives
   CHECK(block.kept(Recompute::full).value() == 2.0 * 1024 * 1024);
   CHECK(build_transformer(c, "gpt", options).layers[0].layer.output.value() == 2.0 * 1024 * 1024);
   options.tensor = 4;
   options.sequence_parallel = true;
-  CHECK(build_transformer(c, "gpt", options).layers[1].layer.kept().value() == Approx(expected / 4.0));
+  CHECK(block_of(c, options).kept().value() == Approx(expected / 4.0));
 }
 
 TEST_CASE("a ring over context ranks divides a causal attention evenly; a window stays on the last rank") {
@@ -166,12 +143,7 @@ TEST_CASE("a ring over context ranks divides a causal attention evenly; a window
   TransformerConfig config = llama(32, 4096, 32, 8, 14336, 128256);
   BuildOptions options;
   options.context = 4;
-  const auto core = [&] {
-    const Model model = build_transformer(config, "llama", options);
-    const std::vector<Operator>& forward = model.layers[1].layer.forward;
-    return std::get<Attention>(
-        std::ranges::find_if(forward, [](const Operator& op) { return op.name == "attention"; })->work);
-  };
+  const auto core = [&] { return std::get<Attention>(named(block_of(config, options).forward, "attention").work); };
   CHECK(scores(core()) / 32 == 8192.0 * 8192 / 2 / 4 + 8192 / 2);
   CHECK(core().ring);
   // PyTorch's ring runs its steps as kernels alone, and merges three of them by hand: of 2,048 queries of 32 heads of
@@ -179,11 +151,8 @@ TEST_CASE("a ring over context ranks divides a causal attention evenly; a window
   // the time joined (4, 4): 18.5 bytes read and 14 written.
   options.code.kernels = KernelSet::plain;
   CHECK_FALSE(core().ring);
-  const Model plain = build_transformer(config, "llama", options);
-  const auto sums = std::ranges::find(plain.layers[1].layer.forward, "ring sums", &Operator::name);
-  REQUIRE(sums != plain.layers[1].layer.forward.end());
-  CHECK(std::get<Streaming>(sums->work).read.value() == 3.0 * 2048 * 4096 * 18.5);
-  CHECK(std::get<Streaming>(sums->work).written.value() == 3.0 * 2048 * 4096 * 14);
+  CHECK(moved(block_of(config, options).forward, "ring sums") ==
+        std::pair(3.0 * 2048 * 4096 * 18.5, 3.0 * 2048 * 4096 * 14));
   options.code.kernels = KernelSet::fused;
   options.code.context_pieces = ContextPieces::in_order;
   CHECK(scores(core()) / 32 == Approx(8192.0 * 8192 / 2 / 4 * 7 / 4).epsilon(0.001));
@@ -201,14 +170,11 @@ TEST_CASE("context ranks that divide heads exchange queries, keys, values and ou
   const auto layer = [&](int ranks, ContextMethod method) {
     options.context = ranks;
     options.context_method = method;
-    return build_transformer(config, "llama", options).layers[1].layer;
-  };
-  const auto named = [](const Layer& of, const std::string& name) {
-    return std::ranges::find(of.forward, name, &Operator::name)->work;
+    return block_of(config, options);
   };
   for (const int ranks : {4, 16}) {
     const Layer ulysses = layer(ranks, ContextMethod::ulysses), ring = layer(ranks, ContextMethod::ring);
-    const auto core = std::get<Attention>(named(ulysses, "attention"));
+    const auto core = std::get<Attention>(named(ulysses.forward, "attention").work);
     CHECK((core.heads == 32 / ranks && core.kv_heads == std::max(8 / ranks, 1)));
     CHECK((core.query_length == 8192 && core.key_length == 8192 && core.batch == 1 && !core.ring));
     CHECK(scores(core) == 32.0 / ranks * (8192.0 * 8192 / 2 + 8192 / 2));
@@ -219,7 +185,7 @@ TEST_CASE("context ranks that divide heads exchange queries, keys, values and ou
         CHECK((call.operation == CollectiveOperation::all_to_all && call.count == 2));
       CHECK((calls[0].size.value() == queries && calls[1].size.value() == keys));
     }
-    CHECK(std::get<Streaming>(named(ulysses, "head copies")).read.value() == 2 * (queries + keys));
+    CHECK(std::get<Streaming>(named(ulysses.forward, "head copies").work).read.value() == 2 * (queries + keys));
     // Kept beside what a ring keeps: the output as the product reads it, and the repeated keys and values.
     const double repeated = 2 * (keys - 8192.0 / ranks * 8 * 128 * 2);
     CHECK((ulysses.kept() - ring.kept()).value() == Approx(queries + repeated));
@@ -227,23 +193,14 @@ TEST_CASE("context ranks that divide heads exchange queries, keys, values and ou
   // Gathered first, keys and values are the ring's, attended to by one kernel.
   const Layer gathered = layer(4, ContextMethod::all_gather), ring = layer(4, ContextMethod::ring);
   CHECK(gathered.forward_collectives == ring.forward_collectives);
-  auto core = std::get<Attention>(named(ring, "attention"));
+  auto core = std::get<Attention>(named(ring.forward, "attention").work);
   CHECK(core.ring);
   core.ring = false;
-  CHECK(std::get<Attention>(named(gathered, "attention")) == core);
+  CHECK(std::get<Attention>(named(gathered.forward, "attention").work) == core);
 }
 
 TEST_CASE("bytes of what stands beside a block's products, by hand") {
   // 8192 tokens of a block of 4096 with 32 heads of 128, eight of them for keys, in bf16.
-  const auto named = [](const std::vector<Operator>& ops, const std::string& name) {
-    const auto op = std::ranges::find(ops, name, &Operator::name);
-    REQUIRE(op != ops.end());
-    return *op;
-  };
-  const auto moved = [&](const std::vector<Operator>& ops, const std::string& name) {
-    const auto work = std::get<Streaming>(named(ops, name).work);
-    return std::pair(work.read.value(), work.written.value());
-  };
   const Model model = build_transformer(llama(2, 4096, 32, 8, 14336, 1000), "llama", {});
   const Layer& block = model.layers[1].layer;
   // Queries and keys are rotated in place; values are not.
@@ -267,7 +224,7 @@ TEST_CASE("a dropout's mask is a byte beside each number that passes") {
   options.code.kernels = KernelSet::plain;
   options.precision = Precision::fp32;
   const TransformerConfig shape = gpt(2, 256, 4, 1000, 128);
-  const Layer block = build_transformer(shape, "gpt", options).layers[1].layer;
+  const Layer block = block_of(shape, options);
   int masks = 0;
   for (const auto* pass : {&block.forward, &block.backward}) {
     for (const Operator& op : *pass) {
@@ -305,9 +262,7 @@ TEST_CASE("BERT predicts masked tokens alone: 15 % of them, one at least") {
     TransformerConfig c = gpt(2, 64, 1, 1000, sequence);
     c.family = TransformerFamily::bert;
     const Layer head = build_transformer(c, "bert", {}).layers.back().layer;
-    const auto logits = std::ranges::find(head.forward, "logits", &Operator::name);
-    REQUIRE(logits != head.forward.end());
-    return std::get<Matmul>(logits->work).m;
+    return product(head.forward, "logits").m;
   };
   CHECK(predicted(512) == 77);  // 76.8
   CHECK(predicted(20) == 3);

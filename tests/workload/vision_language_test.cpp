@@ -1,7 +1,6 @@
 // Vision–language models: shapes, parameters and arithmetic against published numbers.
 #include "model/workload/vision_language.hpp"
 
-#include "model/workload/projector.hpp"
 #include "model/workload/transformer_parameters.hpp"
 #include "tests/workload/models.hpp"
 

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "validate/cuda/commands.hpp"
+#include "validate/cuda/core/error.hpp"
 #include "validate/measure/clock.hpp"
 #include "validate/measure/signals.hpp"
 
@@ -29,8 +30,8 @@ ChildProcess::ChildProcess(const std::vector<std::string>& arguments, int descri
 }
 
 ChildProcess::~ChildProcess() {
-  if (!end_) end(5.0);
-  if (!end_) process_.forget();  // it hangs in the driver
+  end(5.0);
+  if (hangs()) process_.forget();
 }
 
 ChildProcess::Next ChildProcess::next_line(std::string& line, double seconds) {
@@ -56,37 +57,47 @@ ChildProcess::Next ChildProcess::next_line(std::string& line, double seconds) {
   }
 }
 
-ChildProcess::Ending ChildProcess::listen(const std::function<void(const std::string& line)>& hear, double seconds) {
+std::optional<int> ChildProcess::listen(const std::function<void(const std::string& line)>& hear, double seconds) {
+  Next next = Next::line;
   try {
-    for (std::string line;;) {
-      const Next next = next_line(line, seconds);
-      if (next == Next::timeout) return Ending::silent;
-      if (next == Next::end) return wait(seconds) ? Ending::ended : Ending::lingering;
-      hear(line);
-    }
+    for (std::string line; (next = next_line(line, seconds)) == Next::line;) hear(line);
   } catch (const Interrupted&) {
     end(10.0);
     throw;
   }
+  if (next == Next::timeout || !wait(seconds)) {
+    end(1.0);
+    why_ = "hung: nothing was heard for " + std::to_string(static_cast<int>(seconds)) + " s, so its process was ended";
+    if (hangs()) why_ = "hangs in the driver and cannot be ended: reboot the machine";
+    return std::nullopt;
+  }
+  if (end_->signal == 0) return end_->status;
+  why_ = "its process " + end_->text();
+  return std::nullopt;
 }
 
 bool ChildProcess::wait(double seconds) {
-  const double until = now() + seconds;
-  while (!end_) {
-    end_ = process_.ended();
-    if (end_ || now() >= until) break;
-    const timespec nap{0, 2'000'000};
-    nanosleep(&nap, nullptr);
-  }
+  for (const double until = now() + seconds; !(end_ = process_.ended()) && now() < until;) usleep(2000);
   return end_.has_value();
 }
 
-bool ChildProcess::end(double patience) {
-  if (end_) return true;
+void ChildProcess::end(double patience) {
+  if (end_) return;
   process_.send(SIGTERM);
-  if (wait(patience)) return true;
+  if (wait(patience)) return;
   process_.send(SIGKILL);
-  return wait(10.0);
+  wait(10.0);
+}
+
+std::string probe_in_child() {
+  constexpr double limit_s = 180.0;  // a driver that is not persistent takes many seconds for eight GPUs
+  ChildProcess child({"probe"}, STDOUT_FILENO);
+  std::string json;
+  const auto status = child.listen([&](const std::string& line) { json = line; }, limit_s);
+  if (status == exit_status::done) return json;
+  throw GpuError(Fault::unavailable, status ? "no usable GPU (see above): nothing was measured"
+                                            : "the driver does not answer (" + child.why() +
+                                                  "): see dmesg for Xid errors; a reboot may be needed");
 }
 
 }  // namespace foretrain::gpu

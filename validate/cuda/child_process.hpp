@@ -1,4 +1,5 @@
-// A child that is this program again, with a pipe on which it says what it does.
+// A child that is this program again, with a pipe on which it says what it does: whatever a GPU does, the parent lives
+// on and says what happened.
 #pragma once
 
 #include <functional>
@@ -22,25 +23,28 @@ class ChildProcess {
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  enum class Ending { ended, silent, lingering };
-  /// Hands each line to `hear` until the child closes the pipe, then waits for its end, of which how() tells.
-  /// `silent`: it said nothing for so many seconds; `lingering`: it closed the pipe and did not end for as long. Throws
-  /// Interrupted, after it has ended the child, when the user ends the work.
-  Ending listen(const std::function<void(const std::string& line)>& hear, double seconds);
-  /// Of a child that has ended.
-  [[nodiscard]] const ProcessEnd& how() const { return end_.value(); }
-  /// SIGTERM, and SIGKILL after `patience` seconds. False when not even that ends it: it hangs in the driver.
-  bool end(double patience);
+  /// Hands each line to `hear` until the child closes the pipe, and waits for its end. Returns its exit status; nothing
+  /// where a signal ended it, or where nothing was heard for so many seconds, and it was ended here: why() says so.
+  /// Throws Interrupted, after it has ended the child, when the user ends the work.
+  std::optional<int> listen(const std::function<void(const std::string& line)>& hear, double seconds);
+  [[nodiscard]] const std::string& why() const { return why_; }
+  /// Whether not even SIGKILL ended it: it hangs in the driver.
+  [[nodiscard]] bool hangs() const { return !end_; }
 
  private:
   enum class Next { line, timeout, end };
   Next next_line(std::string& line, double seconds);
   bool wait(double seconds);
+  /// SIGTERM, and SIGKILL after `patience` seconds.
+  void end(double patience);
 
   Process process_;
   Descriptor pipe_;
-  std::string buffer_;
+  std::string buffer_, why_;
   std::optional<ProcessEnd> end_;
 };
+
+/// What a child finds that this machine is made of (probe.hpp), as JSON. Throws GpuError with Fault::unavailable.
+std::string probe_in_child();
 
 }  // namespace foretrain::gpu

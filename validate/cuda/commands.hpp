@@ -7,6 +7,8 @@
 
 namespace foretrain::gpu {
 
+struct SuiteTask;
+
 /// What the program and its children end with.
 namespace exit_status {
 constexpr int done = 0;
@@ -19,5 +21,8 @@ constexpr int interrupted = 130;  ///< what was measured is kept
 int probe_command(const std::vector<std::string>& words);
 int measure_command(const std::vector<std::string>& words);
 int replay_command(const std::vector<std::string>& words);
+
+/// A suite in this process, a child of measure_command(): measures what the folder does not hold yet.
+int run_suite_process(const SuiteTask& task);
 
 }  // namespace foretrain::gpu

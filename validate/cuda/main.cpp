@@ -1,7 +1,6 @@
 // foretrain-gpu: measures GPUs and replays training steps on them.
 #include <cstdio>
 #include <cstdlib>
-#include <string_view>
 
 #include "validate/cuda/arguments.hpp"
 #include "validate/cuda/commands.hpp"
@@ -15,10 +14,11 @@ using namespace foretrain::gpu;
 constexpr const char* usage =
     R"(foretrain-gpu measures GPUs and replays training steps on them, for foretrain.
 
-  foretrain-gpu probe [--device N]
+  foretrain-gpu probe
       Writes what the machine is made of to standard output, as JSON.
-  foretrain-gpu measure -o FOLDER [--quick] [--only SUITE,SUITE...] [--device N] [--point-limit SECONDS]
-      Measures what is not in the folder yet: FOLDER/machine.json and one file of JSON lines for each suite.
+  foretrain-gpu measure -o FOLDER [--quick] [--only SUITE,SUITE...] [--point-limit SECONDS]
+      Measures what is not in the folder yet: FOLDER/machine.json and one file of JSON lines for each suite. Suites
+      of one GPU run on the first that CUDA_VISIBLE_DEVICES shows.
       --quick takes under two minutes for one GPU, without it up to a quarter of an hour. A point that takes longer
       than the limit (60 s with --quick, else 180 s) counts as hung: its process is ended, and the run goes on.
       Under mpirun or srun, with one process per GPU, it measures the suite collective across machines (MPI must have
@@ -31,19 +31,12 @@ Exit status: 0 all is well; 1 something could not be measured (it is listed; run
 no usable GPU; 130 interrupted (what was measured is kept, and the next run goes on from there).
 )";
 
-struct Subcommand {
-  std::string_view name;
-  int (*run)(const std::vector<std::string>& words);
-};
-constexpr Subcommand subcommands[] = {
-    {"probe", probe_command}, {"measure", measure_command}, {"replay", replay_command}};
-
 int run(const std::string& name, const std::vector<std::string>& words) {
   if (name == "--help" || name == "-h" || name == "help") return std::fputs(usage, stdout) < 0;
   if (name == "--version") return std::puts("foretrain-gpu " FORETRAIN_VERSION) < 0;
-  for (const Subcommand& one : subcommands) {
-    if (one.name == name) return one.run(words);
-  }
+  if (name == "probe") return probe_command(words);
+  if (name == "measure") return measure_command(words);
+  if (name == "replay") return replay_command(words);
   throw foretrain::UsageError((name.empty() ? "a subcommand is missing" : name + ": no such subcommand") +
                               "; there are probe, measure and replay (see foretrain-gpu --help)");
 }

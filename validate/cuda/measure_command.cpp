@@ -1,25 +1,17 @@
-// foretrain-gpu measure: suites one after the other, each in a process of its own. Never touches CUDA itself: whatever
-// a GPU does, this process lives on and says what happened.
-#include <fcntl.h>
+// foretrain-gpu measure: suites one after the other, each in a process of its own.
 #include <sys/file.h>
-#include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <stdexcept>
-#include <string>
-#include <system_error>
-#include <vector>
 
 #include "validate/cuda/arguments.hpp"
 #include "validate/cuda/child_process.hpp"
-#include "validate/cuda/collective/launcher.hpp"
+#include "validate/cuda/collective/world.hpp"
 #include "validate/cuda/commands.hpp"
 #include "validate/cuda/core/suite.hpp"
 #include "validate/cuda/files.hpp"
-#include "validate/cuda/local_ranks.hpp"
-#include "validate/cuda/suite_process.hpp"
 #include "validate/measure/clock.hpp"
 #include "validate/measure/json_object.hpp"
 #include "validate/measure/signals.hpp"
@@ -36,44 +28,48 @@ struct MeasureTask {
 };
 
 constexpr const char* collective_suite = "collective";
-constexpr double probe_limit_s = 180.0;  ///< a driver that is not persistent takes many seconds for eight GPUs
-constexpr int most_processes = 4;        ///< of one suite: a GPU that fails more often than that needs a person
 
-/// Two runs into one folder would write over each other, and slow each other down.
-class FolderLock {
+/// Two runs into one folder would write over each other, and slow each other down. Held until its end.
+Descriptor lock_of(const std::string& folder) {
+  const std::string path = folder + "/lock";
+  Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!file.open()) throw_system_error(path);
+  if (flock(file.number(), LOCK_EX | LOCK_NB) == 0) return file;
+  throw UsageError(folder + ": another run measures into this folder; wait for it, or choose another folder");
+}
+
+/// One process a GPU of this machine, as training has it: who drives all GPUs from one thread launches their
+/// collectives one after the other. These are of rank 1 and above; the environment tells a child that is started next
+/// where to meet them, and that it is rank 0. A rank that loses the others ends by itself.
+class LocalRanks {
  public:
-  explicit FolderLock(const std::string& folder) : path_(folder + "/lock") {
-    file_ = Descriptor(open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-    if (!file_.open()) throw_system_error(path_);
-    if (flock(file_.number(), LOCK_EX | LOCK_NB) == 0) return;
-    throw UsageError(folder + ": another run measures into this folder; wait for it, or choose another folder");
+  LocalRanks(int gpus, const std::string& folder)
+      : meeting_(std::filesystem::temp_directory_path() / "foretrain-gpu-XXXXXX") {
+    if (mkdtemp(meeting_.data()) == nullptr) throw_system_error(meeting_);
+    setenv("FORETRAIN_MEETING", meeting_.c_str(), 1);
+    setenv("FORETRAIN_SIZE", std::to_string(gpus).c_str(), 1);
+    for (int rank = gpus - 1; rank >= 0; --rank) {
+      setenv("FORETRAIN_RANK", std::to_string(rank).c_str(), 1);
+      const std::vector<std::string> words = {"measure", "-o", folder, "--only", collective_suite};
+      if (rank > 0) others_.push_back(std::make_unique<ChildProcess>(words, STDOUT_FILENO));
+    }
   }
-  ~FolderLock() { unlink(path_.c_str()); }
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
+  ~LocalRanks() {
+    others_.clear();
+    std::error_code ignored;
+    std::filesystem::remove_all(meeting_, ignored);
+  }
+  LocalRanks(const LocalRanks&) = delete;
+  LocalRanks& operator=(const LocalRanks&) = delete;
 
  private:
-  std::string path_;
-  Descriptor file_;
+  std::string meeting_;  ///< a folder of their own
+  std::vector<std::unique_ptr<ChildProcess>> others_;
 };
 
-/// Asks a child what the machine is made of, and writes it beside the measurements. Returns how many GPUs there are.
-int probe_into(const std::string& folder, int device) {
-  ChildProcess child({"probe", "--device", std::to_string(device)}, STDOUT_FILENO);
-  std::string json;
-  const auto ending = child.listen([&](const std::string& line) { json = line; }, probe_limit_s);
-  if (ending == ChildProcess::Ending::silent) {
-    child.end(5.0);
-    throw GpuError(Fault::unavailable, "the driver does not answer: see dmesg for Xid errors; a reboot may be needed");
-  }
-  if (ending == ChildProcess::Ending::lingering || child.how().signal != 0) {
-    const bool lingers = ending == ChildProcess::Ending::lingering;
-    throw GpuError(Fault::unavailable, "the process that asks what the machine is made of " +
-                                           (lingers ? "does not end" : child.how().text()));
-  }
-  if (child.how().status != exit_status::done) {
-    throw GpuError(Fault::unavailable, "no usable GPU (see above): nothing was measured");
-  }
+/// Writes what the machine is made of beside the measurements. Returns how many GPUs there are.
+int probe_into(const std::string& folder) {
+  const std::string json = probe_in_child();
   const std::string path = folder + "/machine.json";
   const std::string before = json_text_field(file_text(path), "identity");
   const std::string identity = json_text_field(json, "identity");
@@ -105,11 +101,16 @@ void show(const std::string& text) {
 class SuiteSupervisor {
  public:
   SuiteSupervisor(const MeasureTask& task, const Suite& suite, int gpus)
-      : task_(task), suite_(suite), ranks_(task.processes == 1 && suite.name == collective_suite ? gpus : 1) {}
+      : task_(task), suite_task_(task.common), ranks_(suite.name == collective_suite ? gpus : 1) {
+    suite_task_.suite = &suite;
+  }
 
   SuiteOutcome run() {
+    constexpr int most_processes = 4;  // a GPU that fails more often than that needs a person
     const double start = now();
-    for (int process = 0; process < most_processes && run_process(); ++process) {
+    // Processes that a launcher started do not come back.
+    const int most = task_.processes > 1 ? 1 : most_processes;
+    for (int process = 0; process < most && run_process(); ++process) {
     }
     outcome_.seconds = now() - start;
     return outcome_;
@@ -120,51 +121,38 @@ class SuiteSupervisor {
   bool run_process() {
     at_work_.clear();
     fatal_.clear();
-    std::vector<std::string> words = {"measure", "--suite", std::string(suite_.name), "-o", task_.common.folder};
-    words.insert(words.end(), {"--device", std::to_string(task_.common.device)});
-    if (task_.common.quick) words.emplace_back("--quick");
-    for (const std::string& name : passed_over_) words.insert(words.end(), {"--pass-over", name});
+    std::vector<std::string> words = {"measure", "--suite", std::string(suite_task_.suite->name), "-o",
+                                      suite_task_.folder};
+    if (suite_task_.quick) words.emplace_back("--quick");
+    for (const std::string& name : suite_task_.passed_over) words.insert(words.end(), {"--pass-over", name});
     std::unique_ptr<LocalRanks> others;
-    if (ranks_ > 1) others = std::make_unique<LocalRanks>(ranks_, task_.common.folder);
+    if (task_.processes == 1 && ranks_ > 1) others = std::make_unique<LocalRanks>(ranks_, suite_task_.folder);
     ChildProcess child(words, status_descriptor);
-    const auto ending = child.listen([this](const std::string& line) { hear(line); }, task_.point_limit_s);
+    const auto status = child.listen([this](const std::string& line) { hear(line); }, task_.point_limit_s);
     show("");
-    if (ending == ChildProcess::Ending::silent) {
-      const std::string limit = std::to_string(static_cast<int>(task_.point_limit_s)) + " s";
-      if (!child.end(1.0)) {
-        outcome_.unusable = true;
-        note("hangs in the driver and cannot be ended: reboot the machine");
-        return false;
-      }
-      return blame("hung: nothing was heard for " + limit + ", so its process was ended");
-    }
-    if (ending == ChildProcess::Ending::lingering) {
-      child.end(3.0);
-      return blame("does not end");
-    }
-    return judge(child.how());
+    if (status) return judge(*status);
+    if (!child.hangs()) return blame(child.why());
+    outcome_.unusable = true;
+    note(child.why());
+    return false;
   }
 
-  bool judge(const ProcessEnd& end) {
-    if (end.signal != 0) return blame("its process " + end.text());
-    switch (end.status) {
+  bool judge(int status) {
+    switch (status) {
       case exit_status::done:
       case exit_status::incomplete:
         if (!fatal_.empty()) note(fatal_);
-        // Processes that lost each other at a point can be started anew for the others.
-        if (ranks_ == 1 || fatal_.empty() || at_work_.empty()) return false;
-        passed_over_.push_back(at_work_);
-        return true;
+        return false;
       case exit_status::device_lost:
         if (at_work_.empty()) return blame(fatal_);
-        passed_over_.push_back(at_work_);  // the child wrote it down itself
+        suite_task_.passed_over.push_back(at_work_);  // the child wrote it down itself
         return true;
       case exit_status::unusable:
         outcome_.unusable = true;
         note(fatal_);
         return false;
       default:
-        return blame("its process " + end.text());
+        return blame("its process ended with status " + std::to_string(status));
     }
   }
 
@@ -176,13 +164,12 @@ class SuiteSupervisor {
       return false;
     }
     Record record;
-    record.suite = suite_.name;
+    record.suite = suite_task_.suite->name;
     record.name = at_work_;
-    record.device = task_.common.device;
     record.status = RecordStatus::failed;
     record.note = why;
-    Journal(journal_path(task_.common.folder, suite_)).append(record);
-    passed_over_.push_back(at_work_);
+    Journal(suite_task_.journal_path()).append(record);
+    suite_task_.passed_over.push_back(at_work_);
     return true;
   }
 
@@ -197,8 +184,8 @@ class SuiteSupervisor {
     const std::string rest = space == std::string::npos ? "" : line.substr(space + 1);
     if (word == "begin") {
       at_work_ = rest;
-      show(std::string(suite_.name) + ": " + rest);
-    } else if (word == "end" && rest.rfind("failed", 0) != 0) {
+      show(std::string(suite_task_.suite->name) + ": " + rest);
+    } else if (word == "end" && !rest.starts_with("failed")) {
       at_work_.clear();  // a failed point may be what the process ends with
     } else if (word == "late") {
       outcome_.late = true;
@@ -210,16 +197,16 @@ class SuiteSupervisor {
   }
 
   const MeasureTask& task_;
-  const Suite& suite_;
-  int ranks_;  ///< processes that measure the suite together, each started here
+  SuiteTask suite_task_;
+  int ranks_;  ///< processes that measure the suite together
   SuiteOutcome outcome_;
-  std::vector<std::string> passed_over_;
   std::string at_work_, fatal_;
 };
 
 /// One row of the table at the end, and what is to be said below it. True where something could not be measured.
-bool summarise(const MeasureTask& task, const Suite& suite, const SuiteOutcome& outcome) {
-  const Journal journal(journal_path(task.common.folder, suite));
+bool summarise(SuiteTask task, const Suite& suite, const SuiteOutcome& outcome) {
+  task.suite = &suite;
+  const Journal journal(task.journal_path());
   const auto count = [&](RecordStatus status) { return static_cast<int>(journal.count(status)); };
   std::fprintf(stderr, "%-12s %9d %9d %9d %9.1f\n", std::string(suite.name).c_str(), count(RecordStatus::measured),
                count(RecordStatus::failed), count(RecordStatus::skipped), outcome.seconds);
@@ -235,14 +222,12 @@ bool summarise(const MeasureTask& task, const Suite& suite, const SuiteOutcome& 
 int measure(const MeasureTask& task) {
   catch_signals();
   std::filesystem::create_directories(task.common.folder);
-  const FolderLock lock(task.common.folder);
-  const int gpus = probe_into(task.common.folder, task.common.device);
+  const Descriptor lock = lock_of(task.common.folder);
+  const int gpus = probe_into(task.common.folder);
   std::vector<SuiteOutcome> outcomes;
-  bool ended = false;
-  std::size_t done = 0;
-  for (; done < task.suites.size() && !ended; ++done) {
-    const Suite& suite = *task.suites[done];
-    std::fprintf(stderr, "%zu/%zu %s: %s\n", done + 1, task.suites.size(), std::string(suite.name).c_str(),
+  while (outcomes.size() < task.suites.size() && !interrupted() && (outcomes.empty() || !outcomes.back().unusable)) {
+    const Suite& suite = *task.suites[outcomes.size()];
+    std::fprintf(stderr, "%zu/%zu %s: %s\n", outcomes.size() + 1, task.suites.size(), std::string(suite.name).c_str(),
                  std::string(suite.description).c_str());
     if (suite.needs_several_gpus && gpus < 2 && task.processes == 1) {
       outcomes.push_back({.notes = {"not measured: it needs two GPUs"}});
@@ -253,39 +238,24 @@ int measure(const MeasureTask& task) {
     } catch (const Interrupted&) {
       show("");
       outcomes.push_back({.notes = {"interrupted"}, .incomplete = true});
-      ended = true;
     }
-    ended = ended || outcomes.back().unusable;
   }
   std::fprintf(stderr, "\n%-12s %9s %9s %9s %9s\n", "suite", "measured", "failed", "skipped", "seconds");
-  bool incomplete = done < task.suites.size();
-  for (std::size_t i = 0; i < outcomes.size(); ++i) incomplete |= summarise(task, *task.suites[i], outcomes[i]);
-  if (interrupted()) throw Interrupted();
-  if (done < task.suites.size()) {
-    std::fprintf(stderr, "no GPU is usable any more: %zu suites were not run\n", task.suites.size() - done);
-  }
+  const std::size_t left = task.suites.size() - outcomes.size();
+  bool incomplete = left > 0;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) incomplete |= summarise(task.common, *task.suites[i], outcomes[i]);
+  throw_if_interrupted();
+  if (left > 0) std::fprintf(stderr, "no GPU is usable any more: %zu suites were not run\n", left);
   return incomplete ? exit_status::incomplete : exit_status::done;
 }
 
 const Suite& suite_named(const std::string& name) {
-  if (const Suite* suite = find_suite(name)) return *suite;
   std::string known;
-  for (const Suite& suite : suites()) known += (known.empty() ? "" : ", ") + std::string(suite.name);
-  throw UsageError("there is no suite " + name + "; there are " + known);
-}
-
-Launched who_is_this() {
-  try {
-    return launched();
-  } catch (const std::invalid_argument& error) {
-    throw UsageError(error.what());
+  for (const Suite& suite : suites()) {
+    if (suite.name == name) return suite;
+    known += (known.empty() ? "" : ", ") + std::string(suite.name);
   }
-}
-
-/// Other suites measure one machine, which processes beside them would disturb.
-void check_together(const Arguments& arguments) {
-  if (!arguments.has("--only") || arguments.text("--only") == collective_suite) return;
-  throw UsageError("several processes were launched: together they measure the suite collective, and nothing else");
+  throw UsageError("there is no suite " + name + "; there are " + known);
 }
 
 }  // namespace
@@ -293,20 +263,20 @@ void check_together(const Arguments& arguments) {
 // Under mpirun or srun, one process per GPU measures `collective` across machines: rank 0 as usual, the others with it.
 // --suite and --pass-over are how the program calls itself: one suite in this process.
 int measure_command(const std::vector<std::string>& words) {
-  const Arguments arguments(
-      words,
-      {.flags = {"--quick"}, .values = {"--output", "--only", "--device", "--point-limit", "--suite", "--pass-over"}});
+  const Arguments arguments(words, {"--quick"}, {"--output", "--only", "--point-limit", "--suite", "--pass-over"});
   SuiteTask common{.folder = arguments.text("--output"),
                    .quick = arguments.has("--quick"),
-                   .device = arguments.integer("--device", 0, 0),
                    .passed_over = arguments.all("--pass-over")};
   if (arguments.has("--suite")) {
     common.suite = &suite_named(arguments.text("--suite"));
     return run_suite_process(common);
   }
-  const Launched who = who_is_this();
+  const Launched who = launched();
+  // Other suites measure one machine, which processes beside them would disturb.
+  if (who.size > 1 && arguments.has("--only") && arguments.text("--only") != collective_suite) {
+    throw UsageError("several processes were launched: together they measure the suite collective, and nothing else");
+  }
   if (who.rank > 0) {
-    check_together(arguments);
     catch_signals();
     follow_collective();
     return exit_status::done;
@@ -314,12 +284,9 @@ int measure_command(const std::vector<std::string>& words) {
   MeasureTask task{.common = common, .suites = {}, .processes = who.size};
   task.point_limit_s = arguments.integer("--point-limit", who.size > 1 ? 300 : common.quick ? 60 : 180, 1);
   if (who.size > 1) {
-    check_together(arguments);
     task.suites.push_back(&suite_named(collective_suite));
   } else if (arguments.has("--only")) {
-    for (const std::string& name : split_list("--only", arguments.text("--only"))) {
-      task.suites.push_back(&suite_named(name));
-    }
+    for (const std::string& name : arguments.list("--only")) task.suites.push_back(&suite_named(name));
   } else {
     for (const Suite& suite : suites()) task.suites.push_back(&suite);
   }

@@ -1,9 +1,8 @@
-#include "validate/cuda/suite_process.hpp"
-
 #include <signal.h>
 #include <sys/prctl.h>
 
 #include "validate/cuda/commands.hpp"
+#include "validate/cuda/core/suite.hpp"
 #include "validate/measure/signals.hpp"
 
 namespace foretrain::gpu {
@@ -11,16 +10,15 @@ namespace foretrain::gpu {
 namespace {
 
 int measure_suite(const SuiteTask& task) {
-  GPU_CHECK(cudaSetDevice(task.device));
   const Nvml nvml;
-  const std::string bus_id = bus_id_of(task.device);
-  const auto errors = nvml.describe(bus_id).uncorrected_ecc_errors.value_or(0);
+  const std::string bus_id = bus_id_of(0);
+  const auto errors = nvml.describe(bus_id).uncorrected_ecc_errors;
   if (!task.suite->needs_several_gpus) bind_to_node_of(bus_id);
   warm_clocks(Seconds(task.quick ? 0.3 : 1.0));
-  Journal journal(journal_path(task.folder, *task.suite));
+  Journal journal(task.journal_path());
   SuiteRun run(task, journal, nvml);
   task.suite->run(run);
-  const auto more_errors = nvml.describe(bus_id).uncorrected_ecc_errors.value_or(0) - errors;
+  const auto more_errors = nvml.describe(bus_id).uncorrected_ecc_errors - errors;
   if (more_errors > 0) {
     tell_parent("warn",
                 std::to_string(more_errors) + " uncorrectable memory errors while it ran: see nvidia-smi -q -d ECC");
@@ -34,10 +32,6 @@ int measure_suite(const SuiteTask& task) {
 
 }  // namespace
 
-std::string journal_path(const std::string& folder, const Suite& suite) {
-  return folder + "/" + std::string(suite.name) + ".jsonl";
-}
-
 int run_suite_process(const SuiteTask& task) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);  // a killed parent leaves nothing behind
   signal(SIGPIPE, SIG_IGN);
@@ -49,8 +43,7 @@ int run_suite_process(const SuiteTask& task) {
   } catch (const GpuError& error) {
     tell_parent("fatal", error.what());
     if (error.fault() == Fault::unavailable) return exit_status::unusable;
-    const bool lost = error.fault() == Fault::device_lost || error.fault() == Fault::timeout;
-    return lost ? exit_status::device_lost : exit_status::incomplete;
+    return error.fault() == Fault::device_lost ? exit_status::device_lost : exit_status::incomplete;
   } catch (const std::exception& error) {
     tell_parent("fatal", error.what());
     return exit_status::incomplete;

@@ -6,11 +6,13 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "model/base/text.hpp"
+#include "model/scenario/figures.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
-#include "validate/fit/architectures.hpp"
+#include "model/scenario/yaml_reader.hpp"
 
 namespace foretrain {
 
@@ -20,6 +22,64 @@ using nlohmann::ordered_json;
 
 constexpr double same_memory = 0.03, same_clock = 0.12;
 constexpr double published_bandwidth_share = 0.86;  // streaming.bandwidth_efficiency, to undo it where no clock is told
+
+/// Operations per clock of one multiprocessor, by the word of the precision.
+using OperationsPerClock = std::map<std::string, double>;
+
+/// What a multiprocessor does per clock, by compute capability (scenarios/hardware/architectures.yaml).
+struct Architecture {
+  double compute_capability = 0.0;
+  std::string name;  ///< "ampere"
+  OperationsPerClock vector, tensor;
+  OperationsPerClock geforce;  ///< tensor cores of boards sold as GeForce; empty: as `tensor`
+  Seconds memory_latency;
+  double l2_bytes = 0.0;  ///< per clock
+  std::string source;
+};
+
+OperationsPerClock read_operations(const MappingReader& keys, std::string_view key) {
+  OperationsPerClock operations;
+  const auto field = keys.find(key);
+  if (!field) return operations;
+  const MappingReader rates = field->mapping(keys::operations);
+  for (const YamlEntry& entry : field->node().entries) {
+    operations[entry.key] = rates[entry.key].number(Zero::refused);
+  }
+  return operations;
+}
+
+Architecture read_architecture(const Field& field) {
+  const MappingReader keys = field.mapping(keys::architecture);
+  return {keys["compute_capability"].number(Zero::refused),
+          keys["architecture"].text(),
+          read_operations(keys, "vector"),
+          read_operations(keys, "tensor"),
+          read_operations(keys, "geforce"),
+          keys["memory_latency"].quantity<Seconds>(),
+          keys["l2_bytes"].number(Zero::refused),
+          read_source(keys["source"]).text};
+}
+
+const std::vector<Architecture>& architectures() {
+  static const std::vector<Architecture> table = [] {
+    const Field file(hardware_table("architectures.yaml"), "");
+    std::vector<Architecture> rows;
+    for (const Field& row : file.mapping(keys::architectures_file)["architectures"].list()) {
+      rows.push_back(read_architecture(row));
+    }
+    return rows;
+  }();
+  return table;
+}
+
+/// The last one that is not newer than the capability; the oldest for what is older than all.
+const Architecture& architecture_of(double compute_capability) {
+  const Architecture* found = &architectures().front();
+  for (const Architecture& row : architectures()) {
+    if (row.compute_capability <= compute_capability + 1e-9) found = &row;
+  }
+  return *found;
+}
 
 ordered_json source(const char* kind, const std::string& text) { return {{"kind", kind}, {"text", text}}; }
 

@@ -30,8 +30,9 @@ std::optional<std::string> known_gpu(const MeasuredGpu& gpu);
 /// "nvidia-geforce-rtx-5090": the driver's name as a catalogue name.
 std::string gpu_name(const MeasuredGpu& gpu);
 
-/// The GPU as `kind: gpu` in JSON, which is YAML: peak rates from operations per clock (architectures.hpp), peak
-/// bandwidth from clock and bus, the rest from the driver or measured. Each figure states its source.
+/// The GPU as `kind: gpu` in JSON, which is YAML: peak rates from operations per clock
+/// (scenarios/hardware/architectures.yaml), peak bandwidth from clock and bus, the rest from the driver or measured.
+/// Each figure states its source.
 std::string gpu_document(const MeasuredGpu& gpu, const MeasuredFigures& figures);
 
 /// The whole machine as `kind: node`, GPUs inline, or by name where the catalogue knows them. `cpu` is the `cpu:` of a

@@ -11,7 +11,6 @@
 
 #include "model/base/statistics.hpp"
 #include "model/base/units.hpp"
-#include "validate/fit/constant_row.hpp"
 
 namespace foretrain {
 
@@ -64,15 +63,15 @@ class DirectList {
   void add(const char* name, double value, double error, const std::string& meaning) {
     const ConstantRow& row = constant_row(name);
     if (!std::isfinite(value) || value < row.minimum || value > row.maximum) return;  // no constant, but a disturbance
-    constants_.push_back({name, value, std::isfinite(error) ? std::abs(error) : 0.0,
+    constants_.push_back({name, 0.0, value, std::isfinite(error) ? std::abs(error) : 0.0, false,
                           fmt::format("{}; {}, driver {}, {}", meaning, raw_.machine.gpus.front().name,
                                       raw_.machine.driver, raw_.machine.date)});
   }
-  std::vector<DirectConstant> take() && { return std::move(constants_); }
+  std::vector<RobustConstant> take() && { return std::move(constants_); }
 
  private:
   const RawMeasurements& raw_;
-  std::vector<DirectConstant> constants_;
+  std::vector<RobustConstant> constants_;
 };
 
 // A launch and the wait for its end: what is not the empty kernel itself goes to both sides as the published figures
@@ -102,19 +101,13 @@ void add_graphs(const RawMeasurements& raw, DirectList& list) {
            "empty kernel of a stream less one of a graph of 1,000");
 }
 
-void add_page_locking(const RawMeasurements& raw, DirectList& list) {
-  const RawPoint* largest = extreme(points_with(raw, copy_suite, {{"what", "pinned_allocate"}}), true);
+/// Bytes per second of the largest size.
+void add_rate(const char* name, const RawMeasurements& raw, const char* what, const std::string& meaning,
+              DirectList& list) {
+  const RawPoint* largest = extreme(points_with(raw, copy_suite, {{"what", what}}), true);
   if (largest == nullptr) return;
   const double rate = largest->number("bytes") / largest->median() * 1e-9;
-  list.add("host.page_lock_gbps", rate, 0.5 * rate * largest->spread(), "cudaMallocHost, largest size");
-}
-
-void add_pageable_copies(const RawMeasurements& raw, DirectList& list) {
-  const RawPoint* largest = extreme(points_with(raw, copy_suite, {{"what", "fresh_copy"}}), true);
-  if (largest == nullptr) return;
-  const double rate = largest->number("bytes") / largest->median() * 1e-9;
-  list.add("host.pageable_copy_gbps", rate, 0.5 * rate * largest->spread(),
-           "copy to fresh pageable memory, largest size");
+  list.add(name, rate, 0.5 * rate * largest->spread(), meaning + ", largest size");
 }
 
 /// The middle of what steps say of a constant, and half the distance of its quartiles.
@@ -139,6 +132,13 @@ void add_memory(const RawMeasurements& raw, DirectList& list) {
              "PyTorch's steps: reserved beyond the peak, over what comes and goes", list);
 }
 
+/// The middle of a few values, and half of their range.
+void add_range(const char* name, const std::vector<double>& values, const std::string& meaning, DirectList& list) {
+  if (values.empty()) return;
+  const auto [least, most] = std::ranges::minmax(values);
+  list.add(name, median(values), 0.5 * (most - least), meaning);
+}
+
 /// How much GPUs of one machine differ: the standard deviation of what the same products take on each, over the mean.
 void add_device_spread(const RawMeasurements& raw, DirectList& list) {
   std::map<std::string, std::vector<double>> times;
@@ -152,10 +152,8 @@ void add_device_spread(const RawMeasurements& raw, DirectList& list) {
     for (const double time : of_devices) squares += (time - mean) * (time - mean);
     spreads.push_back(std::sqrt(squares / (count - 1.0)) / mean);
   }
-  if (spreads.empty()) return;
-  const auto [least, most] = std::minmax_element(spreads.begin(), spreads.end());
-  list.add("step.device_spread", median(spreads), 0.5 * (*most - *least),
-           "the same work for seconds on every GPU, standard deviation over mean");
+  add_range("step.device_spread", spreads, "the same work for seconds on every GPU, standard deviation over mean",
+            list);
 }
 
 /// What kernels beside NCCL's all_reduce take longer by: the median over kernels bound by arithmetic and by memory.
@@ -166,10 +164,8 @@ void add_overlap(const RawMeasurements& raw, DirectList& list) {
       slowdowns.push_back(std::max(0.0, point->median() - 1.0));
     }
   }
-  if (slowdowns.empty()) return;
-  const auto [least, most] = std::minmax_element(slowdowns.begin(), slowdowns.end());
-  list.add("collective.overlap_slowdown", median(slowdowns), 0.5 * (*most - *least),
-           "a matrix product and a sum of vectors beside all_reduce, time over that alone, less one");
+  add_range("collective.overlap_slowdown", slowdowns,
+            "a matrix product and a sum of vectors beside all_reduce, time over that alone, less one", list);
 }
 
 /// Bytes per second of the largest copy, the smaller of both directions; seconds of the smallest.
@@ -219,18 +215,14 @@ void add_l2(const RawMeasurements& raw, double l2_bytes, MeasuredFigures& figure
 void add_rings(const RawMeasurements& raw, MeasuredFigures& figures) {
   double most = 0.0, most_between = 0.0;
   for (const RawPoint* point : raw.of_suite("collective")) {
-    const auto& keys = point->record.scenario;
-    const auto says = [&](const char* key) {
-      const auto found = keys.find(std::string("workload.collective.") + key);
-      return found == keys.end() ? std::string() : found->second;
-    };
-    const double n = std::atof(says("ranks").c_str());
+    const double n = std::atof(point->workload("collective.ranks").c_str());
     const bool between = point->number("nodes") > 1.0;
-    if (says("operation") != "all_gather" || point->median() <= 0.0) continue;
+    if (point->workload("collective.operation") != "all_gather" || point->median() <= 0.0) continue;
     if (!between && n != static_cast<double>(raw.machine.gpus.size())) continue;
     try {
       double& of_all = between ? most_between : most;
-      of_all = std::max(of_all, parse_quantity<Bytes>(says("size")).value() * (n - 1.0) / n / point->median());
+      of_all = std::max(
+          of_all, parse_quantity<Bytes>(point->workload("collective.size")).value() * (n - 1.0) / n / point->median());
     } catch (const UnitError&) {
       continue;  // the reader of scenarios says what is wrong with it
     }
@@ -269,12 +261,12 @@ MeasuredFigures measured_figures(const RawMeasurements& raw, const std::vector<P
   return figures;
 }
 
-std::vector<DirectConstant> direct_constants(const RawMeasurements& raw, const HostConstants& published) {
+std::vector<RobustConstant> direct_constants(const RawMeasurements& raw, const HostConstants& published) {
   DirectList list(raw);
   add_round_trip(raw, published, list);
   add_graphs(raw, list);
-  add_page_locking(raw, list);
-  add_pageable_copies(raw, list);
+  add_rate("host.page_lock_gbps", raw, "pinned_allocate", "cudaMallocHost", list);
+  add_rate("host.pageable_copy_gbps", raw, "fresh_copy", "copy to fresh pageable memory", list);
   add_memory(raw, list);
   add_device_spread(raw, list);
   add_overlap(raw, list);

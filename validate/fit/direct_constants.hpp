@@ -16,6 +16,6 @@ MeasuredFigures measured_figures(const RawMeasurements& raw, const std::vector<P
 
 /// Constants of the host, each from the records that measure it; nothing for those that were not measured, or to
 /// figures beyond what is sensible. `published` divides a round trip between its ends.
-std::vector<DirectConstant> direct_constants(const RawMeasurements& raw, const HostConstants& published);
+std::vector<RobustConstant> direct_constants(const RawMeasurements& raw, const HostConstants& published);
 
 }  // namespace foretrain

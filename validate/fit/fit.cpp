@@ -1,21 +1,17 @@
 #include "validate/fit/fit.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "model/base/error.hpp"
-#include "model/cost/operation_energy.hpp"
-#include "model/cost/operator_alone.hpp"
+#include "model/cost/operator_cost.hpp"
 #include "model/cost/power.hpp"
-#include "validate/fit/constant_row.hpp"
-#include "validate/fit/robust_fit.hpp"
 
 namespace foretrain {
 namespace {
 
-double predicted(const FitRow& row, const Calibration& calibration) {
-  return cost_alone(row.work, row.gpu, calibration).device.value();
+Seconds predicted(const FitRow& row, const Calibration& calibration) {
+  return cost_alone(row.work, row.gpu, calibration).device;
 }
 
 /// Which energies rows speak of: (generation, tensor cores).
@@ -69,51 +65,23 @@ std::vector<std::string> default_fit_constants(const std::vector<FitRow>& rows) 
   return names;
 }
 
-std::vector<GroupError> errors_of(const std::vector<FitRow>& rows, const Calibration& calibration) {
-  std::vector<GroupError> groups;
+std::vector<PointErrors> errors_of(const std::vector<FitRow>& rows, const Calibration& calibration) {
+  std::vector<PointPair> pairs;
   for (const FitRow& row : rows) {
-    auto group = std::find_if(groups.begin(), groups.end(),
-                              [&](const GroupError& g) { return g.group == row.group && g.gpu == row.gpu.name; });
-    if (group == groups.end()) group = groups.insert(groups.end(), {row.group, row.gpu.name, 0, 0.0, 0.0});
-    const double error = predicted(row, calibration) / row.measured.value() - 1.0;
-    ++group->rows;
-    group->mape += std::abs(error);
-    group->bias += error;
+    pairs.push_back({row.name, row.group, row.gpu.name, false, row.measured, predicted(row, calibration)});
   }
-  for (GroupError& group : groups) {
-    group.mape /= group.rows;
-    group.bias /= group.rows;
-  }
-  return groups;
-}
-
-double mape_of_gpu(const std::vector<GroupError>& errors, const std::string& gpu) {
-  double sum = 0.0;
-  int rows = 0;
-  for (const GroupError& group : errors) {
-    if (group.gpu != gpu) continue;
-    sum += group.mape * group.rows;
-    rows += group.rows;
-  }
-  return rows == 0 ? 0.0 : sum / rows;
+  return errors_of(pairs);
 }
 
 FitResult fit(const std::vector<FitRow>& rows, const std::vector<std::string>& constants, const Calibration& start,
               int budget) {
   std::vector<Observation> points;
-  points.reserve(rows.size());
   for (const FitRow& row : rows) {
     points.push_back({row.name, row.group, row.measured,
-                      [&row](const Calibration& calibration) { return Seconds(predicted(row, calibration)); }});
+                      [&row](const Calibration& calibration) { return predicted(row, calibration); }});
   }
-  const Minimum minimum = least_loss(points, constants, start, budget);
-  FitResult result{start, {}, {}, minimum.evaluations};
-  for (std::size_t i = 0; i < constants.size(); ++i) {
-    double& value = constant_row(constants[i]).field(result.calibration);
-    result.constants.push_back({constants[i], value, minimum.at[i]});
-    value = minimum.at[i];
-  }
-  result.errors = errors_of(rows, result.calibration);
+  FitResult result{robust_fit(points, constants, start, budget), {}};
+  result.errors = errors_of(rows, result.found.calibration);
   return result;
 }
 
@@ -142,7 +110,7 @@ LeftOut leave_out(const std::vector<FitRow>& rows, const std::string& gpu, const
     if (!of_left) searched.push_back(name);
   }
   LeftOut result{gpu, fit(fitted, searched, start, budget), {}, {}};
-  Calibration& calibration = result.fitted.calibration;
+  Calibration& calibration = result.fitted.found.calibration;
   for (const auto& [generation, tensor] : own) {
     if (others.contains({generation, tensor})) continue;
     const auto unit = tensor ? &GenerationPower::tensor_pj : &GenerationPower::vector_pj;

@@ -12,41 +12,25 @@ namespace {
 constexpr std::size_t enough_held_out = 5;
 constexpr double product_bar = 0.05, kernel_bar = 0.08, step_bar = 0.05;
 
+/// Of points held out where there are any.
 AccuracyBar bar_of(const std::string& name, double limit, const std::vector<std::string>& families,
                    const std::vector<PointErrors>& errors) {
-  const auto sum = [&](bool held_out_only) {
-    AccuracyBar bar{name, limit, 0, held_out_only, 0.0};
-    for (const PointErrors& group : errors) {
-      if (held_out_only && !group.held_out) continue;
-      if (std::find(families.begin(), families.end(), group.family) == families.end()) continue;
-      bar.points += group.points;
-      bar.mape += group.mape * group.points;
-    }
-    if (bar.points > 0) bar.mape /= bar.points;
-    return bar;
-  };
-  const AccuracyBar held_out = sum(true);
-  return held_out.points > 0 ? held_out : sum(false);
+  for (const bool held_out : {true, false}) {
+    const PointErrors all = together(errors, [&](const PointErrors& group) {
+      return group.held_out >= held_out && std::ranges::find(families, group.family) != families.end();
+    });
+    if (all.points > 0) return {name, limit, all.points, held_out, all.mape};
+  }
+  return {name, limit};
 }
 
 }  // namespace
-
-std::vector<PointPair> pairs_of(const std::vector<PredictedPoint>& points, const Calibration& model,
-                                const Calibration& with_products) {
-  std::vector<PointPair> pairs;
-  pairs.reserve(points.size());
-  for (const PredictedPoint& point : points) {
-    pairs.push_back({point.raw->record.name, point.group, family_of(point), point.held_out, point.measured,
-                     predicted_time(point, point.held_out || point.kind == "step" ? with_products : model)});
-  }
-  return pairs;
-}
 
 std::vector<PointErrors> errors_of(const std::vector<PointPair>& pairs) {
   std::vector<PointErrors> errors;
   for (const PointPair& pair : pairs) {
     auto group = std::find_if(errors.begin(), errors.end(), [&](const PointErrors& e) {
-      return e.group == pair.group && e.held_out == pair.held_out;
+      return e.group == pair.group && e.family == pair.family && e.held_out == pair.held_out;
     });
     if (group == errors.end()) {
       group = errors.insert(errors.end(), {pair.group, pair.family, pair.held_out, 0, 0.0, 0.0, 0.0, ""});
@@ -64,6 +48,17 @@ std::vector<PointErrors> errors_of(const std::vector<PointPair>& pairs) {
     group.bias /= group.points;
   }
   return errors;
+}
+
+PointErrors together(const std::vector<PointErrors>& errors, const std::function<bool(const PointErrors&)>& wanted) {
+  PointErrors all;
+  for (const PointErrors& group : errors) {
+    if (!wanted(group)) continue;
+    all.points += group.points;
+    all.mape += group.mape * group.points;
+  }
+  if (all.points > 0) all.mape /= all.points;
+  return all;
 }
 
 std::map<std::string, double> spreads_of(const std::vector<PointPair>& pairs) {

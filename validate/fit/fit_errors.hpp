@@ -1,24 +1,51 @@
-// How far a calibration's predictions are from the points that were measured.
+// How far predictions are from the points that were measured.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "validate/fit/gpu_fit.hpp"
+#include "model/base/quantity.hpp"
 
 namespace foretrain {
 
-/// Points held out, and training steps, beside the whole calibration; those that were fitted beside the model alone,
-/// since the table of measured products holds them exactly.
-std::vector<PointPair> pairs_of(const std::vector<PredictedPoint>& points, const Calibration& model,
-                                const Calibration& with_products);
+/// One point beside its prediction.
+struct PointPair {
+  std::string name, group;
+  std::string family;  ///< of the operator; of `foretrain fit` the GPU
+  bool held_out = false;
+  Seconds measured, predicted;
+};
 
+/// Errors of one group of points, fitted or held out: of predicted / measured − 1.
+struct PointErrors {
+  std::string group, family;
+  bool held_out = false;
+  int points = 0;
+  double mape = 0.0, bias = 0.0, worst = 0.0;
+  std::string worst_point = {};
+};
+
+/// In the order of the groups' first points.
 std::vector<PointErrors> errors_of(const std::vector<PointPair>& pairs);
+
+/// Of all points of the groups that are wanted: their number and MAPE, 0 where there are none.
+PointErrors together(const std::vector<PointErrors>& errors, const std::function<bool(const PointErrors&)>& wanted);
 
 /// By family; of points held out where there are enough of them, else of all.
 std::map<std::string, double> spreads_of(const std::vector<PointPair>& pairs);
 
+/// What a calibration is meant to reach.
+struct AccuracyBar {
+  std::string name;       ///< "matrix products"
+  double limit = 0.0;     ///< MAPE
+  int points = 0;         ///< 0: nothing of this was measured
+  bool held_out = false;  ///< false: none was held out, and the points are those that were fitted
+  double mape = 0.0;
+
+  [[nodiscard]] bool met() const { return points > 0 && mape <= limit; }
+};
 std::vector<AccuracyBar> bars_of(const std::vector<PointErrors>& errors);
 
 /// Of a normal distribution, over the quantile of 80 % of its distances from zero.

@@ -10,9 +10,7 @@
 #include "model/job/calibrated_uncertainty.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
-#include "validate/fit/constant_row.hpp"
 #include "validate/fit/direct_constants.hpp"
-#include "validate/fit/fit_errors.hpp"
 #include "validate/fit/product_table.hpp"
 
 namespace foretrain {
@@ -115,7 +113,8 @@ void adopt(const StageTrial& trial, const std::string& source, GpuCalibration& r
     double& known = constant_row(constant.name).field(result.calibration);
     constant.before = known;  // not where the search began
     known = constant.after;
-    result.fitted.push_back({constant, source});
+    constant.source = source;
+    result.fitted.push_back(std::move(constant));
   }
   add_block(result, trial.fit.covariance_names, trial.fit.covariance);
 }
@@ -171,11 +170,12 @@ void run_stage(const FitStage& stage, const std::vector<PredictedPoint>& points,
       result.undetermined.push_back({name, "nothing of its kind was measured"});
     return;
   }
-  const StageTrial trial = try_stage(observations, observations_of(stage, points, true), stage.constants,
-                                     start_of(stage, points, gpu, known), known);
+  StageTrial trial = try_stage(observations, observations_of(stage, points, true), stage.constants,
+                               start_of(stage, points, gpu, known), known);
   const std::vector<Undetermined>& open = trial.fit.undetermined;
   result.undetermined.insert(result.undetermined.end(), open.begin(), open.end());
-  result.stages.push_back({stage.name, static_cast<int>(observations.size()), trial});
+  trial.name = stage.name;
+  result.stages.push_back(trial);
   if (trial.adopted) {
     adopt(trial,
           fmt::format("{} {} points of {}, driver {}, {}", observations.size(), stage.name,
@@ -201,11 +201,23 @@ void run_stages(const std::vector<PredictedPoint>& points, const Gpu& gpu, const
   }
 }
 
+/// Points held out, and training steps, beside the whole calibration; those that were fitted beside the model alone,
+/// since the table of measured products holds them exactly.
+std::vector<PointPair> pairs_of(const std::vector<PredictedPoint>& points, const Calibration& model,
+                                const Calibration& with_products) {
+  std::vector<PointPair> pairs;
+  for (const PredictedPoint& point : points) {
+    pairs.push_back({point.raw->record.name, point.group, family_of(point), point.held_out, point.measured,
+                     predicted_time(point, point.held_out || point.kind == "step" ? with_products : model)});
+  }
+  return pairs;
+}
+
 /// The uncertainty of constants that were read off.
 void add_direct(GpuCalibration& result) {
   std::vector<std::string> names;
   Eigen::VectorXd variances(result.direct.size());
-  for (const DirectConstant& constant : result.direct) {
+  for (const RobustConstant& constant : result.direct) {
     variances[static_cast<Eigen::Index>(names.size())] = constant.standard_error * constant.standard_error;
     names.push_back(constant.name);
   }
@@ -265,8 +277,8 @@ GpuCalibration fit_gpu(const RawMeasurements& raw, const YamlNode* cpu) {
   result.sustained = sustained_clocks(points.points);
   account(raw, points, result);
   result.direct = direct_constants(raw, result.calibration.host);
-  for (const DirectConstant& constant : result.direct)
-    constant_row(constant.name).field(result.calibration) = constant.value;
+  for (const RobustConstant& constant : result.direct)
+    constant_row(constant.name).field(result.calibration) = constant.after;
   const bool steps = std::ranges::any_of(points.points, [](const auto& point) { return point.kind == "step"; });
   run_stages(points.points, gpu, {sustained, steps}, result);
   add_direct(result);

@@ -8,6 +8,7 @@
 
 #include "model/cost/calibration.hpp"
 #include "validate/fit/describe.hpp"
+#include "validate/fit/fit_errors.hpp"
 #include "validate/fit/points.hpp"
 #include "validate/fit/raw.hpp"
 #include "validate/fit/robust_fit.hpp"
@@ -40,59 +41,12 @@ bool is_sustained(const PredictedPoint& point);
 /// The same with "matmul sustained" and "collective between nodes" apart.
 std::string stage_family(const PredictedPoint& point);
 
-/// A constant read off measurements of its own, without a fit: the median of what they say.
-struct DirectConstant {
-  std::string name;
-  double value = 0.0;           ///< in the constant's unit
-  double standard_error = 0.0;  ///< the same
-  std::string source;
-};
-
-/// Errors of one group of points, fitted or held out.
-struct PointErrors {
-  std::string group, family;
-  bool held_out = false;
-  int points = 0;
-  double mape = 0.0, bias = 0.0, worst = 0.0;
-  std::string worst_point;
-};
-
-/// What a calibration is meant to reach.
-struct AccuracyBar {
-  std::string name;       ///< "matrix products"
-  double limit = 0.0;     ///< MAPE
-  int points = 0;         ///< 0: nothing of this was measured
-  bool held_out = false;  ///< false: none was held out, and the points are those that were fitted
-  double mape = 0.0;
-
-  [[nodiscard]] bool met() const { return points > 0 && mape <= limit; }
-};
-
-/// One point beside its prediction, for pictures and lists.
-struct PointPair {
-  std::string name, group, family;
-  bool held_out = false;
-  Seconds measured, predicted;
-};
-
 /// What the device said while a product ran for seconds.
 struct SustainedClock {
   std::string name;
   Hertz clock;
   std::optional<double> watts;
   bool limited = false;  ///< by power
-};
-
-/// What became of a stage: its constants are kept where points left out are predicted better with them.
-struct StageOutcome {
-  std::string name;
-  int points = 0;  ///< that were fitted
-  StageTrial trial;
-};
-
-struct FittedConstantOfStage {
-  RobustConstant constant;
-  std::string source;
 };
 
 struct GpuCalibration {
@@ -103,10 +57,10 @@ struct GpuCalibration {
   MeasuredFigures figures;
   std::string node;  ///< the machine as a hardware file (JSON)
   Calibration calibration;
-  std::vector<FittedConstantOfStage> fitted;
-  std::vector<DirectConstant> direct;
+  std::vector<RobustConstant> fitted;
+  std::vector<RobustConstant> direct;  ///< read off measurements of their own: the median of what they say
   std::vector<Undetermined> undetermined;
-  std::vector<StageOutcome> stages;  ///< those that had points
+  std::vector<StageTrial> stages;  ///< those that had points
   std::vector<std::string> covariance_names;
   Eigen::MatrixXd covariance;            ///< zero between stages
   std::map<std::string, double> spread;  ///< by family

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "model/scenario/hardware/calibration_reader.hpp"
-#include "validate/fit/constant_row.hpp"
 #include "validate/fit/gpu_fit.hpp"
 
 namespace foretrain {
@@ -46,19 +45,19 @@ ordered_json gpu_of(const GpuCalibration& fit) {
 
 ordered_json constants_of(const GpuCalibration& fit) {
   ordered_json constants = ordered_json::object();
-  for (const DirectConstant& constant : fit.direct) {
-    constants[constant.name] = {{"value", stated_value(constant.name, constant.value)},
+  for (const RobustConstant& constant : fit.direct) {
+    constants[constant.name] = {{"value", stated_value(constant.name, constant.after)},
                                 {"kind", "measurement"},
                                 {"standard_error", rounded(constant.standard_error)},
                                 {"source", constant.source}};
   }
-  for (const auto& [constant, source] : fit.fitted) {
+  for (const RobustConstant& constant : fit.fitted) {
     constants[constant.name] = {{"value", stated_value(constant.name, constant.after)},
                                 {"kind", "fit"},
                                 {"standard_error", rounded(constant.standard_error)},
                                 {"published", rounded(constant.before)}};
     if (constant.at_bound) constants[constant.name]["at_bound"] = true;
-    constants[constant.name]["source"] = source;
+    constants[constant.name]["source"] = constant.source;
   }
   return constants;
 }
@@ -99,9 +98,9 @@ ordered_json bars_of(const GpuCalibration& fit) {
 
 ordered_json stages_of(const GpuCalibration& fit) {
   ordered_json list = ordered_json::array();
-  for (const auto& [name, points, trial] : fit.stages) {
-    list.push_back({{"stage", name},
-                    {"points", points},
+  for (const StageTrial& trial : fit.stages) {
+    list.push_back({{"stage", trial.name},
+                    {"points", trial.points},
                     {"kept", trial.adopted},
                     {"judged", trial.judged},
                     {"held_out", trial.held_out},

@@ -1,11 +1,9 @@
 // Which constants which points determine.
-#include <functional>
 #include <set>
 #include <string>
 
 #include "model/cost/power.hpp"
 #include "model/job/calibrated_uncertainty.hpp"
-#include "validate/fit/constant_row.hpp"
 #include "validate/fit/gpu_fit.hpp"
 
 namespace foretrain {
@@ -18,10 +16,9 @@ const std::size_t every_point = FitStage{}.most_points;
 /// of no framework and, written for clarity, not of the GPU (on an H200 norms and pooling take 1.2 to ten times as long
 /// as the bandwidth allows, where copies and sums reach it).
 bool stands_for_a_framework(const PredictedPoint& point) {
-  static const std::set<std::string, std::less<>> kinds = {"batch_norm",    "layer_norm", "pooling",          "softmax",
-                                                           "cross_entropy", "optimizer",  "gradient_clipping"};
-  const auto kind = point.raw->record.scenario.find("workload.operator.kind");
-  return kind != point.raw->record.scenario.end() && kinds.contains(kind->second);
+  static const std::set<std::string> kinds = {"batch_norm",    "layer_norm", "pooling",          "softmax",
+                                              "cross_entropy", "optimizer",  "gradient_clipping"};
+  return kinds.contains(point.raw->workload("operator.kind"));
 }
 
 }  // namespace

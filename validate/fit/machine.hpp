@@ -55,7 +55,7 @@ struct Machine {
 };
 
 /// Reads machine.json. Keys that it does not need are left alone: the file tells people more than the model wants.
-/// Throws ScenarioError with file, line and column.
+/// Throws ScenarioError.
 Machine read_machine(const std::filesystem::path& file);
 Machine read_machine_text(std::string_view text, const std::string& file);
 

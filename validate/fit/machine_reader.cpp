@@ -1,60 +1,46 @@
-#include <fmt/format.h>
-
-#include <algorithm>
-
-#include "model/base/files.hpp"
-#include "model/scenario/yaml_reader.hpp"
-#include "validate/fit/machine.hpp"
-
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "model/base/files.hpp"
+#include "validate/fit/machine.hpp"
 
 namespace foretrain {
 
 namespace {
 
-constexpr const char* remedy = "machine.json as `foretrain-gpu probe` writes it";
+using nlohmann::json;
 
-/// A mapping of which some keys are read and all others left alone.
-class Loose {
- public:
-  explicit Loose(Field field) : field_(std::move(field)) {
-    if (!field_.is_mapping()) field_.fail("no mapping", remedy);
-  }
+/// Numbers may stand in quotation marks; drivers answer 0 where they know nothing.
+std::optional<double> find_number(const json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || found->is_null()) return std::nullopt;
+  const double value = found->is_string() ? std::stod(found->get<std::string>()) : found->get<double>();
+  return value > 0.0 ? std::optional(value) : std::nullopt;
+}
 
-  [[nodiscard]] std::optional<Field> find(std::string_view key) const {
-    const YamlEntry* entry = field_.node().find(key);
-    if (entry == nullptr || entry->value.is_null()) return std::nullopt;
-    return Field(entry->value, join_path(field_.path(), key));
-  }
-  [[nodiscard]] Field need(std::string_view key) const {
-    if (const auto found = find(key)) return *found;
-    throw ScenarioError(field_.where(), join_path(field_.path(), key), "this key is missing", remedy);
-  }
-  [[nodiscard]] std::string text(std::string_view key) const {
-    const auto found = find(key);
-    return found && found->is_scalar() ? found->text() : "";
-  }
-  [[nodiscard]] std::optional<double> number(std::string_view key) const {
-    const auto found = find(key);
-    if (!found) return std::nullopt;
-    const double value = found->number();
-    if (value <= 0.0) return std::nullopt;  // drivers answer 0 where they know nothing
-    return value;
-  }
-  [[nodiscard]] std::optional<int> integer(std::string_view key) const {
-    const auto value = number(key);
-    return value && *value < 1e9 ? std::optional<int>(static_cast<int>(*value)) : std::nullopt;
-  }
-  [[nodiscard]] bool flag(std::string_view key) const {
-    const auto found = find(key);
-    return found && found->flag();
-  }
-  [[nodiscard]] const Field& field() const { return field_; }
+double number_of(const json& object, const char* key) {
+  const auto value = find_number(object, key);
+  if (!value) throw std::invalid_argument(std::string("no ") + key);
+  return *value;
+}
 
- private:
-  Field field_;
-};
+std::optional<int> find_integer(const json& object, const char* key) {
+  const auto value = find_number(object, key);
+  return value && *value < 1e9 ? std::optional(static_cast<int>(*value)) : std::nullopt;
+}
+
+/// Nothing where it is null.
+std::string text_of(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+bool flag_of(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_boolean() && found->get<bool>();
+}
 
 /// MIG divides memory and its controllers into eighths (NVIDIA Multi-Instance GPU User Guide, memory slices); a few
 /// percent of each are kept back.
@@ -63,66 +49,51 @@ double slices_of(double share) {
   return std::clamp(std::round(share * slices), 1.0, slices) / slices;
 }
 
-MeasuredGpu read_gpu_entry(const Field& field) {
-  const Loose keys(field);
+MeasuredGpu read_gpu_entry(const json& entry) {
   MeasuredGpu gpu;
-  gpu.index = static_cast<int>(keys.need("index").integer({0, 1024}));
-  gpu.name = keys.need("name").text();
-  gpu.compute_capability = keys.need("compute_capability").number(Zero::refused);
-  gpu.sms = static_cast<int>(keys.need("sms").integer({1, 100'000}));
+  gpu.index = entry.at("index");
+  gpu.name = entry.at("name");
+  gpu.compute_capability = number_of(entry, "compute_capability");
+  gpu.sms = std::clamp(static_cast<int>(std::min(number_of(entry, "sms"), 1e5)), 1, 100'000);
   // The clock that CUDA states is the datasheet's boost clock; NVML's highest is above it on some boards.
-  const auto stated = keys.number("sm_clock_hz");
-  gpu.clock = Hertz(stated ? *stated : keys.need("max_sm_clock_hz").number(Zero::refused));
+  const auto stated = find_number(entry, "sm_clock_hz");
+  gpu.clock = Hertz(stated ? *stated : number_of(entry, "max_sm_clock_hz"));
   for (const char* key : {"max_memory_clock_hz", "memory_clock_hz"}) {
-    if (const auto clock = keys.number(key)) gpu.memory_clock = Hertz(*clock);
+    if (const auto clock = find_number(entry, key)) gpu.memory_clock = Hertz(*clock);
   }
-  gpu.bus_bits = keys.integer("memory_bus_bits");
-  gpu.memory = Bytes(keys.need("memory_bytes").number(Zero::refused));
-  gpu.l2_cache = Bytes(keys.need("l2_bytes").number(Zero::refused));
-  if (const auto size = keys.number("shared_memory_per_sm_bytes")) gpu.shared_memory_per_sm = Bytes(*size);
-  gpu.power_limit_watts = keys.number("power_limit_w");
-  gpu.copy_engines = keys.integer("copy_engines");
-  gpu.pcie_generation = keys.integer("pcie_generation");
-  gpu.pcie_width = keys.integer("pcie_width");
-  gpu.nvlinks = keys.integer("nvlinks").value_or(0);
-  const double board = keys.number("board_memory_bytes").value_or(0.0);
-  if (keys.flag("mig") && board > gpu.memory.value()) gpu.memory_share = slices_of(gpu.memory.value() / board);
+  gpu.bus_bits = find_integer(entry, "memory_bus_bits");
+  gpu.memory = Bytes(number_of(entry, "memory_bytes"));
+  gpu.l2_cache = Bytes(number_of(entry, "l2_bytes"));
+  if (const auto size = find_number(entry, "shared_memory_per_sm_bytes")) gpu.shared_memory_per_sm = Bytes(*size);
+  gpu.power_limit_watts = find_number(entry, "power_limit_w");
+  gpu.copy_engines = find_integer(entry, "copy_engines");
+  gpu.pcie_generation = find_integer(entry, "pcie_generation");
+  gpu.pcie_width = find_integer(entry, "pcie_width");
+  gpu.nvlinks = find_integer(entry, "nvlinks").value_or(0);
+  const double board = find_number(entry, "board_memory_bytes").value_or(0.0);
+  if (flag_of(entry, "mig") && board > gpu.memory.value()) gpu.memory_share = slices_of(gpu.memory.value() / board);
   return gpu;
 }
 
-MeasuredLink read_link_entry(const Field& field) {
-  const Loose keys(field);
-  MeasuredLink link;
-  link.from = static_cast<int>(keys.need("from").integer({0, 1024}));
-  link.to = static_cast<int>(keys.need("to").integer({0, 1024}));
-  link.nvlinks = keys.integer("nvlinks").value_or(0);
-  link.peer_access = keys.flag("peer_access");
-  return link;
-}
-
-Machine read_document(const Field& document) {
-  const Loose keys(document);
+Machine machine_of(const json& document) {
   Machine machine;
-  machine.date = keys.text("date");
-  machine.kernel = keys.text("kernel");
-  machine.driver = keys.text("driver");
-  machine.processor = keys.text("processor");
-  if (const auto versions = keys.find("versions")) {
-    for (const YamlEntry& entry : Loose(*versions).field().node().entries) {
-      if (entry.value.is_scalar()) machine.versions[entry.key] = entry.value.scalar;
-    }
+  machine.date = text_of(document, "date");
+  machine.kernel = text_of(document, "kernel");
+  machine.driver = text_of(document, "driver");
+  machine.processor = text_of(document, "processor");
+  const json versions = document.value("versions", json::object());
+  for (const auto& [name, version] : versions.items()) {
+    if (version.is_string()) machine.versions[name] = version;
   }
-  const Field gpus = keys.need("gpus");
-  for (const Field& gpu : gpus.list()) machine.gpus.push_back(read_gpu_entry(gpu));
-  if (machine.gpus.empty()) gpus.fail("no GPU", "a machine with a GPU");
-  if (const auto links = keys.find("links")) {
-    for (const Field& link : links->list()) machine.links.push_back(read_link_entry(link));
+  for (const json& gpu : document.at("gpus")) machine.gpus.push_back(read_gpu_entry(gpu));
+  if (machine.gpus.empty()) throw std::invalid_argument("no GPU");
+  for (const json& link : document.value("links", json::array())) {
+    machine.links.push_back(
+        {link.at("from"), link.at("to"), find_integer(link, "nvlinks").value_or(0), flag_of(link, "peer_access")});
   }
-  if (const auto cards = keys.find("network_cards")) {
-    for (const Field& card : cards->list()) {
-      machine.card_rate = BytesPerSecond(Loose(card).need("bits_per_second").number(Zero::refused) / 8.0);
-      ++machine.network_cards;
-    }
+  for (const json& card : document.value("network_cards", json::array())) {
+    machine.card_rate = BytesPerSecond(number_of(card, "bits_per_second") / 8.0);
+    ++machine.network_cards;
   }
   return machine;
 }
@@ -142,8 +113,12 @@ bool Machine::has_nvswitch() const {
 }
 
 Machine read_machine_text(std::string_view text, const std::string& file) {
-  const YamlNode document = parse_yaml(text, file);
-  return read_document(Field(document, ""));
+  try {
+    return machine_of(json::parse(text));
+  } catch (const std::exception& error) {
+    throw ScenarioError({file, 1, 1}, "", std::string("no description of a machine (") + error.what() + ")",
+                        "machine.json as `foretrain-gpu probe` writes it");
+  }
 }
 
 Machine read_machine(const std::filesystem::path& file) {

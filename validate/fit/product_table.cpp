@@ -7,7 +7,6 @@
 
 #include "model/base/statistics.hpp"
 #include "model/cost/measured_matmul.hpp"
-#include "validate/fit/fit_errors.hpp"
 
 namespace foretrain {
 

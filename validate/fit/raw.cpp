@@ -1,16 +1,18 @@
 #include "validate/fit/raw.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
 
 #include "model/base/files.hpp"
 #include "model/base/text.hpp"
-#include "validate/fit/replay_records.hpp"
 #include "validate/measure/sampling.hpp"
 
 namespace foretrain {
@@ -20,97 +22,48 @@ namespace {
 using nlohmann::json;
 
 constexpr std::array<const char*, 5> units = {"s", "B/s", "1/s", "FLOP/s", "1"};
-constexpr const char* record_remedy =
-    "delete the line, or run `foretrain-gpu measure -o` on the folder again, which measures what is missing";
 // A collective suite over many GPU counts takes some megabytes; no folder of measurements comes near this.
 constexpr std::uintmax_t largest_records = 256'000'000;
-
-/// What is wrong with a record, without its place.
-struct Wrong {
-  std::string key, got, expected;
-};
-
-const json& member(const json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end()) throw Wrong{key, "this key is missing", record_remedy};
-  return *found;
-}
-
-std::string text_of(const json& object, const char* key) {
-  const json& value = member(object, key);
-  if (!value.is_string()) throw Wrong{key, "no text", record_remedy};
-  return value;
-}
-
-std::map<std::string, std::string> texts_of(const json& object, const char* key) {
-  std::map<std::string, std::string> texts;
-  const auto found = object.find(key);
-  if (found == object.end()) return texts;
-  if (!found->is_object()) throw Wrong{key, "no object", "{ \"key\": \"text\", … }"};
-  for (const auto& [name, value] : found->items()) {
-    if (!value.is_string()) throw Wrong{std::string(key) + "." + name, "no text", "a text as a scenario states it"};
-    texts[name] = value;
-  }
-  return texts;
-}
-
-RecordStatus status_of(const json& object) {
-  const std::string word = text_of(object, "status");
-  const auto status = foretrain::status_of(word);
-  if (!status) throw Wrong{"status", fmt::format("unknown status \"{}\"", word), "measured, failed or skipped"};
-  return *status;
-}
-
-std::vector<double> values_of(const json& object) {
-  std::vector<double> values;
-  const json& list = member(object, "values");
-  if (!list.is_array()) throw Wrong{"values", "no list", "a list of numbers"};
-  for (const json& value : list) {
-    if (!value.is_number() || !std::isfinite(value.get<double>())) throw Wrong{"values", "no number", record_remedy};
-    values.push_back(value);
-  }
-  return values;
-}
 
 /// What is said of the device: clocks, power, reasons for lower clocks.
 std::optional<DeviceState> state_of(const json& object) {
   const auto found = object.find("state");
-  if (found == object.end() || !found->is_object()) return std::nullopt;
+  if (found == object.end() || found->is_null()) return std::nullopt;
   DeviceState state;
-  if (found->contains("sm_mhz") && (*found)["sm_mhz"].is_number()) state.sm_mhz = (*found)["sm_mhz"];
-  if (found->contains("power_w") && (*found)["power_w"].is_number()) state.power_w = (*found)["power_w"];
-  if (const auto reasons = found->find("throttle"); reasons != found->end() && reasons->is_array()) {
-    for (const json& reason : *reasons) {
-      if (reason.is_string()) state.throttle.push_back(reason);
-    }
-  }
+  state.sm_mhz = found->value("sm_mhz", 0.0);
+  if (found->contains("power_w")) state.power_w = found->at("power_w").get<double>();
+  state.throttle = found->value("throttle", std::vector<std::string>());
   return state;
 }
 
 /// A measured point must have values, and what the model is to predict must be longer than nothing.
 void require_measured(const Record& record) {
-  if (record.values.empty()) throw Wrong{"values", "measured, but without a value", record_remedy};
-  if (std::find(units.begin(), units.end(), record.unit) == units.end()) {
-    throw Wrong{"unit", fmt::format("unknown unit \"{}\"", record.unit), "s, B/s, 1/s, FLOP/s or 1"};
+  if (record.values.empty()) throw std::invalid_argument("measured, but without a value");
+  if (std::ranges::find(units, record.unit) == units.end()) {
+    throw std::invalid_argument(fmt::format("unknown unit \"{}\"", record.unit));
   }
-  if (!record.scenario.empty() && *std::min_element(record.values.begin(), record.values.end()) <= 0.0) {
-    throw Wrong{"values", "a measurement that is not positive", record_remedy};
+  const bool finite = std::ranges::all_of(record.values, [](double value) { return std::isfinite(value); });
+  if (!finite || (!record.scenario.empty() && std::ranges::min(record.values) <= 0.0)) {
+    throw std::invalid_argument("a measurement that is not positive");
   }
 }
 
+using Texts = std::map<std::string, std::string>;
+
 Record record_of(const json& object) {
-  if (!object.is_object()) throw Wrong{"", "no record", record_remedy};
   Record record;
-  record.suite = text_of(object, "suite");
-  record.name = text_of(object, "name");
-  record.status = status_of(object);
-  record.scenario = texts_of(object, "scenario");
-  record.parameters = texts_of(object, "parameters");
-  if (object.contains("device") && object["device"].is_number()) record.device = object["device"];
-  if (object.contains("note")) record.note = text_of(object, "note");
+  record.suite = object.at("suite");
+  record.name = object.at("name");
+  const std::string status = object.at("status");
+  if (!status_of(status)) throw std::invalid_argument(fmt::format("unknown status \"{}\"", status));
+  record.status = *status_of(status);
+  record.scenario = object.value("scenario", Texts());
+  record.parameters = object.value("parameters", Texts());
+  record.device = object.value("device", 0);
+  record.note = object.value("note", std::string());
   if (record.status != RecordStatus::measured) return record;
-  record.unit = text_of(object, "unit");
-  record.values = values_of(object);
+  record.unit = object.at("unit");
+  record.values = object.at("values").get<std::vector<double>>();
   record.state = state_of(object);
   require_measured(record);
   return record;
@@ -119,10 +72,63 @@ Record record_of(const json& object) {
 RawPoint point_of(const std::string& line, const SourcePosition& where) {
   try {
     return {record_of(json::parse(line)), where};
-  } catch (const json::exception&) {
-    throw ScenarioError(where, "", "this line is torn or no JSON", record_remedy);
-  } catch (const Wrong& wrong) {
-    throw ScenarioError(where, wrong.key, wrong.got, wrong.expected);
+  } catch (const std::exception& error) {
+    throw ScenarioError(
+        where, "", fmt::format("no record ({})", error.what()),
+        "delete the line, or run `foretrain-gpu measure -o` on the folder again, which measures what is missing");
+  }
+}
+
+/// A kernel of a replay's block of several, with the operator as a scenario states it; `traffic` as foretrain-gpu knows
+/// it.
+Record kernel_record(const json& work, const std::string& graph) {
+  Record record;
+  record.suite = replay_suite;
+  record.name = fmt::format("{}: {} {}, {}", graph, work.at("block").get<std::string>(),
+                            work.at("work_number").get<int>(), work.at("name").get<std::string>());
+  record.scenario["workload.operator.kind"] = work.at("kind").get<std::string>();
+  for (const auto& [key, value] : work.at("fields").items()) record.scenario["workload.operator." + key] = value;
+  record.parameters = {{"graph", graph}, {"tasks", fmt::format("{}", work.at("tasks").get<int>())}};
+  record.unit = "s";
+  const int count = work.at("count");
+  if (count < 1) {
+    throw std::invalid_argument(fmt::format("a kernel of {} was measured without being run", graph));
+  }
+  record.values = {work.at("measured_s").get<double>() / count};
+  return record;
+}
+
+/// Of a graph that could not be run.
+Record whole_record(const json& document, const std::string& graph) {
+  Record record;
+  record.suite = replay_suite;
+  record.name = graph;
+  record.status = document.at("status") == "skipped" ? RecordStatus::skipped : RecordStatus::failed;
+  record.note = fmt::format("{}", fmt::join(document.at("notes").get<std::vector<std::string>>(), "; "));
+  return record;
+}
+
+bool is_replay_file(const std::filesystem::path& file) {
+  return file.extension() == ".json" && file.filename().string().starts_with("replay-");
+}
+
+/// What foretrain-gpu replay wrote (validate/replay/result.hpp), in the words of suites.
+std::vector<RawPoint> replay_records(std::string_view text, const std::string& file) {
+  const SourcePosition where{file, 1, 1};
+  try {
+    const json document = json::parse(text);
+    const std::string graph = document.at("name");
+    if (document.at("status") != "measured") return {{whole_record(document, graph), where}};
+    std::vector<RawPoint> points;
+    for (const json& work : document.at("work")) {
+      if (!work.contains("kind") || work.at("measured_s").get<double>() <= 0.0) continue;  // no kernel, or of no work
+      points.push_back({kernel_record(work, graph), where});
+      points.back().record.state = state_of(document);
+    }
+    return points;
+  } catch (const std::exception& error) {
+    throw ScenarioError(where, "", fmt::format("no replay of a task graph ({})", error.what()),
+                        "a file replay-NAME.json that foretrain-gpu replay wrote; delete it, or replay it again");
   }
 }
 
@@ -198,6 +204,11 @@ void count(const RawPoint& point, SuiteCount& suite) {
   if (point.record.status == RecordStatus::skipped) ++suite.skipped;
 }
 
+std::string text_at(const Texts& texts, const std::string& key) {
+  const auto found = texts.find(key);
+  return found == texts.end() ? "" : found->second;
+}
+
 }  // namespace
 
 double RawPoint::median() const { return Sampled{record.values}.median(); }
@@ -205,16 +216,13 @@ double RawPoint::median() const { return Sampled{record.values}.median(); }
 double RawPoint::spread() const { return Sampled{record.values}.spread(); }
 
 bool RawPoint::throttled() const {
-  if (!record.state) return false;
-  return std::any_of(record.state->throttle.begin(), record.state->throttle.end(), [](const std::string& reason) {
-    return reason == "thermal" || reason == "hardware_thermal" || reason == "power_brake" || reason == "hardware";
-  });
+  static const std::set<std::string> lowered = {"thermal", "hardware_thermal", "power_brake", "hardware"};
+  return record.state && std::ranges::any_of(record.state->throttle, [](const auto& r) { return lowered.contains(r); });
 }
 
 std::optional<bool> RawPoint::power_limited() const {
   if (!record.state) return std::nullopt;
-  return std::find(record.state->throttle.begin(), record.state->throttle.end(), "power") !=
-         record.state->throttle.end();
+  return std::ranges::find(record.state->throttle, "power") != record.state->throttle.end();
 }
 
 bool RawPoint::held_out() const {
@@ -222,10 +230,9 @@ bool RawPoint::held_out() const {
   return !word.empty() && word != "false" && word != "no" && word != "0";
 }
 
-std::string RawPoint::parameter(const std::string& key) const {
-  const auto found = record.parameters.find(key);
-  return found == record.parameters.end() ? "" : found->second;
-}
+std::string RawPoint::workload(const std::string& key) const { return text_at(record.scenario, "workload." + key); }
+
+std::string RawPoint::parameter(const std::string& key) const { return text_at(record.parameters, key); }
 
 std::vector<const RawPoint*> RawMeasurements::of_suite(const std::string& suite) const {
   std::vector<const RawPoint*> found;

@@ -18,13 +18,13 @@ namespace foretrain {
 
 /// The suites of foretrain-gpu, each a file of records. Whatever else lies in a folder of measurements but what
 /// follows is another reader's.
-inline constexpr std::array<std::string_view, 11> gpu_suites = {
-    "launch",    "memory", "copy",       "gemm",    "convolution", "attention",
-    "streaming", "peer",   "collective", "devices", "overlap"};
+inline constexpr std::array<std::string_view, 11> gpu_suites = {"launch",      "memory",    "copy",      "gemm",
+                                                                "convolution", "attention", "streaming", "peer",
+                                                                "collective",  "devices",   "overlap"};
 
 /// Training steps of PyTorch (validate/pytorch/train_steps.py), a file of records as well.
 inline constexpr std::string_view step_suite = "steps";
-/// What kernels of replayed steps are recorded as: no file of records, but replay-*.json (replay_records.hpp).
+/// What kernels of replayed steps are recorded as: no file of records, but replay-*.json.
 inline constexpr std::string_view replay_suite = "replay";
 
 /// One measured point, and the line that it stands in.
@@ -41,6 +41,8 @@ struct RawPoint {
   [[nodiscard]] std::optional<bool> power_limited() const;
   /// Points that no fit may see: `parameters.held_out`.
   [[nodiscard]] bool held_out() const;
+  /// The scenario's key "workload.KEY"; empty where the record states none.
+  [[nodiscard]] std::string workload(const std::string& key) const;
   /// Empty where the record has no such parameter.
   [[nodiscard]] std::string parameter(const std::string& key) const;
   /// The parameter as a number; 0 where there is none, or it is no finite number.
@@ -53,7 +55,7 @@ struct SuiteCount {
   int fitted = 0;    ///< constants are fitted to it
   int held_out = 0;  ///< predicted, to judge the fit
   int direct = 0;    ///< a figure or a constant is read off it
-  int drawn = 0;     ///< shown in pictures: the model has no constant for it
+  int drawn = 0;     ///< unused: the model has no constant for it
   int left_out = 0;  ///< with a reason (GpuCalibration::not_understood)
 };
 

@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <nlopt.hpp>
 #include <optional>
 
 #include "model/base/error.hpp"
-#include "validate/fit/constant_row.hpp"
+#include "model/base/text.hpp"
 
 namespace foretrain {
 
@@ -20,6 +23,9 @@ constexpr double least_response = 1e-4;  // d ln(time) / d ln(constant) below wh
 constexpr double largest_error = 0.5;    // of a constant, above which it is not determined
 constexpr double bound_share = 1e-3;     // of the range, within which a constant is at its bound
 constexpr int gauss_newton_steps = 12;
+constexpr double first_step = 0.25;    // of a constant, in the first simplex
+constexpr double restart_step = 0.08;  // in later ones
+constexpr double least_gain = 1e-4;    // relative gain below which the search ends
 
 using Values = std::vector<double>;
 using Eigen::Index, Eigen::MatrixXd, Eigen::VectorXd;
@@ -38,7 +44,6 @@ class Problem {
     for (const ConstantRow* row : rows_) published_.push_back(row->field(trial_));
   }
 
-  [[nodiscard]] std::size_t constants() const { return rows_.size(); }
   [[nodiscard]] const ConstantRow& row(std::size_t i) const { return *rows_[i]; }
   [[nodiscard]] const Values& published() const { return published_; }
   [[nodiscard]] std::size_t groups() const { return size_.size(); }
@@ -46,6 +51,7 @@ class Problem {
     return static_cast<Index>(group_[static_cast<std::size_t>(point)]);
   }
   [[nodiscard]] std::size_t points() const { return points_.size(); }
+  [[nodiscard]] int evaluations() const { return evaluations_; }
 
   const Calibration& at(const Values& values) {
     for (std::size_t i = 0; i < rows_.size(); ++i) rows_[i]->field(trial_) = values[i];
@@ -53,6 +59,7 @@ class Problem {
   }
   /// ln(predicted / measured) of every point.
   VectorXd distances(const Values& values) {
+    ++evaluations_;
     const Calibration& calibration = at(values);
     VectorXd result(points_.size());
     for (Index p = 0; p < result.size(); ++p) {
@@ -100,21 +107,58 @@ class Problem {
   Values published_;
   std::vector<std::size_t> group_;
   Values size_;
+  int evaluations_ = 0;
 };
 
 std::vector<const ConstantRow*> rows_named(const std::vector<std::string>& names) {
   std::vector<const ConstantRow*> rows;
-  rows.reserve(names.size());
   for (const std::string& name : names) rows.push_back(&constant_row(name));
   return rows;
 }
 
-Minimum searched(Problem& problem, const Values& start, int budget) {
-  std::vector<SearchVariable> variables;
-  for (std::size_t i = 0; i < problem.constants(); ++i) {
-    variables.push_back({start[i], problem.row(i).minimum, problem.row(i).maximum});
+double loss_of_problem(const Values& values, Values& /*gradient*/, void* problem) {
+  return static_cast<Problem*>(problem)->loss(values);
+}
+
+/// The least loss near `at` by Nelder and Mead's simplices, which are begun anew at the best point until that gains too
+/// little, or `budget` evaluations are spent. Same input, same result.
+Values searched(Problem& problem, Values at, int budget) {
+  nlopt::opt search(nlopt::LN_NELDERMEAD, static_cast<unsigned>(at.size()));
+  Values least, most;
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    least.push_back(problem.row(i).minimum);
+    most.push_back(problem.row(i).maximum);
+    at[i] = std::clamp(at[i], least[i], most[i]);
   }
-  return minimise([&](const Values& values) { return problem.loss(values); }, variables, budget);
+  search.set_lower_bounds(least);
+  search.set_upper_bounds(most);
+  search.set_ftol_rel(0.1 * least_gain);
+  search.set_min_objective(loss_of_problem, &problem);
+  double loss = std::numeric_limits<double>::infinity();
+  for (double share = first_step; budget > 0; share = restart_step) {
+    const double before = loss;
+    Values steps;
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      steps.push_back(share * std::max(std::abs(at[i]), 0.02 * (most[i] - least[i])));
+    }
+    search.set_initial_step(steps);
+    search.set_maxeval(budget);
+    search.optimize(at, loss);
+    budget -= search.get_numevals();
+    if (loss > before * (1.0 - least_gain)) break;
+  }
+  return at;
+}
+
+/// Nothing where a pivot falls below 1e-12 of its diagonal entry: the symmetric matrix is singular for all that double
+/// precision can tell.
+std::optional<MatrixXd> inverse(const MatrixXd& matrix) {
+  constexpr double least_pivot = 1e-12;
+  const Eigen::LLT<MatrixXd> factors(matrix);
+  const Eigen::ArrayXd pivots = factors.matrixLLT().diagonal().array().square();
+  const bool positive = factors.info() == Eigen::Success;
+  if (!positive || (pivots <= least_pivot * matrix.diagonal().array().abs()).any()) return std::nullopt;
+  return factors.solve(MatrixXd::Identity(matrix.rows(), matrix.cols()));
 }
 
 /// One Gauss-Newton step of iteratively reweighted least squares, halved until it gains. Nothing where none does.
@@ -122,11 +166,8 @@ std::optional<Values> better(Problem& problem, const Values& values) {
   const VectorXd distances = problem.distances(values);
   const MatrixXd jacobian = problem.jacobian(values);
   const VectorXd weights = problem.weights().cwiseQuotient(distances.unaryExpr(&robust_loss));
-  MatrixXd normal = jacobian.transpose() * weights.asDiagonal() * jacobian;
-  normal.diagonal() *= 1.0 + 1e-9;
-  const auto inverted = inverse(normal);
-  if (!inverted) return std::nullopt;
-  const VectorXd step = *inverted * jacobian.transpose() * weights.cwiseProduct(distances);
+  const MatrixXd normal = jacobian.transpose() * weights.asDiagonal() * jacobian;
+  const VectorXd step = normal.ldlt().solve(jacobian.transpose() * weights.cwiseProduct(distances));
   const double before = problem.loss(values);
   for (double share = 1.0; share > 0.05; share *= 0.5) {
     Values next = values;
@@ -140,7 +181,7 @@ std::optional<Values> better(Problem& problem, const Values& values) {
 }
 
 Values minimum_of(Problem& problem, const Values& start, int budget) {
-  Values values = searched(problem, start, budget).at;
+  Values values = searched(problem, start, budget);
   for (int step = 0; step < gauss_newton_steps; ++step) {
     const auto next = better(problem, values);
     if (!next) break;
@@ -224,17 +265,26 @@ std::vector<std::string> with_response(const std::vector<Observation>& points, c
 
 }  // namespace
 
-double robust_loss(double distance) { return std::hypot(distance, smooth_below); }
-
-Minimum least_loss(const std::vector<Observation>& points, const std::vector<std::string>& constants,
-                   const Calibration& start, int budget) {
-  Problem problem(points, rows_named(constants), start);
-  return searched(problem, problem.published(), budget);
+const ConstantRow& constant_row(const std::string& name) {
+  std::vector<std::string> known;
+  for (const ConstantRow& row : calibration_rows()) {
+    if (row.name == name) return row;
+    known.push_back(row.name);
+  }
+  const auto nearest = nearest_word(name, known);
+  throw UsageError("unknown constant " + name + (nearest ? "; did you mean " + *nearest + "?" : ""));
 }
+
+std::string energy_name(std::size_t generation, bool tensor) {
+  return "power." + std::string(chip_generations[generation].name) + (tensor ? "_tensor_pj" : "_vector_pj");
+}
+
+double robust_loss(double distance) { return std::hypot(distance, smooth_below); }
 
 RobustFit robust_fit(const std::vector<Observation>& points, const std::vector<std::string>& constants,
                      const Calibration& start, int budget) {
-  RobustFit result{start, {}, {}, {}, {}};
+  RobustFit result;
+  result.calibration = start;
   std::vector<std::string> names = with_response(points, constants, start, result.undetermined);
   Values values;
   for (const std::string& name : names) values.push_back(constant_row(name).field(result.calibration));
@@ -250,9 +300,11 @@ RobustFit robust_fit(const std::vector<Observation>& points, const std::vector<s
       result.undetermined.push_back({names[worst->index], worst->why});
       names.erase(names.begin() + static_cast<std::ptrdiff_t>(worst->index));
       values.erase(values.begin() + static_cast<std::ptrdiff_t>(worst->index));
+      result.evaluations += problem.evaluations();
       continue;
     }
     const auto covariance = covariance_of(problem, values, free);
+    result.evaluations += problem.evaluations();
     result.calibration = problem.at(values);
     for (std::size_t i = 0; i < names.size(); ++i) {
       const auto place = std::find(free.begin(), free.end(), i);

@@ -65,7 +65,7 @@ double mean_error(const std::vector<Judged>& judged, double Judged::*distance) {
 StageTrial try_stage(const std::vector<Observation>& points, const std::vector<Observation>& held_out,
                      const std::vector<std::string>& constants, const Calibration& start,
                      const Calibration& published) {
-  StageTrial trial{.fit = robust_fit(points, constants, start)};
+  StageTrial trial{.points = static_cast<int>(points.size()), .fit = robust_fit(points, constants, start)};
   if (trial.fit.constants.empty()) return trial;
   trial.held_out = held_out.size() >= enough_to_judge;
   std::vector<Judged> judged;

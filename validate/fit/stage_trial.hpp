@@ -8,8 +8,11 @@
 
 namespace foretrain {
 
+/// What became of a stage: its constants are kept where points left out are predicted better with them.
 struct StageTrial {
-  RobustFit fit;  ///< of all points that are not held out
+  std::string name = {};
+  int points = 0;  ///< that were fitted
+  RobustFit fit;   ///< of all points that are not held out
   bool adopted = false;
   int judged = 0;                        ///< points that were left out of a fit and predicted
   bool held_out = false;                 ///< those that their suite held out; else every fifth of the others in turn

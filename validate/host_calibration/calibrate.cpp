@@ -8,8 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "model/base/error.hpp"
-#include "model/base/files.hpp"
+#include "validate/measure/signals.hpp"
 
 namespace foretrain {
 
@@ -19,7 +18,6 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr const char* report_kind = "calibration of a machine";
-constexpr const char* expected_file = "a file that `foretrain calibrate -o` wrote";
 
 /// Five digits: more are noise.
 double rounded(double value) {
@@ -29,7 +27,7 @@ double rounded(double value) {
 }
 
 ordered_json to_value(const BenchmarkRow& row) {
-  ordered_json value = {{"benchmark", row.benchmark}, {"device", row.device}, {"parameters", row.parameters}};
+  ordered_json value = {{"benchmark", row.benchmark}, {"parameters", row.parameters}};
   if (row.samples > 0) {
     value["measured"] = rounded(row.measured);
     value["unit"] = row.unit;
@@ -52,7 +50,6 @@ ordered_json to_value(const BenchmarkRow& row) {
 BenchmarkRow row_from(const json& value) {
   BenchmarkRow row;
   row.benchmark = value.at("benchmark");
-  row.device = value.at("device");
   row.parameters = value.at("parameters");
   row.samples = value.at("samples");
   if (row.samples > 0) {
@@ -97,10 +94,8 @@ const std::vector<HostBenchmark>& host_benchmarks() {
 }
 
 const HostBenchmark* find_benchmark(std::string_view name) {
-  for (const HostBenchmark& benchmark : host_benchmarks()) {
-    if (benchmark.name == name) return &benchmark;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(host_benchmarks(), name, &HostBenchmark::name);
+  return found == host_benchmarks().end() ? nullptr : &*found;
 }
 
 BenchmarkRow row_of(std::string_view benchmark, std::map<std::string, std::string> parameters, const Sampled& samples,
@@ -127,6 +122,17 @@ BenchmarkRow not_measured(std::string_view benchmark, std::map<std::string, std:
   return row;
 }
 
+void attempt(std::string_view benchmark, const CalibrationSettings& settings, const RowSink& sink,
+             const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const std::exception& error) {
+    sink(not_measured(benchmark, {{"directory", settings.directory}}, error.what()));
+  }
+}
+
 void predict_rows(CalibrationReport& report, const Node& node) {
   for (BenchmarkRow& row : report.rows) {
     const HostBenchmark* benchmark = find_benchmark(row.benchmark);
@@ -147,47 +153,23 @@ std::vector<const BenchmarkRow*> rows_beyond_tolerance(const CalibrationReport& 
 }
 
 std::string to_json(const CalibrationReport& report) {
-  ordered_json devices = ordered_json::array();
-  for (const CalibratedDevice& device : report.devices) {
-    devices.push_back({{"id", device.id}, {"kind", device.kind}, {"name", device.name}});
-  }
-  std::string text = fmt::format(
-      "{{\n  \"kind\": \"{}\",\n  \"machine\": {},\n  \"devices\": {},\n  \"quick\": {},\n  \"complete\": {},\n"
-      "  \"hardware\": {},\n  \"rows\": [",
-      report_kind, to_value(report.machine).dump(), devices.dump(), report.quick, report.complete,
-      ordered_json(report.hardware).dump());
-  // One line per row: differences between two files show which row they are in.
-  const char* separator = "\n    ";
-  for (const BenchmarkRow& row : report.rows) {
-    text += separator + to_value(row).dump();
-    separator = ",\n    ";
-  }
-  return text + "\n  ]\n}\n";
+  ordered_json document = {{"kind", report_kind},         {"machine", to_value(report.machine)},
+                           {"quick", report.quick},       {"complete", report.complete},
+                           {"hardware", report.hardware}, {"rows", ordered_json::array()}};
+  for (const BenchmarkRow& row : report.rows) document["rows"].push_back(to_value(row));
+  return one_entry_a_line(document);
 }
 
 CalibrationReport read_calibration_report(const std::string& path) {
-  const std::string text = read_text_file(path);
-  const SourcePosition where{path, 0, 0};
-  try {
-    const json document = json::parse(text);
-    if (document.at("kind") != report_kind) {
-      throw ScenarioError(where, "kind", "no calibration of a machine", expected_file);
-    }
-    CalibrationReport report;
+  CalibrationReport report;
+  read_measured(path, report_kind, "calibrate", [&](const json& document) {
     report.machine = machine_from(document.at("machine"));
-    for (const json& device : document.at("devices")) {
-      report.devices.push_back({device.at("id"), device.at("kind"), device.at("name")});
-    }
     report.quick = document.at("quick");
     report.complete = document.at("complete");
     report.hardware = document.at("hardware");
     for (const json& row : document.at("rows")) report.rows.push_back(row_from(row));
-    return report;
-  } catch (const ScenarioError&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw ScenarioError(where, "", fmt::format("no calibration of a machine ({})", error.what()), expected_file);
-  }
+  });
+  return report;
 }
 
 }  // namespace foretrain

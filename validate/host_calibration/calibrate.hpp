@@ -35,7 +35,6 @@ struct BenchmarkRow {
   int samples = 0;        ///< 0: not measured, `note` says why
   double best = 0.0;      ///< the fastest sample: the least disturbed one on a shared machine
   std::string note;
-  std::string device = "cpu";  ///< entry of CalibrationReport::devices
   std::optional<double> predicted = std::nullopt;
   std::vector<double> values = {};  ///< the samples in order; of more than kept_samples as many, evenly spread
 
@@ -78,16 +77,8 @@ const std::vector<HostBenchmark>& host_benchmarks();
 /// Nothing for a name that no benchmark has.
 const HostBenchmark* find_benchmark(std::string_view name);
 
-/// A processor or GPU that was measured.
-struct CalibratedDevice {
-  std::string id;    ///< "cpu", "gpu0"
-  std::string kind;  ///< "cpu", "gpu"
-  std::string name;
-};
-
 struct CalibrationReport {
   HostMachine machine;
-  std::vector<CalibratedDevice> devices;
   bool quick = false;
   bool complete = false;  ///< false: interrupted, or still running
   std::string hardware;   ///< the node file that predictions rest on
@@ -99,6 +90,10 @@ BenchmarkRow row_of(std::string_view benchmark, std::map<std::string, std::strin
                     std::string_view unit);
 /// A row that says why there is no measurement.
 BenchmarkRow not_measured(std::string_view benchmark, std::map<std::string, std::string> parameters, std::string why);
+
+/// Does `work`; where it throws anything but Interrupted, one row says why.
+void attempt(std::string_view benchmark, const CalibrationSettings& settings, const RowSink& sink,
+             const std::function<void()>& work);
 
 /// Fills in `predicted` of every row whose benchmark can predict it.
 void predict_rows(CalibrationReport& report, const Node& node);

@@ -20,28 +20,16 @@ namespace foretrain {
 
 namespace {
 
+/// C = A · B, square or not, row-major without gaps, as cblas_sgemm and cblas_dgemm are called.
+template <typename T>
+using Gemm = void (*)(int, int, int, int, int, int, T, const T*, int, const T*, int, T, T*, int);
+
 /// OpenBLAS, where the system has it: loaded when it is asked for, since it starts threads of its own.
-class Blas {
- public:
-  /// Nothing when OpenBLAS is not installed.
-  static std::optional<Blas> load();
-
-  void set_threads(int threads) const { set_threads_(threads); }
-  /// For which processor the kernels in use were written: "SkylakeX".
-  [[nodiscard]] std::string kernels() const { return core_ != nullptr ? core_() : ""; }
-  /// C = A · B, square or not, row-major without gaps.
-  void multiply(int m, int n, int k, const float* a, const float* b, float* c) const;
-  void multiply(int m, int n, int k, const double* a, const double* b, double* c) const;
-
- private:
-  template <typename T>
-  using Gemm = void (*)(int, int, int, int, int, int, T, const T*, int, const T*, int, T, T*, int);
-
-  Blas() = default;
-  Gemm<float> single_ = nullptr;
-  Gemm<double> twice_ = nullptr;
-  void (*set_threads_)(int) = nullptr;
-  char* (*core_)() = nullptr;
+struct Blas {
+  Gemm<float> single = nullptr;
+  Gemm<double> twice = nullptr;
+  void (*set_threads)(int) = nullptr;
+  char* (*core)() = nullptr;  ///< for which processor the kernels in use were written: "SkylakeX"
 };
 
 // Values of cblas.h, which need not be installed.
@@ -59,7 +47,8 @@ void choose_kernels() {
 #endif
 }
 
-std::optional<Blas> Blas::load() {
+/// Nothing when OpenBLAS is not installed.
+std::optional<Blas> load_blas() {
   choose_kernels();
   // It stays loaded: its threads run its code until the program ends.
   void* library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
@@ -68,20 +57,12 @@ std::optional<Blas> Blas::load() {
   Blas blas;
   const auto find = [library](auto& function, const char* name) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+    return function != nullptr;
   };
-  find(blas.single_, "cblas_sgemm");
-  find(blas.twice_, "cblas_dgemm");
-  find(blas.set_threads_, "openblas_set_num_threads");
-  find(blas.core_, "openblas_get_corename");
-  if (blas.single_ == nullptr || blas.twice_ == nullptr || blas.set_threads_ == nullptr) return std::nullopt;
-  return blas;
-}
-
-void Blas::multiply(int m, int n, int k, const float* a, const float* b, float* c) const {
-  single_(row_major, not_transposed, not_transposed, m, n, k, 1.0F, a, k, b, n, 0.0F, c, n);
-}
-void Blas::multiply(int m, int n, int k, const double* a, const double* b, double* c) const {
-  twice_(row_major, not_transposed, not_transposed, m, n, k, 1.0, a, k, b, n, 0.0, c, n);
+  find(blas.core, "openblas_get_corename");
+  const bool whole = find(blas.single, "cblas_sgemm") && find(blas.twice, "cblas_dgemm") &&
+                     find(blas.set_threads, "openblas_set_num_threads");
+  return whole ? std::optional(blas) : std::nullopt;
 }
 
 using Parameters = std::map<std::string, std::string>;
@@ -98,7 +79,7 @@ int parameter(const Parameters& parameters, const char* key) {
 }
 
 template <typename T>
-Sampled time_products(const Blas& blas, const Shape& shape, Seconds budget, bool alone) {
+Sampled time_products(Gemm<T> gemm, const Shape& shape, Seconds budget, bool alone) {
   const auto elements = [](int a, int b) { return at_index(a) * at_index(b); };
   const std::vector<T> a(elements(shape.m, shape.k), T(1)), b(elements(shape.k, shape.n), T(1));
   std::vector<T> c(elements(shape.m, shape.n));
@@ -110,14 +91,17 @@ Sampled time_products(const Blas& blas, const Shape& shape, Seconds budget, bool
   return sample(
       [&] {
         const double start = time();
-        for (int i = 0; i < repetitions; ++i) blas.multiply(shape.m, shape.n, shape.k, a.data(), b.data(), c.data());
+        for (int i = 0; i < repetitions; ++i) {
+          gemm(row_major, not_transposed, not_transposed, shape.m, shape.n, shape.k, T(1), a.data(), shape.k, b.data(),
+               shape.n, T(0), c.data(), shape.n);
+        }
         return work * repetitions / (time() - start);
       },
       {.warm_up = 1, .least = 3, .most = 300, .target = 0.005, .budget = budget});
 }
 
 void measure_products(const CalibrationSettings& settings, const RowSink& sink) {
-  const std::optional<Blas> blas = Blas::load();
+  const std::optional<Blas> blas = load_blas();
   if (!blas) {
     sink(not_measured("cpu_matmul", {}, "OpenBLAS is not installed (Debian: libopenblas0)"));
     return;
@@ -144,13 +128,13 @@ void measure_products(const CalibrationSettings& settings, const RowSink& sink) 
                                          {"precision", precision},
                                          {"threads", fmt::format("{}", count)}};
           const Sampled more = std::string_view(precision) == "fp32"
-                                   ? time_products<float>(*blas, shape, budget, count == 1)
-                                   : time_products<double>(*blas, shape, budget, count == 1);
+                                   ? time_products(blas->single, shape, budget, count == 1)
+                                   : time_products(blas->twice, shape, budget, count == 1);
           std::vector<double>& values = sampled[parameters].values;
           values.insert(values.end(), more.values.begin(), more.values.end());
           if (round + 1 < rounds) continue;
           BenchmarkRow row = row_of("cpu_matmul", parameters, sampled[parameters], "FLOP/s");
-          row.note = blas->kernels();
+          if (blas->core != nullptr) row.note = blas->core();
           sink(std::move(row));
         }
       }

@@ -9,7 +9,6 @@
 #include "model/base/units.hpp"
 #include "validate/host_calibration/calibrate.hpp"
 #include "validate/host_calibration/disk_file.hpp"
-#include "validate/measure/signals.hpp"
 
 namespace foretrain {
 
@@ -90,17 +89,11 @@ class DiskProbe {
   std::map<std::string, std::string> parameters_;  ///< the disk's, once they are known
 };
 
-/// Runs `work` on a file in the folder that the user names; where that is impossible, one row says why.
+/// Runs `work` on a file in the folder that the user names.
 void with_file(std::string_view benchmark, const CalibrationSettings& settings, const RowSink& sink,
                const std::function<void(const DiskFile&)>& work) {
-  try {
-    const DiskFile file(settings.directory, settings.quick ? quick_file_size : file_size);
-    work(file);
-  } catch (const Interrupted&) {
-    throw;
-  } catch (const std::exception& error) {
-    sink(not_measured(benchmark, {{"directory", settings.directory}}, error.what()));
-  }
+  attempt(benchmark, settings, sink,
+          [&] { work(DiskFile(settings.directory, settings.quick ? quick_file_size : file_size)); });
 }
 
 void measure_reads(const CalibrationSettings& settings, const RowSink& sink) {

@@ -9,7 +9,6 @@
 #include "validate/host_calibration/disk_file.hpp"
 #include "validate/host_calibration/loader_run.hpp"
 #include "validate/host_calibration/processors.hpp"
-#include "validate/measure/signals.hpp"
 
 namespace foretrain {
 
@@ -82,13 +81,7 @@ void measure_loading(const CalibrationSettings& settings, const RowSink& sink) {
 }
 
 void measure(const CalibrationSettings& settings, const RowSink& sink) {
-  try {
-    measure_loading(settings, sink);
-  } catch (const Interrupted&) {
-    throw;
-  } catch (const std::exception& error) {
-    sink(not_measured("loader", {{"directory", settings.directory}}, error.what()));
-  }
+  attempt("loader", settings, sink, [&] { measure_loading(settings, sink); });
 }
 
 /// As a pipeline of workers whose batches are a core's work, on cores that need not be whole: those that all processors

@@ -10,8 +10,9 @@
 
 #include "model/base/number.hpp"
 #include "model/cost/memory_hierarchy.hpp"
+#include "validate/host_calibration/calibrate.hpp"
+#include "validate/host_calibration/memory_walk.hpp"
 #include "validate/host_calibration/processors.hpp"
-#include "validate/host_calibration/walk_benchmark.hpp"
 
 namespace foretrain {
 
@@ -136,6 +137,13 @@ void measure_bandwidth(const CalibrationSettings& settings, const RowSink& sink)
     walks.insert(walks.end(), more.begin(), more.end());
   }
   measure_walks(settings, sink, "memory_bandwidth", walks, "B/s", rounds_of(settings));
+}
+
+/// Seconds per access or bytes per second. Nothing when the processor's memory hierarchy is not described.
+std::optional<double> predict_walk(const BenchmarkRow& row, const Node& node) {
+  if (!node.cpu.hierarchy) return std::nullopt;
+  const WalkCost cost = memory_walk_cost(walk_of(row.parameters, node.cpu), node.cpu);
+  return row.unit == "B/s" ? (cost.bytes / cost.time).value() : cost.per_access.value();
 }
 
 }  // namespace

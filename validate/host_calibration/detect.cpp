@@ -9,6 +9,7 @@
 
 #include "model/base/text.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
+#include "validate/host_calibration/detect_figures.hpp"
 #include "validate/host_replay/measurements.hpp"
 
 namespace foretrain {
@@ -179,10 +180,12 @@ std::string hardware_file(const DetectedCpu& cpu, Bytes memory) {
 std::string detect_hardware_file(bool caches) {
   DetectedCpu cpu = parse_cpuinfo(whole("/proc/cpuinfo"));
   cpu.caches = read_caches("/sys/devices/system/cpu/cpu0/cache");
-  const bool always = true, where_shared = cpu.virtualised && caches;
-#define FIGURE(name, when) \
-  if (when) measure_##name(cpu);
-#include "validate/host_calibration/figures.def"
+  measure_cores(cpu);
+  if (cpu.virtualised && caches) {
+    measure_threads(cpu);
+    measure_last_cache(cpu);
+    measure_cores(cpu);  // once more: what else runs on the chip comes and goes
+  }
   return hardware_file(cpu, this_machine().memory);
 }
 

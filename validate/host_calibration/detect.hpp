@@ -20,7 +20,7 @@ struct DetectedCache {
   Seconds residence{};  ///< CacheLevel::residence, where other virtual machines fill it; zero: not measured
 };
 
-/// What the operating system tells, corrected and completed by what is measured (figures.def).
+/// What the operating system tells, corrected and completed by what is measured (detect_figures.hpp).
 struct DetectedCpu {
   std::string name;      ///< "model name" of /proc/cpuinfo
   std::string identity;  ///< "GenuineIntel 6 143": vendor, family, model
@@ -46,15 +46,12 @@ DetectedCpu parse_cpuinfo(const std::string& text);
 /// From a folder like /sys/devices/system/cpu/cpu0/cache; what is missing is left out.
 std::vector<DetectedCache> read_caches(const std::filesystem::path& folder);
 
-#define FIGURE(name, ...) void measure_##name(DetectedCpu& cpu);
-#include "validate/host_calibration/figures.def"
-
 /// A node of one processor with one process in the accelerator's place, which every prediction about the host accepts:
 /// sizes and ways are detected, latencies and bandwidths those of the processor's microarchitecture
 /// (scenarios/hardware/processors). Text of a hardware file; every figure states where it comes from.
 std::string hardware_file(const DetectedCpu& cpu, Bytes memory);
 
-/// This machine now, measured as figures.def says; `caches`: whether somebody asks for them.
+/// This machine now; `caches`: whether somebody asks for them, which takes seconds in a virtual machine.
 std::string detect_hardware_file(bool caches = true);
 /// The node that such a file describes. Throws ScenarioError.
 Node node_of_hardware_file(const std::string& text);

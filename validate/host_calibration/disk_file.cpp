@@ -14,7 +14,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
-#include <memory>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -23,6 +22,7 @@
 #include "model/base/format.hpp"
 #include "model/base/hash.hpp"
 #include "model/base/number.hpp"
+#include "validate/host_calibration/memory_walk.hpp"
 #include "validate/measure/clock.hpp"
 #include "validate/measure/signals.hpp"
 
@@ -55,14 +55,6 @@ void write_noise(int file, std::size_t size) {
   fsync(file);
 }
 
-struct Free {
-  void operator()(void* memory) const { std::free(memory); }
-};
-/// Direct requests need memory at multiples of the disk's blocks.
-std::unique_ptr<char, Free> aligned(std::size_t size) {
-  return std::unique_ptr<char, Free>(static_cast<char*>(std::aligned_alloc(4096, (size + 4095) / 4096 * 4096)));
-}
-
 class Requests {
  public:
   Requests(const DiskFile& file, const DiskPattern& pattern, Seconds duration)
@@ -74,8 +66,8 @@ class Requests {
 
   /// One thread's requests until the time is up.
   void run(std::size_t thread, std::size_t threads) {
-    const auto buffer = aligned(block_);
-    std::fill_n(buffer.get(), block_, static_cast<char>(thread + 1));
+    const HostMemory buffer = host_memory(block_, false);  // direct requests need whole pages
+    std::fill_n(buffer.get(), block_, static_cast<std::byte>(thread + 1));
     std::uint64_t state = thread + 1;
     const std::size_t part = std::max<std::size_t>(1, blocks_ / threads);
     // In order through the page cache each byte is read once: a second pass would find all of it there.
@@ -149,7 +141,7 @@ BytesPerSecond measure_access(const DiskFile& file, const DiskPattern& pattern, 
 
 Seconds measure_cached_read(const DiskFile& file, Bytes block) {
   const auto size = static_cast<std::size_t>(block.value());
-  const auto buffer = aligned(size);
+  const HostMemory buffer = host_memory(size, false);
   const std::size_t blocks = std::min<std::size_t>(file.size(), 32U << 20U) / size;
   const auto walk = [&] {
     for (std::size_t i = 0; i < blocks; ++i) {

@@ -1,14 +1,17 @@
 #include "validate/host_calibration/loader_run.hpp"
 
+#include <semaphore.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <deque>
+#include <numeric>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
-#include "model/base/descriptor.hpp"
 #include "model/base/number.hpp"
 #include "model/base/process.hpp"
 #include "validate/measure/clock.hpp"
@@ -18,44 +21,55 @@ namespace foretrain {
 
 namespace {
 
-/// Reads one token; false when the other end is closed.
-bool take(const Descriptor& reader, std::uint8_t& token) {
-  for (;;) {
-    const ssize_t n = read(reader.number(), &token, 1);
-    if (n == 1) return true;
-    if (n == 0 || errno != EINTR) return false;
-    if (interrupted()) return false;
+/// A worker's process and its batches, which it fills round and round in memory that it shares.
+class LoaderWorker {
+ public:
+  LoaderWorker(const LoaderRun& run, int number)
+      : run_(run),
+        batch_(run.sample * at_index(run.batch)),
+        memory_(sizeof(Queue) + batch_ * at_index(run.prefetch) * sizeof(float)),
+        queue_(memory_.as<Queue>(1).front()) {
+    sem_init(&queue_.room, 1, static_cast<unsigned>(run.prefetch));
+    sem_init(&queue_.filled, 1, 0);
+    process_ = Process::copy([this, number] { work(at_index(number) * 7919U); });
   }
-}
 
-bool give(const Descriptor& writer, std::uint8_t token) {
-  ssize_t n = -1;
-  while ((n = write(writer.number(), &token, 1)) < 0 && errno == EINTR) continue;
-  return n == 1;
-}
+  /// Waits for the next batch; the one after it is then begun.
+  void take() {
+    while (sem_wait(&queue_.filled) != 0) throw_if_interrupted();
+    throw_if_interrupted();
+    if (queue_.failed) throw std::runtime_error("a worker process could not read its samples");
+    sem_post(&queue_.room);
+  }
 
-/// One worker's queue: which slot to fill next, and which is full.
-struct Queue {
-  Pipe orders, done;
-};
+ private:
+  struct Queue {
+    sem_t room, filled;
+    bool failed;
+  };
 
-std::size_t slot_floats(const LoaderRun& run) { return run.sample * at_index(run.batch); }
-
-/// Fills slots as they are ordered, until there are no more orders.
-void work(const LoaderRun& run, int worker, Queue& queue, float* slots) {
-  std::vector<std::uint8_t> stored(run.sample);
-  std::size_t next = at_index(worker) * 7919U;
-  std::uint8_t slot = 0;
-  while (take(queue.orders.reader, slot)) {
-    float* out = slots + slot * slot_floats(run);
-    for (int i = 0; i < run.batch; ++i, next += 104'729U) {
-      const auto offset = static_cast<off_t>(next % run.samples * run.sample);
-      if (pread(run.file, stored.data(), run.sample, offset) != static_cast<ssize_t>(run.sample)) _exit(1);
-      decode_sample(stored, {out + at_index(i) * run.sample, run.sample});
+  void work(std::size_t next) {
+    std::vector<std::uint8_t> stored(run_.sample);
+    float* batches = reinterpret_cast<float*>(&queue_ + 1);
+    for (int k = 0; !queue_.failed; ++k) {
+      while (sem_wait(&queue_.room) != 0) continue;
+      float* out = batches + at_index(k % run_.prefetch) * batch_;
+      for (int i = 0; i < run_.batch; ++i, next += 104'729U) {
+        const auto offset = static_cast<off_t>(next % run_.samples * run_.sample);
+        const ssize_t count = pread(run_.file, stored.data(), run_.sample, offset);
+        queue_.failed = queue_.failed || count != static_cast<ssize_t>(run_.sample);
+        decode_sample(stored, {out + at_index(i) * run_.sample, run_.sample});
+      }
+      sem_post(&queue_.filled);
     }
-    if (!give(queue.done.writer, slot)) break;
   }
-}
+
+  const LoaderRun& run_;
+  std::size_t batch_;  ///< numbers
+  SharedMemory memory_;
+  Queue& queue_;
+  Process process_;
+};
 
 }  // namespace
 
@@ -71,75 +85,39 @@ void decode_sample(std::span<const std::uint8_t> stored, std::span<float> decode
 }
 
 Seconds measure_loader(const LoaderRun& run) {
-  const SharedMemory memory(slot_floats(run) * sizeof(float) * at_index(run.workers) * at_index(run.prefetch));
-  std::vector<Queue> queues(at_index(run.workers));
-  std::vector<Process> children;
-  for (int w = 0; w < run.workers; ++w) {
-    children.push_back(Process::copy([&] {
-      for (int other = 0; other < run.workers; ++other) {
-        Queue& queue = queues[at_index(other)];
-        queue.orders.writer.close();
-        queue.done.reader.close();
-        if (other == w) continue;
-        queue.orders.reader.close();
-        queue.done.writer.close();
-      }
-      float* slots = memory.as<float>(1).data() + at_index(w) * at_index(run.prefetch) * slot_floats(run);
-      work(run, w, queues[at_index(w)], slots);
-    }));
-  }
-  for (Queue& queue : queues) {
-    queue.orders.reader.close();
-    queue.done.writer.close();
-    for (int slot = 0; slot < run.prefetch; ++slot) {
-      if (!give(queue.orders.writer, static_cast<std::uint8_t>(slot)))
-        throw std::runtime_error("a worker process ended");
-    }
-  }
+  std::deque<LoaderWorker> workers;
+  for (int w = 0; w < run.workers; ++w) workers.emplace_back(run, w);
   // Whole rounds: every worker has given as many batches when the clock stops as when it started.
   const int settle = run.workers * (run.prefetch + 1);
   const int timed = (run.batches + run.workers - 1) / run.workers * run.workers;
   double start = 0.0;
   for (int k = 0; k < settle + timed; ++k) {
     if (k == settle) start = now();
-    Queue& queue = queues[at_index(k % run.workers)];
-    std::uint8_t slot = 0;
-    if (!take(queue.done.reader, slot)) {
-      throw_if_interrupted();
-      throw std::runtime_error("a worker process ended");
-    }
-    // The next batch is ordered when one is taken; the step that uses it comes after.
-    if (!give(queue.orders.writer, slot)) throw std::runtime_error("a worker process ended");
+    workers[at_index(k % run.workers)].take();
+    // The next batch is begun when one is taken; the step that uses it comes after.
     std::this_thread::sleep_for(std::chrono::duration<double>(run.step.value()));
   }
   return Seconds((now() - start) / timed);
 }
 
-double measure_parallel_decoding(int processes, std::size_t sample, Seconds duration) {
+double measure_parallel_decoding(int workers, std::size_t sample, Seconds duration) {
   const auto decoded_by = [&](int count) {
-    Pipe results;
+    const SharedMemory memory(at_index(count) * sizeof(double));
+    const std::span<double> samples = memory.as<double>(at_index(count));
     std::vector<Process> children;
-    for (int p = 0; p < count; ++p) {
-      children.push_back(Process::copy([&] {
-        std::vector<std::uint8_t> stored(sample, 3);
+    for (double& own : samples) {
+      children.push_back(Process::copy([&own, sample, duration] {
+        const std::vector<std::uint8_t> stored(sample, 3);
         std::vector<float> decoded(sample);
-        const double end = now() + duration.value();
-        const std::uint8_t token = 0;
-        for (std::size_t samples = 1; now() < end; ++samples) {
-          decode_sample(stored, decoded);
-          if (samples % 4 == 0 && !give(results.writer, token)) break;
-        }
+        for (const double end = now() + duration.value(); now() < end; ++own) decode_sample(stored, decoded);
       }));
     }
-    results.writer.close();
-    std::uint8_t token = 0;
-    double four_samples = 0.0;
-    while (take(results.reader, token)) ++four_samples;
+    for (Process& child : children) child.wait();
     throw_if_interrupted();
-    return four_samples;
+    return std::accumulate(samples.begin(), samples.end(), 0.0);
   };
   const double alone = decoded_by(1);
-  return alone > 0.0 ? decoded_by(processes) / alone : 1.0;
+  return alone > 0.0 ? decoded_by(workers) / alone : 1.0;
 }
 
 }  // namespace foretrain

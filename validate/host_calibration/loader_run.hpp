@@ -1,5 +1,5 @@
-// Data loading by real worker processes: they read samples from the page cache, decode them with real arithmetic, and
-// hand batches over through shared memory; a consumer takes them in order, and bounded queues hold the workers back.
+// Data loading by workers: they read samples from the page cache, decode them with real arithmetic, and hand batches
+// over in memory; a consumer takes them in order, and bounded queues hold the workers back.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ void decode_sample(std::span<const std::uint8_t> stored, std::span<float> decode
 /// when one fails, Interrupted when the user ends the work; no process outlives the call.
 Seconds measure_loader(const LoaderRun& run);
 
-/// How many processes' worth of decoding `processes` do together that decode on their own, without queues or memory to
-/// share: as many as there are processes where each has a core, less where they share cores as threads.
-double measure_parallel_decoding(int processes, std::size_t sample, Seconds duration);
+/// How many processes' worth of decoding `workers` do together that decode on their own, without queues or memory to
+/// share: as many as there are workers where each has a core, less where they share cores as threads.
+double measure_parallel_decoding(int workers, std::size_t sample, Seconds duration);
 
 }  // namespace foretrain

@@ -1,8 +1,9 @@
 #include "validate/host_calibration/processors.hpp"
 
 #include <algorithm>
-#include <atomic>
+#include <barrier>
 #include <cstdint>
+#include <functional>
 #include <thread>
 
 #include "model/base/number.hpp"
@@ -56,20 +57,41 @@ double multiply() {
 #define FORETRAIN_HALF(N) "vfmadd231ps %%ymm15, %%ymm15, %%ymm" #N "\n"
 #define FORETRAIN_ZERO(N) "vpxor %%xmm" #N ", %%xmm" #N ", %%xmm" #N "\n"  // no denormals, no infinities
 
-constexpr int fma_turns = 5'000, in_a_turn = 12;
+#define FORETRAIN_FMA(NAME, TARGET, STEP)                                                           \
+  __attribute__((target(TARGET))) double NAME() {                                                   \
+    constexpr int turns = 5'000, in_a_turn = 12;                                                    \
+    asm volatile(FORETRAIN_TWELVE(FORETRAIN_ZERO) FORETRAIN_ZERO(15) : : : FORETRAIN_REGISTERS);    \
+    const double start = now();                                                                     \
+    for (int i = 0; i < turns; ++i) asm volatile(FORETRAIN_TWELVE(STEP) : : : FORETRAIN_REGISTERS); \
+    return turns * in_a_turn / (now() - start);                                                     \
+  }
+FORETRAIN_FMA(wide_fma, "avx512f", FORETRAIN_WIDE)
+FORETRAIN_FMA(half_fma, "avx2,fma", FORETRAIN_HALF)
 
-__attribute__((target("avx512f"))) double wide_fma() {
-  asm volatile(FORETRAIN_TWELVE(FORETRAIN_ZERO) FORETRAIN_ZERO(15) : : : FORETRAIN_REGISTERS);
-  const double start = now();
-  for (int i = 0; i < fma_turns; ++i) asm volatile(FORETRAIN_TWELVE(FORETRAIN_WIDE) : : : FORETRAIN_REGISTERS);
-  return fma_turns * in_a_turn / (now() - start);
-}
-
-__attribute__((target("avx2,fma"))) double half_fma() {
-  asm volatile(FORETRAIN_TWELVE(FORETRAIN_ZERO) FORETRAIN_ZERO(15) : : : FORETRAIN_REGISTERS);
-  const double start = now();
-  for (int i = 0; i < fma_turns; ++i) asm volatile(FORETRAIN_TWELVE(FORETRAIN_HALF) : : : FORETRAIN_REGISTERS);
-  return fma_turns * in_a_turn / (now() - start);
+/// Two threads that do nothing but multiply integers, of which a core starts one a cycle: together they do twice one's
+/// work on two cores and as much as one on the same. Other machines' work on the cores takes from both, so that the
+/// best of several trials counts.
+double work_of_two(int first, int second) {
+  constexpr int trials = 20;
+  double alone = 0.0, together = 0.0;
+  for (int trial = 0; trial < trials; ++trial) {
+    {
+      const BoundTo bound(trial % 2 == 0 ? first : second);
+      alone = std::max(alone, multiply());
+    }
+    std::barrier meet(2);
+    const auto work_on = [&meet](int processor, double& work) {
+      const BoundTo bound(processor);
+      meet.arrive_and_wait();
+      work = multiply();
+    };
+    double own = 0.0, other = 0.0;
+    std::thread thread(work_on, second, std::ref(other));
+    work_on(first, own);
+    thread.join();
+    together = std::max(together, own + other);
+  }
+  return together / alone;
 }
 
 }  // namespace
@@ -80,51 +102,18 @@ double multiply_adds_per_second() {
   return 0.0;
 }
 
-double work_of_two(int first, int second) {
-  constexpr int trials = 20;
-  double alone = 0.0, together = 0.0;
-  for (int trial = 0; trial < trials; ++trial) {
-    {
-      const BoundTo bound(trial % 2 == 0 ? first : second);
-      alone = std::max(alone, multiply());
-    }
-    std::atomic<int> ready{0};
-    double other = 0.0;
-    const auto meet = [&ready] {
-      ++ready;
-      while (ready.load() < 2) std::this_thread::yield();
-    };
-    std::thread thread([&] {
-      const BoundTo bound(second);
-      meet();
-      other = multiply();
-    });
-    double own = 0.0;
-    {
-      const BoundTo bound(first);
-      meet();
-      own = multiply();
-    }
-    thread.join();
-    together = std::max(together, own + other);
-  }
-  return together / alone;
-}
-#else
-double work_of_two(int, int) { return 0.0; }
-double multiply_adds_per_second() { return 0.0; }
-#endif
-
 int threads_of_first_core() {
   const std::vector<int> processors = own_processors();
   int count = 1;
   for (std::size_t i = 1; i < processors.size(); ++i) {
-    const double work = work_of_two(processors.front(), processors[i]);
-    if (!(work > 0.0)) return 0;
-    if (work < 1.5) ++count;  // half-way between one core and two
+    if (work_of_two(processors.front(), processors[i]) < 1.5) ++count;  // half-way between one core and two
   }
   return processors.size() > 1 ? count : 0;
 }
+#else
+double multiply_adds_per_second() { return 0.0; }
+int threads_of_first_core() { return 0; }
+#endif
 
 double core_clock() {
   constexpr int additions = 400'000;

@@ -24,12 +24,8 @@ class BoundTo {
   cpu_set_t before_{};
 };
 
-/// Two threads that do nothing but multiply integers, of which a core starts one a cycle: together they do twice one's
-/// work on two cores and as much as one on the same. Other machines' work on the cores takes from both, so that the
-/// best of several trials counts. Zero where nothing can be said (one processor, no x86).
-double work_of_two(int first, int second);
-
-/// How many processors of the first one's core there are, itself included, by work_of_two(). Zero: nothing can be said.
+/// How many processors of the first one's core there are, itself included. Zero: nothing can be said (one processor, no
+/// x86).
 int threads_of_first_core();
 
 /// Clock of the calling thread's core in hertz: a chain of integer additions does one a cycle on any processor of this

@@ -14,7 +14,6 @@
 #include "model/base/files.hpp"
 #include "model/base/hash.hpp"
 #include "model/base/number.hpp"
-#include "model/base/process.hpp"
 #include "model/base/statistics.hpp"
 #include "model/base/text.hpp"
 #include "model/hardware/transport.hpp"
@@ -38,17 +37,6 @@ std::string line_value(const char* file, const std::string& key) {
     }
   }
   return "";
-}
-
-/// The first line that a program prints, "" when it is missing.
-std::string version_line(const std::vector<std::string>& command) {
-  try {
-    const FilterResult result = run_filter(command, "");
-    const std::string text = result.output.empty() ? result.errors : result.output;
-    return std::string(trim(std::string_view(text).substr(0, text.find('\n'))));
-  } catch (const std::system_error&) {
-    return "";
-  }
 }
 
 /// Times to a tenth of a microsecond: more digits are noise.
@@ -140,7 +128,6 @@ HostMachine this_machine() {
   machine.memory = Bytes(number(sysconf(_SC_PHYS_PAGES)) * number(sysconf(_SC_PAGESIZE)));
   utsname system{};
   if (uname(&system) == 0) machine.kernel = fmt::format("{} {}", system.sysname, system.release);
-  if (const std::string version = version_line({"ip", "-V"}); !version.empty()) machine.versions.push_back(version);
   std::array<char, 16> day{};
   const std::time_t moment = std::time(nullptr);
   std::tm parts{};
@@ -150,13 +137,16 @@ HostMachine this_machine() {
 }
 
 ordered_json to_value(const HostMachine& machine) {
-  return {{"processor", machine.processor}, {"cores", machine.cores},       {"memory_bytes", machine.memory.value()},
-          {"kernel", machine.kernel},       {"versions", machine.versions}, {"date", machine.date}};
+  return {{"processor", machine.processor},
+          {"cores", machine.cores},
+          {"memory_bytes", machine.memory.value()},
+          {"kernel", machine.kernel},
+          {"date", machine.date}};
 }
 
 HostMachine machine_from(const json& value) {
-  return {value.at("processor"), value.at("cores"),    Bytes(value.at("memory_bytes")),
-          value.at("kernel"),    value.at("versions"), value.at("date")};
+  return {value.at("processor"), value.at("cores"), Bytes(value.at("memory_bytes")), value.at("kernel"),
+          value.at("date")};
 }
 
 std::string describe(const HostMachine& machine) {
@@ -176,56 +166,86 @@ double HostMeasurement::spread() const {
   return (quantile(samples, 0.75) - quantile(samples, 0.25)) / foretrain::median(samples);
 }
 
+std::string one_entry_a_line(const ordered_json& document) {
+  std::string text = "{";
+  const char* comma = "\n  ";
+  for (const auto& [key, value] : document.items()) {
+    text += fmt::format("{}\"{}\": ", comma, key);
+    comma = ",\n  ";
+    if (!value.is_array()) {
+      text += value.dump();
+      continue;
+    }
+    const char* separator = "[\n    ";
+    for (const ordered_json& entry : value) {
+      text += separator + entry.dump();
+      separator = ",\n    ";
+    }
+    text += value.empty() ? "[\n  ]" : "\n  ]";
+  }
+  return text + "\n}\n";
+}
+
+void read_measured(const std::string& path, const std::string& kind, const std::string& command,
+                   const std::function<void(const json&)>& take) {
+  const std::string text = read_text_file(path);
+  const SourcePosition where{path, 0, 0};
+  const std::string expected = fmt::format("a file that `foretrain {} -o` wrote", command);
+  try {
+    const json document = json::parse(text);
+    if (document.at("kind") != kind) throw ScenarioError(where, "kind", "no " + kind, expected);
+    take(document);
+  } catch (const ScenarioError&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw ScenarioError(where, "", fmt::format("no {} ({})", kind, error.what()), expected);
+  }
+}
+
 std::string to_json(const HostMeasurements& measurements) {
   ordered_json document = {{"kind", kind}, {"machine", to_value(measurements.machine)}};
   document["runs"] = ordered_json::array();
   for (const HostMeasurement& run : measurements.runs) document["runs"].push_back(to_value(run));
   document["probes"] = ordered_json::array();
   for (const ProbeMeasurement& probe : measurements.probes) document["probes"].push_back(to_value(probe));
-  // One line per run: short to read, and differences show which run they are in.
-  std::string text = "{\n";
-  text += fmt::format("  \"kind\": \"{}\",\n  \"machine\": {}", kind, document["machine"].dump());
-  for (const char* list : {"runs", "probes"}) {
-    text += fmt::format(",\n  \"{}\": [", list);
-    const char* separator = "\n    ";
-    for (const ordered_json& entry : document[list]) {
-      text += separator + entry.dump();
-      separator = ",\n    ";
-    }
-    text += "\n  ]";
-  }
-  return text + "\n}\n";
+  return one_entry_a_line(document);
 }
 
 HostMeasurements read_host_measurements(const std::string& path) {
-  const std::string text = read_text_file(path);
-  const SourcePosition where{path, 0, 0};
-  const std::string expected = "a file that `foretrain replay -o` wrote";
-  try {
-    const json document = json::parse(text);
-    if (document.at("kind") != kind) throw ScenarioError(where, "kind", "no measurements of hosts", expected);
-    HostMeasurements result;
+  HostMeasurements result;
+  read_measured(path, kind, "replay", [&](const json& document) {
     result.machine = machine_from(document.at("machine"));
     for (const json& run : document.at("runs")) result.runs.push_back(run_from(run));
     for (const json& probe : document.at("probes")) result.probes.push_back(probe_from(probe));
-    return result;
-  } catch (const ScenarioError&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw ScenarioError(where, "", fmt::format("no measurements of hosts ({})", error.what()), expected);
-  }
+  });
+  return result;
 }
 
 std::string plan_hash(const ReplayPlan& plan) {
-  std::string text = to_json(plan.task);
-  for (const HostRate& host : plan.hosts) text += fmt::format(" {:.0f}/{:.0f}", host.out.value(), host.in.value());
-  if (plan.uplinks.hosts_per_leaf > 0) {
-    text += fmt::format(" {}:{:.0f}", plan.uplinks.hosts_per_leaf, plan.uplinks.rate.value());
+  const WorkerTask& task = plan.task;
+  ordered_json text = {name(task.executor),
+                       task.algorithm,
+                       task.hosts,
+                       task.ranks,
+                       task.elements,
+                       task.keys,
+                       task.iterations,
+                       task.bound,
+                       task.repetitions,
+                       plan.uplinks.hosts_per_leaf,
+                       plan.uplinks.rate.value()};
+  for (const std::vector<StepTask>& tasks : task.steps) {
+    for (const StepTask& t : tasks) text.push_back({t.stream, t.seconds, t.exchange, t.after});
   }
-  for (const BackgroundTraffic& t : plan.background) {
-    text += fmt::format(" {}>{}:{:.0f}", t.from, t.to, t.rate.value());
+  for (const Exchange& exchange : task.exchanges) {
+    for (const Exchange::Phase& phase : exchange.phases) {
+      text.push_back(phase.repeat);
+      for (const Exchange::Message& m : phase.messages) text.push_back({m.source, m.destination, m.bytes, m.adds});
+    }
   }
-  return fmt::format("{:016x}", fnv_1a(text));
+  for (const HostRate& host : plan.hosts) text.push_back({host.out.value(), host.in.value()});
+  for (const BackgroundTraffic& t : plan.background) text.push_back({t.from, t.to, t.rate.value()});
+  return fmt::format("{:016x}", fnv_1a(text.dump()));
 }
 
 }  // namespace foretrain

@@ -1,6 +1,7 @@
 // What replays measured, with everything that is needed to judge it later: machine, versions, every repetition.
 #pragma once
 
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -9,7 +10,6 @@
 #include "model/base/quantity.hpp"
 #include "model/graph/execution.hpp"
 #include "validate/host_replay/replay_plan.hpp"
-#include "validate/host_replay/worker_processes.hpp"
 
 namespace foretrain {
 
@@ -18,13 +18,18 @@ struct HostMachine {
   int cores = 0;
   Bytes memory;
   std::string kernel;
-  std::vector<std::string> versions;  ///< "ip utility, iproute2-6.1.0", …
-  std::string date;                   ///< ISO 8601, day
+  std::string date;  ///< ISO 8601, day
 };
 HostMachine this_machine();
 /// As an object of a JSON file, and back. Throws nlohmann::json::exception for another object.
 nlohmann::ordered_json to_value(const HostMachine& machine);
 HostMachine machine_from(const nlohmann::json& value);
+/// A file of measurements, one entry of its lists a line: short to read, and differences show which run they are in.
+std::string one_entry_a_line(const nlohmann::ordered_json& document);
+/// Hands such a file to `take`. Throws ScenarioError where it is none of this kind, as `command` writes it, or where
+/// `take` throws.
+void read_measured(const std::string& path, const std::string& kind, const std::string& command,
+                   const std::function<void(const nlohmann::json&)>& take);
 /// "Intel Xeon Processor, 2 cores, Linux 6.1".
 std::string describe(const HostMachine& machine);
 

@@ -1,8 +1,9 @@
 // Hosts that are network namespaces of this machine: one card each, all cards on one switch or on leaves below
-// a spine, both directions of every card and cable held to a rate by token buckets.
+// a spine, both directions of every card and cable held to a rate by token buckets (hosts.sh).
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/base/number.hpp"
@@ -22,41 +23,29 @@ struct Uplinks {
   BytesPerSecond rate;     ///< of a leaf's cable, each way
 };
 
-/// The token bucket behind a rate. Sources: tc-tbf(8); veth's gso_max_size, ip-link(8).
-struct ShapedRate {
-  int segments = 0;                     ///< TCP segments that cross the stack as one packet
-  Bytes largest_packet;                 ///< such a packet's size
-  Bytes burst;                          ///< the bucket: what may pass at once after a pause
-  static constexpr int payload = 1448;  ///< of one segment: 1500 less IP (20), TCP (20) and its timestamps (12)
-  static constexpr int header = 66;     ///< 14 (Ethernet) + 52
-};
-
 /// Host i's address in every lab: labs cannot see each other.
 std::string host_address(int host);
-/// What all of them are in.
-inline constexpr const char* host_subnet = "10.77.0.0/24";
-
-/// Few segments per packet, so that the bucket stays small, and enough that two processor cores can carry the traffic
-/// of all hosts: 200 us worth of data, at least four segments, at most 40.
-ShapedRate shaped_rate(BytesPerSecond rate);
 
 /// Why hosts cannot be made here, "" when they can: not root, no `ip` or `tc`, no leave to create namespaces, or a
 /// kernel without bridges or token buckets. Tries it out.
 std::string why_no_namespaces();
+
+/// The text of hosts.sh.
+std::string_view hosts_script();
 
 /// Makes the namespaces, and takes them away again on every way out: destructor, exception, SIGINT and SIGTERM (as long
 /// as the caller, while it waits, asks interrupted()). What dead processes left is removed first. Touches nothing that
 /// it did not make: its names are foretrain-PID-NUMBER, its addresses lie inside its own namespaces.
 class HostLab {
  public:
-  /// Throws UsageError with the command that failed and what it said.
+  /// Throws UsageError with what the commands said.
   explicit HostLab(const std::vector<HostRate>& hosts, const Uplinks& uplinks = {});
   ~HostLab();
   HostLab(const HostLab&) = delete;
   HostLab& operator=(const HostLab&) = delete;
 
-  [[nodiscard]] int hosts() const { return static_cast<int>(names_.size()); }
-  [[nodiscard]] const std::string& name(int host) const { return names_[at_index(host)]; }
+  [[nodiscard]] int hosts() const { return static_cast<int>(names_.size()) - 1; }
+  [[nodiscard]] const std::string& name(int host) const { return names_[at_index(host + 1)]; }
 
   /// Changes what cards and cables let through, without making the hosts anew.
   void shape(const std::vector<HostRate>& hosts, const Uplinks& uplinks = {});
@@ -70,21 +59,12 @@ class HostLab {
   [[nodiscard]] Counters counters(int host) const;
 
  private:
-  void make();
-  /// Returns how many leaves there are now.
-  int hang_on_leaves(const Uplinks& uplinks);
   void remove() noexcept;
 
-  std::vector<std::string> names_;
-  std::string switch_;
-  int leaves_ = 0;  ///< that have been made, in use or not
-  bool folder_was_mounted_ = true;
+  std::vector<std::string> names_;  ///< of namespaces: the switch's and the hosts'
 };
 
 /// In a child between fork and exec: enters the namespace. Returns whether that worked.
 bool enter_namespace(const std::string& name) noexcept;
-
-/// Names of namespaces that a dead foretrain left, among these.
-std::vector<std::string> leftovers(const std::vector<std::string>& names);
 
 }  // namespace foretrain

@@ -2,11 +2,34 @@
 #pragma once
 
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "validate/host_replay/measurements.hpp"
+#include "validate/host_replay/worker.hpp"
 
 namespace foretrain {
+
+/// A process crashed, hung or computed a wrong sum: says which, on which host, and why.
+class ReplayError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct Samples {
+  std::vector<double> seconds;               ///< per repetition: the slowest process's
+  double busy = 0.0;                         ///< share of all processors' time that was not idle
+  std::vector<std::vector<TaskSpan>> spans;  ///< by process, as medians_of() has them
+};
+
+/// Of each process's tasks: the medians of all repetitions, each counted from when its first task began on any process,
+/// so that what waits for another process's task ends after that.
+std::vector<std::vector<TaskSpan>> medians_of(const std::vector<WorkerTimes>& times);
+
+/// Runs one task, each process as a copy of this one, which must have a single thread. Throws ReplayError or
+/// Interrupted.
+Samples run_workers(const HostLab& lab, const WorkerTask& task, const std::vector<BackgroundTraffic>& background = {});
 
 class HostReplayer {
  public:
@@ -15,13 +38,13 @@ class HostReplayer {
 
   /// Throws ReplayError, Interrupted, UsageError. Fills in everything but name, group and prediction.
   HostMeasurement run(const ReplayPlan& plan);
-  /// A message between two hosts, as run_probe() has it. Segments are not joined when bytes are counted.
+  /// A message between two hosts by "tcp", "udp", or as "round trip" by TCP. Segments are not joined when bytes are
+  /// counted.
   ProbeMeasurement probe(const std::string& protocol, Bytes payload, BytesPerSecond rate);
 
  private:
   const HostLab& lab_for(const std::vector<HostRate>& hosts, const Uplinks& uplinks);
 
-  HostPrograms programs_;
   std::unique_ptr<HostLab> lab_;
 };
 

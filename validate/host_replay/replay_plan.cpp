@@ -23,33 +23,29 @@ constexpr BytesPerSecond fastest_host{1.25e9};
 constexpr double largest_message = 1e9;
 constexpr double longest_repetition = 60.0;  // seconds
 
-[[noreturn]] void refuse(const Scenario& scenario, const std::string& key, const std::string& got,
-                         const std::string& expected) {
-  throw ScenarioError(position_of(scenario, key), key, got, expected);
-}
-
-/// A training step, or a collective as a step that is nothing else. All-reduces by a schedule that the user names, by
-/// servers or by a library are no tasks but sums.
+/// A training step, or a collective as a step that is nothing else. All-reduces by a schedule that the user names or by
+/// servers are no tasks but sums.
 StepPlan step_of(const Scenario& scenario, HostExecutor executor) {
   if (std::holds_alternative<TrainWorkload>(scenario.workload)) return plan_step(scenario);
   const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload);
   if (collective == nullptr) {
-    refuse(scenario, "workload", "this kind of work is not run on hosts", "workload.train or workload.collective");
+    refuse_replay(scenario, "workload", "this kind of work is not run on hosts",
+                  "workload.train or workload.collective");
   }
   const bool sums = collective->operation == CollectiveOperation::all_reduce;
   if (!sums && executor != HostExecutor::own) {
-    refuse(scenario, "workload.collective.operation", fmt::format("{} runs all-reduces alone", name(executor)),
-           "all_reduce, or --executor own");
+    refuse_replay(scenario, "workload.collective.operation", fmt::format("{} runs all-reduces alone", name(executor)),
+                  "all_reduce, or --executor own");
   }
   const double size = collective->size.value();
   if (size < 4.0 || size > largest_message || std::fmod(size, 4.0) != 0.0) {
-    refuse(scenario, "workload.collective.size", fmt::format("{:.0f} B", size),
-           "a whole number of fp32 values, from 4 B to 1 GB");
+    refuse_replay(scenario, "workload.collective.size", fmt::format("{:.0f} B", size),
+                  "a whole number of fp32 values, from 4 B to 1 GB");
   }
   if (!sums) return plan_collective(scenario);
   StepPlan plan;
-  plan.ranks = collective->ranks;
-  plan.elements = static_cast<std::int64_t>(size / 4.0);
+  plan.task.ranks = collective->ranks;
+  plan.task.elements = static_cast<std::int64_t>(size / 4.0);
   return plan;
 }
 
@@ -59,52 +55,57 @@ Uplinks uplinks_of(const Scenario& scenario) {
   if (std::holds_alternative<SingleSwitch>(network.fabric.shape)) return {};
   const auto* tree = std::get_if<FatTree>(&network.fabric.shape);
   if (tree == nullptr || tree->nodes_per_pod > 0 || tree->rails || tree->uplinks_of(scenario.cluster) != 1) {
-    refuse(scenario, "cluster.network.fabric", "hosts share one switch, or leaves below one spine",
-           "kind: single_switch, or a fat_tree without pods whose leaves have one cable upward each");
+    refuse_replay(scenario, "cluster.network.fabric", "hosts share one switch, or leaves below one spine",
+                  "kind: single_switch, or a fat_tree without pods whose leaves have one cable upward each");
   }
   return {tree->nodes_per_leaf, network.nic_bandwidth * (number(tree->nodes_per_leaf) / tree->oversubscription)};
 }
 
 void check_cluster(const Scenario& scenario) {
   const Cluster& cluster = scenario.cluster;
-  if (!cluster.groups.empty()) refuse(scenario, "cluster.groups", "several kinds of hosts", "cluster.node: host-veth");
+  if (!cluster.groups.empty())
+    refuse_replay(scenario, "cluster.groups", "several kinds of hosts", "cluster.node: host-veth");
   if (cluster.gpus_per_node != 1) {
-    refuse(scenario, "cluster.gpus_per_node", fmt::format("{} ranks on a host", cluster.gpus_per_node),
-           "one rank per host: cluster: { node: host-veth, … }");
+    refuse_replay(scenario, "cluster.gpus_per_node", fmt::format("{} ranks on a host", cluster.gpus_per_node),
+                  "one rank per host: cluster: { node: host-veth, … }");
   }
   if (cluster.nodes < 2 || cluster.nodes > most_hosts) {
-    refuse(scenario, "cluster.nodes", fmt::format("{} hosts", cluster.nodes), fmt::format("2 to {} hosts", most_hosts));
+    refuse_replay(scenario, "cluster.nodes", fmt::format("{} hosts", cluster.nodes),
+                  fmt::format("2 to {} hosts", most_hosts));
   }
   if (cluster.network.nics_per_node != 1 || cluster.network.nic_bandwidth > fastest_host) {
-    refuse(
+    refuse_replay(
         scenario, "cluster.network",
         fmt::format("{} cards of {}", cluster.network.nics_per_node, format_bandwidth(cluster.network.nic_bandwidth)),
         "one card of at most 10 Gbit/s per host");
   }
   if (cluster.network.oversubscription != 1.0) {
-    refuse(scenario, "cluster.network.oversubscription", "no host has a link of its own behind its card",
-           "1, and cluster.network.fabric: { kind: fat_tree, oversubscription: … }");
+    refuse_replay(scenario, "cluster.network.oversubscription", "no host has a link of its own behind its card",
+                  "1, and cluster.network.fabric: { kind: fat_tree, oversubscription: … }");
   }
 }
 
-/// The participants' hosts: rank r runs on the r-th node, servers where the placement puts them.
-std::vector<Participant> participants_of(const Scenario& scenario, const CollectiveCall& call) {
+/// Where the participants run: rank r on the r-th node, servers where the placement puts them.
+std::vector<int> hosts_of(const Scenario& scenario, int ranks) {
+  CollectiveCall call;
+  call.algorithm = scenario.plan.sync.algorithm;
+  call.servers = scenario.plan.sync.servers;
+  call.placement = scenario.plan.sync.placement;
   const Topology topology(scenario.cluster);
-  std::vector<EndpointId> endpoints = call.groups.front();
+  std::vector<EndpointId> endpoints(at_index(ranks));
+  std::iota(endpoints.begin(), endpoints.end(), 0);
+  call.groups = {endpoints};
   if (has_servers(call.algorithm)) {
     try {
-      const std::vector<EndpointId> servers = server_endpoints(call, call.groups.front(), topology);
+      const std::vector<EndpointId> servers = server_endpoints(call, endpoints, topology);
       endpoints.insert(endpoints.end(), servers.begin(), servers.end());
     } catch (const ImpossiblePlan& error) {
-      refuse(scenario, "plan.sync.placement", error.what(), "more nodes, or placement: colocated");
+      refuse_replay(scenario, "plan.sync.placement", error.what(), "more nodes, or placement: colocated");
     }
   }
-  std::vector<Participant> participants;
-  for (const EndpointId endpoint : endpoints) {
-    const int host = topology.node_of(endpoint);
-    participants.push_back({host, host_address(host)});
-  }
-  return participants;
+  std::vector<int> hosts;
+  for (const EndpointId endpoint : endpoints) hosts.push_back(topology.node_of(endpoint));
+  return hosts;
 }
 
 /// What each host's card lets through: the network's rate, less where a fault says so.
@@ -116,8 +117,8 @@ std::vector<HostRate> rates_of(const Scenario& scenario) {
     if (fault.gpu >= 0 && std::holds_alternative<TrainWorkload>(scenario.workload)) continue;  // it computes slower
     const bool out = fault.concerns("nic0>fabric"), in = fault.concerns("fabric>nic0");
     if (fault.failed || fault.node < 0 || !(out || in)) {
-      refuse(scenario, "cluster.faults", "hosts have nothing but their cards, which all work",
-             "{ node: NUMBER, card: 0, bandwidth: … }");
+      refuse_replay(scenario, "cluster.faults", "hosts have nothing but their cards, which all work",
+                    "{ node: NUMBER, card: 0, bandwidth: … }");
     }
     HostRate& rate = rates[at_index(fault.node)];
     if (out) rate.out = fault.left_of(rate.out);
@@ -132,7 +133,6 @@ ScheduleShape shape_of(const Scenario& scenario) {
   return {servers ? scenario.plan.sync.servers : 1};
 }
 
-/// Rates are payload, as on the scenario's links; the wire carries more.
 std::vector<BackgroundTraffic> background_of(const Scenario& scenario) {
   const Topology topology(scenario.cluster);
   const auto host_of = [&](const BackgroundFlow::Place& place) {
@@ -140,9 +140,7 @@ std::vector<BackgroundTraffic> background_of(const Scenario& scenario) {
   };
   std::vector<BackgroundTraffic> traffic;
   for (const BackgroundFlow& flow : scenario.background) {
-    const bool fair_share = !is_finite(flow.rate);
-    traffic.push_back({host_of(flow.from), host_of(flow.to),
-                       fair_share ? BytesPerSecond(0) : flow.rate / scenario.cluster.network.efficiency});
+    traffic.push_back({host_of(flow.from), host_of(flow.to), is_finite(flow.rate) ? flow.rate : BytesPerSecond(0)});
   }
   return traffic;
 }
@@ -153,44 +151,52 @@ int repetitions_for(const ReplayOptions& options) {
   return static_cast<int>(std::clamp(std::ceil(1.5 / seconds), 3.0, 15.0));
 }
 
-}  // namespace
-
-namespace {
+/// A schedule's transfers as messages of values.
+Exchange exchange_of(const Schedule& schedule, std::int64_t elements) {
+  Exchange exchange;
+  for (int phase = 0; phase < schedule.phases; ++phase) {
+    std::vector<Exchange::Message>& messages = exchange.phases.emplace_back().messages;
+    for (const Transfer& t : without_strides(schedule.phase(phase))) {
+      const ValueRange values = values_of(elements, schedule.chunks, t.first_chunk, t.chunks);
+      if (values.count == 0) continue;
+      messages.push_back({t.source, t.destination, values.count * static_cast<std::int64_t>(sizeof(float)), values,
+                          t.kind == Transfer::Kind::reduce});
+    }
+  }
+  return exchange;
+}
 
 /// The schedule that the task's processes carry out, or how the store is cut.
-void add_sums(const Scenario& scenario, const ReplayOptions& options, const StepPlan& step, WorkerTask& task) {
+void add_sums(const Scenario& scenario, const ReplayOptions& options, WorkerTask& task) {
   const Sync& sync = scenario.plan.sync;
   const bool trains = std::holds_alternative<TrainWorkload>(scenario.workload);
   const std::string key = trains ? "plan.sync.algorithm" : "workload.collective.algorithm";
   const std::string algorithm(name(sync.algorithm));
-  const Algorithm::Build build = algorithm_of(sync.algorithm).build(CollectiveOperation::all_reduce);
-  if (build == nullptr) {
-    refuse(scenario, key, "`auto` leaves it to the library", "the algorithm to run: ring, tree, parameter_server, …");
+  const Algorithm& own = algorithm_of(sync.algorithm);
+  if (!own.has(CollectiveOperation::all_reduce)) {
+    refuse_replay(scenario, key, "`auto` leaves it to the library",
+                  "the algorithm to run: ring, tree, parameter_server, …");
   }
-  CollectiveCall call;
-  call.operation = CollectiveOperation::all_reduce;
-  call.algorithm = sync.algorithm;
-  call.size = step.sent();
-  call.servers = sync.servers;
-  call.placement = sync.placement;
-  std::vector<int> ranks(at_index(step.ranks));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  call.groups = {ranks};
-  task.participants = participants_of(scenario, call);
-  if (options.executor == HostExecutor::own) {
-    const Schedule schedule = build(task.ranks, shape_of(scenario));
-    if (schedule.servers != task.servers() || !schedule.switch_ports.empty()) {
-      refuse(scenario, key, algorithm + " needs more than hosts",
-             "an algorithm of ranks and servers: ring, tree, parameter_server, …");
-    }
-    task.chunks = schedule.chunks;
-    for (int phase = 0; phase < schedule.phases; ++phase) task.phases.push_back(without_strides(schedule.phase(phase)));
-  } else if (options.executor == HostExecutor::server) {
+  task.hosts = hosts_of(scenario, task.ranks);
+  if (options.executor == HostExecutor::server) {
     if (sync.algorithm != SyncAlgorithm::parameter_server) {
-      refuse(scenario, key, "the key-value servers run no " + algorithm, "parameter_server");
+      refuse_replay(scenario, key, "the key-value servers run no " + algorithm, "parameter_server");
     }
-    task.keys = options.keys > 0 ? options.keys : step.keys * task.servers();
+    task.keys = options.keys > 0 ? options.keys : task.keys * task.servers();
+    if (task.exchanges.empty()) task.exchanges.emplace_back();
+  } else {
+    if (task.iterations > 1) {
+      refuse_replay(scenario, "plan.sync.consistency", "schedules wait for every worker",
+                    "synchronous, or --executor server");
+    }
+    const Schedule schedule = own.schedule(CollectiveOperation::all_reduce, task.ranks, shape_of(scenario));
+    if (schedule.servers != task.servers() || !schedule.switch_ports.empty()) {
+      refuse_replay(scenario, key, algorithm + " needs more than hosts",
+                    "an algorithm of ranks and servers: ring, tree, parameter_server, …");
+    }
+    task.exchanges = {exchange_of(schedule, task.elements)};
   }
+  task.steps.resize(task.hosts.size(), std::vector<StepTask>(at_index(task.iterations), StepTask{0, 0.0, 0, {}}));
 }
 
 }  // namespace
@@ -198,42 +204,34 @@ void add_sums(const Scenario& scenario, const ReplayOptions& options, const Step
 ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options) {
   check_cluster(scenario);
   const bool trains = std::holds_alternative<TrainWorkload>(scenario.workload);
-  const bool library = options.executor == HostExecutor::gloo;
-  if (trains && library) {
-    refuse(scenario, "workload.train", fmt::format("{} runs all-reduces alone", name(options.executor)),
-           "--executor own or server");
-  }
   StepPlan step = step_of(scenario, options.executor);
   ReplayPlan plan;
   plan.sent = step.sent();
   if (plan.sent.value() > largest_message) {
-    refuse(scenario, trains ? "workload.train.model" : "workload.collective.size",
-           fmt::format("{} sent by a rank", format_bytes(plan.sent)), "at most 1 GB");
+    refuse_replay(scenario, trains ? "workload.train.model" : "workload.collective.size",
+                  fmt::format("{} sent by a rank", format_bytes(plan.sent)), "at most 1 GB");
   }
   if (options.predicted.value() > longest_repetition) {
-    refuse(scenario, trains ? "workload.train" : "workload.collective.size",
-           fmt::format("one {} takes {}", trains ? "step" : "collective", format_seconds(options.predicted)),
-           "less data or faster cards: at most a minute");
+    refuse_replay(scenario, trains ? "workload.train" : "workload.collective.size",
+                  fmt::format("one {} takes {}", trains ? "step" : "collective", format_seconds(options.predicted)),
+                  "less data or faster cards: at most a minute");
   }
   plan.hosts = rates_of(scenario);
   plan.uplinks = uplinks_of(scenario);
   plan.graph = step.graph;
+  plan.task = std::move(step.task);
   WorkerTask& task = plan.task;
   task.executor = options.executor;
   task.algorithm = name(scenario.plan.sync.algorithm);
-  task.ranks = step.ranks;
-  task.elements = step.elements;
-  task.iterations = step.iterations;
-  task.bound = step.bound;
-  task.steps = std::move(step.tasks);
-  task.exchanges = std::move(step.exchanges);
   if (task.elements > 0) {
-    add_sums(scenario, options, step, task);
+    add_sums(scenario, options, task);
   } else {
     if (options.executor == HostExecutor::server) {
-      refuse(scenario, "plan.sync.algorithm", "the key-value servers run no " + task.algorithm, "parameter_server");
+      refuse_replay(scenario, "plan.sync.algorithm", "the key-value servers run no " + task.algorithm,
+                    "parameter_server");
     }
-    for (int rank = 0; rank < task.ranks; ++rank) task.participants.push_back({rank, host_address(rank)});
+    task.hosts.resize(at_index(task.ranks));
+    std::iota(task.hosts.begin(), task.hosts.end(), 0);
   }
   plan.background = background_of(scenario);
   task.repetitions = repetitions_for(options);

@@ -7,7 +7,6 @@
 #include "model/scenario/scenario.hpp"
 #include "validate/host_replay/namespaces.hpp"
 #include "validate/host_replay/step_plan.hpp"
-#include "validate/host_replay/worker_processes.hpp"
 #include "validate/host_replay/worker_task.hpp"
 
 namespace foretrain {
@@ -18,6 +17,12 @@ struct ReplayOptions {
   int repetitions = 0;  ///< 0: as many as take about a second and a half, 3 to 15
   int keys = 0;         ///< server: 0 means one per server, or of servers that wait for nobody as many as predicted
   Seconds predicted;    ///< of one repetition, for repetitions and patience
+};
+
+/// Traffic from one host to another that goes on while a task runs, over one TCP connection.
+struct BackgroundTraffic {
+  int from = 0, to = 0;
+  BytesPerSecond rate;  ///< at most; zero: as fast as it goes
 };
 
 struct ReplayPlan {

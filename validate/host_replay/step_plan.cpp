@@ -20,21 +20,16 @@ namespace foretrain {
 
 namespace {
 
-[[noreturn]] void refuse_step(const Scenario& scenario, const std::string& key, const std::string& got,
-                              const std::string& expected) {
-  throw ScenarioError(position_of(scenario, key), key, got, expected);
-}
-
 void check_step(const Scenario& scenario, const TrainWorkload& train) {
   const Plan& plan = scenario.plan;
   if (plan.sync.compression.kind != Compression::Kind::none) {
-    refuse_step(scenario, "plan.sync.compression", "hosts send gradients as they are", "none");
+    refuse_replay(scenario, "plan.sync.compression", "hosts send gradients as they are", "none");
   }
   if (train.loader || train.checkpoint) {
-    refuse_step(scenario, "workload.train", "hosts read and write no files", "no loader, no checkpoint");
+    refuse_replay(scenario, "workload.train", "hosts read and write no files", "no loader, no checkpoint");
   }
   if (scenario.cluster.jitter) {
-    refuse_step(scenario, "cluster.jitter", "hosts have what chance they have", "no jitter");
+    refuse_replay(scenario, "cluster.jitter", "hosts have what chance they have", "no jitter");
   }
 }
 
@@ -141,17 +136,18 @@ StepPlan plan_of_ranks(const Scenario& scenario, Step step) {
   }
   for (const Block& block : made->graph.graph.blocks()) {
     if (block.inside.exposed_copies + block.inside.hidden_copies > Seconds(0.0)) {
-      refuse_step(scenario, "plan.offload", "hosts offload nothing", "no offloading");
+      refuse_replay(scenario, "plan.offload", "hosts offload nothing", "no offloading");
     }
   }
   StepPlan plan;
-  plan.ranks = static_cast<int>(made->step.lanes.size());
-  for (int rank = 0; rank < plan.ranks; ++rank) together[made->graph.synchronised].insert(rank);
+  WorkerTask& task = plan.task;
+  task.ranks = static_cast<int>(made->step.lanes.size());
+  for (int rank = 0; rank < task.ranks; ++rank) together[made->graph.synchronised].insert(rank);
   RankTasks all(made->graph.graph, together);
   if (made->step.gradient_norm > Seconds(0.0)) {  // without it, no rank waits for others before its update
-    all.moves(made->graph.synchronised, sum_of_numbers(plan.ranks));
+    all.moves(made->graph.synchronised, sum_of_numbers(task.ranks));
   }
-  for (int rank = 0; rank < plan.ranks; ++rank) {
+  for (int rank = 0; rank < task.ranks; ++rank) {
     auto [tasks, numbers] = all.of_rank(rank);
     if (made->step.once_per_step > Seconds(0.0)) {  // the host's work between steps: the optimizer is the last of one
       tasks.push_back({made->graph.compute[at_index(rank)],
@@ -159,15 +155,15 @@ StepPlan plan_of_ranks(const Scenario& scenario, Step step) {
                        -1,
                        {static_cast<int>(tasks.size()) - 1}});
     }
-    plan.tasks.push_back(std::move(tasks));
+    task.steps.push_back(std::move(tasks));
     made->tasks.push_back(std::move(numbers));
   }
-  plan.exchanges = all.take_exchanges();
-  for (const Exchange& exchange : plan.exchanges) {
+  task.exchanges = all.take_exchanges();
+  for (const Exchange& exchange : task.exchanges) {
     for (const Exchange::Phase& phase : exchange.phases) {
       for (const Exchange::Message& message : phase.messages) {
-        if (std::max(message.source, message.destination) < plan.ranks) continue;
-        refuse_step(scenario, "plan", "messages of this plan pass through a host's memory", "messages between ranks");
+        if (std::max(message.source, message.destination) < task.ranks) continue;
+        refuse_replay(scenario, "plan", "messages of this plan pass through a host's memory", "messages between ranks");
       }
     }
   }
@@ -184,24 +180,25 @@ constexpr int iterations_apart = 12;
 StepPlan plan_store(const Scenario& scenario, const ParameterStore& store) {
   const Sync& sync = scenario.plan.sync;
   if (sync.overlap) {
-    refuse_step(scenario, "plan.sync.overlap", "workers of a replay push when their backward pass is over", "false");
+    refuse_replay(scenario, "plan.sync.overlap", "workers of a replay push when their backward pass is over", "false");
   }
   StepPlan plan;
-  plan.ranks = store.worker_count();
-  plan.exchanges.emplace_back();  // with the store
+  WorkerTask& task = plan.task;
+  task.ranks = store.worker_count();
+  task.exchanges.emplace_back();  // with the store
   double parameters = 0.0;
   for (const ParameterStore::KeyGroup& group : store.groups) {
     for (const double on_server : group.parameters) parameters += on_server;
   }
-  plan.elements = static_cast<std::int64_t>(parameters * store.gradient.value() / sizeof(float));
+  task.elements = static_cast<std::int64_t>(parameters * store.gradient.value() / sizeof(float));
   if (store.consistency != Sync::Consistency::synchronous) {
-    plan.keys = static_cast<int>(store.groups.size());
-    plan.iterations = iterations_apart;
-    plan.bound = store.consistency == Sync::Consistency::bounded ? store.staleness : WorkerTask::unbounded;
+    task.keys = static_cast<int>(store.groups.size());
+    task.iterations = iterations_apart;
+    task.bound = store.consistency == Sync::Consistency::bounded ? store.staleness : WorkerTask::unbounded;
   }
-  for (int worker = 0; worker < plan.ranks; ++worker) {
-    std::vector<StepTask>& tasks = plan.tasks.emplace_back();
-    for (int iteration = 0; iteration < plan.iterations; ++iteration) {
+  for (int worker = 0; worker < task.ranks; ++worker) {
+    std::vector<StepTask>& tasks = task.steps.emplace_back();
+    for (int iteration = 0; iteration < task.iterations; ++iteration) {
       tasks.push_back(busy(store.compute().total() * store.mean_factor(worker)));
       tasks.push_back({0, 0.0, 0, {}});
       tasks.push_back(busy(store.host_between_steps));
@@ -211,6 +208,11 @@ StepPlan plan_store(const Scenario& scenario, const ParameterStore& store) {
 }
 
 }  // namespace
+
+void refuse_replay(const Scenario& scenario, const std::string& key, const std::string& got,
+                   const std::string& expected) {
+  throw ScenarioError(position_of(scenario, key), key, got, expected);
+}
 
 Execution StepOfRanks::execution(const std::vector<std::vector<TaskSpan>>& spans) const {
   const std::size_t count = graph.graph.tasks().size();
@@ -233,13 +235,12 @@ Seconds StepOfRanks::waiting(const Execution& execution) const {
 }
 
 Bytes StepPlan::sent() const {
-  if (elements > 0) return Bytes(number(elements) * sizeof(float));
-  std::vector<double> sent(at_index(ranks));
-  for (const std::vector<StepTask>& own : tasks) {
-    const auto rank = static_cast<int>(&own - tasks.data());
-    for (const StepTask& task : own) {
-      if (task.exchange < 0) continue;
-      for (const Exchange::Phase& phase : exchanges[at_index(task.exchange)].phases) {
+  if (task.elements > 0) return Bytes(number(task.elements) * sizeof(float));
+  std::vector<double> sent(at_index(task.ranks));
+  for (int rank = 0; rank < task.ranks; ++rank) {
+    for (const StepTask& t : task.steps[at_index(rank)]) {
+      if (t.exchange < 0) continue;
+      for (const Exchange::Phase& phase : task.exchanges[at_index(t.exchange)].phases) {
         for (const Exchange::Message& message : phase.messages) {
           if (message.source == rank) sent[at_index(rank)] += phase.repeat * number(message.bytes);
         }
@@ -269,9 +270,9 @@ StepPlan plan_collective(const Scenario& scenario) {
   const std::map<TaskId, std::set<int>> together{{0, ranks}};
   RankTasks all(job->graph(), together);
   StepPlan plan;
-  plan.ranks = scenario.cluster.nodes;
-  for (const int rank : ranks) plan.tasks.push_back(all.of_rank(rank).first);
-  plan.exchanges = all.take_exchanges();
+  plan.task.ranks = scenario.cluster.nodes;
+  for (const int rank : ranks) plan.task.steps.push_back(all.of_rank(rank).first);
+  plan.task.exchanges = all.take_exchanges();
   return plan;
 }
 

@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "model/scenario/scenario.hpp"
 #include "model/training/graph/step_graph.hpp"
-#include "validate/host_replay/worker_step.hpp"
 #include "validate/host_replay/worker_task.hpp"
 
 namespace foretrain {
@@ -26,18 +26,18 @@ struct StepOfRanks {
   [[nodiscard]] Seconds waiting(const Execution& execution) const;
 };
 
+/// What the processes do in a step, but for where they run and how often they repeat it.
 struct StepPlan {
-  int ranks = 0;
-  std::vector<std::vector<StepTask>> tasks;  ///< by rank
-  std::vector<Exchange> exchanges;
-  std::int64_t elements = 0;                 ///< servers: of all gradients, as fp32 values
-  int keys = 1;                              ///< servers that wait for nobody: that a server answers apart
-  int iterations = 1, bound = 0;             ///< servers: as of WorkerTask
+  WorkerTask task;                           ///< its keys: servers that wait for nobody: that a server answers apart
   std::shared_ptr<const StepOfRanks> graph;  ///< nothing where servers hold the weights
 
   /// That the rank which sends most sends.
   [[nodiscard]] Bytes sent() const;
 };
+
+/// Throws ScenarioError: hosts cannot do what the key says.
+[[noreturn]] void refuse_replay(const Scenario& scenario, const std::string& key, const std::string& got,
+                                const std::string& expected);
 
 /// Of any plan whose ranks exchange what they hold by collectives and messages; or with servers, after the passes:
 /// where these are not synchronous, of many steps. Throws ScenarioError at the key that cannot be replayed.

@@ -1,33 +1,33 @@
 #include "validate/host_replay/worker.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/futex.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
+#include <fmt/ranges.h>
+#include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
-#include <csignal>
-#include <cstdio>
+#include <condition_variable>
+#include <cstdlib>
 #include <ctime>
+#include <exception>
 #include <fstream>
-#include <nlohmann/json.hpp>
+#include <iterator>
+#include <map>
+#include <mutex>
 #include <stdexcept>
+#include <thread>
 
-#include "model/base/descriptor.hpp"
-#include "model/base/files.hpp"
+#include "model/base/error.hpp"
 #include "model/base/number.hpp"
+#include "model/base/text.hpp"
+#include "model/collectives/schedule.hpp"
+#include "validate/measure/clock.hpp"
 
 namespace foretrain {
 
 namespace {
-
-std::string barrier_file(const std::string& folder) { return folder + "/barrier"; }
-std::string times_file(const std::string& folder, int process) {
-  return fmt::format("{}/times-{}.json", folder, process);
-}
 
 /// Clock ticks that all processors together have spent, and those of them that were not idle.
 struct ProcessorTime {
@@ -47,50 +47,107 @@ ProcessorTime processor_time() {
   return time;
 }
 
+void sleep_until(double moment) {
+  const auto whole = static_cast<std::time_t>(moment);
+  const timespec date{whole, static_cast<long>((moment - number(whole)) * 1e9)};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &date, nullptr) == EINTR) continue;
+}
+
+/// The tasks of one step and which of them are done; a thread for each stream but the first one.
+class RunningStep {
+ public:
+  RunningStep(const std::vector<StepTask>& tasks, const std::function<void(const StepTask&)>& carry)
+      : tasks_(tasks), carry_(carry), spans_(tasks.size()), done_(tasks.size(), false) {
+    for (std::size_t i = 0; i < tasks.size(); ++i) streams_[tasks[i].stream].push_back(i);
+  }
+
+  std::vector<TaskSpan> run() && {
+    {
+      std::vector<std::jthread> threads;
+      for (auto stream = std::next(streams_.begin()); stream != streams_.end(); ++stream) {
+        threads.emplace_back([this, &numbers = stream->second] { run_stream(numbers); });
+      }
+      run_stream(streams_.begin()->second);
+    }
+    if (failure_) std::rethrow_exception(failure_);
+    return std::move(spans_);
+  }
+
+ private:
+  void run_stream(const std::vector<std::size_t>& numbers) {
+    try {
+      for (const std::size_t number : numbers) {
+        const StepTask& task = tasks_[number];
+        if (!wait_for(task.after)) return;
+        const double start = now();
+        if (task.exchange >= 0) carry_(task);
+        if (task.seconds > 0.0) sleep_until(start + task.seconds);
+        spans_[number] = {start, now()};
+        const std::scoped_lock lock(mutex_);
+        done_[number] = true;
+        changed_.notify_all();
+      }
+    } catch (...) {
+      const std::scoped_lock lock(mutex_);
+      if (!failure_) failure_ = std::current_exception();
+      changed_.notify_all();
+    }
+  }
+
+  /// False when another stream has failed.
+  bool wait_for(const std::vector<int>& after) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] {
+      return failure_ || std::ranges::all_of(after, [&](int number) { return done_[at_index(number)]; });
+    });
+    return !failure_;
+  }
+
+  const std::vector<StepTask>& tasks_;
+  const std::function<void(const StepTask&)>& carry_;
+  std::map<int, std::vector<std::size_t>> streams_;  ///< numbers of their tasks
+  std::vector<TaskSpan> spans_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<bool> done_;
+  std::exception_ptr failure_;
+};
+
 }  // namespace
 
 struct ProcessBarrier::Shared {
-  std::atomic<unsigned> generation{0};
-  std::atomic<unsigned> arrived{0};
-  std::atomic<unsigned> failed{0};
+  pthread_barrier_t barrier;
+  std::atomic<int> failures;
+  int process;
+  std::array<char, 2000> why;
+  std::atomic<bool> told;
 };
 
-void ProcessBarrier::make(const std::string& folder) {
-  const Descriptor file(open(barrier_file(folder).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!file.open() || ftruncate(file.number(), sizeof(Shared)) != 0) throw_system_error(barrier_file(folder));
+ProcessBarrier::ProcessBarrier(int processes) : memory_(sizeof(Shared)), shared_(memory_.as<Shared>(1).front()) {
+  pthread_barrierattr_t attributes;
+  pthread_barrierattr_init(&attributes);
+  pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+  pthread_barrier_init(&shared_.barrier, &attributes, static_cast<unsigned>(processes));
 }
 
-ProcessBarrier::ProcessBarrier(const std::string& folder, int processes, double timeout)
-    : processes_(static_cast<unsigned>(processes)), deadline_(now() + timeout) {
-  const Descriptor file(open(barrier_file(folder).c_str(), O_RDWR | O_CLOEXEC));
-  if (!file.open()) throw_system_error(barrier_file(folder));
-  void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
-  if (memory == MAP_FAILED) throw_system_error(barrier_file(folder));
-  shared_ = static_cast<Shared*>(memory);
-}
+void ProcessBarrier::wait() { pthread_barrier_wait(&shared_.barrier); }
 
-ProcessBarrier::~ProcessBarrier() { munmap(shared_, sizeof(Shared)); }
-
-void ProcessBarrier::wait() {
-  const unsigned generation = shared_->generation.load();
-  if (shared_->arrived.fetch_add(1) + 1 == processes_) {
-    shared_->arrived.store(0);
-    shared_->generation.fetch_add(1);
-    syscall(SYS_futex, &shared_->generation, FUTEX_WAKE, processes_, nullptr, nullptr, 0);
-    return;
+void ProcessBarrier::fail(int process, const std::string& why) {
+  if (shared_.failures.fetch_add(1) == 0) {
+    shared_.process = process;
+    why.copy(shared_.why.data(), shared_.why.size() - 1);
+    shared_.told = true;
   }
-  const timespec moment{0, 100'000'000};
-  while (shared_->generation.load() == generation) {
-    if (shared_->failed.load() != 0) throw std::runtime_error("another process failed");
-    if (now() > deadline_) throw std::runtime_error("waited in vain for the other processes");
-    syscall(SYS_futex, &shared_->generation, FUTEX_WAIT, generation, &moment, nullptr, 0);
-  }
+  _exit(EXIT_FAILURE);
 }
 
-void ProcessBarrier::fail() noexcept { shared_->failed.store(1); }
+std::optional<std::pair<int, std::string>> ProcessBarrier::failure() const {
+  if (!shared_.told) return std::nullopt;
+  return std::pair(shared_.process, std::string(shared_.why.data()));
+}
 
-void measure(const WorkerTask& task, int process, ProcessBarrier& barrier, const Timed& timed) {
-  ProcessTimes times;
+WorkerTimes measure(const WorkerTask& task, int process, ProcessBarrier& barrier, const Timed& timed) {
+  WorkerTimes times;
   ProcessorTime spent;
   for (int repetition = -task.warmup; repetition < task.repetitions; ++repetition) {
     timed.prepare();
@@ -98,9 +155,12 @@ void measure(const WorkerTask& task, int process, ProcessBarrier& barrier, const
     const ProcessorTime before = process == 0 ? processor_time() : ProcessorTime{};
     barrier.wait();
     const double start = now();
-    timed.work();
+    std::vector<TaskSpan> spans = timed.work();
     const double end = now();
-    if (repetition >= 0) times.seconds.push_back(end - start);
+    if (repetition >= 0) {
+      times.seconds.push_back(end - start);
+      times.spans.push_back(std::move(spans));
+    }
     if (process == 0 && repetition >= 0) {
       const ProcessorTime after = processor_time();
       spent.all += after.all - before.all;
@@ -109,44 +169,18 @@ void measure(const WorkerTask& task, int process, ProcessBarrier& barrier, const
     barrier.wait();
     if (repetition == -task.warmup || repetition + 1 == task.repetitions) timed.check();
   }
-  const double busy = spent.all > 0.0 ? spent.busy / spent.all : 0.0;
-  write_file(times_file(task.folder, process), nlohmann::json{{"seconds", times.seconds}, {"busy", busy}}.dump());
+  times.busy = spent.all > 0.0 ? spent.busy / spent.all : 0.0;
+  return times;
 }
 
-ProcessTimes read_times(const std::string& folder, int process) {
-  std::ifstream file(times_file(folder, process));
-  if (!file) throw std::runtime_error(fmt::format("process {} left no times", process));
-  try {
-    const nlohmann::json object = nlohmann::json::parse(file);
-    return {object.at("seconds"), object.at("busy")};
-  } catch (const nlohmann::json::exception& error) {
-    throw std::runtime_error(fmt::format("times of process {}: {}", process, error.what()));
-  }
+WorkerTimes work(const WorkerTask& task, int process, ProcessBarrier& barrier) {
+  if (task.datagrams > 0) return run_datagrams(task, process, barrier);
+  return task.executor == HostExecutor::server ? run_store(task, process, barrier)
+                                               : run_exchanges(task, process, barrier);
 }
 
-int run_worker(const std::string& folder, int process,
-               const std::function<void(const WorkerTask&, int process, ProcessBarrier&)>& work) {
-  signal(SIGPIPE, SIG_IGN);
-  try {
-    const WorkerTask task = task_from_json(read_text_file(folder + "/task.json", 256'000'000));
-    if (process < 0 || process >= static_cast<int>(task.participants.size())) {
-      throw std::runtime_error(fmt::format("there is no process {}", process));
-    }
-    prctl(PR_SET_TIMERSLACK, 1000UL);  // ns: sleeping tasks end in time
-    // The process ends itself when something hangs.
-    alarm(static_cast<unsigned>(task.timeout) + 2);
-    ProcessBarrier barrier(task.folder, static_cast<int>(task.participants.size()), task.timeout);
-    try {
-      work(task, process, barrier);
-    } catch (...) {
-      barrier.fail();
-      throw;
-    }
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
-  return 0;
+std::vector<TaskSpan> run_step(const std::vector<StepTask>& tasks, const std::function<void(const StepTask&)>& carry) {
+  return tasks.empty() ? std::vector<TaskSpan>() : RunningStep(tasks, carry).run();
 }
 
 void check_sums(const WorkerTask& task, const std::vector<float>& values) {
@@ -155,6 +189,20 @@ void check_sums(const WorkerTask& task, const std::vector<float>& values) {
     if (values[at_index(i)] == expected) continue;
     throw std::runtime_error(fmt::format("wrong sum: value {} is {}, not {}", i, values[at_index(i)], expected));
   }
+}
+
+HostExecutor parse_executor(const std::string& word) {
+  if (const auto executor = value_of<HostExecutor>(word)) return *executor;
+  const auto& words = names_of<HostExecutor>;
+  throw UsageError(fmt::format("there is no executor {}; write {}", word, or_list({words.begin(), words.end()})));
+}
+
+ValueRange values_of(std::int64_t elements, int parts, int part, int count) {
+  // Parts of whole values: chunk_range_size counts anything.
+  const auto before = [&](int end) {
+    return static_cast<std::int64_t>(chunk_range_size(Bytes(number(elements)), parts, 0, end).value());
+  };
+  return {before(part), before(part + count) - before(part)};
 }
 
 }  // namespace foretrain

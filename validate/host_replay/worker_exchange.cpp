@@ -1,34 +1,86 @@
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <set>
 #include <stdexcept>
 
 #include "model/base/number.hpp"
-#include "validate/host_replay/moves.hpp"
 #include "validate/host_replay/sockets.hpp"
 #include "validate/host_replay/worker.hpp"
-#include "validate/host_replay/worker_step.hpp"
 
 namespace foretrain {
 
 namespace {
 
+constexpr std::size_t added_at_once = std::size_t{256} << 10U;  // received, then added, while it is in the cache
+
+/// A message on its way.
+struct Moving {
+  char* memory = nullptr;
+  std::size_t bytes = 0;
+  bool numbered = false;  ///< it begins with its number among the messages of its sender
+  float* sums = nullptr;  ///< to which its values are added as they come
+  std::size_t done = 0, added = 0;
+};
+
+struct Peer {
+  int process = 0;
+  Descriptor socket = {};
+  std::vector<char> out = {}, in = {};  ///< of messages that mean nothing, and of values to be added
+  std::int64_t sent = 0, received = 0;  ///< numbered messages
+  std::deque<Moving> leaving = {}, coming = {};
+
+  void send_some() {
+    Moving& moving = leaving.front();
+    if (moving.numbered) std::memcpy(moving.memory, &sent, std::min(moving.bytes, sizeof sent));
+    moving.done += send_bytes(socket, moving.memory + moving.done, moving.bytes - moving.done, MSG_DONTWAIT, process);
+    if (moving.done < moving.bytes) return;
+    if (moving.numbered) ++sent;
+    leaving.pop_front();
+  }
+
+  void receive_some() {
+    Moving& moving = coming.front();
+    std::size_t wanted = moving.bytes - moving.done;
+    if (moving.sums != nullptr) wanted = std::min(wanted, added_at_once);
+    moving.done += receive_bytes(socket, moving.memory + moving.done, wanted, MSG_DONTWAIT, process);
+    if (moving.sums != nullptr) add(moving);
+    if (moving.done < moving.bytes) return;
+    if (moving.numbered && std::memcmp(moving.memory, &received, std::min(moving.bytes, sizeof received)) != 0) {
+      throw std::runtime_error(fmt::format("another message than the one expected came from process {}", process));
+    }
+    if (moving.numbered) ++received;
+    coming.pop_front();
+  }
+
+ private:
+  static void add(Moving& moving) {
+    const std::size_t whole = moving.done / sizeof(float);
+    const auto* terms = reinterpret_cast<const float*>(moving.memory);
+    for (std::size_t i = moving.added; i < whole; ++i) moving.sums[i] += terms[i];
+    moving.added = whole;
+  }
+};
+
 /// A stream's exchanges, over connections of its own.
 class Stream {
  public:
-  Stream(const WorkerTask& task, int process, ProcessBarrier& barrier, const std::vector<const Exchange*>& exchanges)
-      : process_(process) {
+  Stream(const WorkerTask& task, int process, ProcessBarrier& barrier, const std::vector<const Exchange*>& exchanges,
+         std::vector<float>& values)
+      : process_(process), values_(values) {
     for (const Exchange* exchange : exchanges) {
       for (const Exchange::Phase& phase : exchange->phases) {
         for (const Exchange::Message& message : phase.messages) note(message);
       }
     }
-    std::vector<int> peers;
-    for (const auto& [peer, memory] : memory_) peers.push_back(peer);
-    sockets_ = connect_with(task, process, peers, barrier);
+    std::vector<int> numbers;
+    for (const auto& [number, peer] : peers_) numbers.push_back(number);
+    std::vector<Descriptor> sockets = connect_with(task, process, numbers, barrier);
+    for (auto& [number, peer] : peers_) peer.socket = std::move(sockets[at_index(number)]);
   }
 
   void carry(const Exchange& exchange) {
@@ -38,57 +90,77 @@ class Stream {
   }
 
  private:
-  /// What is sent to a peer and comes from it, and how many messages did: each begins with its number.
-  struct Memory {
-    std::vector<char> out, in;
-    std::int64_t sent = 0, received = 0;
-  };
-
   void note(const Exchange::Message& message) {
-    const auto enlarge = [&](std::vector<char>& memory) {
-      memory.resize(std::max(memory.size(), static_cast<std::size_t>(message.bytes)));
-    };
-    if (message.source == process_) enlarge(memory_[message.destination].out);
-    if (message.destination == process_) enlarge(memory_[message.source].in);
+    const bool sends = message.source == process_;
+    if (!sends && message.destination != process_) return;
+    Peer& peer = peers_.try_emplace(sends ? message.destination : message.source).first->second;
+    peer.process = sends ? message.destination : message.source;
+    if (message.values.count > 0 && !message.adds) return;
+    std::vector<char>& memory = sends ? peer.out : peer.in;
+    memory.resize(std::max(memory.size(), static_cast<std::size_t>(message.bytes)));
   }
 
   void run_phase(const Exchange::Phase& phase) {
-    arriving_.clear();
+    copies_.clear();
     for (const Exchange::Message& message : phase.messages) {
-      const auto bytes = static_cast<std::size_t>(message.bytes);
       if (message.source == process_) {
-        Memory& memory = memory_.at(message.destination);
-        std::memcpy(memory.out.data(), &memory.sent, std::min(bytes, sizeof memory.sent));
-        ++memory.sent;
-        moves_.send(message.destination, memory.out.data(), bytes);
+        peers_.at(message.destination).leaving.push_back(to_send(phase, message));
       } else if (message.destination == process_) {
-        moves_.receive(message.source, memory_.at(message.source).in.data(), bytes);
-        arriving_.push_back(&message);
+        peers_.at(message.source).coming.push_back(to_receive(message));
       }
     }
-    moves_.run(sockets_);
-    for (const Exchange::Message* message : arriving_) check(*message);
+    while (move_some()) continue;
   }
 
-  void check(const Exchange::Message& message) {
-    Memory& memory = memory_.at(message.source);
-    const auto bytes = std::min(static_cast<std::size_t>(message.bytes), sizeof memory.received);
-    if (std::memcmp(memory.in.data(), &memory.received, bytes) != 0) {
-      throw std::runtime_error(
-          fmt::format("another message than the one expected came from process {}", message.source));
+  Moving to_send(const Exchange::Phase& phase, const Exchange::Message& message) {
+    const auto bytes = static_cast<std::size_t>(message.bytes);
+    if (message.values.count == 0) return {peers_.at(message.destination).out.data(), bytes, true};
+    float* values = values_.data() + message.values.first;
+    // Only what was there before the phase may leave: where something arrives at the same place, a copy is sent.
+    const bool changes = std::ranges::any_of(phase.messages, [&](const Exchange::Message& other) {
+      return other.destination == process_ && other.values.overlaps(message.values);
+    });
+    if (changes) values = copies_.emplace_back(values, values + message.values.count).data();
+    return {reinterpret_cast<char*>(values), bytes};
+  }
+
+  Moving to_receive(const Exchange::Message& message) {
+    const auto bytes = static_cast<std::size_t>(message.bytes);
+    char* memory = peers_.at(message.source).in.data();
+    if (message.values.count == 0) return {memory, bytes, true};
+    float* values = values_.data() + message.values.first;
+    if (message.adds) return {memory, bytes, false, values};
+    return {reinterpret_cast<char*>(values), bytes};
+  }
+
+  /// Waits until something can move, and moves it. False when all is done.
+  bool move_some() {
+    std::vector<pollfd> ends;
+    std::vector<Peer*> active;
+    for (auto& [number, peer] : peers_) {
+      const int events = (peer.leaving.empty() ? 0 : POLLOUT) | (peer.coming.empty() ? 0 : POLLIN);
+      if (events == 0) continue;
+      ends.push_back({peer.socket.number(), static_cast<short>(events), 0});
+      active.push_back(&peer);
     }
-    ++memory.received;
+    if (active.empty() || poll(ends.data(), ends.size(), 1000) <= 0) return !active.empty();
+    for (std::size_t i = 0; i < active.size(); ++i) {
+      const auto can = [&](int event) { return (ends[i].revents & (event | POLLERR | POLLHUP)) != 0; };
+      if (can(POLLOUT) && !active[i]->leaving.empty()) active[i]->send_some();
+      if (can(POLLIN) && !active[i]->coming.empty()) active[i]->receive_some();
+    }
+    return true;
   }
 
   int process_;
-  std::map<int, Memory> memory_;  ///< by peer
-  std::vector<Descriptor> sockets_;
-  Moves moves_;
-  std::vector<const Exchange::Message*> arriving_;
+  std::vector<float>& values_;
+  std::map<int, Peer> peers_;
+  std::deque<std::vector<float>> copies_;
 };
 
 /// All streams of the task, in the same order in every process: each connects when all have come to it.
-std::map<int, Stream> streams_of(const WorkerTask& task, int process, ProcessBarrier& barrier) {
+std::map<int, Stream> streams_of(const WorkerTask& task, int process, ProcessBarrier& barrier,
+                                 std::vector<float>& values) {
   std::set<int> numbers;
   for (const std::vector<StepTask>& tasks : task.steps) {
     for (const StepTask& t : tasks) {
@@ -101,19 +173,26 @@ std::map<int, Stream> streams_of(const WorkerTask& task, int process, ProcessBar
     for (const StepTask& t : task.steps[at_index(process)]) {
       if (t.exchange >= 0 && t.stream == number) exchanges.push_back(&task.exchanges[at_index(t.exchange)]);
     }
-    streams.try_emplace(number, task, process, barrier, exchanges);
+    streams.try_emplace(number, task, process, barrier, exchanges, values);
   }
   return streams;
 }
 
 }  // namespace
 
-void run_exchanges(const WorkerTask& task, int process, ProcessBarrier& barrier) {
-  std::map<int, Stream> streams = streams_of(task, process, barrier);
-  StepRunner runner(task, process,
-                    [&](const StepTask& t) { streams.at(t.stream).carry(task.exchanges[at_index(t.exchange)]); });
-  measure(task, process, barrier, {[] {}, [&] { runner.run(); }, [] {}});
-  runner.write();
+WorkerTimes run_exchanges(const WorkerTask& task, int process, ProcessBarrier& barrier) {
+  const bool rank = process < task.ranks;
+  std::vector<float> values(at_index(task.elements));
+  std::map<int, Stream> streams = streams_of(task, process, barrier, values);
+  const auto prepare = [&] {
+    for (std::int64_t i = 0; i < task.elements; ++i) values[at_index(i)] = rank ? contribution(process, i) : 0.0F;
+  };
+  const auto carry = [&](const StepTask& t) { streams.at(t.stream).carry(task.exchanges[at_index(t.exchange)]); };
+  return measure(task, process, barrier,
+                 {prepare, [&] { return run_step(task.steps[at_index(process)], carry); },
+                  [&] {
+                    if (rank) check_sums(task, values);
+                  }});
 }
 
 }  // namespace foretrain

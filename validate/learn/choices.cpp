@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "model/base/number.hpp"
 #include "model/base/statistics.hpp"
 #include "model/memory/shortage.hpp"
 
@@ -62,6 +63,22 @@ LearnedErrors learned_errors(const std::vector<LearnedRun>& runs, const std::vec
   if (pairs > 0.0) errors.pairs = right / pairs;
   if (!regrets.empty()) errors.regret = mean(regrets);
   return errors;
+}
+
+bool clearly_less(const std::vector<double>& errors, const std::vector<double>& others) {
+  const auto count = static_cast<double>(errors.size());
+  std::vector<double> gains, squares;
+  for (std::size_t i = 0; i < errors.size(); ++i) gains.push_back(others[i] - errors[i]);
+  const double gain = mean(gains);
+  for (const double one : gains) squares.push_back((one - gain) * (one - gain));
+  return count > 1.0 && gain > std::sqrt(mean(squares) / (count - 1.0));
+}
+
+double nine_of_ten(std::vector<double> distances) {
+  if (distances.empty()) return 0.0;
+  std::ranges::sort(distances);
+  const auto rank = static_cast<std::size_t>(std::ceil(0.9 * (number(distances.size()) + 1.0)));
+  return distances[std::min(rank, distances.size()) - 1];
 }
 
 }  // namespace foretrain

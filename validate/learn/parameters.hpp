@@ -3,11 +3,11 @@
 // values that its file states.
 #pragma once
 
+#include <Eigen/Core>
 #include <string>
 #include <vector>
 
 #include "model/scenario/scenario.hpp"
-#include "validate/fit/symmetric.hpp"
 
 namespace foretrain {
 

@@ -1,10 +1,7 @@
 #include "validate/measure/record.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <stdexcept>
 
-#include "model/base/statistics.hpp"
 #include "validate/measure/json_object.hpp"
 #include "validate/measure/sampling.hpp"
 
@@ -25,16 +22,6 @@ std::optional<RecordStatus> status_of(const std::string& word) {
   return std::nullopt;
 }
 
-int outliers(const std::vector<double>& values) {
-  if (values.size() < 3) return 0;
-  const double middle = median(values);
-  std::vector<double> distances;
-  for (const double value : values) distances.push_back(std::abs(value - middle));
-  const double limit = 3.0 * 1.4826 * median(distances);
-  return static_cast<int>(
-      std::count_if(distances.begin(), distances.end(), [&](double distance) { return distance > limit; }));
-}
-
 std::string state_text(const DeviceState& state) {
   JsonObject object;
   object.number("sm_mhz", state.sm_mhz).number("power_w", state.power_w);
@@ -52,7 +39,6 @@ std::string to_json_line(const Record& record) {
   if (!record.values.empty()) {  // what is computed from them, for readers that do not compute
     const Sampled sampled{record.values};
     line.number("median", sampled.median()).number("spread", sampled.spread()).number("best", sampled.lowest());
-    line.number("outliers", outliers(record.values));
   }
   if (record.state) line.raw("state", state_text(*record.state));
   return line.text("note", record.note).str() + "\n";

@@ -36,10 +36,6 @@ struct Record {
   std::string note;  ///< why it failed or was skipped; what is odd about it
 };
 
-/// Values further from the median than three times the median distance from it, scaled to a standard deviation
-/// (1.4826 · MAD; Iglewicz and Hoaglin, "How to Detect and Handle Outliers", 1993). They are counted, not dropped.
-int outliers(const std::vector<double>& values);
-
 /// The state as records and replays hold it: a JSON object.
 std::string state_text(const DeviceState& state);
 

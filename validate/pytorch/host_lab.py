@@ -1,19 +1,21 @@
 """Machines made of one: network namespaces with a card each, and a stated share of a core for every process.
 
-The settings are those of validate/host_replay/namespaces.cpp, which says why, but for `segments`. Names are
-foretrain-PID-NUMBER, so that `foretrain replay` removes what a killed run leaves, and this lab what a killed replay
-left.
+Hosts are made by validate/host_replay/hosts.sh, as those of `foretrain replay`.
 """
 
+import itertools
 import os
 import pathlib
 import platform
-import re
 import shutil
 import subprocess
 
 PAYLOAD, HEADER = 1448, 66  # of a full TCP segment
-WINDOW, QUEUE = 1500000, 32000000  # bytes under way in a connection; bytes that wait at a card
+# TCP segments that cross the stack as one packet, at least; replays take fewer below 1 Gbit/s. Four hosts at 500 Mbit/s with
+# 4 or 8 segments kept two cores busy with interrupts for 80 % of the time (Linux 6.18), with 17 for 20 %; steps are long
+# beside a bucket of 26 kB.
+LEAST_SEGMENTS = 17
+HOSTS = pathlib.Path(__file__).parents[1] / "host_replay/hosts.sh"
 # malloc keeps what is freed. Left to itself it gives memory back to the system and takes it anew, in some runs of the
 # same training and not in others (mallopt(3), M_TRIM_THRESHOLD; 32 MiB is the largest M_MMAP_THRESHOLD).
 MEMORY = {"MALLOC_TRIM_THRESHOLD_": "8000000000", "MALLOC_MMAP_THRESHOLD_": "33554432"}
@@ -38,20 +40,10 @@ def address(host):
     return f"10.77.0.{host + 1}"
 
 
-def segments(megabits):
-    """TCP segments that cross the stack as one packet: 200 us worth of data, 17 to 40.
-
-    Replays take fewer below 1 Gbit/s. Four hosts at 500 Mbit/s with 4 or 8 segments kept two cores busy with interrupts
-    for 80 % of the time (Linux 6.18), with 17 for 20 %; steps are long beside a bucket of 26 kB.
-    """
-    return max(17, min(40, round(megabits * 1e6 / 8 * 200e-6 / (PAYLOAD + HEADER))))
-
-
-def run(command, text=None, check=True):
+def run(*command, text=None):
     done = subprocess.run(command, input=text, capture_output=True, text=True)
-    if check and done.returncode != 0:
+    if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
-    return done.stdout
 
 
 def packet_threads():
@@ -91,62 +83,29 @@ def why_not():
     return ""
 
 
-def remove_leftovers():
-    """Namespaces of processes that are no more."""
-    for line in run(["ip", "netns", "list"], check=False).splitlines():
-        found = re.match(r"(foretrain-(\d+)-\d+)", line)
-        if found and not pathlib.Path("/proc", found[2]).exists():
-            run(["ip", "netns", "delete", found[1]], check=False)
-
-
 class Lab:
     """Hosts on one switch. Host i's processes run on core i modulo the machine's cores."""
 
-    numbers = 0
+    numbers = itertools.count()
 
     def __init__(self, hosts):
-        remove_leftovers()
-        self.names, self.groups = [], []
-        self.switch = self.new_name()
+        self.switch, *self.names = (f"foretrain-{os.getpid()}-{next(self.numbers)}" for _ in range(hosts + 1))
+        self.groups = []
         try:
-            self.make(hosts)
+            run("sh", str(HOSTS), "make", self.switch, *self.names)
+            for host, name in enumerate(self.names):
+                self.pin(name, "eth0", host)
+                self.pin(self.switch, f"port{host + 1}", host)
+                self.groups.append(self.make_group(name))
         except BaseException:
             self.close()
             raise
 
-    @classmethod
-    def new_name(cls):
-        cls.numbers += 1
-        return f"foretrain-{os.getpid()}-{1000 + cls.numbers}"
-
-    def make(self, hosts):
-        run(["ip", "netns", "add", self.switch])
-        run(["ip", "-n", self.switch, "-batch", "-"], "link add up0 type veth peer name up1\n" +
-            "".join(f"link add br{i} type bridge\nlink set br{i} up\nlink set up{i} master br{i}\nlink set up{i} up\n"
-                    for i in range(2)))
-        for host in range(hosts):
-            name = self.new_name()
-            run(["ip", "netns", "add", name])
-            self.names.append(name)
-            run(["ip", "-batch", "-"],
-                f"link add eth0 netns {name} type veth peer name port{host} netns {self.switch}\n")
-            run(["ip", "-n", self.switch, "-batch", "-"],
-                f"link set port{host} master br0\nlink set port{host} up\n")
-            run(["ip", "-n", name, "-batch", "-"],
-                f"addr add {address(host)}/24 dev eth0\nlink set lo up\nlink set eth0 up\n")
-            settings = {"tcp_congestion_control": "reno", "tcp_slow_start_after_idle": 0, "tcp_no_metrics_save": 1,
-                        "tcp_wmem": f"4096 {WINDOW} {WINDOW}", "tcp_rmem": f"4096 {WINDOW} {WINDOW}"}
-            run(["ip", "netns", "exec", name, "sh", "-c",
-                 " && ".join(f"echo '{value}' >/proc/sys/net/ipv4/{key}" for key, value in settings.items())])
-            # Packets that wait at a card leave on whichever core its timer fires; handed on by several cores they would
-            # overtake each other, which TCP takes for losses.
-            for where, device in ((name, "eth0"), (self.switch, f"port{host}")):
-                run(["ip", "netns", "exec", where, "sh", "-c",
-                     f"echo {1 << self.core(host):x} >/sys/class/net/{device}/queues/rx-0/rps_cpus"])
-            self.groups.append(self.make_group(name))
-        for end in range(2):
-            run(["ip", "netns", "exec", self.switch, "sh", "-c",
-                 f"echo {1 << self.core(end):x} >/sys/class/net/up{end}/queues/rx-0/rps_cpus"])
+    def pin(self, where, device, host):
+        """What leaves a card or cable is handed on by one core: packets that wait there leave on whichever core its timer
+        fires, and by several cores they would overtake each other, which TCP takes for losses."""
+        run("ip", "netns", "exec", where, "sh", "-c",
+            f"echo {1 << self.core(host):x} >/sys/class/net/{device}/queues/rx-0/rps_cpus")
 
     @staticmethod
     def core(host):
@@ -165,23 +124,11 @@ class Lab:
 
     def shape(self, rates, uplink=None):
         """`rates`: for each host (out, in) in Mbit/s; `uplink`: of what then joins the two halves of the hosts."""
-        for host in range(len(rates)):
-            bridge = 1 if uplink and host >= len(rates) // 2 else 0
-            run(["ip", "-n", self.switch, "link", "set", f"port{host}", "master", f"br{bridge}"])
-        for end in range(2) if uplink else ():
-            run(["tc", "-n", self.switch, "qdisc", "replace", "dev", f"up{end}", "root", "tbf", "rate",
-                 f"{uplink * 1e6:.0f}bit", "burst", str(segments(uplink) * (PAYLOAD + HEADER)), "limit", str(QUEUE)])
-        for host, (out, into) in enumerate(rates):
-            for rate, where, device in ((into, self.switch, f"port{host}"), (out, self.names[host], "eth0")):
-                burst = segments(rate) * (PAYLOAD + HEADER)
-                run(["tc", "-n", where, "qdisc", "replace", "dev", device, "root", "tbf", "rate",
-                     f"{rate * 1e6:.0f}bit", "burst", str(burst), "limit", str(QUEUE)])
-            # A packet that is larger than the receiving card's bucket would be cut there at great cost.
-            narrowest = [out] + [r[1] for r in rates] + ([uplink] if uplink else [])
-            largest = min(map(segments, narrowest)) * PAYLOAD + HEADER
-            run(["ip", "-n", self.names[host], "link", "set", "dev", "eth0", "gso_max_size", str(largest)])
-            run(["ip", "netns", "exec", self.names[host], "sh", "-c",
-                 f"echo {3 * largest} >/proc/sys/net/ipv4/tcp_limit_output_bytes"])
+        cards = "".join(f"{name} {out * 125000} {into * 125000}\n" for name, (out, into) in zip(self.names, rates))
+        leaf = len(rates) // 2 if uplink else 0
+        run("sh", str(HOSTS), "shape", self.switch, str(LEAST_SEGMENTS), str(leaf), str((uplink or 0) * 125000), text=cards)
+        for device in ("up0", "down0", "up1", "down1") if uplink else ():
+            self.pin(self.switch, device, int(device[-1]))
 
     def hold(self, shares):
         """Each host's processes get this share of a core, in every period of PERIOD_US."""
@@ -200,11 +147,10 @@ class Lab:
         return subprocess.Popen(["sh", "-c", inner, "sh"] + command, **options)
 
     def close(self):
-        for name in self.names + [self.switch]:
-            run(["ip", "netns", "delete", name], check=False)
+        run("sh", str(HOSTS), "remove", self.switch, *self.names)
         for group in self.groups:
             try:
                 group.rmdir()
             except OSError:
                 pass  # a process is still ending; the next boot forgets an empty group
-        self.names, self.groups = [], []
+        self.groups = []

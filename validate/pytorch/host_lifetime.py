@@ -20,9 +20,8 @@ import threading
 import time
 
 import host_lab
-from host_cases import USUAL
-from host_parallel_cases import SHARES, parallel_cells
-from host_table import source_of, speed_of, write_rows
+from host_cases import SHARES, USUAL
+from host_table import scenario_cells, source_of, speed_of, write_rows
 
 PROCESS = pathlib.Path(__file__).with_name("host_lifetime_process.py")
 PAYLOAD = host_lab.PAYLOAD / (host_lab.PAYLOAD + host_lab.HEADER)
@@ -196,7 +195,7 @@ def cells(run, speed, start, initialise):
     """Those of a model that is divided, and what happens to its training."""
     case = dict(USUAL, **run)
     kind = "deaths" if case["between"] else "checkpoints" if case["every"] else "lengths"
-    result = parallel_cells(case, speed)
+    result = scenario_cells(case, round(case["share"] * speed, 3))
     result.update({"group": f"hosts-{kind}",
                    "workload.train.samples": f"{case['steps'] * case['batch'] * case['data']} samples",
                    "measured.time_to_train": f"{case['length_s']:.3f} s", "replay.deaths": case["deaths"],

@@ -4,33 +4,22 @@
     host_lifetime_process.py server
 """
 
+import contextlib
 import json
 import os
-import socket
 import sys
 import threading
 import time
+from multiprocessing.connection import Client, Listener
 
 PORT = 29700
 
 
-def receive(connection, count):
-    data = bytearray(count)
-    view, got = memoryview(data), 0
-    while got < count:
-        more = connection.recv_into(view[got:])
-        if more == 0:
-            raise ConnectionError("the other side is gone")
-        got += more
-    return data
-
-
-def request(address, head, data=b""):
-    """A line of JSON and bytes to the file server; its answer's bytes."""
-    with socket.create_connection((address, PORT)) as connection:
-        connection.sendall(json.dumps(dict(head, bytes=len(data))).encode() + b"\n" + data)
-        with connection.makefile("rb") as answer:
-            return answer.read(int(answer.readline()))
+def request(server, *words):
+    """What the file server answers: rank, step and data are kept, rank and step asked for."""
+    with Client((server, PORT)) as connection:
+        connection.send(words)
+        return connection.recv()
 
 
 def serve():
@@ -38,28 +27,19 @@ def serve():
     kept = {}
 
     def answer(connection):
-        try:
-            line = b""
-            while not line.endswith(b"\n"):
-                line += receive(connection, 1)
-            head = json.loads(line)
-            of_rank = kept.setdefault(head["rank"], {})
-            result = b""
-            if head["bytes"]:
-                of_rank[head["step"]] = receive(connection, head["bytes"])
+        with connection, contextlib.suppress(EOFError, OSError, KeyError):
+            rank, step, *data = connection.recv()
+            of_rank = kept.setdefault(rank, {})
+            if data:
+                of_rank[step], = data
                 while len(of_rank) > 2:
                     del of_rank[min(of_rank)]
-            else:
-                result = of_rank[head["step"]]
-            connection.sendall(f"{len(result)}\n".encode() + result)
-        except (ConnectionError, KeyError):
-            pass
-        connection.close()
+            connection.send(None if data else of_rank[step])
 
-    with socket.create_server(("", PORT)) as listening:
+    with Listener(("", PORT), backlog=16) as listening:
         print("up", flush=True)
         while True:
-            threading.Thread(target=answer, args=(listening.accept()[0],), daemon=True).start()
+            threading.Thread(target=answer, args=(listening.accept(),), daemon=True).start()
 
 
 def beat(seconds):
@@ -89,12 +69,12 @@ class Saving:
             self.under_way.join()
 
     def send(self, step, data):
-        request(self.case["server"], {"rank": self.rank, "step": step}, data)
+        request(self.case["server"], self.rank, step, data)
         print(f"saved {step}", flush=True)
 
     def restore(self, step):
-        data = request(self.case["server"], {"rank": self.rank, "step": step})
-        own = self.torch.frombuffer(data, dtype=self.torch.float32)
+        data = request(self.case["server"], self.rank, step)
+        own = self.torch.frombuffer(bytearray(data), dtype=self.torch.float32)
         whole = self.torch.empty(len(own) * self.case["workers"])
         self.dist.all_gather_into_tensor(whole, own)
         at = 0

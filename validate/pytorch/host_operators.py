@@ -5,7 +5,7 @@
 
 One process, one thread, no network. From what it measures follow the rates of `processor:` in a device file
 (scenarios/hardware/gpus/host-core.yaml), which it prints: each is the median over its operators of their work over
-their time without dispatch, in the terms of model/cost/processor_cost.cpp. Steps of training (host_steps.py) have no
+their time without dispatch, in the terms of model/cost/kernels_processor.cpp. Steps of training (host_steps.py) have no
 part in it. Exit status: 0 measured, 2 bad usage or no PyTorch.
 """
 
@@ -14,7 +14,6 @@ import json
 import math
 import os
 import pathlib
-import re
 import statistics
 import sys
 import time
@@ -274,21 +273,6 @@ def seconds(point):
     return point.get("mean_s", point["median_s"])
 
 
-def moved(point):
-    """Bytes of a product's or convolution's tensors; older files tell those of products by their shapes alone."""
-    shape = [int(number) for number in re.findall(r"\d+", point["name"])]
-    if point["traffic"] or point["figure"] != "product_rate":
-        return point["traffic"]
-    if point["name"].startswith("convolution"):
-        _, _, n, c, side, k, _ = shape
-        return 4.0 * (n * side * side * (c + k) + c * k)
-    if point["name"].startswith("product"):
-        m, n, k = shape
-        return 4.0 * (m * n + n * k + m * k)
-    batch, length, _, dim = shape
-    return 4.0 * batch * length * (2 * dim + length)
-
-
 def fitted(points):
     """The figures, in seconds, operations and bytes a second, of the parts that were measured."""
     measured = {p["figure"] for p in points}
@@ -301,7 +285,7 @@ def fitted(points):
 
     def rest(point, mover):
         """Time without dispatch and what moves tensors; where that is all, a tenth stands for the rest."""
-        other = figures["dispatch"] * point["dispatches"] + moved(point) / mover
+        other = figures["dispatch"] * point["dispatches"] + point["traffic"] / mover
         return max(seconds(point) - other, 0.1 * seconds(point))
 
     def rate(figure, mover=math.inf):
@@ -319,7 +303,7 @@ def fitted(points):
 
         def misfit(speed):
             rates = {name: rate(name, speed) for name in names}
-            return sum(abs(math.log(seconds(p) / (figures["dispatch"] * p["dispatches"] + moved(p) / speed +
+            return sum(abs(math.log(seconds(p) / (figures["dispatch"] * p["dispatches"] + p["traffic"] / speed +
                                                      p["work"] / rates[p["figure"]]))) for p in own)
 
         figures[mover] = min((1e9 * 1.1**i for i in range(50)), key=misfit)
@@ -336,7 +320,7 @@ def misfits(points, figures):
             continue
         work = p["work"] / figures[p["figure"]] if p["work"] else 0.0
         mover = next((figures[mover] for mover, names in MOVERS.items() if p["figure"] in names), math.inf)
-        predicted = figures["dispatch"] * p["dispatches"] + work + moved(p) / mover
+        predicted = figures["dispatch"] * p["dispatches"] + work + p["traffic"] / mover
         table.setdefault(p["figure"], []).append(abs(math.log(seconds(p) / predicted)))
     return {figure: (len(errors), statistics.median(errors)) for figure, errors in table.items()}
 

@@ -12,44 +12,40 @@ import math
 
 import torch
 import torch.distributed as dist
-from host_cases import RATE
-from host_parallel_cases import FAMILIES, ORDER
+from host_cases import FAMILIES, ORDER, RATE
 from models import RmsNorm, rotated
 from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 
+def group_of(rank, every):
+    """The one of these groups of ranks that has this rank in it: every rank takes part in making every group."""
+    mine = None
+    for members in every:
+        group = dist.new_group(members)
+        mine = group if rank in members else mine
+    return mine
+
+
 class Mesh:
     """Which ranks divide what with this one. The first of ORDER runs over neighbouring ranks."""
 
     def __init__(self, case, rank):
-        sizes = [case[name] for name in ORDER]
-        self.groups, self.ranks, self.at, self.size = {}, {}, {}, dict(zip(ORDER, sizes))
-        stride = 1
-        for name, size in zip(ORDER, sizes):
+        self.size = {name: case[name] for name in ORDER}
+        self.groups, self.ranks, self.at, stride = {}, {}, {}, 1
+        for name, size in self.size.items():
+            firsts = [first for first in range(math.prod(self.size.values())) if first // stride % size == 0]
+            sets = [[first + i * stride for i in range(size)] for first in firsts]
+            self.groups[name] = group_of(rank, sets) if size > 1 else None
+            self.ranks[name] = next(members for members in sets if rank in members)
             self.at[name] = rank // stride % size
-            for first in range(math.prod(sizes)):
-                if first // stride % size == 0:  # every rank takes part in making every group
-                    members = [first + i * stride for i in range(size)]
-                    group = dist.new_group(members) if size > 1 else None
-                    if rank in members:
-                        self.groups[name], self.ranks[name] = group, members
             stride *= size
-        self.replicas = None
-        if case["context"] * case["data"] > 1:  # which hold the same weights
-            self.replicas = self.joined(rank, sizes)
-
-    def joined(self, rank, sizes):
-        tensor, context, data, pipeline = sizes
-        mine = None
-        for t in range(tensor):
-            for p in range(pipeline):
-                members = [t + tensor * (k + context * data * p) for k in range(context * data)]
-                group = dist.new_group(members)
-                if rank in members:
-                    mine = group
-        return mine
+        tensor, context, data, pipeline = self.size.values()
+        self.replicas = None  # which hold the same weights
+        if context * data > 1:
+            self.replicas = group_of(rank, [[t + tensor * (k + context * data * p) for k in range(context * data)]
+                                            for t in range(tensor) for p in range(pipeline)])
 
 
 class Exchange(torch.autograd.Function):
@@ -468,16 +464,8 @@ def sharing(case, mesh, module):
 def hybrid_groups(case):
     """Shards over neighbours, `shard` at a time; replicas across them."""
     rank, shard, data = dist.get_rank(), case["shard"], case["data"]
-    inside = across = None
-    for first in range(0, data, shard):
-        members = list(range(first, first + shard))
-        group = dist.new_group(members)
-        inside = group if rank in members else inside
-    for i in range(shard):
-        members = list(range(i, data, shard))
-        group = dist.new_group(members)
-        across = group if rank in members else across
-    return inside, across
+    return (group_of(rank, [list(range(first, first + shard)) for first in range(0, data, shard)]),
+            group_of(rank, [list(range(i, data, shard)) for i in range(shard)]))
 
 
 def optimizer_of(case, mesh, modules):

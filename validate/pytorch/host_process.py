@@ -17,8 +17,7 @@ import time
 import models
 import torch
 import torch.distributed as dist
-from host_cases import CLASSES, MODELS, NETWORKS, RATE, SHAPES
-from host_parallel_cases import PARALLEL
+from host_cases import CLASSES, MODELS, NETWORKS, PARALLEL, RATE, SHAPES
 
 LEAST, MOST, BUDGET_S = 4, 60, 1.2
 SHORTEST_S = 0.05  # of a value: several of the scheduler's periods

@@ -32,11 +32,9 @@ import threading
 import time
 
 import host_lab
-from host_cases import USUAL, designed_cases
+from host_cases import USUAL, parallel_cases, training_cases, vision_cases
 from host_lifetime import Lifetimes
-from host_parallel_cases import parallel_cases
 from host_table import write_table
-from host_vision_cases import vision_cases
 
 TIMEOUT_S = 150
 DISTURBED = 0.03  # share of the cores that others may take
@@ -185,7 +183,7 @@ def write_trace(path, events):
 class Steps:
     """Runs cases of training steps, on hosts that are kept while the next case wants such."""
 
-    kind, designed, write_table = "host training", staticmethod(designed_cases), staticmethod(write_table)
+    kind, designed, write_table = "host training", staticmethod(training_cases), staticmethod(write_table)
 
     def __init__(self):
         self.hosts = None

@@ -4,8 +4,8 @@ begins with the visual tokens. Logits are those of all tokens, the loss that of 
 """
 
 import torch
+from host_cases import VISION
 from host_parallel import Mesh, Stage, scores_of
-from host_vision_cases import VISION
 from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint

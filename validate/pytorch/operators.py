@@ -165,7 +165,7 @@ def main():
     options = parser.parse_args()
     if not options.table.is_file():
         parser.error(f"{options.table}: no such file")
-    torch = torch_on_gpu(parser)
+    torch = torch_on_gpu(parser.error)
     with open(options.table, newline="") as table:
         rows = [variant for row in csv.DictReader(table) for variant in variants(row)]
     options.output.mkdir(parents=True, exist_ok=True)

@@ -287,25 +287,20 @@ class Child:
         self.process.communicate()
 
 
-def torch_on_gpu(parser):
-    """PyTorch with a GPU; ends a program that measures, with status 2, where there is none."""
+def torch_on_gpu(fail):
+    """PyTorch with a GPU; says by `fail`, which ends the program, where there is none."""
     try:
         import torch
     except ImportError:
-        parser.error("no PyTorch for this Python; install it")
+        fail("no PyTorch for this Python; install it, or leave this part out")
     if not torch.cuda.is_available():
-        parser.error("PyTorch sees no GPU; see nvidia-smi and torch.version.cuda")
+        fail("PyTorch sees no GPU; see nvidia-smi and torch.version.cuda")
     return torch
 
 
 def environment():
     """What was measured with; ends the program where nothing can be."""
-    try:
-        import torch
-    except ImportError:
-        sys.exit("train_steps.py: no PyTorch for this Python; install it, or leave this part out")
-    if not torch.cuda.is_available():
-        sys.exit("train_steps.py: PyTorch sees no GPU; see nvidia-smi and torch.version.cuda")
+    torch = torch_on_gpu(lambda why: sys.exit("train_steps.py: " + why))
     cudnn = torch.backends.cudnn.version()
     return dict(pytorch=torch.__version__, cuda=torch.version.cuda, cudnn=cudnn, gpu=torch.cuda.get_device_name(),
                 date=time.strftime("%Y-%m-%d"),

@@ -9,7 +9,6 @@
 
 #include "model/collectives/contention.hpp"
 #include "model/hardware/cluster.hpp"
-#include "model/hardware/nccl_version.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/figures.hpp"
 #include "model/scenario/yaml_reader.hpp"

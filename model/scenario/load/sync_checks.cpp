@@ -109,7 +109,7 @@ void check_schedules(const Scenario& scenario) {
     return;
   }
   const auto require = [&](CollectiveOperation operation, const std::string& why) {
-    if (algorithm_of(sync.algorithm).build(operation) != nullptr) return;
+    if (algorithm_of(sync.algorithm).has(operation)) return;
     fail(scenario, "plan.sync.algorithm",
          fmt::format("{} has no {}, which {}", name(sync.algorithm), name(operation), why),
          fmt::format("auto, {}", fmt::join(algorithms_for(operation), ", ")));

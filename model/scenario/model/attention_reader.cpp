@@ -6,7 +6,7 @@
 #include <cmath>
 #include <variant>
 
-#include "model/base/normal.hpp"
+#include "model/base/statistics.hpp"
 #include "model/base/words.hpp"
 #include "model/cost/attention.hpp"
 

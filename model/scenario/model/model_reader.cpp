@@ -10,7 +10,7 @@
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/overrides.hpp"
-#include "model/workload/projector.hpp"
+#include "model/workload/vision_language.hpp"
 
 namespace foretrain {
 

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "model/base/constant.hpp"
-#include "model/base/trait.hpp"
 #include "model/cost/calibration.hpp"
 #include "model/hardware/cluster.hpp"
 #include "model/scenario/scenario.hpp"

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/workload/projector.hpp"
 #include "model/workload/transformer_parameters.hpp"
+#include "model/workload/vision_language.hpp"
 
 namespace foretrain {
 

@@ -6,30 +6,7 @@
 
 namespace foretrain {
 
-namespace {
-
-/// Without kernels that compress gradients.
-std::size_t expected_blocks(const Step& step) {
-  constexpr std::size_t of_step = 4;
-  std::size_t blocks = of_step + step.lanes.size();
-  for (const Step::Transfer& transfer : step.transfers) blocks += transfer.parts.size();
-  for (const Step::Lane& lane : step.lanes) {
-    for (const Step::Chunk& chunk : lane.chunks) {
-      for (const Stretch& pass : chunk.passes) blocks += 1 + pass.pieces.size();
-      for (const GradientBucket& bucket : chunk.buckets) blocks += 1 + bucket.backward.pieces.size();
-      for (const WeightGather& gather : chunk.gathers) blocks += 1 + gather.forward.pieces.size();
-      for (const ShardedUnit& unit : chunk.units) {
-        blocks += 2 + unit.forward.pieces.size() + unit.backward.pieces.size();
-      }
-    }
-  }
-  return blocks;
-}
-
-}  // namespace
-
 StepBlocks::StepBlocks(const Step& step) {
-  blocks.reserve(expected_blocks(step));
   for (const Step::Lane& lane : step.lanes) {
     std::vector<Chunk>& of_lane = chunks.emplace_back();
     for (const Step::Chunk& chunk : lane.chunks) {
@@ -42,7 +19,7 @@ StepBlocks::StepBlocks(const Step& step) {
   }
   for (const Step::Lane& lane : step.lanes) {
     optimizers.push_back(add("optimizer", lane.optimizer.total(), Category::optimizer, lane.optimizer_recipe));
-    blocks.back().inside.exposed_copies = lane.optimizer.copies;
+    blocks.back().inside.exposed_copies = lane.optimizer.exposed_copies;
     blocks.back().inside.hidden_copies = lane.optimizer.hidden_copies;
   }
   for (const Step::Transfer& transfer : step.transfers) {
@@ -92,13 +69,13 @@ bool is_dispatched(const Stretch& stretch) { return stretch.time.host > Seconds(
 
 StepBlocks::Work StepBlocks::add_work(const char* name, const Stretch& stretch) {
   Work work{add(name, stretch.time.total(), Category::compute, stretch.recipe), {}, -1, &stretch.pieces};
-  blocks.back().inside = stretch.time.inside();
+  blocks.back().inside = stretch.time;
   work.cut.reserve(stretch.pieces.size());
   for (const Piece& piece : stretch.pieces) work.cut.push_back(add(name, piece.work, Category::compute));
   if (stretch.pieces.empty()) return work;
   // The last one is what dispatching and copies take longer (fit_pieces); dispatching and collectives are tasks.
-  blocks.back().uncontended = stretch.time.copies;
-  blocks.back().inside = {{}, {}, stretch.time.copies, stretch.time.hidden_copies, {}};
+  blocks.back().uncontended = stretch.time.exposed_copies;
+  blocks.back().inside = {{}, {}, stretch.time.exposed_copies, stretch.time.hidden_copies, {}};
   if (!is_dispatched(stretch)) return work;
   work.dispatch = add("dispatch", stretch.time.total(), Category::host);
   blocks.back().inside.host = stretch.time.host;
@@ -174,7 +151,6 @@ class ShapeWriter {
     add(std::ssize(lane.chunks));
     for (const Step::Chunk& chunk : lane.chunks) add(chunk);
   }
-  void reserve(std::size_t numbers) { shape_.reserve(numbers); }
   std::vector<std::int64_t> take() && { return std::move(shape_); }
 
  private:
@@ -187,8 +163,6 @@ class ShapeWriter {
 
 std::vector<std::int64_t> shape_of(const Step& step) {
   ShapeWriter shape;
-  constexpr std::size_t of_block = 4;  // numbers: what follows it, how many transfers, which, or lanes
-  shape.reserve(of_block * expected_blocks(step));
   for (const int number : {static_cast<int>(step.schedule), step.interleave, step.micro_batches, step.overlap ? 1 : 0,
                            step.every_micro_batch ? 1 : 0, step.gather_overlap ? 1 : 0, step.blocking_messages ? 1 : 0,
                            step.checkpoint ? 1 : 0, step.slowest_replica > Seconds(0.0) ? 1 : 0}) {

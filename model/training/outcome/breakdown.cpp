@@ -18,17 +18,12 @@ namespace {
 
 /// The lane with the most work of its own; the step is seen from there.
 std::size_t busiest_lane(const Step& step) {
-  std::size_t busiest = 0;
-  Seconds most(-1.0);
-  for (std::size_t s = 0; s < step.lanes.size(); ++s) {
-    Seconds work;
-    for (const Step::Chunk& chunk : step.lanes[s].chunks) work += chunk.both_ways();
-    if (work > most) {
-      most = work;
-      busiest = s;
-    }
-  }
-  return busiest;
+  const auto work = [](const Step::Lane& lane) {
+    Seconds sum;
+    for (const Step::Chunk& chunk : lane.chunks) sum += chunk.both_ways();
+    return sum;
+  };
+  return static_cast<std::size_t>(std::ranges::max_element(step.lanes, {}, work) - step.lanes.begin());
 }
 
 /// Compression's kernels on a stream of their own; those on the stream of the backward pass count as compute.

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "model/base/number.hpp"
-#include "model/collectives/automatic.hpp"
 #include "model/collectives/contention.hpp"
+#include "model/collectives/library.hpp"
 #include "model/cost/storage.hpp"
 #include "model/memory/stage_memory.hpp"
 #include "model/parallelism/layout.hpp"

@@ -9,8 +9,8 @@
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
 #include "model/base/session.hpp"
-#include "model/collectives/automatic.hpp"
 #include "model/collectives/contention.hpp"
+#include "model/collectives/library.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "model/training/pricing/chunk_builder.hpp"
 #include "model/training/pricing/train_loader.hpp"
@@ -146,7 +146,7 @@ class LaneBuilder {
         (layers.parameters - layers.in_experts) / copies + layers.in_experts / (copies / plan_.expert);
     kind.chunks.set_optimizer(place.speed, layers, lane);
     lane.exchanges_alone = exchanges_alone(step_, lane, plan_);
-    lane.optimizer.communication += lane.exchanges_alone;
+    lane.optimizer.exposed += lane.exchanges_alone;
   }
 
   void add_hop(int stage, int chunk) {

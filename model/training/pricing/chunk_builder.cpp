@@ -1,6 +1,7 @@
 #include "model/training/pricing/chunk_builder.hpp"
 
 #include <algorithm>
+#include <ranges>
 
 #include "model/base/number.hpp"
 #include "model/cost/launches.hpp"
@@ -20,20 +21,13 @@ double largest_tensor(const Layer& layer) {
   return largest;
 }
 
-Stretch forward_pass(const std::vector<PricedLayer>& layers, const LayerCost& cost, bool cut) {
-  Stretch pass{cost.forward.segment()};
-  for (auto priced = layers.begin(); cut && priced != layers.end(); ++priced) {
-    for (int i = 0; i < priced->count; ++i) append_forward(pass.pieces, *priced);
-  }
-  fit_pieces(pass);
-  return pass;
-}
-
-Stretch backward_pass(const std::vector<PricedLayer>& layers, const LayerCost& cost, bool cut) {
-  Stretch pass{cost.whole_backward().segment()};
-  for (auto priced = layers.rbegin(); cut && priced != layers.rend(); ++priced) {
-    for (int i = 0; i < priced->count; ++i) append_backward(pass.pieces, *priced);
-  }
+Stretch pass_of(const std::vector<PricedLayer>& layers, const LayerCost& cost, bool backward, bool cut) {
+  Stretch pass{(backward ? cost.whole_backward() : cost.forward).segment()};
+  const auto append = [&](const PricedLayer& priced) {
+    for (int i = 0; i < priced.count; ++i) (backward ? append_backward : append_forward)(pass.pieces, priced, 0.0, 1.0);
+  };
+  if (cut && backward) std::ranges::for_each(layers | std::views::reverse, append);
+  if (cut && !backward) std::ranges::for_each(layers, append);
   fit_pieces(pass);
   return pass;
 }
@@ -196,14 +190,14 @@ Step::Chunk ChunkBuilder::passes_of(const GradientSync::Place& place, int stage,
     }
   }
   const LayerCost cost = cost_of(layers);
-  chunk.passes[PassKind::forward] = forward_pass(layers, cost, place.cut);
-  chunk.passes[PassKind::backward] = backward_pass(layers, cost, place.cut);
+  chunk.passes[PassKind::forward] = pass_of(layers, cost, false, place.cut);
+  chunk.passes[PassKind::backward] = pass_of(layers, cost, true, place.cut);
   chunk.hidden_exchanges = std::max(cost.forward.gain - chunk.time(PassKind::forward).host, Seconds(0.0)) +
                            std::max(cost.whole_backward().gain - chunk.time(PassKind::backward).host, Seconds(0.0));
   for (const PassKind kind : {PassKind::inputs, PassKind::weights}) {
     if (!splits_backward(plan_.schedule)) break;
     const Layers parts = layers_of(place, stage, number, kind);
-    chunk.passes[kind] = backward_pass(parts, cost_of(parts), place.cut);
+    chunk.passes[kind] = pass_of(parts, cost_of(parts), true, place.cut);
   }
   return chunk;
 }
@@ -288,9 +282,10 @@ void ChunkBuilder::set_optimizer(double speed, const StageLayers& stage, Step::L
   const Gpu& gpu = scenario_.cluster.node.gpu;
   const Seconds kernels = operator_cost(update, gpu, scenario_.calibration).device / speed;
   const Seconds dispatch = host_dispatch_time(update.kernels, plan_.execution, scenario_.calibration.host);
-  lane.optimizer = {kernels, Seconds(0.0), std::max(dispatch - kernels, Seconds(0.0))};
+  lane.optimizer.compute = kernels;
+  lane.optimizer.host = std::max(dispatch - kernels, Seconds(0.0));
   if (plan_.offload.parameters) {
-    lane.optimizer.communication = lane.optimizer.copies = weights_to_host(parameters, scenario_, train_, topology_);
+    lane.optimizer.exposed_copies = weights_to_host(parameters, scenario_, train_, topology_);
   }
   if (pricer_.keeps_recipes()) {
     lane.optimizer_recipe =

@@ -118,7 +118,7 @@ std::vector<GradientSync::Ready> GradientSync::parts_of(const std::vector<Priced
   const auto segment_of = [&](const LayerCost& part) {
     Segment segment = part.whole_backward().segment();
     segment.host = Seconds(0.0);
-    const Seconds device = pass.compute + pass.communication;
+    const Seconds device = pass.compute + pass.communication();
     if (device > Seconds(0.0)) segment.host = pass.host * (segment.total() / device);
     return segment;
   };
@@ -211,12 +211,7 @@ int GradientSync::transfer_of(int stage, GroupKind kind, CollectiveOperation ope
   return transfers_.collective(std::min(stage, mirror.value_or(stage)), kind, call, pieces, name, std::move(recipe));
 }
 
-/// Fills in the bucket's transfers and kernels: first what all replicas hold, then experts.
-void GradientSync::synchronise(const Place& place, const Ready& part, GradientBucket& bucket) const {
-  synchronise(place, holders_, part.gradients, part.collectives, bucket);
-  synchronise(place, expert_holders_, part.experts, part.collectives, bucket);
-}
-
+/// Fills in the bucket's transfers and kernels.
 void GradientSync::synchronise(const Place& place, const Holders& holders, const GradientSet& gradients,
                                double collectives, GradientBucket& bucket) const {
   if (holders.replicas < 2 || !(gradients.elements > 0.0)) return;
@@ -293,7 +288,8 @@ void GradientSync::add_buckets(const Place& place, const std::vector<PricedLayer
       const std::vector<Operator> copies = copies_into_bucket(bucket.gradients);
       backward.time.compute += pricer_.kernels(copies) / place.speed;
       backward.recipe = joined(backward.recipe, pricer_.recipe(copies));
-      synchronise(place, together, bucket);
+      synchronise(place, holders_, together.gradients, together.collectives, bucket);
+      synchronise(place, expert_holders_, together.experts, together.collectives, bucket);
       if (overlap && !bucket.stages.empty()) {  // the first kernels are on the stream of the backward pass
         GradientBucket::Stage& begin = bucket.stages.front();
         backward.time.compute += std::exchange(begin.kernels, Seconds(0.0));

@@ -71,7 +71,6 @@ class GradientSync {
                                    const Holders& holders) const;
   void set_forward(const Place& place, const std::vector<LayerPart>& parts, const Segment& whole,
                    WeightGather& gather) const;
-  void synchronise(const Place& place, const Ready& part, GradientBucket& bucket) const;
   void synchronise(const Place& place, const Holders& holders, const GradientSet& gradients, double collectives,
                    GradientBucket& bucket) const;
   [[nodiscard]] Seconds flat_buffer_time(double parameters) const;

@@ -85,8 +85,8 @@ void GradientSync::set_forward(const Place& place, const std::vector<LayerPart>&
   }
   Segment& time = gather.forward.time;
   time = cost.forward.segment();
-  const Seconds device = whole.compute + whole.communication;
-  const Seconds own = time.compute + time.communication;
+  const Seconds device = whole.compute + whole.communication();
+  const Seconds own = time.compute + time.communication();
   time.host = device > Seconds(0.0) ? whole.host * (own / device) : Seconds(0.0);
 }
 

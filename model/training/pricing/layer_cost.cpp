@@ -7,7 +7,6 @@
 #include "model/base/spread.hpp"
 #include "model/cost/launches.hpp"
 #include "model/cost/power.hpp"
-#include "model/parallelism/host_dispatch.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/parallelism/weight_gradients.hpp"
 #include "model/training/pricing/tensor_overlap.hpp"
@@ -44,30 +43,21 @@ std::string_view name_of(const LayerCollective& collective) {
 }  // namespace
 
 PassCost& PassCost::operator+=(const PassCost& other) {
+  Inside::operator+=(other);
   kernels += other.kernels;
   dispatch += other.dispatch;
-  collectives += other.collectives;
-  copies += other.copies;
-  hidden += other.hidden;
-  hidden_copies += other.hidden_copies;
-  idle += other.idle;
   gain += other.gain;
   return *this;
 }
 
 PassCost operator*(PassCost cost, double n) {
-  return {cost.kernels * n, cost.dispatch * n,      cost.collectives * n, cost.copies * n,
-          cost.hidden * n,  cost.hidden_copies * n, cost.idle * n,        cost.gain * n};
+  return {Inside(cost) * n, cost.kernels * n, cost.dispatch * n, cost.gain * n};
 }
 
 Segment PassCost::segment() const {
   // Dispatch runs ahead of the device over a whole pass: what counts is which of the two takes longer in sum.
-  const Seconds waits = collectives + copies, device = kernels + waits;
-  Segment pass{kernels, waits, std::max(dispatch - device, Seconds(0.0))};
-  pass.copies = copies;
-  pass.hidden = hidden;
-  pass.hidden_copies = hidden_copies;
-  pass.host += idle;
+  Segment pass{*this, kernels};
+  pass.host += std::max(dispatch - (kernels + pass.communication()), Seconds(0.0));
   return pass;
 }
 
@@ -143,7 +133,7 @@ PassCost LayerPricer::cost_of(const std::vector<Operator>& ops, Seconds around_l
   if (train_.memory_stretch != 1.0) device += (train_.memory_stretch - 1.0) * memory_bound(ops);
   const Seconds host = totals.host + around_launch * number(totals.kernels);
   // A process dispatches for each of its GPUs in turn (Python holds one lock).
-  return {device * stretch_, host * gpus_of_process(scenario_.plan, scenario_.cluster)};
+  return {{}, device * stretch_, host * gpus_of_process(scenario_.plan, scenario_.cluster)};
 }
 
 Seconds LayerPricer::memory_bound(const std::vector<Operator>& ops) const {
@@ -368,10 +358,10 @@ LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double s
       longer += std::min(transfers.time(transfer, lane), pass.kernels * own) * transfers.slowdown(transfer);
     }
     pass.kernels += longer + after_waits(of_pass, speed);
-    pass.collectives = total(of_pass.between);
+    pass.exposed = total(of_pass.between);
     const auto run_beside = [&](Seconds time, Seconds hiding) {
       pass.hidden += std::min(time, hiding);
-      pass.collectives += std::max(time - hiding, Seconds(0.0));
+      pass.exposed += std::max(time - hiding, Seconds(0.0));
     };
     run_beside(beside.time(), pass.kernels * share);
     pass.gain = of_pass.hidden_by_others ? std::min(beside.time(), pass.kernels * share) - slowed : Seconds(0.0);
@@ -382,8 +372,8 @@ LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double s
   // Another micro-batch's kernels fill the queue where they hide the exchanges.
   if (cost.counted && !hides_exchanges(scenario_.plan)) {
     for (LaunchTotals& stretch : *cost.counted) stretch.device /= speed;
-    cost.forward.idle = idle_behind_counts(*cost.counted, cost.forward.collectives, scenario_.calibration.host);
-    if (cost.counted_again) cost.recompute.idle = cost.forward.idle;
+    cost.forward.host = idle_behind_counts(*cost.counted, cost.forward.exposed, scenario_.calibration.host);
+    if (cost.counted_again) cost.recompute.host = cost.forward.host;
   }
   hide(calls.backward, cost.backward);
   return cost;

@@ -12,12 +12,9 @@ namespace foretrain {
 
 /// One kind of pass of a layer with one micro-batch on one rank. Kernel and dispatch times are kept apart because
 /// dispatch runs ahead of the device: only sums over many layers can be compared (see segment()).
-struct PassCost {
-  Seconds kernels, dispatch;
-  Seconds collectives = {}, copies = {};    ///< exposed parts of collectives and of offloading
-  Seconds hidden = {}, hidden_copies = {};  ///< behind kernels
-  Seconds idle = {};                        ///< until the host has launched again what counts of tokens held up
-  Seconds gain = {};                        ///< by how much exchanges of tokens behind other passes make it shorter
+struct PassCost : Inside {  // its host: until that has launched again what counts of tokens held up
+  Seconds kernels = {}, dispatch = {};
+  Seconds gain = {};  ///< by how much exchanges of tokens behind other passes make it shorter
 
   PassCost& operator+=(const PassCost& other);
   friend PassCost operator+(PassCost a, const PassCost& b) { return a += b; }

@@ -62,9 +62,10 @@ Stretch paired(const PassWork& forward, const PassWork& backward) {
   const Seconds backward_kernels = slowed(backward.kernels, forward);
   const Seconds exposed = std::max(forward.collectives - backward_kernels, Seconds(0.0)) +
                           std::max(backward.collectives - forward_kernels, Seconds(0.0));
-  const PassCost both{forward_kernels + backward_kernels, forward.dispatch + backward.dispatch, exposed};
+  PassCost both{{}, forward_kernels + backward_kernels, forward.dispatch + backward.dispatch};
+  both.exposed = exposed;
+  both.hidden = forward.collectives + backward.collectives - exposed;
   Stretch pair{both.segment()};
-  pair.time.hidden = forward.collectives + backward.collectives - exposed;
   pair.pieces = {{backward_kernels, forward.transfers, true}, {forward_kernels, backward.transfers, true}};
   fit_pieces(pair);
   return pair;
@@ -84,7 +85,7 @@ void fit_pieces(Stretch& stretch) {
   for (Piece& piece : stretch.pieces) {
     if (!piece.beside || !some_alone) piece.work *= factor;
   }
-  stretch.pieces.push_back({stretch.time.host + stretch.time.copies, {}, false});
+  stretch.pieces.push_back({stretch.time.host + stretch.time.exposed_copies, {}, false});
 }
 
 }  // namespace foretrain

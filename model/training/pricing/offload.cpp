@@ -1,21 +1,16 @@
 #include "model/training/pricing/offload.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <map>
 #include <utility>
 
-#include "model/base/hash.hpp"
 #include "model/base/number.hpp"
-#include "model/base/session.hpp"
 #include "model/memory/stage_memory.hpp"
 #include "model/parallelism/layout.hpp"
 
 namespace foretrain {
 
-namespace {
-
-BytesPerSecond least_host_share(const Topology& topology) {
+BytesPerSecond offload_bandwidth(const Topology& topology) {
   std::map<LinkId, int> users;
   for (int g = 0; g < topology.gpus_per_node(); ++g) {
     for (const LinkId link : topology.route(topology.host_of_gpu(g), topology.gpu(g)).links) ++users[link];
@@ -23,21 +18,6 @@ BytesPerSecond least_host_share(const Topology& topology) {
   BytesPerSecond least = BytesPerSecond::infinity();
   for (const auto& [link, count] : users) least = std::min(least, topology.link_bandwidth(link) / count);
   return least;
-}
-
-/// Every layer of every step asks for it.
-struct HostShareKey {
-  using Value = const BytesPerSecond;
-  std::uint64_t topology;  ///< its serial number, which no other has
-
-  bool operator==(const HostShareKey&) const = default;
-  [[nodiscard]] std::uint64_t hash() const { return hash_of(topology); }
-};
-
-}  // namespace
-
-BytesPerSecond offload_bandwidth(const Topology& topology) {
-  return *session().known(HostShareKey{topology.serial()}, [&] { return least_host_share(topology); });
 }
 
 BytesPerSecond host_bandwidth(const Scenario& scenario) {
@@ -104,13 +84,13 @@ void add_offload(LayerCost& cost, const Layer& layer, const Scenario& scenario, 
     in_forward = in_backward = weight * (layer.held() / shards) / copies_of(scenario, topology).in;
   }
   if (plan.offload.parameters && !plan.pinned_offload) {
-    cost.forward.copies += std::exchange(in_forward, Seconds(0.0));
-    cost.backward.copies += std::exchange(in_backward, Seconds(0.0));
+    cost.forward.exposed_copies += std::exchange(in_forward, Seconds(0.0));
+    cost.backward.exposed_copies += std::exchange(in_backward, Seconds(0.0));
   }
   const Seconds kept = plan.offload.activations ? layer.kept(train.recompute) / link : Seconds(0.0);
   // PCIe carries both directions at once.
   const auto copy_beside = [](Seconds time, Seconds kernels, PassCost& pass) {
-    pass.copies += std::max(time - kernels, Seconds(0.0));
+    pass.exposed_copies += std::max(time - kernels, Seconds(0.0));
     pass.hidden_copies += std::min(time, kernels);
   };
   copy_beside(std::max(in_forward, kept), cost.forward.kernels, cost.forward);
@@ -142,10 +122,9 @@ Segment offloaded_optimizer(double parameters, Seconds backward, const Scenario&
     segment.compute = std::max(segment.compute, parameters * (swapped * 2.0 + fp32) / disks_share(scenario)) +
                       parameters * fp32 / disks_share(scenario);
   }
-  segment.copies = std::max(gradients - hides, Seconds(0.0));
+  segment.exposed_copies = std::max(gradients - hides, Seconds(0.0));
   segment.hidden_copies = std::min(gradients, hides);
-  if (!plan.offload.parameters) segment.copies += parameters * weight / copies.in;  // else they stay there
-  segment.communication = segment.copies;
+  if (!plan.offload.parameters) segment.exposed_copies += parameters * weight / copies.in;  // else they stay there
   return segment;
 }
 

@@ -74,7 +74,7 @@ Step PassSteps::step(const Model& model) {
     lane.chunks = chunks.passes(stage, sums);
     chunks.set_optimizer(1.0, sums, lane);
     // Copies that outlast backward passes do so by less where these are longer.
-    if (!transfers_.is_exact()) lane.optimizer.communication = Seconds(0.0);
+    if (!transfers_.is_exact()) lane.optimizer.exposed = lane.optimizer.exposed_copies = Seconds(0.0);
   }
   if (plan.zero == 3) keep_transfers(step);
   return step;

@@ -26,29 +26,19 @@
 
 namespace foretrain {
 
-/// Work of one rank on its compute stream, by what it is spent on. `communication` are collectives between dependent
-/// kernels, which stop the stream; `host` is the time by which dispatching outlasts the kernels.
-struct Segment {
+/// Work of one rank on its compute stream, by what it is spent on.
+struct Segment : Inside {
   Seconds compute;
-  Seconds communication;
-  Seconds host;
-  Seconds copies = {};  ///< the part of `communication` that is no transfer of the step: offloading over PCIe
-  Seconds hidden = {}, hidden_copies = {};  ///< collectives and copies that run beside `compute`
 
-  [[nodiscard]] Seconds total() const { return compute + communication + host; }
-  [[nodiscard]] Inside inside() const { return {communication - copies, hidden, copies, hidden_copies, host}; }
+  /// What stops the stream between dependent kernels; copies of offloading are no transfers of the step.
+  [[nodiscard]] Seconds communication() const { return exposed + exposed_copies; }
+  [[nodiscard]] Seconds total() const { return compute + communication() + host; }
   Segment& operator+=(const Segment& other) {
+    Inside::operator+=(other);
     compute += other.compute;
-    communication += other.communication;
-    host += other.host;
-    copies += other.copies;
-    hidden += other.hidden;
-    hidden_copies += other.hidden_copies;
     return *this;
   }
-  friend Segment operator*(Segment s, double n) {
-    return {s.compute * n, s.communication * n, s.host * n, s.copies * n, s.hidden * n, s.hidden_copies * n};
-  }
+  friend Segment operator*(const Segment& s, double n) { return {Inside(s) * n, s.compute * n}; }
 };
 
 /// A part of a pass that ends in a collective inside its layers, or has one beside it. Passes are cut into these where

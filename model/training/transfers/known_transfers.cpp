@@ -102,15 +102,16 @@ struct PlaceKey {
   [[nodiscard]] std::size_t bytes(const KnownTransfers& known) const { return known.expected_bytes(); }
 };
 
-struct TransferKey {
+struct LoweredKey {
   using Value = const KnownTransfers::Transfer;
   std::uint64_t place;  ///< the number of its KnownTransfers
   KnownTransfers::Key key;
 
-  bool operator==(const TransferKey&) const = default;
+  bool operator==(const LoweredKey&) const = default;
   [[nodiscard]] std::uint64_t hash() const {
-    return hash_of(place, key.kind, key.stage, key.back, key.operation, key.algorithm, key.size, key.pieces,
-                   key.overhead);
+    const TransferKey& own = key.of_step;
+    return hash_of(place, own.kind, own.stage, own.back, own.operation, key.algorithm, own.size, own.pieces,
+                   own.overhead);
   }
   [[nodiscard]] std::size_t bytes(const KnownTransfers::Transfer& transfer) const {
     return 1000 + flows_of(transfer.parts) * sizeof(Flow);
@@ -160,7 +161,7 @@ std::size_t KnownTransfers::expected_bytes() const { return 200 * at_index(layou
 
 std::shared_ptr<const KnownTransfers::Transfer> KnownTransfers::transfer(
     const Key& key, const std::function<std::vector<Step::Transfer::Part>()>& lower, const Topology& topology) const {
-  auto known = session().known(TransferKey{number_, key}, [&] {
+  auto known = session().known(LoweredKey{number_, key}, [&] {
     const Reading reading;
     std::vector<Step::Transfer::Part> parts = lower();
     const std::optional<std::uint64_t> pattern = flow_pattern(parts, topology);

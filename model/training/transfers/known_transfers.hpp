@@ -21,24 +21,30 @@ namespace foretrain {
 /// equally far from the next.
 std::vector<std::vector<int>> alike_groups(const RankGroups& groups, const Topology& topology);
 
+/// What tells one transfer of a step from another.
+struct TransferKey {
+  GroupKind kind;
+  int stage = 0;
+  CollectiveOperation operation;
+  Bytes size;
+  double pieces = 1.0;
+  bool back = false;
+  TokenRouting tokens = {};
+  Seconds overhead = {};  ///< of a message between stages
+  auto operator<=>(const TransferKey&) const = default;
+};
+
 /// What has been lowered for the groups of one layout on one network without background traffic.
 class KnownTransfers {
  public:
   /// Everything beside the groups that decides what a transfer of one kind on one stage does.
   struct Key {
-    GroupKind kind;
-    int stage = 0;
+    TransferKey of_step;
     int copied_from = -1;  ///< the stage whose transfer was shifted
-    bool back = false;
-    double pieces = 1.0;
-    CollectiveOperation operation;
     SyncAlgorithm algorithm;
-    Bytes size;
     int servers = 1;
     ServerPlacement placement;
     std::vector<int> levels;
-    TokenRouting tokens;
-    Seconds overhead;  ///< of a message between stages
     bool operator==(const Key&) const = default;
   };
   struct Transfer {

@@ -178,11 +178,9 @@ int TransferTable::transfer(const Key& key, const CollectiveCall& call, std::str
   } else {
     const int model = model_of(key, grouping);
     const int copied_from = model < 0 ? -1 : groupings_[at_index(grouping.model)].stage;
-    const KnownTransfers::Key shared_key{key.kind,       key.stage,      copied_from, key.back,     key.pieces,
-                                         call.operation, call.algorithm, call.size,   call.servers, call.placement,
-                                         call.levels,    call.tokens,    key.overhead};
     const auto lowered = shared_->transfer(
-        shared_key, [&] { return parts_of(key, grouping, call, model); }, topology_);
+        {key, copied_from, call.algorithm, call.servers, call.placement, call.levels},
+        [&] { return parts_of(key, grouping, call, model); }, topology_);
     fresh.parts = lowered->parts;
     pattern = lowered->pattern;
     if (pattern) fresh.repeats = model;

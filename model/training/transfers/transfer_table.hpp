@@ -47,8 +47,6 @@ class TransferTable {
   /// Everything that decides whether the ranks' classes are whole stages, no transfer is divided and no pass is cut;
   /// nothing where it is not known how to tell.
   [[nodiscard]] std::optional<KnownTransfers::Shape> shape() const;
-  /// Null where there is background traffic.
-  [[nodiscard]] KnownTransfers* known() const { return shared_.get(); }
   /// Whether some transfer has several parts.
   [[nodiscard]] bool divided() const;
   /// By lane: those that have collectives inside layers with it, itself among them; empty where it is alone.
@@ -58,8 +56,6 @@ class TransferTable {
   /// not. On one lane gradients cannot start before the first pass that makes them, and gathered weights are back
   /// before the end of the first forward pass that needs them.
   [[nodiscard]] std::vector<Step::Lane::Cut> meetings() const;
-  /// Of all ranks, also where nodes differ.
-  [[nodiscard]] const RankLayout& layout() const { return layout_; }
 
  private:
   /// Groups of one kind on one stage, and which of them each part of the transfers carries out.
@@ -75,24 +71,13 @@ class TransferTable {
   };
   struct Entry {
     int grouping = 0;
-    bool back = false;                      ///< as in Key
+    bool back = false;                      ///< as in TransferKey
     std::optional<std::uint64_t> pattern;   ///< as in KnownTransfers, where it was taken from there
     SharedVector<std::vector<int>> groups;  ///< by part
   };
 
   int grouping(GroupKind kind, int stage);
-  /// What tells one transfer from another.
-  struct Key {
-    GroupKind kind;
-    int stage = 0;
-    CollectiveOperation operation;
-    Bytes size;
-    double pieces = 1.0;
-    bool back = false;
-    TokenRouting tokens = {};
-    Seconds overhead = {};  ///< of a message between stages
-    auto operator<=>(const Key&) const = default;
-  };
+  using Key = TransferKey;
   /// The same transfer of the groups' model; -1 where it has none.
   [[nodiscard]] int model_of(const Key& key, const Grouping& grouping) const;
   /// The call's, or that of the message of a hop.

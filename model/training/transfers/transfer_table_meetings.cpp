@@ -1,6 +1,6 @@
 // Which transfers may meet others, and which lanes wait for each other inside layers.
 #include <algorithm>
-#include <numeric>
+#include <boost/pending/disjoint_sets.hpp>
 #include <utility>
 
 #include "model/base/number.hpp"
@@ -78,23 +78,17 @@ class LinkUsers {
 }  // namespace
 
 std::vector<std::vector<int>> TransferTable::companions(std::size_t lanes) const {
-  std::vector<int> first(lanes);  // of those known to be together
-  std::iota(first.begin(), first.end(), 0);
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (std::size_t i = 0; i < transfers_.size(); ++i) {
-      if (!is_inside_layers(groupings_[at_index(entries_[i].grouping)].kind)) continue;
-      for (const Step::Transfer::Part& part : transfers_[i].parts) {
-        int least = first[at_index(part.lanes.front())];
-        for (const int lane : part.lanes) least = std::min(least, first[at_index(lane)]);
-        for (const int lane : part.lanes) changed = std::exchange(first[at_index(lane)], least) != least || changed;
-      }
+  boost::disjoint_sets_with_storage<> sets(lanes);
+  for (std::size_t i = 0; i < transfers_.size(); ++i) {
+    if (!is_inside_layers(groupings_[at_index(entries_[i].grouping)].kind)) continue;
+    for (const Step::Transfer::Part& part : transfers_[i].parts) {
+      for (const int lane : part.lanes) sets.union_set(at_index(part.lanes.front()), at_index(lane));
     }
   }
-  std::map<int, std::vector<int>> together;
-  for (std::size_t lane = 0; lane < lanes; ++lane) together[first[lane]].push_back(static_cast<int>(lane));
+  std::map<std::size_t, std::vector<int>> together;
+  for (std::size_t lane = 0; lane < lanes; ++lane) together[sets.find_set(lane)].push_back(static_cast<int>(lane));
   std::vector<std::vector<int>> companions(lanes);
-  for (const auto& [least, members] : together) {
+  for (const auto& [any, members] : together) {
     for (const int lane : members) {
       if (members.size() > 1) companions[at_index(lane)] = members;
     }

@@ -1,10 +1,10 @@
 // Real processes that meet on one machine, and over MPI where it is installed.
 #include "validate/cuda/collective/world.hpp"
 
-#include <algorithm>
-#include <cstdio>
-#include <sstream>
+#include <cstdlib>
+#include <filesystem>
 
+#include "model/base/process.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
 
@@ -13,83 +13,95 @@ using namespace foretrain::gpu;
 
 namespace {
 
-/// What a shell prints, line by line in order of the alphabet.
-std::vector<std::string> lines_of(const std::string& command) {
-  std::FILE* pipe = popen(command.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::string all;
-  char text[4096];
-  while (std::fgets(text, sizeof(text), pipe) != nullptr) all += text;
-  pclose(pipe);
-  std::vector<std::string> lines;
-  std::istringstream in(all);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  std::sort(lines.begin(), lines.end());
-  return lines;
+/// The environment with these variables, and none of another launcher.
+Launched launched_with(const std::vector<std::pair<const char*, const char*>>& variables) {
+  for (const char* name : {"FORETRAIN_RANK", "FORETRAIN_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+                           "PMI_RANK", "PMI_SIZE", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}) {
+    unsetenv(name);
+  }
+  for (const auto& [name, value] : variables) setenv(name, value, 1);
+  return launched();
 }
 
-Launched of_two(int rank) { return {.by = "test", .rank = rank, .size = 2, .local_rank = {}}; }
+std::string this_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
 }  // namespace
 
+// Not run by itself: it is what the processes of the tests below do.
+TEST_CASE("one of several processes", "[.process]") {
+  const Launched who = launched();
+  const auto world = make_world(who);
+  CHECK(world->transport() == (std::getenv("FORETRAIN_MEETING") != nullptr ? "files" : "MPI"));
+  for (int call = 0; call < 100; ++call) {
+    CHECK(world->broadcast(who.rank == 0 ? 42 + call : 0) == 42 + call);
+    CHECK(world->maximum(1.5 * who.rank + call) == 1.5 * (who.size - 1) + call);
+  }
+  // Texts come in the order of ranks, whatever their lengths.
+  const std::vector<std::string> texts = world->gather("r" + std::string(static_cast<std::size_t>(who.rank), 'x'));
+  REQUIRE(texts.size() == static_cast<std::size_t>(who.size));
+  for (std::size_t rank = 0; rank < texts.size(); ++rank) CHECK(texts[rank] == "r" + std::string(rank, 'x'));
+}
+
 TEST_CASE("processes of one machine meet and agree", "[collective][world]") {
-  // Rank 0 decided 42; texts come in order of ranks whatever their lengths; the greatest of 0, 1.5, 3 and 4.5 is the
-  // last one's.
-  const std::vector<std::string> told = {"rank 0 of 1: 42 [r] 0 ", "42 [r][rx] 1.5 files",
-                                         "42 [r][rx][rxx][rxxx] 4.5 files"};
-  CHECK(lines_of(FORETRAIN_WORLD_PROBE) == std::vector{told[0]});
-  for (const int size : {2, 4}) {
+  for (const int size : {1, 2, 4}) {
     const TemporaryFolder folder;
-    std::string command;
-    std::vector<std::string> expected;
+    std::vector<Process> processes;
     for (int rank = size - 1; rank >= 0; --rank) {
-      command += "FORETRAIN_RANK=" + std::to_string(rank) + " FORETRAIN_SIZE=" + std::to_string(size) +
-                 " FORETRAIN_MEETING=" + folder.path().string() + " " FORETRAIN_WORLD_PROBE " & ";
-      const std::string who = "rank " + std::to_string(rank) + " of " + std::to_string(size);
-      expected.insert(expected.begin(), who + ": " + told[static_cast<std::size_t>(size / 2)]);
+      processes.emplace_back(
+          Program{.command = {"env", "FORETRAIN_RANK=" + std::to_string(rank), "FORETRAIN_SIZE=" + std::to_string(size),
+                              "FORETRAIN_MEETING=" + folder.path().string(), this_program(), "[.process]"}});
     }
-    CHECK(lines_of(command + "wait") == expected);
-    CHECK(folder.entries() == size);  // what each said last; all before that is gone
+    for (Process& process : processes) CHECK(process.wait().well());
+    CHECK(folder.entries() == size);
   }
 }
 
 TEST_CASE("nobody waits for ever for a process that is gone or never came", "[collective][world]") {
   const TemporaryFolder folder;
-  const auto rank_0 = make_file_world(of_two(0), folder.path().string(), 0.3);
-  CHECK_THROWS_WITH(rank_0->gather("here"), Catch::Contains("the process of rank 1 did not answer within 0 s"));
-  CHECK(make_file_world(of_two(1), folder.path().string(), 0.3)->gather("too") ==
-        std::vector<std::string>{"here", "too"});
-  const auto nowhere = make_file_world(of_two(1), (folder.path() / "none").string(), 0.3);
-  CHECK_THROWS_WITH(nowhere->gather("here"), Catch::Contains("cannot write"));
+  const auto world_of = [](int rank, const std::filesystem::path& meeting) {
+    setenv("FORETRAIN_MEETING", meeting.c_str(), 1);
+    return make_world({"test", rank, 2}, 0.3);
+  };
+  CHECK_THROWS_WITH(world_of(0, folder.path())->maximum(1.0),
+                    Catch::Contains("the process of rank 1 did not answer within 0 s"));
+  CHECK(world_of(1, folder.path())->maximum(0.5) == 1.0);  // who came first said it
+  CHECK_THROWS_WITH(world_of(1, folder.path() / "none"), Catch::Contains("none/0"));
+  unsetenv("FORETRAIN_MEETING");
 }
 
-TEST_CASE("one process needs nobody, several need a way to meet", "[collective][world]") {
-  const Environment nothing = [](const std::string&) { return std::nullopt; };
-  const auto alone = make_world(Launched{}, nothing);
-  CHECK(alone->size() == 1);
-  CHECK(alone->leads());
-  CHECK(alone->maximum(2.5) == 2.5);
-  CHECK(alone->gather("text") == std::vector<std::string>{"text"});
-#ifndef FORETRAIN_HAS_MPI
-  CHECK_THROWS_WITH(make_world({.by = "Open MPI", .rank = 0, .size = 4, .local_rank = {}}, nothing),
-                    Catch::Contains("built without MPI"));
-#endif
-}
-
-TEST_CASE("a rank's place on its machine follows from all ranks' machines", "[collective][world]") {
-  const std::vector<std::string> machines{"a", "b", "a", "b", "b"};
-  CHECK(local_rank_of(0, machines) == 0);
-  CHECK(local_rank_of(2, machines) == 1);  // the second on a
-  CHECK(local_rank_of(4, machines) == 2);  // the third on b
+TEST_CASE("each launcher's variables tell rank and size", "[collective][launcher]") {
+  CHECK(launched_with({}).size == 1);
+  CHECK(launched_with({}).by.empty());
+  const auto check = [](const Launched& who, const char* by, int rank, int size) {
+    CHECK(who.by == by);
+    CHECK(who.rank == rank);
+    CHECK(who.size == size);
+  };
+  check(launched_with({{"OMPI_COMM_WORLD_RANK", "5"}, {"OMPI_COMM_WORLD_SIZE", "16"}}), "Open MPI", 5, 16);
+  check(launched_with({{"PMI_RANK", "2"}, {"PMI_SIZE", "4"}}), "PMI", 2, 4);
+  check(launched_with({{"SLURM_PROCID", "3"}, {"SLURM_STEP_NUM_TASKS", "8"}}), "Slurm", 3, 8);
+  // sbatch -n 8 sets SLURM_NTASKS and SLURM_PROCID=0 for the script; only srun's steps have SLURM_STEP_NUM_TASKS.
+  CHECK(launched_with({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}}).size == 1);
+  // What this program set comes before any launcher.
+  check(launched_with({{"FORETRAIN_RANK", "1"}, {"FORETRAIN_SIZE", "2"}, {"PMI_RANK", "0"}, {"PMI_SIZE", "9"}}),
+        "foretrain-gpu", 1, 2);
+  for (const auto& [rank, why] : {std::pair("one", "PMI_RANK=one"), {"-1", "at least 0"}, {"2", "0 to size - 1"}}) {
+    CHECK_THROWS_WITH(launched_with({{"PMI_RANK", rank}, {"PMI_SIZE", "2"}}), Catch::Contains(why));
+  }
+  launched_with({});
 }
 
 #ifdef FORETRAIN_HAS_MPI
 TEST_CASE("processes meet over MPI and agree", "[collective][world]") {
   // By way of a shell, as the suites' processes are started by another process of the program.
-  const auto lines = lines_of(
-      "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n 3 sh -c "
-      "'true; " FORETRAIN_WORLD_PROBE "; true' 2>/dev/null");
-  CHECK(lines == std::vector<std::string>{"rank 0 of 3: 42 [r][rx][rxx] 3 MPI", "rank 1 of 3: 42 [r][rx][rxx] 3 MPI",
-                                          "rank 2 of 3: 42 [r][rx][rxx] 3 MPI"});
+  const FilterResult run = run_filter({"env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "mpirun",
+                                       "--oversubscribe", "-n", "3", "sh", "-c", this_program() + " '[.process]'"},
+                                      "");
+  INFO(run.output);
+  CHECK(run.status == 0);
+}
+#else
+TEST_CASE("several processes need a way to meet", "[collective][world]") {
+  CHECK_THROWS_WITH(make_world({"Open MPI", 0, 4}), Catch::Contains("built without MPI"));
 }
 #endif

@@ -10,11 +10,6 @@
 
 using fake::World;
 
-#define ENTER                                           \
-  World& world = World::get();                          \
-  const std::lock_guard<std::mutex> guard(world.mutex); \
-  if (const cudaError_t status = world.enter(); status != cudaSuccess) return status
-
 namespace {
 
 struct Call {
@@ -38,7 +33,7 @@ constexpr int clock_khz = 1'980'000;
 
 /// A kernel that spins does so for as long as it is told, others always for the same time.
 cudaError_t launch(const void* function, void** arguments, cudaStream_t stream) {
-  ENTER;
+  FAKE_ENTER;
   const std::string& name = world.kernels[function];
   if (name.find("spin_kernel") == std::string::npos) return world.launch(stream, fake::seconds_of(name));
   const auto cycles = static_cast<double>(*static_cast<const std::int64_t*>(arguments[0]));
@@ -93,122 +88,76 @@ cudaError_t cudaGetLastError() {
   World::get().last = cudaSuccess;
   return status;
 }
-const char* cudaGetErrorString(cudaError_t status) {
-  switch (status) {
-    case cudaSuccess:
-      return "no error";
-    case cudaErrorNoDevice:
-      return "no CUDA-capable device is detected";
-    case cudaErrorInsufficientDriver:
-      return "CUDA driver version is insufficient for CUDA runtime version";
-    case cudaErrorMemoryAllocation:
-      return "out of memory";
-    case cudaErrorDevicesUnavailable:
-      return "CUDA-capable device(s) is/are busy or unavailable";
-    case cudaErrorECCUncorrectable:
-      return "uncorrectable ECC error encountered";
-    default:
-      return "an error";
-  }
-}
+const char* cudaGetErrorString(cudaError_t) { return "an error"; }
 cudaError_t cudaDriverGetVersion(int* version) {
   const std::string driver = fake::setting("driver");
   *version = driver == "none" ? 0 : driver == "old" ? 11040 : CUDART_VERSION;
   return cudaSuccess;
 }
-cudaError_t cudaRuntimeGetVersion(int* version) {
-  *version = CUDART_VERSION;
-  return cudaSuccess;
-}
+cudaError_t cudaRuntimeGetVersion(int* version) { return *version = CUDART_VERSION, cudaSuccess; }
 
 // ---- devices ----
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  ENTER;
+  FAKE_ENTER;
   *count = world.devices;
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int device) {
-  ENTER;
+  FAKE_ENTER;
   if (device < 0 || device >= world.devices) return world.fail(cudaErrorInvalidDevice);
   world.device = device;
   return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int* device) {
-  ENTER;
+  FAKE_ENTER;
   *device = world.device;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  ENTER;
+  FAKE_ENTER;
   if (device < 0 || device >= world.devices) return world.fail(cudaErrorInvalidDevice);
-  switch (attribute) {
-    case cudaDevAttrMultiProcessorCount:
-      return *value = 132, cudaSuccess;
-    case cudaDevAttrClockRate:
-      return *value = clock_khz, cudaSuccess;
-    case cudaDevAttrMemoryClockRate:
-      return *value = 2'619'000, cudaSuccess;
-    case cudaDevAttrGlobalMemoryBusWidth:
-      return *value = 5120, cudaSuccess;
-    case cudaDevAttrL2CacheSize:
-      return *value = 52'428'800, cudaSuccess;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-      return *value = 233'472, cudaSuccess;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-      return *value = 232'448, cudaSuccess;
-    case cudaDevAttrMaxRegistersPerMultiprocessor:
-      return *value = 65'536, cudaSuccess;
-    case cudaDevAttrMaxThreadsPerMultiProcessor:
-      return *value = 2048, cudaSuccess;
-    case cudaDevAttrAsyncEngineCount:
-      return *value = 3, cudaSuccess;
-    case cudaDevAttrComputeCapabilityMajor:
-      return *value = static_cast<int>(fake::number("capability", 90) / 10), cudaSuccess;
-    case cudaDevAttrComputeCapabilityMinor:
-      return *value = static_cast<int>(fake::number("capability", 90) % 10), cudaSuccess;
-    case cudaDevAttrIntegrated:
-      return *value = 0, cudaSuccess;
-    default:
-      return *value = 1, cudaSuccess;
-  }
+  const int capability = static_cast<int>(fake::number("capability", 90));
+  const std::map<cudaDeviceAttr, int> values = {{cudaDevAttrMultiProcessorCount, 132},
+                                                {cudaDevAttrClockRate, clock_khz},
+                                                {cudaDevAttrMemoryClockRate, 2'619'000},
+                                                {cudaDevAttrGlobalMemoryBusWidth, 5120},
+                                                {cudaDevAttrL2CacheSize, 52'428'800},
+                                                {cudaDevAttrMaxSharedMemoryPerMultiprocessor, 233'472},
+                                                {cudaDevAttrMaxThreadsPerMultiProcessor, 2048},
+                                                {cudaDevAttrAsyncEngineCount, 3},
+                                                {cudaDevAttrComputeCapabilityMajor, capability / 10},
+                                                {cudaDevAttrComputeCapabilityMinor, capability % 10}};
+  *value = values.at(attribute);
+  return cudaSuccess;
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
-  ENTER;
+  FAKE_ENTER;
   if (device < 0 || device >= world.devices) return world.fail(cudaErrorInvalidDevice);
   std::memset(properties, 0, sizeof(*properties));
   std::strcpy(properties->name, "Imaginary GPU");
   properties->totalGlobalMem = static_cast<std::size_t>(fake::number("memory", 80'000'000'000));
-  properties->major = 9;
-  properties->multiProcessorCount = 132;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int device) {
-  ENTER;
+  FAKE_ENTER;
   if (device < 0 || device >= world.devices) return world.fail(cudaErrorInvalidDevice);
   std::snprintf(text, static_cast<std::size_t>(size), "0000:%02X:00.0", 0x17 + device);
   return cudaSuccess;
 }
 cudaError_t cudaDeviceCanAccessPeer(int* can, int from, int to) {
-  ENTER;
+  FAKE_ENTER;
   *can = from != to;
   return cudaSuccess;
 }
-cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int, int) {
-  ENTER;
-  *value = attribute == cudaDevP2PAttrPerformanceRank ? 0 : 1;
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int, int) {
+  FAKE_ENTER;
+  *value = 0;
   return cudaSuccess;
 }
-cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) {
-  ENTER;
-  return cudaSuccess;
-}
-cudaError_t cudaDeviceDisablePeerAccess(int) {
-  ENTER;
-  return cudaSuccess;
-}
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return cudaSuccess; }
 cudaError_t cudaDeviceSynchronize() {
-  ENTER;
+  FAKE_ENTER;
   double ready = world.default_streams[world.device].ready;
   for (const fake::Stream* stream : world.streams) ready = std::max(ready, stream->ready);
   world.wait_until(ready);
@@ -218,7 +167,7 @@ cudaError_t cudaDeviceSynchronize() {
 // ---- memory ----
 
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
-  ENTER;
+  FAKE_ENTER;
   return world.allocate(pointer, bytes);
 }
 cudaError_t cudaFree(void* pointer) {
@@ -227,7 +176,7 @@ cudaError_t cudaFree(void* pointer) {
   return world.release(pointer);
 }
 cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
-  ENTER;
+  FAKE_ENTER;
   *pointer = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
   return *pointer == nullptr ? world.fail(cudaErrorMemoryAllocation) : cudaSuccess;
 }
@@ -237,30 +186,30 @@ cudaError_t cudaFreeHost(void* pointer) {
   return cudaSuccess;
 }
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
-  ENTER;
+  FAKE_ENTER;
   *total = static_cast<std::size_t>(fake::number("memory", 80'000'000'000));
   *free = *total - world.used[world.device];
   return cudaSuccess;
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
-  ENTER;
+  FAKE_ENTER;
   copy_bytes(to, from, bytes);
   return world.launch(stream, copy_seconds(bytes, kind));
 }
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-  ENTER;
+  FAKE_ENTER;
   copy_bytes(to, from, bytes);
   world.work(nullptr, copy_seconds(bytes, kind));
   world.wait_until(world.stream(nullptr).ready);
   return cudaSuccess;
 }
 cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::size_t bytes, cudaStream_t stream) {
-  ENTER;
+  FAKE_ENTER;
   copy_bytes(to, from, bytes);
   return world.launch(stream, 2e-6 + static_cast<double>(bytes) / 300e9);
 }
 cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
-  ENTER;
+  FAKE_ENTER;
   if (bytes <= 65536) std::memset(memory, value, bytes);
   world.work(stream, 2e-6 + static_cast<double>(bytes) / 2e12);
   return cudaSuccess;

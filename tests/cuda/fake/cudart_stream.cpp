@@ -7,11 +7,6 @@
 
 using fake::World;
 
-#define ENTER                                           \
-  World& world = World::get();                          \
-  const std::lock_guard<std::mutex> guard(world.mutex); \
-  if (const cudaError_t status = world.enter(); status != cudaSuccess) return status
-
 namespace {
 
 fake::Event& event_of(cudaEvent_t handle) { return *reinterpret_cast<fake::Event*>(handle); }
@@ -27,7 +22,7 @@ Handle handle_of(int graph) {
 extern "C" {
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  ENTER;
+  FAKE_ENTER;
   auto* made = new fake::Stream{.device = world.device, .ready = world.host};
   world.streams.insert(made);
   *stream = reinterpret_cast<cudaStream_t>(made);
@@ -41,19 +36,19 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  ENTER;
+  FAKE_ENTER;
   if (world.stream(stream).capture != 0) return world.fail(cudaErrorStreamCaptureUnsupported);
   world.wait_until(world.stream(stream).ready);
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  ENTER;
+  FAKE_ENTER;
   // Who asks again and again finds it done at last, before too many others have had their turn on a busy machine.
   world.host += std::max(50e-6, 0.5 * (world.stream(stream).ready - world.host));
   return world.stream(stream).ready <= world.host ? cudaSuccess : world.fail(cudaErrorNotReady);
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
-  ENTER;
+  FAKE_ENTER;
   fake::Stream& on = world.stream(stream);
   if (world.graphs.count(event_of(event).capture) != 0) {
     on.capture = event_of(event).capture;
@@ -64,7 +59,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
-  ENTER;
+  FAKE_ENTER;
   *event = reinterpret_cast<cudaEvent_t>(new fake::Event);
   return cudaSuccess;
 }
@@ -73,35 +68,35 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  ENTER;
+  FAKE_ENTER;
   fake::Stream& on = world.stream(stream);
   event_of(event) = {.time = std::max(on.ready, world.host), .capture = on.capture};
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  ENTER;
+  FAKE_ENTER;
   world.wait_until(event_of(event).time);
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  ENTER;
+  FAKE_ENTER;
   world.host += 20e-6;  // who asks again and again finds it done at last
   return event_of(event).time <= world.host ? cudaSuccess : world.fail(cudaErrorNotReady);
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
-  ENTER;
+  FAKE_ENTER;
   *milliseconds = static_cast<float>((event_of(end).time - event_of(start).time) * 1e3);
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
-  ENTER;
+  FAKE_ENTER;
   world.stream(stream).capture = ++world.last_graph;
   world.graphs[world.last_graph] = {};
   return cudaSuccess;
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
-  ENTER;
+  FAKE_ENTER;
   const int number = world.stream(stream).capture;
   if (number == 0) return world.fail(cudaErrorIllegalState);
   world.stream(stream).capture = 0;
@@ -112,14 +107,14 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   return cudaSuccess;
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* ready, cudaGraph_t graph, unsigned long long) {
-  ENTER;
+  FAKE_ENTER;
   const int number = ++world.last_graph;
   world.graphs[number] = world.graphs[number_of(graph)];
   *ready = handle_of<cudaGraphExec_t>(number);
   return cudaSuccess;
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
-  ENTER;
+  FAKE_ENTER;
   return world.launch(stream, 3e-6 + world.graphs[number_of(graph)].seconds);
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {

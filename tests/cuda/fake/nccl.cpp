@@ -51,31 +51,14 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t* error) {
 }
 ncclResult_t ncclGroupStart() { return ncclSuccess; }
 ncclResult_t ncclGroupEnd() { return ncclSuccess; }
-ncclResult_t ncclAllReduce(const void*, void*, std::size_t count, ncclDataType_t type, ncclRedOp_t, ncclComm_t,
-                           cudaStream_t stream) {
-  return run(count, type, stream);
-}
-ncclResult_t ncclReduceScatter(const void*, void*, std::size_t count, ncclDataType_t type, ncclRedOp_t, ncclComm_t,
-                               cudaStream_t stream) {
-  return run(count, type, stream);
-}
-ncclResult_t ncclReduce(const void*, void*, std::size_t count, ncclDataType_t type, ncclRedOp_t, int, ncclComm_t,
-                        cudaStream_t stream) {
-  return run(count, type, stream);
-}
-ncclResult_t ncclAllGather(const void*, void*, std::size_t count, ncclDataType_t type, ncclComm_t,
-                           cudaStream_t stream) {
-  return run(count, type, stream);
-}
-ncclResult_t ncclBroadcast(const void*, void*, std::size_t count, ncclDataType_t type, int, ncclComm_t,
-                           cudaStream_t stream) {
-  return run(count, type, stream);
-}
-ncclResult_t ncclSend(const void*, std::size_t count, ncclDataType_t type, int, ncclComm_t, cudaStream_t stream) {
-  return run(count, type, stream);
-}
-ncclResult_t ncclRecv(void*, std::size_t count, ncclDataType_t type, int, ncclComm_t, cudaStream_t stream) {
-  return run(count, type, stream);
-}
+#define COLLECTIVE(name, ...) \
+  ncclResult_t name(__VA_ARGS__, ncclComm_t, cudaStream_t stream) { return run(count, type, stream); }
+COLLECTIVE(ncclAllReduce, const void*, void*, std::size_t count, ncclDataType_t type, ncclRedOp_t)
+COLLECTIVE(ncclReduceScatter, const void*, void*, std::size_t count, ncclDataType_t type, ncclRedOp_t)
+COLLECTIVE(ncclReduce, const void*, void*, std::size_t count, ncclDataType_t type, ncclRedOp_t, int)
+COLLECTIVE(ncclAllGather, const void*, void*, std::size_t count, ncclDataType_t type)
+COLLECTIVE(ncclBroadcast, const void*, void*, std::size_t count, ncclDataType_t type, int)
+COLLECTIVE(ncclSend, const void*, std::size_t count, ncclDataType_t type, int)
+COLLECTIVE(ncclRecv, void*, std::size_t count, ncclDataType_t type, int)
 
 }  // extern "C"

@@ -8,7 +8,23 @@
 
 using namespace foretrain::gpu::nvml;
 
+namespace {
+
+double watched_milliseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
+}
+
+}  // namespace
+
 extern "C" {
+
+#define ANSWERS(name, type, value) \
+  int name(Device, type* answer) { \
+    *answer = value;               \
+    return success;                \
+  }
 
 int nvmlInit_v2() { return fake::setting("driver").empty() ? success : 9; }
 int nvmlShutdown() { return success; }
@@ -29,37 +45,13 @@ int nvmlDeviceGetMaxClockInfo(Device, int kind, unsigned* megahertz) {
   *megahertz = kind == clock_sm ? 1980 : 2619;
   return success;
 }
-int nvmlDeviceGetTotalEnergyConsumption(Device, unsigned long long* millijoules) {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  *millijoules = static_cast<unsigned long long>(
-      612.3 * (1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec)));
-  return success;
-}
-int nvmlDeviceGetEnforcedPowerLimit(Device, unsigned* milliwatts) {
-  *milliwatts = 700'000;
-  return success;
-}
-int nvmlDeviceGetPowerManagementDefaultLimit(Device, unsigned* milliwatts) {
-  *milliwatts = 700'000;
-  return success;
-}
-int nvmlDeviceGetCurrentClocksEventReasons(Device, unsigned long long* reasons) {
-  *reasons = fake::setting("throttle") == "1" ? 0x24 : 0x4;
-  return success;
-}
-int nvmlDeviceGetMaxPcieLinkGeneration(Device, unsigned* generation) {
-  *generation = 5;
-  return success;
-}
-int nvmlDeviceGetMaxPcieLinkWidth(Device, unsigned* width) {
-  *width = 16;
-  return success;
-}
-int nvmlDeviceGetEccMode(Device, int* current, int* pending) {
-  *current = *pending = 1;
-  return success;
-}
+ANSWERS(nvmlDeviceGetTotalEnergyConsumption, unsigned long long,
+        static_cast<unsigned long long>(612.3 * watched_milliseconds()))
+ANSWERS(nvmlDeviceGetEnforcedPowerLimit, unsigned, 700'000)
+ANSWERS(nvmlDeviceGetPowerManagementDefaultLimit, unsigned, 700'000)
+ANSWERS(nvmlDeviceGetCurrentClocksEventReasons, unsigned long long, fake::setting("throttle") == "1" ? 0x24 : 0x4)
+ANSWERS(nvmlDeviceGetMaxPcieLinkGeneration, unsigned, 5)
+ANSWERS(nvmlDeviceGetMaxPcieLinkWidth, unsigned, 16)
 int nvmlDeviceGetNvLinkState(Device, unsigned link, int* active) {
   *active = link < 18 && fake::number("devices", 1) > 1;
   return success;
@@ -69,18 +61,10 @@ int nvmlDeviceGetNvLinkRemotePciInfo_v2(Device, unsigned, PciInfo* peer) {
   std::strcpy(peer->bus_id, "00000000:C0:00.0");  // a switch
   return success;
 }
-int nvmlDeviceGetTotalEccErrors(Device, int, int, unsigned long long* errors) {
-  *errors = 0;
-  return success;
-}
 int nvmlDeviceGetComputeRunningProcesses_v3(Device, unsigned* count, ProcessInfo* processes) {
   const bool others = fake::setting("others") == "1" && *count > 0;
   if (others) processes[0] = {.pid = 4242, .memory = 1'000'000, .gpu_instance = 0, .compute_instance = 0};
   *count = others ? 1 : 0;
-  return success;
-}
-int nvmlDeviceGetTopologyCommonAncestor(Device, Device, int* level) {
-  *level = 40;
   return success;
 }
 

@@ -62,8 +62,6 @@ class Clone {
   TemporaryFolder folder_;
 };
 
-std::size_t lines_of(const std::string& text) { return static_cast<std::size_t>(std::ranges::count(text, '\n')); }
-
 }  // namespace
 
 TEST_CASE("on_gpu.sh measures the ground truth first, hands --quick to every part, and leaves architectures to CMake",
@@ -89,24 +87,6 @@ TEST_CASE("on_gpu.sh measures the ground truth first, hands --quick to every par
   CHECK(clone.text("calls").find("-DFORETRAIN_CUDA_ARCHITECTURES=75-real") != std::string::npos);
 }
 
-TEST_CASE("on_gpu.sh that is interrupted keeps what was measured and goes on from there", "[gpu]") {
-  const Clone clone;
-  // Each wait takes 5 ms here: a few hundred points are far from done after two seconds.
-  const std::vector<std::string> slow = {"FORETRAIN_FAKE_GPU=slow=5"};
-  const FilterResult first = clone.run({"--quick"}, slow, {"timeout", "--preserve-status", "-s", "INT", "4"});
-  INFO(first.errors);
-  CHECK(first.status == 130);
-  const std::string folder = "build-gpu/measurements--quick/";
-  const std::size_t kept =
-      lines_of(clone.text(folder + "launch.jsonl")) + lines_of(clone.text(folder + "memory.jsonl"));
-  const bool replayed = std::filesystem::exists(clone.file(folder + "replay-lenet-256.json"));
-  CHECK((kept > 0 || replayed));
-  const FilterResult second = clone.run({"--quick"});
-  INFO(second.errors);
-  CHECK(second.status == 0);
-  CHECK(lines_of(clone.text(folder + "launch.jsonl")) == 6);
-}
-
 TEST_CASE("on_gpu.sh in parts: each leaves one packed file, whole or not", "[gpu]") {
   const Clone clone;
   const auto packed = [&](const std::string& part) {
@@ -126,6 +106,9 @@ TEST_CASE("on_gpu.sh in parts: each leaves one packed file, whole or not", "[gpu
                                        {"timeout", "--preserve-status", "-s", "INT", "4"});
   CHECK(ended.status == 130);
   CHECK(packed("measure").find("launch.jsonl") != std::string::npos);
+  // Run again, it goes on from there.
+  CHECK(clone.run({"measure", "--quick"}).status == 0);
+  CHECK(std::ranges::count(clone.text("build-gpu/measurements--quick/launch.jsonl"), '\n') == 6);
   CHECK(clone.run({"multi", "--quick"}).status == 0);  // there is one GPU, which is said
   CHECK(packed("multi").starts_with("machine.json\n"));
   CHECK(clone.run({"steps", "replay", "--quick"}).status == 0);

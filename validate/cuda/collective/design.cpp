@@ -5,53 +5,54 @@
 #include <utility>
 
 #include "model/base/words.hpp"
-#include "validate/cuda/collective/ladder.hpp"
 #include "validate/measure/turns.hpp"
 
 namespace foretrain::gpu {
 
 namespace {
 
-constexpr std::uint64_t least_bytes = 8;
-constexpr std::uint64_t most_bytes = 1ULL << 32;
-
-/// How much steps rest on an operation: data and tensor parallelism and ZeRO on the first three, experts and pipelines
-/// on the next two; an assumption.
-double value_of(CollectiveOperation operation) {
-  switch (operation) {
-    case CollectiveOperation::all_reduce:
-    case CollectiveOperation::all_gather:
-    case CollectiveOperation::reduce_scatter:
-      return 4.0;
-    case CollectiveOperation::all_to_all:
-    case CollectiveOperation::send_receive:
-      return 2.0;
-    default:
-      return 1.0;
-  }
-}
+/// An operation, and how much steps rest on it: data and tensor parallelism and ZeRO on the first three, experts and
+/// pipelines on the next two; an assumption.
+struct OperationRow {
+  CollectiveOperation operation;
+  double value;
+  bool divides = false;  ///< its buffer among the ranks
+};
+constexpr OperationRow operations[] = {{CollectiveOperation::all_reduce, 4.0},
+                                       {CollectiveOperation::all_gather, 4.0, true},
+                                       {CollectiveOperation::reduce_scatter, 4.0, true},
+                                       {CollectiveOperation::all_to_all, 2.0, true},
+                                       {CollectiveOperation::send_receive, 2.0},
+                                       {CollectiveOperation::broadcast, 1.0},
+                                       {CollectiveOperation::reduce, 1.0}};
 
 /// Buckets, layers' activations and shards are of a megabyte to a gigabyte.
 double value_of(std::uint64_t bytes) { return bytes >= 1 << 20 && bytes <= 1 << 30 ? 2.0 : 1.0; }
+
+/// Those of one number of ranks, for which communicators are made once, in the order of their turns.
+void add_points(int ranks, unsigned factor, std::vector<CollectivePoint>& points) {
+  constexpr std::uint64_t least_bytes = 8, most_bytes = 1ULL << 32;
+  std::vector<std::pair<double, CollectivePoint>> turns;
+  for (const OperationRow& row : operations) {
+    for (std::uint64_t bytes = least_bytes, last = 0; last < most_bytes; last = bytes, bytes *= factor) {
+      bytes = std::min(bytes, most_bytes);
+      const std::uint64_t unit = row.divides ? static_cast<std::uint64_t>(ranks) : 1;
+      const CollectivePoint point{row.operation, ranks, bytes / 4 / unit * unit};
+      if (point.elements == 0) continue;
+      turns.emplace_back(turn_of(record_of(point).name, row.value * value_of(point.bytes())), point);
+    }
+  }
+  std::ranges::stable_sort(turns, {}, &std::pair<double, CollectivePoint>::first);
+  for (const auto& [turn, point] : turns) points.push_back(point);
+}
 
 }  // namespace
 
 std::vector<CollectivePoint> collective_points(int all, bool quick) {
   std::vector<CollectivePoint> points;
-  for (const int ranks : rank_counts(all)) {
-    if (quick && ranks != all && ranks != 2) continue;
-    std::vector<std::pair<double, CollectivePoint>> turns;  // communicators are made once for each number of ranks
-    for (const CollectiveOperation operation : operations()) {
-      for (const std::uint64_t bytes : size_ladder(least_bytes, most_bytes, quick ? 32 : 4)) {
-        const Extent extent = extent_of(operation, ranks, bytes / 4);
-        const CollectivePoint point{operation, ranks, extent};
-        if (extent.total == 0) continue;
-        turns.emplace_back(turn_of(record_of(point).name, value_of(operation) * value_of(point.bytes())), point);
-      }
-    }
-    std::ranges::stable_sort(turns, {}, &std::pair<double, CollectivePoint>::first);
-    for (const auto& [turn, point] : turns) points.push_back(point);
-  }
+  const unsigned factor = quick ? 32 : 4;
+  if (all > 1) add_points(all, factor, points);
+  for (int ranks = 2; ranks < all && (!quick || ranks == 2); ranks *= 2) add_points(ranks, factor, points);
   return points;
 }
 
@@ -68,11 +69,11 @@ Record record_of(const CollectivePoint& point) {
   return record;
 }
 
-Spread spread_of(int ranks, const std::vector<std::string>& hosts) {
+Spread spread_of(int ranks, const std::vector<std::string>& machines) {
   std::map<std::string, int> on;
-  for (int rank = 0; rank < ranks; ++rank) ++on[hosts.at(static_cast<std::size_t>(rank))];
+  for (int rank = 0; rank < ranks; ++rank) ++on[machines.at(static_cast<std::size_t>(rank))];
   Spread spread{static_cast<int>(on.size()), 0};
-  for (const auto& [host, count] : on) spread.ranks_per_node = std::max(spread.ranks_per_node, count);
+  for (const auto& [machine, count] : on) spread.ranks_per_node = std::max(spread.ranks_per_node, count);
   return spread;
 }
 

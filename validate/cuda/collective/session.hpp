@@ -1,4 +1,4 @@
-// Measures collective operations over one or several processes: rank 0 says what comes next, all do it.
+// Measures collective operations over several processes: rank 0 says what comes next, all do it.
 #pragma once
 
 #ifdef FORETRAIN_HAS_NCCL
@@ -9,53 +9,54 @@
 
 #include "validate/cuda/collective/design.hpp"
 #include "validate/cuda/collective/nccl.hpp"
+#include "validate/cuda/collective/world.hpp"
 #include "validate/measure/sampling.hpp"
 
 namespace foretrain::gpu {
 
 class CollectiveSession {
  public:
-  /// `devices`: the GPUs that this process drives: all of them when it is alone, else one. Their buffers take what is
-  /// free, up to the largest size. Throws GpuError, and WorldError when two processes drive the same GPU.
-  CollectiveSession(World& world, const std::vector<int>& devices);
-  ~CollectiveSession();
+  /// Takes a GPU for this process, and for its two buffers what is free there, up to the largest size. Throws GpuError,
+  /// and WorldError when two processes drive the same GPU.
+  explicit CollectiveSession(World& world);
 
-  /// GPUs of all processes.
-  [[nodiscard]] int ranks() const;
   /// Elements of fp32 that a buffer holds, at every rank.
   [[nodiscard]] std::uint64_t capacity() const { return capacity_; }
-  [[nodiscard]] const std::vector<std::string>& hosts() const { return hosts_; }
+  /// By rank.
+  [[nodiscard]] const std::vector<std::string>& machines() const { return machines_; }
 
   /// Rank 0: seconds per operation, the slowest rank's; each value is one batch. Whether results are right nccl-tests
-  /// tells.
+  /// tells. Throws GpuError with Fault::device_lost: after an error the other processes are somewhere else.
   Sampled measure(const CollectivePoint& point, const StoppingRule& rule);
+  /// Rank 0: that was all.
+  void finish() { world_.broadcast(Batch{}); }
   /// Other ranks: takes part in what rank 0 measures until it says that this was all.
   void follow();
-  /// Whether the processes have lost each other: nothing can be measured any more.
-  [[nodiscard]] bool broken() const { return broken_; }
-  /// Rank 0: that was all.
-  void finish();
 
  private:
-  struct Buffers;
-  struct Command;
+  struct Batch {
+    CollectivePoint point;
+    int count = 0;  ///< of operations; 0: that was all
+  };
 
-  Sampled carry_out(const CollectivePoint& point, const StoppingRule& rule);
+  int take_device();
   void connect(int ranks);
-  double batch(const CollectivePoint& point, int count);
+  /// Puts the point's operation on the stream, from and to the next stretch of the buffers, so that large caches do not
+  /// keep what was just sent.
   void launch(const CollectivePoint& point);
-  /// An error of any process becomes an error of all of them.
-  void agree(const std::string& error);
+  double carry_out(const Batch& batch);
 
   World& world_;
-  std::vector<int> devices_;
-  std::vector<std::string> hosts_;
+  std::vector<std::string> machines_;
+  int device_;
+  Stream stream_;
+  Event start_, end_;
   std::uint64_t capacity_ = 0;
+  DeviceBuffer send_, receive_;
   std::uint64_t turn_ = 0;
-  double hold_s_ = 100e-6;  ///< for which streams are held before a batch: as long as the last one took to hand over
-  bool broken_ = false;
-  std::vector<Buffers> buffers_;
-  std::unique_ptr<Communicators> communicators_;
+  double hold_s_ = 100e-6;  ///< for which the stream is held before a batch: as long as the last took to hand over
+  int ranks_ = 0;           ///< of the communicator, which those of higher rank have no part in
+  std::unique_ptr<Communicators> communicator_;
 };
 
 }  // namespace foretrain::gpu

@@ -1,14 +1,14 @@
-// The processes that measure together: one per GPU across machines, or one alone. Rank 0 leads and writes; what it
-// decides it tells the others: over MPI where a launcher started them, else, on one machine, by files.
+// The processes that measure together, one per GPU. Rank 0 leads and writes; what it decides it tells the others: over
+// MPI where mpirun or srun started them, by files where measure_command.cpp started one for each GPU of this machine.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
-
-#include "validate/cuda/collective/launcher.hpp"
 
 namespace foretrain::gpu {
 
@@ -17,49 +17,64 @@ class WorldError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// All ranks make the same calls in the same order. Every call throws WorldError when another process does not answer.
+/// Which of several processes this one is.
+struct Launched {
+  std::string by;  ///< "Open MPI", "Slurm", …; empty when this process was started alone
+  int rank = 0, size = 1;
+};
+
+/// What the environment says: FORETRAIN_RANK and FORETRAIN_SIZE, then Open MPI, PMI (MPICH, Intel MPI), Slurm's steps.
+/// Slurm's batch script alone is no launch of several processes, although it knows of tasks. Throws UsageError when a
+/// variable is no number, or the rank is none of the size.
+Launched launched();
+
+/// A text of a fixed size, cut off where it is longer.
+using ShortText = std::array<char, 512>;
+ShortText short_text(const std::string& text);
+
+/// All ranks make the same calls in the same order. Values are plain bytes: all processes run the same program.
 class World {
  public:
-  World(int rank, int size) : rank_(rank), size_(size) {}
+  explicit World(const Launched& who) : rank(who.rank), size(who.size) {}
   virtual ~World() = default;
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  [[nodiscard]] int rank() const { return rank_; }
-  [[nodiscard]] int size() const { return size_; }
-  [[nodiscard]] bool leads() const { return rank_ == 0; }
-  /// The texts of all ranks, in their order, at every rank.
-  virtual std::vector<std::string> gather(const std::string& text) = 0;
-  /// "MPI", "files"; empty for one process.
-  [[nodiscard]] virtual std::string transport() const = 0;
-  /// Rank 0's bytes, at every rank.
-  void broadcast(void* data, std::size_t bytes);
+  const int rank, size;
+
+  /// The values of all ranks, in their order, at every rank.
+  template <typename Value>
+  std::vector<Value> gather(const Value& own) {
+    std::vector<Value> all(static_cast<std::size_t>(size));
+    exchange(&own, sizeof(own), all.data());
+    return all;
+  }
+  std::vector<std::string> gather(const std::string& own) {
+    std::vector<std::string> texts;
+    for (const ShortText& text : gather(short_text(own))) texts.emplace_back(text.data());
+    return texts;
+  }
+  /// Rank 0's value, at every rank.
+  template <typename Value>
+  Value broadcast(const Value& own) {
+    return gather(own).front();
+  }
   /// The greatest of all ranks' values, at every rank.
-  double maximum(double value);
+  double maximum(double own) { return std::ranges::max(gather(own)); }
+  /// "MPI", "files".
+  [[nodiscard]] virtual std::string transport() const = 0;
 
  private:
-  int rank_, size_;
+  /// Puts the `bytes` of every rank one behind the other. Throws WorldError when another process does not answer.
+  virtual void exchange(const void* own, std::size_t bytes, void* all) = 0;
 };
 
-/// Of one process.
-std::unique_ptr<World> make_single_world();
-
-/// Of processes of one machine: each leaves what it says in a file of `folder`, which nobody else uses. The others wait
-/// for it for `timeout` seconds at most.
-std::unique_ptr<World> make_file_world(const Launched& launched, const std::string& folder, double timeout);
-
-/// Over MPI; null where it is not built in. Throws WorldError when MPI sees another number of processes than the
-/// launcher told. To be made once in a process.
-std::unique_ptr<World> make_mpi_world(const Launched& launched);
-
-/// What the environment asks for: alone; on this machine where FORETRAIN_MEETING names a folder (local_ranks.hpp); else
-/// by MPI. Throws WorldError, saying what to do, where several processes were launched and cannot meet.
-std::unique_ptr<World> make_world(const Launched& launched, const Environment& of = environment);
+/// Where FORETRAIN_MEETING names a folder, which nobody else uses, each leaves what it says in a file of it, for which
+/// the others wait for `timeout` seconds at most: starting NCCL may take a minute for one of them. Else by MPI, once in
+/// a process. Throws WorldError, saying what to do, where the processes cannot meet, and std::system_error.
+std::unique_ptr<World> make_world(const Launched& who, double timeout = 300.0);
 
 /// This machine's name and, where the system tells it, the number of its boot: containers and clones share names.
 std::string machine_name();
-
-/// The place of a rank among those of its own machine, from all ranks' machines.
-int local_rank_of(int rank, const std::vector<std::string>& machines);
 
 }  // namespace foretrain::gpu

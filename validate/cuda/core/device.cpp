@@ -7,27 +7,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <new>
-#include <utility>
 
 namespace foretrain::gpu {
 
-OnDevice::OnDevice(int device) {
-  GPU_CHECK(cudaGetDevice(&previous_));
-  GPU_CHECK(cudaSetDevice(device));
-}
-OnDevice::~OnDevice() { cudaSetDevice(previous_); }
-
-Stream::Stream() { GPU_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
-Stream::~Stream() { cudaStreamDestroy(stream_); }
-void Stream::synchronize() const { GPU_CHECK(cudaStreamSynchronize(stream_)); }
-
-Event::Event(bool timing) {
-  GPU_CHECK(cudaEventCreateWithFlags(&event_, timing ? cudaEventDefault : cudaEventDisableTiming));
-}
-Event::~Event() { cudaEventDestroy(event_); }
-void Event::record(cudaStream_t stream) const { GPU_CHECK(cudaEventRecord(event_, stream)); }
-void Event::synchronize() const { GPU_CHECK(cudaEventSynchronize(event_)); }
 bool Event::happened() const {
   const cudaError_t status = cudaEventQuery(event_);
   if (status == cudaErrorNotReady) {
@@ -42,16 +24,6 @@ double elapsed(const Event& start, const Event& end) {
   float milliseconds = 0.0F;
   GPU_CHECK(cudaEventElapsedTime(&milliseconds, start.get(), end.get()));
   return static_cast<double>(milliseconds) * 1e-3;
-}
-
-DeviceBuffer::DeviceBuffer(std::size_t bytes) : size_(bytes) { GPU_CHECK(cudaMalloc(&data_, bytes > 0 ? bytes : 1)); }
-DeviceBuffer::~DeviceBuffer() { cudaFree(data_); }
-DeviceBuffer::DeviceBuffer(DeviceBuffer&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-DeviceBuffer& DeviceBuffer::operator=(DeviceBuffer&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  return *this;
 }
 
 namespace {
@@ -86,11 +58,13 @@ HostBuffer::~HostBuffer() {
   }
 }
 
-int device_attribute(cudaDeviceAttr which) {
+int current_device() {
   int device = 0;
   GPU_CHECK(cudaGetDevice(&device));
-  return device_attribute(which, device);
+  return device;
 }
+
+int device_attribute(cudaDeviceAttr which) { return device_attribute(which, current_device()); }
 
 int device_attribute(cudaDeviceAttr which, int device) {
   int value = 0;
@@ -114,11 +88,11 @@ bool is_cold(std::size_t bytes_per_turn, int rotation) {
 std::string bus_id_of(int device) {
   char text[32] = "";
   GPU_CHECK(cudaDeviceGetPCIBusId(text, sizeof(text), device));
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return text;
 }
 
-void bind_to_node_of(std::string bus_id) {
-  std::transform(bus_id.begin(), bus_id.end(), bus_id.begin(), [](unsigned char c) { return std::tolower(c); });
+void bind_to_node_of(const std::string& bus_id) {
   std::ifstream in("/sys/bus/pci/devices/" + bus_id + "/local_cpulist");  // "0-15,32-47"
   cpu_set_t near;
   CPU_ZERO(&near);

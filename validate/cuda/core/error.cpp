@@ -44,7 +44,7 @@ constexpr StatusRow rows[] = {
     {cudaErrorInvalidPc, Fault::device_lost},
     {cudaErrorNvlinkUncorrectable, Fault::device_lost},
     {cudaErrorUnknown, Fault::device_lost},
-    {cudaErrorLaunchTimeout, Fault::timeout}};
+    {cudaErrorLaunchTimeout, Fault::device_lost}};
 
 StatusRow row_of(cudaError_t status) {
   for (const StatusRow& row : rows) {

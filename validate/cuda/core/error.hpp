@@ -14,8 +14,7 @@ enum class Fault {
   unavailable,    ///< no driver, too old a driver, no usable GPU: nothing can be measured
   out_of_memory,  ///< this point does not fit; smaller ones may
   unsupported,    ///< this GPU or library cannot do this point; others may work
-  device_lost,    ///< ECC error, Xid, illegal access: the context is gone, and with it this process's work
-  timeout,        ///< a call did not return
+  device_lost,    ///< ECC error, Xid, illegal access, a hang: the context is gone, and with it this process's work
   failed          ///< anything else
 };
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <fstream>
 
 #include "validate/cuda/core/nvml_abi.hpp"
 
@@ -14,62 +13,49 @@ namespace foretrain::gpu {
 
 using namespace nvml;
 
-/// The functions that this library has; each is asked about before it is called.
 struct Nvml::Library {
-  void* handle = nullptr;
-  bool started = false;
+  void* const handle = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+  const bool started = call("nvmlInit_v2");
 
-  Function<> init, shutdown;
-  Function<char*, unsigned> driver_version;
-  Function<const char*, Device*> device_of;
-  Function<Device, int, unsigned*> clock, max_clock;
-  Function<Device, unsigned*> power_limit, default_power_limit, max_pcie_generation, max_pcie_width;
-  Function<Device, unsigned long long*> clock_reasons, energy;
-  Function<Device, int*, int*> ecc;
-  Function<Device, unsigned*, unsigned*> mig;
-  Function<Device, MemoryInfo*> memory;
-  Function<Device, int*> persistence;
-  Function<Device, int, int, unsigned long long*> ecc_errors;
-  Function<Device, unsigned, int*> link_state;
-  Function<Device, unsigned, PciInfo*> link_peer;
-  Function<Device, unsigned*, ProcessInfo*> processes;
-  Function<Device, Device, int*> common_ancestor;
-
-  Library();
-  ~Library();
+  Library() = default;
+  ~Library() {
+    if (started) call("nvmlShutdown");
+    if (handle != nullptr) dlclose(handle);
+  }
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
 
-  template <typename F>
-  void find(F& function, const char* name, const char* older = nullptr) const {
-    void* symbol = dlsym(handle, name);
-    if (symbol == nullptr && older != nullptr) symbol = dlsym(handle, older);
-    function = reinterpret_cast<F>(symbol);
+  /// Calls a function by its name; false where this library has none of it, or it fails.
+  template <typename... Arguments>
+  bool call(const char* name, Arguments... arguments) const {
+    void* const symbol = handle == nullptr ? nullptr : dlsym(handle, name);
+    return symbol != nullptr && reinterpret_cast<int (*)(Arguments...)>(symbol)(arguments...) == success;
   }
+  /// What a function puts at its last argument.
+  template <typename Value, typename... Arguments>
+  std::optional<Value> ask(const char* name, Arguments... arguments) const {
+    Value value{};
+    if (!call(name, arguments..., &value)) return std::nullopt;
+    return value;
+  }
+  template <typename... Arguments>
+  std::optional<double> number(double unit, const char* name, Arguments... arguments) const {
+    const auto value = ask<unsigned>(name, arguments...);
+    return value ? std::optional(*value * unit) : std::nullopt;
+  }
+  /// The first of two values: the mode that holds, and the one after the next boot.
+  template <typename Value>
+  std::optional<bool> mode(const char* name, Device device) const {
+    Value current{}, pending{};
+    return call(name, device, &current, &pending) ? std::optional(current != 0) : std::nullopt;
+  }
+  /// Null where there is none.
   [[nodiscard]] Device device(const std::string& bus_id) const {
-    Device found = nullptr;
-    return device_of != nullptr && device_of(bus_id.c_str(), &found) == success ? found : nullptr;
+    return started ? ask<Device>("nvmlDeviceGetHandleByPciBusId_v2", bus_id.c_str()).value_or(nullptr) : nullptr;
   }
 };
 
 namespace {
-
-template <typename Value, typename Function, typename... Arguments>
-std::optional<Value> ask(Function function, Device device, Arguments... arguments) {
-  Value value{};
-  if (function == nullptr || function(device, arguments..., &value) != success) return std::nullopt;
-  return value;
-}
-
-std::optional<double> scaled(std::optional<unsigned> value, double unit) {
-  if (!value) return std::nullopt;
-  return *value * unit;
-}
-
-std::optional<int> integer(std::optional<unsigned> value) {
-  if (!value) return std::nullopt;
-  return static_cast<int>(*value);
-}
 
 /// Reasons that say that a GPU could run faster; idleness and the clocks that a user set are none of them.
 std::vector<std::string> words_of(unsigned long long reasons) {
@@ -91,130 +77,64 @@ std::vector<std::string> words_of(unsigned long long reasons) {
   return words;
 }
 
-/// The kernel knows the slot's processor without NVML.
-std::optional<int> numa_node_of(std::string bus_id) {
-  std::transform(bus_id.begin(), bus_id.end(), bus_id.begin(), [](unsigned char c) { return std::tolower(c); });
-  std::ifstream in("/sys/bus/pci/devices/" + bus_id + "/numa_node");
-  int node = -1;
-  if (!(in >> node) || node < 0) return std::nullopt;
-  return node;
-}
-
 }  // namespace
-
-Nvml::Library::Library() : handle(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
-  if (handle == nullptr) return;
-  find(init, "nvmlInit_v2");
-  find(shutdown, "nvmlShutdown");
-  find(driver_version, "nvmlSystemGetDriverVersion");
-  find(device_of, "nvmlDeviceGetHandleByPciBusId_v2");
-  find(clock, "nvmlDeviceGetClockInfo");
-  find(max_clock, "nvmlDeviceGetMaxClockInfo");
-  find(energy, "nvmlDeviceGetTotalEnergyConsumption");
-  find(power_limit, "nvmlDeviceGetEnforcedPowerLimit");
-  find(default_power_limit, "nvmlDeviceGetPowerManagementDefaultLimit");
-  find(max_pcie_generation, "nvmlDeviceGetMaxPcieLinkGeneration");
-  find(max_pcie_width, "nvmlDeviceGetMaxPcieLinkWidth");
-  find(clock_reasons, "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons");
-  find(ecc, "nvmlDeviceGetEccMode");
-  find(mig, "nvmlDeviceGetMigMode");
-  find(memory, "nvmlDeviceGetMemoryInfo");
-  find(persistence, "nvmlDeviceGetPersistenceMode");
-  find(ecc_errors, "nvmlDeviceGetTotalEccErrors");
-  find(link_state, "nvmlDeviceGetNvLinkState");
-  find(link_peer, "nvmlDeviceGetNvLinkRemotePciInfo_v2");
-  find(processes, "nvmlDeviceGetComputeRunningProcesses_v3");
-  find(common_ancestor, "nvmlDeviceGetTopologyCommonAncestor");
-  started = init != nullptr && init() == success;
-}
-
-Nvml::Library::~Library() {
-  if (started && shutdown != nullptr) shutdown();
-  if (handle != nullptr) dlclose(handle);
-}
 
 Nvml::Nvml() : library_(std::make_unique<Library>()) {}
 Nvml::~Nvml() = default;
 
-bool Nvml::available() const { return library_->started; }
-
 std::optional<DeviceState> Nvml::state(const std::string& bus_id) const {
-  const Device device = available() ? library_->device(bus_id) : nullptr;
+  const Device device = library_->device(bus_id);
   if (device == nullptr) return std::nullopt;
-  const Library& nvml = *library_;
-  DeviceState state;
-  state.sm_mhz = ask<unsigned>(nvml.clock, device, clock_sm).value_or(0);
-  state.throttle = words_of(ask<unsigned long long>(nvml.clock_reasons, device).value_or(0));
-  return state;
+  auto reasons = library_->ask<unsigned long long>("nvmlDeviceGetCurrentClocksEventReasons", device);
+  // Its name before CUDA 12.2.
+  if (!reasons) reasons = library_->ask<unsigned long long>("nvmlDeviceGetCurrentClocksThrottleReasons", device);
+  const auto megahertz = library_->ask<unsigned>("nvmlDeviceGetClockInfo", device, clock_sm);
+  return DeviceState{static_cast<double>(megahertz.value_or(0)), std::nullopt, words_of(reasons.value_or(0))};
 }
 
 std::optional<double> Nvml::energy(const std::string& bus_id) const {
-  const Device device = available() ? library_->device(bus_id) : nullptr;
+  const Device device = library_->device(bus_id);
   if (device == nullptr) return std::nullopt;
-  const auto millijoules = ask<unsigned long long>(library_->energy, device);
-  if (!millijoules) return std::nullopt;
-  return static_cast<double>(*millijoules) * 1e-3;
+  const auto millijoules = library_->ask<unsigned long long>("nvmlDeviceGetTotalEnergyConsumption", device);
+  return millijoules ? std::optional(static_cast<double>(*millijoules) * 1e-3) : std::nullopt;
 }
 
 NvmlDescription Nvml::describe(const std::string& bus_id) const {
   NvmlDescription out;
-  out.numa_node = numa_node_of(bus_id);
-  if (!available()) return out;
   const Library& nvml = *library_;
-  std::array<char, 96> version{};
-  if (nvml.driver_version != nullptr && nvml.driver_version(version.data(), version.size()) == success) {
-    out.driver = version.data();
-  }
   const Device device = nvml.device(bus_id);
   if (device == nullptr) return out;
-  out.power_limit_w = scaled(ask<unsigned>(nvml.power_limit, device), 1e-3);
-  out.default_power_limit_w = scaled(ask<unsigned>(nvml.default_power_limit, device), 1e-3);
-  out.max_sm_mhz = scaled(ask<unsigned>(nvml.max_clock, device, clock_sm), 1.0);
-  out.max_memory_mhz = scaled(ask<unsigned>(nvml.max_clock, device, clock_memory), 1.0);
-  out.pcie_generation = integer(ask<unsigned>(nvml.max_pcie_generation, device));
-  out.pcie_width = integer(ask<unsigned>(nvml.max_pcie_width, device));
-  if (const auto on = ask<int>(nvml.persistence, device)) out.persistence = *on != 0;
-  int ecc = 0;
-  int pending_ecc = 0;
-  if (nvml.ecc != nullptr && nvml.ecc(device, &ecc, &pending_ecc) == success) out.ecc = ecc != 0;
-  unsigned mig = 0;
-  unsigned pending_mig = 0;
-  if (nvml.mig != nullptr && nvml.mig(device, &mig, &pending_mig) == success) out.mig = mig != 0;
-  if (const auto memory = ask<MemoryInfo>(nvml.memory, device)) {
+  std::array<char, 96> version{};
+  nvml.call("nvmlSystemGetDriverVersion", version.data(), static_cast<unsigned>(version.size()));
+  out.driver = version.data();
+  out.power_limit_w = nvml.number(1e-3, "nvmlDeviceGetEnforcedPowerLimit", device);
+  out.default_power_limit_w = nvml.number(1e-3, "nvmlDeviceGetPowerManagementDefaultLimit", device);
+  out.max_sm_hz = nvml.number(1e6, "nvmlDeviceGetMaxClockInfo", device, clock_sm);
+  out.max_memory_hz = nvml.number(1e6, "nvmlDeviceGetMaxClockInfo", device, clock_memory);
+  out.pcie_generation = nvml.number(1.0, "nvmlDeviceGetMaxPcieLinkGeneration", device);
+  out.pcie_width = nvml.number(1.0, "nvmlDeviceGetMaxPcieLinkWidth", device);
+  if (const auto on = nvml.ask<int>("nvmlDeviceGetPersistenceMode", device)) out.persistence = *on != 0;
+  out.ecc = nvml.mode<int>("nvmlDeviceGetEccMode", device);
+  out.mig = nvml.mode<unsigned>("nvmlDeviceGetMigMode", device);
+  if (const auto memory = nvml.ask<MemoryInfo>("nvmlDeviceGetMemoryInfo", device)) {
     out.board_memory_bytes = static_cast<double>(memory->total);
   }
-  if (const auto errors = ask<unsigned long long>(nvml.ecc_errors, device, uncorrected, since_driver_load)) {
-    out.uncorrected_ecc_errors = static_cast<long>(*errors);
-  }
+  const auto errors =
+      nvml.ask<unsigned long long>("nvmlDeviceGetTotalEccErrors", device, uncorrected, since_driver_load);
+  out.uncorrected_ecc_errors = errors.value_or(0);
   for (unsigned link = 0; link < most_links; ++link) {
-    if (ask<int>(nvml.link_state, device, link).value_or(0) == 0) continue;
-    ++out.nvlinks;
-    const auto peer = ask<PciInfo>(nvml.link_peer, device, link);
-    out.nvlink_peers.emplace_back(peer ? peer->bus_id : "");
+    if (nvml.ask<int>("nvmlDeviceGetNvLinkState", device, link).value_or(0) == 0) continue;
+    const auto peer = nvml.ask<PciInfo>("nvmlDeviceGetNvLinkRemotePciInfo_v2", device, link);
+    std::string& bus = out.nvlink_peers.emplace_back(peer ? peer->bus_id : "");
+    std::ranges::transform(bus, bus.begin(), [](unsigned char c) { return std::tolower(c); });
   }
   std::array<ProcessInfo, 64> processes{};
   auto count = static_cast<unsigned>(processes.size());
-  if (nvml.processes != nullptr && nvml.processes(device, &count, processes.data()) == success) {
-    for (unsigned i = 0; i < std::min<unsigned>(count, processes.size()); ++i) {
-      if (processes[i].pid != static_cast<unsigned>(getpid())) {
-        out.other_processes.push_back(static_cast<int>(processes[i].pid));
-      }
-    }
+  if (!nvml.call("nvmlDeviceGetComputeRunningProcesses_v3", device, &count, processes.data())) return out;
+  for (unsigned i = 0; i < std::min<unsigned>(count, processes.size()); ++i) {
+    if (processes[i].pid != static_cast<unsigned>(getpid())) out.other_processes.push_back(processes[i].pid);
   }
   return out;
-}
-
-std::string Nvml::pcie_path(const std::string& from, const std::string& to) const {
-  if (!available() || library_->common_ancestor == nullptr) return "";
-  const Device first = library_->device(from);
-  const Device second = library_->device(to);
-  int level = 0;
-  if (first == nullptr || second == nullptr || library_->common_ancestor(first, second, &level) != success) return "";
-  if (level >= 50) return "SYS";
-  if (level >= 40) return "NODE";
-  if (level >= 30) return "PHB";
-  if (level >= 20) return "PXB";
-  return "PIX";
 }
 
 }  // namespace foretrain::gpu

@@ -15,15 +15,13 @@ namespace foretrain::gpu {
 struct NvmlDescription {
   std::string driver;
   std::optional<double> power_limit_w, default_power_limit_w;
-  std::optional<double> max_sm_mhz, max_memory_mhz;
-  std::optional<double> board_memory_bytes;        ///< of the whole board, of which an instance (MIG) has a part
-  std::optional<int> pcie_generation, pcie_width;  ///< the most that card and slot agree on
-  std::optional<int> numa_node;                    ///< of the processor that the slot belongs to
+  std::optional<double> max_sm_hz, max_memory_hz;
+  std::optional<double> board_memory_bytes;           ///< of the whole board, of which an instance (MIG) has a part
+  std::optional<double> pcie_generation, pcie_width;  ///< the most that card and slot agree on
   std::optional<bool> ecc, mig, persistence;
-  std::optional<long> uncorrected_ecc_errors;  ///< since the driver was loaded
-  int nvlinks = 0;                             ///< links that are up
-  std::vector<std::string> nvlink_peers;       ///< bus id of the other end of each of them (a GPU or a switch)
-  std::vector<int> other_processes;            ///< of other users of this GPU, now
+  unsigned long long uncorrected_ecc_errors = 0;  ///< since the driver was loaded
+  std::vector<std::string> nvlink_peers;          ///< the other end of each link that is up, "00000000:c1:00.0"
+  std::vector<unsigned> other_processes;          ///< of other users of this GPU, now
 };
 
 class Nvml {
@@ -33,16 +31,11 @@ class Nvml {
   ~Nvml();
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
-  [[nodiscard]] bool available() const;
   /// By PCI bus id ("0000:17:00.0"), since CUDA numbers GPUs as CUDA_VISIBLE_DEVICES says and NVML does not.
   [[nodiscard]] std::optional<DeviceState> state(const std::string& bus_id) const;
   /// Joules since the driver was loaded, by the device's own counter; nothing where it has none.
   [[nodiscard]] std::optional<double> energy(const std::string& bus_id) const;
   [[nodiscard]] NvmlDescription describe(const std::string& bus_id) const;
-  /// What a path between two GPUs over PCIe crosses, in the words of `nvidia-smi topo -m`: "PIX" (one switch), "PXB"
-  /// (several), "PHB" (a host bridge), "NODE" (bridges of one processor), "SYS" (processors); "" where NVML says
-  /// nothing.
-  [[nodiscard]] std::string pcie_path(const std::string& from, const std::string& to) const;
 
  private:
   struct Library;

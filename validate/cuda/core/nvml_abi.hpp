@@ -12,8 +12,6 @@ constexpr int since_driver_load = 0;  // NVML_VOLATILE_ECC
 constexpr unsigned most_links = 18;   // NVML_NVLINK_MAX_LINKS
 
 using Device = struct nvmlDevice_st*;
-template <typename... Arguments>
-using Function = int (*)(Arguments...);
 
 /// nvmlPciInfo_t
 struct PciInfo {

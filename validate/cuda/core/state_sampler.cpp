@@ -1,6 +1,8 @@
 #include "validate/cuda/core/state_sampler.hpp"
 
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <set>
 #include <utility>
 
@@ -10,10 +12,6 @@
 namespace foretrain::gpu {
 
 namespace {
-
-constexpr std::chrono::milliseconds interval(20);
-
-constexpr double least_counted_s = 0.2;  // counters of energy are brought up to date several times a second
 
 DeviceState summary_of(const std::vector<DeviceState>& samples) {
   std::vector<double> clocks;
@@ -29,29 +27,20 @@ DeviceState summary_of(const std::vector<DeviceState>& samples) {
 
 StateSampler::StateSampler(const Nvml& nvml, std::string bus_id)
     : nvml_(nvml), bus_id_(std::move(bus_id)), start_(now()), energy_at_start_(nvml.energy(bus_id_)) {
-  if (nvml_.available()) thread_ = std::thread([this] { sample_until_told(); });
-}
-
-StateSampler::~StateSampler() { stop(); }
-
-void StateSampler::sample_until_told() {
-  std::unique_lock lock(mutex_);
-  while (!told_.wait_for(lock, interval, [this] { return done_; })) {
-    if (const auto state = nvml_.state(bus_id_)) samples_.push_back(*state);
-  }
-}
-
-void StateSampler::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    done_ = true;
-  }
-  told_.notify_one();
-  if (thread_.joinable()) thread_.join();
+  if (!nvml_.state(bus_id_)) return;
+  thread_ = std::jthread([this](const std::stop_token& stop) {
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any told;
+    while (!told.wait_for(lock, stop, std::chrono::milliseconds(20), [&stop] { return stop.stop_requested(); })) {
+      if (const auto state = nvml_.state(bus_id_)) samples_.push_back(*state);
+    }
+  });
 }
 
 std::optional<DeviceState> StateSampler::finish() {
-  stop();
+  constexpr double least_counted_s = 0.2;  // counters of energy are brought up to date several times a second
+  thread_ = {};                            // ends, and is waited for
   std::optional<DeviceState> state = samples_.empty() ? nvml_.state(bus_id_) : summary_of(samples_);
   const double seconds = now() - start_;
   if (state && energy_at_start_ && seconds >= least_counted_s) {

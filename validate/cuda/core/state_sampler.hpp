@@ -1,8 +1,6 @@
 // What state a GPU was in while something was measured.
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -16,7 +14,6 @@ namespace foretrain::gpu {
 class StateSampler {
  public:
   StateSampler(const Nvml& nvml, std::string bus_id);
-  ~StateSampler();
   StateSampler(const StateSampler&) = delete;
   StateSampler& operator=(const StateSampler&) = delete;
   /// The median clock, the mean power, and every reason for lower clocks that any sample named. What was shorter than
@@ -24,18 +21,12 @@ class StateSampler {
   std::optional<DeviceState> finish();
 
  private:
-  void sample_until_told();
-  void stop();
-
   const Nvml& nvml_;
   std::string bus_id_;
   double start_;  ///< on now()'s clock
   std::optional<double> energy_at_start_;
   std::vector<DeviceState> samples_;
-  std::mutex mutex_;
-  std::condition_variable told_;
-  bool done_ = false;
-  std::thread thread_;
+  std::jthread thread_;  ///< the last member: it ends before what it uses
 };
 
 }  // namespace foretrain::gpu

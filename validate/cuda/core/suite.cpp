@@ -1,9 +1,10 @@
 #include "validate/cuda/core/suite.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <thread>
+#include <set>
 #include <utility>
 
 #include "model/base/descriptor.hpp"
@@ -15,16 +16,12 @@ namespace foretrain::gpu {
 namespace {
 
 constexpr int most_pauses = 4;
-constexpr double pause_s = 1.0;
+constexpr unsigned pause_s = 1;
 
 bool lowered_by_heat(const std::optional<DeviceState>& state) {
-  if (!state) return false;
-  return std::any_of(state->throttle.begin(), state->throttle.end(), [](const std::string& reason) {
-    return reason == "thermal" || reason == "hardware_thermal" || reason == "power_brake" || reason == "hardware";
-  });
+  const std::set<std::string> by_heat = {"thermal", "hardware_thermal", "power_brake", "hardware"};
+  return state && std::ranges::any_of(state->throttle, [&](const auto& reason) { return by_heat.contains(reason); });
 }
-
-bool usable(double value) { return std::isfinite(value) && value >= 0.0; }
 
 }  // namespace
 
@@ -33,12 +30,14 @@ void tell_parent(const std::string& word, std::string text) {
   write_all(status_descriptor, word + " " + text + "\n");  // or the parent is gone
 }
 
+std::string SuiteTask::journal_path() const { return folder + "/" + std::string(suite->name) + ".jsonl"; }
+
 SuiteRun::SuiteRun(const SuiteTask& task, Journal& journal, const Nvml& nvml)
     : task_(task),
       deadline_(now() + (task.quick ? task.suite->quick_budget_s : task.suite->budget_s)),
       journal_(journal),
       nvml_(nvml),
-      bus_id_(bus_id_of(task.device)) {}
+      bus_id_(bus_id_of(0)) {}
 
 StoppingRule SuiteRun::rule() const {
   if (quick()) return {.warm_up = 1, .least = 5, .most = 30, .target = 0.01, .budget = Seconds(0.1)};
@@ -47,7 +46,6 @@ StoppingRule SuiteRun::rule() const {
 
 void SuiteRun::keep(Record& record) {
   record.suite = task_.suite->name;
-  record.device = device();
   journal_.append(record);
   tell_parent("end", word_of(record.status) + " " + record.name);
   throttled_ = throttled_ || lowered_by_heat(record.state);
@@ -62,21 +60,14 @@ void SuiteRun::measure_cool(Record& record, const std::function<Sampled(Record&)
     record.state = sampler_->finish();
     if (!lowered_by_heat(record.state) || pauses_ == most_pauses || now() + pause_s > deadline_) return;
     ++pauses_;
-    for (const double end = now() + pause_s; now() < end;) {
-      throw_if_interrupted();
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
+    sleep(pause_s);  // less where the user ends the work
+    throw_if_interrupted();
   }
-}
-
-bool SuiteRun::point(Record record, const std::function<Sampled()>& measure) {
-  return point(std::move(record), [&measure](Record&) { return measure(); });
 }
 
 bool SuiteRun::point(Record record, const std::function<Sampled(Record&)>& measure) {
   throw_if_interrupted();
-  const auto& passed_over = task_.passed_over;
-  if (journal_.has(record.name) || std::count(passed_over.begin(), passed_over.end(), record.name) > 0) return true;
+  if (journal_.has(record.name) || std::ranges::count(task_.passed_over, record.name) > 0) return true;
   if (now() > deadline_) {
     tell_parent("late", record.name);
     return false;
@@ -85,7 +76,8 @@ bool SuiteRun::point(Record record, const std::function<Sampled(Record&)>& measu
   try {
     measure_cool(record, measure);
     record.status = RecordStatus::measured;
-    if (record.values.empty() || !std::all_of(record.values.begin(), record.values.end(), usable)) {
+    const auto usable = [](double value) { return std::isfinite(value) && value >= 0.0; };
+    if (record.values.empty() || !std::ranges::all_of(record.values, usable)) {
       throw GpuError(Fault::failed, "the clock returned no time: " + std::to_string(record.values.size()) + " values");
     }
   } catch (const GpuError& error) {
@@ -94,9 +86,7 @@ bool SuiteRun::point(Record record, const std::function<Sampled(Record&)>& measu
     record.state.reset();
     const bool cannot = error.fault() == Fault::out_of_memory || error.fault() == Fault::unsupported;
     record.status = cannot ? RecordStatus::skipped : RecordStatus::failed;
-    const bool ends =
-        error.fault() == Fault::device_lost || error.fault() == Fault::unavailable || error.fault() == Fault::timeout;
-    if (ends) {
+    if (error.fault() == Fault::device_lost || error.fault() == Fault::unavailable) {
       keep(record);
       throw;
     }
@@ -119,13 +109,6 @@ const std::vector<Suite>& suites() {
 #include "validate/cuda/core/suites.def"
   };
   return table;
-}
-
-const Suite* find_suite(std::string_view name) {
-  for (const Suite& suite : suites()) {
-    if (suite.name == name) return &suite;
-  }
-  return nullptr;
 }
 
 }  // namespace foretrain::gpu

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "validate/cuda/core/device.hpp"
@@ -28,8 +29,10 @@ struct SuiteTask {
   const Suite* suite = nullptr;
   std::string folder;
   bool quick = false;
-  int device = 0;
   std::vector<std::string> passed_over;  ///< points that ended a process of this run, and are not tried again in it
+
+  /// The suite's file in the folder.
+  [[nodiscard]] std::string journal_path() const;
 };
 
 /// What every suite is given. Points are kept as soon as they are measured.
@@ -39,7 +42,6 @@ class SuiteRun {
   SuiteRun(const SuiteTask& task, Journal& journal, const Nvml& nvml);
 
   [[nodiscard]] bool quick() const { return task_.quick; }
-  [[nodiscard]] int device() const { return task_.device; }
   /// How often a point is repeated: fewer and shorter with --quick.
   [[nodiscard]] StoppingRule rule() const;
 
@@ -49,7 +51,9 @@ class SuiteRun {
   /// the state is what NVML said while `measure` ran, or from begin_timing() on. What was measured while clocks were
   /// lowered by heat is measured again, after a pause.
   /// Throws Interrupted when the user ends the work; returns false where the time is up.
-  bool point(Record record, const std::function<Sampled()>& measure);
+  bool point(Record record, const std::function<Sampled()>& measure) {
+    return point(std::move(record), [&measure](Record&) { return measure(); });
+  }
   /// The same for a measurement that adds to its record what it chose (an algorithm, say), even where it then fails.
   bool point(Record record, const std::function<Sampled(Record&)>& measure);
   /// From here on `measure` is timing: what the device is asked before (buffers, plans) is not the state of the point.
@@ -83,14 +87,12 @@ struct Suite {
 
 /// Those of suites.def, in the order in which they run.
 const std::vector<Suite>& suites();
-/// Null where there is none of this name.
-const Suite* find_suite(std::string_view name);
 
 #define SUITE(name, ...) void run_##name(SuiteRun& run);
 #include "validate/cuda/core/suites.def"
 
 /// What processes of rank 1 and above do while that of rank 0 runs the suite collective: they take part, and write
-/// nothing. Returns when rank 0 says that this was all. Throws GpuError.
+/// nothing. Returns when rank 0 says that this was all. Throws GpuError and WorldError.
 void follow_collective();
 
 }  // namespace foretrain::gpu

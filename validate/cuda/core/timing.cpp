@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/base/statistics.hpp"
+#include "validate/cuda/core/idle.hpp"
 #include "validate/measure/clock.hpp"
 
 namespace foretrain::gpu {
@@ -56,16 +57,31 @@ class BatchTimer {
 
 }  // namespace
 
+void keep_busy(Seconds duration, cudaStream_t stream) {
+  const double cycles = std::min(duration.value(), longest_hold_s) * 1e3 * device_attribute(cudaDevAttrClockRate);
+  launch_spin(static_cast<std::int64_t>(cycles), stream);
+}
+
+int batch_of(double once, Seconds least, int most) {
+  return static_cast<int>(std::clamp(std::ceil(least.value() / std::max(once, 1e-9)), 1.0, static_cast<double>(most)));
+}
+
 Sampled time_stream(const Stream& stream, const Launch& launch, const StoppingRule& rule, Seconds least_batch,
                     int kernels) {
-  const double longest_batch = std::max(1, most_launches / std::max(1, kernels));
   BatchTimer timer(stream, launch);
   timer.batch(1);  // loads the kernel and fills caches of the libraries
   timer.forget();
-  const double once = std::max(timer.batch(2), 1e-7);
-  const int count = static_cast<int>(std::clamp(std::ceil(least_batch.value() / once), 1.0, longest_batch));
+  const int count = batch_of(timer.batch(2), least_batch, std::max(1, most_launches / std::max(1, kernels)));
   Sampled sampled = sample([&] { return timer.batch(count); }, rule);
   if (timer.host_bound()) sampled.note = host_bound_note;
+  return sampled;
+}
+
+Sampled time_sustained(const Stream& stream, const Launch& launch, Seconds budget, int kernels) {
+  const StoppingRule rule{.warm_up = 1, .least = 10, .most = 200, .target = 0.0, .budget = budget};
+  Sampled sampled = time_stream(stream, launch, rule, Seconds(20e-3), kernels);
+  const auto half = static_cast<std::ptrdiff_t>(sampled.values.size() / 2);
+  sampled.values.erase(sampled.values.begin(), sampled.values.begin() + half);
   return sampled;
 }
 

@@ -3,10 +3,20 @@
 
 #include <functional>
 
-#include "validate/cuda/core/hold.hpp"
+#include "model/base/quantity.hpp"
+#include "validate/cuda/core/device.hpp"
 #include "validate/measure/sampling.hpp"
 
 namespace foretrain::gpu {
+
+inline constexpr double longest_hold_s = 20e-3;
+
+/// Puts a kernel on the stream that does nothing for this long (longest_hold_s at most): what is put behind it
+/// meanwhile is there when its turn comes.
+void keep_busy(Seconds duration, cudaStream_t stream);
+
+/// How many operations a batch has that takes `least`, when one takes `once` seconds: at least 1, at most `most`.
+int batch_of(double once, Seconds least, int most);
 
 /// Puts work on a stream. `turn` counts up from 0, so that operands can be rotated.
 using Launch = std::function<void(cudaStream_t stream, int turn)>;
@@ -18,6 +28,9 @@ using Launch = std::function<void(cudaStream_t stream, int turn)>;
 /// where the host cannot get ahead, the result's note says so (host_bound_note). `kernels`: of one launch.
 Sampled time_stream(const Stream& stream, const Launch& launch, const StoppingRule& rule,
                     Seconds least_batch = Seconds(2e-3), int kernels = 1);
+
+/// The same for so long, `budget`, that the board finds the clocks that its power allows: only the second half counts.
+Sampled time_sustained(const Stream& stream, const Launch& launch, Seconds budget, int kernels);
 
 /// Seconds of a launch that finds nothing of its operands in the L2, which is overwritten before each: the median of a
 /// few, less what the events around it take with nothing between them.

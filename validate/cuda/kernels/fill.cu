@@ -1,3 +1,10 @@
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
+
+#include <algorithm>
+#include <type_traits>
+
 #include "validate/cuda/kernels/vector.cuh"
 
 namespace foretrain::gpu {
@@ -25,17 +32,33 @@ __global__ void fill_kernel(T* data, std::size_t count, std::uint64_t seed) {
   for (std::size_t i = global_thread(); i < count; i += all_threads()) data[i] = random_number<T>(seed, i);
 }
 
+template <typename T>
+void fill_by(const DeviceBuffer& buffer, cudaStream_t stream, std::uint64_t seed) {
+  const std::size_t count = buffer.size() / sizeof(T);
+  if (count == 0) return;
+  const unsigned blocks = std::min(blocks_for(static_cast<std::int64_t>(count)), 16384U);
+  fill_kernel<<<blocks, block_size, 0, stream>>>(buffer.as<T>(), count, seed);
+  GPU_CHECK(cudaGetLastError());
+}
+
 }  // namespace
 
 void DeviceBuffer::fill(Format format, cudaStream_t stream, std::uint64_t seed) const {
-  if (format == Format::int32 || format == Format::int64) format = Format::int8;
-  with_any_type(format, [&]<typename T>() {
-    const std::size_t count = size() / sizeof(T);
-    if (count == 0) return;
-    fill_kernel<T>
-        <<<blocks_for(static_cast<std::int64_t>(count), 16384), block_size, 0, stream>>>(as<T>(), count, seed);
-    GPU_CHECK(cudaGetLastError());
-  });
+  switch (format) {
+    case Format::fp64:
+      return fill_by<double>(*this, stream, seed);
+    case Format::fp32:
+      return fill_by<float>(*this, stream, seed);
+    case Format::fp16:
+      return fill_by<__half>(*this, stream, seed);
+    case Format::bf16:
+      return fill_by<__nv_bfloat16>(*this, stream, seed);
+    case Format::fp8:
+      return fill_by<__nv_fp8_e4m3>(*this, stream, seed);
+    case Format::int8:
+    case Format::int32:
+      return fill_by<std::int8_t>(*this, stream, seed);
+  }
 }
 
 }  // namespace foretrain::gpu

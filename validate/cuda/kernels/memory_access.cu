@@ -21,6 +21,12 @@ constexpr int blocks_per_sm = 2048 / AccessGrid::threads;
 __device__ std::uint32_t folded_word(std::uint32_t word) { return word; }
 __device__ std::uint32_t folded_word(uint4 words) { return words.x ^ words.y ^ words.z ^ words.w; }
 
+/// The ring's next line: a linear congruential generator of full period modulo a power of two (Hull and Dobell, "Random
+/// Number Generators", 1962: the increment odd, the multiplier 1 modulo 4).
+__device__ std::uint32_t next_line(std::uint32_t line, std::uint32_t lines) {
+  return (line * 1664525U + 1013904223U) & (lines - 1U);
+}
+
 /// The warp's words in one, written by its first thread.
 __device__ void keep_folded(std::uint32_t word, std::uint32_t* folded) {
   for (int distance = 16; distance > 0; distance /= 2) word ^= __shfl_xor_sync(0xffffffffU, word, distance);
@@ -52,46 +58,38 @@ __global__ void __launch_bounds__(AccessGrid::threads, blocks_per_sm)
   keep_folded(word, folded);
 }
 
+/// Read number i is at place(i).
+template <typename T, typename Place>
 __global__ void __launch_bounds__(AccessGrid::threads, blocks_per_sm)
-    strided_kernel(const std::uint32_t* data, std::size_t count, std::size_t stride, std::uint32_t* folded) {
+    scattered_kernel(const T* data, std::size_t reads, Place place, std::uint32_t* folded) {
   const std::size_t step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
   std::uint32_t word = 0;
 #pragma unroll 4
-  for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
-    word ^= data[i * stride];
+  for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < reads; i += step) {
+    word ^= folded_word(data[place(i)]);
   }
   keep_folded(word, folded);
 }
 
-template <typename T>
-__global__ void __launch_bounds__(AccessGrid::threads, blocks_per_sm)
-    random_kernel(const T* data, std::size_t count, std::uint32_t reads, std::uint32_t seed, std::uint32_t* folded) {
-  const std::uint32_t step = gridDim.x * blockDim.x;
-  std::uint32_t word = 0;
-#pragma unroll 4
-  for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < reads; i += step) {
-    word ^= folded_word(data[random_index(i, seed, count)]);
-  }
-  keep_folded(word, folded);
-}
+/// A multiple of the number.
+struct Strided {
+  std::size_t stride;
+  __device__ std::size_t operator()(std::size_t i) const { return i * stride; }
+};
 
-__global__ void __launch_bounds__(AccessGrid::threads, blocks_per_sm)
-    write_kernel(uint4* data, std::size_t count, std::uint32_t value) {
-  const std::size_t step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
-#pragma unroll 4
-  for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
-    data[i] = make_uint4(value, value, value, value);
+/// MurmurHash3's finaliser, scaled to [0, count) as Lemire does ("Fast Random Integer Generation in an Interval",
+/// 2019); `count` is at most 2³².
+struct Random {
+  std::size_t count;
+  std::uint32_t seed;
+  __device__ std::size_t operator()(std::size_t i) const {
+    std::uint32_t h = static_cast<std::uint32_t>(i) * 0x9e3779b1U + seed;
+    h = (h ^ (h >> 16)) * 0x85ebca6bU;
+    h = (h ^ (h >> 13)) * 0xc2b2ae35U;
+    h ^= h >> 16;
+    return static_cast<std::size_t>((static_cast<std::uint64_t>(h) * count) >> 32);
   }
-}
-
-__global__ void __launch_bounds__(AccessGrid::threads, blocks_per_sm)
-    copy_kernel(const uint4* __restrict__ from, uint4* __restrict__ to, std::size_t count) {
-  const std::size_t step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
-#pragma unroll 4
-  for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
-    to[i] = from[i];
-  }
-}
+};
 
 __global__ void chase_setup_kernel(std::uint32_t* data, std::uint32_t lines) {
   const std::uint32_t line = blockIdx.x * blockDim.x + threadIdx.x;
@@ -105,54 +103,43 @@ __global__ void chase_kernel(const std::uint32_t* data, std::uint32_t steps, std
   *at = line;
 }
 
-}  // namespace
-
-AccessGrid access_grid(int device) {
-  const int sms = device_attribute(cudaDevAttrMultiProcessorCount, device);
-  const int threads = device_attribute(cudaDevAttrMaxThreadsPerMultiProcessor, device);
-  return {static_cast<unsigned>(sms * std::max(1, threads / static_cast<int>(AccessGrid::threads)))};
-}
-
-void launch_read(const AccessGrid& grid, const void* data, std::size_t count, int element, int passes, Sharing sharing,
-                 std::uint32_t* folded, cudaStream_t stream) {
-  const bool rotated = sharing == Sharing::rotated;
+/// Calls `launch` with the data as elements of so many bytes, 4 or 16.
+template <typename Launch>
+void with_elements(const void* data, int element, Launch launch) {
   if (element == 16) {
-    read_kernel<<<grid.blocks, AccessGrid::threads, 0, stream>>>(static_cast<const uint4*>(data), count, passes,
-                                                                 rotated, folded);
+    launch(static_cast<const uint4*>(data));
   } else {
-    read_kernel<<<grid.blocks, AccessGrid::threads, 0, stream>>>(static_cast<const std::uint32_t*>(data), count, passes,
-                                                                 rotated, folded);
+    launch(static_cast<const std::uint32_t*>(data));
   }
   GPU_CHECK(cudaGetLastError());
 }
 
+}  // namespace
+
+AccessGrid access_grid() {
+  const int sms = device_attribute(cudaDevAttrMultiProcessorCount);
+  const int threads = device_attribute(cudaDevAttrMaxThreadsPerMultiProcessor);
+  return {static_cast<unsigned>(sms * std::max(1, threads / static_cast<int>(AccessGrid::threads)))};
+}
+
+void launch_read(const AccessGrid& grid, const void* data, std::size_t count, int element, int passes, bool rotated,
+                 std::uint32_t* folded, cudaStream_t stream) {
+  with_elements(data, element, [&](const auto* elements) {
+    read_kernel<<<grid.blocks, AccessGrid::threads, 0, stream>>>(elements, count, passes, rotated, folded);
+  });
+}
+
 void launch_strided_read(const AccessGrid& grid, const std::uint32_t* data, std::size_t count, std::size_t stride,
-                         std::size_t offset, std::uint32_t* folded, cudaStream_t stream) {
-  strided_kernel<<<grid.blocks, AccessGrid::threads, 0, stream>>>(data + offset, count, stride, folded);
+                         std::uint32_t* folded, cudaStream_t stream) {
+  scattered_kernel<<<grid.blocks, AccessGrid::threads, 0, stream>>>(data, count, Strided{stride}, folded);
   GPU_CHECK(cudaGetLastError());
 }
 
 void launch_random_read(const AccessGrid& grid, const void* data, std::size_t count, int element, std::uint32_t reads,
                         std::uint32_t seed, std::uint32_t* folded, cudaStream_t stream) {
-  if (element == 16) {
-    random_kernel<<<grid.blocks, AccessGrid::threads, 0, stream>>>(static_cast<const uint4*>(data), count, reads, seed,
-                                                                   folded);
-  } else {
-    random_kernel<<<grid.blocks, AccessGrid::threads, 0, stream>>>(static_cast<const std::uint32_t*>(data), count,
-                                                                   reads, seed, folded);
-  }
-  GPU_CHECK(cudaGetLastError());
-}
-
-void launch_write(const AccessGrid& grid, void* data, std::size_t count, std::uint32_t value, cudaStream_t stream) {
-  write_kernel<<<grid.blocks, AccessGrid::threads, 0, stream>>>(static_cast<uint4*>(data), count, value);
-  GPU_CHECK(cudaGetLastError());
-}
-
-void launch_copy(const AccessGrid& grid, const void* from, void* to, std::size_t count, cudaStream_t stream) {
-  copy_kernel<<<grid.blocks, AccessGrid::threads, 0, stream>>>(static_cast<const uint4*>(from), static_cast<uint4*>(to),
-                                                               count);
-  GPU_CHECK(cudaGetLastError());
+  with_elements(data, element, [&](const auto* elements) {
+    scattered_kernel<<<grid.blocks, AccessGrid::threads, 0, stream>>>(elements, reads, Random{count, seed}, folded);
+  });
 }
 
 void launch_chase_setup(std::uint32_t* data, std::uint32_t lines, cudaStream_t stream) {

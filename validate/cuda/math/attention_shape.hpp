@@ -1,6 +1,7 @@
 // What an attention operator is asked to do.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 
@@ -15,6 +16,8 @@ struct AttentionShape {
   bool causal = false, backward = false, fused_softmax = false;
   std::string kind = "flash";  ///< as a scenario names it; "standard" is the unfused one
   std::string precision = "fp32";
+
+  auto operator<=>(const AttentionShape&) const = default;
 };
 
 /// Reads the fields of an `attention`. Throws std::invalid_argument, and GpuError with Fault::unsupported for what

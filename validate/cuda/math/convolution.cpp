@@ -1,76 +1,42 @@
 // 2-D convolutions and their gradients by cuDNN.
-#include "validate/cuda/math/operator_runner.hpp"
-
 #ifdef FORETRAIN_HAS_CUDNN
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <stdexcept>
 #include <vector>
 
-#include "validate/cuda/core/per_device.hpp"
 #include "validate/cuda/math/convolution_graph.hpp"
-#include "validate/cuda/math/format.hpp"
-#endif
+#include "validate/cuda/math/operator_runner.hpp"
 
 namespace foretrain::gpu {
 
-#ifdef FORETRAIN_HAS_CUDNN
-
 namespace {
-
-/// A graph and the plan that was chosen for it.
-struct ConvolutionPlan {
-  CudnnGraph graph;
-  ConvolutionIds ids;
-  std::vector<GraphPlan> chosen;  ///< one
-  std::size_t rank = 0, candidates = 0;
-  double first_over_best = 1.0;
-};
-
-/// Layers of one shape are planned once. Never destroyed: at the end of the process the driver may be gone before.
-std::shared_ptr<ConvolutionPlan>& plan_of(const OperatorSpec& spec) {
-  static auto& of_devices = *new PerDevice<std::map<std::string, std::shared_ptr<ConvolutionPlan>>>;
-  return of_devices.here()[name_of(spec)];
-}
-
-class ConvolutionRunner final : public OperatorRunner {
- public:
-  /// Of the first plans that cuDNN's heuristic (mode A) offers with at most 1 GiB of workspace, the one that is fastest
-  /// on these operands, as trainers that let cuDNN search get it; parameters() says which it was and how much slower
-  /// the first was. fp32 keeps to fp32 arithmetic, tf32 may use tensor cores.
-  ConvolutionRunner(const OperatorSpec& spec, const RunnerSetting& setting);
-
-  void launch(cudaStream_t stream, int turn) override;
-  [[nodiscard]] std::size_t bytes() const override {
-    return tensors_.input.bytes() + tensors_.filter.bytes() + tensors_.output.bytes();
-  }
-  [[nodiscard]] int operand_sets() const override { return static_cast<int>(sets_.size()); }
-  [[nodiscard]] std::map<std::string, std::string> parameters() const override;
-
- private:
-  struct Operands {
-    void *input, *filter, *output;
-  };
-
-  void take_operands(const RunnerSetting& setting, std::int64_t needed);
-  void choose(std::vector<GraphPlan> found);
-
-  ConvolutionShape shape_;
-  ConvolutionTensors tensors_;
-  std::vector<Operands> sets_;
-  std::shared_ptr<ConvolutionPlan> plan_;
-  std::vector<CudnnDescriptor> packs_;
-};
 
 constexpr std::int64_t most_workspace = std::int64_t{1} << 30;
 constexpr int most_candidates = 4;
 
+/// A graph and what cuDNN's heuristics name for it, until the fastest alone is left.
+struct ConvolutionPlan {
+  CudnnGraph graph;
+  ConvolutionIds ids;
+  std::vector<GraphPlan> plans;
+};
+
+/// Layers of one shape are planned once. Never destroyed: at the end of the process the driver may be gone before.
+std::shared_ptr<ConvolutionPlan> planned(const OperatorSpec& spec, const ConvolutionShape& shape,
+                                         const ConvolutionTensors& tensors) {
+  static auto& made = *new std::map<std::pair<int, std::string>, std::shared_ptr<ConvolutionPlan>>;
+  std::shared_ptr<ConvolutionPlan>& plan = made[{current_device(), name_of(spec)}];
+  if (plan) return plan;
+  auto fresh = std::make_shared<ConvolutionPlan>();
+  fresh->ids = convolution_graph(fresh->graph, shape, tensors);
+  fresh->plans = fresh->graph.plans(most_candidates, most_workspace, engine_filter(shape));
+  return plan = std::move(fresh);
+}
+
 /// Seconds of a plan, from a few launches. Infinite where it fails for want of anything but the GPU itself.
 double trial(const GraphPlan& plan, const CudnnDescriptor& pack, const Stream& stream) {
   constexpr int launches = 3;
-  const Event start;
-  const Event end;
+  const Event start, end;
   try {
     run_plan(plan, pack, stream.get());
     start.record(stream.get());
@@ -84,71 +50,55 @@ double trial(const GraphPlan& plan, const CudnnDescriptor& pack, const Stream& s
   }
 }
 
-ConvolutionRunner::ConvolutionRunner(const OperatorSpec& spec, const RunnerSetting& setting)
-    : shape_(convolution_shape(spec)),
-      tensors_(convolution_tensors(shape_, format_of(shape_.precision))),
-      plan_(plan_of(spec)) {
-  if (plan_) {
-    take_operands(setting, plan_->chosen.front().workspace);
-    return;
-  }
-  plan_ = std::make_shared<ConvolutionPlan>();
-  plan_->ids = convolution_graph(plan_->graph, shape_, tensors_);
-  std::vector<GraphPlan> found = plan_->graph.plans(most_candidates, most_workspace, engine_filter(shape_));
-  std::int64_t needed = 0;
-  for (const GraphPlan& plan : found) needed = std::max(needed, plan.workspace);
-  take_operands(setting, needed);
-  choose(std::move(found));
-  plan_of(spec) = plan_;
-}
-
-void ConvolutionRunner::take_operands(const RunnerSetting& setting, std::int64_t needed) {
-  setting.memory.begin_operator();
-  void* const workspace = setting.memory.workspace(static_cast<std::size_t>(std::max<std::int64_t>(needed, 16)));
-  const int sets = gpu::operand_sets(setting.rotation, bytes());
-  for (int i = 0; i < sets; ++i) {
-    const auto take = [&](const ImageTensor& image, ConvolutionPass writer) {
-      return setting.memory.take(image.bytes(), image.format, shape_.pass == writer ? Use::written : Use::read);
+class ConvolutionRunner final : public OperatorRunner {
+ public:
+  /// Of the first plans that cuDNN's heuristic (mode A) offers with at most 1 GiB of workspace, the one that is fastest
+  /// on these operands, as trainers that let cuDNN search get it. fp32 keeps to fp32 arithmetic, tf32 may use tensor
+  /// cores.
+  ConvolutionRunner(const OperatorSpec& spec, const RunnerSetting& setting) {
+    const ConvolutionShape shape = convolution_shape(spec);
+    const ConvolutionTensors tensors = convolution_tensors(shape, format_of(shape.precision));
+    plan_ = planned(spec, shape, tensors);
+    std::int64_t needed = 0;
+    for (const GraphPlan& plan : plan_->plans) needed = std::max(needed, plan.workspace);
+    void* const workspace = setting.memory.workspace(static_cast<std::size_t>(needed));
+    const auto operand = [&](const ImageTensor& image, ConvolutionPass writer) {
+      return Operand{image.bytes(), image.format, shape.pass == writer ? Use::written : Use::read};
     };
-    sets_.push_back({take(tensors_.input, ConvolutionPass::data_gradient),
-                     take(tensors_.filter, ConvolutionPass::weight_gradient),
-                     take(tensors_.output, ConvolutionPass::forward)});
-    const Operands& operands = sets_.back();
-    packs_.push_back(variant_pack({{plan_->ids.input, operands.input},
-                                   {plan_->ids.filter, operands.filter},
-                                   {plan_->ids.output, operands.output}},
-                                  workspace));
+    take(setting, {operand(tensors.input, ConvolutionPass::data_gradient),
+                   operand(tensors.filter, ConvolutionPass::weight_gradient),
+                   operand(tensors.output, ConvolutionPass::forward)});
+    const ConvolutionIds& ids = plan_->ids;
+    for (int i = 0; i < operand_sets(); ++i) {
+      const OperandSet& set = operands(i);
+      packs_.push_back(variant_pack({{ids.input, set[0]}, {ids.filter, set[1]}, {ids.output, set[2]}}, workspace));
+    }
+    if (plan_->plans.size() > 1) keep_fastest(plan_->plans);
   }
-}
 
-/// The fastest of what cuDNN's heuristics name, as frameworks' benchmark modes choose.
-void ConvolutionRunner::choose(std::vector<GraphPlan> found) {
-  GPU_CHECK(cudaDeviceSynchronize());  // the memory may fill on a stream of its own
-  const Stream stream;
-  std::vector<double> times;
-  for (const GraphPlan& plan : found) times.push_back(trial(plan, packs_.front(), stream));
-  const auto best = std::min_element(times.begin(), times.end());
-  if (*best == HUGE_VAL) throw GpuError(Fault::failed, "no plan of cuDNN for this convolution runs");
-  plan_->candidates = found.size();
-  plan_->rank = static_cast<std::size_t>(best - times.begin());
-  plan_->first_over_best = times.front() / *best;
-  plan_->chosen.push_back(std::move(found[plan_->rank]));
-}
+  void launch(cudaStream_t stream, int turn) override {
+    run_plan(plan_->plans.front(), packs_[static_cast<std::size_t>(turn) % packs_.size()], stream);
+  }
+  [[nodiscard]] std::map<std::string, std::string> parameters() const override {
+    return {{"engine", std::to_string(plan_->plans.front().engine)},
+            {"workspace_bytes", std::to_string(plan_->plans.front().workspace)}};
+  }
 
-void ConvolutionRunner::launch(cudaStream_t stream, int turn) {
-  run_plan(plan_->chosen.front(), packs_[static_cast<std::size_t>(turn) % packs_.size()], stream);
-}
+ private:
+  void keep_fastest(std::vector<GraphPlan>& plans) const {
+    GPU_CHECK(cudaDeviceSynchronize());  // the memory may fill on a stream of its own
+    const Stream stream;
+    std::vector<double> times;
+    for (const GraphPlan& plan : plans) times.push_back(trial(plan, packs_.front(), stream));
+    const auto best = std::ranges::min_element(times);
+    if (*best == HUGE_VAL) throw GpuError(Fault::failed, "no plan of cuDNN for this convolution runs");
+    std::swap(plans.front(), plans[static_cast<std::size_t>(best - times.begin())]);
+    plans.erase(plans.begin() + 1, plans.end());
+  }
 
-std::map<std::string, std::string> ConvolutionRunner::parameters() const {
-  char ratio[32] = "";
-  std::snprintf(ratio, sizeof(ratio), "%.3f", plan_->first_over_best);
-  return {{"engine", std::to_string(plan_->chosen.front().engine)},
-          {"heuristic_rank", std::to_string(plan_->rank)},
-          {"candidates", std::to_string(plan_->candidates)},
-          {"first_choice_over_best", ratio},
-          {"workspace_bytes", std::to_string(plan_->chosen.front().workspace)},
-          {"layout", size_of(tensors_.input.format) == 2 ? "nhwc" : "nchw"}};
-}
+  std::shared_ptr<ConvolutionPlan> plan_;
+  std::vector<CudnnDescriptor> packs_;
+};
 
 }  // namespace
 
@@ -156,12 +106,5 @@ std::unique_ptr<OperatorRunner> make_convolution(const OperatorSpec& spec, const
   return std::make_unique<ConvolutionRunner>(spec, setting);
 }
 
-#else
-
-std::unique_ptr<OperatorRunner> make_convolution(const OperatorSpec&, const RunnerSetting&) {
-  throw GpuError(Fault::unsupported, "this build is without cuDNN: install it and build again (CUDNN_HOME)");
-}
-
-#endif
-
 }  // namespace foretrain::gpu
+#endif

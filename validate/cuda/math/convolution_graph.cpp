@@ -21,35 +21,20 @@ struct PassAttributes {
   cudnnBackendDescriptorType_t operation;
   cudnnBackendAttributeName_t alpha, beta, convolution, input, filter, output;
 };
-PassAttributes attributes_of(ConvolutionPass pass) {
-  switch (pass) {
-    case ConvolutionPass::forward:
-      return {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y};
-    case ConvolutionPass::data_gradient:
-      return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY};
-    case ConvolutionPass::weight_gradient:
-      break;
-  }
-  return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
-          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
-          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA,
-          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
-          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
-          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
-          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY};
-}
+/// By ConvolutionPass.
+constexpr PassAttributes passes[] = {
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y},
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY},
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY}};
 
 }  // namespace
 
@@ -91,27 +76,23 @@ ConvolutionIds convolution_graph(CudnnGraph& graph, const ConvolutionShape& shap
   const ConvolutionIds ids{add(tensors.input), add(tensors.filter), add(tensors.output)};
   CudnnDescriptor& convolution = graph.keep(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   const std::vector<std::int64_t> pads = {shape.pad_h, shape.pad_w};
-  const Format compute = tensors.input.format == Format::fp64 ? Format::fp64 : Format::fp32;
   convolution.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, std::int64_t{2})
-      .set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, cudnn_type(compute))
+      .set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT)
       .set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, CUDNN_CROSS_CORRELATION)
       .set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, pads)
       .set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, pads)
       .set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, {shape.stride, shape.stride})
       .set(CUDNN_ATTR_CONVOLUTION_DILATIONS, {1, 1})
       .finish();
-  const PassAttributes names = attributes_of(shape.pass);
-  CudnnDescriptor& operation = graph.operation(names.operation);
-  operation.set(names.convolution, convolution)
+  const PassAttributes& names = passes[static_cast<std::size_t>(shape.pass)];
+  graph.operation(names.operation)
+      .set(names.convolution, convolution)
       .set(names.input, graph.descriptor(ids.input))
       .set(names.filter, graph.descriptor(ids.filter))
-      .set(names.output, graph.descriptor(ids.output));
-  if (compute == Format::fp64) {
-    operation.set(names.alpha, CUDNN_TYPE_DOUBLE, 1.0).set(names.beta, CUDNN_TYPE_DOUBLE, 0.0);
-  } else {
-    operation.set(names.alpha, CUDNN_TYPE_FLOAT, 1.0F).set(names.beta, CUDNN_TYPE_FLOAT, 0.0F);
-  }
-  operation.finish();
+      .set(names.output, graph.descriptor(ids.output))
+      .set(names.alpha, CUDNN_TYPE_FLOAT, 1.0F)
+      .set(names.beta, CUDNN_TYPE_FLOAT, 0.0F)
+      .finish();
   return ids;
 }
 

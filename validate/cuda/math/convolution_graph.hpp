@@ -30,9 +30,6 @@ struct ImageTensor {
   [[nodiscard]] std::size_t bytes() const {
     return static_cast<std::size_t>(sizes[0] * sizes[1] * sizes[2] * sizes[3]) * size_of(format);
   }
-  [[nodiscard]] std::int64_t place(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) const {
-    return a * strides[0] + b * strides[1] + c * strides[2] + d * strides[3];
-  }
 };
 
 struct ConvolutionTensors {

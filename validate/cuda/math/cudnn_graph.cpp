@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "validate/cuda/core/per_device.hpp"
 #include "validate/measure/clock.hpp"
 
 namespace foretrain::gpu {
@@ -74,8 +73,8 @@ cudnnHandle_t cudnn_on(cudaStream_t stream) {
     cudnnHandle_t handle = nullptr;
     cudaStream_t stream = nullptr;
   };
-  static PerDevice<Handle> handles;  // one belongs to the device that is current when it is made (cudnnCreate)
-  Handle& here = handles.here();
+  static std::map<int, Handle> handles;  // one belongs to the device that is current when it is made (cudnnCreate)
+  Handle& here = handles[current_device()];
   if (here.handle == nullptr) GPU_CHECK(cudnnCreate(&here.handle));
   if (stream != here.stream) {
     GPU_CHECK(cudnnSetStream(here.handle, stream));
@@ -85,49 +84,11 @@ cudnnHandle_t cudnn_on(cudaStream_t stream) {
 }
 
 cudnnDataType_t cudnn_type(Format format) {
-  switch (format) {
-    case Format::fp64:
-      return CUDNN_DATA_DOUBLE;
-    case Format::fp32:
-      return CUDNN_DATA_FLOAT;
-    case Format::fp16:
-      return CUDNN_DATA_HALF;
-    case Format::bf16:
-      return CUDNN_DATA_BFLOAT16;
-    case Format::int32:
-      return CUDNN_DATA_INT32;
-    case Format::int64:
-      return CUDNN_DATA_INT64;
-    case Format::fp8:
-    case Format::int8:
-      break;
-  }
+  if (format == Format::fp32) return CUDNN_DATA_FLOAT;
+  if (format == Format::fp16) return CUDNN_DATA_HALF;
+  if (format == Format::bf16) return CUDNN_DATA_BFLOAT16;
   throw GpuError(Fault::unsupported, "cuDNN is not asked for this precision here");
 }
-
-CudnnDescriptor::CudnnDescriptor(cudnnBackendDescriptorType_t type) {
-  GPU_CHECK(cudnnBackendCreateDescriptor(type, &descriptor_));
-}
-
-CudnnDescriptor::~CudnnDescriptor() {
-  if (descriptor_ != nullptr) cudnnBackendDestroyDescriptor(descriptor_);
-}
-
-CudnnDescriptor& CudnnDescriptor::set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
-                                      std::int64_t count, const void* values) {
-  GPU_CHECK(cudnnBackendSetAttribute(descriptor_, name, type, count, values));
-  return *this;
-}
-
-CudnnDescriptor& CudnnDescriptor::set(cudnnBackendAttributeName_t name, const std::vector<std::int64_t>& values) {
-  return set(name, CUDNN_TYPE_INT64, static_cast<std::int64_t>(values.size()), values.data());
-}
-
-CudnnDescriptor& CudnnDescriptor::set(cudnnBackendAttributeName_t name, const CudnnDescriptor& value) {
-  return set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, value.get());
-}
-
-void CudnnDescriptor::finish() { GPU_CHECK(cudnnBackendFinalize(descriptor_)); }
 
 bool CudnnDescriptor::finish_if_supported() {
   // Engines refuse shapes with several statuses, also that of a bad parameter; only what breaks the GPU goes up.
@@ -150,8 +111,6 @@ std::int64_t CudnnGraph::tensor(const GraphTensor& tensor) {
   tensors_[identifier] = &made;
   return identifier;
 }
-
-CudnnDescriptor& CudnnGraph::keep(cudnnBackendDescriptorType_t type) { return kept_.emplace_back(type); }
 
 CudnnDescriptor& CudnnGraph::operation(cudnnBackendDescriptorType_t type) {
   CudnnDescriptor& made = keep(type);

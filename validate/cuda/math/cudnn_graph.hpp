@@ -27,8 +27,12 @@ cudnnDataType_t cudnn_type(Format format);
 /// One of cuDNN's descriptors: attributes are set, then it is finished.
 class CudnnDescriptor {
  public:
-  explicit CudnnDescriptor(cudnnBackendDescriptorType_t type);
-  ~CudnnDescriptor();
+  explicit CudnnDescriptor(cudnnBackendDescriptorType_t type) {
+    GPU_CHECK(cudnnBackendCreateDescriptor(type, &descriptor_));
+  }
+  ~CudnnDescriptor() {
+    if (descriptor_ != nullptr) cudnnBackendDestroyDescriptor(descriptor_);
+  }
   CudnnDescriptor(CudnnDescriptor&& other) noexcept : descriptor_(std::exchange(other.descriptor_, nullptr)) {}
   CudnnDescriptor& operator=(CudnnDescriptor&& other) noexcept {
     std::swap(descriptor_, other.descriptor_);
@@ -36,14 +40,21 @@ class CudnnDescriptor {
   }
 
   CudnnDescriptor& set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t count,
-                       const void* values);
-  CudnnDescriptor& set(cudnnBackendAttributeName_t name, const std::vector<std::int64_t>& values);
-  CudnnDescriptor& set(cudnnBackendAttributeName_t name, const CudnnDescriptor& value);
+                       const void* values) {
+    GPU_CHECK(cudnnBackendSetAttribute(descriptor_, name, type, count, values));
+    return *this;
+  }
+  CudnnDescriptor& set(cudnnBackendAttributeName_t name, const std::vector<std::int64_t>& values) {
+    return set(name, CUDNN_TYPE_INT64, static_cast<std::int64_t>(values.size()), values.data());
+  }
+  CudnnDescriptor& set(cudnnBackendAttributeName_t name, const CudnnDescriptor& value) {
+    return set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, value.get());
+  }
   template <typename Value>
   CudnnDescriptor& set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, Value value) {
     return set(name, type, 1, &value);
   }
-  void finish();
+  void finish() { GPU_CHECK(cudnnBackendFinalize(descriptor_)); }
   /// Like finish(), but false where cuDNN cannot do it; throws for other failures.
   bool finish_if_supported();
   [[nodiscard]] cudnnBackendDescriptor_t get() const { return descriptor_; }
@@ -78,7 +89,7 @@ class CudnnGraph {
   std::int64_t tensor(const GraphTensor& tensor);
   [[nodiscard]] const CudnnDescriptor& descriptor(std::int64_t tensor) const { return *tensors_.at(tensor); }
   /// A descriptor that lives as long as the graph; the caller sets its attributes and finishes it.
-  CudnnDescriptor& keep(cudnnBackendDescriptorType_t type);
+  CudnnDescriptor& keep(cudnnBackendDescriptorType_t type) { return kept_.emplace_back(type); }
   /// The same for an operation, which becomes part of the graph.
   CudnnDescriptor& operation(cudnnBackendDescriptorType_t type);
 #if CUDNN_VERSION >= 91100

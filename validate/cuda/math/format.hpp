@@ -19,16 +19,7 @@ cudaDataType_t cuda_type(Format format);
 /// current GPU lacks (bf16 and tf32 before compute capability 8.0, fp8 before 8.9).
 Format format_of(const std::string& precision);
 
-/// The short format that the current GPU trains in: "bf16", or "fp16" where it has none.
-std::string half_precision();
-
 /// Compute capability of the current device, as 90 for 9.0.
 int compute_capability();
-/// Multiprocessors of the current device.
-int multiprocessors();
-
-/// How many sets of operands of `bytes` each a runner shall have: what was asked for, or for 0 as many as it takes to
-/// find none of them in the L2, as far as half of the free memory reaches.
-int operand_sets(int asked, std::size_t bytes);
 
 }  // namespace foretrain::gpu

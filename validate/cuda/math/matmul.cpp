@@ -1,15 +1,51 @@
-#include "validate/cuda/math/matmul.hpp"
+// Matrix products by cuBLASLt.
+#include <cublasLt.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <stdexcept>
+#include <type_traits>
 
-#include "validate/cuda/core/per_device.hpp"
 #include "validate/cuda/math/format.hpp"
+#include "validate/cuda/math/operator_runner.hpp"
 
 namespace foretrain::gpu {
 
 namespace {
+
+/// C[m,n] (+)= A[m,k] · B[k,n] as in Matmul (model/workload/operator.hpp): rows lie one behind the other, a transposed
+/// operand is stored the other way round.
+struct MatmulShape {
+  std::int64_t batch = 1, m = 1, n = 1, k = 1;
+  bool accumulate = false, accumulate_fp32 = false, transpose_a = false, transpose_b = false, padded = false;
+  std::string precision = "fp32";
+};
+
+/// Reads the fields of a `matmul`. Throws std::invalid_argument.
+MatmulShape matmul_shape(const OperatorSpec& spec) {
+  MatmulShape shape;
+  shape.batch = spec.integer_or("batch", 1);
+  shape.m = spec.integer("m");
+  shape.n = spec.integer("n");
+  shape.k = spec.integer("k");
+  if (std::min({shape.batch, shape.m, shape.n, shape.k}) < 1) throw std::invalid_argument("matmul: a size below 1");
+  shape.accumulate_fp32 = spec.flag("accumulate_fp32");
+  shape.accumulate = spec.flag("accumulate") || shape.accumulate_fp32;
+  shape.transpose_a = spec.flag("transpose_a");
+  shape.transpose_b = spec.flag("transpose_b");
+  shape.padded = spec.flag("padded");
+  shape.precision = spec.text_or("precision", "fp32");
+  return shape;
+}
+
+/// One matrix as it lies in memory.
+struct StoredMatrix {
+  Format format = Format::fp32;
+  std::int64_t rows = 1, columns = 1;
+  std::int64_t row_length = 1;  ///< elements between the starts of two rows
+  std::int64_t batch = 1;
+  [[nodiscard]] std::int64_t stride() const { return rows * row_length; }  ///< elements between two of the batch
+  [[nodiscard]] std::size_t bytes() const { return static_cast<std::size_t>(batch * stride()) * size_of(format); }
+};
 
 /// What PyTorch and others give on Hopper; less for older GPUs changes little (cuBLAS documentation,
 /// cublasSetWorkspace).
@@ -18,8 +54,8 @@ constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 /// One for each GPU, since it belongs to the device that is current when it is made (cublasLtCreate): making it takes
 /// longer than many measurements, and it holds no state that matters.
 cublasLtHandle_t handle() {
-  static PerDevice<cublasLtHandle_t> handles;
-  cublasLtHandle_t& made = handles.here();
+  static std::map<int, cublasLtHandle_t> handles;
+  cublasLtHandle_t& made = handles[current_device()];
   if (made == nullptr) GPU_CHECK(cublasLtCreate(&made));
   return made;
 }
@@ -39,7 +75,7 @@ bool along_k_only(Format format) {
 
 Format result_format(Format operands, bool accumulate_fp32) {
   if (operands == Format::int8) return Format::int32;
-  if (accumulate_fp32) return Format::fp32;
+  if (accumulate_fp32 && operands != Format::fp64) return Format::fp32;
   return operands == Format::fp8 ? Format::bf16 : operands;
 }
 
@@ -67,40 +103,43 @@ std::uint32_t chosen(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoCo
   return status == CUBLAS_STATUS_SUCCESS ? value : 0;
 }
 
-void check_alignment(const MatmulShape& shape, Format format) {
-  const auto multiple = [](std::int64_t size, std::int64_t of) { return size % of == 0; };
-  if (format == Format::int8 && !(multiple(shape.n, 4) && multiple(shape.k, 4))) {
-    throw GpuError(Fault::unsupported, "int8 products need n and k to be multiples of 4");
-  }
-  if (format == Format::fp8 && !(multiple(shape.n, 16) && multiple(shape.k, 16))) {
-    throw GpuError(Fault::unsupported, "fp8 products need n and k to be multiples of 16");
-  }
-  if (format == Format::int8 && (shape.accumulate || shape.accumulate_fp32)) {
-    throw GpuError(Fault::unsupported, "int8 products are not added to anything here");
-  }
-}
+class MatmulRunner final : public OperatorRunner {
+ public:
+  /// The first choice of cuBLASLt's heuristic with 32 MiB of workspace. fp8 (before Blackwell) and int8 exist for one
+  /// storage only, that of transpose_b; operands are then stored so, whatever the flags say, as trainers do. Results
+  /// are stored in the operands' precision, those of fp8 in bf16, of int8 in int32. Adding to C alternates with
+  /// subtracting from it, so that its numbers stay in range however often it is launched.
+  MatmulRunner(const MatmulShape& shape, const RunnerSetting& setting);
 
-}  // namespace
+  void launch(cudaStream_t stream, int turn) override;
+  [[nodiscard]] int kernels() const override;
+  /// Tile and stages by cuBLASLt's numbers (cublasLtMatmulTile_t, cublasLtMatmulStages_t).
+  [[nodiscard]] std::map<std::string, std::string> parameters() const override;
 
-MatmulShape matmul_shape(const OperatorSpec& spec) {
-  MatmulShape shape;
-  shape.batch = spec.integer_or("batch", 1);
-  shape.m = spec.integer("m");
-  shape.n = spec.integer("n");
-  shape.k = spec.integer("k");
-  if (std::min({shape.batch, shape.m, shape.n, shape.k}) < 1) throw std::invalid_argument("matmul: a size below 1");
-  shape.accumulate_fp32 = spec.flag("accumulate_fp32");
-  shape.accumulate = spec.flag("accumulate") || shape.accumulate_fp32;
-  shape.transpose_a = spec.flag("transpose_a");
-  shape.transpose_b = spec.flag("transpose_b");
-  shape.padded = spec.flag("padded");
-  shape.precision = spec.text_or("precision", "fp32");
-  return shape;
-}
+ private:
+  struct Destroy {
+    void operator()(cublasLtMatmulDesc_t descriptor) const { cublasLtMatmulDescDestroy(descriptor); }
+    void operator()(cublasLtMatrixLayout_t layout) const { cublasLtMatrixLayoutDestroy(layout); }
+    void operator()(cublasLtMatmulPreference_t preference) const { cublasLtMatmulPreferenceDestroy(preference); }
+  };
+  template <typename Handle>
+  using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Destroy>;
+
+  static Owned<cublasLtMatrixLayout_t> layout_of(const StoredMatrix& matrix);
+  void describe();
+  void choose();
+
+  MatmulShape shape_;
+  StoredMatrix a_, b_, c_;
+  void* workspace_ = nullptr;
+  DeviceBuffer unit_scale_;  ///< a 1 on the device, for fp8
+  Owned<cublasLtMatmulDesc_t> product_;
+  Owned<cublasLtMatrixLayout_t> layout_a_, layout_b_, layout_c_;
+  cublasLtMatmulHeuristicResult_t chosen_ = {};
+};
 
 MatmulRunner::MatmulRunner(const MatmulShape& shape, const RunnerSetting& setting) : shape_(shape) {
   const Format format = format_of(shape_.precision);
-  check_alignment(shape_, format);
   if (along_k_only(format)) {
     shape_.transpose_a = false;
     shape_.transpose_b = true;
@@ -108,25 +147,13 @@ MatmulRunner::MatmulRunner(const MatmulShape& shape, const RunnerSetting& settin
   const MatmulShape& s = shape_;
   a_ = stored(format, s.transpose_a ? s.k : s.m, s.transpose_a ? s.m : s.k, s.batch, s.padded);
   b_ = stored(format, s.transpose_b ? s.n : s.k, s.transpose_b ? s.k : s.n, s.batch, s.padded);
-  const bool wide = s.accumulate_fp32 && format != Format::fp64;
-  c_ = stored(result_format(format, wide), s.m, s.n, s.batch, s.padded);
-  if (format == Format::fp8) {
-    const float one = 1.0F;
-    scale_ = DeviceBuffer(sizeof(one));
-    GPU_CHECK(cudaMemcpy(scale_.data(), &one, sizeof(one), cudaMemcpyHostToDevice));
-    unit_scale_ = scale_.data();
-  }
+  c_ = stored(result_format(format, s.accumulate_fp32), s.m, s.n, s.batch, s.padded);
   describe();
   choose();  // before memory is taken: what cannot be done costs none
-  setting.memory.begin_operator();
   workspace_ = setting.memory.workspace(workspace_bytes);
-  const int sets = setting.rotation == no_operands ? 0 : gpu::operand_sets(setting.rotation, bytes());
-  for (int i = 0; i < sets; ++i) {
-    const Use result = s.accumulate ? Use::kept : Use::written;
-    sets_.push_back({setting.memory.take(a_.bytes(), a_.format, Use::read),
-                     setting.memory.take(b_.bytes(), b_.format, Use::read),
-                     setting.memory.take(c_.bytes(), c_.format, result)});
-  }
+  take(setting, {{a_.bytes(), a_.format, Use::read},
+                 {b_.bytes(), b_.format, Use::read},
+                 {c_.bytes(), c_.format, s.accumulate ? Use::kept : Use::written}});
 }
 
 /// cuBLASLt counts columns first. A matrix whose rows lie one behind the other is, to it, the transposed matrix; so it
@@ -151,8 +178,11 @@ void MatmulRunner::describe() {
   set<std::int32_t>(product, CUBLASLT_MATMUL_DESC_TRANSA, shape_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set<std::int32_t>(product, CUBLASLT_MATMUL_DESC_TRANSB, shape_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
   if (a_.format == Format::fp8) {
-    set(product, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, unit_scale_);
-    set(product, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, unit_scale_);
+    const float one = 1.0F;
+    unit_scale_ = DeviceBuffer(sizeof(one));
+    GPU_CHECK(cudaMemcpy(unit_scale_.data(), &one, sizeof(one), cudaMemcpyHostToDevice));
+    set<const void*>(product, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, unit_scale_.data());
+    set<const void*>(product, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, unit_scale_.data());
     set<std::int8_t>(product, CUBLASLT_MATMUL_DESC_FAST_ACCUM, 1);
   }
   layout_a_ = layout_of(a_);
@@ -163,9 +193,7 @@ void MatmulRunner::describe() {
 void MatmulRunner::choose() {
   cublasLtMatmulPreference_t preference = nullptr;
   GPU_CHECK(cublasLtMatmulPreferenceCreate(&preference));
-  const std::unique_ptr<std::remove_pointer_t<cublasLtMatmulPreference_t>,
-                        cublasStatus_t (*)(cublasLtMatmulPreference_t)>
-      owned(preference, cublasLtMatmulPreferenceDestroy);
+  const Owned<cublasLtMatmulPreference_t> owned(preference);
   GPU_CHECK(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes,
                                                  sizeof(workspace_bytes)));
   int found = 0;
@@ -179,7 +207,7 @@ void MatmulRunner::choose() {
   GPU_CHECK(chosen_.state);
 }
 
-void MatmulRunner::launch_on(cudaStream_t stream, const void* a, const void* b, void* c, float alpha) {
+void MatmulRunner::launch(cudaStream_t stream, int turn) {
   // The host's alpha and beta are read during the call, in the scale type.
   union Number {
     float fp32;
@@ -190,16 +218,11 @@ void MatmulRunner::launch_on(cudaStream_t stream, const void* a, const void* b, 
     if (shape_.precision == "fp64") return Number{.fp64 = value};
     return shape_.precision == "int8" ? Number{.int32 = static_cast<std::int32_t>(value)} : Number{.fp32 = value};
   };
-  const Number factor = number(alpha), kept = number(shape_.accumulate ? 1.0F : 0.0F);
-  GPU_CHECK(cublasLtMatmul(handle(), product_.get(), &factor, b, layout_b_.get(), a, layout_a_.get(), &kept, c,
+  const bool subtract = shape_.accumulate && turn / operand_sets() % 2 == 1;
+  const Number alpha = number(subtract ? -1.0F : 1.0F), beta = number(shape_.accumulate ? 1.0F : 0.0F);
+  void *const a = operands(turn)[0], *const b = operands(turn)[1], *const c = operands(turn)[2];
+  GPU_CHECK(cublasLtMatmul(handle(), product_.get(), &alpha, b, layout_b_.get(), a, layout_a_.get(), &beta, c,
                            layout_c_.get(), c, layout_c_.get(), &chosen_.algo, workspace_, workspace_bytes, stream));
-}
-
-void MatmulRunner::launch(cudaStream_t stream, int turn) {
-  const int sets = operand_sets();
-  const Operands& operands = sets_[static_cast<std::size_t>(turn % sets)];
-  const bool subtract = shape_.accumulate && turn / sets % 2 == 1;
-  launch_on(stream, operands.a, operands.b, operands.c, subtract ? -1.0F : 1.0F);
 }
 
 int MatmulRunner::kernels() const {
@@ -211,18 +234,14 @@ std::map<std::string, std::string> MatmulRunner::parameters() const {
   const auto number = [&](cublasLtMatmulAlgoConfigAttributes_t attribute) {
     return std::to_string(chosen(chosen_.algo, attribute));
   };
-  char waves[32] = "";
-  std::snprintf(waves, sizeof(waves), "%.3f", static_cast<double>(chosen_.wavesCount));
-  std::map<std::string, std::string> texts = {
-      {"algorithm", number(CUBLASLT_ALGO_CONFIG_ID) + "." + number(CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION)},
-      {"tile", number(CUBLASLT_ALGO_CONFIG_TILE_ID)},
-      {"stages", number(CUBLASLT_ALGO_CONFIG_STAGES_ID)},
-      {"split_k", number(CUBLASLT_ALGO_CONFIG_SPLITK_NUM)},
-      {"workspace_bytes", std::to_string(chosen_.workspaceSize)},
-      {"waves", waves}};
-  if (along_k_only(a_.format)) texts["storage"] = "both operands along k";
-  return texts;
+  return {{"algorithm", number(CUBLASLT_ALGO_CONFIG_ID) + "." + number(CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION)},
+          {"tile", number(CUBLASLT_ALGO_CONFIG_TILE_ID)},
+          {"stages", number(CUBLASLT_ALGO_CONFIG_STAGES_ID)},
+          {"split_k", number(CUBLASLT_ALGO_CONFIG_SPLITK_NUM)},
+          {"workspace_bytes", std::to_string(chosen_.workspaceSize)}};
 }
+
+}  // namespace
 
 std::unique_ptr<OperatorRunner> make_matmul(const OperatorSpec& spec, const RunnerSetting& setting) {
   return std::make_unique<MatmulRunner>(matmul_shape(spec), setting);

@@ -11,25 +11,16 @@ namespace foretrain::gpu {
 
 namespace {
 
-/// Whether all bits of a number's exponent are set, as in infinities and what is no number; never for integers.
+/// Whether not all bits of a number's exponent are set, as in infinities and what is no number; always for integers.
 bool is_finite(Format format, const char* number) {
-  const auto has = [number](auto exponent) {
-    decltype(exponent) bits;
-    std::memcpy(&bits, number, sizeof(bits));
-    return (bits & exponent) == exponent;
-  };
-  switch (format) {
-    case Format::fp64:
-      return !has(std::uint64_t{0x7ff0000000000000});
-    case Format::fp32:
-      return !has(std::uint32_t{0x7f800000});
-    case Format::fp16:
-      return !has(std::uint16_t{0x7c00});
-    case Format::bf16:
-      return !has(std::uint16_t{0x7f80});
-    default:
-      return true;
-  }
+  const std::uint64_t exponent = format == Format::fp64   ? 0x7ff0000000000000
+                                 : format == Format::fp32 ? 0x7f800000
+                                 : format == Format::fp16 ? 0x7c00
+                                 : format == Format::bf16 ? 0x7f80
+                                                          : 0;
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, number, size_of(format));
+  return exponent == 0 || (bits & exponent) != exponent;
 }
 
 bool all_finite(Format format, const char* data, std::size_t bytes) {
@@ -47,58 +38,37 @@ bool all_finite(Format format, const char* data, std::size_t bytes) {
 
 }  // namespace
 
-void* OwnOperands::take(std::size_t bytes, Format format, Use) {
-  DeviceBuffer& buffer = buffers_.emplace_back(bytes);
-  buffer.fill(format, stream_, seed_++);
-  return buffer.data();
-}
-
-void* OwnOperands::workspace(std::size_t bytes) {
-  // A larger one replaces none that was handed out: the old one stays among the buffers.
-  if (workspace_.size() < bytes || workspace_.data() == nullptr) {
-    if (workspace_.data() != nullptr) buffers_.push_back(std::move(workspace_));
-    workspace_ = DeviceBuffer(bytes);
-  }
-  return workspace_.data();
-}
-
 void OperandPool::begin_operator() {
   ++operator_;
   written_before_ = std::exchange(written_now_, std::nullopt);
 }
 
-OperandPool::Slot* OperandPool::handed_over(std::size_t bytes) {
-  if (!written_before_ || slots_[*written_before_].buffer.size() < bytes) return nullptr;
-  return &slots_[*written_before_];
+OperandPool::Slot* OperandPool::oldest(std::size_t bytes, Format format, Use use) {
+  Slot* found = nullptr;
+  for (Slot& slot : slots_) {
+    if (slot.use != use || slot.format != format || slot.buffer.size() < bytes) continue;
+    if (slot.last_operator == operator_) continue;
+    if (found == nullptr || slot.last_operator < found->last_operator) found = &slot;
+  }
+  return found;
 }
 
 void* OperandPool::take(std::size_t bytes, Format format, Use use) {
+  Slot* slot = nullptr;
   if (use == Use::handed) {
-    Slot* const handed = handed_over(bytes);
-    if (handed == nullptr) return take(bytes, format, Use::read);
-    handed->last_operator = operator_;  // which does not write over it
-    return handed->buffer.data();
+    use = Use::read;
+    if (written_before_ && slots_[*written_before_].buffer.size() >= bytes) slot = &slots_[*written_before_];
   }
-  Slot* oldest = nullptr;
-  const bool shared = use == Use::read || use == Use::written;
-  if (shared && allocated_[use] + bytes > limit_) {
-    for (Slot& slot : slots_) {
-      if (slot.use != use || slot.format != format || slot.buffer.size() < bytes) continue;
-      if (slot.last_operator == operator_) continue;
-      if (oldest == nullptr || slot.last_operator < oldest->last_operator) oldest = &slot;
-    }
-  }
-  if (oldest == nullptr) {
+  if (slot == nullptr && use != Use::kept && allocated_[use] + bytes > limit_) slot = oldest(bytes, format, use);
+  if (slot == nullptr) {
     // Also past the limit, where no buffer fits: an operator must have its operands.
-    DeviceBuffer buffer(bytes);
-    buffer.fill(format, stream_, seed_++);
+    slot = &slots_.emplace_back(Slot{DeviceBuffer(bytes), format, use, operator_});
+    slot->buffer.fill(format, stream_, seed_++);
     allocated_[use] += bytes;
-    slots_.push_back({std::move(buffer), format, use, operator_});
-    oldest = &slots_.back();
   }
-  oldest->last_operator = operator_;
-  if (use == Use::written && !written_now_) written_now_ = static_cast<std::size_t>(oldest - slots_.data());
-  return oldest->buffer.data();
+  slot->last_operator = operator_;  // which takes it for nothing else
+  if (use == Use::written && !written_now_) written_now_ = static_cast<std::size_t>(slot - slots_.data());
+  return slot->buffer.data();
 }
 
 void* OperandPool::workspace(std::size_t bytes) {

@@ -12,6 +12,20 @@
 
 namespace foretrain::gpu {
 
+/// What a runner needs beside its specification.
+struct RunnerSetting {
+  OperandPool& memory;
+  /// Sets of operands; 0: as many as it takes to find none of them in the L2, as far as half of the free memory
+  /// reaches.
+  int rotation = 1;
+};
+
+struct Operand {
+  std::size_t bytes = 0;
+  Format format = Format::fp32;
+  Use use = Use::read;
+};
+
 class OperatorRunner {
  public:
   virtual ~OperatorRunner() = default;
@@ -21,24 +35,28 @@ class OperatorRunner {
   /// Puts the operator on the stream. Turns cycle through the sets of operands. Neither allocates nor synchronises, so
   /// that it can be captured in a CUDA graph (after one launch outside of it, which loads the kernels).
   virtual void launch(cudaStream_t stream, int turn) = 0;
-  /// Of one set of operands, inputs and results.
-  [[nodiscard]] virtual std::size_t bytes() const = 0;
-  /// Sets of operands that turns cycle through.
-  [[nodiscard]] virtual int operand_sets() const = 0;
   /// Kernels that one launch puts on the stream, as far as is known (a library may use more).
   [[nodiscard]] virtual int kernels() const { return 1; }
   /// What was chosen for it ("algorithm", "tile", "workspace", …), for a record's parameters.
   [[nodiscard]] virtual std::map<std::string, std::string> parameters() const { return {}; }
+  /// Of one set of operands, inputs and results.
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  /// Sets of operands that turns cycle through.
+  [[nodiscard]] int operand_sets() const { return static_cast<int>(sets_.size()); }
 
  protected:
+  using OperandSet = std::vector<void*>;
   OperatorRunner() = default;
-};
+  /// Takes memory for as many sets of these operands as the setting asks for.
+  void take(const RunnerSetting& setting, const std::vector<Operand>& operands);
+  /// In the order in which they were taken.
+  [[nodiscard]] const OperandSet& operands(int turn) const {
+    return sets_[static_cast<std::size_t>(turn) % sets_.size()];
+  }
 
-/// What a runner needs beside its specification.
-struct RunnerSetting {
-  OperandMemory& memory;
-  /// Sets of operands; 0: as many as it takes to find none of them in the L2 (core/timing.hpp).
-  int rotation = 1;
+ private:
+  std::size_t bytes_ = 0;
+  std::vector<OperandSet> sets_;
 };
 
 /// Runner of products, convolutions and attention, and of whatever traffic_of() knows.
@@ -50,5 +68,7 @@ std::unique_ptr<OperatorRunner> make_runner(const OperatorSpec& spec, const Runn
 std::unique_ptr<OperatorRunner> make_matmul(const OperatorSpec& spec, const RunnerSetting& setting);
 std::unique_ptr<OperatorRunner> make_convolution(const OperatorSpec& spec, const RunnerSetting& setting);
 std::unique_ptr<OperatorRunner> make_attention(const OperatorSpec& spec, const RunnerSetting& setting);
+/// By one kernel that reads and writes as many bytes; its results are no operator's.
+std::unique_ptr<OperatorRunner> make_streaming(const OperatorSpec& spec, const RunnerSetting& setting);
 
 }  // namespace foretrain::gpu

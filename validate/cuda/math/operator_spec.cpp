@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <stdexcept>
-#include <vector>
+#include <type_traits>
 
 namespace foretrain::gpu {
 
@@ -19,19 +19,12 @@ const std::string& required(const OperatorSpec& spec, const std::string& key) {
   return found->second;
 }
 
-std::int64_t whole_number(const OperatorSpec& spec, const std::string& key, const std::string& text) {
-  std::int64_t value = 0;
+template <typename Value>
+Value number(const OperatorSpec& spec, const std::string& key, const std::string& text) {
+  Value value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) fail(spec, key, "\"" + text + "\" is no whole number");
-  return value;
-}
-
-double leading_number(const OperatorSpec& spec, const std::string& key, const std::string& text, std::size_t& length) {
-  double value = 0.0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || !std::isfinite(value)) fail(spec, key, "\"" + text + "\" is no number");
-  length = static_cast<std::size_t>(end - text.data());
-  return value;
+  if (error == std::errc() && end == text.data() + text.size() && std::isfinite(value)) return value;
+  fail(spec, key, "\"" + text + "\" is no " + (std::is_integral_v<Value> ? "whole number" : "number"));
 }
 
 std::string without_spaces(const std::string& text) {
@@ -45,7 +38,7 @@ std::string without_spaces(const std::string& text) {
 }  // namespace
 
 std::int64_t OperatorSpec::integer(const std::string& key) const {
-  return whole_number(*this, key, required(*this, key));
+  return number<std::int64_t>(*this, key, required(*this, key));
 }
 
 std::int64_t OperatorSpec::integer_or(const std::string& key, std::int64_t fallback) const {
@@ -53,12 +46,8 @@ std::int64_t OperatorSpec::integer_or(const std::string& key, std::int64_t fallb
 }
 
 double OperatorSpec::number_or(const std::string& key, double fallback) const {
-  if (fields.count(key) == 0) return fallback;
-  const std::string& text = fields.at(key);
-  std::size_t length = 0;
-  const double value = leading_number(*this, key, text, length);
-  if (length != text.size()) fail(*this, key, "\"" + text + "\" is no number");
-  return value;
+  if (!fields.contains(key)) return fallback;
+  return number<double>(*this, key, fields.at(key));
 }
 
 bool OperatorSpec::flag(const std::string& key) const {
@@ -77,24 +66,12 @@ std::pair<std::int64_t, std::int64_t> OperatorSpec::pair_or(const std::string& k
   const std::string text = without_spaces(fields.at(key));
   const std::size_t comma = text.find(',');
   if (text.empty() || text.front() != '[') {
-    const std::int64_t both = whole_number(*this, key, text);
+    const std::int64_t both = number<std::int64_t>(*this, key, text);
     return {both, both};
   }
   if (text.back() != ']' || comma == std::string::npos) fail(*this, key, "\"" + text + "\" is no [height, width]");
-  return {whole_number(*this, key, text.substr(1, comma - 1)),
-          whole_number(*this, key, text.substr(comma + 1, text.size() - comma - 2))};
-}
-
-std::int64_t OperatorSpec::size(const std::string& key) const {
-  static const std::map<std::string, double> units = {{"B", 1.0},         {"KB", 1e3},          {"kB", 1e3},
-                                                      {"MB", 1e6},        {"GB", 1e9},          {"KiB", 1024.0},
-                                                      {"MiB", 1048576.0}, {"GiB", 1073741824.0}};
-  const std::string text = without_spaces(required(*this, key));
-  std::size_t length = 0;
-  const double value = leading_number(*this, key, text, length);
-  const auto unit = units.find(text.substr(length));
-  if (unit == units.end() || value < 0.0) fail(*this, key, "\"" + text + "\" is no size with a unit, as 25 MB");
-  return std::llround(value * unit->second);
+  return {number<std::int64_t>(*this, key, text.substr(1, comma - 1)),
+          number<std::int64_t>(*this, key, text.substr(comma + 1, text.size() - comma - 2))};
 }
 
 std::int64_t element_size(const OperatorSpec& spec) {
@@ -113,8 +90,6 @@ Traffic traffic_of(const OperatorSpec& spec) {
   } else if (spec.kind == "elementwise" || spec.kind == "reduction") {
     const std::int64_t tensor = spec.integer("elements") * size;
     traffic = {spec.integer_or("inputs", 1) * tensor, spec.integer_or("outputs", 1) * tensor, spec.kind};
-  } else if (spec.kind == "copy") {
-    traffic = {spec.size("size"), spec.size("size"), "elementwise"};
   } else if (spec.kind == "embedding" && spec.text_or("pass", "forward") == "forward") {
     const std::int64_t rows = spec.integer("tokens") * spec.integer("width") * size;
     traffic = {rows, rows, "gather"};

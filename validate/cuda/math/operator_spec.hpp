@@ -25,8 +25,6 @@ struct OperatorSpec {
   [[nodiscard]] std::string text_or(const std::string& key, const std::string& fallback) const;
   /// One number for both sides, or "[height, width]".
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> pair_or(const std::string& key, std::int64_t fallback) const;
-  /// A size with its unit ("25 MB", "1 GiB", "512 B") in bytes.
-  [[nodiscard]] std::int64_t size(const std::string& key) const;
 };
 
 /// Bytes that an operator moves that is bound by memory, and the pattern in which it does.
@@ -35,7 +33,7 @@ struct Traffic {
   std::string pattern;
   [[nodiscard]] bool gathered() const { return pattern == "gather"; }
 };
-/// Of `traffic`, `elementwise`, `reduction`, `copy` and `embedding` (forward). Throws std::invalid_argument.
+/// Of `traffic`, `elementwise`, `reduction` and `embedding` (forward). Throws std::invalid_argument.
 Traffic traffic_of(const OperatorSpec& spec);
 
 /// Bytes of a number in the operator's precision.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "validate/cuda/math/format.hpp"
+#include "validate/cuda/math/operator_runner.hpp"
 
 namespace foretrain::gpu {
 
@@ -10,39 +10,35 @@ namespace {
 
 constexpr std::int64_t word_bytes = 16;
 
-/// What the operator before wrote comes first: one tensor of an elementwise operator, all of a reduction's.
-StreamingWords words_of(const Traffic& traffic) {
-  const std::int64_t read = traffic.read / word_bytes, written = traffic.written / word_bytes;
-  const bool one_of_several = traffic.pattern == "elementwise" && written > 0 && written < read;
-  const std::int64_t first = one_of_several ? written : read;
-  return {first, read - first, written};
-}
+class StreamingRunner final : public OperatorRunner {
+ public:
+  StreamingRunner(const OperatorSpec& spec, const RunnerSetting& setting) : traffic_(traffic_of(spec)) {
+    const std::int64_t read = traffic_.read / word_bytes, written = traffic_.written / word_bytes;
+    // What the operator before wrote comes first: one tensor of an elementwise operator, all of a reduction's.
+    const bool one_of_several = traffic_.pattern == "elementwise" && written > 0 && written < read;
+    const std::int64_t first = one_of_several ? written : read;
+    words_ = {first, read - first, written};
+    const bool follows = traffic_.pattern == "elementwise" || traffic_.pattern == "reduction";
+    const auto bytes_of = [](std::int64_t words) { return static_cast<std::size_t>(words * word_bytes); };
+    take(setting, {{bytes_of(first), Format::int8, follows ? Use::handed : Use::read},
+                   {bytes_of(read - first), Format::int8, Use::read},
+                   {bytes_of(written), Format::int8, Use::written}});
+  }
 
-std::size_t bytes_of(std::int64_t words) { return static_cast<std::size_t>(words * word_bytes); }
+  void launch(cudaStream_t stream, int turn) override {
+    const OperandSet& set = operands(turn);
+    stream_words({set[0], set[1], set[2]}, words_, traffic_.gathered(), stream);
+  }
+
+ private:
+  Traffic traffic_;
+  StreamingWords words_;
+};
 
 }  // namespace
 
-StreamingRunner::StreamingRunner(const OperatorSpec& spec, const RunnerSetting& setting)
-    : traffic_(traffic_of(spec)), words_(words_of(traffic_)) {
-  setting.memory.begin_operator();
-  const bool follows = traffic_.pattern == "elementwise" || traffic_.pattern == "reduction";
-  const auto take = [&](std::int64_t words, Use use) {
-    return setting.memory.take(bytes_of(std::max<std::int64_t>(words, 1)), Format::int8, use);
-  };
-  const int sets = gpu::operand_sets(setting.rotation, bytes());
-  for (int set = 0; set < sets; ++set) {
-    StreamingOperands operands;
-    operands.first = take(words_.first, follows ? Use::handed : Use::read);
-    if (words_.rest > 0) operands.rest = take(words_.rest, Use::read);
-    operands.written = take(words_.written, Use::written);
-    sets_.push_back(operands);
-  }
+std::unique_ptr<OperatorRunner> make_streaming(const OperatorSpec& spec, const RunnerSetting& setting) {
+  return std::make_unique<StreamingRunner>(spec, setting);
 }
-
-void StreamingRunner::launch(cudaStream_t stream, int turn) {
-  stream_words(sets_[static_cast<std::size_t>(turn) % sets_.size()], words_, traffic_.gathered(), stream);
-}
-
-std::size_t StreamingRunner::bytes() const { return bytes_of(words_.read() + words_.written); }
 
 }  // namespace foretrain::gpu

@@ -7,9 +7,9 @@
 
 namespace foretrain::gpu {
 
-#ifdef FORETRAIN_HAS_NCCL
-
 namespace {
+
+#ifdef FORETRAIN_HAS_NCCL
 
 std::size_t elements_of(const CollectiveWork& work) {
   return std::max<std::size_t>(1, to_size(work.size) / sizeof(float));
@@ -59,7 +59,7 @@ class CollectiveDoer final : public Doer {
     const Exchange& exchange = exchanges_.at(piece.resource);
     const OnDevice here(0);
     for (int i = 0; i < work.count; ++i) {
-      exchange.communicators->all_reduce(exchange.data, elements_of(work), exchange.streams);
+      exchange.communicators->all_reduce(exchange.data, exchange.data, elements_of(work), exchange.streams);
     }
   }
 
@@ -67,15 +67,22 @@ class CollectiveDoer final : public Doer {
     for (const auto& [resource, exchange] : exchanges_) exchange.communicators->wait(exchange.streams);
   }
 
-  [[nodiscard]] std::vector<std::string> descriptions() const override {
-    if (exchanges_.empty()) return {};
-    return {"nccl " + nccl_version()};
-  }
+  [[nodiscard]] std::string description() const override { return exchanges_.empty() ? "" : "nccl " + nccl_version(); }
 
  private:
   const ReplayStreams& streams_;
   std::map<int, Exchange> exchanges_;  ///< by resource
 };
+
+#else
+
+class CollectiveDoer final : public Doer {
+ public:
+  explicit CollectiveDoer(const ReplayStreams& /*streams*/) {}
+  void see(const Piece& /*piece*/) override { throw GpuError(Fault::unsupported, without_nccl); }
+};
+
+#endif
 
 }  // namespace
 
@@ -83,26 +90,5 @@ template <>
 std::unique_ptr<Doer> make_doer<CollectiveWork>(const replay::Graph&, const ReplayStreams& streams) {
   return std::make_unique<CollectiveDoer>(streams);
 }
-
-#else
-
-namespace {
-
-class NoCollectives final : public Doer {
- public:
-  void see(const Piece& /*piece*/) override {
-    throw GpuError(Fault::unsupported,
-                   "this program was built without NCCL: install libnccl and its headers (NCCL_HOME), and build again");
-  }
-};
-
-}  // namespace
-
-template <>
-std::unique_ptr<Doer> make_doer<CollectiveWork>(const replay::Graph&, const ReplayStreams&) {
-  return std::make_unique<NoCollectives>();
-}
-
-#endif
 
 }  // namespace foretrain::gpu

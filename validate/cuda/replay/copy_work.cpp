@@ -17,6 +17,7 @@ int device_of(const std::string& place) { return place.starts_with("gpu") ? std:
 class CopyDoer final : public Doer {
  public:
   CopyDoer(int gpus, const ReplayStreams& streams) : gpus_(gpus), streams_(streams) {}
+  ~CopyDoer() override { CopyDoer::end_step(); }
 
   void see(const Piece& piece) override {
     const auto& copy = std::get<CopyWork>(piece.work);
@@ -71,7 +72,7 @@ class CopyDoer final : public Doer {
       void* const host = work.pinned ? pinned_->data() : fresh(bytes);
       GPU_CHECK(cudaMemcpyAsync(host, source(from), bytes, cudaMemcpyDeviceToHost, stream));
     } else {
-      const void* host = work.pinned ? pinned_->as<char>() + largest_pinned_ : pageable_->as<char>();
+      const void* host = work.pinned ? static_cast<char*>(pinned_->data()) + largest_pinned_ : pageable_->data();
       GPU_CHECK(cudaMemcpyAsync(target(to), host, bytes, cudaMemcpyHostToDevice, stream));
     }
   }
@@ -79,9 +80,7 @@ class CopyDoer final : public Doer {
   /// Fresh memory of the host, as a framework's .cpu() takes it.
   void* fresh(std::size_t bytes) {
     void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (data == MAP_FAILED) {
-      throw GpuError(Fault::out_of_memory, "the host has no " + sized(bytes) + " of memory for a copy");
-    }
+    if (data == MAP_FAILED) throw GpuError(Fault::out_of_memory, "the host has no memory left for a copy");
     fresh_.emplace_back(data, bytes);
     return data;
   }

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "validate/cuda/replay/work.hpp"
-#include "validate/measure/clock.hpp"
 
 namespace foretrain::gpu {
 
@@ -11,25 +10,21 @@ namespace {
 
 class HostDoer final : public Doer {
  public:
+  ~HostDoer() override { free_all(); }
+
   void see(const Piece& /*piece*/) override {}
 
   void do_on_host(const Piece& piece) override {
     const auto& work = std::get<HostWork>(piece.work);
     switch (work.action) {
       case HostWork::Action::sleep:
-      case HostWork::Action::format: {  // the text is a framework's: the host is busy for as long as it would be
-        const double end = now() + work.duration.value();
-        while (now() < end) {
-        }
+      case HostWork::Action::format:  // the text is a framework's: the host is busy for as long as it would be
+        busy_until(now() + work.duration.value());
         break;
-      }
-      case HostWork::Action::page_lock: {
-        void* data = nullptr;
+      case HostWork::Action::page_lock:
         if (work.size == Bytes(0.0)) break;
-        GPU_CHECK(cudaHostAlloc(&data, to_size(work.size), cudaHostAllocPortable));
-        locked_.push_back(data);
+        GPU_CHECK(cudaHostAlloc(&locked_.emplace_back(nullptr), to_size(work.size), cudaHostAllocPortable));
         break;
-      }
       case HostWork::Action::dispatch:     // the launches behind it are the real ones
       case HostWork::Action::launch:       // and so is their way to the device
       case HostWork::Action::wait:         // the event has been waited for
@@ -38,11 +33,13 @@ class HostDoer final : public Doer {
     }
   }
 
-  void end_step() override {
-    for (void* data : std::exchange(locked_, {})) GPU_CHECK(cudaFreeHost(data));
-  }
+  void end_step() override { free_all(); }
 
  private:
+  void free_all() {
+    for (void* data : std::exchange(locked_, {})) cudaFreeHost(data);
+  }
+
   std::vector<void*> locked_;  ///< page-locked memory of this step
 };
 

@@ -5,6 +5,12 @@
 
 namespace foretrain::gpu {
 
+/// Until this moment on now()'s clock the host is busy.
+inline void busy_until(double moment) {
+  while (now() < moment) {
+  }
+}
+
 class LaunchPace {
  public:
   /// The launches that follow, as many as `kernels`, take the host `seconds` together at least, from now on. For no
@@ -12,21 +18,16 @@ class LaunchPace {
   void begin(double seconds, int kernels) {
     moment_ = now();
     each_ = kernels > 0 ? seconds / kernels : 0.0;
-    if (kernels == 0) wait_until(moment_ + seconds);
+    if (kernels == 0) busy_until(moment_ + seconds);
   }
   /// To be called before each launch: returns when the host would have prepared it.
   void before_launch() {
     if (each_ <= 0.0) return;
     moment_ += each_;
-    wait_until(moment_);
+    busy_until(moment_);
   }
 
  private:
-  static void wait_until(double moment) {
-    while (now() < moment) {
-    }
-  }
-
   double moment_ = 0.0, each_ = 0.0;
 };
 

@@ -107,20 +107,24 @@ replay::Result run_replay(const replay::Graph& graph, bool quick, const Nvml& nv
   result.tasks.resize(graph.tasks.size());
   const int repetitions = rule.warm_up == 0 ? 1 : quick ? 3 : 9;
   time_tasks(replayer, repetitions, result);
-  if (replayer.has_pieces()) time_pieces(replayer, repetitions, result);
-  replayer.work().check_finite();
+  const auto has_pieces = [](const replay::Block& block) { return block.work.size() > 1; };
+  if (std::ranges::any_of(graph.blocks, has_pieces)) time_pieces(replayer, repetitions, result);
+  for (const auto& doer : replayer.work().doers()) {
+    doer->check_finite();
+    if (const std::string text = doer->description(); !text.empty()) result.notes.push_back(text);
+  }
   // All that is taken now, with the context and whatever else uses this GPU: nothing was given back on the way.
   const OnDevice first(0);
   std::size_t free_now = 0, total = 0;
   GPU_CHECK(cudaMemGetInfo(&free_now, &total));
   result.memory = static_cast<double>(total - free_now);
-  result.notes = replayer.work().descriptions();
   note_what_ran(graph, result);
-  if (replayer.keeps_pace()) {
+  const auto keeps_pace = [](const replay::Resource& r) { return r.kind == replay::Resource::Kind::framework; };
+  if (std::ranges::any_of(graph.resources, keeps_pace)) {
     result.notes.emplace_back(
         "its host hands kernels over as slowly as it was predicted to, where it can do so faster");
   }
-  if (replayer.captured()) {
+  if (graph.capture) {
     result.notes.emplace_back("steps are CUDA graphs; tasks were timed in steps launched kernel by kernel");
   }
   return result;

@@ -12,8 +12,7 @@
 
 #include "model/base/number.hpp"
 #include "validate/cuda/core/executable_graph.hpp"
-#include "validate/cuda/core/idle.hpp"
-#include "validate/cuda/replay/timings.hpp"
+#include "validate/cuda/core/timing.hpp"
 #include "validate/cuda/replay/work.hpp"
 #include "validate/measure/clock.hpp"
 #include "validate/measure/signals.hpp"
@@ -36,10 +35,20 @@ struct Moments {
   std::map<std::pair<int, std::size_t>, std::vector<double>> pieces;  ///< by block and place in it
 };
 
-/// Around a piece of work.
-struct PieceEvents {
-  int device = 0;
-  std::size_t from = 0, to = 0;
+/// Events of one GPU in the order in which they were recorded, kept from step to step.
+class EventLine {
+ public:
+  /// Records the next event on a stream of the current GPU.
+  const Event* record(cudaStream_t stream) {
+    if (used_ == events_.size()) events_.push_back(std::make_unique<Event>());
+    events_[used_]->record(stream);
+    return events_[used_++].get();
+  }
+  void restart() { used_ = 0; }
+
+ private:
+  std::vector<std::unique_ptr<Event>> events_;
+  std::size_t used_ = 0;
 };
 
 class Replayer final : public replay::Backend {
@@ -83,11 +92,11 @@ class Replayer final : public replay::Backend {
     }
     end_.record(streams_.origin().get());
     host_time_ = now() - begin;
-    work_.wait();
+    for (const auto& doer : work_.doers()) doer->wait();
     end_.synchronize();
     GPU_CHECK(cudaGetLastError());
     start_offset_ = elapsed(zero_, start_);
-    work_.end_step();
+    for (const auto& doer : work_.doers()) doer->end_step();
     ++turn_;
     return elapsed(start_, end_);
   }
@@ -97,58 +106,26 @@ class Replayer final : public replay::Backend {
   [[nodiscard]] Moments moments() const {
     Moments moments;
     for (const auto& [task, events] : task_events_) {
-      const EventLine& line = lines_.at(device_of(task));
       const Event& start = start_of(device_of(task));
-      moments.tasks[task] = {line.between(start, events.first), line.between(start, events.second)};
+      moments.tasks[task] = {elapsed(start, *events.first), elapsed(start, *events.second)};
     }
     for (const auto& [task, times] : host_) {
       moments.host[task] = times.second - times.first;
-      const auto resource = static_cast<std::size_t>(graph_.tasks[static_cast<std::size_t>(task)].resource);
-      if (!graph_.resources[resource].on_host()) continue;
+      if (!resource_of(task).on_host()) continue;
       moments.tasks[task] = {times.first - host_zero_ - start_offset_, times.second - host_zero_ - start_offset_};
     }
-    for (const auto& [piece, events] : piece_events_) {
-      for (const PieceEvents& pair : events) {
-        moments.pieces[piece].push_back(lines_.at(pair.device).between(pair.from, pair.to));
-      }
+    for (const auto& [piece, all] : piece_events_) {
+      for (const EventPair& pair : all) moments.pieces[piece].push_back(elapsed(*pair.first, *pair.second));
     }
     return moments;
   }
 
-  [[nodiscard]] bool has_pieces() const {
-    return std::any_of(graph_.blocks.begin(), graph_.blocks.end(),
-                       [](const replay::Block& block) { return block.work.size() > 1; });
-  }
   [[nodiscard]] const ReplayWork& work() const { return work_; }
-  [[nodiscard]] bool captured() const { return whole_ != nullptr; }
-  [[nodiscard]] bool keeps_pace() const {
-    return std::any_of(graph_.resources.begin(), graph_.resources.end(), [](const replay::Resource& resource) {
-      return resource.kind == replay::Resource::Kind::framework;
-    });
-  }
 
   // As replay::issue() asks.
-  void stream_waits(int stream, int event) override {
-    for (const ReplayStreams::Lane& lane : streams_.lanes(stream)) {
-      const OnDevice here(lane.device);
-      for (const ReplayStreams::Lane& other : streams_.lanes(streams_.stream_of(event))) {
-        // Replicas do not wait for each other: what they exchange makes them.
-        if (graph_.replicated && other.device != lane.device) continue;
-        GPU_CHECK(cudaStreamWaitEvent(lane.stream->get(), other.events[static_cast<std::size_t>(event)]->get(), 0));
-      }
-    }
-  }
-  void record(int event, int stream) override {
-    for (const ReplayStreams::Lane& lane : streams_.lanes(stream)) {
-      const OnDevice here(lane.device);
-      lane.events[static_cast<std::size_t>(event)]->record(lane.stream->get());
-    }
-  }
-  void host_waits(int event) override {
-    for (const ReplayStreams::Lane& lane : streams_.lanes(streams_.stream_of(event))) {
-      lane.events[static_cast<std::size_t>(event)]->synchronize();
-    }
-  }
+  void stream_waits(int stream, int event) override { streams_.wait(event, stream); }
+  void record(int event, int stream) override { streams_.record(event, stream); }
+  void host_waits(int event) override { streams_.synchronize(event); }
   void run(int task, int stream) override {
     const NamedRange range(block_of(task).name);
     const double begin = detail_ == Detail::step ? 0.0 : now();
@@ -166,13 +143,15 @@ class Replayer final : public replay::Backend {
     const ReplayStreams::Lane& lane = streams_.lanes(stream).front();
     const OnDevice here(lane.device);
     const bool timed = detail_ != Detail::step;
-    const std::size_t from = timed ? lines_[lane.device].record(lane.stream->get()) : 0;
+    const Event* from = timed ? lines_[lane.device].record(lane.stream->get()) : nullptr;
     graphs_.at(key_of(first, count))->launch(lane.stream->get());
     if (timed && count == 1) task_events_[first] = {from, lines_[lane.device].record(lane.stream->get())};
     note_host(first, begin);
   }
 
  private:
+  using EventPair = std::pair<const Event*, const Event*>;
+
   /// A framework's dispatch takes its time; what it hands over follows.
   void keep_pace(int task) {
     const auto* dispatch = std::get_if<HostWork>(&block_of(task).work.front());
@@ -180,8 +159,7 @@ class Replayer final : public replay::Backend {
     work_.pace().begin(dispatch->duration.value(), dispatch->kernels);
   }
   [[nodiscard]] bool by_framework(int task) const {
-    const auto resource = static_cast<std::size_t>(graph_.tasks[static_cast<std::size_t>(task)].resource);
-    return graph_.resources[resource].kind == replay::Resource::Kind::framework;
+    return resource_of(task).kind == replay::Resource::Kind::framework;
   }
 
   /// The host thread's time for a task; a dispatch lasts until all that it hands over has been launched.
@@ -201,10 +179,13 @@ class Replayer final : public replay::Backend {
   }
 
   [[nodiscard]] const replay::Block& block_of(int task) const {
-    return graph_.blocks[static_cast<std::size_t>(graph_.tasks[static_cast<std::size_t>(task)].block)];
+    return graph_.blocks[at_index(graph_.tasks[at_index(task)].block)];
+  }
+  [[nodiscard]] const replay::Resource& resource_of(int task) const {
+    return graph_.resources[at_index(graph_.tasks[at_index(task)].resource)];
   }
   [[nodiscard]] int device_of(int task) const {
-    return streams_.lanes(graph_.tasks[static_cast<std::size_t>(task)].resource).front().device;
+    return streams_.lanes(graph_.tasks[at_index(task)].resource).front().device;
   }
   /// Events of different GPUs cannot be compared: each has a moment of its own that follows the beginning, by as much
   /// as an event takes from one GPU to another.
@@ -233,7 +214,7 @@ class Replayer final : public replay::Backend {
     const ReplayStreams::Lane& lane = streams_.lanes(stream).front();
     const std::size_t pieces = block_of(task).work.size();
     const bool timed = detail_ != Detail::step && pieces > 0;
-    std::size_t from = 0, before = 0;
+    const Event *from = nullptr, *before = nullptr;
     const auto moment = [&] {
       const OnDevice here(lane.device);
       return lines_[lane.device].record(lane.stream->get());
@@ -242,8 +223,8 @@ class Replayer final : public replay::Backend {
     for (std::size_t i = 0; i < pieces; ++i) {
       work_.put(task, i, turn_);
       if (!timed || detail_ != Detail::work || pieces == 1) continue;
-      const std::size_t after = moment();
-      piece_events_[{graph_.tasks[static_cast<std::size_t>(task)].block, i}].push_back({lane.device, before, after});
+      const Event* after = moment();
+      piece_events_[{graph_.tasks[at_index(task)].block, i}].emplace_back(before, after);
       before = after;
     }
     if (timed) task_events_[task] = {from, moment()};
@@ -272,13 +253,10 @@ class Replayer final : public replay::Backend {
   /// Work without a launch is there when the device is: the device is kept busy until all of it has been handed
   /// over, as far as its queues hold it.
   void gate() {
-    const bool host = std::any_of(graph_.resources.begin(), graph_.resources.end(),
-                                  [](const replay::Resource& r) { return r.on_host(); });
+    const bool host = std::ranges::any_of(graph_.resources, &replay::Resource::on_host);
     if (host || whole_) return;
-    constexpr double per_call_s = 10e-6, longest_s = 20e-3;
-    const double seconds = std::min(longest_s, per_call_s * replay::calls_of(graph_, plan_));
-    const double cycles = seconds * 1e3 * device_attribute(cudaDevAttrClockRate, 0);
-    launch_spin(static_cast<std::int64_t>(cycles), streams_.origin().get());
+    constexpr double per_call_s = 10e-6;
+    keep_busy(Seconds(per_call_s * replay::calls_of(graph_, plan_)), streams_.origin().get());
   }
 
   const replay::Graph& graph_;
@@ -294,8 +272,8 @@ class Replayer final : public replay::Backend {
   int turn_ = 0;
   int dispatch_ = -1, to_launch_ = 0;  ///< the dispatch at work, and what it still hands over
   double host_zero_ = 0.0, start_offset_ = 0.0, host_time_ = 0.0;
-  std::map<int, std::pair<std::size_t, std::size_t>> task_events_;
-  std::map<std::pair<int, std::size_t>, std::vector<PieceEvents>> piece_events_;
+  std::map<int, EventPair> task_events_;
+  std::map<std::pair<int, std::size_t>, std::vector<EventPair>> piece_events_;
   std::map<int, std::pair<double, double>> host_;
 };
 

@@ -1,8 +1,8 @@
-// Streams and events of a replayed graph on the GPUs that take part.
+// Streams of a replayed graph on the GPUs that take part.
 #pragma once
 
+#include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "validate/cuda/core/device.hpp"
@@ -10,7 +10,8 @@
 
 namespace foretrain::gpu {
 
-/// A stream of the graph on each GPU that has it: one, or all of them where the graph is replicated.
+/// A stream of the graph on each GPU that has it: one, or all of them where the graph is replicated. Events are without
+/// timing.
 class ReplayStreams {
  public:
   ReplayStreams(const replay::Graph& graph, const replay::IssuePlan& plan);
@@ -18,29 +19,28 @@ class ReplayStreams {
   struct Lane {
     int device = 0;
     std::unique_ptr<Stream> stream;
-    std::vector<std::unique_ptr<Event>>
-        events;  ///< by number; without timing; empty where they belong to other streams
+    std::unique_ptr<Event> joined;
   };
+  /// None for what is no stream.
   [[nodiscard]] const std::vector<Lane>& lanes(int resource) const {
     return lanes_[static_cast<std::size_t>(resource)];
   }
-  /// The stream on which an event is recorded.
-  [[nodiscard]] int stream_of(int event) const { return stream_of_event_[static_cast<std::size_t>(event)]; }
   [[nodiscard]] const Stream& origin() const { return *origin_; }
   /// The other streams wait for the origin, and it for them, so that all of them are between its two moments.
   void fork() const;
   void join() const;
 
+  void record(int event, int resource);
+  /// An event that was recorded. Replicas do not wait for each other: what they exchange makes them.
+  void wait(int event, int resource) const;
+  void synchronize(int event) const;
+
  private:
-  std::vector<std::vector<Lane>> lanes_;  ///< by resource
-  std::vector<int> stream_of_event_;
+  bool replicated_;
+  std::vector<std::vector<Lane>> lanes_;        ///< by resource
+  std::map<int, std::map<int, Event>> events_;  ///< by number and device
   std::unique_ptr<Stream> origin_;
   std::unique_ptr<Event> forked_;
-  struct End {
-    const Lane* lane = nullptr;
-    std::unique_ptr<Event> joined;
-  };
-  std::vector<End> ends_;
 };
 
 }  // namespace foretrain::gpu

@@ -41,7 +41,7 @@ class Doer {
   /// Throws GpuError with Fault::failed where results are not finite.
   virtual void check_finite() const {}
   /// Who does it ("nccl 2.28.9", …), where that is a choice.
-  [[nodiscard]] virtual std::vector<std::string> descriptions() const { return {}; }
+  [[nodiscard]] virtual std::string description() const { return ""; }
 };
 
 /// Defined for each kind of Work in its file.
@@ -52,17 +52,12 @@ class ReplayWork {
  public:
   /// Makes everything that the graph needs. Throws GpuError as Doer::see().
   ReplayWork(const replay::Graph& graph, const ReplayStreams& streams);
-  ~ReplayWork();
 
   /// Puts piece `index` of the task's block on the task's stream.
   void put(int task, std::size_t index, int turn);
   void do_on_host(int task, std::size_t index);
   [[nodiscard]] LaunchPace& pace() { return pace_; }
-  // Of all kinds.
-  void end_step();
-  void wait();
-  void check_finite() const;
-  [[nodiscard]] std::vector<std::string> descriptions() const;
+  [[nodiscard]] const std::vector<std::unique_ptr<Doer>>& doers() const { return doers_; }
 
  private:
   [[nodiscard]] Piece piece_of(int task, std::size_t index);
@@ -72,8 +67,6 @@ class ReplayWork {
   std::vector<std::unique_ptr<Doer>> doers_;  ///< by the kind's place in Work
 };
 
-/// "21.60 GB".
-std::string sized(std::size_t bytes);
 inline std::size_t to_size(Bytes size) { return static_cast<std::size_t>(size.value()); }
 
 }  // namespace foretrain::gpu

@@ -2,13 +2,11 @@
 //   host_copy        `direction` to_device, to_host or both (one each way at once, until both are done), `memory`
 //                    pinned or pageable, `bytes` each way; `timing` stream: many in a row, host: one call and its wait
 //   pinned_allocate  cudaMallocHost
-//   fresh_copy       to pageable memory that was never touched
+//   fresh_copy       to pageable memory that was never touched, as frameworks copy a result to the host
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "validate/cuda/core/suite.hpp"
 #include "validate/cuda/suites/points.hpp"
@@ -31,11 +29,32 @@ std::size_t host_room() {
   return gib;
 }
 
-struct Direction {
-  const char* word;
-  bool to_device, to_host;
+/// One way between host and device, and its buffers: kept while they are large enough, since making gigabytes takes
+/// longer than copying them.
+class Way {
+ public:
+  Way(bool to_device, bool pinned) : to_device_(to_device), pinned_(pinned) {}
+
+  void make_room(std::size_t bytes) {
+    if (host_ && host_->size() >= bytes) return;
+    host_.reset();
+    device_ = DeviceBuffer();
+    host_ = std::make_unique<HostBuffer>(bytes, pinned_);
+    device_ = DeviceBuffer(bytes);
+    const Stream filling;
+    device_.fill(Format::int8, filling.get());
+    filling.synchronize();
+  }
+  void copy(std::size_t bytes, cudaStream_t stream) const {
+    GPU_CHECK(to_device_ ? cudaMemcpyAsync(device_.data(), host_->data(), bytes, cudaMemcpyHostToDevice, stream)
+                         : cudaMemcpyAsync(host_->data(), device_.data(), bytes, cudaMemcpyDeviceToHost, stream));
+  }
+
+ private:
+  bool to_device_, pinned_;
+  std::unique_ptr<HostBuffer> host_;
+  DeviceBuffer device_;
 };
-constexpr Direction directions[] = {{"to_device", true, false}, {"to_host", false, true}, {"both", true, true}};
 
 class CopySuite {
  public:
@@ -43,109 +62,78 @@ class CopySuite {
     if (run.quick()) most_ = std::min(most_, 256 * mib);
   }
 
-  void copies() {
-    const std::size_t factor = run_.quick() ? 16 : 4;
-    for (const bool pinned : {true, false}) {
-      host_ = {};
-      for (std::size_t bytes = 4; bytes <= most_; bytes *= factor) {
-        for (const Direction& direction : directions) {
-          if (pinned) streamed(bytes, direction);
-          if (!pinned || bytes <= 64 * mib || direction.to_device == direction.to_host) {
-            waited_for(bytes, direction, pinned);
-          }
-        }
+  void copies(bool pinned) {
+    Way there(true, pinned), back(false, pinned);
+    for (std::size_t bytes = 4; bytes <= most_; bytes *= run_.quick() ? 16 : 4) {
+      if (pinned) streamed("to_device", bytes, there);
+      if (pinned) streamed("to_host", bytes, back);
+      if (!pinned || bytes <= 64 * mib) {
+        waited_for("to_device", bytes, pinned, {&there});
+        waited_for("to_host", bytes, pinned, {&back});
       }
+      waited_for("both", bytes, pinned, {&there, &back});
     }
-    host_ = {};
-    device_ = {};
   }
 
   void page_locks() {
-    for (std::size_t bytes = mib; bytes <= std::min(most_, gib); bytes *= run_.quick() ? 16 : 4) {
-      run_.point(plain_point("pinned_allocate", {{"bytes", std::to_string(bytes)}, {"timing", "host"}}), [&] {
-        return sample(
-            [&] {
-              void* memory = nullptr;
-              const double start = now();
-              GPU_CHECK(cudaMallocHost(&memory, bytes));
-              const double taken = now() - start;
-              GPU_CHECK(cudaFreeHost(memory));
-              return taken;
-            },
-            rule(bytes));
-      });
-    }
-  }
-
-  /// As frameworks copy a result to the host: into memory that was never touched.
-  void fresh_copies() {
-    for (std::size_t bytes = 64 * mib; bytes <= std::min(most_, gib); bytes *= 4) {
-      const Fields fields = {{"direction", "to_host"}, {"bytes", std::to_string(bytes)}, {"timing", "host"}};
-      run_.point(plain_point("fresh_copy", fields), [&] {
-        const DeviceBuffer device(bytes);
-        return sample(
-            [&] {
-              const std::unique_ptr<char[]> fresh(new char[bytes]);  // not set to anything
-              const double start = now();
-              GPU_CHECK(cudaMemcpy(fresh.get(), device.data(), bytes, cudaMemcpyDeviceToHost));
-              return now() - start;
-            },
-            rule(bytes));
-      });
-    }
-  }
-
- private:
-  static Record record(std::size_t bytes, const Direction& direction, Fields fields) {
-    fields.insert(fields.begin(), {{"direction", direction.word}, {"bytes", std::to_string(bytes)}});
-    return plain_point("host_copy", fields);
-  }
-
-  /// Many copies one after the other; both ways on two streams, of which the longer counts.
-  void streamed(std::size_t bytes, const Direction& direction) {
-    if (direction.to_device && direction.to_host) return;
-    run_.point(record(bytes, direction, {{"memory", "pinned"}, {"timing", "stream"}}), [&] {
-      const Stream stream;
-      const auto copy = [&](cudaStream_t s, int) { enqueue(bytes, direction.to_device, true, s); };
-      enqueue(bytes, direction.to_device, true, stream.get());  // makes the buffers
-      stream.synchronize();
-      return time_stream(stream, copy, rule(bytes));
+    timed("pinned_allocate", mib, {}, [](std::size_t bytes) {
+      void* memory = nullptr;
+      const double start = now();
+      GPU_CHECK(cudaMallocHost(&memory, bytes));
+      const double taken = now() - start;
+      GPU_CHECK(cudaFreeHost(memory));
+      return taken;
     });
   }
 
-  void waited_for(std::size_t bytes, const Direction& direction, bool pinned) {
-    const Fields fields = {{"memory", pinned ? "pinned" : "pageable"}, {"timing", "host"}};
-    run_.point(record(bytes, direction, fields), [&] {
-      const Stream there;
-      const Stream back;
+  void fresh_copies() {
+    timed("fresh_copy", 64 * mib, {{"direction", "to_host"}}, [](std::size_t bytes) {
+      const DeviceBuffer device(bytes);
+      const std::unique_ptr<char[]> fresh(new char[bytes]);  // not set to anything
+      const double start = now();
+      GPU_CHECK(cudaMemcpy(fresh.get(), device.data(), bytes, cudaMemcpyDeviceToHost));
+      return now() - start;
+    });
+  }
+
+ private:
+  static Record record(const char* direction, std::size_t bytes, bool pinned, const char* timing) {
+    return plain_point("host_copy", {{"direction", direction},
+                                     {"bytes", std::to_string(bytes)},
+                                     {"memory", pinned ? "pinned" : "pageable"},
+                                     {"timing", timing}});
+  }
+
+  /// Many copies one after the other.
+  void streamed(const char* direction, std::size_t bytes, Way& way) {
+    run_.point(record(direction, bytes, true, "stream"), [&] {
+      way.make_room(bytes);
+      const Stream stream;
+      return time_stream(
+          stream, [&](cudaStream_t s, int) { way.copy(bytes, s); }, rule(bytes));
+    });
+  }
+
+  void waited_for(const char* direction, std::size_t bytes, bool pinned, const std::vector<Way*>& ways) {
+    run_.point(record(direction, bytes, pinned, "host"), [&] {
+      for (Way* way : ways) way->make_room(bytes);
+      const Stream streams[2];
       const auto copies = [&] {
-        if (direction.to_device) enqueue(bytes, true, pinned, there.get());
-        if (direction.to_host) enqueue(bytes, false, pinned, back.get());
-        there.synchronize();
-        back.synchronize();
+        for (std::size_t i = 0; i < ways.size(); ++i) ways[i]->copy(bytes, streams[i].get());
+        for (const Stream& stream : streams) stream.synchronize();
       };
-      copies();
       return time_host(copies, rule(bytes));
     });
   }
 
-  /// One buffer for each way, kept while it is large enough, since making gigabytes takes longer than copying them.
-  void enqueue(std::size_t bytes, bool to_device, bool pinned, cudaStream_t stream) {
-    std::unique_ptr<HostBuffer>& host = host_[to_device ? 0 : 1];
-    DeviceBuffer& device = device_[to_device ? 0 : 1];
-    if (!host || host->size() < bytes) {
-      host.reset();
-      host = std::make_unique<HostBuffer>(bytes, pinned);
+  /// What takes the host so many seconds, by size.
+  template <typename Once>
+  void timed(const char* what, std::size_t least, Fields fields, const Once& once) {
+    for (std::size_t bytes = least; bytes <= std::min(most_, gib); bytes *= 4) {
+      Fields all = fields;
+      all.insert(all.end(), {{"bytes", std::to_string(bytes)}, {"timing", "host"}});
+      run_.point(plain_point(what, all), [&] { return sample([&] { return once(bytes); }, rule(bytes)); });
     }
-    if (device.size() < bytes) {
-      device = DeviceBuffer();
-      device = DeviceBuffer(bytes);
-      const Stream filling;
-      device.fill(Format::int8, filling.get());
-      filling.synchronize();
-    }
-    GPU_CHECK(to_device ? cudaMemcpyAsync(device.data(), host->data(), bytes, cudaMemcpyHostToDevice, stream)
-                        : cudaMemcpyAsync(host->data(), device.data(), bytes, cudaMemcpyDeviceToHost, stream));
   }
 
   /// Many points share the suite's time, and a copy of gigabytes is long enough to need few repetitions.
@@ -161,15 +149,13 @@ class CopySuite {
 
   SuiteRun& run_;
   std::size_t most_;
-  std::array<std::unique_ptr<HostBuffer>, 2> host_;
-  std::array<DeviceBuffer, 2> device_;
 };
 
 }  // namespace
 
 void run_copy(SuiteRun& run) {
   CopySuite suite(run);
-  suite.copies();
+  for (const bool pinned : {true, false}) suite.copies(pinned);
   suite.page_locks();
   suite.fresh_copies();
 }

@@ -11,37 +11,27 @@ namespace foretrain::gpu {
 
 namespace {
 
-struct DeviceWork {
-  const char* name;
-  OperatorSpec spec;
-};
-
-/// Only the second half counts, when clocks are those that power allows.
-Sampled time_on(int device, OperatorSpec spec, bool quick) {
+Sampled time_on(int device, const OperatorSpec& spec, bool quick) {
   const OnDevice here(device);
   warm_clocks(Seconds(quick ? 0.1 : 0.5));
   const Stream stream;
-  OwnOperands memory(stream.get());
-  const auto runner = make_runner(with_precision_of(std::move(spec), compute_capability()), {memory, 1});
-  const StoppingRule rule{.warm_up = 1, .least = 10, .most = 200, .target = 0.0, .budget = Seconds(quick ? 0.3 : 2.0)};
+  OperandPool memory(stream.get());
+  const auto runner = make_runner(with_precision_of(spec, compute_capability()), {memory, 1});
   const Launch launch = [&](cudaStream_t on, int turn) { runner->launch(on, turn); };
-  Sampled sampled = time_stream(stream, launch, rule, Seconds(20e-3), runner->kernels());
-  const auto half = static_cast<std::ptrdiff_t>(sampled.values.size() / 2);
-  sampled.values.erase(sampled.values.begin(), sampled.values.begin() + half);
-  return sampled;
+  return time_sustained(stream, launch, Seconds(quick ? 0.3 : 2.0), runner->kernels());
 }
 
 }  // namespace
 
 void run_devices(SuiteRun& run) {
-  const DeviceWork works[] = {
+  const std::pair<const char*, OperatorSpec> works[] = {
       {"product", {"matmul", {{"m", "8192"}, {"n", "8192"}, {"k", "8192"}, {"precision", "bf16"}}}},
       {"sum", {"elementwise", {{"elements", "268435456"}, {"inputs", "2"}, {"precision", "fp32"}}}}};
-  for (const DeviceWork& work : works) {
+  for (const auto& [name, spec] : works) {
     for (int device = 0; device < visible_devices(); ++device) {
       const Record record =
-          plain_point("device_speed", {{"work", work.name}, {"gpu", std::to_string(device)}, {"timing", "stream"}});
-      if (!run.point(record, [&] { return time_on(device, work.spec, run.quick()); })) return;
+          plain_point("device_speed", {{"work", name}, {"gpu", std::to_string(device)}, {"timing", "stream"}});
+      if (!run.point(record, [&] { return time_on(device, spec, run.quick()); })) return;
     }
   }
 }

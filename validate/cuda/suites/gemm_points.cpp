@@ -34,16 +34,19 @@ struct PrecisionRow {
   const char* precision;
   double most_work;
   double element;
-  double
-      value;  ///< of the catalogue's scenarios that train or multiply in it, per hundred; eight and four bits together
+  /// Of the catalogue's scenarios that train or multiply in it, per hundred; eight and four bits together.
+  double value;
+  /// Shapes that are drawn, and the largest of these: smaller than the precision allows, since there are many of them.
+  int drawn;
+  double most_drawn_work;
 };
-constexpr std::array<PrecisionRow, 7> precisions = {{{"bf16", 9e12, 2, 43.0},
-                                                     {"fp16", 9e12, 2, 15.0},
-                                                     {"tf32", 2e12, 4, 2.0},
-                                                     {"fp32", 3e11, 4, 34.0},
-                                                     {"fp8", 9e12, 1, 4.0},
-                                                     {"fp64", 4e10, 8, 1.0},
-                                                     {"int8", 2.5e12, 1, 2.0}}};
+constexpr std::array<PrecisionRow, 7> precisions = {{{"bf16", 9e12, 2, 43.0, 48, 1.2e12},
+                                                     {"fp16", 9e12, 2, 15.0, 24, 1.2e12},
+                                                     {"tf32", 2e12, 4, 2.0, 24, 6e11},
+                                                     {"fp32", 3e11, 4, 34.0, 24, 1e11},
+                                                     {"fp8", 9e12, 1, 4.0, 24, 1.2e12},
+                                                     {"int8", 2.5e12, 1, 2.0, 12, 1.2e12},
+                                                     {"fp64", 4e10, 8, 1.0, 10, 1.5e10}}};
 constexpr double most_memory = 3e9;
 
 /// Shapes that networks have are a step's own; others tell constants apart, and are taken to be worth a third.
@@ -60,39 +63,34 @@ class Design {
   /// sizes in units of 16.
   void add(const Product& p, const std::string& precision, const std::string& family, bool quick = false,
            bool sustained = false) {
-    const auto* row = std::find_if(precisions.begin(), precisions.end(),
-                                   [&](const PrecisionRow& candidate) { return candidate.precision == precision; });
+    const auto* row = std::ranges::find(precisions, precision, &PrecisionRow::precision);
     if (work(p) > row->most_work || size(p, row->element) > most_memory) return;
     if (row->element < 2 && (!p.transpose_b || p.transpose_a || p.n % 16 != 0 || p.k % 16 != 0 || p.accumulate)) return;
-    OperatorSpec spec{"matmul", {{"precision", precision}}};
-    const auto size_field = [&](const char* key, std::int64_t value, std::int64_t usual) {
-      if (value != usual) spec.fields[key] = std::to_string(value);
-    };
-    const auto flag_field = [&](const char* key, bool value) {
+    OperatorSpec spec{
+        "matmul",
+        {{"m", std::to_string(p.m)}, {"n", std::to_string(p.n)}, {"k", std::to_string(p.k)}, {"precision", precision}}};
+    if (p.batch > 1) spec.fields["batch"] = std::to_string(p.batch);
+    const std::pair<const char*, bool> flags[] = {{"transpose_a", p.transpose_a},
+                                                  {"transpose_b", p.transpose_b},
+                                                  {"accumulate", p.accumulate && !p.accumulate_fp32},
+                                                  {"accumulate_fp32", p.accumulate_fp32},
+                                                  {"padded", p.padded}};
+    for (const auto& [key, value] : flags) {
       if (value) spec.fields[key] = "true";
-    };
-    size_field("m", p.m, 0);
-    size_field("n", p.n, 0);
-    size_field("k", p.k, 0);
-    size_field("batch", p.batch, 1);
-    flag_field("transpose_a", p.transpose_a);
-    flag_field("transpose_b", p.transpose_b);
-    flag_field("accumulate", p.accumulate && !p.accumulate_fp32);
-    flag_field("accumulate_fp32", p.accumulate_fp32);
-    flag_field("padded", p.padded);
+    }
     points_.add(std::move(spec), family, quick, sustained, row->value * value_of_shape(family));
   }
   /// In bf16, and every so often in the other precisions of training.
   void spread(const Product& p, const std::string& family) {
-    add(p, "bf16", family);
+    add(p, "bf16", family, count_ % 12 == 0);
     if (count_ % 3 == 0) add(p, "fp16", family);
     if (count_ % 4 == 1) add(p, "tf32", family);
     if (count_ % 4 == 3) add(p, "fp32", family);
     if (count_ % 2 == 0) add(p, "fp8", family);
     ++count_;
   }
-  void everywhere(const Product& p, const std::string& family, bool quick = false) {
-    for (const PrecisionRow& row : precisions) add(p, row.precision, family, quick);
+  void everywhere(const Product& p, const std::string& family) {
+    for (const PrecisionRow& row : precisions) add(p, row.precision, family);
   }
   [[nodiscard]] std::vector<OperatorPoint> finish() const { return points_.finish(); }
 
@@ -116,12 +114,9 @@ void linear(Design& design, std::int64_t tokens, std::int64_t outputs, std::int6
   design.spread(weight_gradient(tokens, outputs, inputs), family);
 }
 
-/// What --quick measures: every kind of shape once in bf16, a few in each other precision.
+/// What --quick measures beside every twelfth of the shapes in bf16: squares and two other products in each precision.
 void quick_points(Design& design) {
-  for (const std::int64_t side : {256, 512, 1024, 2048, 4096, 8192}) {
-    design.add(forward(side, side, side), "bf16", "square", true);
-  }
-  for (const char* precision : {"fp16", "tf32", "fp32", "fp8"}) {
+  for (const char* precision : {"bf16", "fp16", "tf32", "fp32", "fp8"}) {
     for (const std::int64_t side : {512, 1024, 2048, 4096, 8192}) {
       design.add(forward(side, side, side), precision, "square", true);
     }
@@ -132,24 +127,6 @@ void quick_points(Design& design) {
     design.add(forward(1024, 1024, 1024), precision, "square", true);
     design.add(forward(2048, 2048, 2048), precision, "square", true);
   }
-  const Product shapes[] = {
-      forward(16, 4096, 4096),
-      forward(128, 4096, 4096),
-      forward(4096, 4096, 64),
-      {.m = 256, .n = 256, .k = 16384},
-      forward(8192, 2304, 768),
-      data_gradient(8192, 3072, 768),
-      weight_gradient(8192, 3072, 768),
-      forward(2048, 12288, 4096),
-      weight_gradient(2048, 4096, 4096),
-      forward(4096, 50304, 1024),
-      forward(64, 1000, 2048),
-      forward(1537, 1537, 1537),
-      {.m = 1024, .n = 1024, .k = 64, .batch = 64, .transpose_b = true},
-      {.m = 1024, .n = 64, .k = 1024, .batch = 64},
-      {.m = 4096, .n = 4096, .k = 1024, .transpose_a = true, .accumulate = true, .accumulate_fp32 = true},
-      {.m = 1920, .n = 1920, .k = 1920}};
-  for (const Product& shape : shapes) design.add(shape, "bf16", "quick", true);
 }
 
 /// What power limits: from these times come the energies of an operation.
@@ -260,22 +237,12 @@ void drawn(Design& design) {
     p.transpose_a = stored >= 0.75;
     return p;
   };
-  struct Share {
-    const char* precision;
-    int count;
-    double most_work;
-  };
-  // Smaller than the precision allows: there are many of them.
-  for (const Share& share :
-       {Share{"bf16", 48, 1.2e12}, Share{"fp16", 24, 1.2e12}, Share{"tf32", 24, 6e11}, Share{"fp32", 24, 1e11},
-        Share{"fp8", 24, 1.2e12}, Share{"int8", 12, 1.2e12}, Share{"fp64", 10, 1.5e10}}) {
-    for (int left = share.count; left > 0;) {
+  for (const PrecisionRow& row : precisions) {
+    for (int left = row.drawn; left > 0;) {
       Product p = one();
-      if (share.precision == std::string("fp8") || share.precision == std::string("int8")) {
-        p = forward((p.m + 15) / 16 * 16, (p.n + 15) / 16 * 16, (p.k + 15) / 16 * 16);
-      }
-      if (work(p) > share.most_work || size(p, 4.0) > most_memory) continue;
-      design.add(p, share.precision, "drawn");
+      if (row.element < 2) p = forward((p.m + 15) / 16 * 16, (p.n + 15) / 16 * 16, (p.k + 15) / 16 * 16);
+      if (work(p) > row.most_drawn_work || size(p, 4.0) > most_memory) continue;
+      design.add(p, row.precision, "drawn");
       --left;
     }
   }

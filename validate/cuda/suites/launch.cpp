@@ -15,6 +15,10 @@ namespace foretrain::gpu {
 
 namespace {
 
+void launch_chain(const Stream& stream, int nodes) {
+  for (int i = 0; i < nodes; ++i) launch_empty(stream.get());
+}
+
 void measure_kernels(SuiteRun& run) {
   run.point(plain_point("kernel_round_trip", {{"timing", "host"}}), [&] {
     const Stream stream;
@@ -26,19 +30,15 @@ void measure_kernels(SuiteRun& run) {
         run.rule());
   });
   run.point(plain_point("kernel_back_to_back", {{"timing", "stream"}, {"blocks", "1"}}), [&] {
-    const Stream stream;
     return time_stream(
-        stream, [&](cudaStream_t s, int) { launch_empty(s); }, run.rule());
+        Stream(), [](cudaStream_t s, int) { launch_empty(s); }, run.rule());
   });
 }
 
 void measure_graphs(SuiteRun& run) {
-  const auto chain = [](const Stream& stream, int nodes) {
-    for (int i = 0; i < nodes; ++i) launch_empty(stream.get());
-  };
   run.point(plain_point("graph_call", {{"timing", "host"}, {"nodes", "100"}}), [&] {
     const Stream stream;
-    const ExecutableGraph graph(stream, [&] { chain(stream, 100); });
+    const ExecutableGraph graph(stream, [&] { launch_chain(stream, 100); });
     return sample(
         [&] {
           stream.synchronize();
@@ -52,29 +52,26 @@ void measure_graphs(SuiteRun& run) {
   });
   run.point(plain_point("graph_run", {{"timing", "stream"}, {"nodes", "1000"}}), [&] {
     const Stream stream;
-    const ExecutableGraph graph(stream, [&] { chain(stream, 1000); });
+    const ExecutableGraph graph(stream, [&] { launch_chain(stream, 1000); });
     return time_stream(
         stream, [&](cudaStream_t s, int) { graph.launch(s); }, run.rule());
   });
 }
 
-void measure_events(SuiteRun& run) {
-  for (const int kernels : {0, 1}) {
-    run.point(plain_point("event_interval", {{"timing", "stream"}, {"kernels", std::to_string(kernels)}}), [&] {
-      const Stream stream;
-      const Event start;
-      const Event end;
-      return sample(
-          [&] {
-            start.record(stream.get());
-            if (kernels > 0) launch_empty(stream.get());
-            end.record(stream.get());
-            end.synchronize();
-            return elapsed(start, end);
-          },
-          run.rule());
-    });
-  }
+void measure_events(SuiteRun& run, int kernels) {
+  run.point(plain_point("event_interval", {{"timing", "stream"}, {"kernels", std::to_string(kernels)}}), [&] {
+    const Stream stream;
+    const Event start, end;
+    return sample(
+        [&] {
+          start.record(stream.get());
+          launch_chain(stream, kernels);
+          end.record(stream.get());
+          end.synchronize();
+          return elapsed(start, end);
+        },
+        run.rule());
+  });
 }
 
 }  // namespace
@@ -82,7 +79,7 @@ void measure_events(SuiteRun& run) {
 void run_launch(SuiteRun& run) {
   measure_kernels(run);
   measure_graphs(run);
-  measure_events(run);
+  for (const int kernels : {0, 1}) measure_events(run, kernels);
 }
 
 }  // namespace foretrain::gpu

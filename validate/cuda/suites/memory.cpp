@@ -1,7 +1,6 @@
 // A GPU's own memory. Points that the model can state are operators of a scenario:
 //   memory_access sequential   each multiprocessor reads its own part again and again, as often as `reads` says
 //   memory_access strided, random, dependent
-//   elementwise, copy          one pass over operands that are rotated, so that the L2 does not hold them
 // What no scenario states: `what` l2_read, reads that come from the L2 because multiprocessors change parts.
 #include <algorithm>
 #include <string>
@@ -18,13 +17,14 @@ namespace {
 constexpr std::size_t kib = 1024;
 constexpr std::size_t mib = 1024 * kib;
 constexpr std::size_t gib = 1024 * mib;
+const Fields in_stream = {{"timing", "stream"}};
 
-Fields access_keys(const char* pattern, std::size_t working_set, int element, std::size_t reads) {
-  return {{"kind", "memory_access"},
-          {"pattern", pattern},
-          {"working_set", bytes_text(working_set)},
-          {"element", bytes_text(static_cast<std::size_t>(element))},
-          {"reads", std::to_string(reads)}};
+OperatorSpec access(const char* pattern, std::size_t working_set, int element, std::size_t reads) {
+  return {"memory_access",
+          {{"pattern", pattern},
+           {"working_set", bytes_text(working_set)},
+           {"element", bytes_text(static_cast<std::size_t>(element))},
+           {"reads", std::to_string(reads)}}};
 }
 
 /// `first`, times `factor` each, up to `last`.
@@ -37,10 +37,7 @@ std::vector<std::size_t> sizes(std::size_t first, std::size_t last, std::size_t 
 class MemorySuite {
  public:
   explicit MemorySuite(SuiteRun& run)
-      : run_(run),
-        grid_(access_grid(run.device())),
-        room_(std::min(usable_memory(), 16 * gib)),
-        l2_(std::max(l2_bytes(), mib)) {}
+      : run_(run), grid_(access_grid()), room_(std::min(usable_memory(), 16 * gib)), l2_(std::max(l2_bytes(), mib)) {}
 
   void sequential() {
     const std::size_t factor = run_.quick() ? 4 : 2;
@@ -49,15 +46,10 @@ class MemorySuite {
         if (element == 4 && run_.quick() && size != 1 * gib) continue;
         const int passes = static_cast<int>(std::clamp<std::size_t>(256 * mib / size, 1, 256));
         const std::size_t count = size / static_cast<std::size_t>(element);
-        run_.point(operator_point(access_keys("sequential", size, element, count * static_cast<std::size_t>(passes)),
-                                  {{"timing", "stream"}}),
-                   [&] {
-                     const Buffers use(*this, size);
-                     return time([&](cudaStream_t stream, int) {
-                       launch_read(grid_, use.data.data(), count, element, passes, Sharing::own_part, use.out(),
-                                   stream);
-                     });
-                   });
+        const OperatorSpec spec = access("sequential", size, element, count * static_cast<std::size_t>(passes));
+        point(operator_point(spec, in_stream), size, [&](const Buffers& use, cudaStream_t stream, int) {
+          launch_read(grid_, use.data.data(), count, element, passes, false, use.out(), stream);
+        });
       }
     }
   }
@@ -68,11 +60,8 @@ class MemorySuite {
       const std::size_t size = l2_ / 8 * static_cast<std::size_t>(eighths) / 256 * 256;
       const int passes = static_cast<int>(std::clamp<std::size_t>(512 * mib / size, 2, 512));
       const Fields fields = {{"bytes", std::to_string(size)}, {"passes", std::to_string(passes)}, {"timing", "stream"}};
-      run_.point(plain_point("l2_read", fields), [&] {
-        const Buffers use(*this, size);
-        return time([&](cudaStream_t stream, int) {
-          launch_read(grid_, use.data.data(), size / 16, 16, passes, Sharing::rotated, use.out(), stream);
-        });
+      point(plain_point("l2_read", fields), size, [&](const Buffers& use, cudaStream_t stream, int) {
+        launch_read(grid_, use.data.data(), size / 16, 16, passes, true, use.out(), stream);
       });
     }
   }
@@ -84,16 +73,13 @@ class MemorySuite {
       if (size == 0) continue;
       for (const std::size_t stride : sizes(8, 4096, run_.quick() ? 4 : 2)) {
         const std::size_t count = size / stride;
-        Fields keys = access_keys("strided", size, 4, count);
-        keys.emplace_back("stride", bytes_text(stride));
-        run_.point(operator_point(keys, {{"timing", "stream"}}), [&] {
-          const Buffers use(*this, size);
-          // Each turn reads the next sector of 32 bytes, so that turns together touch the whole working set.
-          const std::size_t turns = std::max<std::size_t>(stride / 32, 1);
-          return time([&](cudaStream_t stream, int turn) {
-            const std::size_t offset = static_cast<std::size_t>(turn) % turns * 8;
-            launch_strided_read(grid_, use.data.as<std::uint32_t>(), count, stride / 4, offset, use.out(), stream);
-          });
+        OperatorSpec spec = access("strided", size, 4, count);
+        spec.fields["stride"] = bytes_text(stride);
+        // Each turn reads the next sector of 32 bytes, so that turns together touch the whole working set.
+        const std::size_t turns = std::max<std::size_t>(stride / 32, 1);
+        point(operator_point(spec, in_stream), size, [&](const Buffers& use, cudaStream_t stream, int turn) {
+          const std::size_t offset = static_cast<std::size_t>(turn) % turns * 8;
+          launch_strided_read(grid_, use.data.as<std::uint32_t>() + offset, count, stride / 4, use.out(), stream);
         });
       }
     }
@@ -104,12 +90,10 @@ class MemorySuite {
     for (const std::size_t size : sizes(mib, room_, run_.quick() ? 16 : 4)) {
       for (const int element : {4, 16}) {
         if (run_.quick() && element == 16) continue;
-        run_.point(operator_point(access_keys("random", size, element, reads), {{"timing", "stream"}}), [&] {
-          const Buffers use(*this, size);
-          return time([&](cudaStream_t stream, int turn) {
-            launch_random_read(grid_, use.data.data(), size / static_cast<std::size_t>(element), element,
-                               static_cast<std::uint32_t>(reads), static_cast<std::uint32_t>(turn), use.out(), stream);
-          });
+        const OperatorSpec spec = access("random", size, element, reads);
+        point(operator_point(spec, in_stream), size, [&](const Buffers& use, cudaStream_t stream, int turn) {
+          launch_random_read(grid_, use.data.data(), size / static_cast<std::size_t>(element), element,
+                             static_cast<std::uint32_t>(reads), static_cast<std::uint32_t>(turn), use.out(), stream);
         });
       }
     }
@@ -120,56 +104,16 @@ class MemorySuite {
       const std::size_t lines = size / chase_line;
       // Small rings are gone round so often that the first time, from further away, does not count.
       const std::size_t steps = std::max<std::size_t>(8192, lines <= 2048 ? 16 * lines : 0);
-      run_.point(operator_point(access_keys("dependent", size, 4, steps), {{"timing", "stream"}}), [&] {
-        const Buffers use(*this, size);
-        const DeviceBuffer at(sizeof(std::uint32_t));
-        launch_chase_setup(use.data.as<std::uint32_t>(), static_cast<std::uint32_t>(lines), use.stream.get());
-        GPU_CHECK(cudaMemsetAsync(at.data(), 0, at.size(), use.stream.get()));
-        launch_read(grid_, use.data.data(), size / 16, 16, 1, Sharing::own_part, use.out(), use.stream.get());
-        use.stream.synchronize();
-        return time([&](cudaStream_t stream, int) {
-          launch_chase(use.data.as<std::uint32_t>(), static_cast<std::uint32_t>(steps), at.as<std::uint32_t>(), stream);
-        });
+      const OperatorSpec spec = access("dependent", size, 4, steps);
+      point(operator_point(spec, in_stream), size, [&](const Buffers& use, cudaStream_t stream, int turn) {
+        auto* const data = use.data.as<std::uint32_t>();
+        if (turn == 0) {  // which is not timed
+          launch_chase_setup(data, static_cast<std::uint32_t>(lines), stream);
+          launch_read(grid_, data, size / 16, 16, 1, false, use.out(), stream);
+          GPU_CHECK(cudaMemsetAsync(use.out(), 0, sizeof(std::uint32_t), stream));
+        }
+        launch_chase(data, static_cast<std::uint32_t>(steps), use.out(), stream);
       });
-    }
-  }
-
-  void passes() {
-    const std::size_t largest = std::min(room_ / 4, run_.quick() ? gib : 4 * gib);
-    for (const std::size_t size : sizes(mib, largest, run_.quick() ? 8 : 2)) {
-      const std::string elements = std::to_string(size / 4);
-      const auto cache = [size](std::size_t operands) -> Fields {
-        const bool cold = is_cold(size * operands, rotation_for(size * operands));
-        return {{"cache", cold ? "cold" : "warm"}, {"timing", "stream"}};
-      };
-      const auto elementwise = [&](const char* inputs, const char* outputs) {
-        return operator_point({{"kind", "elementwise"},
-                               {"elements", elements},
-                               {"inputs", inputs},
-                               {"outputs", outputs},
-                               {"precision", "fp32"}},
-                              cache(1));
-      };
-      run_.point(elementwise("1", "0"), [&] {
-        return rotated(size, 1, [&](cudaStream_t stream, const char* data, const Buffers& use) {
-          launch_read(grid_, data, size / 16, 16, 1, Sharing::own_part, use.out(), stream);
-        });
-      });
-      run_.point(elementwise("0", "1"), [&] {
-        return rotated(size, 1, [&](cudaStream_t stream, char* data, const Buffers&) {
-          launch_write(grid_, data, size / 16, 0x5eed5eedU, stream);
-        });
-      });
-      for (const char* method : {"kernel", "cudaMemcpyAsync"}) {
-        Fields how = cache(2);
-        how.emplace_back("method", method);
-        run_.point(operator_point({{"kind", "copy"}, {"size", bytes_text(size)}}, how), [&] {
-          return rotated(size, 2, [&](cudaStream_t stream, char* data, const Buffers&) {
-            if (method[0] == 'k') return launch_copy(grid_, data, data + size, size / 16, stream);
-            GPU_CHECK(cudaMemcpyAsync(data + size, data, size, cudaMemcpyDeviceToDevice, stream));
-          });
-        });
-      }
     }
   }
 
@@ -185,21 +129,15 @@ class MemorySuite {
     DeviceBuffer data, folded;
   };
 
-  Sampled time(const Launch& launch) const {
-    const Stream stream;
-    StoppingRule rule = run_.rule();
-    rule.budget = Seconds(run_.quick() ? 0.1 : 0.35);  // many points share the suite's time
-    return time_stream(stream, launch, rule);
-  }
-
-  /// Times passes over `operands` pieces of `size`, in turn from a buffer several times as large as the L2.
-  template <typename Pass>
-  Sampled rotated(std::size_t size, int operands, Pass pass) const {
-    const std::size_t set = size * static_cast<std::size_t>(operands);
-    const int turns = rotation_for(set);
-    const Buffers use(*this, set * static_cast<std::size_t>(turns));
-    return time([&](cudaStream_t stream, int turn) {
-      pass(stream, use.data.template as<char>() + set * static_cast<std::size_t>(turn % turns), use);
+  /// Times what `put` puts on the stream in each turn, on buffers of this size.
+  template <typename Put>
+  void point(const Record& record, std::size_t size, const Put& put) {
+    run_.point(record, [&] {
+      const Buffers use(*this, size);
+      StoppingRule rule = run_.rule();
+      rule.budget = Seconds(run_.quick() ? 0.1 : 0.35);  // many points share the suite's time
+      return time_stream(
+          use.stream, [&](cudaStream_t stream, int turn) { put(use, stream, turn); }, rule);
     });
   }
 
@@ -213,7 +151,6 @@ class MemorySuite {
 
 void run_memory(SuiteRun& run) {
   MemorySuite suite(run);
-  suite.passes();
   suite.sequential();
   suite.l2();
   suite.dependent();

@@ -5,6 +5,7 @@
 #include "validate/cuda/math/format.hpp"
 #include "validate/cuda/math/operator_runner.hpp"
 #include "validate/cuda/suites/operator_points.hpp"
+#include "validate/cuda/suites/points.hpp"
 #include "validate/measure/json_object.hpp"
 
 namespace foretrain::gpu {
@@ -21,26 +22,12 @@ StoppingRule rule_of(const SuiteRun& run) {
   return rule;
 }
 
-/// Long enough for the board to find the clocks that its power allows; only the second half counts.
-Sampled time_sustained(const Stream& stream, const Launch& launch, bool quick, int kernels) {
-  const StoppingRule rule{.warm_up = 1, .least = 10, .most = 200, .target = 0.0, .budget = Seconds(quick ? 0.8 : 2.5)};
-  Sampled sampled = time_stream(stream, launch, rule, Seconds(20e-3), kernels);
-  const auto half = static_cast<std::ptrdiff_t>(sampled.values.size() / 2);
-  sampled.values.erase(sampled.values.begin(), sampled.values.begin() + half);
-  return sampled;
-}
-
 Record record_of(const OperatorPoint& point) {
-  Record record;
+  Record record = operator_point(point.spec, {});
   record.name = point.name();
-  record.scenario = scenario_of(point.spec);
-  record.parameters = {
-      {"timing", "stream"}, {"family", point.family}, {"held_out", held_out(record.name) ? "true" : "false"}};
-  if (point.sustained) {
-    record.parameters["sustained"] = "true";
-    record.parameters["held_out"] = "false";
-  }
-  record.unit = "s";
+  const bool out = held_out(record.name) && !point.sustained;
+  record.parameters = {{"timing", "stream"}, {"family", point.family}, {"held_out", out ? "true" : "false"}};
+  if (point.sustained) record.parameters["sustained"] = "true";
   return record;
 }
 
@@ -58,17 +45,16 @@ void measure_operators(SuiteRun& run, const std::vector<OperatorPoint>& points) 
     if (run.quick() && !point.quick) continue;
     point.spec = with_precision_of(std::move(point.spec), capability);
     const bool in_time = run.point(record_of(point), [&](Record& record) {
-      OwnOperands memory(stream.get());
+      OperandPool memory(stream.get());
       const auto runner = make_runner(point.spec, {memory, 0});
-      const std::size_t sets = static_cast<std::size_t>(runner->operand_sets());
       record.parameters.merge(runner->parameters());
-      record.parameters["operand_sets"] = std::to_string(sets);
+      record.parameters["operand_sets"] = std::to_string(runner->operand_sets());
       record.parameters["operand_bytes"] = std::to_string(runner->bytes());
       record.parameters["kernels"] = std::to_string(runner->kernels());
       record.parameters["cache"] = is_cold(runner->bytes(), runner->operand_sets()) ? "cold" : "warm";
       run.begin_timing();
       const Launch launch = [&](cudaStream_t on, int turn) { runner->launch(on, turn); };
-      if (point.sustained) return time_sustained(stream, launch, run.quick(), runner->kernels());
+      if (point.sustained) return time_sustained(stream, launch, Seconds(run.quick() ? 0.8 : 2.5), runner->kernels());
       // Where all that there is lies in the L2, also as a step finds it: with nothing there. Only where the model
       // knows.
       if (record.parameters["cache"] == "warm" && is_streaming(point.spec)) {

@@ -1,113 +1,129 @@
-// Copies between every pair of GPUs, with and without peer access, each way and both at once.
+// Copies between every pair of GPUs, each way and both at once: of the first pair of each kind of link from 4 KiB to
+// 1 GiB, of the others, which should behave alike, the largest copy each way. No scenario states them.
 #include <algorithm>
-#include <map>
-#include <memory>
+#include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "validate/cuda/collective/ladder.hpp"
-#include "validate/cuda/collective/peer_access.hpp"
-#include "validate/cuda/collective/peer_design.hpp"
 #include "validate/cuda/core/suite.hpp"
+#include "validate/cuda/suites/points.hpp"
 
 namespace foretrain::gpu {
 
 namespace {
 
-/// One GPU's end of a link: its stream, what it sends and where it receives.
+constexpr std::size_t largest = std::size_t{1} << 30;
+
+/// One GPU's end of a link: its stream, what it sends and where it receives, all made while its GPU is current.
 struct End {
-  End(int on, std::size_t bytes) : device(on) {
-    const OnDevice current(on);
-    stream = std::make_unique<Stream>();
-    done = std::make_unique<Event>(false);
-    send = DeviceBuffer(bytes);
-    receive = DeviceBuffer(bytes);
-    send.fill(Format::int8, stream->get(), static_cast<std::uint64_t>(on) + 1);
-    stream->synchronize();
+  explicit End(int on) : device(on), send(room()), receive(send.size()) {
+    send.fill(Format::int8, stream.get(), static_cast<std::uint64_t>(on) + 1);
+    stream.synchronize();
   }
+  static std::size_t room() { return std::min(usable_memory() / 2, largest); }
   int device;
-  std::unique_ptr<Stream> stream;
-  std::unique_ptr<Event> done;
+  Stream stream;
+  Event done = Event(false);
   DeviceBuffer send, receive;
 };
 
+std::unique_ptr<End> end_on(int device) {
+  const OnDevice here(device);
+  return std::make_unique<End>(device);
+}
+
 /// In the stream of the GPU that sends. Copies go through the buffers, so that caches do not keep what was just sent.
-void copy(const End& from, const End& to, std::uint64_t bytes, std::uint64_t turn) {
-  const std::uint64_t step = (bytes + 511) / 512 * 512;
-  const std::uint64_t shift = turn % std::max<std::uint64_t>(1, from.send.size() / step) * step;
+void copy(const End& from, const End& to, std::size_t bytes, int turn) {
+  const std::size_t step = (bytes + 511) / 512 * 512;
+  const std::size_t places = std::max<std::size_t>(1, from.send.size() / step);
+  const std::size_t shift = static_cast<std::size_t>(turn) % places * step;
   GPU_CHECK(cudaMemcpyPeerAsync(to.receive.as<char>() + shift, to.device, from.send.as<char>() + shift, from.device,
-                                bytes, from.stream->get()));
+                                bytes, from.stream.get()));
 }
 
-Sampled time_copies(const End& a, const End& b, const PeerPoint& point, const StoppingRule& rule) {
-  const OnDevice on(a.device);
-  std::uint64_t turn = 0;
-  const Event start;
-  const Event end;
-  const auto batch = [&](int count) {
-    // Calls take longer than small copies.
-    if (point.bytes <= 1 << 20) keep_busy(Seconds(10e-6 * count), a.stream->get());
-    start.record(a.stream->get());
-    if (point.both_ways) GPU_CHECK(cudaStreamWaitEvent(b.stream->get(), start.get(), 0));
-    for (int i = 0; i < count; ++i, ++turn) {
-      copy(a, b, point.bytes, turn);
-      if (point.both_ways) copy(b, a, point.bytes, turn);
+/// With both ways, until both copies of a turn are done.
+Sampled time_copies(const End& a, const End& b, std::size_t bytes, bool both_ways, const StoppingRule& rule) {
+  const OnDevice here(a.device);
+  const auto launch = [&](cudaStream_t stream, int turn) {
+    if (both_ways) {
+      a.done.record(stream);
+      GPU_CHECK(cudaStreamWaitEvent(b.stream.get(), a.done.get(), 0));
+      copy(b, a, bytes, turn);
+      b.done.record(b.stream.get());
     }
-    if (point.both_ways) {
-      b.done->record(b.stream->get());
-      GPU_CHECK(cudaStreamWaitEvent(a.stream->get(), b.done->get(), 0));
-    }
-    end.record(a.stream->get());
-    end.synchronize();
-    return elapsed(start, end) / count;
+    copy(a, b, bytes, turn);
+    if (both_ways) GPU_CHECK(cudaStreamWaitEvent(stream, b.done.get(), 0));
   };
-  batch(1);
-  const int count = batch_of(batch(1), 0.005, 256);
-  return sample([&] { return batch(count); }, rule);
+  return time_stream(a.stream, launch, rule, Seconds(5e-3), both_ways ? 6 : 1);
 }
 
-class Ends {
- public:
-  const End& of(int device) {
-    std::unique_ptr<End>& end = ends_[device];
-    if (!end) {
-      const OnDevice on(device);
-      end = std::make_unique<End>(device, std::min<std::size_t>(usable_memory() / 2, 1ULL << 30));
-    }
-    return *end;
-  }
-  /// Keeps the memory of no more than two GPUs' buffers at a time.
-  void keep_only(int first, int second) {
-    std::erase_if(ends_, [&](const auto& end) { return end.first != first && end.first != second; });
-  }
-
- private:
-  std::map<int, std::unique_ptr<End>> ends_;
+/// Two GPUs and the kind of the link between them: whether each can reach the other's memory directly, and the link's
+/// rank among all (NVLink is before PCIe).
+struct PeerLink {
+  int first, second;
+  bool access;
+  std::string kind;
 };
+
+/// With peer access switched on where it can be: elsewhere the driver copies through host memory.
+PeerLink link_between(int first, int second) {
+  int able = 0, rank = 0;
+  bool access = true;
+  for (const auto& [from, to] : {std::pair(first, second), {second, first}}) {
+    const OnDevice here(from);
+    GPU_CHECK(cudaDeviceCanAccessPeer(&able, from, to));
+    if (able != 0) GPU_CHECK(cudaDeviceEnablePeerAccess(to, 0));
+    access = access && able != 0;
+  }
+  if (!access) return {first, second, false, "no peer access"};
+  GPU_CHECK(cudaDeviceGetP2PAttribute(&rank, cudaDevP2PAttrPerformanceRank, first, second));
+  return {first, second, true, "peer access, rank " + std::to_string(rank)};
+}
+
+Record record_of(const PeerLink& link, bool back, bool both_ways, std::size_t bytes) {
+  Record record = plain_point("peer_copy", {{"source", std::to_string(back ? link.second : link.first)},
+                                            {"destination", std::to_string(back ? link.first : link.second)},
+                                            {"direction", both_ways ? "both" : "one"},
+                                            {"bytes", std::to_string(bytes)},
+                                            {"peer_access", link.access ? "on" : "off"},
+                                            {"timing", "stream"}});
+  record.parameters["link"] = link.kind;
+  return record;
+}
+
+/// False where the time is up.
+bool measure(SuiteRun& run, const PeerLink& link, bool first_of_kind) {
+  const std::unique_ptr<End> a = end_on(link.first), b = end_on(link.second);
+  const std::size_t most = std::min(a->send.size(), b->send.size());
+  for (std::size_t bytes = first_of_kind ? 4096 : largest; bytes <= most; bytes *= run.quick() ? 64 : 4) {
+    for (const char* way : {"there", "back", "both"}) {
+      const bool back = way == std::string("back"), both = way == std::string("both");
+      if (both && !first_of_kind) continue;
+      const Record record = record_of(link, back, both, bytes);
+      const auto timed = [&] { return time_copies(back ? *b : *a, back ? *a : *b, bytes, both, run.rule()); };
+      if (!run.point(record, timed)) return false;
+    }
+  }
+  return true;
+}
 
 }  // namespace
 
 void run_peer(SuiteRun& run) {
-  const std::vector<PeerLink> links = peer_links();
-  std::map<std::pair<int, int>, std::string> kinds;
-  for (const PeerLink& link : links) kinds[{link.first, link.second}] = link.kind;
-  Ends ends;
-  for (const PeerPoint& point : peer_points(links, run.quick())) {
-    Record record = record_of(point);
-    record.parameters["link"] = kinds[std::minmax(point.source, point.destination)];
-    const auto measure = [&] {
-      ends.keep_only(point.source, point.destination);
-      const End& a = ends.of(point.source);
-      const End& b = ends.of(point.destination);
-      if (point.bytes > std::min(a.send.size(), b.send.size())) {
-        throw GpuError(Fault::out_of_memory, "the GPUs' free memory does not hold this copy twice");
+  std::set<std::string> known;
+  std::vector<PeerLink> others;
+  for (int first = 0; first < visible_devices(); ++first) {
+    for (int second = first + 1; second < visible_devices(); ++second) {
+      const PeerLink link = link_between(first, second);
+      if (!known.insert(link.kind).second) {
+        others.push_back(link);
+      } else if (!measure(run, link, true)) {
+        return;
       }
-      std::unique_ptr<PeerAccess> access;
-      if (point.access) access = std::make_unique<PeerAccess>(point.source, point.destination);
-      return time_copies(a, b, point, run.rule());
-    };
-    if (!run.point(record, measure)) return;
+    }
+  }
+  for (const PeerLink& link : others) {
+    if (run.quick() || !measure(run, link, false)) return;
   }
 }
 

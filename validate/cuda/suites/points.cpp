@@ -4,38 +4,29 @@ namespace foretrain::gpu {
 
 namespace {
 
-void add_to_name(Record& record, const std::string& key, const std::string& value) {
-  record.name += " " + key + "=";
-  for (const char c : value) {
-    if (c != ' ') record.name += c;
-  }
-}
-
-void add(Record& record, const Fields& parameters) {
+/// Of seconds, named by what it measures and the parameters that tell it from others.
+Record named(std::string name, const Fields& parameters) {
+  Record record;
   record.unit = "s";
+  record.name = std::move(name);
   for (const auto& [key, value] : parameters) {
     record.parameters[key] = value;
-    add_to_name(record, key, value);
+    record.name += " " + key + "=" + value;
   }
+  return record;
 }
 
 }  // namespace
 
-Record operator_point(const Fields& operator_keys, const Fields& parameters) {
-  Record record;
-  record.name = operator_keys.front().second;
-  for (const auto& [key, value] : operator_keys) {
-    record.scenario["workload.operator." + key] = value;
-    if (key != "kind") add_to_name(record, key, value);
-  }
-  add(record, parameters);
+Record operator_point(const OperatorSpec& spec, const Fields& parameters) {
+  Record record = named(name_of(spec), parameters);
+  record.scenario = scenario_of(spec);
   return record;
 }
 
 Record plain_point(const std::string& what, const Fields& parameters) {
-  Record record;
-  record.name = record.parameters["what"] = what;
-  add(record, parameters);
+  Record record = named(what, parameters);
+  record.parameters["what"] = what;
   return record;
 }
 

@@ -1,19 +1,19 @@
-// How points of the suites of launches, memory and copies are named.
+// How points of suites are named.
 #pragma once
 
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "validate/cuda/math/operator_spec.hpp"
 #include "validate/measure/record.hpp"
 
 namespace foretrain::gpu {
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
-/// A point that an operator of a scenario states: keys without "workload.operator.", `kind` first. Its name lists them,
-/// and the parameters that tell it from others.
-Record operator_point(const Fields& operator_keys, const Fields& parameters);
+/// A point that an operator of a scenario states.
+Record operator_point(const OperatorSpec& spec, const Fields& parameters);
 /// A point that no scenario states: what is measured, and how.
 Record plain_point(const std::string& what, const Fields& parameters);
 

@@ -8,8 +8,6 @@ namespace {
 
 using Fields = std::map<std::string, std::string>;
 
-std::string text(std::int64_t number) { return std::to_string(number); }
-
 void in_precisions(PointList& points, const char* kind, Fields fields, bool quick = false) {
   for (const char* precision : {"bf16", "fp32"}) {
     fields["precision"] = precision;
@@ -18,22 +16,20 @@ void in_precisions(PointList& points, const char* kind, Fields fields, bool quic
 }
 
 void elementwise(PointList& points) {
-  struct Operands {
-    int inputs, outputs;
-  };
-  for (const Operands& operands : {Operands{1, 1}, {2, 1}, {3, 1}, {1, 2}, {2, 2}, {0, 1}}) {
+  for (const auto& [inputs, outputs] : {std::pair(1, 1), {2, 1}, {3, 1}, {1, 2}, {2, 2}, {0, 1}}) {
     for (std::int64_t elements = 1 << 14; elements <= 1 << 28; elements *= 4) {
-      const bool quick = operands.outputs == 1 && operands.inputs >= 1 && operands.inputs <= 2 &&
+      const bool quick = outputs == 1 && inputs >= 1 && inputs <= 2 &&
                          (elements == 1 << 16 || elements == 1 << 20 || elements == 1 << 24 || elements == 1 << 26);
-      in_precisions(
-          points, "elementwise",
-          {{"elements", text(elements)}, {"inputs", text(operands.inputs)}, {"outputs", text(operands.outputs)}},
-          quick);
+      in_precisions(points, "elementwise",
+                    {{"elements", std::to_string(elements)},
+                     {"inputs", std::to_string(inputs)},
+                     {"outputs", std::to_string(outputs)}},
+                    quick);
     }
   }
   // Sizes beside the powers of two: a last block that is not full.
   for (const std::int64_t elements : {100003, 3000000, 38535168, 154140673}) {
-    in_precisions(points, "elementwise", {{"elements", text(elements)}, {"inputs", "2"}});
+    in_precisions(points, "elementwise", {{"elements", std::to_string(elements)}, {"inputs", "2"}});
   }
 }
 
@@ -43,14 +39,12 @@ std::vector<OperatorPoint> streaming_points() {
   PointList points;
   elementwise(points);
   for (std::int64_t elements = 1 << 14; elements <= 1 << 28; elements *= 4) {
-    in_precisions(points, "reduction", {{"elements", text(elements)}, {"outputs", "0"}}, elements == 1 << 26);
-  }
-  for (const char* size : {"64 KB", "1 MB", "16 MB", "64 MB", "256 MB", "1 GB"}) {
-    points.add({"copy", {{"size", size}}}, "copy", size == std::string("256 MB"));
+    in_precisions(points, "reduction", {{"elements", std::to_string(elements)}, {"outputs", "0"}}, elements == 1 << 26);
   }
   for (const std::int64_t width : {128, 768, 4096}) {
     for (std::int64_t tokens = 512; tokens <= 65536; tokens *= 2) {
-      in_precisions(points, "embedding", {{"tokens", text(tokens)}, {"width", text(width)}, {"vocabulary", "50257"}},
+      in_precisions(points, "embedding",
+                    {{"tokens", std::to_string(tokens)}, {"width", std::to_string(width)}, {"vocabulary", "50257"}},
                     tokens == 8192);
     }
   }

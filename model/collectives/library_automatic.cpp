@@ -1,0 +1,398 @@
+// Collectives as NCCL carries them out: the fastest of what it would try, under the protocols LL, LL128 and Simple.
+//
+//   all-reduce                    rings; trees between nodes; reductions in the nodes' switches (NVLS), with
+//                                 trees between nodes; reductions in the network's switches (CollNet), where
+//                                 cluster.network says so
+//   all-gather, reduce-scatter    rings; parallel trees (PAT); the network's switches
+//   broadcast, reduce             rings
+//   all-to-all, send-receive      messages between pairs, over the receiver's rail (PXN)
+//
+//   between nodes   launch + steps · step time(protocol) + bytes / (bandwidth · share(protocol))
+//   inside one      Library::ring_in_node, under the protocol that NCCL's own model of itself prefers
+//
+// The bandwidth is that of the busiest link when NCCL's channels are laid over the topology (traffic.cpp): rings over
+// all NVLink lanes or switch ports, every network card used. Step counts are those of NCCL's own model
+// (src/graph/tuning.cc); times and shares are the library's (library.hpp), as for every named algorithm.
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "model/base/hash.hpp"
+#include "model/base/reads.hpp"
+#include "model/base/session.hpp"
+#include "model/collectives/collective.hpp"
+#include "model/collectives/exchange.hpp"
+#include "model/collectives/library.hpp"
+#include "model/collectives/link_load.hpp"
+#include "model/collectives/network_effects.hpp"
+#include "model/collectives/traffic.hpp"
+
+namespace foretrain {
+
+namespace {
+
+// What the library can do from which version on. Release notes: 2.4.2 "tree-based algorithms for all-reduce", 2.6.4
+// "in-network collectives (beta)", 2.18.1 "inter-node algorithms for NVLink SHARP" (inside a node it is there before);
+// 2.20.3 has gathers and scatters by CollNet (src/graph/tuning.cc, iallgather; release notes of SHARP 3.5.2).
+constexpr NcclVersion trees_since{2, 4}, network_switches_since{2, 6}, node_switches_since{2, 17},
+    node_switch_trees_since{2, 18}, network_gathers_since{2, 20};
+
+/// What one way of carrying the collective out puts on the links.
+struct Load {
+  Seconds time;  ///< of the busiest link, or of the slowest socket, for one byte
+  std::function<std::vector<Flow>()> flows;
+};
+
+/// Where all groups pass round the same nodes, and these are alike, three nodes are as busy as all. None: all count.
+std::vector<GroupLayout> on_three_nodes(const std::vector<GroupLayout>& groups, const Topology& topology) {
+  constexpr std::size_t enough = 3;
+  const std::vector<GroupLayout::NodePart>& nodes = groups.front().nodes;
+  if (nodes.size() <= enough) return {};
+  const auto same_node = [&](const GroupLayout::NodePart& a, const GroupLayout::NodePart& b) {
+    return topology.node_of(a.ranks.front()) == topology.node_of(b.ranks.front());
+  };
+  std::vector<GroupLayout> fewer;
+  for (const GroupLayout& group : groups) {
+    if (!group.nodes_repeat || !std::ranges::equal(group.nodes, nodes, same_node)) return {};
+    GroupLayout& three = fewer.emplace_back(group);
+    three.nodes.resize(enough);
+  }
+  return fewer;
+}
+
+/// What groups put on a network's links for one byte in one way, whatever the size: a sweep asks for many sizes.
+struct TrafficKey {
+  enum class Way { rings, trees, node_switches, network_switches };
+  struct Flows {
+    std::vector<Flow> all;
+    ReadSet reads;  ///< constants that they rest on
+  };
+  struct Value {
+    Seconds time;  ///< as in Load
+    ReadSet reads;
+    Flows flows = {};  ///< once they were asked for
+  };
+  std::uint64_t network;  ///< the topology's serial number
+  CollectiveConstants constants;
+  NotedNumber sockets;  ///< as hosts copy
+  RankGroups groups;
+  CollectiveOperation operation;
+  Way way;
+  Bytes message;
+
+  bool operator==(const TrafficKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(network, groups.hash(), operation, way, message); }
+  [[nodiscard]] std::size_t bytes(const Value&) const {
+    constexpr std::size_t flows_of_rank = 8;
+    return sizeof(TrafficKey) + groups.size() * groups.front().size() * flows_of_rank * sizeof(Flow);
+  }
+};
+
+struct Candidate {
+  std::string name;
+  Seconds latency;
+  const Load* traffic = nullptr;
+  double share = 1.0;
+  SyncAlgorithm stands_for = SyncAlgorithm::automatic;  ///< the name under which users ask for it; else none
+
+  Seconds time(Bytes size) const { return latency + traffic->time * (size / Bytes(1.0)) / share; }
+};
+
+class AutomaticCollective {
+ public:
+  AutomaticCollective(const CollectiveCall& call, const Topology& topology, const Calibration& calibration)
+      : call_(call), topology_(topology), library_(call, topology, calibration), load_(topology) {}
+
+  LoweredCollective lower() { return lower(fastest(expected())); }
+
+  /// The fastest of those that a name stands for.
+  std::optional<LoweredCollective> lower(SyncAlgorithm named) {
+    std::vector<Candidate> own = candidates();
+    // Its rings are all its channels, whatever the user calls them.
+    const SyncAlgorithm same = named == SyncAlgorithm::multi_ring ? SyncAlgorithm::ring : named;
+    std::erase_if(own, [&](const Candidate& candidate) { return candidate.stands_for != same; });
+    if (own.empty()) return std::nullopt;
+    LoweredCollective lowered = lower(fastest(own));
+    lowered.chosen_algorithm = std::string(name(named));
+    return lowered;
+  }
+
+  Seconds time() { return fastest(expected()).time(call_.size); }
+
+ private:
+  using enum CollectiveOperation;
+  using Way = TrafficKey::Way;
+
+  LoweredCollective lower(const Candidate& best) const {
+    LoweredCollective::Phase phase{.latency = best.latency, .flows = best.traffic->flows(), .repeat = 1};
+    const double factor = (call_.size / Bytes(1.0)) / best.share;
+    for (Flow& flow : phase.flows) flow.bytes *= factor;
+    if (call_.operation == CollectiveOperation::send_receive) add_headers(phase, topology_);
+    return {.chosen_algorithm = best.name, .phases = {std::move(phase)}};
+  }
+
+  [[nodiscard]] const Candidate& fastest(const std::vector<Candidate>& candidates) const {
+    return *std::ranges::min_element(candidates, {},
+                                     [&](const Candidate& candidate) { return candidate.time(call_.size); });
+  }
+
+  std::vector<Candidate> candidates() {
+    std::vector<Candidate> candidates;
+    if (is_exchange(call_.operation)) {
+      main_ = direct_traffic();
+      candidates.push_back(direct(main_));
+    } else {
+      main_ = traffic(Way::rings, Library::ring_message);
+      add_rings(candidates);
+      if (library_.has_parallel_trees()) candidates.push_back(parallel_trees(main_));
+    }
+    if (call_.operation == all_reduce) add_reductions(candidates);
+    if (network_reduces()) {
+      network_ = traffic(Way::network_switches, library_.in_switch_message());
+      candidates.push_back(in_network_switches(network_));
+    }
+    return candidates;
+  }
+
+  /// Inside a node NCCL takes what it expects to be fastest, its switches or its rings; between nodes the fastest.
+  std::vector<Candidate> expected() {
+    std::vector<Candidate> all = candidates();
+    const auto in_switches = [this](const Candidate& candidate) { return candidate.traffic == &in_network_; };
+    if (library_.in_one_node() && !library_.version().none() && std::ranges::any_of(all, in_switches)) {
+      const bool expected = library_.expects_switches(busy(main_));
+      std::erase_if(all, [&](const Candidate& candidate) { return in_switches(candidate) != expected; });
+    }
+    return all;
+  }
+
+  void add_rings(std::vector<Candidate>& candidates) {
+    if (!library_.in_one_node()) {
+      for (const LibraryProtocol& protocol : library_.protocols()) candidates.push_back(ring(main_, protocol));
+      return;
+    }
+    const RingCost cost = library_.ring_in_node(busy(main_), busy(main_), library_.ring_steps());
+    candidates.push_back({std::string("ring/") + cost.protocol, cost.latency, &main_, cost.share, SyncAlgorithm::ring});
+  }
+
+  void add_reductions(std::vector<Candidate>& candidates) {
+    const bool several = slowest().node_count() > 1;
+    if (several && knows(trees_since)) {
+      tree_ = traffic(Way::trees, Library::tree_message);
+      for (const LibraryProtocol& protocol : library_.protocols())
+        candidates.push_back(tree_of(tree_, main_, protocol));
+    }
+    const bool in_switches = std::ranges::all_of(library_.layouts(), &GroupLayout::in_network);
+    if (in_switches && knows(several ? node_switch_trees_since : node_switches_since)) {
+      in_network_ = traffic(Way::node_switches, library_.in_switch_message());
+      candidates.push_back(in_switch(in_network_));
+    }
+  }
+
+  [[nodiscard]] bool knows(NcclVersion since) const { return library_.version().none() || library_.version() >= since; }
+
+  /// CollNet: where the description of the network has switches that reduce, NCCL is taken to be set to use them
+  /// (NCCL_COLLNET_ENABLE and the network's plugin). It needs several nodes, for gathers and scatters a card for each
+  /// GPU (collNetHeadsUniqueNum, src/graph/tuning.cc).
+  [[nodiscard]] bool network_reduces() const {
+    if (!knows(network_switches_since) || !std::ranges::all_of(library_.layouts(), &GroupLayout::network_reduces)) {
+      return false;
+    }
+    if (call_.operation == all_reduce) return true;
+    return has_parts(call_.operation) && knows(network_gathers_since) && one_rank_for_each_card();
+  }
+
+  [[nodiscard]] bool one_rank_for_each_card() const {
+    return std::ranges::all_of(slowest().nodes, [&](const GroupLayout::NodePart& part) {
+      std::set<int> cards;
+      return std::ranges::all_of(part.ranks,
+                                 [&](int rank) { return cards.insert(topology_.card_of_gpu(rank)).second; });
+    });
+  }
+
+  [[nodiscard]] std::vector<Flow> flows_of(const std::vector<GroupLayout>& layouts, Way way, Bytes message) const {
+    TrafficBuilder builder(topology_, library_.constants(), message, &library_.hosts());
+    for (const GroupLayout& layout : layouts) {
+      switch (way) {
+        case Way::rings:
+          builder.add_ring(layout, call_.operation);
+          break;
+        case Way::trees:
+          builder.add_tree(layout);
+          break;
+        case Way::node_switches:
+          builder.add_in_network(layout);
+          break;
+        case Way::network_switches:
+          builder.add_in_network_switches(layout, call_.operation);
+          break;
+      }
+    }
+    return builder.flows();
+  }
+
+  Load traffic(Way way, Bytes message) {
+    const TrafficKey key{topology_.serial(),
+                         library_.constants(),
+                         library_.hosts().pageable_copy_gbps,
+                         call_.groups,
+                         call_.operation,
+                         way,
+                         message};
+    const auto known = session().known(key, [&] {
+      const Reading reading;
+      const std::vector<GroupLayout> few_nodes = on_three_nodes(library_.layouts(), topology_);
+      const Seconds time = load_.busiest(flows_of(few_nodes.empty() ? library_.layouts() : few_nodes, way, message));
+      return TrafficKey::Value{time, reads_so_far()};
+    });
+    note_reads(known->reads);
+    return {known->time, [=, this] {
+              if (known->flows.all.empty()) {
+                const Reading reading;
+                std::vector<Flow> flows = flows_of(library_.layouts(), way, message);
+                known->flows = {std::move(flows), reads_so_far()};
+              }
+              note_reads(known->flows.reads);
+              return known->flows.all;
+            }};
+  }
+
+  Load direct_traffic() {
+    TrafficBuilder builder(topology_, library_.constants(), library_.largest_message(), &library_.hosts());
+    TrafficBuilder uneven = builder;
+    const bool exchanges = call_.operation == CollectiveOperation::all_to_all && call_.size > Bytes(0.0);
+    const std::size_t members = call_.groups.front().size();
+    for (std::size_t group = 0; group < call_.groups.size(); ++group) {
+      const std::vector<int>& ranks = call_.groups[group];
+      if (!exchanges) {
+        builder.add_send_receive(ranks);
+        continue;
+      }
+      const std::vector<Flow> even = exchange_flows(ranks, ExchangeParts(call_, ranks, topology_), topology_);
+      builder.add_exchange(even, call_.size);
+      if (call_.tokens.imbalance <= 1.0) continue;
+      uneven.add_exchange(unevenly(even, ranks, group % members, call_.tokens, topology_), call_.size);
+    }
+    std::vector<Flow> flows = builder.flows();
+    // Which rank is the hottest changes from layer to layer, and all wait for it: each link is as busy as the busiest.
+    const std::vector<Flow> hot = uneven.flows();
+    const double longer = hot.empty() ? 1.0 : std::max(1.0, load_.busiest(hot) / load_.busiest(flows));
+    for (Flow& flow : flows) flow.bytes *= longer;
+    return {load_.busiest(flows), [flows] { return flows; }};
+  }
+
+  Candidate ring(const Load& traffic, const LibraryProtocol& protocol) const {
+    return {std::string("ring/") + protocol.name, library_.launch() + library_.ring_latency(protocol), &traffic,
+            protocol.share, SyncAlgorithm::ring};
+  }
+
+  /// Two trees that each carry half the message. Over two or three nodes their cards would have less to carry than in a
+  /// ring, but NCCL runs them over the ring's channels, at tree_efficiency of its bandwidth and 2 bytes for each byte
+  /// (src/graph/tuning.cc): 16 A100 on two nodes stay at the ring's 100 GB/s of bus bandwidth (vTrain, tensor 16).
+  Candidate tree_of(const Load& traffic, const Load& ring_traffic, const LibraryProtocol& protocol) const {
+    const double n = slowest().ranks;
+    const Seconds over_channels = ring_traffic.time * (n / (n - 1.0)) / library_.constants().tree_efficiency;
+    const Seconds up = protocol.step * static_cast<double>(slowest().largest_node - 1) +
+                       library_.tree_step(protocol, protocol.step) * library_.levels();
+    Candidate tree{std::string("tree/") + protocol.name, library_.launch() + 2.0 * up, &traffic,
+                   protocol.share * std::min(1.0, traffic.time / over_channels), SyncAlgorithm::double_tree};
+    tree.latency += first_pieces(tree, 2.0 * library_.levels() - 1.0, library_.tree_pieces(protocol.kind));
+    return tree;
+  }
+
+  /// A node sends a piece on when all of it has come over the network, so that each of the ways up and down but the
+  /// first begins a piece later. In a node's switches the way down does.
+  static Seconds first_pieces(const Candidate& tree, double ways, Bytes pieces) {
+    return tree.traffic->time * (ways * (pieces / Bytes(1.0)) / tree.share);
+  }
+
+  /// PAT ("parallel aggregated trees"): a logarithmic number of messages on the way, and a part that still grows with
+  /// the ranks; 3/4 of the bus bandwidth, of which half is for the data. Source: NCCL, src/graph/tuning.cc,
+  /// NCCL_ALGO_PAT.
+  Candidate parallel_trees(const Load& traffic) const {
+    const double n = slowest().ranks;
+    const Seconds step = library_.longest_step(library_.simple(), Seconds(0.0));
+    const Seconds of_ranks = Seconds(library_.constants().parallel_tree_us * 1e-6) * n;
+    return {"pat/Simple", library_.launch() + step / 3.5 * library_.levels() + of_ranks, &traffic,
+            0.75 * 0.5 * (n - 1.0) / n};
+  }
+
+  [[nodiscard]] Seconds switch_set_up() const { return Seconds(library_.constants().nvls_us * 1e-6); }
+
+  Candidate in_switch(const Load& traffic) const {
+    Candidate candidate{"nvls", library_.launch() + switch_set_up(), &traffic, 1.0, SyncAlgorithm::in_network};
+    candidate.latency += first_pieces(candidate, 1.0, library_.switch_pieces());
+    if (slowest().node_count() > 1) {
+      candidate.name = "nvls_tree";
+      candidate.latency += 2.0 * library_.levels() * library_.tree_step(library_.simple(), library_.simple().step);
+      // Two nodes' first pieces are in the bandwidth that their sweeps show.
+      candidate.latency += first_pieces(candidate, 2.0 * (library_.levels() - 1.0), library_.switch_tree_pieces());
+    }
+    return candidate;
+  }
+
+  /// One way up to the network's switches and one down, whatever the number of nodes; before and after, the nodes'.
+  Candidate in_network_switches(const Load& traffic) const {
+    const LibraryProtocol simple = library_.simple();
+    const bool inside = call_.operation == all_reduce && slowest().in_network;
+    const Seconds at_both_ends = inside ? switch_set_up() : simple.step * (slowest().largest_node > 1 ? 2.0 : 0.0);
+    return {"collnet", library_.launch() + at_both_ends + 2.0 * library_.longest_step(simple, Seconds(0.0)), &traffic,
+            1.0, SyncAlgorithm::in_network};
+  }
+
+  Candidate direct(const Load& traffic) const {
+    const bool exchanges = call_.operation == all_to_all;
+    const int peers = exchanges ? slowest().ranks - 1 : 1;
+    const Bytes message = exchanges ? call_.size / static_cast<double>(peers + 1) : call_.size;
+    Candidate candidate{"direct", library_.launch(), &traffic, 1.0, SyncAlgorithm::ring};
+    if (!library_.in_one_node()) {
+      candidate.latency +=
+          library_.exchange_between_nodes(message, peers) + library_.longest_step(library_.simple(), Seconds(0.0));
+      return candidate;
+    }
+    candidate.latency += library_.messages(message, peers);
+    if (exchanges) {
+      candidate.latency += library_.exchange_in_node(busy(traffic));
+    } else if (slowest().nvlink) {
+      candidate.share = std::min(1.0, traffic.time / (Bytes(1.0) / library_.peer_bandwidth(call_.size)));
+    }
+    return candidate;
+  }
+
+  [[nodiscard]] Seconds busy(const Load& traffic) const { return traffic.time * (call_.size / Bytes(1.0)); }
+
+  [[nodiscard]] const GroupLayout& slowest() const { return library_.slowest(); }
+
+  const CollectiveCall& call_;
+  const Topology& topology_;
+  Library library_;
+  LinkLoad load_;
+  Load main_, tree_, in_network_, network_;
+};
+
+}  // namespace
+
+Seconds automatic_time(const CollectiveCall& call, const Topology& topology, const Calibration& calibration) {
+  if (call.groups.front().size() < 2) return Seconds(0.0);
+  return AutomaticCollective(call, topology, calibration).time();
+}
+
+LoweredCollective lower_automatic(const CollectiveCall& call, const Topology& topology,
+                                  const Calibration& calibration) {
+  if (call.groups.front().size() < 2) return {.chosen_algorithm = "none", .phases = {}};
+  return AutomaticCollective(call, topology, calibration).lower();
+}
+
+std::optional<LoweredCollective> lower_in_library(const CollectiveCall& call, const Topology& topology,
+                                                  const Calibration& calibration) {
+  using enum SyncAlgorithm;
+  const bool may_be = call.algorithm == ring || call.algorithm == multi_ring || call.algorithm == double_tree ||
+                      call.algorithm == in_network;
+  if (!may_be || topology.nccl().none() || call.groups.front().size() < 2) return std::nullopt;
+  return AutomaticCollective(call, topology, calibration).lower(call.algorithm);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,97 @@
+#include "model/hardware/check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <variant>
+
+namespace foretrain {
+
+namespace {
+
+constexpr double noticed = 0.99;
+
+double gigabits(BytesPerSecond bandwidth) { return bandwidth.value() * 8e-9; }
+
+/// The narrowest link inside the node on a GPU's way to another node, and the card behind it.
+struct WayOut {
+  DirectedLink slot, card;
+};
+
+WayOut way_out(int rank, int other, const Topology& topology) {
+  WayOut way;
+  way.slot.bandwidth = BytesPerSecond::infinity();
+  for (const LinkId id : topology.route(rank, other).links) {
+    DirectedLink link = topology.link(id);
+    if (link.kind == LinkKind::network) {
+      way.card = std::move(link);
+      break;
+    }
+    if (link.bandwidth < way.slot.bandwidth) way.slot = std::move(link);
+  }
+  return way;
+}
+
+void add_limits(int node, const std::string& name, const Network& network, const Topology& topology,
+                std::vector<std::string>& limits) {
+  const int first = topology.first_gpu(node), other = topology.first_gpu(node == 0 ? 1 : 0);
+  std::set<int> cards;
+  bool narrow = false, slow = false;
+  for (int rank = first; rank < topology.gpus() && topology.node_of(rank) == node; ++rank) {
+    cards.insert(topology.card_of_gpu(rank));
+    const auto [slot, card] = way_out(rank, other, topology);
+    if (!narrow && slot.bandwidth < card.bandwidth * noticed) {
+      narrow = true;
+      limits.push_back(fmt::format(
+          "{}: link {} carries {:.0f} Gbit/s, so that a card of {:.0f} Gbit/s gives no more than one of {:.0f} Gbit/s",
+          name, slot.name, gigabits(slot.bandwidth), gigabits(network.nic_bandwidth),
+          gigabits(network.nic_bandwidth) * (slot.bandwidth / card.bandwidth)));
+    }
+    const BytesPerSecond most = topology.most_rate(rank, other);
+    if (!slow && most < std::min(slot.bandwidth, card.bandwidth) * noticed) {
+      slow = true;
+      limits.push_back(
+          fmt::format("{}: the connections between two ends carry {:.3g} Gbit/s (network.transport: window, loss, "
+                      "flow_limit, streams), a card {:.3g}",
+                      name, gigabits(most), gigabits(card.bandwidth)));
+    }
+  }
+  if (static_cast<int>(cards.size()) < network.nics_per_node) {
+    limits.push_back(
+        fmt::format("{}: {} of its {} network cards are nearest to no GPU in use, and carry nothing of "
+                    "what GPUs send",
+                    name, network.nics_per_node - static_cast<int>(cards.size()), network.nics_per_node));
+  }
+}
+
+/// Hashed routes and congestion cost such networks what a single switch would carry.
+void add_assumed_fabric(int nodes, const Network& network, std::vector<std::string>& limits) {
+  constexpr int few = 2;
+  const bool roce = network.transport && network.transport->protocol == Protocol::roce;
+  if (!roce || nodes <= few || !network.scaling.empty() ||
+      !std::holds_alternative<SingleSwitch>(network.fabric.shape)) {
+    return;
+  }
+  limits.push_back(
+      fmt::format("fabric: one switch that never blocks is assumed, and {} nodes over RoCE often reach less; "
+                  "state network.scaling as measured, or network.fabric",
+                  nodes));
+}
+
+}  // namespace
+
+std::vector<std::string> network_limits(const Cluster& cluster, const Topology& topology) {
+  std::vector<std::string> limits;
+  if (topology.nodes() < 2) return limits;
+  add_assumed_fabric(topology.nodes(), cluster.network, limits);
+  int node = 0;
+  if (cluster.groups.empty()) add_limits(node, cluster.node.name, cluster.network, topology, limits);
+  for (const NodeGroup& group : cluster.groups) {
+    add_limits(node, group.node.name, group.network, topology, limits);
+    node += group.nodes;
+  }
+  return limits;
+}
+
+}  // namespace foretrain

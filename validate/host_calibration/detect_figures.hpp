@@ -1,0 +1,29 @@
+// What is measured of this machine because the operating system does not tell it, or tells a virtual machine wrongly.
+// Each corrects the description of the processor and says how it knows.
+#pragma once
+
+#include <vector>
+
+#include "validate/host_calibration/detect.hpp"
+
+namespace foretrain {
+
+/// How fast a core is: its clock and its vector units.
+void measure_cores(DetectedCpu& cpu);
+/// How many processors are threads of one core: virtual machines are often told that each is a core.
+void measure_threads(DetectedCpu& cpu);
+/// What this machine has of a last cache that other virtual machines fill as well: how long it keeps data, or else how
+/// much of it is found.
+void measure_last_cache(DetectedCpu& cpu);
+
+/// A load's time from data that no load had asked for during `age`.
+struct AgedLoad {
+  Seconds age, latency;
+};
+
+/// The age at which loads take half-way from the youngest ones' time to `outside`, which is what a load from memory
+/// takes: between the last age that is still below and the next one. Zero where even the oldest is below: no other
+/// machine fills the cache. `loads` from young to old.
+Seconds half_way(const std::vector<AgedLoad>& loads, Seconds outside);
+
+}  // namespace foretrain
