@@ -96,15 +96,17 @@ std::size_t check_file(const std::filesystem::path& file) {
   std::vector<std::string> scenario, said;
   std::string wanted;
   std::size_t cases = 0;
+  bool shows = false;
   for (const std::string& line : lines_of(file)) {
-    const bool expects = line.starts_with("= "), shows = line.starts_with("@ ");
+    const bool expects = line.starts_with("= "), continues = shows;
+    shows = line.starts_with("@ ");
     if (!expects && !wanted.empty()) {
       check_case(scenario, said, wanted);
       ++cases;
-      if (shows) scenario.clear();
       said.clear();
       wanted.clear();
     }
+    if (shows && !continues) scenario.clear();
     if (expects) wanted += (wanted.empty() ? "" : "\n") + line.substr(2);
     const bool is_file = line.ends_with(".yaml") || line.ends_with(".json");
     if (shows && is_file) scenario = lines_of(folder / line.substr(2));
