@@ -97,6 +97,5 @@ TEST_CASE("widest_cycle prefers the wider of two cycles and finds none in a path
   CHECK(widest_cycle(capacity) == std::vector<int>{0, 1, 3, 2});
   join(3, 0, 0), join(0, 2, 0);  // vertex 0 keeps one neighbour only
   CHECK(widest_cycle(capacity).empty());
-  CHECK_THROWS_AS(widest_cycle(std::vector<std::vector<BytesPerSecond>>(17, std::vector<BytesPerSecond>(17))),
-                  InternalError);
+  CHECK_THROWS_AS(widest_cycle(std::vector(17, std::vector(17, width(1)))), InternalError);
 }
