@@ -9,6 +9,7 @@
 
 #include "model/base/error.hpp"
 #include "model/scenario/load/load.hpp"
+#include "model/scenario/keys/keys.hpp"
 #include "model/scenario/plan/trainer_reader.hpp"
 #include "sim/simulate.hpp"
 #include "tests/base/temporary_folder.hpp"

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/scenario/load/load.hpp"
+#include "model/scenario/keys/keys.hpp"
 #include "model/scenario/plan/trainer_reader.hpp"
 #include "tests/catch.hpp"
 #include "validate/learn/likely.hpp"
