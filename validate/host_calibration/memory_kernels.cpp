@@ -62,14 +62,21 @@ FORETRAIN_INLINE void write_loop(std::byte* data, std::size_t bytes, std::size_t
 }
 
 template <typename V>
-FORETRAIN_INLINE void copy_loop(std::byte* to, const std::byte* from, std::size_t bytes, std::size_t passes) {
+FORETRAIN_INLINE void copy_loop(std::byte* destination, const std::byte* source, std::size_t bytes,
+                                std::size_t passes) {
+  constexpr std::size_t v = sizeof(V);
+  V x, y, z, w;
   for (std::size_t pass = 0; pass < passes; ++pass) {
-    for (std::size_t at = 0; at != bytes; at += 4 * sizeof(V)) {
-      V values[4];
-#pragma GCC unroll 4
-      for (std::size_t i = 0; i < 4; ++i) load(values[i], from + at + i * sizeof(V));
-#pragma GCC unroll 4
-      for (std::size_t i = 0; i < 4; ++i) store(to + at + i * sizeof(V), values[i]);
+    std::byte* to = destination;
+    for (const std::byte *at = source, *end = source + bytes; at != end; at += 4 * v, to += 4 * v) {
+      load(x, at);
+      load(y, at + v);
+      load(z, at + 2 * v);
+      load(w, at + 3 * v);
+      store(to, x);
+      store(to + v, y);
+      store(to + 2 * v, z);
+      store(to + 3 * v, w);
     }
     asm volatile("" : : : "memory");
   }
