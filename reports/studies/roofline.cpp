@@ -44,7 +44,7 @@ std::vector<RooflinePoint> points_of(const Scenario& scenario) {
   } else if (const auto* train = std::get_if<TrainWorkload>(&scenario.workload)) {
     const Model model = build_model(train->model, build_options(*train, scenario.plan));
     for (const LayerGroup& group : model.layers) {
-      for (const Operator& op : group.layer.operators()) add(points, scenario, op, op.name, group.repeat);
+      for (const Operator& one : group.layer.operators()) add(points, scenario, one, one.name, group.repeat);
     }
   } else {
     throw UsageError(scenario.name + ": plot roofline needs an operator, tasks or training");
