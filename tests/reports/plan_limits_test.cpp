@@ -16,7 +16,9 @@ TrainResult fifty_days() {
   TrainResult train;
   train.time_to_train = Seconds(50.0 * day);
   train.cost_usd = 1e6;
-  train.bill = TrainResult::Bill{.shortest = Seconds(40.0 * day), .longest = Seconds(62.5 * day)};
+  TrainResult::Bill& bill = train.bill.emplace();
+  bill.shortest = Seconds(40.0 * day);
+  bill.longest = Seconds(62.5 * day);
   return train;
 }
 

@@ -111,8 +111,10 @@ TEST_CASE("Plans as JSON: what is drawn of the objective as steps, what is beyon
   best.usd = 0.5;
   best.chance_of_shortage = 0.01;
   best.result.train()->time_to_train = Seconds(90000.0);
-  best.result.train()->bill =
-      TrainResult::Bill{.shortest = Seconds(80000.0), .longest = Seconds(99000.0), .usd_high = 1500.0};
+  TrainResult::Bill& bill = best.result.train()->bill.emplace();
+  bill.shortest = Seconds(80000.0);
+  bill.longest = Seconds(99000.0);
+  bill.usd_high = 1500.0;
   report.unknowns = {{"arithmetic", 0.05, 0.03}};
   report.curse = 1.25;
   report.better_batch = BetterBatch{60, 64, 8, Seconds(0.09), 1.12};

@@ -133,11 +133,11 @@ TEST_CASE("Where the time of a training goes, its bill and how its batch is spli
   goodput.simulated.p99 = Seconds(1200.0);
   train.goodput = goodput;
   train.split = TrainResult::Split{"as fast as they are", {{"a100", 2, 3}, {"h100", 1, 6}}, Seconds(0.75)};
-  train.bill = TrainResult::Bill{.watts = 12345.0, .kwh = 5000.0, .kg_co2 = 2500.0};
+  train.bill = TrainResult::Bill{{}, {}, {}, {}, 12345.0, 5000.0, 2500.0};
   check_whole("where-time-training-goes-bill.txt", goodput_section(train) + bill_section(train) + split_section(train));
   train.time_to_train = Seconds(7200.0);
   train.goodput->simulated.interruptions = {0.0, 0.0};
-  train.goodput->intervals = IntervalSearch{.best = {120, 0.92}};
+  train.goodput->intervals = IntervalSearch{{}, {}, {120, 0.92}, {}};
   check_whole("where-time-training-goes-bill-2.txt", goodput_section(train));
   train.goodput->intervals->young = IntervalChoice{80, 0.88};
   train.goodput->intervals->daly = IntervalChoice{90, 0.89};
