@@ -103,11 +103,7 @@ void MovingFlows::give_to(Simulated& simulated, Seconds now) {
 
 void MovingFlows::change_rates(const Event& event, Seconds now, EventQueue& events) {
   if (event.generation != change_) return;
-  if (!simulated_) {
-    // Before the first result: a SimGrid that shares links differently must not go unnoticed.
-    [[maybe_unused]] static const bool checked = (check_link_sharing(), true);
-    simulated_.emplace(plan_, fold_, now);
-  }
+  if (!simulated_) simulated_.emplace(plan_, fold_, now);
   bool announced = false;
   for (const GroupId id : simulated_->platform.end_flows(now)) {
     if (--group(id).flows_left > 0) continue;

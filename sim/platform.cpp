@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
+
+#include "model/base/number.hpp"
 
 namespace foretrain {
 
@@ -14,7 +17,7 @@ constexpr Seconds same_date = 0.001_ns;
 }  // namespace
 
 Platform::Platform(const RoutedLinks& links)
-    : sharing_(LinkSharing::make(links)), routes_(links.routes.size()), links_(links.links.size()) {
+    : plan_(links), routes_(links.routes.size()), links_(links.links.size()) {
   for (std::size_t i = 0; i < routes_.size(); ++i) {
     std::vector<LinkIndex> crossed = links.routes[i];
     std::ranges::sort(crossed);
@@ -150,8 +153,34 @@ const KnownRates::Pattern& Platform::rates_of(CompanyId id, const Company& compa
   return known != nullptr ? *known : known_.add(hash, ask(company));
 }
 
+/// Where one link bounds every route of the company, max–min fairly each flow moves at its weight's share of that link:
+/// weight · min over links of bandwidth / (sum of the weights of the flows that cross it). Empty where no link does.
+KnownRates::Pattern Platform::rates_by_one_link(const Company& company) {
+  std::map<LinkIndex, double> weights;
+  for (const RouteIndex index : company) {
+    for (const LinkIndex link : plan_.routes[at_index(index)]) {
+      weights[link] += plan_.weight(index) * static_cast<double>(route(index).flows.size());
+    }
+  }
+  const auto share = [&](const auto& link) { return plan_.links[at_index(link.first)] / link.second; };
+  const auto fullest = std::ranges::min_element(weights, {}, share);
+  KnownRates::Pattern rates;
+  for (const RouteIndex index : company) {
+    const std::vector<LinkIndex>& links = plan_.routes[at_index(index)];
+    if (std::ranges::find(links, fullest->first) == links.end()) return {};
+    rates.push_back({index, static_cast<int>(route(index).flows.size()), share(*fullest) * plan_.weight(index)});
+  }
+  return rates;
+}
+
 /// SimGrid first hears of all that has changed since.
 KnownRates::Pattern Platform::ask(const Company& company) {
+  if (KnownRates::Pattern rates = rates_by_one_link(company); !rates.empty()) return rates;
+  if (sharing_ == nullptr) {
+    // Before the first result: a SimGrid that shares links differently must not go unnoticed.
+    [[maybe_unused]] static const bool checked = (check_link_sharing(), true);
+    sharing_ = LinkSharing::make(plan_);
+  }
   for (const RouteIndex index : unasked_) {
     route(index).is_asked = true;
     sharing_->set_flows(index, static_cast<int>(route(index).flows.size()));

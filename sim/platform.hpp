@@ -65,7 +65,7 @@ class KnownRates {
 /// Flows begin and end at dates that do not lie before the last one's; share_links() follows before the next date.
 class Platform {
  public:
-  /// As LinkSharing::make. The links must outlive the platform.
+  /// The links must outlive the platform.
   explicit Platform(const RoutedLinks& links);
 
   /// Begins a flow. Bytes are whole: `bytes` is rounded, to one at least. The route must have links. `owner`: whom its
@@ -127,11 +127,13 @@ class Platform {
   void gather(RouteIndex first);
   [[nodiscard]] const KnownRates::Pattern& rates_of(CompanyId id, const Company& company);
   KnownRates::Pattern ask(const Company& company);
+  KnownRates::Pattern rates_by_one_link(const Company& company);
   void set_rate(Flow& flow, BytesPerSecond rate) const;
 
   Route& route(RouteIndex index) { return routes_[static_cast<std::size_t>(index)]; }
 
-  std::unique_ptr<LinkSharing> sharing_;
+  const RoutedLinks& plan_;
+  std::unique_ptr<LinkSharing> sharing_ = nullptr;  ///< from the first company on that one link does not bound
   std::vector<Route> routes_;
   std::vector<Link> links_;
   std::int64_t look_ = 0;

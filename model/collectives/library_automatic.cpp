@@ -35,6 +35,8 @@ namespace foretrain {
 
 namespace {
 
+using enum CollectiveOperation;
+
 // What the library can do from which version on. Release notes: 2.4.2 "tree-based algorithms for all-reduce", 2.6.4
 // "in-network collectives (beta)", 2.18.1 "inter-node algorithms for NVLink SHARP" (inside a node it is there before);
 // 2.20.3 has gathers and scatters by CollNet (src/graph/tuning.cc, iallgather; release notes of SHARP 3.5.2).
@@ -124,7 +126,6 @@ class AutomaticCollective {
   Seconds time() { return fastest(expected()).time(call_.size); }
 
  private:
-  using enum CollectiveOperation;
   using Way = TrafficKey::Way;
 
   LoweredCollective lower(const Candidate& best) const {
