@@ -161,6 +161,15 @@ class Builder {
         paths_[at_index(vertex)] = wiring_.paths_from(vertex, WiringGraph::Through::anything);
       }
     }
+    std::string unreachable;
+    const auto& from_first = paths_[at_index(endpoint_vertices_[0])];
+    for (std::size_t vertex = 0; vertex < node_.vertices.size(); ++vertex) {
+      if (!from_first[vertex]) unreachable += (unreachable.empty() ? "" : ", ") + node_.vertices[vertex].name;
+    }
+    if (!unreachable.empty()) {
+      throw ImpossiblePlan(fmt::format("{}: not connected to {}: {}", node_.name, node_.vertices[0].name, unreachable));
+    }
+    // A link can fail in one direction only.
     for (const int from : endpoint_vertices_) {
       for (const int to : endpoint_vertices_) {
         if (leads(from, to)) continue;

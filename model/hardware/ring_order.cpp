@@ -24,6 +24,7 @@ std::vector<int> shortest_cycle(const std::vector<std::vector<double>>& length) 
   };
   for (std::uint32_t visited = all; visited > 0; visited -= 2) {  // every walk has visited vertex 0
     for (std::size_t at = 0; at < count; ++at) {
+      if ((visited >> at & 1U) == 0) continue;
       double& least = rest[visited * count + at];
       if (visited == all) least = length[at][0];
       for (std::size_t to = 1; to < count; ++to) least = std::min(least, way_by(visited, at, to));

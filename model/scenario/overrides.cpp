@@ -16,15 +16,6 @@ namespace foretrain {
 namespace {
 
 /// Values inside of an override have no place of their own.
-void set_position(YamlNode& node, const SourcePosition& where) {
-  node.where = where;
-  for (YamlNode& item : node.items) set_position(item, where);
-  for (YamlEntry& entry : node.entries) {
-    entry.where = where;
-    set_position(entry.value, where);
-  }
-}
-
 /// A value that was parsed: those of a sweep come again and again, and parsing takes its time.
 struct ValueKey {
   using Value = const YamlNode;  ///< whose positions mean nothing

@@ -176,6 +176,21 @@ int line_with_tab_indent(std::string_view text, int last_line) {
   return 0;
 }
 
+/// libyaml compares every %TAG with all before it, and ends lines at two characters that nobody sees.
+void refuse_surprises(std::string_view text, const std::string& file) {
+  const auto refuse = [&](std::size_t at, std::string got, std::string expected) {
+    const auto line = std::ranges::count(text.substr(0, at), '\n') + 1;
+    throw ScenarioError({file, static_cast<int>(line), 1}, "", std::move(got), std::move(expected));
+  };
+  for (std::size_t at = text.find("%TAG"); at != std::string_view::npos; at = text.find("%TAG", at + 1)) {
+    if (at == 0 || text[at - 1] == '\n') refuse(at, "a directive (%TAG)", "values without tags");
+  }
+  for (const char* separator : {"\u2028", "\u2029"}) {
+    const std::size_t at = text.find(separator);
+    if (at != std::string_view::npos) refuse(at, "a separator of lines other than a line end", "plain line ends");
+  }
+}
+
 [[noreturn]] void throw_yaml_error(const yaml_parser_t& parser, std::string_view text, const std::string& file) {
   const SourcePosition where{file, static_cast<int>(parser.problem_mark.line) + 1,
                              static_cast<int>(parser.problem_mark.column) + 1};
@@ -257,8 +272,18 @@ YamlNode yaml_mapping(SourcePosition where) {
   return node;
 }
 
+void set_position(YamlNode& node, const SourcePosition& where) {
+  node.where = where;
+  for (YamlNode& item : node.items) set_position(item, where);
+  for (YamlEntry& entry : node.entries) {
+    entry.where = where;
+    set_position(entry.value, where);
+  }
+}
+
 YamlNode parse_yaml(std::string_view text, const std::string& file) {
   require_text(text, file);
+  refuse_surprises(text, file);
   yaml_parser_t parser;
   if (yaml_parser_initialize(&parser) == 0) throw std::bad_alloc();
   const std::unique_ptr<yaml_parser_t, decltype(&yaml_parser_delete)> freed(&parser, &yaml_parser_delete);

@@ -53,6 +53,8 @@ struct YamlEntry {
 
 YamlNode yaml_scalar(std::string text, SourcePosition where);
 YamlNode yaml_mapping(SourcePosition where);
+/// Says of a value, and of all within it, that it stands there.
+void set_position(YamlNode& node, const SourcePosition& where);
 
 /// Parses one YAML document. `file` is named in errors. Throws ScenarioError for malformed YAML, an empty text, more
 /// than one document, duplicate keys, keys that are no plain words, anchors, aliases, tags, values with control

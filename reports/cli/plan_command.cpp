@@ -36,7 +36,8 @@ struct PlanOptions {
   std::vector<std::string> overrides, fixed, allowed;
   HardwareChoice hardware;
   PlanAim aim;
-  std::string within, budget, output;
+  std::optional<std::string> within, budget;
+  std::string output;
   Fidelity fidelity = Fidelity::flows;
   bool json = false;
   std::size_t top = 200;
@@ -297,11 +298,11 @@ PlanReport searched(const PlanOptions& options) {
 
 /// What an option states; nothing where it is not given. Throws UsageError.
 template <typename Parse>
-auto stated(const char* option, const std::string& text, Parse parse) -> std::optional<decltype(parse(text))> {
+auto stated(const char* option, const std::optional<std::string>& text, Parse parse) {
   try {
-    return text.empty() ? std::nullopt : std::optional(parse(text));
+    return text ? std::optional(parse(*text)) : std::nullopt;
   } catch (const UnitError& error) {
-    throw UsageError(fmt::format("{} {}: {}; {}", option, text, error.got(), error.expected()));
+    throw UsageError(fmt::format("{} {}: {}; {}", option, *text, error.got(), error.expected()));
   }
 }
 

@@ -76,7 +76,7 @@ struct Question {
 json parse_json(const HttpRequest& request) {
   try {
     return json::parse(request.body);
-  } catch (const json::parse_error& error) {
+  } catch (const json::exception& error) {
     if (!request.content_type.starts_with("application/json")) return {};
     refuse_json(error, request.body, "the request",
                 "a scenario as YAML, or {\"scenario\": \"a name or YAML\"} as JSON");
@@ -187,7 +187,8 @@ std::size_t memory_of_process(int processes) {
 /// Ends with the server and at its limits.
 ExitStatus answer_standard_input(const ServeOptions& options) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  signal(SIGINT, SIG_IGN);  // a terminal's Ctrl-C is for all processes: the server's moment holds for this one
+  // A terminal's Ctrl-C and a service manager's end are for all processes: the server's moment holds for this one.
+  for (const int number : {SIGINT, SIGTERM}) signal(number, SIG_IGN);
   const auto limit = time_limit(options.limit).count();
   const itimerval timer{{0, 0}, {limit / 1000, limit % 1000 * 1000}};
   setitimer(ITIMER_REAL, &timer, nullptr);

@@ -188,7 +188,7 @@ TEST_CASE("Every key that is described is read") {
       &keys::architectures_file, &keys::layer,
       // Of learned stacks: tests/learn.
       &keys::learned, &keys::learned_cluster,
-      // Looked up by name: model/scenario/hardware/hardware_table.hpp.
+      // Looked up by name: model/scenario/hardware/hardware_reader.hpp.
       &keys::energy_file, &keys::failures_file, &keys::prices_file, &keys::offers, &keys::usual_figure};
   std::set<const keys::Key*> left_out;
   for (const keys::Mapping* mapping : elsewhere) {

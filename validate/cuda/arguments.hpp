@@ -12,7 +12,7 @@ namespace foretrain::gpu {
 class Arguments {
  public:
   using Words = std::vector<std::string>;
-  /// `flags` are "--quick"; `values` "--device N" or "--device=N", of which those that are repeated keep every value;
+  /// `flags` are "--quick"; `values` "--only LIST" or "--only=LIST", of which those that are repeated keep every value;
   /// `-o` is `--output`. Words without a dash are taken where `files` says so. Throws UsageError.
   Arguments(const Words& words, const Words& flags, const Words& values, bool files = false);
 

@@ -36,8 +36,13 @@ class LoaderWorker {
 
   /// Waits for the next batch; the one after it is then begun.
   void take() {
-    while (sem_wait(&queue_.filled) != 0) throw_if_interrupted();
-    throw_if_interrupted();
+    timespec until{};
+    do {
+      throw_if_interrupted();
+      if (process_.ended()) throw std::runtime_error("a worker process ended");
+      clock_gettime(CLOCK_MONOTONIC, &until);
+      ++until.tv_sec;
+    } while (sem_clockwait(&queue_.filled, CLOCK_MONOTONIC, &until) != 0);
     if (queue_.failed) throw std::runtime_error("a worker process could not read its samples");
     sem_post(&queue_.room);
   }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Carries out between hosts, as root, what a table beside this file says; one that was interrupted goes on where it stopped.
 #   validate/host_replay/campaign.sh [all-reduces|steps]
-# all-reduces: sums by every schedule, by Gloo, and what single messages cost; ten minutes. steps: training by every
+# all-reduces: sums by every schedule, and what single messages cost; ten minutes. steps: training by every
 # plan, and the other collectives; twenty minutes. Leaves every repetition in validate/measurements/DAY-host.json or
 # DAY-host-steps.json, the medians in scenarios/cases (so that `foretrain validate` shows them), and the pictures in
 # reports/gallery. FORETRAIN names the program. The machine should have nothing else to do.

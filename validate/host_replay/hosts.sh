@@ -9,6 +9,7 @@
 #   hosts.sh remove NAMESPACE...
 # Names are foretrain-PID-NUMBER, of the process that they are for. Sources: tc-tbf(8); veth's gso_max_size, ip-link(8).
 set -eu
+trap '' INT  # who calls hears of it, and removes what was made
 
 # No announcements and solicitations of IPv6, for cards to come too; kernels without it need nothing.
 without_ipv6='if cd /proc/sys/net/ipv6/conf 2>/dev/null; then echo 1 >all/disable_ipv6; echo 1 >default/disable_ipv6; fi'
@@ -21,7 +22,7 @@ echo "4096 1500000 1500000" >tcp_wmem; echo "4096 1500000 1500000" >tcp_rmem'
 make() {
   for left in /run/netns/foretrain-[0-9]*-[0-9]*; do
     process=${left#*/foretrain-} process=${process%%-*}
-    [ ! -e "$left" ] || [ -e "/proc/$process" ] || ip netns delete "${left##*/}"
+    [ ! -e "$left" ] || [ -e "/proc/$process" ] || ip netns delete "${left##*/}" || true
   done
   switch=$1
   shift

@@ -34,6 +34,7 @@ FilterResult run_command(const std::vector<std::string>& command, const std::str
     throw UsageError(fmt::format("{}: {}", command.front(), error.code().message()));
   }
   if (result.status == 0) return result;
+  throw_if_interrupted();
   throw UsageError(std::string(trim(result.errors)));
 }
 
@@ -59,6 +60,8 @@ std::string why_no_namespaces() {
   if (geteuid() != 0) return "hosts are network namespaces, and only root may make them";
   try {
     const HostLab lab({{BytesPerSecond(1.25e8), BytesPerSecond(1.25e8)}});
+  } catch (const Interrupted&) {
+    throw;
   } catch (const std::exception& error) {
     return fmt::format("this system does not let us make hosts (by the package iproute2): {}", error.what());
   }

@@ -35,15 +35,21 @@ namespace {
 constexpr int before_others = -20;
 constexpr int background_port = 30000;
 
-/// A copy of this process that does `work` on a host.
-Process on_host(const HostLab& lab, int host, const std::function<void()>& work) {
+/// A copy of this process that does `work` on a host, or tells why it cannot.
+Process on_host(const HostLab& lab, int host, const std::function<void()>& work,
+                const std::function<void(const char*)>& fail = {}) {
   return Process::copy([&] {
     setpgid(0, 0);
     setpriority(PRIO_PROCESS, 0, before_others);
     prctl(PR_SET_TIMERSLACK, 1000UL);  // ns: sleeping tasks end in time
     for (const int number : {SIGINT, SIGTERM, SIGHUP}) signal(number, SIG_DFL);
-    if (!enter_namespace(lab.name(host))) throw_system_error("setns");
-    work();
+    try {
+      if (!enter_namespace(lab.name(host))) throw_system_error("setns");
+      work();
+    } catch (const std::exception& error) {
+      if (!fail) throw;
+      fail(error.what());
+    }
   });
 }
 
@@ -53,14 +59,11 @@ std::vector<Process> start(const HostLab& lab, const WorkerTask& task, const std
                            ProcessBarrier& barrier) {
   std::vector<Process> processes;
   for (int i = 0; i < task.processes(); ++i) {
-    processes.push_back(on_host(lab, task.hosts[at_index(i)], [&task, &folder, &barrier, i] {
-      try {
-        const WorkerTimes times = work(task, i, barrier);
-        write_file(times_file(folder, i), json{times.seconds, times.busy, times.spans}.dump());
-      } catch (const std::exception& error) {
-        barrier.fail(i, error.what());
-      }
-    }));
+    const auto run = [&task, &folder, &barrier, i] {
+      const WorkerTimes times = work(task, i, barrier);
+      write_file(times_file(folder, i), json{times.seconds, times.busy, times.spans}.dump());
+    };
+    processes.push_back(on_host(lab, task.hosts[at_index(i)], run, [&](const char* why) { barrier.fail(i, why); }));
   }
   return processes;
 }
@@ -109,7 +112,7 @@ void wait_for(const WorkerTask& task, std::vector<Process> running, const Proces
 void send_background(int host, int port, BytesPerSecond rate) {
   const Descriptor end = new_socket(SOCK_STREAM);
   const sockaddr_in peer = socket_address(host, port);
-  const auto paced = static_cast<std::uint32_t>(rate.value());
+  const auto paced = static_cast<std::uint32_t>(std::min(rate.value(), 4294967295.0));
   if (paced > 0) setsockopt(end.number(), SOL_SOCKET, SO_MAX_PACING_RATE, &paced, sizeof paced);
   while (connect(end.number(), reinterpret_cast<const sockaddr*>(&peer), sizeof peer) != 0) usleep(10'000);
   const std::vector<char> data(1 << 16);

@@ -46,7 +46,9 @@ void add(YamlNode& model, std::string_view key, const SourcePosition& where, Yam
   if (model.find(key) == nullptr) model.entries.push_back({std::string(key), where, std::move(value)});
 }
 
-void add_all(YamlNode& model, const YamlNode& keys, const SourcePosition& where) {
+/// A type's keys stand, for complaints, where its configuration does.
+void add_all(YamlNode& model, YamlNode keys, const SourcePosition& where) {
+  set_position(keys, where);
   for (const YamlEntry& entry : keys.entries) add(model, entry.key, where, entry.value);
 }
 
@@ -102,6 +104,7 @@ YamlNode several_parts(const YamlNode& config, const YamlEntry& row) {
   YamlNode vision = shapes_of(eyes, {row.key, "vit"});
   add_all(vision, *row.value.at("vision"), where);
   YamlNode projector = *row.value.at("projector");
+  set_position(projector, where);
   const auto number = [&](std::int64_t value) { return yaml_scalar(std::to_string(value), where); };
   if (const YamlEntry* inner = eyes.find("deepstack_visual_indexes")) {
     add(projector, "inner_layers", where, number(static_cast<std::int64_t>(inner->value.items.size())));

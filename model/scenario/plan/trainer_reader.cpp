@@ -165,7 +165,8 @@ bool holds(const Field& when, const Training& training) {
     const auto stated = keys.find(condition.key);
     if (!stated) return true;
     const keys::Key& row = keys::key_of(keys::condition, condition.key);
-    return std::ranges::any_of(stated->list_or_one(), [&](const Field& one) {
+    const bool several = row.value.all[0].shape == keys::Form::Shape::one_or_list;
+    return std::ranges::any_of(several ? stated->list_or_one() : std::vector{*stated}, [&](const Field& one) {
       one.parse([&](const std::string& text) { keys::require_form(text, row); });
       return one.text() == condition.own(training);
     });
