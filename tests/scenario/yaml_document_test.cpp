@@ -45,6 +45,15 @@ TEST_CASE("What YAML allows and surprises is refused") {
   CHECK(complaint("# only a comment\n").find("the file is empty") != std::string::npos);
 }
 
+TEST_CASE("Directives, and ends of lines that nobody sees, are refused at once") {
+  std::string tags;
+  for (int i = 0; i < 100'000; ++i) tags += fmt::format("%TAG !t{}! tag:t\n", i);  // libyaml compares each with all
+  CHECK(complaint(tags + "---\na: 1\n") == "t.yaml:1:1: a directive (%TAG); values without tags");
+  CHECK(complaint("a: 1  # 5 %TAG\n") == "accepted");
+  CHECK(complaint("a: 1\n# harmless\u2028b: 2\n") ==
+        "t.yaml:2:1: a separator of lines other than a line end; plain line ends");
+}
+
 TEST_CASE("Malformed YAML is refused with the place") {
   CHECK(complaint("a:\n\tb: 1\n") == "t.yaml:2:1: this line is indented with a tab; spaces for indentation");
   CHECK(complaint("a: {b: 1\n").find("not valid YAML") != std::string::npos);
