@@ -1,5 +1,7 @@
 #include "reports/import/kineto_trace.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -8,6 +10,7 @@
 #include <string_view>
 
 #include "model/base/text.hpp"
+#include "model/scenario/yaml_document.hpp"
 #include "reports/import/input_text.hpp"
 
 namespace foretrain {
@@ -54,6 +57,10 @@ std::vector<TraceEvent> read_events(const std::string& text, const std::string& 
   bool has_list = false, named = false;
   int depth_of_events = -1;
   const auto take = [&](int depth, When when, const json& parsed) {
+    if (depth > static_cast<int>(deepest_nesting)) {
+      throw ScenarioError({file, 0, 0}, "", fmt::format("nested deeper than {} levels", deepest_nesting),
+                          "a trace as the profiler wrote it");
+    }
     if (when == When::key && depth == 1) named = parsed == "traceEvents";
     if (when == When::array_start && (depth == 0 || (depth == 1 && named && depth_of_events < 0))) {
       depth_of_events = depth + 1;

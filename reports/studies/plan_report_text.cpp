@@ -89,9 +89,11 @@ std::string more_nodes_text(const PlanReport& report) {
   const double over_money = excess(nearest, {.time = std::nullopt, .usd = limits.usd});
   if (over_time <= 1.0 || over_money > 1.0) return "";
   const double doublings = std::ceil(std::log2(over_time)) + 1.0;
+  constexpr double most = 131'072;  // of a scenario
+  if (2 * report.most_nodes > most) return "";
   return fmt::format("  more than {} not tried: --nodes {}..{:.0f}\n",
                      counted(report.most_nodes, "node", "was", "were"), 2 * report.most_nodes,
-                     report.most_nodes * std::exp2(doublings));
+                     std::min(report.most_nodes * std::exp2(doublings), most));
 }
 
 std::string best_text(const PlanReport& report) {
