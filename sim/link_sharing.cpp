@@ -18,8 +18,10 @@ MakeSharing* load_library() {
   try {
     return reinterpret_cast<MakeSharing*>(function_of_module(FORETRAIN_SIMGRID_LIBRARY, "foretrain_share_links"));
   } catch (const std::runtime_error& error) {
-    throw std::runtime_error(fmt::format(
-        "flows meet, and SimGrid cannot be loaded: {}; install SimGrid, or ask for --fidelity estimate", error.what()));
+    throw std::runtime_error(
+        fmt::format("several links bound flows that meet, and SimGrid cannot be loaded: {}; install SimGrid, or ask "
+                    "for --fidelity estimate",
+                    error.what()));
   }
 }
 

@@ -1,6 +1,7 @@
 // Flows in progress: each moves at the rate at which SimGrid shares the links among those that are moving, from one
 // change to the next. Flows that no chain of shared links joins cannot disturb each other: where some begin or end,
-// only their own company is looked at anew, and SimGrid is asked once for each company that there ever is.
+// only their own company is looked at anew, and SimGrid is asked once for each company that there ever is and that more
+// than one link bounds.
 #pragma once
 
 #include <cstddef>

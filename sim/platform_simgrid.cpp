@@ -1,6 +1,6 @@
 // The one place that knows SimGrid, set up so that flows share links max–min fairly and exactly; here stays all that
 // changes between SimGrid 3.32 and 4.x. SimGrid takes longer to load than most predictions take: this is a library of
-// its own, loaded when flows meet (link_sharing.cpp).
+// its own, loaded when several links bound flows that meet (link_sharing.cpp).
 #include "sim/link_sharing.hpp"
 
 #include <fmt/format.h>
