@@ -7,7 +7,7 @@
 #include "model/base/words.hpp"
 #include "model/planning/plan_space.hpp"
 #include "model/scenario/overrides.hpp"
-#include "model/scenario/plan/trainer_reader.hpp"
+#include "model/scenario/plan/plan_reader.hpp"
 #include "model/scenario/server_keys.hpp"
 
 namespace foretrain {
@@ -36,9 +36,10 @@ void PlanSpace::ask_trainer(const Cluster& cluster) {
       apply_override(asked, parse_override(text));
     }
     try {
-      const YamlNode answer = with_trainer(asked, cluster).document;
-      const YamlNode* gradients = answer.at("plan.zero.gradients");
-      scatters_ = scatters_ || (gradients != nullptr && gradients->scalar == foretrain::name(ZeroGradients::scattered));
+      ReadWorkload workload = read_workload(Field(*asked.at("workload"), "workload"), cluster);
+      Plan plan = read_stated_plan(Field(*asked.at("plan"), "plan"));
+      apply_framework(asked, cluster, std::get<TrainWorkload>(workload.workload), plan);
+      scatters_ = scatters_ || (level == 2 && plan.zero_gradients == ZeroGradients::scattered);
     } catch (const ScenarioError&) {
       in_pipelines_[at_index(level)] = false;
     }

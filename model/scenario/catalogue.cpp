@@ -244,8 +244,9 @@ std::vector<std::string> near_names(std::string_view name, const std::vector<std
 
 fs::path catalogue_file(CatalogueSection section, const Field& name) {
   if (is_path(name.text())) return referenced_file(name);
-  fs::path file = folder(section) / (name.text() + ".yaml");
-  if (look_at(file.string()).is_regular()) return file;
+  const std::string written = fmt::format("{}/{}/{}.yaml", data_directory().native(), row(section).folder, name.text());
+  if (look_at(written).is_regular()) return written;
+  fs::path file = written;
   if (section == CatalogueSection::run) {
     file.replace_filename(named_by_topic(name.text()) + ".yaml");
     if (look_at(file.string()).is_regular()) return file;

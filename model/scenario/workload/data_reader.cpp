@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/scenario/keys/member.hpp"
 #include "model/workload/transformer_parameters.hpp"
 #include "model/workload/vision_language.hpp"
 
@@ -24,7 +25,7 @@ double read_length(const Field& field) {
 
 /// "80 %" or 0.8.
 double read_length_spread(const Field& field) {
-  const double share = number_or_percent(field);
+  const double share = field.parse(keys::parse_share);
   constexpr double widest = 5.0;
   if (!(share >= 0.0) || share > widest) {
     field.fail(fmt::format("a spread of {}", field.text()), "0 to 500 % of the mean, such as 80 %");
