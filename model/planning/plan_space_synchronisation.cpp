@@ -6,9 +6,9 @@
 #include "model/base/number.hpp"
 #include "model/base/words.hpp"
 #include "model/planning/plan_space.hpp"
+#include "model/scenario/keys/keys.hpp"
 #include "model/scenario/overrides.hpp"
 #include "model/scenario/plan/plan_reader.hpp"
-#include "model/scenario/server_keys.hpp"
 
 namespace foretrain {
 
@@ -19,7 +19,7 @@ std::string PlanSpace::sync_without_servers(const YamlNode& document) {
   std::string kept;
   bool any = false;
   for (const YamlEntry& entry : sync->entries) {
-    const bool left_out = is_server_key(entry.key);
+    const bool left_out = keys::is_server_key(entry.key);
     any = any || left_out;
     if (left_out || !entry.value.is_scalar() || entry.key == "algorithm") continue;
     kept += fmt::format("{}{}: {}", kept.empty() ? "" : ", ", entry.key, entry.value.scalar);

@@ -8,6 +8,7 @@
 #include "model/base/error.hpp"
 #include "model/base/session.hpp"
 #include "model/base/text.hpp"
+#include "model/scenario/keys/key_tree.hpp"
 #include "model/scenario/unknown_keys.hpp"
 
 namespace foretrain {
@@ -47,6 +48,12 @@ double Field::number(Zero zero) const {
 }
 
 bool Field::flag() const { return parse(parse_flag); }
+
+MappingReader Field::chosen(const keys::Mapping& table, std::string_view word) const {
+  const YamlEntry* decides = node_->find(table.decides);
+  return {*this, keys::keys_of({.kind = keys::Form::Kind::mapping, .mapping = &table},
+                               decides != nullptr ? decides->value.scalar : word)};
+}
 
 std::vector<Field> Field::list() const {
   if (!node_->is_sequence()) fail(fmt::format("{} where a list belongs", node_->kind_name()), "a list: [ … ]");

@@ -65,6 +65,9 @@ class Field {
   /// A mapping with the keys of these tables and no others.
   template <std::same_as<keys::Mapping>... Tables>
   [[nodiscard]] MappingReader mapping(const Tables&... tables) const;
+  /// A mapping with this table's keys and those of the variants that its deciding key chooses; `word`: where it is left
+  /// out.
+  [[nodiscard]] MappingReader chosen(const keys::Mapping& table, std::string_view word = "") const;
   /// The values of a list, paths "key[0]", "key[1]", ….
   [[nodiscard]] std::vector<Field> list() const;
   /// Like list(), where a lone scalar counts as a list of one.

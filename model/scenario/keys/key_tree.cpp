@@ -271,6 +271,13 @@ WordWithNumber parse_word_with_number(std::string_view text, int least) {
   return {text.substr(0, open), number};
 }
 
+double parse_length(std::string_view text) {
+  constexpr double longest = 1e8;
+  const double length = parse_number(text);
+  if (length <= longest) return length;
+  throw UnitError(fmt::format("{} is out of range", text), fmt::format("a number from 0 to {:.0f}", longest));
+}
+
 double parse_share(std::string_view text) {
   const bool percent = text.ends_with('%');
   return parse_number(percent ? trim(text.substr(0, text.size() - 1)) : text) * (percent ? 0.01 : 1.0);

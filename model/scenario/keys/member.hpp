@@ -201,6 +201,8 @@ struct WordWithNumber {
   std::optional<int> number;
 };
 WordWithNumber parse_word_with_number(std::string_view text, int least);
+/// A number of tokens. Throws UnitError.
+double parse_length(std::string_view text);
 /// "5 %" or 0.05. Throws UnitError.
 double parse_share(std::string_view text);
 /// The same below 100 % of the `whole`.
@@ -218,6 +220,21 @@ constexpr Key share(std::string_view usual, std::string_view meaning, Key row = 
   row.value = quantity("%") | number;
   row.usual = usual;
   row.meaning = meaning;
+  return row;
+}
+
+/// A key that fills two members: one number is both, or [height, width].
+template <auto first, auto second>
+constexpr Key both(Key row) {
+  using Owner = decltype(detail::owner_of(first));
+  row.value = one_or_list(whole);
+  row.member.record = &type_of_record<Owner>;
+  row.member.set = [](void* record, std::string_view text, const Key& key, std::size_t item) {
+    if (item > 1) throw UnitError("more than two numbers", "one number, or [height, width]");
+    Owner& owner = *static_cast<Owner*>(record);
+    owner.*second = parse_integer(text, key.range.minimum, key.range.maximum);
+    if (item == 0) owner.*first = owner.*second;
+  };
   return row;
 }
 

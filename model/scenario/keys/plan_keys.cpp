@@ -1,6 +1,9 @@
 // Plans: how a training is spread over GPUs, and how its gradients are synchronised.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "model/base/text.hpp"
 #include "model/parallelism/plan.hpp"
 #include "model/scenario/keys/keys.hpp"
@@ -163,8 +166,8 @@ constexpr Key plan_keys[] = {
         "6 %",
         "Share of a GPU's memory that stays free: a plan that needs more than the rest does not count as one that "
         "fits."),
-    part<&Plan::sync>(
-        sync, {.usual = "all-reduce by the fastest algorithm", .meaning = "How gradients are synchronised."}),
+    part<&Plan::sync>(sync,
+                      {.usual = "all-reduce by the fastest algorithm", .meaning = "How gradients are synchronised."}),
     execution,
     member<&Plan::graphed_parts>(
         "Which parts of a layer eager execution launches as one CUDA graph each; experts follow by themselves.",
@@ -184,8 +187,7 @@ constexpr Key plan_keys[] = {
 };
 
 constexpr Key collective_plan_keys[] = {
-    part<&Plan::sync>(sync,
-                      {.usual = "the fastest algorithm", .meaning = "How the collective is carried out."}),
+    part<&Plan::sync>(sync, {.usual = "the fastest algorithm", .meaning = "How the collective is carried out."}),
 };
 constexpr Key execution_plan_keys[] = {execution};
 
@@ -248,9 +250,9 @@ constexpr Key sync_keys[] = {
     member<&Sync::priority>("Which gradient a server takes first.", {.together = with_servers}),
     member<&Sync::barrier>("Whether no weight is pulled before all gradients are applied.", {.together = with_servers}),
     member<&Sync::local_reduce>("Whether a machine's GPUs add up first and push once.", {.together = with_servers}),
-    part<&Sync::slow_workers>(slow_workers, {.usual = "none",
-                                             .meaning = "Workers that compute slower than others.",
-                                             .together = with_servers}),
+    part<&Sync::slow_workers>(
+        slow_workers,
+        {.usual = "none", .meaning = "Workers that compute slower than others.", .together = with_servers}),
 };
 
 constexpr Key slow_workers_keys[] = {
@@ -273,6 +275,16 @@ constexpr Key bucket_rule_keys[] = {
 };
 
 }  // namespace
+
+bool is_server_key(std::string_view key) {
+  const auto* const row = std::ranges::find(sync_keys, key.substr(0, key.find('.')), &Key::name);
+  return row != std::end(sync_keys) && row->together == with_servers;
+}
+
+bool has_no_servers(std::string_view word) {
+  const auto algorithm = value_of<SyncAlgorithm>(word);
+  return algorithm && !has_servers(*algorithm);
+}
 
 constinit const Mapping plan = {"plan", plan_keys};
 constinit const Mapping collective_plan = {"plan of a collective", collective_plan_keys};

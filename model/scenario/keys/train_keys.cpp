@@ -26,6 +26,20 @@ void parse_loss(TrainerCode& code, std::string_view text) {
   code.loss = {static_cast<Loss::Kind>(parse_word(word, names_of<Loss::Kind>)), parts.value_or(1)};
 }
 
+template <auto pointer>
+void put_length(LengthDistribution& lengths, std::string_view text) {
+  lengths.*pointer = parse_length(text);
+}
+
+/// "80 %" or 0.8.
+void put_spread(LengthDistribution& lengths, std::string_view text) {
+  constexpr double widest = 5.0;
+  lengths.spread = parse_share(text);
+  if (lengths.spread > widest) {
+    throw UnitError(fmt::format("a spread of {}", text), "0 to 500 % of the mean, such as 80 %");
+  }
+}
+
 constexpr Key workload_keys[] = {
     {"train", mapping(train), "", "A training: what one step takes.", "Exactly one key of workload."},
     {"collective", mapping(collective), "", "A collective operation alone.", "Exactly one key of workload."},
@@ -183,18 +197,18 @@ constexpr Key data_keys[] = {
 };
 
 constexpr Key distribution_keys[] = {
-    {"distribution", word<LengthDistribution::Kind>, "needed", "How lengths are distributed."},
+    needed<&LengthDistribution::kind>("How lengths are distributed.", {.name = "distribution"}),
 };
 constexpr Key fixed_keys[] = {
-    {"value", number, "needed", "The one length."},
+    parsed_by<put_length<&LengthDistribution::value>>({"value", number, "needed", "The one length."}),
 };
 constexpr Key uniform_keys[] = {
-    {"from", number, "needed", "The shortest length."},
-    {"to", number, "needed", "The longest length."},
+    parsed_by<put_length<&LengthDistribution::from>>({"from", number, "needed", "The shortest length."}),
+    parsed_by<put_length<&LengthDistribution::to>>({"to", number, "needed", "The longest length."}),
 };
 constexpr Key lognormal_keys[] = {
-    {"mean", number, "needed", "The mean length."},
-    {"spread", quantity("%") | number, "needed", "Standard deviation over the mean."},
+    parsed_by<put_length<&LengthDistribution::mean>>({"mean", number, "needed", "The mean length."}),
+    parsed_by<put_spread>({"spread", quantity("%") | number, "needed", "Standard deviation over the mean."}),
 };
 constexpr Key histogram_keys[] = {
     {"values", list(number), "needed", "Lengths."},

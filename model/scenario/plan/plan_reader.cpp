@@ -11,7 +11,7 @@
 #include "model/base/units.hpp"
 #include "model/base/words.hpp"
 #include "model/scenario/catalogue.hpp"
-#include "model/scenario/server_keys.hpp"
+#include "model/scenario/keys/keys.hpp"
 
 namespace foretrain {
 
@@ -59,16 +59,19 @@ void check_zero(const MappingReader& keys, const Plan& plan) {
                "by: scatter, gradients: kept or stage: 1");
 }
 
-/// Keys that only servers have, and rules for buckets that there are not.
+/// `where` the rule for buckets is stated, which there may not be.
+void check_bucket_rule(const SourcePosition& where, const Sync& sync) {
+  if (sync.bucket_rule.empty() || bucket_rules().find(sync.bucket_rule)) return;
+  throw ScenarioError(where, "plan.sync.bucket", fmt::format("unknown rule \"{}\"", sync.bucket_rule),
+                      fmt::format("{}, or a size: 25 MB", fmt::join(bucket_rule_names(), ", ")));
+}
+
+/// Keys that only servers have, and rules for buckets.
 void check_sync(const MappingReader& keys, const Sync& sync) {
-  const auto bucket = keys.find("bucket");
-  if (bucket && !sync.bucket_rule.empty() && bucket_rules().find(sync.bucket_rule) == std::nullopt) {
-    bucket->fail(fmt::format("unknown rule \"{}\"", sync.bucket_rule),
-                 fmt::format("{}, or a size: 25 MB", fmt::join(bucket_rule_names(), ", ")));
-  }
+  if (const auto bucket = keys.find("bucket")) check_bucket_rule(bucket->where(), sync);
   if (has_servers(sync.algorithm)) return;
   for (const YamlEntry& entry : keys.field().node().entries) {
-    if (!is_server_key(entry.key)) continue;
+    if (!keys::is_server_key(entry.key)) continue;
     keys.fail(entry.key, fmt::format("{} without a parameter server", entry.key),
               "algorithm: parameter_server, or leave the key out");
   }
@@ -178,6 +181,9 @@ void complete_plan(const Field& field, const Framework& framework, const TrainWo
   if (const auto order = keys.find("order")) read_order(*order, plan);
   if (const auto layers = keys.find("stage_layers")) read_stage_layers(*layers, plan);
   fold_experts(keys, train.model, plan);
+  for (const auto& [key, where] : framework.where) {
+    if (key == "plan.sync.bucket") check_bucket_rule(where, plan.sync);
+  }
   set_bucket(plan);
 }
 

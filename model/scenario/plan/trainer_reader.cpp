@@ -65,26 +65,26 @@ constexpr Belongs to_transformers{[](const Training& one) { return one.is_transf
 // Processors have plain kernels alone.
 constexpr Belongs to_transformers_on_gpus{
     [](const Training& one) { return one.is_transformer() && !one.on_processors(); }};
-constexpr Belongs to_plain_kernels{
-    [](const Training& one) {
-      return !one.on_processors() && (!one.is_transformer() || one.train.code.kernels == KernelSet::plain);
-    },
-    true};
+constexpr Belongs to_plain_kernels{[](const Training& one) {
+                                     return !one.on_processors() &&
+                                            (!one.is_transformer() || one.train.code.kernels == KernelSet::plain);
+                                   },
+                                   true};
 // Of layers, on GPUs.
 constexpr Belongs to_networks{[](const Training& one) { return !one.is_transformer() && !one.on_processors(); }};
 // That divide the sequence, whose gathers and scatters could hide behind products.
-constexpr Belongs to_tensor_ranks{
-    [](const Training& one) { return one.plan.tensor > 1 && one.plan.sequence_parallel; }, true};
+constexpr Belongs to_tensor_ranks{[](const Training& one) { return one.plan.tensor > 1 && one.plan.sequence_parallel; },
+                                  true};
 constexpr Belongs to_pipelines{[](const Training& one) { return one.plan.pipeline > 1; }, true};
 constexpr Belongs to_context_ranks{[](const Training& one) { return one.plan.context > 1; }};
 constexpr Belongs to_experts{[](const Training& one) { return one.train.model.has_experts(); }};
 constexpr Belongs to_divided_gradients{[](const Training& one) { return one.plan.zero == 2; }, true};
 // Gradients that ZeRO-1's ranks, or ZeRO-2's which keep them whole, sum up.
-constexpr Belongs to_divided_states{
-    [](const Training& one) {
-      return one.plan.zero == 1 || (one.plan.zero == 2 && one.plan.zero_gradients == ZeroGradients::kept);
-    },
-    true};
+constexpr Belongs to_divided_states{[](const Training& one) {
+                                      return one.plan.zero == 1 ||
+                                             (one.plan.zero == 2 && one.plan.zero_gradients == ZeroGradients::kept);
+                                    },
+                                    true};
 // ZeRO-1's and 2's, whose weights come back to all ranks.
 constexpr Belongs to_updated_parts{[](const Training& one) { return one.plan.zero == 1 || one.plan.zero == 2; }, true};
 // Fewer than four bytes each, updated in fp32.
