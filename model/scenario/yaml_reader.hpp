@@ -50,12 +50,6 @@ class Field {
   [[nodiscard]] bool flag(std::string_view no, std::string_view yes) const;
   /// One of these words, and its place among them.
   [[nodiscard]] std::size_t word(std::span<const std::string_view> words) const;
-  /// "bounded(4)" is "bounded" and 4, "none" is "none" and nothing.
-  struct WordWithNumber {
-    std::string_view word;
-    std::optional<int> number;
-  };
-  [[nodiscard]] WordWithNumber word_with_number(int least) const;
   /// See parse_quantity for the units.
   template <typename Q>
   [[nodiscard]] Q quantity(Zero zero = Zero::refused) const;
@@ -71,10 +65,16 @@ class Field {
   /// A mapping with the keys of these tables and no others.
   template <std::same_as<keys::Mapping>... Tables>
   [[nodiscard]] MappingReader mapping(const Tables&... tables) const;
+  /// A mapping with this table's keys and those of the variants that its deciding key chooses; `word`: where it is left
+  /// out.
+  [[nodiscard]] MappingReader chosen(const keys::Mapping& table, std::string_view word = "") const;
   /// The values of a list, paths "key[0]", "key[1]", ….
   [[nodiscard]] std::vector<Field> list() const;
   /// Like list(), where a lone scalar counts as a list of one.
   [[nodiscard]] std::vector<Field> list_or_one() const;
+
+  /// Puts the value into the member of a record that the key fills.
+  void fill(const keys::Key& key, void* record) const;
 
   /// Runs a parser of model/base/units on the text and adds the position to its complaints.
   template <typename Parse>
@@ -107,8 +107,9 @@ class MappingReader {
   /// Fills the members of a record that keys of this mapping are bound to (keys::member), where they are stated.
   template <typename Record>
   void fill(Record& record) const {
-    fill(&record, &keys::type_of_record<Record>);
+    fill(keys::Record{&record, &keys::type_of_record<Record>});
   }
+  void fill(const keys::Record& record) const;
 
   [[nodiscard]] std::int64_t integer_or(std::string_view key, std::int64_t fallback, IntegerRange range = {}) const {
     return value_or(key, fallback, [&](const Field& value) { return value.integer(range); });
@@ -152,7 +153,6 @@ class MappingReader {
     return value ? read(*value) : fallback;
   }
   void require_known(std::string_view key) const;
-  void fill(void* record, const void* type) const;
 
   Field field_;
   std::vector<const keys::Key*> keys_;

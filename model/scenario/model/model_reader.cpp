@@ -54,38 +54,26 @@ TransformerConfig read_part(const Field& field, bool vision) {
   return *transformer;
 }
 
-ProjectorConfig read_mlp(const MappingReader& keys, const VisionLanguageConfig& config) {
-  ProjectorConfig mlp;
-  mlp.hidden = config.language.hidden;
-  keys.fill(mlp);
+ProjectorConfig read_projector(const Field& field, const VisionLanguageConfig& config) {
+  const MappingReader keys = field.chosen(keys::projector, "mlp");
+  const auto kind = keys.choice_or("kind", ProjectorConfig::Kind::mlp);
+  const bool resampler = kind == ProjectorConfig::Kind::resampler;
+  ProjectorConfig projector;
+  projector.kind = kind;
+  projector.hidden = config.language.hidden;
+  if (resampler) projector.layers = 1;
+  if (resampler) projector.heads = config.language.heads;
+  keys.fill(projector);
   const std::int64_t side = config.vision.image_size / config.vision.patch_size;
-  if (side % mlp.merge != 0) {
-    keys.fail("merge", fmt::format("{} does not divide the {} patches of a side", mlp.merge, side),
+  if (!resampler && side % projector.merge != 0) {
+    keys.fail("merge", fmt::format("{} does not divide the {} patches of a side", projector.merge, side),
               fmt::format("a divisor of {}", side));
   }
-  return mlp;
-}
-
-ProjectorConfig read_resampler(const MappingReader& keys, const VisionLanguageConfig& config) {
-  ProjectorConfig resampler;
-  resampler.kind = ProjectorConfig::Kind::resampler;
-  resampler.layers = 1;
-  resampler.hidden = config.language.hidden;
-  resampler.heads = config.language.heads;
-  keys.fill(resampler);
-  if (resampler.hidden % resampler.heads != 0) {
-    keys.fail("heads", fmt::format("width {} is not divisible by {} heads", resampler.hidden, resampler.heads),
+  if (resampler && projector.hidden % projector.heads != 0) {
+    keys.fail("heads", fmt::format("width {} is not divisible by {} heads", projector.hidden, projector.heads),
               "a divisor of hidden");
   }
-  return resampler;
-}
-
-ProjectorConfig read_projector(const Field& field, const VisionLanguageConfig& config) {
-  const auto kind = field.find("kind");
-  if (kind && kind->choice<ProjectorConfig::Kind>() == ProjectorConfig::Kind::resampler) {
-    return read_resampler(field.mapping(keys::projector, keys::resampler), config);
-  }
-  return read_mlp(field.mapping(keys::projector, keys::mlp_projector), config);
+  return projector;
 }
 
 /// The keys of family vision_language: `vision`, `projector` and `language`.

@@ -184,10 +184,7 @@ void read_layer_kinds(const MappingReader& model, TransformerConfig& config) {
 TransformerConfig read_transformer(const Field& field, TransformerFamily family) {
   const bool vit = family == TransformerFamily::vit;
   const bool two_stacks = family == TransformerFamily::t5;
-  const MappingReader model = vit ? field.mapping(keys::model, keys::transformer, keys::images)
-                              : two_stacks
-                                  ? field.mapping(keys::model, keys::transformer, keys::language, keys::encoder_decoder)
-                                  : field.mapping(keys::model, keys::transformer, keys::language);
+  const MappingReader model = field.chosen(keys::model);
   const FamilyDefaults& defaults = family_defaults[static_cast<std::size_t>(family)];
   TransformerConfig config;
   config.family = family;

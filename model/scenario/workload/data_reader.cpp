@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/scenario/keys/member.hpp"
 #include "model/workload/transformer_parameters.hpp"
 #include "model/workload/vision_language.hpp"
 
@@ -12,73 +13,34 @@ namespace foretrain {
 
 namespace {
 
-constexpr double longest = 1e8;
-
-double read_length(const Field& field) {
-  const double length = field.number();
-  if (!(length >= 0.0) || length > longest) {
-    field.fail(fmt::format("{} is out of range", field.text()), fmt::format("a number from 0 to {:.0f}", longest));
-  }
-  return length;
-}
-
-/// "80 %" or 0.8.
-double read_length_spread(const Field& field) {
-  const double share = number_or_percent(field);
-  constexpr double widest = 5.0;
-  if (!(share >= 0.0) || share > widest) {
-    field.fail(fmt::format("a spread of {}", field.text()), "0 to 500 % of the mean, such as 80 %");
-  }
-  return share;
-}
-
-LengthDistribution read_histogram(const MappingReader& keys) {
-  LengthDistribution lengths;
-  lengths.kind = LengthDistribution::Kind::histogram;
-  const std::vector<Field> values = keys["values"].list();
-  const std::vector<Field> weights = keys["weights"].list();
+/// How often each length occurs.
+void read_histogram(const MappingReader& keys, LengthDistribution& lengths) {
+  const std::vector<Field> values = keys["values"].list(), weights = keys["weights"].list();
   if (values.empty()) keys.fail("values", "an empty list", "at least one length");
   if (values.size() != weights.size()) {
     keys.fail("weights", fmt::format("{} weights for {} values", weights.size(), values.size()), "as many as values");
   }
   double total = 0.0;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    lengths.histogram.push_back({read_length(values[i]), read_length(weights[i])});
+    lengths.histogram.push_back({values[i].parse(keys::parse_length), weights[i].parse(keys::parse_length)});
     total += lengths.histogram.back().weight;
   }
   if (!(total > 0.0)) keys.fail("weights", "all are zero", "at least one above zero");
-  return lengths;
 }
 
 LengthDistribution read_distribution(const Field& field) {
   LengthDistribution lengths;
   if (!field.is_mapping()) {
-    lengths.value = read_length(field);
+    lengths.value = field.parse(keys::parse_length);
     return lengths;
   }
-  const Field word = field.at("distribution", "fixed, uniform, lognormal or histogram; or a plain number");
-  lengths.kind = word.choice<LengthDistribution::Kind>();
-  switch (lengths.kind) {
-    case LengthDistribution::Kind::fixed:
-      lengths.value = read_length(field.mapping(keys::distribution, keys::fixed)["value"]);
-      break;
-    case LengthDistribution::Kind::uniform: {
-      const MappingReader keys = field.mapping(keys::distribution, keys::uniform);
-      lengths.from = read_length(keys["from"]);
-      lengths.to = read_length(keys["to"]);
-      if (lengths.to < lengths.from) {
-        keys.fail("to", fmt::format("from {} to {}", lengths.from, lengths.to), "an end that is not before the start");
-      }
-      break;
-    }
-    case LengthDistribution::Kind::lognormal: {
-      const MappingReader keys = field.mapping(keys::distribution, keys::lognormal);
-      lengths.mean = read_length(keys["mean"]);
-      lengths.spread = read_length_spread(keys["spread"]);
-      break;
-    }
-    case LengthDistribution::Kind::histogram:
-      return read_histogram(field.mapping(keys::distribution, keys::histogram));
+  const Field kind = field.at("distribution", "fixed, uniform, lognormal or histogram; or a plain number");
+  static_cast<void>(kind.choice<LengthDistribution::Kind>());
+  const MappingReader keys = field.chosen(keys::distribution);
+  keys.fill(lengths);
+  if (lengths.kind == LengthDistribution::Kind::histogram) read_histogram(keys, lengths);
+  if (lengths.kind == LengthDistribution::Kind::uniform && lengths.to < lengths.from) {
+    keys.fail("to", fmt::format("from {} to {}", lengths.from, lengths.to), "an end that is not before the start");
   }
   return lengths;
 }

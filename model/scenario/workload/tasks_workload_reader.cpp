@@ -11,6 +11,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
@@ -183,10 +186,6 @@ class TasksReader {
   TasksWorkload take() && { return std::move(result_); }
 
  private:
-  [[nodiscard]] bool is_known(const std::string& id) const {
-    return std::ranges::any_of(result_.tasks, [&](const ScenarioTask& other) { return other.id == id; });
-  }
-
   void read_loop(const Field& field, int loop) {
     if (loop >= 0) field.fail("a loop inside a loop", "one loop after the other");
     const MappingReader keys = field.mapping(keys::loop);
@@ -203,7 +202,7 @@ class TasksReader {
     task.where = field.where();
     task.loop = loop;
     task.id = keys["id"].text();
-    if (is_known(task.id)) keys.fail("id", fmt::format("a second task \"{}\"", task.id), "a name of its own");
+    if (ids_.contains(task.id)) keys.fail("id", fmt::format("a second task \"{}\"", task.id), "a name of its own");
     task.on = read_resource(keys["on"], cluster_);
     read_run(keys["run"], cluster_, task);
     read_launching(keys, cluster_, task);
@@ -214,16 +213,16 @@ class TasksReader {
       keys.fail("run", fmt::format("{:.0f} repetitions in all", repetitions_),
                 fmt::format("at most {:.0f}", most_repetitions));
     }
+    ids_.insert(task.id);
     result_.tasks.push_back(std::move(task));
   }
 
   void read_after(const Field& after, ScenarioTask& task) const {
     for (const Field& id : after.list_or_one()) {
-      if (!is_known(id.text())) {
-        std::vector<std::string> ids;
-        for (const ScenarioTask& other : result_.tasks) ids.push_back(other.id);
+      if (!ids_.contains(id.text())) {
+        const std::vector<std::string> known(ids_.begin(), ids_.end());
         id.fail(fmt::format("no task \"{}\" above this one", id.text()),
-                did_you_mean(nearest_word(id.text(), ids), "the id of a task further up"));
+                did_you_mean(nearest_word(id.text(), known), "the id of a task further up"));
       }
       task.after.push_back(id.text());
     }
@@ -231,6 +230,7 @@ class TasksReader {
 
   const Cluster& cluster_;
   TasksWorkload result_;
+  std::set<std::string> ids_;
   double repetitions_ = 0.0;
 };
 

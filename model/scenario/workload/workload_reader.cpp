@@ -9,6 +9,7 @@
 #include "model/base/words.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/model/model_reader.hpp"
+#include "model/scenario/read_once.hpp"
 #include "model/workload/vision_language.hpp"
 
 namespace foretrain {
@@ -65,17 +66,6 @@ void read_global_batch(const MappingReader& train, TrainWorkload& workload, Read
   if (per_gpu) result.global_batch_per_gpu = per_gpu->number(Zero::refused);
 }
 
-Loss read_loss(const Field& field) {
-  const auto [word, parts] = field.word_with_number(1);
-  const bool chunked = word == name(Loss::Kind::chunked);
-  if (chunked != parts.has_value()) {
-    field.fail(chunked ? "chunked into how many parts?" : fmt::format("{} has no parts to count", word),
-               "eager, fused, chunked(8) or fused_linear");
-  }
-  if (chunked) return {Loss::Kind::chunked, *parts};
-  return {field.choice<Loss::Kind>(), 1};
-}
-
 TrainerCode read_trainer_code(const MappingReader& train, const ModelConfig& model, const Cluster& cluster) {
   if (std::holds_alternative<NetworkConfig>(model.shape)) {
     train.refuse({"kernels", "joined_projections", "native_attention", "context_pieces", "narrow_gathers",
@@ -89,22 +79,14 @@ TrainerCode read_trainer_code(const MappingReader& train, const ModelConfig& mod
   TrainerCode code;
   code.kernels = usual_kernels(cluster.node.gpu.processor.has_value());
   train.fill(code);
-  if (const auto fusions = train.find("fusions")) {
-    for (const Field& one : fusions->list_or_one()) {
-      if (one.text() != "none") code.fusions.add(one.choice<Fusion>());
-    }
-  }
-  code.fused_optimizer |= code.fusions.has(Fusion::optimizer);
-  if (const auto loss = train.find("loss")) code.loss = read_loss(*loss);
-  if (code.fusions.has(Fusion::cross_entropy) && code.loss.kind == Loss::Kind::eager)
-    code.loss.kind = Loss::Kind::fused;
+  complete_code(code);
   return code;
 }
 
 void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result) {
   const MappingReader train = field.mapping(keys::train);
   TrainWorkload workload;
-  workload.model = read_model(train["model"]);
+  workload.model = read_once(train["model"], read_model);
   workload.attention = usual_attention(cluster, workload.model);
   train.fill(workload);
   read_global_batch(train, workload, result);
@@ -126,7 +108,6 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   if (const auto samples = train.find("samples")) {
     workload.training_samples = read_training_samples(*samples, workload);
   }
-  if (const auto spread = train.find("compute_spread")) workload.compute_spread = read_share(*spread, "spread", "mean");
   if (const auto loader = train.find("loader")) workload.loader = read_loader(*loader, cluster.node.storage);
   if (const auto checkpoint = train.find("checkpoint")) {
     workload.checkpoint = read_checkpoint(*checkpoint, cluster.node.storage);
@@ -211,11 +192,10 @@ void read_operator_workload(const Field& field, const Cluster& cluster, ReadWork
 
 }  // namespace
 
-std::vector<int> read_levels(const Field& field) {
-  std::vector<int> levels;
-  for (const Field& level : field.list_or_one()) levels.push_back(static_cast<int>(level.integer({1, 1'000'000})));
-  if (levels.empty()) field.fail("an empty list", "group sizes from the inside out, for example [4, 2]");
-  return levels;
+void complete_code(TrainerCode& code) {
+  code.fused_optimizer |= code.fusions.has(Fusion::optimizer);
+  const bool fuses_loss = code.fusions.has(Fusion::cross_entropy) && code.loss.kind == Loss::Kind::eager;
+  if (fuses_loss) code.loss.kind = Loss::Kind::fused;
 }
 
 ReadWorkload read_workload(const Field& field, const Cluster& cluster) {
