@@ -165,14 +165,6 @@ TEST_CASE("Every fabric: what append_route appends, route states") {
   }
 }
 
-TEST_CASE(
-    "16,384 GPUs behind a fat tree of three levels: as many links as switches have ports, not as there are pairs") {
-  // Per GPU: links of its share of a node, one up and one down at each of three levels; 100 are more than enough.
-  const Topology topology(behind(FatTree{32, 256, 1.0, 2.0, true}, 2048));
-  CHECK(topology.gpus() == 16384);
-  CHECK(topology.links() < 100 * topology.gpus());
-}
-
 TEST_CASE("A slow card and a slow link slow down only what crosses them") {
   Cluster cluster = behind({}, 3);
   cluster.network.efficiency = 0.9;
