@@ -4,7 +4,6 @@
 #include <system_error>
 
 #include "model/base/bytestream.hpp"
-#include "model/base/reads.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;
@@ -42,12 +41,4 @@ TEST_CASE("Values are taken out of bytes as they were put in") {
   CHECK(out.take<int>() == std::vector<int>{1, 2, 3});
   CHECK(out.take<double>().empty());
   CHECK(out.take<double>() == std::vector<double>{0.5, 0.25});
-}
-
-TEST_CASE("A number that notes its reads is multiplied and divided as any other") {
-  NotedNumber number(12.0);
-  number *= 2.0;
-  CHECK(double(number) == 24.0);
-  number /= 3.0;
-  CHECK(double(number) == 8.0);
 }

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <charconv>
 #include <optional>
 #include <span>
 #include <utility>
@@ -8,7 +7,6 @@
 #include "model/base/hash.hpp"
 #include "model/base/seen_files.hpp"
 #include "model/base/text.hpp"
-#include "model/hardware/check.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 
@@ -17,47 +15,19 @@ namespace foretrain {
 namespace {
 
 constexpr std::int64_t most_gpus_per_node = 1024;
-// Five times the largest machines of 2025, of which a prediction still takes seconds.
-constexpr std::int64_t most_nodes = 131'072, most_gpus = 1'048'576;
 
-/// Complains about what only the whole node shows, at the key to which it belongs.
-void require_possible(const Node& result, const MappingReader& node) {
-  for (const HardwareProblem& problem : check_node(result)) {
-    const std::string section = split(problem.key, '.').front();
-    throw ScenarioError(
-        node.where(section), node.path(problem.key), problem.text,
-        section == "wiring" ? "links by which every GPU and CPU reaches all others" : "a node that can be built");
-  }
-}
-
-/// The whole number at the front of a text, and what follows it; -1 where there is none.
-int take_number(std::string_view& text) {
-  int number = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc()) return -1;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return number;
-}
-
-/// `nccl:` of a cluster or of a node, the version of the collective library: "2.29", "2.21.5" or "none".
+/// `nccl:` of a cluster or of a node, the version of the collective library: "2.29", "2.21.5" or "none". A patch
+/// changes no choice.
 NcclVersion read_nccl(const Field& field) {
   const std::string& written = field.text();
   if (written == "none") return no_nccl;
-  std::string_view rest = written;
-  NcclVersion version;
-  version.major = take_number(rest);
-  if (rest.starts_with('.')) rest.remove_prefix(1);
-  version.minor = take_number(rest);
-  // A patch changes no choice.
-  while (rest.size() > 1 && (rest[0] == '.' || rest[0] == '-')) {
-    rest.remove_prefix(1);
-    if (take_number(rest) < 0) break;
-  }
-  if (version.major != 2 || version.minor < 0 || version.minor > 99 || !rest.empty()) {
+  const std::vector<std::string> parts = split(written.substr(0, written.find('-')), '.');
+  const auto minor = parts.size() > 1 && parts[0] == "2" ? number_behind(parts[1], "") : std::nullopt;
+  if (!minor || *minor > 99 || written.find_first_not_of("0123456789.-") != std::string::npos) {
     field.fail("\"" + written + "\" is no version of NCCL 2",
                "2.29, the version that the library prints; or none, where collectives are plain copies");
   }
-  return version;
+  return {2, *minor};
 }
 
 Node read_node_document(const YamlNode& document, const Field& written) {
@@ -78,12 +48,11 @@ Node read_node_document(const YamlNode& document, const Field& written) {
   const std::optional<Field> link_types = node.find("link_types");
   const std::vector<Field> links = read_wiring(node["wiring"], link_types, result, log);
   if (const auto nics = node.find("nics")) read_nic_attachment(*nics, link_types, result, log);
-  check_wiring(result, links);
+  check_wiring(result, node["wiring"], links);
   if (const auto network = node.find("network")) result.network = read_network(*network, {}, log);
   if (const auto storage = node.find("storage")) result.storage = read_storage(*storage, log);
   result.constants = std::move(log).take();
   for (const std::string& what : assumed_in(node)) result.assumed.push_back(result.name + ": " + what);
-  require_possible(result, node);
   return result;
 }
 
