@@ -271,9 +271,8 @@ std::span<const std::vector<Operator>> LayerPricer::hiding_products(const LayerC
 }
 
 /// `of_pass`: its kernels.
-LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& collectives,
-                                          const std::vector<Operator>& pass, bool backward, Seconds of_pass, int stage,
-                                          TransferTable& transfers) const {
+PassCalls LayerPricer::pass_calls(const std::vector<LayerCollective>& collectives, const std::vector<Operator>& pass,
+                                  bool backward, Seconds of_pass, int stage, TransferTable& transfers) const {
   const Plan& plan = scenario_.plan;
   const OverlappedProducts overlapped =
       plan.sequence_parallel ? overlapped_products(pass, backward) : OverlappedProducts{};
@@ -284,7 +283,7 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
                          [](const Operator& op) { return std::holds_alternative<Attention>(op.work); });
     return kernels(attention) / kernels(pass) * (1.0 - 1.0 / plan.context);
   };
-  LayerCalls::Calls calls;
+  PassCalls calls;
   for (const LayerCollective& collective : collectives) {
     const bool of_ring =
         collective.group == LayerCollective::Group::context && plan.context_method == ContextMethod::ring;
@@ -314,10 +313,7 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
   return calls;
 }
 
-LayerCalls LayerPricer::calls(const Layer& layer, int stage, TransferTable& transfers) const {
-  const bool hides_behind_products =
-      chunks_products() || std::ranges::any_of(layer.backward_collectives, &LayerCollective::again);
-  const LayerCost cost = hides_behind_products ? price(layer) : LayerCost{};
+LayerCalls LayerPricer::calls(const Layer& layer, const LayerCost& cost, int stage, TransferTable& transfers) const {
   LayerCalls calls{
       pass_calls(layer.forward_collectives, layer.forward, false, cost.forward.kernels, stage, transfers),
       {},
@@ -326,13 +322,7 @@ LayerCalls LayerPricer::calls(const Layer& layer, int stage, TransferTable& tran
   return calls;
 }
 
-double LayerCalls::Calls::share_beside() const {
-  double free = 1.0;
-  for (const Behind& call : behind) free -= call.share;
-  return hidden_by_others ? free : std::min(hiding, free);
-}
-
-Seconds LayerPricer::after_waits(const LayerCalls::Calls& calls, double speed) const {
+Seconds LayerPricer::after_waits(const PassCalls& calls, double speed) const {
   if (!gpu_.processor) return Seconds(0.0);
   const int steps_of_ring = calls.hidden_by_others ? 0 : scenario_.plan.context - 1;
   const double waits = number(calls.between.size()) + number(calls.beside.size()) * steps_of_ring;
@@ -347,7 +337,7 @@ LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double s
     return time;
   };
   // What runs beside kernels hides behind them, but takes some of their speed.
-  const auto hide = [&](const LayerCalls::Calls& of_pass, PassCost& pass) {
+  const auto hide = [&](const PassCalls& of_pass, PassCost& pass) {
     pass.kernels /= speed;
     Beside beside(transfers, lane);
     for (const int transfer : of_pass.beside) beside.add(transfer);

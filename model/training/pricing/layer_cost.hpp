@@ -1,6 +1,7 @@
 // Prices the layers of a model on a cluster: kernels, dispatch, and the collectives inside a layer.
 #pragma once
 
+#include <memory>
 #include <span>
 
 #include "model/training/pricing/counted_pass.hpp"
@@ -33,33 +34,18 @@ struct LayerCost {
   [[nodiscard]] Seconds both_ways() const { return forward.segment().total() + whole_backward().segment().total(); }
 };
 
-/// The collectives inside a layer, as indices into Step::transfers.
-struct LayerCalls {
-  /// A collective of tensor ranks behind a product.
-  struct Behind {
-    int transfer = -1;
-    double share = 0.0;  ///< of the pass's kernels, that hide it
-  };
-  struct Calls {
-    std::vector<int> beside;     ///< one after the other, from the pass's beginning, beside its first kernels
-    std::vector<int> between;    ///< among the kernels after these, which wait for them
-    std::vector<Behind> behind;  ///< one after the other, each beside its product
-    /// Of those `beside`, exchanges of tokens: another pass's kernels hide these, taken to be as long as this one's.
-    bool hidden_by_others = false;
-    double hiding = 0.0;                     ///< else, share of the pass's kernels that hide them
-    std::vector<Step::InsideCall> all = {};  ///< of the three lists, by what they are
-    /// What is left of that share beside those `behind` products.
-    [[nodiscard]] double share_beside() const;
-  };
-  Calls forward, recompute, backward;
-};
-
 /// Layers in their place: what each costs on one lane.
 struct PricedLayer {
   const Layer* layer = nullptr;
   LayerCost cost;
-  const LayerCalls* calls = nullptr;
+  std::shared_ptr<const LayerCalls> calls;
   int count = 1;  ///< alike, one after the other
+
+  /// The pass of so many of them.
+  [[nodiscard]] Stretch::Part part(bool backward, int times) const {
+    const Seconds again = backward ? cost.recompute.kernels : Seconds(0.0);
+    return {again, (backward ? cost.backward : cost.forward).kernels, calls, backward, 0.0, 1.0, times};
+  }
 };
 
 /// Trainable tensors of a layer: its matrices, and a vector beside each (biases, scales of norms).
@@ -75,8 +61,8 @@ class LayerPricer {
   /// The same in two: forward and backward pass; what runs again before the latter.
   [[nodiscard]] LayerCost without_recomputation(const Layer& layer) const;
   [[nodiscard]] LayerCost with_recomputation(LayerCost cost, const Layer& layer) const;
-  /// The layer's collectives on the ranks of `stage`.
-  [[nodiscard]] LayerCalls calls(const Layer& layer, int stage, TransferTable& transfers) const;
+  /// The collectives on the ranks of `stage` of a layer of that price.
+  [[nodiscard]] LayerCalls calls(const Layer& layer, const LayerCost& cost, int stage, TransferTable& transfers) const;
   /// `cost` on devices of `speed`, with what the calls leave exposed on `lane`.
   [[nodiscard]] LayerCost on_lane(LayerCost cost, const LayerCalls& calls, double speed, int lane,
                                   const TransferTable& transfers) const;
@@ -95,7 +81,7 @@ class LayerPricer {
   /// Whether collectives of tensor ranks are chunked behind products.
   [[nodiscard]] bool chunks_products() const { return scenario_.plan.tensor_overlap && scenario_.plan.tensor > 1; }
   /// What a processor computes longer as it has waited for these.
-  [[nodiscard]] Seconds after_waits(const LayerCalls::Calls& calls, double speed) const;
+  [[nodiscard]] Seconds after_waits(const PassCalls& calls, double speed) const;
   [[nodiscard]] std::vector<Operator> gradient_sums(const Layer& layer) const;
   /// Copies of a sharded layer's weights before a pass.
   [[nodiscard]] std::vector<Operator> weight_copies(const Layer& layer, bool backward) const;
@@ -109,9 +95,8 @@ class LayerPricer {
                                                                        const OverlappedProducts& overlapped,
                                                                        const std::vector<Operator>& pass,
                                                                        bool backward) const;
-  [[nodiscard]] LayerCalls::Calls pass_calls(const std::vector<LayerCollective>& collectives,
-                                             const std::vector<Operator>& pass, bool backward, Seconds of_pass,
-                                             int stage, TransferTable& transfers) const;
+  [[nodiscard]] PassCalls pass_calls(const std::vector<LayerCollective>& collectives, const std::vector<Operator>& pass,
+                                     bool backward, Seconds of_pass, int stage, TransferTable& transfers) const;
 
   const Scenario& scenario_;
   const TrainWorkload& train_;
@@ -120,22 +105,5 @@ class LayerPricer {
   Seconds dispatch_of_trainer_;  ///< what the trainer's code takes at a block's pass
   Gpu gpu_;
 };
-
-/// The part of a layer's forward pass between two moments of it (0 to 1), in pieces, its collectives evenly spread.
-void append_forward(std::vector<Piece>& pieces, const PricedLayer& layer, double from = 0.0, double to = 1.0);
-/// The same of its backward pass, recomputation first.
-void append_backward(std::vector<Piece>& pieces, const PricedLayer& layer, double from = 0.0, double to = 1.0);
-/// A pass of some layers as DualPipe runs it beside another: all its collectives may hide behind the other's kernels.
-struct PassWork {
-  Seconds kernels, dispatch, collectives;
-  std::vector<int> transfers = {};  ///< which these are, one after the other
-  double slowdown = 0.0;            ///< of the other's kernels while they run
-};
-/// A forward and a backward pass that run together.
-Stretch paired(const PassWork& forward, const PassWork& backward);
-/// Scales the work of pieces that nothing is beside so that all adds up to the stretch's: those that hide a collective
-/// hide as much of it as its price says. Where all hide something, all are scaled. What the stretch's dispatch and its
-/// copies take longer comes at the end.
-void fit_pieces(Stretch& stretch);
 
 }  // namespace foretrain
