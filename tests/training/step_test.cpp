@@ -85,15 +85,6 @@ TEST_CASE("the bubble is what remains of a pipeline whose activations move in no
   }
 }
 
-TEST_CASE("interleaving divides the bubble by the number of chunks") {
-  // Two chunks a stage, each half the work: the bubble (p-1)·(f+b) shrinks to (p-1)·(f+b)/2.
-  const StepGraph::Times plain = uncontended_times(pipeline_step(alternating, 4, 1, 12));
-  const StepGraph::Times interleaved =
-      uncontended_times(pipeline_step(PipelineSchedule::interleaved, 4, 2, 12, {0.5, 0.5, 0.5}));
-  const double work = 12 * 3.0;
-  CHECK(interleaved.backward_done.value() - work == Approx((plain.backward_done.value() - work) / 2));
-}
-
 TEST_CASE("a synchronisation beside the backward pass exposes only its tail") {
   // Four buckets, each 1 s of backward work and 0.5 s on the wire: only the last bucket's 0.5 s is waited for.
   const StepGraph::Times times = uncontended_times(data_parallel_step(4, 2.0, 1.0, 0.5, true));
