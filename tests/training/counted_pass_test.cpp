@@ -1,6 +1,4 @@
 // Layers whose host waits for counts of tokens: how long the device idles behind that, and what graphs of parts spare.
-#include "model/training/pricing/counted_pass.hpp"
-
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"
 #include "model/training/pricing/layer_cost.hpp"

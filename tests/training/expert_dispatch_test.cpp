@@ -31,7 +31,9 @@ LayerCalls calls_of(const std::vector<std::string>& changes) {
   const BuiltStep b(experts(changes));
   std::vector<Step::Transfer> known;
   TransferTable transfers(b.scenario, b.topology, known);
-  return LayerPricer(b.scenario, b.train()).calls(b.model.layers[1].layer, 0, transfers);
+  const LayerPricer pricer(b.scenario, b.train());
+  const Layer& block = b.model.layers[1].layer;
+  return pricer.calls(block, pricer.price(block), 0, transfers);
 }
 
 }  // namespace

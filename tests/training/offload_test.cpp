@@ -2,6 +2,7 @@
 #include "model/training/pricing/offload.hpp"
 
 #include "model/scenario/load/load.hpp"
+#include "model/training/graph/pieces.hpp"
 #include "model/training/pricing/layer_cost.hpp"
 #include "tests/catch.hpp"
 #include "tests/training/built_step.hpp"
@@ -137,11 +138,10 @@ TEST_CASE("weights in host memory cross the bus twice a pass") {
 TEST_CASE("a pass that is cut into pieces waits for its copies as a whole one does") {
   // 2 s of kernels, 0.5 s of collectives, which are transfers of their own, 0.3 s of copies that stick out, 0.1 s of
   // dispatch: the pieces hold 2 + 0.3 + 0.1 s.
-  Stretch pass{{{Seconds(0.5), {}, Seconds(0.3), {}, Seconds(0.1)}, Seconds(2.0)},
-               {{Seconds(0.5), {0}, false}, {Seconds(0.5), {}, false}}};
-  fit_pieces(pass);
+  const Stretch pass{{{Seconds(0.5), {}, Seconds(0.3), {}, Seconds(0.1)}, Seconds(2.0)},
+                     {{{}, Seconds(1.0), std::make_shared<LayerCalls>(LayerCalls{{{}, {0}}, {}, {}})}}};
   Seconds sum;
-  for (const Piece& piece : pass.pieces) sum += piece.work;
+  for (const Piece& piece : pieces_of(pass)) sum += piece.work;
   CHECK(sum.value() == Approx(2.4));
   // A layer says which part of what it waits for are copies.
   const Built streamed({"plan.offload=parameters"});

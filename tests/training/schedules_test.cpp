@@ -2,8 +2,9 @@
 // each stage has a forward pass of F, gradients of inputs of B and gradients of weights of W.
 #include "model/parallelism/weight_gradients.hpp"
 #include "model/scenario/load/load.hpp"
+#include "model/training/graph/pieces.hpp"
 #include "model/training/outcome/breakdown.hpp"
-#include "model/training/pricing/layer_cost.hpp"
+#include "model/training/pricing/chunk_builder.hpp"
 #include "tests/catch.hpp"
 #include "tests/training/built_step.hpp"
 #include "tests/training/small_step.hpp"
@@ -237,7 +238,9 @@ TEST_CASE("a forward and a backward pass together hide each other's collectives 
   // Dispatch of both, 12 s, is longer than the device's 9.5.
   const PassWork forward{Seconds(3.0), Seconds(7.0), Seconds(2.0), {7}, 0.25};
   const PassWork backward{Seconds(5.0), Seconds(5.0), Seconds(4.0), {8, 9}, 0.25};
-  const auto [time, pieces, recipe] = paired(forward, backward);
+  const Stretch both = paired(forward, backward);
+  const Segment& time = both.time;
+  const std::vector<Piece> pieces = pieces_of(both);
   CHECK(time.compute.value() == Approx(5.5 + 3.75));
   CHECK(time.communication().value() == Approx(0.25));
   CHECK(time.hidden.value() == Approx(5.75));

@@ -2,6 +2,7 @@
 #include "model/training/pricing/tensor_overlap.hpp"
 
 #include "model/scenario/load/load.hpp"
+#include "model/training/graph/pieces.hpp"
 #include "model/training/outcome/breakdown.hpp"
 #include "model/training/pricing/layer_cost.hpp"
 #include "tests/catch.hpp"
@@ -106,9 +107,8 @@ TEST_CASE("a chunked collective is exposed where all but one of its product's ch
   CHECK(cost.forward.kernels.value() == Approx(11.5));
   CHECK(cost.forward.exposed.value() == Approx(0.4 + 1.0));
   // Cut into pieces, the pass takes the same.
-  std::vector<Piece> pieces;
-  append_forward(pieces, {nullptr, cost, &calls});
-  CHECK(time_of(pieces, transfers).value() == Approx(11.5 + 1.4));
+  const PricedLayer layer{nullptr, cost, std::make_shared<LayerCalls>(calls)};
+  CHECK(time_of(pieces_of({cost.forward.segment(), {layer.part(false, 1)}}), transfers).value() == Approx(11.5 + 1.4));
   // A device of half the speed has twice the time to hide them: 20 + 7 · 0.25 s, and the third collective.
   cost.forward.kernels = Seconds(10.0);
   cost = LayerPricer(scenario, train).on_lane(cost, calls, 0.5, 0, transfers);
@@ -122,8 +122,8 @@ TEST_CASE("seven of eight chunks of a product hide its collective; each chunk is
   TransferTable transfers(b.scenario, b.topology, known);
   const LayerPricer pricer(b.scenario, b.train());
   const Layer& block = b.model.layers[1].layer;
-  const LayerCalls calls = pricer.calls(block, 0, transfers);
   const LayerCost cost = pricer.price(block);
+  const LayerCalls calls = pricer.calls(block, cost, 0, transfers);
   REQUIRE(calls.forward.behind.size() == 4);
   CHECK(calls.forward.between.empty());
   // The first gather's product: 2,048 tokens, 3 · 12,288 / 8 outputs of 12,288 inputs, in eight chunks of 256 tokens.
@@ -158,9 +158,11 @@ TEST_CASE("an input is gathered again beside its own product's data gradient alo
   const auto backward = [&](const std::vector<std::string>& changes) {
     const BuiltStep b = built(with(changes, "plan.tensor_overlap=false"));
     TransferTable transfers(b.scenario, b.topology, known);
-    return LayerPricer(b.scenario, b.train()).calls(b.model.layers[1].layer, 0, transfers).backward;
+    const LayerPricer pricer(b.scenario, b.train());
+    const Layer& block = b.model.layers[1].layer;
+    return pricer.calls(block, pricer.price(block), 0, transfers).backward;
   };
-  const LayerCalls::Calls again = backward({}), kept = backward({"workload.train.keep_gathered=true"});
+  const PassCalls again = backward({}), kept = backward({"workload.train.keep_gathered=true"});
   CHECK(again.behind.size() == 2);
   CHECK(again.between.size() == 4);
   CHECK(again.beside.empty());

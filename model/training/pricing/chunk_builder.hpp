@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <tuple>
 #include <vector>
 
@@ -15,6 +16,15 @@ struct StageLayers {
   double parameters = 0.0, in_experts = 0.0, largest_tensor = 0.0;
   int layers = 0, tensors = 0;  ///< that hold parameters, and are trained
 };
+
+/// A pass of some layers as DualPipe runs it beside another: all its collectives may hide behind the other's kernels.
+struct PassWork {
+  Seconds kernels, dispatch, collectives;
+  std::vector<int> transfers = {};  ///< which these are, one after the other
+  double slowdown = 0.0;            ///< of the other's kernels while they run
+};
+/// A forward and a backward pass that run together.
+Stretch paired(const PassWork& forward, const PassWork& backward);
 
 class ChunkBuilder {
  public:
@@ -41,7 +51,7 @@ class ChunkBuilder {
   using Layers = std::vector<PricedLayer>;
 
   [[nodiscard]] const std::vector<LayerRun>& runs_of(int stage, int chunk) const;
-  [[nodiscard]] const LayerCalls& calls_of(int stage, int group, PassKind kind);
+  [[nodiscard]] const std::shared_ptr<const LayerCalls>& calls_of(int stage, int group, PassKind kind);
   /// The layers of a stage's chunk as they are priced on the lane, their backward pass whole or a part of it.
   [[nodiscard]] Layers layers_of(const GradientSync::Place& place, int stage, int chunk, PassKind kind);
   [[nodiscard]] LayerCost cost_of(const Layers& layers) const;
@@ -65,7 +75,7 @@ class ChunkBuilder {
   std::vector<std::vector<LayerRun>> runs_;  ///< by chunk of the model
   std::vector<PerPass<Layer>> parts_;        ///< by group of layers: those whose backward pass is a part of it
   std::vector<PerPass<LayerCost>> prices_;   ///< by group of layers: with their backward pass whole or a part of it
-  std::map<std::tuple<int, int, PassKind>, LayerCalls> calls_;  ///< by stage and group of layers
+  std::map<std::tuple<int, int, PassKind>, std::shared_ptr<const LayerCalls>> calls_;  ///< by stage, group of layers
 };
 
 }  // namespace foretrain

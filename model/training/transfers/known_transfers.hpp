@@ -34,7 +34,7 @@ struct TransferKey {
   auto operator<=>(const TransferKey&) const = default;
 };
 
-/// What has been lowered for the groups of one layout on one network without background traffic.
+/// What has been lowered for the groups of one layout on one network, beside the same background traffic.
 class KnownTransfers {
  public:
   /// Everything beside the groups that decides what a transfer of one kind on one stage does.
@@ -55,11 +55,10 @@ class KnownTransfers {
     ReadSet reads;  ///< constants that it rests on
   };
 
-  /// Those of a layout on a network, by the library's constants; the session knows them.
-  static std::shared_ptr<KnownTransfers> on(const Topology& topology, const RankLayout& layout,
-                                            const CollectiveConstants& constants);
+  /// Those of a scenario's layout on its network, by the library's constants; the session knows them.
+  static std::shared_ptr<KnownTransfers> of(const Scenario& scenario, const Topology& topology);
 
-  KnownTransfers(const Topology& topology, const RankLayout& layout);
+  KnownTransfers(const Topology& topology, const RankLayout& layout, bool undisturbed);
   /// `lower` makes the parts where they are not known; what it reads is remembered with them.
   [[nodiscard]] std::shared_ptr<const Transfer> transfer(
       const Key& key, const std::function<std::vector<Step::Transfer::Part>()>& lower, const Topology& topology) const;
@@ -69,6 +68,9 @@ class KnownTransfers {
     RankGroups ranks;
     SharedVector<std::vector<int>> alike;  ///< as alike_groups() says
     double channel_share = 1.0;            ///< of the first one
+    /// Another stage's groups that become these when every rank is shifted by `shift`, whole nodes; else -1.
+    int model_stage = -1;
+    int shift = 0;
   };
   const Groups& groups(GroupKind kind, int stage, const Topology& topology);
   /// Time of the gradients' norm, and the constants that it rests on.
@@ -86,12 +88,12 @@ class KnownTransfers {
     std::vector<std::uint64_t> step;
     bool operator==(const Shape&) const = default;
   };
-  /// Nothing where the network's nodes differ.
+  /// Nothing where the network's nodes differ, or others use it.
   [[nodiscard]] std::optional<Shape> shape(std::vector<std::uint64_t> step) const;
-  /// What comes of that. No lanes: stages are whole, no transfer is divided and no pass is cut.
+  /// What comes of that.
   struct Division {
-    RankClasses classes;
-    std::vector<Step::Lane::Cut> cuts;  ///< by stage, as traffic alone says
+    std::optional<RankClasses> classes;  ///< none: stages are whole, and no transfer is divided
+    std::vector<Step::Lane::Cut> cuts;   ///< by stage, as traffic alone says
   };
   /// Null where steps of this shape have not been divided before.
   static std::shared_ptr<const Division> division_of(const Shape& shape);
@@ -99,6 +101,7 @@ class KnownTransfers {
 
  private:
   RankLayout layout_;
+  bool undisturbed_;
   std::vector<std::int64_t> network_;  ///< empty where its nodes differ
   std::map<std::pair<GroupKind, int>, Groups> groups_;
   std::uint64_t number_;  ///< of the session's KnownTransfers
