@@ -29,13 +29,11 @@ Cluster equal_links(int nodes, Seconds latency = 0.0_s) {
   return cluster_of(node, nodes);
 }
 
-/// All names that need no switches.
+/// All that have a schedule.
 std::vector<SyncAlgorithm> explicit_algorithms() {
   std::vector<SyncAlgorithm> all;
   for (const AlgorithmRow& row : algorithm_table()) {
-    const bool anywhere =
-        row.operation == CollectiveOperation::all_reduce && row.algorithm != SyncAlgorithm::in_network;
-    if (anywhere) all.push_back(row.algorithm);
+    if (row.operation == CollectiveOperation::all_reduce) all.push_back(row.algorithm);
   }
   return all;
 }
