@@ -69,7 +69,7 @@ std::vector<GroupLayout> on_three_nodes(const std::vector<GroupLayout>& groups, 
 
 /// What groups put on a network's links for one byte in one way, whatever the size: a sweep asks for many sizes.
 struct TrafficKey {
-  enum class Way { rings, trees, node_switches, network_switches };
+  using Way = TrafficBuilder::Way;
   struct Flows {
     std::vector<Flow> all;
     ReadSet reads;  ///< constants that they rest on
@@ -223,22 +223,7 @@ class AutomaticCollective {
 
   [[nodiscard]] std::vector<Flow> flows_of(const std::vector<GroupLayout>& layouts, Way way, Bytes message) const {
     TrafficBuilder builder(topology_, library_.constants(), message, &library_.hosts());
-    for (const GroupLayout& layout : layouts) {
-      switch (way) {
-        case Way::rings:
-          builder.add_ring(layout, call_.operation);
-          break;
-        case Way::trees:
-          builder.add_tree(layout);
-          break;
-        case Way::node_switches:
-          builder.add_in_network(layout);
-          break;
-        case Way::network_switches:
-          builder.add_in_network_switches(layout, call_.operation);
-          break;
-      }
-    }
+    for (const GroupLayout& layout : layouts) builder.add(way, layout, call_.operation);
     return builder.flows();
   }
 

@@ -25,15 +25,9 @@ void add_lanes(int first, int end, int size, std::vector<WorkerLane>& lanes) {
 
 }  // namespace
 
-std::vector<WorkerLane> all_in_one_lane(const ParameterStore& store) {
+std::vector<WorkerLane> lanes_of(const ParameterStore& store, int size) {
   std::vector<WorkerLane> lanes;
-  add_lanes(0, store.worker_count(), store.worker_count(), lanes);
-  return lanes;
-}
-
-std::vector<WorkerLane> a_lane_each(const ParameterStore& store) {
-  std::vector<WorkerLane> lanes;
-  add_lanes(0, store.worker_count(), 1, lanes);
+  add_lanes(0, store.worker_count(), size, lanes);
   return lanes;
 }
 
@@ -46,7 +40,7 @@ std::vector<WorkerLane> usual_lanes(const ParameterStore& store) {
     add_lanes(usual, workers, workers, lanes);
     return lanes;
   }
-  if (static_cast<double>(workers) * store.server_count() <= most_messages_each) return a_lane_each(store);
+  if (static_cast<double>(workers) * store.server_count() <= most_messages_each) return lanes_of(store, 1);
   const int wanted = std::clamp(most_messages / store.server_count(), fewest_lanes, workers);
   const int size = (workers + wanted - 1) / wanted;
   add_lanes(0, usual, size, lanes);

@@ -10,8 +10,8 @@ namespace foretrain {
 /// Workers that compute and send at the same time.
 using WorkerLane = std::vector<int>;
 
-std::vector<WorkerLane> all_in_one_lane(const ParameterStore& store);
-std::vector<WorkerLane> a_lane_each(const ParameterStore& store);
+/// All workers in lanes of at most `size`, as even as they can be.
+std::vector<WorkerLane> lanes_of(const ParameterStore& store, int size);
 
 /// Workers of one speed under synchronous updates do everything at the same time: they are one lane. Others have a lane
 /// each, until their messages, one to each server at a time, would be too many to simulate: then a lane is several

@@ -173,7 +173,8 @@ ServerGraph build_estimated_graph(const ParameterStore& store, const Topology& t
   ServerGraph::Iterations iterations = usual_iterations(store);
   iterations.of_worker.assign(iterations.of_worker.size(), std::ranges::max(iterations.of_worker));
   if (store.consistency == Sync::Consistency::synchronous && !(store.compute_spread > 0.0)) {
-    return build_server_graph(store.with_slow_workers_last(), topology, iterations, all_in_one_lane(store));
+    return build_server_graph(store.with_slow_workers_last(), topology, iterations,
+                              lanes_of(store, store.worker_count()));
   }
   return build_server_graph(store, topology, iterations, usual_lanes(store), ServerGraph::Meeting::nobody);
 }
@@ -184,7 +185,8 @@ ServerGraph::Times estimated_times(const ParameterStore& store, const ServerGrap
   hold(times, std::max(bounds.link, bounds.server));
   if (store.consistency == Sync::Consistency::synchronous && !store.equal_workers()) {
     const ParameterStore equal = store.with_fastest_workers(*std::ranges::max_element(graph.iterations.of_worker));
-    const ServerGraph together = build_server_graph(equal, topology, graph.iterations, all_in_one_lane(equal));
+    const ServerGraph together =
+        build_server_graph(equal, topology, graph.iterations, lanes_of(equal, equal.worker_count()));
     hold(times, times_of(equal, together, run(together.graph)).step);
   }
   return times;
