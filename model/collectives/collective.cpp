@@ -24,26 +24,6 @@ namespace foretrain {
 
 namespace {
 
-void check_call(const CollectiveCall& call, const Topology& topology) {
-  if (call.groups.empty() || call.groups.front().empty()) throw InternalError("a collective needs ranks");
-  if (!(call.size >= Bytes(0.0)) || !is_finite(call.size)) {
-    throw InternalError("the size of a collective must be finite and not negative");
-  }
-  std::vector<bool> seen(at_index(topology.gpus()));
-  for (const std::vector<int>& group : call.groups) {
-    if (group.size() != call.groups.front().size()) {
-      throw InternalError("the groups of one collective must have equally many ranks");
-    }
-    for (const int rank : group) {
-      if (rank < 0 || rank >= topology.gpus()) {
-        throw InternalError(fmt::format("rank {} is none of the {} GPUs", rank, topology.gpus()));
-      }
-      if (seen[at_index(rank)]) throw InternalError(fmt::format("rank {} takes part twice", rank));
-      seen[at_index(rank)] = true;
-    }
-  }
-}
-
 /// Bytes of the schedule's whole message: in exchanges every rank's buffer has chunks of its own.
 Bytes message_size(const CollectiveCall& call) {
   return is_exchange(call.operation) ? call.size * static_cast<double>(call.groups.front().size()) : call.size;
@@ -214,7 +194,6 @@ void repeat_flows(LoweredCollective& lowered, const std::vector<int>& shifts) {
 }  // namespace
 
 LoweredCollective lower(const CollectiveCall& call, const Topology& topology, const Calibration& calibration) {
-  check_call(call, topology);
   if (repeat_on_own_nodes(call.groups, topology)) {
     CollectiveCall first = call;
     first.groups = {call.groups.front()};

@@ -213,7 +213,7 @@ TEST_CASE("the checker finds what is wrong in the schedules that have levels, se
       {halving_doubling_algorithm.schedule(CollectiveOperation::all_reduce, 7, 1), all_reduce},
       {double_tree_algorithm.schedule(CollectiveOperation::all_reduce, 6, 1), all_reduce},
       {tree_algorithm.schedule(CollectiveOperation::reduce, 6, 1), reduce},
-      {naive_algorithm.schedule(CollectiveOperation::all_gather, 4, 1), all_gather}};
+      {naive_algorithm.schedule(CollectiveOperation::all_reduce, 4, 1), all_reduce}};
   for (const auto& [schedule, operation] : schedules) {
     REQUIRE(check_schedule(schedule, operation) == "");
     for (int phase = 0; phase < schedule.phases; ++phase) {
