@@ -16,13 +16,12 @@ constexpr Seconds same_date = 0.001_ns;
 
 }  // namespace
 
-Platform::Platform(const RoutedLinks& links)
-    : plan_(links), routes_(links.routes.size()), links_(links.links.size()) {
+Platform::Platform(const SharingSystem::Folded& system)
+    : system_(system), routes_(system.classes()), links_(system.bandwidth.size()) {
   for (std::size_t i = 0; i < routes_.size(); ++i) {
-    std::vector<LinkIndex> crossed = links.routes[i];
-    std::ranges::sort(crossed);
-    crossed.erase(std::unique(crossed.begin(), crossed.end()), crossed.end());
-    for (const LinkIndex link : crossed) routes_[i].crossings.push_back({link});
+    for (const SharingSystem::Folded::Crossing& crossing : system.crossings[i]) {
+      routes_[i].crossings.push_back({crossing.link});
+    }
   }
 }
 
@@ -61,7 +60,6 @@ std::vector<std::int32_t> Platform::end_flows(Seconds now) {
 
 void Platform::note_change(RouteIndex index) {
   if (!std::exchange(route(index).has_changed, true)) changed_.push_back(index);
-  if (std::exchange(route(index).is_asked, false)) unasked_.push_back(index);
 }
 
 void Platform::enter_links(RouteIndex index) {
@@ -149,49 +147,32 @@ const KnownRates::Pattern& Platform::rates_of(CompanyId id, const Company& compa
   const auto moves = [&](const RouteRate& member) {
     return route(member.route).company == id && flows_on(member.route) == member.flows;
   };
-  const KnownRates::Pattern* known = known_.find(hash, company.size(), moves);
-  return known != nullptr ? *known : known_.add(hash, ask(company));
+  if (const KnownRates::Pattern* known = known_.find(hash, company.size(), moves)) return *known;
+  KnownRates::Pattern moving;
+  for (const RouteIndex index : company) moving.push_back({index, flows_on(index)});
+  if (!share_one_link(moving)) ask_simgrid(system_, moving);
+  return known_.add(hash, std::move(moving));
 }
 
-/// Where one link bounds every route of the company, max–min fairly each flow moves at its weight's share of that link:
-/// weight · min over links of bandwidth / (sum of the weights of the flows that cross it). Empty where no link does.
-KnownRates::Pattern Platform::rates_by_one_link(const Company& company) {
+/// Where one link bounds all of these, max–min fairly each flow moves at its weight's share of that link: weight · min
+/// over links of bandwidth / (sum of the weights of the flows that cross it). False where no link does.
+bool Platform::share_one_link(KnownRates::Pattern& moving) const {
   std::map<LinkIndex, double> weights;
-  for (const RouteIndex index : company) {
-    for (const LinkIndex link : plan_.routes[at_index(index)]) {
-      weights[link] += plan_.weight(index) * static_cast<double>(route(index).flows.size());
+  for (const RouteRate& route : moving) {
+    for (const auto [link, times] : system_.crossings[at_index(route.route)]) {
+      weights[link] += system_.weight[at_index(route.route)] * route.flows * times;
     }
   }
-  const auto share = [&](const auto& link) { return plan_.links[at_index(link.first)] / link.second; };
+  const auto share = [&](const auto& link) { return system_.bandwidth[at_index(link.first)] / link.second; };
   const auto fullest = std::ranges::min_element(weights, {}, share);
-  KnownRates::Pattern rates;
-  for (const RouteIndex index : company) {
-    const std::vector<LinkIndex>& links = plan_.routes[at_index(index)];
-    if (std::ranges::find(links, fullest->first) == links.end()) return {};
-    rates.push_back({index, static_cast<int>(route(index).flows.size()), share(*fullest) * plan_.weight(index)});
+  for (RouteRate& route : moving) {
+    const auto& crossed = system_.crossings[at_index(route.route)];
+    const bool bound =
+        std::ranges::find(crossed, fullest->first, &SharingSystem::Folded::Crossing::link) != crossed.end();
+    if (!bound) return false;
+    route.rate = share(*fullest) * system_.weight[at_index(route.route)];
   }
-  return rates;
-}
-
-/// SimGrid first hears of all that has changed since.
-KnownRates::Pattern Platform::ask(const Company& company) {
-  if (KnownRates::Pattern rates = rates_by_one_link(company); !rates.empty()) return rates;
-  if (sharing_ == nullptr) {
-    // Before the first result: a SimGrid that shares links differently must not go unnoticed.
-    [[maybe_unused]] static const bool checked = (check_link_sharing(), true);
-    sharing_ = LinkSharing::make(plan_);
-  }
-  for (const RouteIndex index : unasked_) {
-    route(index).is_asked = true;
-    sharing_->set_flows(index, static_cast<int>(route(index).flows.size()));
-  }
-  unasked_.clear();
-  sharing_->share();
-  KnownRates::Pattern rates;
-  for (const RouteIndex index : company) {
-    rates.push_back({index, static_cast<int>(route(index).flows.size()), sharing_->rate(index)});
-  }
-  return rates;
+  return true;
 }
 
 void Platform::set_rate(Flow& flow, BytesPerSecond rate) const {

@@ -7,28 +7,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <queue>
 #include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "model/base/hash.hpp"
 #include "sim/link_sharing.hpp"
 
 namespace foretrain {
-
-/// A route over which so many flows move, and the rate of each.
-struct RouteRate {
-  RouteIndex route = 0;
-  int flows = 1;
-  BytesPerSecond rate = {};
-
-  [[nodiscard]] std::uint64_t hash() const {
-    return summable_hash(static_cast<std::uint64_t>(route) | static_cast<std::uint64_t>(flows) << 32U);
-  }
-};
 
 /// Rates at which routes have been found to move together: training repeats itself, micro-batch by micro-batch.
 class KnownRates {
@@ -66,8 +53,8 @@ class KnownRates {
 /// Flows begin and end at dates that do not lie before the last one's; share_links() follows before the next date.
 class Platform {
  public:
-  /// The links must outlive the platform.
-  explicit Platform(const RoutedLinks& links);
+  /// The system must outlive the platform.
+  explicit Platform(const SharingSystem::Folded& system);
 
   /// Begins a flow. Bytes are whole: `bytes` is rounded, to one at least. The route must have links. `owner`: whom its
   /// end concerns.
@@ -101,7 +88,6 @@ class Platform {
     std::vector<Flow> flows;          ///< that are moving
     CompanyId company = -1;
     bool has_changed = false;
-    bool is_asked = true;  ///< SimGrid knows how many flows move
   };
   /// A route on a link, and which of its crossings this is.
   struct User {
@@ -127,20 +113,17 @@ class Platform {
   void dissolve_around(RouteIndex route);
   void gather(RouteIndex first);
   [[nodiscard]] const KnownRates::Pattern& rates_of(CompanyId id, const Company& company);
-  KnownRates::Pattern ask(const Company& company);
-  KnownRates::Pattern rates_by_one_link(const Company& company);
+  [[nodiscard]] bool share_one_link(KnownRates::Pattern& moving) const;
   void set_rate(Flow& flow, BytesPerSecond rate) const;
 
   Route& route(RouteIndex index) { return routes_[static_cast<std::size_t>(index)]; }
 
-  const RoutedLinks& plan_;
-  std::unique_ptr<LinkSharing> sharing_ = nullptr;  ///< from the first company on that one link does not bound
+  const SharingSystem::Folded& system_;
   std::vector<Route> routes_;
   std::vector<Link> links_;
   std::int64_t look_ = 0;
   std::vector<RouteIndex> changed_;    ///< on which flows have begun or ended since links were shared
   std::vector<RouteIndex> dissolved_;  ///< whose company is not known yet
-  std::vector<RouteIndex> unasked_;    ///< on which flows have begun or ended since SimGrid was asked
   KnownRates known_;
   std::unordered_map<CompanyId, Company> companies_;
   CompanyId next_company_ = 0;

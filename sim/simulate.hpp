@@ -14,8 +14,8 @@ namespace foretrain {
 /// InternalError.
 ///
 /// SimGrid is asked only if several links bound flows that meet (LinkSharing::make: same conditions and errors), and
-/// checked before the first such run of a process (check_link_sharing). Throws ImpossiblePlan when a flow crosses a link on
-/// which nothing can move, and ScenarioError for background traffic that stays in one memory.
+/// checked before the first such run of a process (check_link_sharing). Throws ImpossiblePlan when a flow crosses a
+/// link on which nothing can move, and ScenarioError for background traffic that stays in one memory.
 Execution simulate(const TaskGraph& graph, const Topology& topology, Fidelity fidelity,
                    std::span<const BackgroundFlow> background = {}, bool folding = true);
 

@@ -32,6 +32,9 @@ struct BackgroundFlow {
   SourcePosition where;                              ///< of its destination
 };
 
+/// Which carries without end, at most at the route's rate.
+Flow endless(const BackgroundFlow::Route& route);
+
 /// Throws ScenarioError for a flow that begins and ends in the same memory.
 std::vector<BackgroundFlow::Route> background_routes(std::span<const BackgroundFlow> background,
                                                      const Topology& topology);

@@ -31,7 +31,7 @@ Seconds busiest(TrafficBuilder& builder, const Topology& topology) {
 double ring_bandwidth(const Topology& topology, const std::vector<int>& ranks) {
   const CollectiveConstants constants = lossless();
   TrafficBuilder builder(topology, constants);
-  builder.add_ring(lay_out(ranks, topology), CollectiveOperation::all_reduce);
+  builder.add(TrafficBuilder::Way::rings, lay_out(ranks, topology), CollectiveOperation::all_reduce);
   const int count = static_cast<int>(ranks.size());
   return 1e-9 * bus_bandwidth_factor(CollectiveOperation::all_reduce, count) / busiest(builder, topology).value();
 }
@@ -109,8 +109,8 @@ TEST_CASE("GPUs that form no NVLink ring are joined by a path") {
   CHECK(ring_bandwidth(topology, iota(5)) == Approx(bus_bandwidth_factor(CollectiveOperation::all_reduce, 5) * 25.0));
   const CollectiveConstants constants = lossless();
   TrafficBuilder ring(topology, constants), tree(topology, constants);
-  ring.add_ring(lay_out(iota(5), topology), CollectiveOperation::all_reduce);
-  tree.add_tree(lay_out(iota(5), topology));
+  ring.add(TrafficBuilder::Way::rings, lay_out(iota(5), topology), CollectiveOperation::all_reduce);
+  tree.add(TrafficBuilder::Way::trees, lay_out(iota(5), topology), CollectiveOperation::all_reduce);
   const std::vector<Flow> of_ring = ring.flows(), of_tree = tree.flows();
   REQUIRE(of_ring.size() == 8);
   REQUIRE(of_tree.size() == 8);
@@ -121,7 +121,7 @@ TEST_CASE("below switches of the network that reduce, a mesh's rings pass data b
   const Topology topology(nccl_cluster(dgx1_node(), 2));
   const CollectiveConstants constants = lossless();
   TrafficBuilder builder(topology, constants);
-  builder.add_in_network_switches(lay_out(iota(16), topology), CollectiveOperation::all_reduce);
+  builder.add(TrafficBuilder::Way::network_switches, lay_out(iota(16), topology), CollectiveOperation::all_reduce);
   std::map<int, double> sent;
   for (const Flow& flow : builder.flows()) {
     if (topology.node_of(flow.source) != topology.node_of(flow.destination)) continue;
@@ -139,7 +139,7 @@ TEST_CASE("a tree inside a mesh goes from neighbour to neighbour, up and down") 
   const Topology topology(nccl_cluster(dgx1_node()));
   const CollectiveConstants constants = lossless();
   TrafficBuilder builder(topology, constants);
-  builder.add_tree(lay_out(iota(8), topology));
+  builder.add(TrafficBuilder::Way::trees, lay_out(iota(8), topology), CollectiveOperation::all_reduce);
   std::map<std::pair<int, int>, double> sent;
   for (const Flow& flow : builder.flows()) {
     INFO(flow.source << " to " << flow.destination);
@@ -176,7 +176,7 @@ TEST_CASE("rings between nodes leave each node from every place in turn") {
   const Topology topology(nccl_cluster(nvswitch_node(), 2));
   const CollectiveConstants constants = lossless();
   TrafficBuilder builder(topology, constants);
-  builder.add_ring(lay_out(iota(16), topology), CollectiveOperation::all_reduce);
+  builder.add(TrafficBuilder::Way::rings, lay_out(iota(16), topology), CollectiveOperation::all_reduce);
   double inside = 0.0, between = 0.0;
   for (const Flow& flow : builder.flows()) {
     if (flow.source == 3) (flow.destination < 8 ? inside : between) += flow.bytes.value();
@@ -206,7 +206,7 @@ TEST_CASE("what a card takes for each message is lost, of small messages the mos
   const CollectiveConstants constants = lossless();
   for (const auto& [message, expected] : {std::pair(1000.0_KB, 160.0 * 10.0 / 11.0), {125.0_KB, 160.0 * 5.0 / 9.0}}) {
     TrafficBuilder builder(topology, constants, message);
-    builder.add_ring(lay_out(iota(32), topology), CollectiveOperation::all_gather);
+    builder.add(TrafficBuilder::Way::rings, lay_out(iota(32), topology), CollectiveOperation::all_gather);
     const double factor = bus_bandwidth_factor(CollectiveOperation::all_gather, 32);
     CHECK(1e-9 * factor / busiest(builder, topology).value() == Approx(expected));
   }
@@ -214,7 +214,7 @@ TEST_CASE("what a card takes for each message is lost, of small messages the mos
   cluster.network.oversubscription = 4.0;
   const Topology narrow(cluster);
   TrafficBuilder builder(narrow, constants, 1000.0_KB);
-  builder.add_ring(lay_out(iota(32), narrow), CollectiveOperation::all_gather);
+  builder.add(TrafficBuilder::Way::rings, lay_out(iota(32), narrow), CollectiveOperation::all_gather);
   const double factor = bus_bandwidth_factor(CollectiveOperation::all_gather, 32);
   CHECK(1e-9 * factor / busiest(builder, narrow).value() == Approx(40.0));
   // Nothing to send from one node to the next: the launch and one step of the card, not the shorter one of a protocol.
@@ -227,14 +227,14 @@ TEST_CASE("reductions in the switch pass every port once, and trees the network"
   // A port carries the message and 1/8 of the result: 9/8 bytes at 300 GB/s.
   const Topology one(nccl_cluster(hopper_node()));
   TrafficBuilder inside(one, constants);
-  inside.add_in_network(lay_out(iota(8), one));
+  inside.add(TrafficBuilder::Way::node_switches, lay_out(iota(8), one), CollectiveOperation::all_reduce);
   CHECK(busiest(inside, one).value() * 300e9 == Approx(9.0 / 8.0));
   // Trees: with more than two nodes the busiest one sends the message twice, at 8 · 25 GB/s. Two nodes exchange it
   // once, and the chains inside them are slower: a port carries 7/8 of it up and 7/8 down at 300 GB/s, 7/6 of 1/200.
   for (const auto& [nodes, messages] : {std::pair(2, 7.0 / 6.0), std::pair(5, 2.0)}) {
     const Topology topology(nccl_cluster(hopper_node(), nodes));
     TrafficBuilder between(topology, constants);
-    between.add_tree(lay_out(iota(8 * nodes), topology));
+    between.add(TrafficBuilder::Way::trees, lay_out(iota(8 * nodes), topology), CollectiveOperation::all_reduce);
     CHECK(busiest(between, topology).value() * 200e9 == Approx(messages));
   }
 }

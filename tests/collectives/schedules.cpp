@@ -10,7 +10,7 @@ using foretrain::test::check_schedule;
 
 namespace {
 
-/// Shapes to try: servers, ranks per node or group, levels, rings, pieces.
+/// Shapes to try: servers, ranks per node or group, levels.
 std::vector<ScheduleShape> shapes_to_try(SyncAlgorithm algorithm, int ranks) {
   std::vector<ScheduleShape> shapes;
   const auto divisors = [](int number) {
@@ -44,35 +44,14 @@ std::vector<ScheduleShape> shapes_to_try(SyncAlgorithm algorithm, int ranks) {
         shapes.back().levels = {2, 2, 2};
       }
       return shapes;
-    case SyncAlgorithm::hierarchical_leader:
-      for (int size = 1; size <= ranks; size += 3) shapes.emplace_back(size);  // the last group is smaller
-      if (ranks >= 6) {
-        shapes.emplace_back(1);
-        shapes.back().groups = {1, ranks - 4, 3};
-      }
-      return shapes;
-    case SyncAlgorithm::multi_ring:
-      return {1, 2, 3};  // of weights 1, 2, 3
-    case SyncAlgorithm::in_network:
-      for (const int per_node : divisors(ranks)) {
-        for (const int pieces : {1, 4}) {
-          for (const bool switched : {false, true}) {
-            shapes.emplace_back(per_node);
-            shapes.back().pieces = pieces;
-            shapes.back().switches_inside = switched;
-          }
-        }
-      }
-      return shapes;
     default:
       return {1};
   }
 }
 
 std::string describe(const AlgorithmRow& row, int ranks, const ScheduleShape& shape) {
-  return fmt::format("{} {}, {} ranks, parts {}, levels {}, {} a node, groups {}, {} pieces", name(row.algorithm),
-                     name(row.operation), ranks, shape.parts, fmt::join(shape.levels, "x"), shape.ranks_per_node,
-                     fmt::join(shape.groups, "+"), shape.pieces);
+  return fmt::format("{} {}, {} ranks, parts {}, levels {}, {} a node", name(row.algorithm), name(row.operation), ranks,
+                     shape.parts, fmt::join(shape.levels, "x"), shape.ranks_per_node);
 }
 
 /// A correct ring of three ranks, with phase 1 replaced.
@@ -209,7 +188,7 @@ TEST_CASE("the checker finds transfers that leave the message or the group") {
   }
 }
 
-TEST_CASE("the checker finds what is wrong in the schedules that have switches, levels and pieces") {
+TEST_CASE("the checker finds what is wrong in the schedules that have levels, servers and pieces") {
   const auto without = [](Schedule schedule, int phase, std::size_t transfer) {
     schedule.phase = [original = schedule.phase, phase, transfer](int index) {
       Phase transfers = original(index);
@@ -220,24 +199,21 @@ TEST_CASE("the checker finds what is wrong in the schedules that have switches, 
   };
   ScheduleShape three_levels(1);
   three_levels.levels = {2, 2};
-  ScheduleShape in_pieces(4);
-  in_pieces.pieces = 2;
   using enum CollectiveOperation;
   // Every transfer of a schedule is needed: without any one of them, some rank misses a contribution.
   const std::pair<Schedule, CollectiveOperation> schedules[] = {
       {hierarchical_algorithm.schedule(CollectiveOperation::all_reduce, 8, three_levels), all_reduce},
       {hierarchical_algorithm.schedule(CollectiveOperation::reduce_scatter, 8, three_levels), reduce_scatter},
       {hierarchical_algorithm.schedule(CollectiveOperation::all_gather, 8, three_levels), all_gather},
-      {hierarchical_algorithm.schedule(CollectiveOperation::reduce, 8, three_levels), reduce},
       {hierarchical_algorithm.schedule(CollectiveOperation::all_to_all, 8, three_levels), all_to_all},
-      {multi_ring_algorithm.schedule(CollectiveOperation::all_reduce, 5, 2), all_reduce},
-      {hierarchical_leader_algorithm.schedule(CollectiveOperation::all_reduce, 7, 3), all_reduce},
+      {bidirectional_ring_algorithm.schedule(CollectiveOperation::all_reduce, 5, 1), all_reduce},
+      {ring_algorithm.schedule(CollectiveOperation::broadcast, 4, 1), broadcast},
       {hierarchical_parameter_server_algorithm.schedule(CollectiveOperation::all_reduce, 6, 2), all_reduce},
       {pairwise_algorithm.schedule(CollectiveOperation::all_to_all, 6, 1), all_to_all},
-      {hierarchical_leader_algorithm.schedule(CollectiveOperation::broadcast, 7, 3), broadcast},
-      {halving_doubling_algorithm.schedule(CollectiveOperation::reduce, 7, 1), reduce},
-      {double_tree_algorithm.schedule(CollectiveOperation::reduce, 6, 1), reduce},
-      {naive_algorithm.schedule(CollectiveOperation::all_gather, 4, 1), all_gather}};
+      {halving_doubling_algorithm.schedule(CollectiveOperation::all_reduce, 7, 1), all_reduce},
+      {double_tree_algorithm.schedule(CollectiveOperation::all_reduce, 6, 1), all_reduce},
+      {tree_algorithm.schedule(CollectiveOperation::reduce, 6, 1), reduce},
+      {naive_algorithm.schedule(CollectiveOperation::all_reduce, 4, 1), all_reduce}};
   for (const auto& [schedule, operation] : schedules) {
     REQUIRE(check_schedule(schedule, operation) == "");
     for (int phase = 0; phase < schedule.phases; ++phase) {
@@ -253,26 +229,18 @@ TEST_CASE("the checker finds what is wrong in the schedules that have switches, 
              Catch::Contains("out of range"));
   CHECK_THAT(check_schedule(ring_with_phase_1({{0, 1, 1, 1, Transfer::Kind::copy, 0}}), all_reduce),
              Catch::Contains("out of range"));
-  // The second half of an in-network all-reduce before the first: shares of what has not been added up.
-  Schedule reversed = in_network_algorithm.schedule(CollectiveOperation::all_reduce, 8, in_pieces);
-  reversed.phase = [original = reversed.phase, last = reversed.phases - 1](int index) {
-    return original(last - index);
-  };
-  CHECK(check_schedule(reversed, all_reduce) != "");
 }
 
 TEST_CASE("a schedule without strides is the same schedule") {
   ScheduleShape levels(1);
   levels.levels = {2, 3};
-  for (Schedule schedule : {hierarchical_algorithm.schedule(CollectiveOperation::reduce_scatter, 12, levels),
-                            in_network_algorithm.schedule(CollectiveOperation::reduce_scatter, 12, 3)}) {
-    schedule.phase = [original = schedule.phase](int index) {
-      Phase phase = without_strides(original(index));
-      for (const Transfer& transfer : phase) CHECK(transfer.stride == 1);
-      return phase;
-    };
-    CHECK(check_schedule(schedule, CollectiveOperation::reduce_scatter) == "");
-  }
+  Schedule schedule = hierarchical_algorithm.schedule(CollectiveOperation::reduce_scatter, 12, levels);
+  schedule.phase = [original = schedule.phase](int index) {
+    Phase phase = without_strides(original(index));
+    for (const Transfer& transfer : phase) CHECK(transfer.stride == 1);
+    return phase;
+  };
+  CHECK(check_schedule(schedule, CollectiveOperation::reduce_scatter) == "");
 }
 
 TEST_CASE("transfers of strided chunks are as large as their chunks") {

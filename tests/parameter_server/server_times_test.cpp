@@ -143,7 +143,7 @@ TEST_CASE("the graph of bounded workers lets the fast ones be so many iterations
   const test::BuiltStep built =
       three_built({"plan.sync.consistency=bounded(2)", "plan.sync.slow_workers={ count: 1, factor: 8 }"});
   const ParameterStore store = store_of(built);
-  const ServerGraph graph = build_server_graph(store, built.topology, {1, {9, 9, 9}, 0}, a_lane_each(store));
+  const ServerGraph graph = build_server_graph(store, built.topology, {1, {9, 9, 9}, 0}, lanes_of(store, 1));
   const Execution execution = run(graph.graph);
   std::vector<std::vector<Seconds>> done;
   for (const std::vector<TaskId>& passes : graph.passes_done) {

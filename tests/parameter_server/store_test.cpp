@@ -166,7 +166,7 @@ TEST_CASE("the graph of a synchronous step: pulls wait for all workers, asynchro
     const Built built(
         small({asynchronous ? "plan.sync.consistency=asynchronous" : "plan.sync.consistency=synchronous"}));
     const ServerGraph::Iterations iterations{1, {3, 3, 3}};
-    const ServerGraph graph = build_server_graph(built.store, built.topology, iterations, a_lane_each(built.store));
+    const ServerGraph graph = build_server_graph(built.store, built.topology, iterations, lanes_of(built.store, 1));
     int updates = 0, pushes = 0, pulls = 0;
     for (TaskId task = 0; task < static_cast<TaskId>(graph.graph.tasks().size()); ++task) {
       const std::string& name = graph.graph.block_of(task).name;
@@ -188,7 +188,7 @@ TEST_CASE("a slow worker's passes take as much longer as it is slower, and nobod
   const auto computing = [](const std::vector<std::string>& overrides) {
     const Built built(small(overrides));
     const ServerGraph::Iterations iterations{1, {3, 3, 3}};
-    const ServerGraph server = build_server_graph(built.store, built.topology, iterations, a_lane_each(built.store));
+    const ServerGraph server = build_server_graph(built.store, built.topology, iterations, lanes_of(built.store, 1));
     return seconds_of("forward", server) + seconds_of("backward", server);
   };
   // Three workers, three iterations each; one takes two and a half times as long.
@@ -201,8 +201,8 @@ TEST_CASE("a lane of three asynchronous workers does the updates of three, each 
   const Built built(small({"plan.sync.consistency=asynchronous"}));
   const ServerGraph::Iterations iterations = usual_iterations(built.store);
   const ServerGraph together =
-      build_server_graph(built.store, built.topology, iterations, all_in_one_lane(built.store));
-  const ServerGraph apart = build_server_graph(built.store, built.topology, iterations, a_lane_each(built.store));
+      build_server_graph(built.store, built.topology, iterations, lanes_of(built.store, built.store.worker_count()));
+  const ServerGraph apart = build_server_graph(built.store, built.topology, iterations, lanes_of(built.store, 1));
   CHECK(seconds_of("update", together) == Approx(seconds_of("update", apart)));
   // Between a worker's pull and its own update each of the other two applies one.
   const auto staleness = times_of(built.store, together, run(together.graph)).staleness;
@@ -343,8 +343,8 @@ TEST_CASE("calls over TCP take turns on a connection and at a variable, and nowh
   }
   // Updates do not wait for each other's calls: of three workers' writers of a variable two wait.
   const Built built(small({"cluster.network.transport.protocol=tcp", "plan.sync.split=1 TB"}));
-  const ServerGraph graph =
-      build_server_graph(built.store, built.topology, {0, {1, 1, 1}}, all_in_one_lane(built.store));
+  const ServerGraph graph = build_server_graph(built.store, built.topology, {0, {1, 1, 1}},
+                                               lanes_of(built.store, built.store.worker_count()));
   double waiting = 0.0;
   for (const ParameterStore::KeyGroup& group : built.store.groups) {
     for (const ParameterStore::Calls& calls : group.calls) waiting += 2.0 * calls.lock.value();

@@ -1,7 +1,5 @@
 #include "model/scenario/yaml_document.hpp"
 
-#include "model/base/files.hpp"
-#include "model/scenario/catalogue.hpp"
 #include "model/scenario/load/load.hpp"
 #include "model/scenario/overrides.hpp"
 #include "tests/base/temporary_folder.hpp"

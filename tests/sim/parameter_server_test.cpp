@@ -291,7 +291,7 @@ TEST_CASE("R11: equal workers simulated one by one do what they do as one") {
   const ParameterStore store = build_store(built.scenario, built.train(), built.model, built.topology, built.step);
   const auto step = [&](bool folded) {
     const ServerGraph graph = build_server_graph(store, built.topology, usual_iterations(store),
-                                                 folded ? all_in_one_lane(store) : a_lane_each(store));
+                                                 folded ? lanes_of(store, store.worker_count()) : lanes_of(store, 1));
     return times_of(store, graph, simulate(graph.graph, built.topology, Fidelity::flows)).step.value();
   };
   CHECK(step(false) == Approx(step(true)).epsilon(0.01));
@@ -361,7 +361,7 @@ TEST_CASE("R11: lanes of several workers take about as long as workers alone") {
     const ServerGraph graph = build_server_graph(store, built.topology, usual_iterations(store), std::move(lanes));
     return times_of(store, graph, simulate(graph.graph, built.topology, Fidelity::flows));
   };
-  const ServerGraph::Times alone = times(a_lane_each(store)), paired = times(pairs);
+  const ServerGraph::Times alone = times(lanes_of(store, 1)), paired = times(pairs);
   CHECK(paired.step.value() == Approx(alone.step.value()).epsilon(0.06));
   CHECK(paired.staleness->mean == Approx(alone.staleness->mean).epsilon(0.1));
 }
