@@ -2,6 +2,7 @@
 // of this room offer each other and the rooms above.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,6 +38,8 @@ std::vector<KnownProcessors> known_processors();
 /// vertices that cannot exist, parts that no link reaches.
 Node read_node(const Field& field);
 
+/// Of a cluster: five times the largest machines of 2025, of which a prediction still takes seconds.
+inline constexpr std::int64_t most_nodes = 131'072;
 /// `cluster:` of a scenario.
 Cluster read_cluster(const Field& field);
 

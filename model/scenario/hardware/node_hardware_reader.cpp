@@ -16,9 +16,7 @@ namespace foretrain {
 
 namespace {
 
-constexpr std::int64_t most_gpus_per_node = 1024;
-// Five times the largest machines of 2025, of which a prediction still takes seconds.
-constexpr std::int64_t most_nodes = 131'072, most_gpus = 1'048'576;
+constexpr std::int64_t most_gpus_per_node = 1024, most_gpus = 1'048'576;
 
 /// Complains about what only the whole node shows, at the key to which it belongs.
 void require_possible(const Node& result, const MappingReader& node) {
