@@ -135,7 +135,7 @@ ExitStatus calibrate_gpu(const CalibrateCommand& command, const std::vector<std:
   const std::optional<YamlNode> cpu = own_cpu(here && !command.hardware.empty());
   const GpuCalibration fit = fit_gpu(raw, cpu ? &*cpu : nullptr);
   write_file(command.output, to_json(fit));
-  if (!command.hardware.empty()) write_file(command.hardware, readable_yaml(fit.node));
+  if (!command.hardware.empty()) write_file(command.hardware, fit.node);
   complain_about(fit.not_understood);
   print_page(to_text(fit));
   const bool met = std::ranges::all_of(fit.bars, [](const AccuracyBar& bar) { return bar.points == 0 || bar.met(); });

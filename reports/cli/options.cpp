@@ -196,7 +196,11 @@ std::vector<std::string> planned_overrides(const std::string& file, std::vector<
 }
 
 Scenario planned_scenario(const YamlNode& document, const std::string& name, Fidelity fidelity) {
-  return read_planned_scenario(document, name, step_time_by(fidelity), finalists_by(fidelity));
+  YamlNode planned = document;
+  for (const std::string& chosen : auto_overrides(document, name, step_time_by(fidelity), finalists_by(fidelity))) {
+    apply_override(planned, parse_override(chosen));
+  }
+  return read_scenario(planned, name);
 }
 
 Scenario planned_file(const std::string& file, const std::vector<std::string>& overrides, Fidelity fidelity) {

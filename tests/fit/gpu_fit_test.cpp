@@ -47,7 +47,7 @@ const RobustConstant* find(const GpuCalibration& fit, const std::string& name) {
 
 /// An operator on the synthetic machine as a scenario, with a calibration file or without.
 Scenario scenario_of(const TemporaryFolder& folder, const GpuCalibration& fit, const std::string& calibration) {
-  folder.write("node.yaml", readable_yaml(fit.node));
+  folder.write("node.yaml", fit.node);
   std::string text =
       "cluster: { node: node.yaml }\n"
       "workload: { operator: { kind: matmul, m: 3000, n: 3000, k: 3000, precision: bf16 } }\n";
