@@ -134,11 +134,11 @@ class Selected {
   SQLite::Statement query_;
 };
 
-std::string csv_record(const Selected& rows, const std::vector<std::string>& columns) {
+std::string csv_record(const Selected& rows, const std::vector<CellKind>& kinds) {
   std::vector<std::string> cells;
-  for (std::size_t i = 0; i < columns.size(); ++i) {
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
     const SQLite::Column cell = rows.cell(i);
-    const CellKind kind = kind_of_column(columns[i]);
+    const CellKind kind = kinds[i];
     std::string& text = cells.emplace_back();
     if (cell.isNull()) continue;
     if (kind == CellKind::number) text = fmt::format("{}", cell.getDouble());
@@ -224,7 +224,7 @@ void write_table(SweepStore& store, const Selection& selection, const std::strin
     if (!std::exchange(first, false)) piece.clear();
     while (more && piece.size() < piece_size) {
       more = rows.step();
-      if (more) piece += json ? json_record(rows, columns) : csv_record(rows, columns);
+      if (more) piece += json ? json_record(rows, columns) : csv_record(rows, store.kinds());
     }
     return piece;
   });
