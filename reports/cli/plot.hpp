@@ -30,7 +30,7 @@ struct PlotOptions {
   Fidelity fidelity = Fidelity::flows;
   int jobs = 1;
 
-  // What some kinds take (plot_options.cpp); empty: as their help says.
+  // What some kinds take; empty: as their help says.
   std::vector<std::string> algorithms, cases, curves, kinds, nodes, quantities, where;
   std::vector<std::int64_t> lengths;
   std::vector<int> gpus;
@@ -42,24 +42,13 @@ struct PlotOptions {
   [[nodiscard]] const std::string& file() const { return files.front(); }
 };
 
-/// What a kind takes besides one input and an output that it can do without.
-enum PlotTakes : unsigned {
-  many_inputs = 1,  ///< one or more
-  any_inputs = 2,   ///< none or more
-  must_draw = 4,    ///< there is no text, so there must be an output
-  takes_overrides = 8,
-  takes_fidelity = 16,
-  takes_jobs = 32,
-  takes_band = 64,  ///< its predictions have ranges
-  must_vary = 128
-};
-
 /// A kind as the help describes it.
 struct PlotKind {
   const char *name, *what;
   const char *input, *input_what;  ///< the argument: "FILE", "scenarios that train a model"; null: there is none
-  unsigned takes;                  ///< of PlotTakes
-  std::string_view options;        ///< more of them by name, with blanks between: "gpus strong"
+  /// Names of options (plot_options.cpp), with blanks between. Also "many" inputs or "any" number instead of one,
+  /// "draw" where there is no text, so that there must be an output, and "vary" where there must be a variation.
+  std::string_view options;
   ExitStatus (*run)(const PlotOptions& options);
   const char* variations = nullptr;  ///< what --vary is for; null: there is no such option
 };

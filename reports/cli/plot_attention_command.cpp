@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "model/base/error.hpp"
 #include "model/base/format.hpp"
@@ -10,11 +11,17 @@
 #include "model/cost/operator_cost.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/figure/plot_attention.hpp"
+#include "reports/figure/curves.hpp"
 
 namespace foretrain {
 
 namespace {
+
+struct AttentionChart {
+  CurveChart times;       ///< seconds by length, a curve for each algorithm; none where it does not fit into the device
+  CurveChart memory;      ///< bytes at its peak
+  double capacity = 0.0;  ///< of the device
+};
 
 /// Those asked for, or all that run on the GPU, standard attention first.
 std::vector<AttentionKind> kinds_to_draw(const PlotOptions& options, const Operator& op, const Gpu& gpu) {
@@ -33,12 +40,11 @@ std::vector<AttentionKind> kinds_to_draw(const PlotOptions& options, const Opera
     kinds.push_back(kind);
   }
   for (const std::string& kind : options.kinds) {
-    if (std::ranges::find(names_of<AttentionKind>, kind) == names_of<AttentionKind>.end()) {
-      throw UsageError(
-          fmt::format("plot attention: --kinds {}: no such attention; standard, flash, memory_efficient, "
-                      "flash_1, flash_2 or flash_3",
-                      kind));
-    }
+    if (value_of<AttentionKind>(kind)) continue;
+    throw UsageError(
+        fmt::format("plot attention: --kinds {}: no such attention; standard, flash, memory_efficient, flash_1, "
+                    "flash_2 or flash_3",
+                    kind));
   }
   return kinds;
 }
@@ -110,8 +116,50 @@ AttentionChart predict(const PlotOptions& options) {
   return chart;
 }
 
+/// Where an algorithm begins to take less time than the first wherever both fit.
+std::string crossover_sentence(const CurveChart& times, std::size_t curve) {
+  const Curve &first = times.curves.front(), &later = times.curves[curve];
+  std::optional<std::size_t> place;
+  for (std::size_t i = times.places.size(); i-- > 0;) {
+    if (std::isnan(first.values[i]) || std::isnan(later.values[i])) continue;
+    if (!(later.values[i] < first.values[i])) break;
+    place = i;
+  }
+  if (!place) return fmt::format("{} is not faster than {} at these lengths", later.name, first.name);
+  if (*place == 0) return fmt::format("{} is faster than {} at every length", later.name, first.name);
+  return fmt::format("{} is faster than {} from {} on", later.name, first.name, times.labels[*place]);
+}
+
+std::string to_text(const AttentionChart& attention) {
+  std::string text = fmt::format("{}\n\n{}\n\n{}\n", attention.times.title,
+                                 table_text(cells_of(attention.times, "time", "does not fit")),
+                                 table_text(cells_of(attention.memory, "memory")));
+  for (std::size_t c = 1; c < attention.times.curves.size(); ++c) {
+    text += "  " + crossover_sentence(attention.times, c) + "\n";
+  }
+  return text;
+}
+
+Panel panel_of(CurveChart chart, const std::string& title) {
+  chart.title = title;
+  chart.scale.text = nullptr;
+  Panel panel = to_panel(chart, 380, 330);
+  panel.x.logarithmic = panel.y.logarithmic = true;
+  return panel;
+}
+
+Figure to_figure(const AttentionChart& attention) {
+  Panel memory = panel_of(attention.memory, "Memory at its peak");
+  memory.levels.push_back(
+      {.at = attention.capacity * 1e-9, .name = "the GPU has " + format_bytes(Bytes(attention.capacity))});
+  return {.title = attention.times.title, .panels = {panel_of(attention.times, "Time"), std::move(memory)}};
+}
+
 }  // namespace
 
-ExitStatus plot_attention(const PlotOptions& options) { return show(options, predict(options)); }
+ExitStatus plot_attention(const PlotOptions& options) {
+  const AttentionChart chart = predict(options);
+  return show(options, to_figure(chart), to_text(chart));
+}
 
 }  // namespace foretrain

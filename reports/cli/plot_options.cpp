@@ -1,6 +1,6 @@
 // The options of `foretrain plot`, each once; which a kind takes stands in plot_command.cpp.
 #include <algorithm>
-#include <type_traits>
+#include <iterator>
 #include <utility>
 #include <variant>
 
@@ -30,7 +30,7 @@ double centimetres(const std::string& text) {
 }
 
 /// How a picture is to look, and where its numbers go.
-void add_looks(CLI::App& app, PlotOptions& options, bool band) {
+void add_looks(CLI::App& app, PlotOptions& options) {
   app.add_option_function<std::string>(
          "--title", [&options](const std::string& title) { options.title = title; },
          "instead of the picture's own; '': none")
@@ -51,7 +51,6 @@ void add_looks(CLI::App& app, PlotOptions& options, bool band) {
          "--width", [&options](const std::string& width) { options.width_cm = centimetres(width); },
          "for print, so wide: letters of 6 points and more, a column of a paper is 8.5cm")
       ->type_name("WIDTH");
-  if (band) app.add_flag("--band", options.band, "shade the range in which nine of ten such cases lie");
 }
 
 /// A text, several with commas between, or a flag.
@@ -71,7 +70,7 @@ constexpr PlotOption plot_options[] = {
     {"until", &PlotOptions::until, "TIME", "leave out of the timeline what lies behind (default: the end)"},
     {"beside", &PlotOptions::beside, "TRACE.json",
      "a measured step in Chrome's format, as PyTorch's profiler writes it"},
-    {"group", &PlotOptions::group, "NAME", "one panel for each group whose name begins so (default: host-scaling)"},
+    {"group", &PlotOptions::group, "NAME", "one panel for each group whose name begins so (default: host-scaling, else all)"},
     {"run", &PlotOptions::run, "NAME", "between hosts: the timeline of this run, measured with --timeline"},
     {"streams", &PlotOptions::streams, "WORD", "of the timeline those streams whose names contain this"},
     {"measurements", &PlotOptions::measurements, "DIR", "the operators that foretrain-gpu measured into this folder"},
@@ -84,6 +83,7 @@ constexpr PlotOption plot_options[] = {
      "a panel for each: time, memory, samples_per_second, tokens_per_second, mfu, cost, bus_bandwidth"},
     {"constant-tokens", &PlotOptions::constant_tokens, "",
      "shorter sequences come in larger batches: batch times length stays that of the scenario"},
+    {"band", &PlotOptions::band, "", "shade the range in which nine of ten such cases lie"},
     {"rates", &PlotOptions::rates, "", "write samples per second beside the bars"},
     {"strong", &PlotOptions::strong, "", "keep the global batch instead of the batch per GPU"}};
 
@@ -101,50 +101,51 @@ bool add_other(CLI::App& app, const std::string& name, PlotOptions& options) {
              "tables with measured.* columns, whose points are drawn (default: all that come with foretrain)");
   } else if (name == "where") {
     add_conditions(app, options.where);
+  } else if (name == "fidelity") {
+    add_fidelity(app, options.fidelity);
+  } else if (name == "set") {
+    add_overrides(app, options.overrides);
+  } else if (name == "jobs") {
+    add_jobs(app, options.jobs);
   } else {
     return false;
   }
   return true;
 }
 
-/// The names by which an option goes: "--panels,--panel".
-std::string spelt(const std::string& name) { return name == "panels" ? "--panels,--panel" : "--" + name; }
-
 void add_named(CLI::App& app, const std::string& name, PlotOptions& options) {
   if (add_other(app, name, options)) return;
   const auto* const found = std::ranges::find(plot_options, name, &PlotOption::name);
-  const auto add = [&](auto value) {
-    if constexpr (std::is_same_v<decltype(value), bool PlotOptions::*>) {
-      app.add_flag(spelt(name), options.*value, found->what);
-    } else {
-      CLI::Option* added = add_text(app, spelt(name), options.*value, found->type, found->what);
-      if constexpr (std::is_same_v<decltype(value), std::vector<std::string> PlotOptions::*>) {
-        added->delimiter(',')->allow_extra_args(false);
-      }
-    }
-  };
-  std::visit(add, found->value);
+  if (found == std::end(plot_options)) return;  // a word of PlotKind that is no option
+  const std::string spelt = name == "panels" ? "--panels,--panel" : "--" + name;
+  if (const auto* flag = std::get_if<bool PlotOptions::*>(&found->value)) {
+    app.add_flag(spelt, options.**flag, found->what);
+  } else if (const auto* text = std::get_if<std::string PlotOptions::*>(&found->value)) {
+    add_text(app, spelt, options.**text, found->type, found->what);
+  } else {
+    add_text(app, spelt, options.*std::get<std::vector<std::string> PlotOptions::*>(found->value), found->type,
+             found->what)
+        ->delimiter(',')
+        ->allow_extra_args(false);
+  }
 }
 
 }  // namespace
 
 void add_plot_options(CLI::App& app, const PlotKind& kind, PlotOptions& options) {
-  const auto takes = [&](PlotTakes what) { return (kind.takes & what) != 0; };
+  const std::vector<std::string> names = split_words(kind.options);
+  const auto takes = [&](std::string_view word) { return std::ranges::find(names, word) != names.end(); };
   if (kind.input != nullptr) {
-    CLI::Option* input = app.add_option(kind.input, options.files, kind.input_what);
-    if (!takes(any_inputs)) input->required();
-    if (!takes(any_inputs) && !takes(many_inputs)) input->expected(1);
+    CLI::Option* input = app.add_option(kind.input, options.files, kind.input_what)->required(!takes("any"));
+    if (!takes("any") && !takes("many")) input->expected(1);
   }
-  add_picture(app, "-o,--output", options.output, takes(must_draw) ? "where the picture goes" : "draw it as well")
-      ->required(takes(must_draw));
-  add_looks(app, options, takes(takes_band));
+  add_picture(app, "-o,--output", options.output, takes("draw") ? "where the picture goes" : "draw it as well")
+      ->required(takes("draw"));
+  add_looks(app, options);
   if (kind.variations != nullptr) {
-    add_variations(app, options.variations, kind.variations)->required(takes(must_vary));
+    add_variations(app, options.variations, kind.variations)->required(takes("vary"));
   }
-  if (takes(takes_fidelity)) add_fidelity(app, options.fidelity);
-  if (takes(takes_overrides)) add_overrides(app, options.overrides);
-  if (takes(takes_jobs)) add_jobs(app, options.jobs);
-  for (const std::string& name : split_words(kind.options)) add_named(app, name, options);
+  for (const std::string& name : names) add_named(app, name, options);
 }
 
 }  // namespace foretrain

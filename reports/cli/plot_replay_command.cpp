@@ -28,9 +28,9 @@ ExitStatus plot_replay(const PlotOptions& options) {
   }
   const std::vector<HostMeasurement> runs = read_host_measurements(options.file()).runs;
   if (!options.run.empty()) return draw(options, to_figure(timeline_of(options, runs)));
-  const std::string group = options.group.empty() ? "host-scaling" : options.group;
-  const CaseFigure cases = replayed_cases(runs, group);
-  if (cases.panels.empty()) throw UsageError("plot replay: no group's name begins with " + group);
+  CaseFigure cases = replayed_cases(runs, options.group.empty() ? "host-scaling" : options.group);
+  if (cases.panels.empty() && options.group.empty()) cases = replayed_cases(runs, "");
+  if (cases.panels.empty()) throw UsageError("plot replay: no group's name begins with " + options.group);
   return draw(options, to_figure(cases));
 }
 

@@ -139,7 +139,13 @@ PageJson page_data(const Page& page) {
   for (const auto& [file, text] : page.answers) {
     const PageJson answer = PageJson::parse(text, nullptr, false);
     if (answer.is_discarded()) throw UsageError(file + ": this is no JSON");
-    add_answer(data, file, answer);
+    try {
+      add_answer(data, file, answer);
+    } catch (const UsageError&) {
+      throw;
+    } catch (const std::exception&) {  // of reading values that are not there, or of another kind
+      throw UsageError(file + ": an answer that is damaged; let the program write it anew");
+    }
   }
   data["comparison"] = comparison_figure(data["scenarios"]);
   return data;

@@ -92,13 +92,8 @@ TEST_CASE("A picture for print is as wide as is asked for, its letters of six po
   const std::string svg = to_svg(printed(to_figure(two_models()), 8.5));
   CHECK_THAT(svg, Catch::Contains(R"(width="8.500cm")"));
   CHECK(texts_of(svg).width == 402.0);
+  CHECK_THAT(svg, Catch::Contains(">ring<") && !Catch::Contains("ring  "));  // names are in a legend, without values
   CHECK_THROWS_AS(to_svg(printed(bars(), 2.0)), UsageError);
-}
-
-TEST_CASE("Print has names in a legend where lines would have no room beside them") {
-  const std::string narrow = to_svg(printed(to_figure(two_models()), 8.5));
-  CHECK_THAT(narrow, Catch::Contains(">ring<") && !Catch::Contains("ring  "));
-  CHECK_THAT(to_svg(printed(to_figure(over_data({})), 14.0)), Catch::Contains("step  300 ms"));
 }
 
 TEST_CASE("Series are named anew in their order, the rest as before") {
