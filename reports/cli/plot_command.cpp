@@ -26,8 +26,6 @@ constexpr PlotKind plot_kinds[] = {
     {"cases", "a table of measured steps over one of its columns: lines through points", "CASES.csv",
      "a table with measured.step_time", must_draw | takes_fidelity | takes_jobs | takes_band, "x panels curve where",
      plot_cases},
-    {"rates", "rates of operators and collectives over their size, predicted and measured: a panel for each machine",
-     nullptr, nullptr, must_draw | takes_fidelity | takes_jobs, "kind cases node where", plot_rates},
     {"replay", "replayed collectives by number of workers, or the timeline of one graph, beside predictions",
      "MEASUREMENTS", "what `foretrain replay -o` wrote, or replay-NAME.json", must_draw, "group run streams until",
      plot_replay},

@@ -222,24 +222,6 @@ void add_dependencies(const json& list, std::vector<std::uint64_t>& ids) {
   for (const json& dependency : list) ids.push_back(number_in(dependency));
 }
 
-/// A node of a file with all of them in "workload_graph", as Chakra's feeder reads it (src/feeder/json_node.cpp):
-/// attributes stand beside the rest.
-ChakraNode read_graph_node(const json& object) {
-  ChakraNode node;
-  for (const auto& [key, value] : object.items()) {
-    if (value.is_structured()) continue;
-    node.attributes[key] = value.is_string() ? value.get<std::string>() : value.dump();
-  }
-  node.id = node.number("Id");
-  node.name = text_in(object, "Name");
-  node.microseconds = node.number("runtime");
-  const std::uint64_t type = node.number("NodeType");
-  if (type <= static_cast<std::uint64_t>(ChakraNode::Type::comm_coll)) node.type = static_cast<ChakraNode::Type>(type);
-  add_dependencies(member(object, "ctrl_deps", "ctrl_deps"), node.control);
-  add_dependencies(member(object, "data_deps", "data_deps"), node.data);
-  return node;
-}
-
 ChakraNode read_json_node(const json& object) {
   ChakraNode node;
   node.id = number_in(member(object, "id", "id"));
@@ -262,7 +244,7 @@ ChakraNode read_json_node(const json& object) {
   return node;
 }
 
-/// Objects one behind the other, as chakra_jsonizer writes them: metadata, then nodes; or one with all of them.
+/// Objects one behind the other, as chakra_jsonizer writes them: metadata, then nodes.
 std::vector<ChakraNode> read_json(const std::string& text, const std::string& file) {
   constexpr std::streamsize all = std::numeric_limits<std::streamsize>::max();
   std::vector<ChakraNode> nodes;
@@ -279,12 +261,6 @@ std::vector<ChakraNode> read_json(const std::string& text, const std::string& fi
     if (object.contains("nodes")) {
       throw ScenarioError(position_in(text, start, file), "nodes", "an execution trace of PyTorch itself",
                           "what chakra_converter makes of it");
-    }
-    if (const auto graph = object.find("workload_graph"); graph != object.end() && graph->is_array()) {
-      for (const json& node : *graph) {
-        if (node.is_object()) nodes.push_back(read_graph_node(node));
-        require_few(nodes.size(), file);
-      }
     }
     if (object.contains("type")) nodes.push_back(read_json_node(object));
     require_few(nodes.size(), file);

@@ -1,5 +1,5 @@
-// A machine of one's own as a node file: as one of the catalogue, or put together of few choices. All other figures are
-// those of a machine with such GPUs, or of a plain server, and stand under `assumed`.
+// A machine of one's own as a commented node file to go on with: one of the catalogue, or put together of few choices.
+// All other figures are then those of a machine with such GPUs, or of a plain server, and stand under `assumed`.
 #pragma once
 
 #include <string>
@@ -7,14 +7,15 @@
 
 namespace foretrain {
 
-enum class GpuLinks { as_like, nvswitch, nvlink_mesh, nvlink_bridge, pcie };
-inline constexpr std::string_view gpu_link_words[] = {"as-like", "nvswitch", "nvlink-mesh", "nvlink-bridge", "pcie"};
+enum class GpuLinks { unsaid, nvswitch, nvlink_mesh, nvlink_bridge, pcie };
+inline constexpr std::string_view gpu_link_words[] = {"unsaid", "nvswitch", "nvlink-mesh", "nvlink-bridge", "pcie"};
 
-/// What is asked for. Empty texts and -1: as the machine that it is like; without one, no network.
+/// What is asked for: of `like` no more than a name. Empty texts and -1: not said; no cards are no network.
 struct OwnNode {
   std::string name = {}, like = {}, gpu = {}, nic_bandwidth = {};
   int gpus = -1, sockets = -1, switches = -1, nics = -1;
-  GpuLinks links = GpuLinks::as_like;
+  GpuLinks links = GpuLinks::unsaid;
+  bool operator==(const OwnNode&) const = default;
 };
 
 /// The file. Throws UsageError for what cannot be wired so, and ScenarioError for what cannot be built.

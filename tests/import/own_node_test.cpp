@@ -94,21 +94,21 @@ TEST_CASE("A machine of which the GPU alone is known is a plain server, and says
   }
 }
 
-TEST_CASE("A machine that one's own is like brings no links that the GPU does not have") {
-  CHECK_THROWS_WITH(own_node({.like = "dgx-h100", .gpu = "rtx-4090"}),
-                    Catch::Contains("--like dgx-h100: rtx-4090 has no NVLink; write --links pcie"));
+TEST_CASE("A machine brings no links that its GPU does not have, and a board says how it joins its own") {
   CHECK_THROWS_WITH(
-      own_node({.like = "dgx-h100", .gpu = "a100-pcie-80gb"}),
+      own_node({.gpu = "a100-pcie-80gb", .gpus = 4, .links = GpuLinks::nvlink_mesh}),
       Catch::Contains("has NVLink by bridges between two cards alone; write --links nvlink-bridge or pcie"));
-  // An A100's twelve links, and PCIe 4 in the slots of PCIe 5.
-  const Node node = read_text(own_node({.like = "dgx-h100", .gpu = "a100-sxm-80gb"}));
-  CHECK(node.links.front().count == 12);
-  CHECK(node.link_types[static_cast<std::size_t>(node.links.front().type)].name == "nvlink3");
-  CHECK(node.link_types[static_cast<std::size_t>(node.links[8].type)].name == "pcie4-x16");
+  CHECK_THROWS_WITH(own_node({.gpu = "v100-sxm2-32gb", .gpus = 8}), Catch::Contains("how are GPUs joined? --links "));
   // Bridges join cards in pairs: two of them for four cards, each of four links.
   const Node pairs = read_text(own_node({.gpu = "a6000", .gpus = 4, .links = GpuLinks::nvlink_bridge}));
   CHECK(pairs.links.size() == 2 + 4);
   CHECK(pairs.links.front().count == 4);
+}
+
+TEST_CASE("A machine of the catalogue takes another name and nothing else; cards without a speed are refused") {
+  CHECK_THAT(own_node({.name = "mine", .like = "dgx-h100"}), Catch::Contains("\nname: mine "));
+  CHECK_THROWS_WITH(own_node({.like = "dgx-h100", .nics = 2}), Catch::Contains("change it there"));
+  CHECK_THROWS_WITH(own_node({.gpu = "l40s", .gpus = 2, .nics = 2}), Catch::Contains("--nics: how fast are they?"));
 }
 
 }  // namespace foretrain::test
