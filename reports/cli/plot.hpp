@@ -35,7 +35,7 @@ struct PlotOptions {
   std::vector<std::int64_t> lengths;
   std::vector<int> gpus;
   std::string x, y, panels;
-  std::string from, until, beside, group, run, streams;
+  std::string from, until, beside, run, streams;
   std::string measurements;
   bool constant_tokens = false, rates = false, strong = false;
 

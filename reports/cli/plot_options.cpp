@@ -70,7 +70,6 @@ constexpr PlotOption plot_options[] = {
     {"until", &PlotOptions::until, "TIME", "leave out of the timeline what lies behind (default: the end)"},
     {"beside", &PlotOptions::beside, "TRACE.json",
      "a measured step in Chrome's format, as PyTorch's profiler writes it"},
-    {"group", &PlotOptions::group, "NAME", "one panel for each group whose name begins so (default: host-scaling)"},
     {"run", &PlotOptions::run, "NAME", "between hosts: the timeline of this run, measured with --timeline"},
     {"streams", &PlotOptions::streams, "WORD", "of the timeline those streams whose names contain this"},
     {"measurements", &PlotOptions::measurements, "DIR", "the operators that foretrain-gpu measured into this folder"},
