@@ -59,10 +59,15 @@ std::string narrower_slot(const std::string& a, const std::string& b) {
   return !first || (second && carries(*second) < carries(*first)) ? b : a;
 }
 
+namespace {
+
+/// A server without PCIe switches, of the PCIe that the GPU has.
 YamlNode plain_node(const Gpu& gpu) {
   const auto slot = slot_numbers(gpu.slot);
   return catalogue_node(slot && slot->first >= 5 ? "h100-pcie-x1" : "a100-pcie-x1");
 }
+
+}  // namespace
 
 YamlNode nearest_node(const ToldNode& told, const std::string& gpu) {
   std::optional<YamlNode> best;

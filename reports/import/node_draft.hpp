@@ -47,8 +47,6 @@ YamlNode catalogue_node(const std::string& name);
 /// The machine of the catalogue that has most in common with one of this GPU: number of GPUs, network cards, sockets.
 /// Of equals a vendor's own rather than a cloud's. A plain server where no machine has the GPU.
 YamlNode nearest_node(const ToldNode& told, const std::string& gpu);
-/// A server without PCIe switches, of the PCIe that the GPU has.
-YamlNode plain_node(const Gpu& gpu);
 /// How sockets of a machine are joined: the kind of link and its count; of one socket, as those of its maker are.
 ToldLink socket_link(const YamlNode& machine);
 /// The text of a key of a file; empty where it has none.

@@ -43,8 +43,8 @@ std::string section(const CalibrationReport& report, const HostBenchmark& benchm
     const auto error = row.error();
     if (error) errors.push_back(std::abs(*error));
     const bool beyond = error && benchmark.tolerance > 0.0 && !(std::abs(*error) <= benchmark.tolerance);
-    table.add_row({parameters_text(row), format_value(row.measured, row.unit),
-                   format_percent(row.spread), row.best > 0.0 ? format_value(row.best, row.unit) : "",
+    table.add_row({parameters_text(row), format_value(row.measured, row.unit), format_percent(row.spread),
+                   row.best > 0.0 ? format_value(row.best, row.unit) : "",
                    row.predicted ? format_value(*row.predicted, row.unit) : "-",
                    error ? fmt::format("{:+.1f} %{}", *error * 100.0, beyond ? " !" : "") : "", row.note});
   }

@@ -1,6 +1,5 @@
 // Machines as importers and `hardware init` understand them, small ones as a whole.
 #include "reports/import/node_draft.hpp"
-#include "reports/import/own_node.hpp"
 #include "tests/catch.hpp"
 #include "tests/import/samples.hpp"
 
@@ -35,43 +34,6 @@ TEST_CASE("a driver's name is that of one GPU of the catalogue, or of none") {
     INFO(other);
     CHECK_FALSE(gpu_of_name(other));
   }
-}
-
-TEST_CASE("a machine of one's own is wired evenly, whatever does not divide") {
-  CHECK(wiring_of(own_node(
-            {.gpu = "rtx-4090", .nic_bandwidth = "100 Gbit/s", .gpus = 5, .sockets = 2, .switches = 3, .nics = 2})) ==
-        R"(
-5 x rtx-4090, 2 sockets
-1 x pcie4-x16: gpu0-plx0, gpu1-plx1, gpu2-plx1, gpu3-plx2, gpu4-plx2, plx0-cpu0, plx1-cpu1, plx2-cpu1
-2 x xgmi: cpu0-cpu1
-card on plx0
-card on plx1
-)");
-  CHECK(wiring_of(own_node(
-            {.gpu = "rtx-4090", .nic_bandwidth = "100 Gbit/s", .gpus = 3, .sockets = 2, .switches = 0, .nics = 3})) ==
-        R"(
-3 x rtx-4090, 2 sockets
-1 x pcie4-x16: gpu0-cpu0, gpu1-cpu1, gpu2-cpu1
-2 x xgmi: cpu0-cpu1
-card on cpu0
-card on cpu1
-)");
-  CHECK(wiring_of(own_node({.gpu = "a100-sxm-80gb",
-                            .gpus = 3,
-                            .sockets = 1,
-                            .switches = 9,
-                            .nics = 0,
-                            .links = GpuLinks::nvlink_mesh})) == R"(
-3 x a100-sxm-80gb, 1 sockets
-6 x nvlink3: gpu0-gpu1, gpu0-gpu2, gpu1-gpu2
-1 x pcie4-x16: gpu0-plx0, gpu1-plx1, gpu2-plx2, plx0-cpu0, plx1-cpu0, plx2-cpu0
-)");
-  CHECK(wiring_of(own_node({.gpu = "h100-sxm-80gb", .gpus = 2, .links = GpuLinks::nvswitch})) == R"(
-2 x h100-sxm-80gb, 1 sockets
-18 x nvlink4: gpu0-nvswitch, gpu1-nvswitch
-1 x pcie5-x16: gpu0-cpu0, gpu1-cpu0
-)");
-  CHECK_NOTHROW(own_node({.gpu = "a100-sxm-80gb", .gpus = 13, .links = GpuLinks::nvlink_mesh}));  // the most
 }
 
 TEST_CASE("of two slots the narrower is the one of fewer lanes times the rate of its PCIe") {
