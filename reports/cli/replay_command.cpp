@@ -117,7 +117,6 @@ struct ReplayCommand {
   Fidelity fidelity = Fidelity::flows;
   int jobs = 1;
   bool probe = false;
-  bool json = false;
   bool timeline = false;
 };
 
@@ -278,7 +277,7 @@ ExitStatus compare(const ReplayCommand& command) {
     const auto found = std::ranges::find(graphs, replay::file_name_of(named.name), &MeasuredGraph::name);
     if (found != graphs.end()) predict_again(*found, gpu_graph(named, command.fidelity));
   }
-  command.json ? print(measured_graphs_json(graphs) + "\n") : print_page(measured_graphs_text(graphs));
+  print_page(measured_graphs_text(graphs));
   for (const MeasuredGraph& graph : graphs) {
     if (graph.steps.empty() || command.bar <= 0.0 || std::abs(graph.error()) * 100.0 <= command.bar) continue;
     warn(fmt::format("{}: {:+.1f} %, the bar is {:.1f} %", graph.name, graph.error() * 100.0, command.bar));
@@ -299,7 +298,6 @@ bool on_gpus(const std::vector<NamedScenario>& scenarios) {
 
 ExitStatus run(const ReplayCommand& command) {
   if (!command.measured.empty()) return compare(command);
-  if (command.json) throw UsageError("replay: --json goes with --from");
   if (command.files.empty() && command.table.empty() && !command.probe) {
     throw UsageError("replay: name a scenario, or a table of them with --cases");
   }
@@ -373,7 +371,6 @@ void add_replay(CLI::App& app, ExitStatus& status) {
            "write the task graph for foretrain-gpu replay instead of running it; several go into a folder");
   add_text(command, "--from", options.measured, "DIR",
            "compare what foretrain-gpu replay measured; scenarios and --cases of the same names are predicted anew");
-  command.add_flag("--json", options.json, "with --from: for programs");
   add_text(command, "--executor", options.executor, fmt::format("{}", fmt::join(names_of<HostExecutor>, "|")),
            "schedules over TCP, or the key-value server");
   add_number(command, "--repetitions", options.repetitions, 1, 1000,
