@@ -116,7 +116,6 @@ struct ReplayCommand {
   int repetitions = 0, keys = 0;
   Fidelity fidelity = Fidelity::flows;
   int jobs = 1;
-  bool probe = false;
   bool json = false;
   bool timeline = false;
 };
@@ -158,6 +157,26 @@ int count_in(const Case& row, const std::string& column, int otherwise) {
   }
 }
 
+/// Whether another program carried out this row, which is left as it is then. Throws ScenarioError where nobody did.
+bool is_of_others(const NamedScenario& named) {
+  if (!named.row) return false;
+  const auto stated = named.row->replay.find("executor");
+  if (stated == named.row->replay.end() || value_of<HostExecutor>(stated->second)) return false;
+  if (!named.row->measured.empty()) return true;
+  throw ScenarioError(named.row->where, "replay.executor", "\"" + stated->second + "\"",
+                      fmt::format("{}", fmt::join(names_of<HostExecutor>, " or ")));
+}
+
+void leave_rows_of_others(std::vector<NamedScenario>& named) {
+  std::string names;
+  for (const NamedScenario& one : named) {
+    if (is_of_others(one)) names += (names.empty() ? "" : ", ") + one.name;
+  }
+  if (names.empty()) return;
+  std::erase_if(named, is_of_others);
+  warn("rows that other programs carried out are left as they are: " + names);
+}
+
 ReplayJob job_of(const NamedScenario& named, const ReplayCommand& command) {
   ReplayJob job{named.name, "", named.scenario, {.predicted = {}}, command.timeline};
   job.options.executor = parse_executor(command.executor);
@@ -196,7 +215,7 @@ std::vector<ReplayPlan> plans_of(std::vector<ReplayJob>& jobs, const ReplayComma
 
 /// What an earlier, interrupted replay measured on this machine.
 HostMeasurements earlier(const std::string& path) {
-  HostMeasurements fresh{.machine = this_machine(), .runs = {}, .probes = {}};
+  HostMeasurements fresh{.machine = this_machine(), .runs = {}};
   if (path.empty() || !std::filesystem::exists(path) || !std::filesystem::is_regular_file(path)) return fresh;
   HostMeasurements known = read_host_measurements(path);
   if (describe(known.machine) == describe(fresh.machine)) return known;
@@ -240,25 +259,6 @@ void save(const HostMeasurements& measurements, const std::string& path) {
   if (!path.empty()) write_file(path, to_json(measurements));
 }
 
-void run_probes(HostReplayer& replayer, HostMeasurements& measurements, const std::string& path) {
-  if (!measurements.probes.empty()) return;
-  const auto rate = [](double megabits) { return BytesPerSecond(megabits * 1e6 / 8.0); };
-  const auto probe = [&](const char* protocol, double payload, double megabits) {
-    measurements.probes.push_back(replayer.probe(protocol, Bytes(payload), rate(megabits)));
-  };
-  for (const double megabits : {100.0, 500.0, 1000.0, 2000.0}) {
-    for (const double payload : {64.0, 65536.0, 262144.0, 1048576.0}) probe("round trip", payload, megabits);
-  }
-  // Small messages of a stream travel together: what one costs alone, its round trip shows.
-  for (const double payload : {256.0, 1024.0, 1448.0}) probe("round trip", payload, 100.0);
-  for (const double payload : {4096.0, 16384.0, 65536.0, 262144.0, 1048576.0}) probe("tcp", payload, 100.0);
-  for (const double payload : {64.0, 256.0, 1024.0, 1472.0, 4096.0, 16384.0, 65536.0, 262144.0, 1048576.0}) {
-    probe("udp", payload, 100.0);
-  }
-  save(measurements, path);
-  print_page(probe_text(measurements.probes) + "\n");
-}
-
 bool meets_bar(const std::vector<HostMeasurement>& runs, double bar) {
   std::vector<HostMeasurement> large = runs;
   std::erase_if(large, [](const HostMeasurement& run) { return run.size < smallest_counted; });
@@ -300,7 +300,7 @@ bool on_gpus(const std::vector<NamedScenario>& scenarios) {
 ExitStatus run(const ReplayCommand& command) {
   if (!command.measured.empty()) return compare(command);
   if (command.json) throw UsageError("replay: --json goes with --from");
-  if (command.files.empty() && command.table.empty() && !command.probe) {
+  if (command.files.empty() && command.table.empty()) {
     throw UsageError("replay: name a scenario, or a table of them with --cases");
   }
   if (!command.result_table.empty() && command.table.empty()) throw UsageError("--table goes with --cases");
@@ -308,17 +308,17 @@ ExitStatus run(const ReplayCommand& command) {
     export_graphs(named_scenarios(command), command.fidelity, command.exported);
     return ExitStatus::success;
   }
-  const std::vector<NamedScenario> named = named_scenarios(command);
+  std::vector<NamedScenario> named = named_scenarios(command);
   if (on_gpus(named)) {
     return run_on_gpus(named, command.fidelity, command.measurements) ? ExitStatus::success
                                                                       : ExitStatus::prediction_failed;
   }
+  leave_rows_of_others(named);
   std::vector<ReplayJob> jobs;
   for (const NamedScenario& one : named) jobs.push_back(job_of(one, command));
   const std::vector<ReplayPlan> plans = plans_of(jobs, command);
   HostMeasurements measurements = earlier(command.measurements);
   HostReplayer replayer;
-  if (command.probe) run_probes(replayer, measurements, command.measurements);
 
   std::vector<HostMeasurement> runs;
   bool failed = false;
@@ -384,7 +384,6 @@ void add_replay(CLI::App& app, ExitStatus& status) {
       ->check(CLI::Range(1e-6, 1e6).description(""));
   command.add_flag("--timeline", options.timeline,
                    "of steps between hosts also keep when each task ran (in a table: replay.timeline, 1)");
-  command.add_flag("--probe", options.probe, "also measure what single messages cost, by size and protocol");
   add_fidelity(command, options.fidelity);
   add_overrides(command, options.overrides);
   add_jobs(command, options.jobs);

@@ -18,6 +18,9 @@ TEST_CASE("A replay needs something to run, and says what would be right") {
   CHECK(run_program({"replay", "replay-ring-4", "--json"}).status == 2);
   const std::string cases = folder.file("cases.csv", "case,base,replay.keys\na,replay-hosts,many\n");
   check_refused({"replay", "--cases", cases}, {"replay.keys"});
+  // Rows of others are left as they are where they were measured.
+  const std::string others = folder.file("others.csv", "case,base,replay.executor\na,replay-hosts,gloo\n");
+  check_refused({"replay", "--cases", others}, {"others.csv:2:", "replay.executor", "own or server"});
 }
 
 TEST_CASE("Without a GPU a replay on GPUs says so, and how to go on") {

@@ -110,7 +110,7 @@ void wait_for(const WorkerTask& task, std::vector<Process> running, const Proces
 
 /// Sends over one connection until it is ended, no faster than `rate` where that is not zero.
 void send_background(int host, int port, BytesPerSecond rate) {
-  const Descriptor end = new_socket(SOCK_STREAM);
+  const Descriptor end = new_socket();
   const sockaddr_in peer = socket_address(host, port);
   const auto paced = static_cast<std::uint32_t>(std::min(rate.value(), 4294967295.0));
   if (paced > 0) setsockopt(end.number(), SOL_SOCKET, SO_MAX_PACING_RATE, &paced, sizeof paced);

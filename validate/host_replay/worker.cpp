@@ -174,7 +174,6 @@ WorkerTimes measure(const WorkerTask& task, int process, ProcessBarrier& barrier
 }
 
 WorkerTimes work(const WorkerTask& task, int process, ProcessBarrier& barrier) {
-  if (task.datagrams > 0) return run_datagrams(task, process, barrier);
   return task.executor == HostExecutor::server ? run_store(task, process, barrier)
                                                : run_exchanges(task, process, barrier);
 }

@@ -71,9 +71,6 @@ WorkerTimes run_exchanges(const WorkerTask& task, int process, ProcessBarrier& b
 /// learning with the parameter server", OSDI 2014.
 WorkerTimes run_store(const WorkerTask& task, int process, ProcessBarrier& barrier);
 
-/// Messages by UDP from process 0 to process 1, cut into datagrams, every 50 of which are answered by one byte.
-WorkerTimes run_datagrams(const WorkerTask& task, int process, ProcessBarrier& barrier);
-
 /// Throws std::runtime_error naming the first wrong value.
 void check_sums(const WorkerTask& task, const std::vector<float>& values);
 

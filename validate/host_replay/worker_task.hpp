@@ -68,8 +68,6 @@ struct WorkerTask {
   static constexpr int unbounded = 1 << 30;
   std::vector<std::vector<StepTask>> steps;  ///< by process; server: an exchange is one with the store
   std::vector<Exchange> exchanges;
-  int datagrams = 0;  ///< the first process sends these of `datagram_bytes` to the second, instead of a step
-  int datagram_bytes = 0;
   int warmup = 2;
   int repetitions = 5;
   double timeout = 60.0;  ///< seconds for everything
