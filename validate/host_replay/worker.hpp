@@ -58,7 +58,7 @@ std::vector<TaskSpan> run_step(const std::vector<StepTask>& tasks, const std::fu
 
 /// A process's messages of the task's exchanges, over TCP, or values that ranks add up by them. Within a phase all
 /// messages move at the same time, those between the same two processes one after the other; a process goes on to the
-/// next phase when its own are done. Each message is checked to be the one expected, and sums to be right.
+/// next phase when its own are done. Sums are checked to be right.
 WorkerTimes run_exchanges(const WorkerTask& task, int process, ProcessBarrier& barrier);
 
 /// One participant's part of the project's parameter server, a key-value store over TCP with push and pull: ranks are
