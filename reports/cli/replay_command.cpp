@@ -111,9 +111,8 @@ bool run_on_gpus(const std::vector<NamedScenario>& scenarios, Fidelity fidelity,
 struct ReplayCommand {
   std::vector<std::string> files, overrides;
   std::string table, measurements, result_table, exported, measured;
-  std::string executor = "own";
   double bar = 0.0;  ///< percent; 0: none
-  int repetitions = 0, keys = 0;
+  int repetitions = 0;
   Fidelity fidelity = Fidelity::flows;
   int jobs = 1;
   bool json = false;
@@ -161,10 +160,9 @@ int count_in(const Case& row, const std::string& column, int otherwise) {
 bool is_of_others(const NamedScenario& named) {
   if (!named.row) return false;
   const auto stated = named.row->replay.find("executor");
-  if (stated == named.row->replay.end() || value_of<HostExecutor>(stated->second)) return false;
+  if (stated == named.row->replay.end() || stated->second == own_executor) return false;
   if (!named.row->measured.empty()) return true;
-  throw ScenarioError(named.row->where, "replay.executor", "\"" + stated->second + "\"",
-                      fmt::format("{}", fmt::join(names_of<HostExecutor>, " or ")));
+  throw ScenarioError(named.row->where, "replay.executor", "\"" + stated->second + "\"", own_executor);
 }
 
 void leave_rows_of_others(std::vector<NamedScenario>& named) {
@@ -179,20 +177,14 @@ void leave_rows_of_others(std::vector<NamedScenario>& named) {
 
 ReplayJob job_of(const NamedScenario& named, const ReplayCommand& command) {
   ReplayJob job{named.name, "", named.scenario, {.predicted = {}}, command.timeline};
-  job.options.executor = parse_executor(command.executor);
   job.options.repetitions = command.repetitions;
-  job.options.keys = command.keys;
   if (!named.row) {
     job.name = named.scenario.name;
     return job;
   }
   const Case& row = *named.row;
   job.group = row.group;
-  if (const auto stated = row.replay.find("executor"); stated != row.replay.end()) {
-    job.options.executor = parse_executor(stated->second);
-  }
   if (command.repetitions == 0) job.options.repetitions = count_in(row, "repetitions", 0);
-  job.options.keys = count_in(row, "keys", command.keys);
   job.timeline = job.timeline || count_in(row, "timeline", 0) > 0;
   return job;
 }
@@ -364,7 +356,8 @@ void add_replay(CLI::App& app, ExitStatus& status) {
                                  status, run);
   command.add_option("FILE", options.files,
                      "scenarios on one machine with GPUs, or with one rank per node, such as replay-ring-4");
-  add_text(command, "--cases", options.table, "CASES.csv", "a table of them; replay.executor, replay.keys say how");
+  add_text(command, "--cases", options.table, "CASES.csv",
+           "a table of them; replay.repetitions, replay.timeline say how");
   add_text(command, "-o,--output", options.measurements, "MEASUREMENTS.json|DIR",
            "where every repetition is kept, for GPUs a folder; what it holds already is not measured again");
   add_text(command, "--table", options.result_table, "OUT.csv",
@@ -374,12 +367,8 @@ void add_replay(CLI::App& app, ExitStatus& status) {
   add_text(command, "--from", options.measured, "DIR",
            "compare what foretrain-gpu replay measured; scenarios and --cases of the same names are predicted anew");
   command.add_flag("--json", options.json, "with --from: for programs");
-  add_text(command, "--executor", options.executor, fmt::format("{}", fmt::join(names_of<HostExecutor>, "|")),
-           "schedules over TCP, or the key-value server");
   add_number(command, "--repetitions", options.repetitions, 1, 1000,
              "of each run (default: about a second and a half)");
-  add_number(command, "--keys", options.keys, 1, 100'000,
-             "server: the message is cut into this many keys (default: servers)");
   add_text(command, "--bar", options.bar, "PERCENT", "fail when the mean absolute error from 1 MB on is above it")
       ->check(CLI::Range(1e-6, 1e6).description(""));
   command.add_flag("--timeline", options.timeline,

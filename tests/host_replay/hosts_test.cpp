@@ -17,10 +17,8 @@ using namespace foretrain;
 
 namespace {
 
-ReplayPlan plan(const std::vector<std::string>& overrides, HostExecutor executor = HostExecutor::own,
-                int repetitions = 1) {
+ReplayPlan plan(const std::vector<std::string>& overrides, int repetitions = 1) {
   ReplayOptions options;
-  options.executor = executor;
   options.repetitions = repetitions;
   ReplayPlan made = plan_replay(load_scenario("replay-hosts", overrides), options);
   made.task.warmup = 1;
@@ -42,18 +40,11 @@ TEST_CASE("every algorithm's schedule adds up exactly when processes carry it ou
   }
 }
 
-TEST_CASE("servers add up exactly, by a schedule and by a store with one key per server and with many",
-          "[host][network]") {
+TEST_CASE("servers add up exactly", "[host][network]") {
   if (!can_have_hosts()) return;
   HostReplayer replayer;
-  const std::vector<std::string> servers = {"workload.collective.size=40004 B",
-                                            "workload.collective.algorithm=parameter_server",
-                                            "workload.collective.servers=3", "workload.collective.placement=colocated"};
-  CHECK_NOTHROW(replayer.run(plan(servers)));
-  ReplayPlan made = plan(servers, HostExecutor::server);
-  CHECK_NOTHROW(replayer.run(made));
-  made.task.keys = 17;
-  CHECK_NOTHROW(replayer.run(made));
+  CHECK_NOTHROW(replayer.run(plan({"workload.collective.size=40004 B", "workload.collective.algorithm=parameter_server",
+                                   "workload.collective.servers=3", "workload.collective.placement=colocated"})));
 }
 
 TEST_CASE("naive takes several times as long as a ring where cards are slow", "[host][network]") {
@@ -63,7 +54,7 @@ TEST_CASE("naive takes several times as long as a ring where cards are slow", "[
     return replayer
         .run(plan({"cluster.network.nic_bandwidth=100 Mbit/s", "workload.collective.size=600 KB",
                    fmt::format("workload.collective.algorithm={}", algorithm)},
-                  HostExecutor::own, 3))
+                  3))
         .median();
   };
   const Seconds naive = time("naive"), ring = time("ring");

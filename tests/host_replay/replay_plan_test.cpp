@@ -19,9 +19,8 @@ namespace {
 
 Scenario hosts(const std::vector<std::string>& overrides) { return load_scenario("replay-hosts", overrides); }
 
-ReplayPlan plan(const std::vector<std::string>& overrides, HostExecutor executor = HostExecutor::own) {
+ReplayPlan plan(const std::vector<std::string>& overrides) {
   ReplayOptions options;
-  options.executor = executor;
   options.predicted = Seconds(0.1);
   return plan_replay(hosts(overrides), options);
 }
@@ -72,10 +71,6 @@ TEST_CASE("servers stand where the placement puts them", "[host]") {
             .task.hosts == std::vector<int>{0, 1, 2, 3, 4, 5});
   CHECK(plan(with({"workload.collective.servers=2", "workload.collective.placement=colocated"})).task.hosts ==
         std::vector<int>{0, 1, 2, 3, 0, 2});
-  // As many keys as servers unless more are asked for.
-  const ReplayPlan keys =
-      plan(with({"workload.collective.servers=2", "workload.collective.placement=colocated"}), HostExecutor::server);
-  CHECK(keys.task.keys == 2);
 }
 
 TEST_CASE("chunks of a schedule are whole values and cover the message without gaps", "[host]") {
@@ -120,7 +115,6 @@ TEST_CASE("collectives that add up nothing are a task of every rank", "[host]") 
   for (const std::vector<StepTask>& tasks : made.task.steps) CHECK(tasks.size() == 1);
   // Each rank passes three quarters of 4 MB on.
   CHECK(made.sent.value() == Approx(3e6).epsilon(1e-3));
-  CHECK_THROWS_AS(plan({"workload.collective.operation=all_gather"}, HostExecutor::server), ScenarioError);
 }
 
 TEST_CASE("what cannot be run on hosts is refused at its key", "[host]") {
@@ -147,7 +141,6 @@ TEST_CASE("what cannot be run on hosts is refused at its key", "[host]") {
   refuses({"cluster.nodes=17"}, "cluster.nodes");
   refuses({"cluster.nodes=1"}, "cluster.nodes");
   refuses({"cluster.node=dgx-a100-80gb", "cluster.nodes=2"}, "cluster.gpus_per_node");
-  CHECK_THROWS_AS(parse_executor("nccl"), UsageError);
 }
 
 TEST_CASE("buckets are small, and hold a whole packet with all its headers", "[host]") {

@@ -84,9 +84,8 @@ const std::vector<std::vector<std::string>> ways = {
     {"plan.data=2", "plan.pipeline=2", "plan.schedule=1f1b"},
 };
 
-HostMeasurement measured_step(HostReplayer& replayer, const Scenario& scenario,
-                              HostExecutor executor = HostExecutor::own) {
-  const ReplayOptions options{.executor = executor, .repetitions = 3, .predicted = estimate(scenario).time()};
+HostMeasurement measured_step(HostReplayer& replayer, const Scenario& scenario) {
+  const ReplayOptions options{.repetitions = 3, .predicted = estimate(scenario).time()};
   HostMeasurement run = replayer.run(plan_replay(scenario, options));
   run.predicted = options.predicted;
   return run;
@@ -187,11 +186,8 @@ TEST_CASE("steps that hosts cannot do are refused at their key", "[host]") {
   CHECK_THROWS_WITH(plan_step(divided({"plan.data=2", "plan.tensor=2", "plan.sync.algorithm=parameter_server"})),
                     Contains("through a host's memory"));
   CHECK_THROWS_WITH(plan_step(server_training({"plan.sync.overlap=true"})), Contains("plan.sync.overlap"));
-  ReplayOptions servers;
-  servers.executor = HostExecutor::server;
-  CHECK_THROWS_WITH(plan_replay(ring_training(), servers), Contains("plan.sync.algorithm"));
   const Scenario apart = server_training({"plan.sync.consistency=asynchronous", "plan.sync.barrier=false"});
-  CHECK_THROWS_WITH(plan_replay(apart, {}), Contains("plan.sync.consistency"));
+  CHECK_THROWS_WITH(plan_step(apart), Contains("plan.sync.consistency"));
 }
 
 TEST_CASE("a step by a ring and one by a server take at least what is computed and sent, with exact sums",
@@ -202,7 +198,7 @@ TEST_CASE("a step by a ring and one by a server take at least what is computed a
   // which two workers push to and pull from. Cards let nothing pass faster (less their buckets: 5 %).
   const double seconds = 1.05 * 4.0 * mlp_numbers / 12.5e6;
   const HostMeasurement ring = measured_step(replayer, ring_training());
-  const HostMeasurement server = measured_step(replayer, server_training(), HostExecutor::server);
+  const HostMeasurement server = measured_step(replayer, server_training());
   const double computed = busy_seconds(plan_step(server_training()).task.steps.front());
   INFO(ring.median().value() << " " << ring.predicted.value() << " " << server.median().value() << " "
                              << server.predicted.value());
@@ -214,24 +210,6 @@ TEST_CASE("a step by a ring and one by a server take at least what is computed a
   // One worker's card at half the rate.
   const char* slow = "cluster.faults=[{ node: 0, link: \"nic0>fabric\", bandwidth: 50 Mbit/s }]";
   CHECK(measured_step(replayer, ring_training({slow})).median().value() > 0.9 * 2.0 * seconds);
-}
-
-TEST_CASE("servers that wait for nobody answer a fast worker while a slow one computes", "[host][network]") {
-  if (!can_have_hosts()) return;
-  HostReplayer replayer;
-  const auto step = [&](std::vector<std::string> more) {
-    more.insert(more.end(), {"cluster.nodes=4", "plan.data=3", "cluster.network.nic_bandwidth=1 Gbit/s",
-                             "plan.sync.slow_workers={ count: 1, factor: 6 }", "workload.train.micro_batch=8192"});
-    return measured_step(replayer, server_training(std::move(more)), HostExecutor::server).median().value();
-  };
-  const double synchronous = step({});
-  const double asynchronous = step({"plan.sync.consistency=asynchronous", "plan.sync.barrier=false"});
-  const double bounded = step({"plan.sync.consistency=bounded(2)", "plan.sync.barrier=false"});
-  INFO(synchronous << " " << asynchronous << " " << bounded);
-  // Two workers of full speed and one of a sixth: 3 / (1 + 1 + 1/6) of a fast one's step, where all wait six times it.
-  CHECK(asynchronous < 0.6 * synchronous);
-  // Two iterations ahead, and then held up by the slow one.
-  CHECK(bounded > 1.5 * asynchronous);
 }
 
 TEST_CASE("a schedule that no framework runs on processors takes its predicted time between hosts", "[host][network]") {

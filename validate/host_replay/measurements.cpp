@@ -195,14 +195,11 @@ HostMeasurements read_host_measurements(const std::string& path) {
 
 std::string plan_hash(const ReplayPlan& plan) {
   const WorkerTask& task = plan.task;
-  ordered_json text = {name(task.executor),
+  ordered_json text = {own_executor,
                        task.algorithm,
                        task.hosts,
                        task.ranks,
                        task.elements,
-                       task.keys,
-                       task.iterations,
-                       task.bound,
                        task.repetitions,
                        plan.uplinks.hosts_per_leaf,
                        plan.uplinks.rate.value()};

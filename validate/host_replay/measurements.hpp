@@ -33,6 +33,10 @@ void read_measured(const std::string& path, const std::string& kind, const std::
 /// "Intel Xeon Processor, 2 cores, Linux 6.1".
 std::string describe(const HostMachine& machine);
 
+/// Whose measurements are made here: schedules and step graphs by own processes over TCP. Tables also hold those of
+/// others (gloo, mpi, server).
+inline constexpr const char* own_executor = "own";
+
 /// The cores were so busy that they, and not the cards, may have set the time.
 inline constexpr double busy_limit = 0.9;
 

@@ -60,7 +60,7 @@ std::vector<Process> start(const HostLab& lab, const WorkerTask& task, const std
   std::vector<Process> processes;
   for (int i = 0; i < task.processes(); ++i) {
     const auto run = [&task, &folder, &barrier, i] {
-      const WorkerTimes times = work(task, i, barrier);
+      const WorkerTimes times = run_exchanges(task, i, barrier);
       write_file(times_file(folder, i), json{times.seconds, times.busy, times.spans}.dump());
     };
     processes.push_back(on_host(lab, task.hosts[at_index(i)], run, [&](const char* why) { barrier.fail(i, why); }));
