@@ -24,7 +24,8 @@ if [ $table = steps ]; then
   "$foretrain" plot replay "$measurements" --run own-pipeline4-dualpipe-gpt-200 --streams compute --until 400ms -o $pictures
 else
   pictures=reports/gallery/host-replay.svg
-  "$foretrain" plot replay "$measurements" -o $pictures
+  "$foretrain" plot cases "$cases" --where group=host-scaling --x workload.collective.ranks --panel workload.collective.size \
+    --curve workload.collective.algorithm,workload.collective.placement,workload.collective.servers -o $pictures
 fi
 echo "left: $measurements $cases $pictures"
 exit $status
