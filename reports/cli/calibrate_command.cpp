@@ -196,8 +196,8 @@ std::string fitted_note(const Cpu& cpu) {
          "\n";
 }
 
-/// The description's caches and vector units matter to these.
-bool of_processor(std::string_view part) { return part == "memory" || part == "compute"; }
+/// The description's caches matter to these.
+bool of_processor(std::string_view part) { return part == "memory"; }
 
 /// Where no row has a sample, why not.
 std::optional<std::string> nothing_measured(const CalibrationReport& report) {
@@ -315,9 +315,8 @@ Panel panel_of(CalibrationReport report) {
 
 void add_calibrate(CLI::App& app, ExitStatus& status) {
   auto [command, options] = add_command<CalibrateCommand>(
-      app, "calibrate",
-      "measure this machine's GPU and fit the model to it; without one its memory, processor, disk, loading", status,
-      run);
+      app, "calibrate", "measure this machine's GPU and fit the model to it; without one its memory, disk, loading",
+      status, run);
   add_text(command, "-o,--output", options.output, "CALIBRATION.json", "where every row is kept")->required();
   command.add_flag("--quick", options.quick, "less than a minute instead of five, and less exact");
   command
