@@ -115,7 +115,6 @@ struct ReplayCommand {
   int repetitions = 0;
   Fidelity fidelity = Fidelity::flows;
   int jobs = 1;
-  bool probe = false;
   bool timeline = false;
 };
 
@@ -291,7 +290,7 @@ bool on_gpus(const std::vector<NamedScenario>& scenarios) {
 
 ExitStatus run(const ReplayCommand& command) {
   if (!command.measured.empty()) return compare(command);
-  if (command.files.empty() && command.table.empty() && !command.probe) {
+  if (command.files.empty() && command.table.empty()) {
     throw UsageError("replay: name a scenario, or a table of them with --cases");
   }
   if (!command.result_table.empty() && command.table.empty()) throw UsageError("--table goes with --cases");
