@@ -175,7 +175,7 @@ void add_sums(const Scenario& scenario, WorkerTask& task) {
   }
   task.hosts = hosts_of(scenario, task.ranks);
   const Schedule schedule = own.schedule(CollectiveOperation::all_reduce, task.ranks, shape_of(scenario));
-  if (schedule.servers != task.servers() || !schedule.switch_ports.empty()) {
+  if (schedule.servers != task.servers()) {
     refuse_replay(scenario, key, algorithm + " needs more than hosts",
                   "an algorithm of ranks and servers: ring, tree, parameter_server, …");
   }
