@@ -136,7 +136,7 @@ void Field::fill(const keys::Key& key, void* record) const {
     value.parse([&](const std::string& text) { member.set(record, text, key, item); });
   };
   const auto forms = key.value.forms();
-  if (is_mapping() && member.part != nullptr) {
+  if (member.part != nullptr && (is_mapping() || member.set == nullptr)) {
     const auto form = std::ranges::find_if(forms, [](const keys::Form& one) { return one.mapping != nullptr; });
     mapping(*form->mapping).fill(member.part(record));
   } else if (std::ranges::all_of(forms, [](const keys::Form& one) { return one.shape == keys::Form::Shape::one; })) {

@@ -2,6 +2,8 @@
 // beforehand. Every complaint is a ScenarioError with file, line, column and the dotted key.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
@@ -21,6 +23,10 @@
 #include "model/scenario/yaml_document.hpp"
 
 namespace foretrain {
+
+/// A text made of values, which the compiler checks.
+template <typename... Args>
+using Format = fmt::format_string<const std::type_identity_t<Args>&...>;
 
 /// A session that has this part puts down in it which keys readers ask for.
 struct AskedKeys {
@@ -82,6 +88,12 @@ class Field {
 
   [[noreturn]] void fail(std::string got, std::string expected) const;
   void fail_if(bool wrong, std::string_view got, std::string_view expected) const;
+  /// The same with texts that are made of values.
+  template <typename... Args>
+    requires(sizeof...(Args) > 0)
+  void fail_if(bool wrong, Format<Args...> got, Format<Args...> expected, const Args&... args) const {
+    if (wrong) fail(fmt::format(got, args...), fmt::format(expected, args...));
+  }
 
  private:
   const YamlNode* node_;
@@ -142,6 +154,12 @@ class MappingReader {
   /// Complains about a key's value (or, when it is not there, about the mapping).
   [[noreturn]] void fail(std::string_view key, std::string got, std::string expected) const;
   void fail_if(bool wrong, std::string_view key, std::string_view got, std::string_view expected) const;
+  template <typename... Args>
+    requires(sizeof...(Args) > 0)
+  void fail_if(bool wrong, std::string_view key, Format<Args...> got, Format<Args...> expected,
+               const Args&... args) const {
+    if (wrong) fail(key, fmt::format(got, args...), fmt::format(expected, args...));
+  }
   /// Complains about the first of these keys that is stated.
   void refuse(std::initializer_list<std::string_view> keys, std::string_view got, std::string_view expected) const;
 

@@ -227,7 +227,7 @@ constexpr Key share(std::string_view usual, std::string_view meaning, Key row = 
 template <auto first, auto second>
 constexpr Key both(Key row) {
   using Owner = decltype(detail::owner_of(first));
-  row.value = one_or_list(whole);
+  row.value = whole | list(whole);
   row.member.record = &type_of_record<Owner>;
   row.member.set = [](void* record, std::string_view text, const Key& key, std::size_t item) {
     if (item > 1) throw UnitError("more than two numbers", "one number, or [height, width]");

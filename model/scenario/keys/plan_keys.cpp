@@ -14,10 +14,12 @@ namespace foretrain::keys {
 
 namespace {
 
+constexpr Value offloaded = one_of<"none", "optimizer", "parameters", "activations">;
 void parse_offload(Plan& plan, std::string_view text) {
-  plan.offload.optimizer |= text == "optimizer";
-  plan.offload.parameters |= text == "parameters";
-  plan.offload.activations |= text == "activations";
+  const std::size_t word = parse_word(text, offloaded.all[0].words);
+  plan.offload.optimizer |= word == 1;
+  plan.offload.parameters |= word == 2;
+  plan.offload.activations |= word == 3;
 }
 
 void parse_consistency(Sync& sync, std::string_view text) {
@@ -108,9 +110,12 @@ constexpr Value factor_of_gpus = whole | one_of<"auto">;
 constexpr IntegerRange factor{1, 1'000'000};
 constexpr auto execution = member<&Plan::execution>("How kernels are launched.");
 constexpr Key plan_keys[] = {
-    {"data", factor_of_gpus, "what tensor, pipeline and context leave",
-     "Replicas of the model, each with a part of the batch.",
-     "data x tensor x pipeline x context is the number of GPUs.", "workers"},
+    member<&Plan::data>("Replicas of the model, each with a part of the batch.",
+                        {.value = factor_of_gpus,
+                         .usual = "what tensor, pipeline and context leave",
+                         .together = "data x tensor x pipeline x context is the number of GPUs.",
+                         .title = "workers",
+                         .range = factor}),
     member<&Plan::tensor>("GPUs that share the matrices of every layer.",
                           {.value = factor_of_gpus, .title = "tensor-parallel GPUs", .range = factor}),
     member<&Plan::pipeline>("Stages into which the layers are divided, one after the other.",
@@ -148,8 +153,8 @@ constexpr Key plan_keys[] = {
                             {.value = factor_of_gpus | mapping(zero), .range = {0, 3}})),
     member<&Plan::reshard_after_forward>("Whether weights are given back after the forward pass and gathered again.",
                                          {.usual = "true; false with a pipeline", .together = "zero: 3"}),
-    parsed_by<parse_offload>({"offload", one_or_list(one_of<"none", "optimizer", "parameters", "activations">), "none",
-                              "What is kept in host memory between its uses."}),
+    parsed_by<parse_offload>(
+        {"offload", one_or_list(offloaded), "none", "What is kept in host memory between its uses."}),
     member<&Plan::offload_to_disks>(
         "Where offloaded weights and states lie: in the host's memory, or on its disks (NVMe).",
         {.name = "offload_to", .value = one_of<"memory", "disks">, .together = "With offload."}),

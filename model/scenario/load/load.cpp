@@ -43,10 +43,8 @@ std::int64_t batch_over_gpus(const Scenario& scenario, double per_gpu) {
   const std::int64_t gpus = worker_gpus(scenario.plan, scenario.cluster);
   const double batch = per_gpu * number(gpus);
   constexpr double most = 1e9;
-  if (batch < 1.0 || batch > most || batch != std::floor(batch)) {
-    fail(scenario, "workload.train.global_batch_per_gpu", fmt::format("{} samples on {} GPUs", batch, gpus),
-         fmt::format("a share of which {} make a whole number of samples", gpus));
-  }
+  fail_if(scenario, batch < 1.0 || batch > most || batch != std::floor(batch), "workload.train.global_batch_per_gpu",
+          "{0} samples on {1} GPUs", "a share of which {1} make a whole number of samples", batch, gpus);
   return static_cast<std::int64_t>(batch);
 }
 
@@ -74,9 +72,8 @@ Scenario read_job(const MappingReader& keys, const YamlNode& cluster_document) {
   const std::filesystem::path file = catalogue_file(CatalogueSection::run, scenario);
   YamlNode document = cached_yaml_file(file.string());
   for (const char* key : {"jobs", "background"}) {
-    if (document.find(key) != nullptr) {
-      scenario.fail(fmt::format("a job that brings along {} of its own", key), "all jobs and traffic in one scenario");
-    }
+    scenario.fail_if(document.find(key) != nullptr, "a job that brings along {} of its own",
+                     "all jobs and traffic in one scenario", key);
   }
   const YamlEntry* workload = document.find("workload");
   scenario.fail_if(workload == nullptr || workload->value.find("train") == nullptr, "a job that trains nothing",

@@ -47,10 +47,9 @@ TransformerConfig read_part(const Field& field, bool vision) {
     field.fail(fmt::format("{} is no {}", model.name, vision ? "image encoder" : "language model"),
                vision ? "a model of family vit" : "a model of family llama, gpt or mpt");
   }
-  if (transformer->family == TransformerFamily::bert || transformer->family == TransformerFamily::t5) {
-    field.fail(fmt::format("{} has no single sequence to insert visual tokens into", name(transformer->family)),
-               "a model of family llama, gpt or mpt");
-  }
+  field.fail_if(transformer->family == TransformerFamily::bert || transformer->family == TransformerFamily::t5,
+                "{} has no single sequence to insert visual tokens into", "a model of family llama, gpt or mpt",
+                name(transformer->family));
   return *transformer;
 }
 
@@ -65,14 +64,10 @@ ProjectorConfig read_projector(const Field& field, const VisionLanguageConfig& c
   if (resampler) projector.heads = config.language.heads;
   keys.fill(projector);
   const std::int64_t side = config.vision.image_size / config.vision.patch_size;
-  if (!resampler && side % projector.merge != 0) {
-    keys.fail("merge", fmt::format("{} does not divide the {} patches of a side", projector.merge, side),
-              fmt::format("a divisor of {}", side));
-  }
-  if (resampler && projector.hidden % projector.heads != 0) {
-    keys.fail("heads", fmt::format("width {} is not divisible by {} heads", projector.hidden, projector.heads),
-              "a divisor of hidden");
-  }
+  keys.fail_if(!resampler && side % projector.merge != 0, "merge", "{0} does not divide the {1} patches of a side",
+               "a divisor of {1}", projector.merge, side);
+  keys.fail_if(resampler && projector.hidden % projector.heads != 0, "heads", "width {} is not divisible by {} heads",
+               "a divisor of hidden", projector.hidden, projector.heads);
   return projector;
 }
 
@@ -83,12 +78,9 @@ VisionLanguageConfig read_vision_language(const Field& field) {
   config.vision = read_part(keys["vision"], true);
   config.language = read_part(keys["language"], false);
   config.projector = read_projector(keys["projector"], config);
-  if (visual_tokens(config) >= config.language.sequence) {
-    keys.fail("language",
-              fmt::format("an image of {} visual tokens leaves no room for text in a sequence of {}",
-                          visual_tokens(config), config.language.sequence),
-              "a longer sequence, a smaller image, or fewer queries");
-  }
+  keys.fail_if(visual_tokens(config) >= config.language.sequence, "language",
+               "an image of {} visual tokens leaves no room for text in a sequence of {}",
+               "a longer sequence, a smaller image, or fewer queries", visual_tokens(config), config.language.sequence);
   return config;
 }
 
@@ -103,10 +95,8 @@ ModelConfig read_model(const Field& written) {
   const YamlNode document = resolve_model(written);
   const Field field(document, written.path());
   const auto stated = field.find("family");
-  if (!stated) {
-    written.fail("this model has no family",
-                 "family: gpt, bert, mpt, llama, vit, t5, mlp, cnn or vision_language; or preset: NAME");
-  }
+  written.fail_if(!stated, "this model has no family",
+                  "family: gpt, bert, mpt, llama, vit, t5, mlp, cnn or vision_language; or preset: NAME");
   const auto family = stated->choice<Family>();
   static_cast<void>(published_batch(field));  // complains of what is none
   const YamlNode* name = document.at("name");

@@ -102,9 +102,8 @@ NetworkConfig read_network_model(const Field& field) {
   const MappingReader model = field.mapping(keys::model, keys::network_model);
   NetworkConfig config;
   const std::vector<Field> input = model["input"].list();
-  if (input.size() != 1 && input.size() != 3) {
-    model.fail("input", fmt::format("{} numbers", input.size()), "[channels, height, width] or [features]");
-  }
+  model.fail_if(input.size() != 1 && input.size() != 3, "input", "{} numbers",
+                "[channels, height, width] or [features]", input.size());
   config.channels = input[0].integer({1, largest_dimension});
   if (input.size() == 3) {
     config.height = input[1].integer({1, 100'000});

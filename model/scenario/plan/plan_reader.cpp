@@ -95,17 +95,13 @@ bool has_small_experts(const ModelConfig& model) {
 /// where they are small (Megatron-Bridge, recipes of Qwen3 and DeepSeek-V3: expert_tensor_parallel_size = 1).
 void fold_experts(const MappingReader& keys, const ModelConfig& model, Plan& plan) {
   const int stated = keys.int_or("expert_tensor", 0, {1, 1'000'000});
-  if (stated != 0 && stated != 1 && stated != plan.tensor) {
-    keys.fail("expert_tensor", fmt::format("experts divided among {} of {} tensor ranks", stated, plan.tensor),
-              fmt::format("1 or {}", plan.tensor));
-  }
+  keys.fail_if(stated != 0 && stated != 1 && stated != plan.tensor, "expert_tensor",
+               "experts divided among {0} of {1} tensor ranks", "1 or {1}", stated, plan.tensor);
   if (plan.tensor == 1 || plan.expert == 1) return;
   const bool divides = plan.expert % plan.tensor == 0;
   const bool must = stated == 1 || (stated == 0 && plan.expert > std::int64_t{plan.data} * plan.context);
-  if (must && !divides) {
-    keys.fail("expert", fmt::format("{} ranks of experts over {} tensor ranks and others", plan.expert, plan.tensor),
-              fmt::format("a multiple of {}, or expert_tensor: {}", plan.tensor, plan.tensor));
-  }
+  keys.fail_if(must && !divides, "expert", "{0} ranks of experts over {1} tensor ranks and others",
+               "a multiple of {1}, or expert_tensor: {1}", plan.expert, plan.tensor);
   plan.folded_experts = must || (stated == 0 && divides && has_small_experts(model));
   if (plan.folded_experts) plan.expert /= plan.tensor;
 }
@@ -121,10 +117,8 @@ void read_stage_layers(const Field& field, Plan& plan) {
   field.fail_if(plan.stage_layers.size() > 2 && std::find(plan.stage_layers.begin() + 1, plan.stage_layers.end() - 1,
                                                           0) != plan.stage_layers.end() - 1,
                 "a stage between others without a layer", "layers for all but the first and the last stage");
-  if (!std::cmp_equal(plan.stage_layers.size(), plan.pipeline)) {
-    field.fail(fmt::format("layers of {} stages", plan.stage_layers.size()),
-               fmt::format("pipeline: {}", plan.pipeline));
-  }
+  field.fail_if(!std::cmp_equal(plan.stage_layers.size(), plan.pipeline), "layers of {0} stages", "pipeline: {1}",
+                plan.stage_layers.size(), plan.pipeline);
 }
 
 /// What no key says by itself.

@@ -50,9 +50,8 @@ std::string read_resource(const Field& field, const Cluster& cluster) {
   if (colon == std::string::npos) return text;
   const std::string queue = text.substr(colon + 1);
   const bool known = queue == "h2d" || queue == "d2h" || queue == "p2p" || number_behind(queue, "stream").has_value();
-  if (!known || !text.starts_with("gpu")) {
-    field.fail(fmt::format("unknown queue \"{}\"", queue), "gpu0:stream1, gpu0:h2d, gpu0:d2h or gpu0:p2p");
-  }
+  field.fail_if(!known || !text.starts_with("gpu"), "unknown queue \"{}\"",
+                "gpu0:stream1, gpu0:h2d, gpu0:d2h or gpu0:p2p", queue);
   return text;
 }
 
@@ -61,10 +60,8 @@ TaskWork read_copy_task(const Field& field, const Cluster& cluster, const std::s
   CopyWork copy{keys["from"].text(), keys["to"].text()};
   check_place(copy.from, keys["from"], cluster);
   check_place(copy.to, keys["to"], cluster);
-  if (copy.from == copy.to) {
-    keys.fail("to", fmt::format("from {} to {}", copy.from, copy.to),
-              "another place; within one memory elementwise, which reads and writes");
-  }
+  keys.fail_if(copy.from == copy.to, "to", "from {} to {}",
+               "another place; within one memory elementwise, which reads and writes", copy.from, copy.to);
   copy.size = keys["size"].quantity<Bytes>(Zero::allowed);
   copy.pinned = keys.flag_or("pinned", true);
   return copy;
@@ -73,9 +70,7 @@ TaskWork read_copy_task(const Field& field, const Cluster& cluster, const std::s
 /// From a GPU to pageable memory of the host thread.
 CopyWork read_fetch(const MappingReader& keys, const Cluster& cluster, const std::string& on) {
   const std::string from = read_resource(keys["from"], cluster);
-  if (!from.starts_with("gpu")) {
-    keys.fail("from", fmt::format("{} is no GPU", from), "gpu0, or one of its streams: gpu0:stream1");
-  }
+  keys.fail_if(!from.starts_with("gpu"), "from", "{} is no GPU", "gpu0, or one of its streams: gpu0:stream1", from);
   return {from, on, Bytes(8.0), false};
 }
 
@@ -149,14 +144,12 @@ void refuse_copy_queue(const MappingReader& keys, const std::string& place) {
 
 /// Who launches the task, and whether what it does has its place where it runs.
 void read_launching(const MappingReader& keys, const Cluster& cluster, ScenarioTask& task) {
-  if (std::holds_alternative<FetchedResult>(task.work) && !task.on.starts_with("cpu")) {
-    keys.fail("on", fmt::format("{} waits for nobody", task.on), "the host thread that wants the result: on: cpu");
-  }
+  keys.fail_if(std::holds_alternative<FetchedResult>(task.work) && !task.on.starts_with("cpu"), "on",
+               "{} waits for nobody", "the host thread that wants the result: on: cpu", task.on);
   const bool calls = std::holds_alternative<ModelCall>(task.work);
   const bool computes = calls || std::holds_alternative<Operator>(task.work);
-  if (calls && !task.on.starts_with("gpu")) {
-    keys.fail("on", fmt::format("a model is called on a GPU, not on {}", task.on), "on: gpu0");
-  }
+  keys.fail_if(calls && !task.on.starts_with("gpu"), "on", "a model is called on a GPU, not on {}", "on: gpu0",
+               task.on);
   if (computes) refuse_copy_queue(keys, task.on);
   if (calls) task.enqueued_by = "cpu";
   const auto thread = keys.find("enqueued_by");
@@ -209,10 +202,8 @@ class TasksReader {
     if (const auto after = keys.find("after")) read_after(*after, task);
     repetitions_ += static_cast<double>(task.repeat) *
                     (loop < 0 ? 1.0 : static_cast<double>(result_.loops[static_cast<std::size_t>(loop)]));
-    if (repetitions_ > most_repetitions) {
-      keys.fail("run", fmt::format("{:.0f} repetitions in all", repetitions_),
-                fmt::format("at most {:.0f}", most_repetitions));
-    }
+    keys.fail_if(repetitions_ > most_repetitions, "run", "{0:.0f} repetitions in all", "at most {1:.0f}", repetitions_,
+                 most_repetitions);
     ids_.insert(task.id);
     result_.tasks.push_back(std::move(task));
   }

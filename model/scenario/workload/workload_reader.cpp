@@ -28,9 +28,8 @@ double read_training_samples(const Field& field, const TrainWorkload& train) {
     return length.count / samples_of(train.data ? *train.data : usual_data(*whole), model).tokens();
   }
   const auto* transformer = std::get_if<TransformerConfig>(&model.shape);
-  if (transformer == nullptr || transformer->family == TransformerFamily::vit) {
-    field.fail(fmt::format("{} has images, not tokens", model.name), "a number of images");
-  }
+  field.fail_if(transformer == nullptr || transformer->family == TransformerFamily::vit, "{} has images, not tokens",
+                "a number of images", model.name);
   return length.count / static_cast<double>(transformer->sequence);
 }
 
@@ -125,15 +124,11 @@ void read_collective(const Field& field, const Cluster& cluster, ReadWorkload& r
   workload.operation = keys["operation"].choice<CollectiveOperation>();
   workload.size = keys["size"].quantity<Bytes>(Zero::allowed);
   workload.ranks = keys.int_or("ranks", cluster.gpus());
-  if (workload.ranks > cluster.gpus()) {
-    keys.fail("ranks", fmt::format("{} ranks on {} GPUs", workload.ranks, cluster.gpus()),
-              fmt::format("at most {}", cluster.gpus()));
-  }
+  keys.fail_if(workload.ranks > cluster.gpus(), "ranks", "{0} ranks on {1} GPUs", "at most {1}", workload.ranks,
+               cluster.gpus());
   workload.groups = keys.int_or("groups", 1);
-  if (workload.ranks % workload.groups != 0) {
-    keys.fail("groups", fmt::format("{} ranks cannot be divided into {} groups", workload.ranks, workload.groups),
-              fmt::format("a divisor of {}", workload.ranks));
-  }
+  keys.fail_if(workload.ranks % workload.groups != 0, "groups", "{0} ranks cannot be divided into {1} groups",
+               "a divisor of {0}", workload.ranks, workload.groups);
   workload.layout = keys.choice_or("layout", RankGrouping::blocked);
   result.collective = keys;
   result.workload = workload;
@@ -200,10 +195,8 @@ void complete_code(TrainerCode& code) {
 
 ReadWorkload read_workload(const Field& field, const Cluster& cluster) {
   const MappingReader workload = field.mapping(keys::workload);
-  if (field.node().entries.size() != 1) {
-    field.fail(fmt::format("{} kinds of workload", field.node().entries.size()),
-               "exactly one of train, collective, operator or tasks");
-  }
+  field.fail_if(field.node().entries.size() != 1, "{} kinds of workload",
+                "exactly one of train, collective, operator or tasks", field.node().entries.size());
   ReadWorkload result;
   if (const auto train = workload.find("train")) read_train(*train, cluster, result);
   if (const auto collective = workload.find("collective")) read_collective(*collective, cluster, result);
