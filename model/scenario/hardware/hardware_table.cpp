@@ -36,23 +36,19 @@ constexpr std::string_view per_node = "USD/node/hour";
 /// A kind of machine in the cluster, by the name that the scenario calls it.
 struct MachineKind {
   Field name;
-  const Node* node;
-  int machines, gpus;
+  NodeKind of;
 };
 
 std::vector<MachineKind> kinds_in(const Field& cluster_field, const Cluster& cluster) {
   const auto groups = cluster_field.find("groups");
   const std::vector<Field> list = groups ? groups->list() : std::vector{cluster_field};
-  if (cluster.groups.empty()) {
-    return {{list.front().at("node"), &cluster.node, cluster.nodes, cluster.gpus_per_node}};
-  }
   std::vector<MachineKind> kinds;
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    const NodeGroup& group = cluster.groups[i];
-    kinds.push_back({list[i].at("node"), &group.node, group.nodes, group.gpus_per_node});
-  }
+  for (const NodeKind& kind : cluster.kinds()) kinds.push_back({list[kinds.size()].at("node"), kind});
   return kinds;
 }
+
+/// Of a machine, for its GPUs' boards.
+double board_watts(const MachineKind& kind) { return kind.of.node.gpu.board_power_watts * kind.of.node.gpus; }
 
 bool is_word(const std::string& text) {
   return !text.empty() && std::isalpha(static_cast<unsigned char>(text[0])) != 0;
@@ -74,7 +70,7 @@ double listed_price(const Field& machine, const Field& purchase, std::vector<Con
 
 /// What of a machine's electricity goes elsewhere than into its GPUs' boards.
 double rest_watts(const MachineKind& kind, std::vector<Constant>& constants) {
-  const double boards = kind.node->gpu.board_power_watts * kind.node->gpus;
+  const double boards = board_watts(kind);
   const MappingReader table = Field(hardware_table("energy.yaml"), "").mapping(keys::energy_file);
   if (kind.name.is_scalar()) {
     if (const YamlEntry* listed = table["machines"].node().find(kind.name.text())) {
@@ -174,7 +170,7 @@ void read_price(const Field& field, const Field& cluster_field, Cluster& cluster
   }
   double usd = 0.0;
   for (const MachineKind& kind : kinds_in(cluster_field, cluster)) {
-    usd += listed_price(kind.name, field, cluster.price_constants) * kind.machines;
+    usd += listed_price(kind.name, field, cluster.price_constants) * kind.of.nodes;
   }
   cluster.usd_per_gpu_hour = usd / cluster.gpus();
 }
@@ -205,9 +201,8 @@ Energy read_energy(const Field& field, const Field& cluster_field, const Cluster
     read_usual_pue();
   }
   for (const MachineKind& kind : kinds_in(cluster_field, cluster)) {
-    const double boards = kind.node->gpu.board_power_watts * kind.node->gpus;
-    energy.rest_watts +=
-        kind.machines * (machine_watts ? std::max(*machine_watts - boards, 0.0) : rest_watts(kind, energy.constants));
+    energy.rest_watts += kind.of.nodes * (machine_watts ? std::max(*machine_watts - board_watts(kind), 0.0)
+                                                        : rest_watts(kind, energy.constants));
   }
   return energy;
 }

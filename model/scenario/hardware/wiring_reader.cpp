@@ -11,11 +11,9 @@
 #include <utility>
 
 #include "model/base/number.hpp"
-#include "model/base/seen_files.hpp"
 #include "model/base/text.hpp"
 #include "model/hardware/wiring_graph.hpp"
 #include "model/hardware/wiring_tree.hpp"
-#include "model/scenario/catalogue.hpp"
 
 namespace foretrain {
 
@@ -39,23 +37,14 @@ LinkType read_link_type(const std::string& name, const Field& field, FigureLog& 
 
 /// Finds a link type by name: the node's own first, then the catalogue's.
 LinkType find_link_type(const Field& name, const std::optional<Field>& own, FigureLog& log) {
+  std::vector<Field> tables = {Field(hardware_table("links.yaml"), "").mapping(keys::links_file)["links"]};
+  if (own) tables.insert(tables.begin(), *own);
   std::vector<std::string> known;
-  const auto search = [&](const Field& types) -> std::optional<LinkType> {
+  for (const Field& types : tables) {
     if (!types.is_mapping())
       types.fail("link types are no mapping", "{ name: { kind: pcie, bandwidth: …, latency: … } }");
-    for (const YamlEntry& entry : types.node().entries) {
-      if (entry.key == name.text()) return read_link_type(entry.key, types.below(entry), log);
-      known.push_back(entry.key);
-    }
-    return std::nullopt;
-  };
-  if (own) {
-    if (auto type = search(*own)) return *type;
-  }
-  const std::string catalogue = (data_directory() / "hardware" / "links.yaml").string();
-  if (look_at(catalogue).is_there()) {
-    const Field file(cached_yaml_file(catalogue), "");
-    if (auto type = search(file.mapping(keys::links_file)["links"])) return *type;
+    if (const auto type = types.find(name.text())) return read_link_type(name.text(), *type, log);
+    for (const YamlEntry& entry : types.node().entries) known.push_back(entry.key);
   }
   const bool generation = name.text().starts_with("pcie");  // all are near each other
   if (generation) std::erase_if(known, [](const std::string& one) { return !one.starts_with("pcie"); });
