@@ -15,7 +15,6 @@
 #include "model/base/session.hpp"
 #include "model/base/text.hpp"
 #include "model/base/utf8.hpp"
-#include "model/scenario/plain_yaml.hpp"
 
 namespace foretrain {
 
@@ -283,10 +282,8 @@ void set_position(YamlNode& node, const SourcePosition& where) {
 }
 
 YamlNode parse_yaml(std::string_view text, const std::string& file) {
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   require_text(text, file);
   refuse_surprises(text, file);
-  if (auto plain = read_plain_yaml(text, file)) return *std::move(plain);
   yaml_parser_t parser;
   if (yaml_parser_initialize(&parser) == 0) throw std::bad_alloc();
   const std::unique_ptr<yaml_parser_t, decltype(&yaml_parser_delete)> freed(&parser, &yaml_parser_delete);
@@ -308,7 +305,7 @@ const YamlNode& cached_yaml_file(const std::string& path) {
   const FileState file = look_at(path);
   std::vector<Documents::Version>& versions = session().part<Documents>().versions[path];
   if (!file.is_there() || versions.empty() || versions.back().file != file) {
-    versions.push_back({file, std::make_unique<const YamlNode>(parse_yaml(read_file(path, {}), path))});
+    versions.push_back({file, std::make_unique<const YamlNode>(parse_yaml(read_text_file(path), path))});
   }
   return *versions.back().document;
 }

@@ -109,8 +109,7 @@ TEST_CASE("A wrong value of a page's length is told by its ends") {
   CHECK(text.ends_with("xxx; a whole number"));
 }
 
-TEST_CASE(
-    "A folder for a while is gone with its owner, and a process that is killed while it writes leaves the old file") {
+TEST_CASE("A folder for a while goes with its owner, and a killed writer leaves the old file") {
   const TemporaryFolder folder;
   std::string scratch;
   {

@@ -1,12 +1,7 @@
 #include "model/scenario/yaml_document.hpp"
 
-#include <random>
-
-#include "model/base/files.hpp"
-#include "model/scenario/catalogue.hpp"
 #include "model/scenario/load/load.hpp"
 #include "model/scenario/overrides.hpp"
-#include "model/scenario/plain_yaml.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
 #include "tests/complaint.hpp"
@@ -25,39 +20,7 @@ std::string repeated(std::string_view piece, int times) {
   return text;
 }
 
-/// A tree with all its places, as a text.
-std::string told(const YamlNode& node) {
-  std::string text = fmt::format("{} {} {}\n", node.where.text(), node.kind_name(), node.scalar);
-  for (const YamlNode& item : node.items) text += told(item);
-  for (const YamlEntry& entry : node.entries) text += entry.where.text() + " " + entry.key + ": " + told(entry.value);
-  return text + "end\n";
-}
-
 }  // namespace
-
-TEST_CASE("Plain texts are read as libyaml reads them, or left to it, however they are changed") {
-  std::mt19937 random(1);
-  const auto below = [&](std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random); };
-  constexpr std::string_view signs = " \n:-#,[]{}\"'ab?.&*!|>%~0=";
-  int plain = 0;
-  for (const char* file : {"calibrations/published.yaml", "hardware/dgx-a100-80gb.yaml", "hardware/links.yaml",
-                           "trainers/megatron.yaml", "runs/gpt3-175b-1024-a100.yaml"}) {
-    const std::string whole = read_text_file(data_directory() / file);
-    CHECK(read_plain_yaml(whole, "t.yaml"));
-    for (int i = 0; i < 400; ++i) {
-      std::string text = whole.substr(whole.rfind('\n', below(whole.size())) + 1, 1000);
-      for (int change = i % 4; change > 0 && text.size() > 1; --change) {
-        text.insert(below(text.size()), 1, signs[below(signs.size())]);
-        text.erase(below(text.size()), below(3));
-      }
-      const auto read = std::ranges::all_of(text, isascii) ? read_plain_yaml(text, "t.yaml") : std::nullopt;
-      if (!read) continue;
-      ++plain;
-      REQUIRE(told(*read) == told(parse_yaml(text + "\n#\t\n", "t.yaml")));  // tabs are left to libyaml
-    }
-  }
-  CHECK(plain > 200);
-}
 
 TEST_CASE("Values know where they stand; lines and columns count from 1") {
   const YamlNode document = parse_yaml("a: 1\nb:\n  c: [x, \"y z\"]\n", "t.yaml");
