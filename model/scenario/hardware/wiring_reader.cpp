@@ -155,7 +155,9 @@ class WiringCheck {
     for (std::size_t i = 0; i < node_.links.size(); ++i) {
       check_kind(i);
       check_twice(i);
-      if (type(i).kind == LinkKind::pcie) check_ring(i);
+      if (type(i).kind != LinkKind::pcie) continue;
+      check_ring(i);
+      check_lanes(i);
     }
   }
 
@@ -221,6 +223,16 @@ class WiringCheck {
   [[nodiscard]] int root_of(int vertex) const {
     while (joined_[at_index(vertex)] != vertex) vertex = joined_[at_index(vertex)];
     return vertex;
+  }
+
+  /// Of one link alone: what virtual machines say of their sockets is no sum of lanes. Its type's name ends in "-x16".
+  void check_lanes(std::size_t link) const {
+    constexpr int most = 136;  // Intel Xeon 6 (R1S) has most of all processors of 2025: of PCIe 5
+    const std::string& name = type(link).name;
+    const int lanes = number_behind(name.substr(name.rfind('x') + 1), "").value_or(0) * node_.links[link].count;
+    if (lanes <= most) return;
+    fail(link, "count", fmt::format("{} lanes of PCIe between {} and {}", lanes, end_a(link).name, end_b(link).name),
+         fmt::format("at most {}, as processors have", most));
   }
 
   const Node& node_;
