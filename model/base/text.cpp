@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <ranges>
 
 namespace foretrain {
 
@@ -53,12 +54,8 @@ std::optional<int> number_behind(std::string_view name, std::string_view prefix)
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> pieces;
-  std::size_t start = 0;
-  for (std::size_t end = text.find(separator); end != std::string_view::npos; end = text.find(separator, start)) {
-    pieces.emplace_back(text.substr(start, end - start));
-    start = end + 1;
-  }
-  pieces.emplace_back(text.substr(start));
+  for (const auto piece : std::views::split(text, separator)) pieces.emplace_back(piece.begin(), piece.end());
+  if (text.empty()) pieces.emplace_back();
   return pieces;
 }
 
