@@ -45,12 +45,3 @@ TEST_CASE("A name is near a word by a third of its letters, and by one of few") 
   CHECK_FALSE(nearest_word("ab", {"xy"}));
   CHECK(nearest_word("abcdef", {"abcdxy", "abcdey"}) == "abcdey");
 }
-
-TEST_CASE("A number behind a word is all that follows it") {
-  CHECK(number_behind("rank12", "rank") == 12);
-  CHECK(number_behind("rank0", "rank") == 0);
-  CHECK_FALSE(number_behind("rank", "rank"));
-  CHECK_FALSE(number_behind("rank1x", "rank"));
-  CHECK_FALSE(number_behind("rank-1", "rank"));
-  CHECK_FALSE(number_behind("node1", "rank"));
-}
