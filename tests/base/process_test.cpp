@@ -1,4 +1,4 @@
-// Programs as filters, memory that copies of this process share, and values on the way between them.
+// Programs as filters, and memory that copies of this process share.
 #include "model/base/process.hpp"
 
 #include <system_error>
