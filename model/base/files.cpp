@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -98,6 +99,26 @@ struct Unfinished {
   }
 };
 
+constexpr std::string_view scratch_prefix = "foretrain-scratch-";
+
+/// The folder, locked until the descriptor is closed; not open where that cannot be.
+Descriptor locked_folder(const std::string& path, int how) {
+  Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (folder.open() && ::flock(folder.number(), how) != 0) folder.close();
+  return folder;
+}
+
+void remove_scratch_of_the_dead(const std::filesystem::path& parent) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(parent, ignored)) {
+    struct stat status {};
+    if (!entry.path().filename().string().starts_with(scratch_prefix)) continue;
+    if (::lstat(entry.path().c_str(), &status) != 0 || status.st_uid != ::geteuid()) continue;
+    const Descriptor lock = locked_folder(entry.path().string(), LOCK_EX | LOCK_NB);
+    if (lock.open()) std::filesystem::remove_all(entry.path(), ignored);
+  }
+}
+
 }  // namespace
 
 void require_text(std::string_view content, const std::string& file) {
@@ -176,8 +197,15 @@ void write_file(const std::filesystem::path& path, const NextPiece& next) {
   unfinished.name.clear();
 }
 
-ScratchFolder::ScratchFolder() : path_(std::filesystem::temp_directory_path() / "foretrain-scratch-XXXXXX") {
-  if (mkdtemp(path_.data()) == nullptr) throw UsageError(path_ + ": " + std::strerror(errno));
+ScratchFolder::ScratchFolder() {
+  const std::filesystem::path parent = std::filesystem::temp_directory_path();
+  remove_scratch_of_the_dead(parent);
+  do {
+    path_ = (parent / fmt::format("{}XXXXXX", scratch_prefix)).string();
+    if (mkdtemp(path_.data()) == nullptr) throw UsageError(path_ + ": " + std::strerror(errno));
+    lock_ = locked_folder(path_, LOCK_EX);
+    // Between the two calls another process may have taken it for one that a dead process left.
+  } while (!std::filesystem::exists(path_));
 }
 
 ScratchFolder::~ScratchFolder() {

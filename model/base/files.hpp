@@ -43,7 +43,8 @@ void write_file(const std::filesystem::path& path, std::string_view content);
 using NextPiece = std::function<std::string_view()>;
 void write_file(const std::filesystem::path& path, const NextPiece& next);
 
-/// An empty folder among the system's temporary files; it goes away with the object, with everything in it.
+/// An empty folder among the system's temporary files; it goes away with the object, with everything in it. Making one
+/// removes those of this user's processes that were killed: a living one holds a lock on its own.
 class ScratchFolder {
  public:
   /// Throws UsageError when it cannot be made.
@@ -55,6 +56,7 @@ class ScratchFolder {
 
  private:
   std::string path_;
+  Descriptor lock_;
 };
 
 }  // namespace foretrain

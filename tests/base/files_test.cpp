@@ -109,16 +109,30 @@ TEST_CASE("A wrong value of a page's length is told by its ends") {
   CHECK(text.ends_with("xxx; a whole number"));
 }
 
-TEST_CASE(
-    "A folder for a while is gone with its owner, and a process that is killed while it writes leaves the old file") {
+TEST_CASE("A folder for a while is gone with its owner, also one that was killed") {
   const TemporaryFolder folder;
-  std::string scratch;
-  {
-    const ScratchFolder own;
-    scratch = own.path();
-    write_file(scratch + "/a.txt", "for a while");
+  setenv("TMPDIR", folder.path().c_str(), 1);
+  const pid_t owner = fork();
+  if (owner == 0) {
+    const ScratchFolder scratch;
+    write_file(scratch.path() + "/a.txt", "left behind");
+    raise(SIGKILL);
   }
-  CHECK_FALSE(std::filesystem::exists(scratch));
+  waitpid(owner, nullptr, 0);
+  CHECK(folder.entries() == 1);
+  {
+    const ScratchFolder first;
+    write_file(first.path() + "/a.txt", "in use");
+    const ScratchFolder second;
+    CHECK(folder.entries() == 2);  // what lives is left alone
+    CHECK(read_text_file(first.path() + "/a.txt") == "in use");
+  }
+  CHECK(folder.entries() == 0);
+  unsetenv("TMPDIR");
+}
+
+TEST_CASE("A process that is killed while it writes leaves the old file") {
+  const TemporaryFolder folder;
   const auto path = folder.write("a.txt", "old");
   const pid_t writer = fork();
   if (writer == 0) {

@@ -70,21 +70,3 @@ TEST_CASE("While a view lives, a file is what it was when it was first looked at
   }
   CHECK(look_at(file).is_regular());
 }
-
-TEST_CASE("Notes of what was looked at end with the outermost of them") {
-  const TemporaryFolder folder;
-  const std::string first = folder.write("first", "1").string(), second = folder.write("second", "2").string();
-  {
-    const FileNotes outer;
-    (void)look_at(first);
-    {
-      const FileNotes inner;
-      (void)look_at(second);
-      CHECK(inner.seen().size() == 1);
-    }
-    CHECK(outer.seen().size() == 2);
-  }
-  (void)look_at(first);  // nobody notes it
-  const FileNotes later;
-  CHECK(later.seen().empty());
-}

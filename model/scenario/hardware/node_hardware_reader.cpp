@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <optional>
-#include <span>
 #include <utility>
 
 #include "model/base/hash.hpp"
@@ -102,49 +101,40 @@ NodeGroup read_group(const MappingReader& keys, const std::optional<Field>& gene
   return group;
 }
 
-void require_network(const NodeGroup& group, int nodes, const MappingReader& keys) {
-  if (nodes < 2 || group.network.nics_per_node > 0) return;
-  keys.fail("nodes", fmt::format("{} nodes without a network", nodes),
-            "network: { nics_per_node: …, nic_bandwidth: …, latency: … }, or one node");
-}
-
-void require_possible_size(std::span<const NodeGroup> groups, const Field& nodes) {
-  std::int64_t all_nodes = 0, all_gpus = 0;
-  for (const NodeGroup& group : groups) {
-    all_nodes += group.nodes;
-    all_gpus += std::int64_t{group.nodes} * group.gpus_per_node;
-  }
-  if (all_nodes <= most_nodes && all_gpus <= most_gpus) return;
-  nodes.fail(fmt::format("{} nodes with {} GPUs", all_nodes, all_gpus),
-             fmt::format("at most {} nodes and {} GPUs", most_nodes, most_gpus));
-}
-
-/// `groups:`, and the cluster's `network:`, which holds for all of them.
+/// `groups:`, for all of which the cluster's `network:` holds, or the cluster itself as one.
 std::vector<NodeGroup> read_groups(const MappingReader& cluster) {
-  for (const char* key : {"node", "nodes", "gpus_per_node"}) {
-    if (cluster.has(key)) cluster.fail(key, fmt::format("{} beside groups", key), "this key inside of each group");
+  const auto stated = cluster.find("groups");
+  std::vector<MappingReader> entries;
+  if (stated) {
+    cluster.refuse({"node", "nodes", "gpus_per_node"}, "beside groups", "this key inside of each group");
+    for (const Field& entry : stated->list()) entries.push_back(entry.mapping(keys::group));
+    if (entries.empty()) cluster.fail("groups", "no groups", "at least one: [ { node: dgx-h100, nodes: 4 } ]");
+  } else {
+    entries.push_back(cluster);
   }
   std::vector<NodeGroup> groups;
-  const std::vector<Field> list = cluster["groups"].list();
-  if (list.empty()) cluster.fail("groups", "no groups", "at least one: [ { node: dgx-h100, nodes: 4 } ]");
-  for (const Field& entry : list) {
-    const MappingReader keys = entry.mapping(keys::group);
-    if (const auto network = keys.find("network"); network && network->is_mapping()) {
-      for (const char* key : {"fabric", "fairness", "queue_pairs"}) {
-        const auto own = network->find(key);
-        if (!own) continue;
-        own->fail(fmt::format("a {} of its own", key),
-                  fmt::format("cluster.network.{}: one fabric joins all nodes", key));
-      }
+  std::int64_t nodes = 0, gpus = 0;
+  for (const MappingReader& keys : entries) {
+    const auto network = stated ? keys.find("network") : std::nullopt;
+    for (const char* key : {"fabric", "fairness", "queue_pairs"}) {
+      const auto own = network && network->is_mapping() ? network->find(key) : std::nullopt;
+      if (!own) continue;
+      own->fail(fmt::format("a {} of its own", key),
+                fmt::format("cluster.network.{}: one fabric joins all nodes", key));
     }
-    groups.push_back(read_group(keys, cluster.find("network"), cluster.field()));
+    groups.push_back(read_group(keys, stated ? cluster.find("network") : std::nullopt, cluster.field()));
+    nodes += groups.back().nodes;
+    gpus += std::int64_t{groups.back().nodes} * groups.back().gpus_per_node;
   }
-  require_possible_size(groups, cluster["groups"]);
-  int nodes = 0;
-  for (const NodeGroup& group : groups) nodes += group.nodes;
+  if (nodes > most_nodes || gpus > most_gpus) {
+    cluster.fail(stated ? "groups" : "nodes", fmt::format("{} nodes with {} GPUs", nodes, gpus),
+                 fmt::format("at most {} nodes and {} GPUs", most_nodes, most_gpus));
+  }
   for (std::size_t i = 0; i < groups.size(); ++i) {
     groups[i].network.fabric = groups.front().network.fabric;
-    require_network(groups[i], nodes, list[i].mapping(keys::group));
+    if (nodes < 2 || groups[i].network.nics_per_node > 0) continue;
+    entries[i].fail("nodes", fmt::format("{} nodes without a network", nodes),
+                    "network: { nics_per_node: …, nic_bandwidth: …, latency: … }, or one node");
   }
   return groups;
 }
@@ -153,23 +143,14 @@ std::vector<NodeGroup> read_groups(const MappingReader& cluster) {
 
 Cluster read_cluster(const Field& field) {
   const MappingReader cluster = field.mapping(keys::cluster);
+  std::vector<NodeGroup> groups = read_groups(cluster);
   Cluster result;
-  NodeGroup first;
-  if (cluster.has("groups")) {
-    result.groups = read_groups(cluster);
-    first = result.groups.front();
-    first.nodes = 0;
-    for (const NodeGroup& group : result.groups) first.nodes += group.nodes;
-  } else {
-    first = read_group(cluster, std::nullopt, field);
-    if (const auto nodes = cluster.find("nodes")) require_possible_size({&first, 1}, *nodes);
-    require_network(first, first.nodes, cluster);
-  }
-  result.node = std::move(first.node);
-  result.nodes = first.nodes;
-  result.gpus_per_node = first.gpus_per_node;
-  result.network = std::move(first.network);
-  if (result.groups.size() == 1) result.groups.clear();
+  if (groups.size() > 1) result.groups = groups;
+  result.nodes = 0;
+  for (const NodeGroup& group : groups) result.nodes += group.nodes;
+  result.node = std::move(groups.front().node);
+  result.gpus_per_node = groups.front().gpus_per_node;
+  result.network = std::move(groups.front().network);
   // NCCL is for GPUs; between processors, and on machines that say so, collectives are plain copies.
   if (result.node.gpu.processor) result.nccl = no_nccl;
   if (result.node.nccl) result.nccl = *result.node.nccl;

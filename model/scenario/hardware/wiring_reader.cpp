@@ -11,11 +11,9 @@
 #include <utility>
 
 #include "model/base/number.hpp"
-#include "model/base/seen_files.hpp"
 #include "model/base/text.hpp"
 #include "model/hardware/wiring_graph.hpp"
 #include "model/hardware/wiring_tree.hpp"
-#include "model/scenario/catalogue.hpp"
 
 namespace foretrain {
 
@@ -39,23 +37,14 @@ LinkType read_link_type(const std::string& name, const Field& field, FigureLog& 
 
 /// Finds a link type by name: the node's own first, then the catalogue's.
 LinkType find_link_type(const Field& name, const std::optional<Field>& own, FigureLog& log) {
+  std::vector<Field> tables = {Field(hardware_table("links.yaml"), "").mapping(keys::links_file)["links"]};
+  if (own) tables.insert(tables.begin(), *own);
   std::vector<std::string> known;
-  const auto search = [&](const Field& types) -> std::optional<LinkType> {
+  for (const Field& types : tables) {
     if (!types.is_mapping())
       types.fail("link types are no mapping", "{ name: { kind: pcie, bandwidth: …, latency: … } }");
-    for (const YamlEntry& entry : types.node().entries) {
-      if (entry.key == name.text()) return read_link_type(entry.key, types.below(entry), log);
-      known.push_back(entry.key);
-    }
-    return std::nullopt;
-  };
-  if (own) {
-    if (auto type = search(*own)) return *type;
-  }
-  const std::string catalogue = (data_directory() / "hardware" / "links.yaml").string();
-  if (look_at(catalogue).is_there()) {
-    const Field file(cached_yaml_file(catalogue), "");
-    if (auto type = search(file.mapping(keys::links_file)["links"])) return *type;
+    if (const auto type = types.find(name.text())) return read_link_type(name.text(), *type, log);
+    for (const YamlEntry& entry : types.node().entries) known.push_back(entry.key);
   }
   const bool generation = name.text().starts_with("pcie");  // all are near each other
   if (generation) std::erase_if(known, [](const std::string& one) { return !one.starts_with("pcie"); });
@@ -166,7 +155,9 @@ class WiringCheck {
     for (std::size_t i = 0; i < node_.links.size(); ++i) {
       check_kind(i);
       check_twice(i);
-      if (type(i).kind == LinkKind::pcie) check_ring(i);
+      if (type(i).kind != LinkKind::pcie) continue;
+      check_ring(i);
+      check_lanes(i);
     }
   }
 
@@ -232,6 +223,16 @@ class WiringCheck {
   [[nodiscard]] int root_of(int vertex) const {
     while (joined_[at_index(vertex)] != vertex) vertex = joined_[at_index(vertex)];
     return vertex;
+  }
+
+  /// Of one link alone: what virtual machines say of their sockets is no sum of lanes. Its type's name ends in "-x16".
+  void check_lanes(std::size_t link) const {
+    constexpr int most = 136;  // Intel Xeon 6 (R1S) has most of all processors of 2025: of PCIe 5
+    const std::string& name = type(link).name;
+    const int lanes = number_behind(name.substr(name.rfind('x') + 1), "").value_or(0) * node_.links[link].count;
+    if (lanes <= most) return;
+    fail(link, "count", fmt::format("{} lanes of PCIe between {} and {}", lanes, end_a(link).name, end_b(link).name),
+         fmt::format("at most {}, as processors have", most));
   }
 
   const Node& node_;
