@@ -220,17 +220,6 @@ TEST_CASE("DualPipe's stages hold two chunks, and sum the gradients of both halv
   CHECK(tasks == buckets / 2);  // each for the two stages that hold the chunk
 }
 
-TEST_CASE("the breakdown of split schedules adds up to the step") {
-  for (const auto& overrides : {std::vector<std::string>{"plan.schedule=zero_bubble"},
-                                {"plan.schedule=zero_bubble", "plan.interleave=2", "plan.zero=1"},
-                                {"plan.schedule=dualpipe"},
-                                {"plan.schedule=dualpipe", "plan.zero=1", "plan.sync.overlap=false"}}) {
-    const BuiltStep b = built(overrides);
-    const StepGraph::Times times = uncontended_times(b.step);
-    CHECK(breakdown_of(b.step, times).total().value() == Approx(step_time(b.step, times).value()).epsilon(1e-9));
-  }
-}
-
 TEST_CASE("a forward and a backward pass together hide each other's collectives behind their kernels") {
   // Forward: 3 s of kernels, 2 s of collectives; backward: 5 s and 4 s. What is beside kernels takes a quarter of its
   // time from them: 5 + 2 · 0.25 s beside the forward pass's 2 s, 3 + 3 · 0.25 s beside the backward pass's 4 s, of
