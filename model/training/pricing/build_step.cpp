@@ -124,7 +124,7 @@ class LaneBuilder {
     lane.first_rank = ranks.first_rank;
     lane.ranks = ranks.ranks;
     StageLayers layers;
-    lane.chunks = kind.chunks.chunks(place, step_.micro_batches, layers);
+    lane.chunks = kind.chunks.chunks(place, place.stage, step_.micro_batches, layers);
     step_.parameters_per_gpu = std::max(step_.parameters_per_gpu, layers.parameters);
     const double copies = replicas_of(plan_);
     lane.saved_parameters =
