@@ -207,17 +207,14 @@ TEST_CASE("DualPipe's stages hold two chunks, and sum the gradients of both halv
   }
   CHECK(all_reduces > 0);
   const StepGraph graph = step_graph(dual.step);
-  std::map<int, int> carried_out;
-  for (const auto& [task, index, part] : graph.transfers) {
-    if (dual.step.transfers[static_cast<std::size_t>(index)].name == "gradient all-reduce") ++carried_out[index];
-  }
-  int buckets = 0;
+  const auto carried_out = std::ranges::count_if(graph.transfers, [&](const StepGraph::Transfer& sent) {
+    return dual.step.transfers[static_cast<std::size_t>(sent.transfer)].name == "gradient all-reduce";
+  });
+  std::ptrdiff_t buckets = 0;
   for (const Step::Lane& lane : dual.step.lanes) {
-    for (const Step::Chunk& chunk : lane.chunks) buckets += static_cast<int>(chunk.buckets.size());
+    for (const Step::Chunk& chunk : lane.chunks) buckets += std::ssize(chunk.buckets);
   }
-  int tasks = 0;
-  for (const auto& [index, count] : carried_out) tasks += count;
-  CHECK(tasks == buckets / 2);  // each for the two stages that hold the chunk
+  CHECK(carried_out == buckets / 2);  // each for the two stages that hold the chunk
 }
 
 TEST_CASE("a forward and a backward pass together hide each other's collectives behind their kernels") {
