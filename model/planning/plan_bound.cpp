@@ -56,9 +56,10 @@ class LaneBound {
  private:
   /// Whole, or cut into pieces whose collectives are carried out beside or between them.
   [[nodiscard]] Seconds least(const Stretch& stretch) const {
-    if (!cut_) return stretch.time.total();
+    const std::vector<Piece> pieces = cut_ ? pieces_of(stretch) : std::vector<Piece>();
+    if (pieces.empty()) return stretch.time.total();
     Seconds time;
-    for (const Piece& piece : pieces_of(stretch)) {
+    for (const Piece& piece : pieces) {
       const Seconds moving = sum(piece.transfers);
       time += piece.beside ? std::max(piece.work, moving) : piece.work + moving;
     }

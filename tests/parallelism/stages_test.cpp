@@ -160,19 +160,6 @@ TEST_CASE("layers by the speed of stages: the slowest stage is as fast as can be
   CHECK(layers_by_speed({stage(1.0), stage(1.0), stage(1.0)}) == std::vector<int>{4, 4, 4});
 }
 
-TEST_CASE("stages hold the layers that a plan states") {
-  Plan plan;
-  plan.pipeline = 3;
-  plan.stage_layers = {10, 6, 4};
-  const auto chunks = split_layers(transformer_of(20), plan);
-  REQUIRE(chunks.size() == 3);
-  CHECK(blocks_in(chunks[0]) == 10);
-  CHECK(blocks_in(chunks[1]) == 6);
-  CHECK(blocks_in(chunks[2]) == 4);
-  CHECK(chunks[0].front().group == 0);
-  CHECK(chunks[2].back().group == 2);
-}
-
 TEST_CASE("no division by speed has a faster slowest stage, whatever each takes") {
   std::uint64_t state = 7;
   for (int round = 0; round < 200; ++round) {

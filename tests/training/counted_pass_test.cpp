@@ -80,17 +80,6 @@ TEST_CASE("a layer is counted where its experts have as many rows as tokens chos
   CHECK_FALSE(price({"plan.execution=cuda_graph"}).counted.has_value());
 }
 
-TEST_CASE("stretches of a counted pass are its kernels, each once, between the counts of two layers") {
-  const BuiltStep b(experts({}));
-  const Layer& layer = b.model.layers[1].layer;
-  const auto stretches = counted_stretches(layer);
-  CHECK(stretches[0].size() + stretches[1].size() + stretches[2].size() == layer.forward.size());
-  CHECK(stretches[0].front().name == "token permutation");
-  CHECK(stretches[1].front().name == "order by expert");
-  CHECK(stretches[2].front().name == "sum over experts");
-  CHECK(stretches[2].back().name == "token counts");
-}
-
 TEST_CASE("parts of layers that are launched as graphs spare the host their launches") {
   // Sixteen experts, of 1,024 tokens and less: the host is what a step waits for.
   const double plain = step({}), router = step({"plan.graphed_parts=router"}),

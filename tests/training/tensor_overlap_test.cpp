@@ -10,6 +10,7 @@
 
 using namespace foretrain;
 using test::BuiltStep;
+using test::with;
 
 namespace {
 
@@ -30,11 +31,6 @@ BuiltStep built(const std::vector<std::string>& overrides) {
 }
 
 const std::vector<std::string> large = {"workload.train.micro_batch=4", "workload.train.global_batch=8"};
-
-std::vector<std::string> with(std::vector<std::string> changes, const std::string& more) {
-  changes.push_back(more);
-  return changes;
-}
 
 std::vector<std::vector<std::string>> product_names(const std::vector<std::vector<Operator>>& products) {
   std::vector<std::vector<std::string>> names;
@@ -73,13 +69,6 @@ TEST_CASE("each gather belongs to the products behind it, each scatter to the pr
   CHECK(product_names(backward.scatters) == Names{{"qkv projection data gradient"}, {"ffn up data gradient"}});
   // Embedding and loss are not chunked.
   CHECK(overlapped_products(b.model.layers[2].layer.forward, false).gathers.empty());
-}
-
-TEST_CASE("tokens of experts are sent elsewhere before the feed-forward products") {
-  const BuiltStep b = built({"workload.train.model.experts=8", "workload.train.model.experts_per_token=2"});
-  const OverlappedProducts forward = overlapped_products(b.model.layers[1].layer.forward, false);
-  CHECK(forward.gathers.size() == 1);
-  CHECK(forward.scatters.size() == 1);
 }
 
 TEST_CASE("a chunked collective is exposed where all but one of its product's chunks are shorter") {
@@ -179,9 +168,7 @@ TEST_CASE("chunked collectives shorten a step whose chunks fill the device, and 
   CHECK(step_of(built({})) > step_of(built({"plan.tensor_overlap=false"})));
   const std::vector<std::string> alone = {"plan.tensor=1", "workload.train.global_batch=8",
                                           "workload.train.model.layers=1"};
-  std::vector<std::string> off = alone;
-  off.emplace_back("plan.tensor_overlap=false");
-  CHECK(step_of(built(alone)) == step_of(built(off)));
+  CHECK(step_of(built(alone)) == step_of(built(with(alone, "plan.tensor_overlap=false"))));
 }
 
 TEST_CASE("recomputation and split backward passes chunk their collectives, too") {
@@ -190,23 +177,11 @@ TEST_CASE("recomputation and split backward passes chunk their collectives, too"
     CHECK(step_of(built(changed)) < step_of(built(with(changed, "plan.tensor_overlap=false"))));
   }
   const std::vector<std::string> split = {"cluster.nodes=2", "plan.pipeline=2", "plan.schedule=zero_bubble"};
-  std::vector<std::string> off = split;
-  off.emplace_back("plan.tensor_overlap=false");
-  const BuiltStep chunked = built(split), plain = built(off);
+  const BuiltStep chunked = built(split), plain = built(with(split, "plan.tensor_overlap=false"));
   const auto inputs = [](const BuiltStep& b) {
     return b.step.lanes.front().chunks.front().passes[PassKind::inputs].time;
   };
   // Gathers are chunked; scatters wait for no gradients of weights to hide behind, as these are put off.
   CHECK(inputs(chunked).communication() < inputs(plain).communication() * 0.9);
   CHECK(inputs(chunked).communication() > inputs(plain).communication() * 0.4);
-}
-
-TEST_CASE("a product is cut into as many chunks of rows as there are ranks, of which the last may be short") {
-  const auto rows = [](std::int64_t m) {
-    return std::get<Matmul>(chunk_of({Operator{"", Matmul{.m = m, .n = 8, .k = 8}, Precision::bf16, 1}}, 4)[0].work).m;
-  };
-  CHECK(rows(8) == 2);
-  CHECK(rows(9) == 3);
-  CHECK(rows(11) == 3);
-  CHECK(rows(12) == 3);
 }

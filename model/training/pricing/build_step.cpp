@@ -124,7 +124,7 @@ class LaneBuilder {
     lane.first_rank = ranks.first_rank;
     lane.ranks = ranks.ranks;
     StageLayers layers;
-    lane.chunks = kind.chunks.chunks(place, step_.micro_batches, layers);
+    lane.chunks = kind.chunks.chunks(place, place.stage, step_.micro_batches, layers);
     step_.parameters_per_gpu = std::max(step_.parameters_per_gpu, layers.parameters);
     const double copies = replicas_of(plan_);
     lane.saved_parameters =
@@ -188,24 +188,24 @@ std::vector<double> speeds_of(const Scenario& scenario, const Topology& topology
 }
 
 /// How ranks of whole stages, which have said what there is to send, divide into classes, and what meets.
-KnownTransfers::Division divide(TransferTable& transfers, const RankClasses& whole, const std::vector<double>& speeds,
-                                const Scenario& scenario, const Topology& topology, Symmetry symmetry) {
+Division divide(TransferTable& transfers, const RankClasses& whole, const std::vector<double>& speeds,
+                const Scenario& scenario, const Topology& topology, Symmetry symmetry) {
   const bool even_speeds = std::ranges::all_of(speeds, [](double speed) { return speed == 1.0; });
-  std::optional<KnownTransfers::Shape> shape;
-  if (even_speeds && symmetry == Symmetry::used) shape = transfers.shape();
-  if (shape) {
-    if (const auto known = KnownTransfers::division_of(*shape)) {
+  std::optional<DivisionKey> key;
+  if (even_speeds && symmetry == Symmetry::used) key = transfers.division_key();
+  if (key) {
+    if (const auto known = session().find(*key)) {
       if (known->classes) transfers.divide(*known->classes);
       return *known;
     }
   }
-  KnownTransfers::Division division;
+  Division division;
   division.classes = classify(transfers.grouped(), whole.lane_of_rank, speeds, topology, scenario.background, symmetry);
   transfers.divide(*division.classes);
   division.cuts = transfers.meetings();
   const bool same = division.classes->lanes.size() == whole.lanes.size() && even_speeds && !transfers.divided();
   if (same) division.classes.reset();
-  if (shape) KnownTransfers::note_division(std::move(*shape), division);
+  if (key) session().keep(std::move(*key), division);
   return division;
 }
 
@@ -217,7 +217,7 @@ void build_lanes(const Scenario& scenario, const Topology& topology, Symmetry sy
   builder.build(whole);
   if (symmetry == Symmetry::assumed) return;
   const std::vector<double> speeds = speeds_of(scenario, topology, whole.lane_of_rank.size());
-  const KnownTransfers::Division division = divide(builder.transfers(), whole, speeds, scenario, topology, symmetry);
+  const Division division = divide(builder.transfers(), whole, speeds, scenario, topology, symmetry);
   if (division.classes) builder.build(*division.classes);
   builder.cut(division.cuts, inside);
 }

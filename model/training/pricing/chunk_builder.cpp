@@ -102,41 +102,29 @@ Bytes ChunkBuilder::output(int stage, int chunk) const {
   return model_.layers[at_index(runs_of(stage, chunk).back().group)].layer.output;
 }
 
-std::vector<Step::Chunk> ChunkBuilder::chunks(const GradientSync::Place& place, int micro_batches, StageLayers& stage) {
-  std::vector<PassKind> last(at_index(placement_.chunks()), PassKind::backward);
-  if (splits_backward(plan_.schedule)) {
-    const auto order = pipeline_order(plan_.schedule, plan_.pipeline, place.stage, plan_.interleave, micro_batches);
-    std::ranges::transform(last_gradients(order, placement_.chunks()), last.begin(), &PipelinePass::kind);
+std::vector<Step::Chunk> ChunkBuilder::chunks(const GradientSync::Place& place, int stage,
+                                              std::optional<int> micro_batches, StageLayers& sums) {
+  std::vector<PipelinePass> last(at_index(placement_.chunks()), {PassKind::backward});
+  if (micro_batches && splits_backward(plan_.schedule)) {
+    const auto order = pipeline_order(plan_.schedule, plan_.pipeline, stage, plan_.interleave, *micro_batches);
+    last = last_gradients(order, placement_.chunks());
   }
   std::vector<Step::Chunk> chunks;
   chunks.reserve(last.size());
   for (int number = 0; number < placement_.chunks(); ++number) {
-    const Layers layers = layers_of(place, place.stage, number, PassKind::backward);
-    Step::Chunk& chunk = chunks.emplace_back(passes_of(place, place.stage, number, layers, stage));
+    const Layers layers = layers_of(place, stage, number, PassKind::backward);
+    Step::Chunk& chunk = chunks.emplace_back(passes_of(place, stage, number, layers, sums));
+    if (plan_.zero == 3) sync_.add_sharded_units(place, layers, chunk);
+    if (!micro_batches) continue;
     note_inside(layers, chunk);
     if (pricer_.keeps_recipes()) keep_recipes(layers, chunk);
-    const PassKind kind = last[at_index(number)];
-    if (plan_.zero == 3) {
-      sync_.add_sharded_units(place, layers, chunk);
-    } else {
-      const bool whole = kind == PassKind::backward;
-      sync_.add_buckets(place, whole ? layers : layers_of(place, place.stage, number, kind), chunk);
-      if (plan_.zero > 0) sync_.add_gathers(place, layers, chunk);
-    }
+    if (plan_.zero == 3) continue;
+    const PassKind kind = last[at_index(number)].kind;
+    const bool whole = kind == PassKind::backward;
+    sync_.add_buckets(place, whole ? layers : layers_of(place, stage, number, kind), chunk);
+    if (plan_.zero > 0) sync_.add_gathers(place, layers, chunk);
   }
-  pair(place, place.stage, chunks);
-  return chunks;
-}
-
-std::vector<Step::Chunk> ChunkBuilder::passes(int stage, StageLayers& sums) {
-  const GradientSync::Place first;
-  std::vector<Step::Chunk> chunks;
-  for (int number = 0; number < placement_.chunks(); ++number) {
-    const Layers layers = layers_of(first, stage, number, PassKind::backward);
-    Step::Chunk& chunk = chunks.emplace_back(passes_of(first, stage, number, layers, sums));
-    if (plan_.zero == 3) sync_.add_sharded_units(first, layers, chunk);
-  }
-  pair(first, stage, chunks);
+  pair(place, stage, chunks);
   return chunks;
 }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -31,10 +32,10 @@ class ChunkBuilder {
   ChunkBuilder(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
                Recipes recipes, TransferTable& transfers);
 
-  /// All chunks of a lane, which are added up in `stage`. `micro_batches`: of the step.
-  std::vector<Step::Chunk> chunks(const GradientSync::Place& place, int micro_batches, StageLayers& stage);
-  /// The passes of a stage's layers on the ranks of the first stage, and what comes and goes inside them.
-  std::vector<Step::Chunk> passes(int stage, StageLayers& sums);
+  /// The chunks of a stage, priced at a place and added up in `sums`. `micro_batches`: of the step; none: passes alone,
+  /// and what comes and goes inside them.
+  std::vector<Step::Chunk> chunks(const GradientSync::Place& place, int stage, std::optional<int> micro_batches,
+                                  StageLayers& sums);
   /// What updates a stage's parameters, given the lane's chunks.
   void set_optimizer(double speed, const StageLayers& stage, Step::Lane& lane) const;
   /// Takes the plan's schedule and chunks anew; the rest is as it was.

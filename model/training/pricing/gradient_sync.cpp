@@ -12,36 +12,23 @@ namespace foretrain {
 
 namespace {
 
-/// What the backward pass finishes at once, and the price of getting there.
-struct Item {
-  LayerCost cost;
-  double elements = 0.0, in_experts = 0.0;
-  std::vector<WeightMatrix> matrices;
-  GradientSync::LayerPart part;
-};
-
-/// A layer's tensors in the order in which its backward pass finishes them: the last first, vectors at the end. The
-/// layer's time is shared out by size, as the products' work is.
-void append_tensors(const PricedLayer& priced, std::vector<Item>& items) {
+/// Takes a layer's tensors in the order in which its backward pass finishes them: the last first, vectors at the end.
+/// The layer's time is shared out by size, as the products' work is.
+void take_tensors(const PricedLayer& priced, const auto& take) {
   const Layer& layer = *priced.layer;
   double rest = layer.parameters;
   for (auto last = layer.matrices.rbegin(); last != layer.matrices.rend(); ++last) {
     const WeightMatrix& matrix = *last;
     for (std::int64_t i = 0; i < matrix.count; ++i) {
       const double elements = std::min(matrix.elements(), rest);
-      const GradientSync::LayerPart part{&priced, 1.0 - rest / layer.parameters,
-                                         1.0 - (rest - elements) / layer.parameters};
-      const double in_experts = matrix.of_experts ? elements : 0.0;
-      items.push_back({priced.cost * (elements / layer.parameters), elements, in_experts,
-                       std::vector{WeightMatrix{matrix.rows, matrix.columns, 1, matrix.of_experts}}, part});
+      const double from = 1.0 - rest / layer.parameters;
       rest -= elements;
+      take({&priced, from, 1.0 - rest / layer.parameters}, elements, matrix.of_experts ? elements : 0.0,
+           {{matrix.rows, matrix.columns, 1, matrix.of_experts}});
     }
   }
   const bool all = layer.parameters == 0.0;
-  if (rest > 0.0 || all) {
-    const GradientSync::LayerPart part{&priced, all ? 0.0 : 1.0 - rest / layer.parameters, 1.0};
-    items.push_back({all ? priced.cost : priced.cost * (rest / layer.parameters), rest, 0.0, {}, part});
-  }
+  if (rest > 0.0 || all) take({&priced, all ? 0.0 : 1.0 - rest / layer.parameters, 1.0}, rest, 0.0, {});
 }
 
 /// What a processor takes longer for an all-reduce of numbers of two bytes.
@@ -99,21 +86,10 @@ GradientSync::Ready& GradientSync::Ready::operator+=(const Ready& later) {
 
 std::vector<GradientSync::Ready> GradientSync::parts_of(const std::vector<PricedLayer>& layers) const {
   const Sync& sync = scenario_.plan.sync;
-  std::vector<Item> items;
-  for (auto priced = layers.rbegin(); priced != layers.rend(); ++priced) {
-    const Layer& layer = *priced->layer;
-    for (int i = 0; i < priced->count; ++i) {
-      if (sync.bucketing == Sync::Bucketing::by_tensor) {
-        append_tensors(*priced, items);
-      } else {
-        items.push_back({priced->cost, layer.parameters, layer.expert_parameters, layer.matrices, {&*priced}});
-      }
-    }
-  }
-
+  const bool by_tensor = sync.bucketing == Sync::Bucketing::by_tensor;
   // Dispatch runs ahead of the device over a whole pass; where it takes longer, every bucket is late by its share.
   LayerCost whole;
-  for (const Item& item : items) whole += item.cost;
+  for (const PricedLayer& priced : layers) whole += priced.cost * priced.count;
   const Segment pass = whole.whole_backward().segment();
   const auto segment_of = [&](const LayerCost& part) {
     Segment segment = part.whole_backward().segment();
@@ -128,17 +104,26 @@ std::vector<GradientSync::Ready> GradientSync::parts_of(const std::vector<Priced
   LayerCost cost;
   const auto close = [&] {
     open.backward = segment_of(std::exchange(cost, {}));
-    const bool whole = sync.bucketing == Sync::Bucketing::by_tensor;
-    open.collectives = whole ? 1.0 : std::max(1.0, std::ceil(open.size / sync.bucket - 1e-9));
+    open.collectives = by_tensor ? 1.0 : std::max(1.0, std::ceil(open.size / sync.bucket - 1e-9));
     parts.push_back(std::exchange(open, {}));
   };
-  for (Item& item : items) {
-    cost += item.cost;
-    open.size += gradient_ * item.elements;
-    add_gradients(item.elements, item.in_experts, std::move(item.matrices), open);
-    open.layers.push_back(item.part);
+  const auto take = [&](const LayerPart& part, double elements, double in_experts, std::vector<WeightMatrix> matrices) {
+    cost += part.layer->cost * (part.to - part.from);
+    open.size += gradient_ * elements;
+    add_gradients(elements, in_experts, std::move(matrices), open);
+    open.layers.push_back(part);
     const bool first = parts.empty() && sync.first_bucket.value() > 0.0;
     if (open.size >= (first ? sync.first_bucket : sync.bucket)) close();
+  };
+  for (auto priced = layers.rbegin(); priced != layers.rend(); ++priced) {
+    const Layer& layer = *priced->layer;
+    for (int i = 0; i < priced->count; ++i) {
+      if (by_tensor) {
+        take_tensors(*priced, take);
+      } else {
+        take({&*priced}, layer.parameters, layer.expert_parameters, layer.matrices);
+      }
+    }
   }
   if (open.size.value() > 0.0 || parts.empty()) {
     close();

@@ -11,8 +11,7 @@ namespace foretrain {
 
 namespace {
 
-/// A network of nodes that are alike: the routes inside a node and between two of them, and which links are equally
-/// wide. Empty for others.
+/// Of a network of nodes that are alike; empty for others.
 std::vector<std::int64_t> network_pattern(const Topology& topology) {
   if (!topology.nodes_are_alike() || topology.limits_connections()) return {};
   const int gpus = topology.gpus_per_node();
@@ -119,19 +118,6 @@ struct LoweredKey {
   }
 };
 
-struct DivisionKey {
-  using Value = const KnownTransfers::Division;
-  KnownTransfers::Shape shape;
-
-  bool operator==(const DivisionKey&) const = default;
-  [[nodiscard]] std::uint64_t hash() const { return hash_of(shape.layout.hash(), shape.network.size(), shape.step); }
-  [[nodiscard]] std::size_t bytes(const KnownTransfers::Division& division) const {
-    return 20'000 + (division.classes ? 20 * division.classes->lane_of_rank.size() : 0);
-  }
-};
-
-}  // namespace
-
 std::vector<std::vector<int>> alike_groups(const RankGroups& groups, const Topology& topology) {
   std::vector<std::vector<int>> alike;
   std::map<std::vector<double>, std::size_t> placements;
@@ -149,6 +135,8 @@ std::vector<std::vector<int>> alike_groups(const RankGroups& groups, const Topol
   return alike;
 }
 
+}  // namespace
+
 std::shared_ptr<KnownTransfers> KnownTransfers::of(const Scenario& scenario, const Topology& topology) {
   PlaceKey key{topology.serial(), RankLayout(scenario.plan, scenario.cluster), scenario.calibration.collective, {}};
   for (const auto& [source, destination, rate] : background_routes(scenario.background, topology)) {
@@ -161,7 +149,7 @@ std::shared_ptr<KnownTransfers> KnownTransfers::of(const Scenario& scenario, con
 KnownTransfers::KnownTransfers(const Topology& topology, const RankLayout& layout, bool undisturbed)
     : layout_(layout),
       undisturbed_(undisturbed),
-      network_(network_pattern(topology)),
+      network_(undisturbed ? network_pattern(topology) : std::vector<std::int64_t>()),
       number_(session().new_number()) {}
 
 std::size_t KnownTransfers::expected_bytes() const { return 200 * at_index(layout_.gpus()); }
@@ -196,19 +184,6 @@ const KnownTransfers::Groups& KnownTransfers::groups(GroupKind kind, int stage, 
   }
   groups.alike = alike_groups(groups.ranks, topology);
   return groups;
-}
-
-std::optional<KnownTransfers::Shape> KnownTransfers::shape(std::vector<std::uint64_t> step) const {
-  if (network_.empty() || !undisturbed_) return std::nullopt;
-  return Shape{layout_, network_, std::move(step)};
-}
-
-std::shared_ptr<const KnownTransfers::Division> KnownTransfers::division_of(const Shape& shape) {
-  return session().find(DivisionKey{shape});
-}
-
-void KnownTransfers::note_division(Shape shape, Division division) {
-  session().keep(DivisionKey{std::move(shape)}, std::move(division));
 }
 
 }  // namespace foretrain

@@ -234,10 +234,11 @@ Seconds TransferTable::time(int transfer, int lane) const {
   return longest;
 }
 
-std::optional<KnownTransfers::Shape> TransferTable::shape() const {
+std::optional<DivisionKey> TransferTable::division_key() const {
+  if (shared_->network().empty()) return std::nullopt;
   const Plan& plan = scenario_.plan;
-  std::vector<std::uint64_t> shape{plan.zero == 3, synchronises_every_micro_batch(plan), plan.sync.overlap,
-                                   plan.sync.gather_overlap};
+  std::vector<std::uint64_t> step{plan.zero == 3, synchronises_every_micro_batch(plan), plan.sync.overlap,
+                                  plan.sync.gather_overlap};
   std::set<std::array<std::uint64_t, 3>> seen;
   for (const Entry& entry : entries_) {
     if (!entry.pattern) return std::nullopt;
@@ -245,9 +246,9 @@ std::optional<KnownTransfers::Shape> TransferTable::shape() const {
     const std::array<std::uint64_t, 3> own = {static_cast<std::uint64_t>(grouping.kind),
                                               static_cast<std::uint64_t>(grouping.stage), *entry.pattern};
     // Several of the same pattern on the same links make no difference.
-    if (seen.insert(own).second) shape.insert(shape.end(), own.begin(), own.end());
+    if (seen.insert(own).second) step.insert(step.end(), own.begin(), own.end());
   }
-  return shared_->shape(std::move(shape));
+  return DivisionKey{layout_, shared_->network(), std::move(step)};
 }
 
 bool TransferTable::divided() const {

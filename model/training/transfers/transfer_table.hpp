@@ -46,7 +46,7 @@ class TransferTable {
   void divide(const RankClasses& classes);
   /// Everything that decides whether the ranks' classes are whole stages, no transfer is divided and no pass is cut;
   /// nothing where it is not known how to tell.
-  [[nodiscard]] std::optional<KnownTransfers::Shape> shape() const;
+  [[nodiscard]] std::optional<DivisionKey> division_key() const;
   /// Whether some transfer has several parts.
   [[nodiscard]] bool divided() const;
   /// By lane: those that have collectives inside layers with it, itself among them; empty where it is alone.
