@@ -22,7 +22,7 @@ namespace {
 
 NetworkPlan make_plan(const Topology& topology, std::span<const BackgroundFlow> background) {
   NetworkPlan plan(topology);
-  for (const BackgroundFlow::Route& route : background_routes(background, topology)) plan.add_background(route);
+  for (const Flow& route : background_flows(background, topology)) plan.add_background(route);
   return plan;
 }
 
