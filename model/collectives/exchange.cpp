@@ -18,14 +18,6 @@ struct Sender {
   std::int64_t messages = 0;
 };
 
-Seconds latency_of(const std::vector<Flow>& flows, const Topology& topology) {
-  Seconds latency(0.0);
-  for (const Flow& flow : flows) {
-    latency = std::max(latency, topology.latency(flow.source, flow.destination));
-  }
-  return latency;
-}
-
 /// Whether a route between nodes is the way out and the way in, with nothing between them that depends on the pair.
 bool only_ends_matter(const Topology& topology) {
   return topology.fabric_is_one_switch() && !topology.limits_connections();
@@ -136,7 +128,11 @@ struct Loads {
 std::vector<LoweredCollective::Phase> phases_of(std::vector<LoweredCollective::Phase> phases,
                                                 const Topology& topology) {
   std::erase_if(phases, [](const LoweredCollective::Phase& phase) { return phase.flows.empty(); });
-  for (LoweredCollective::Phase& phase : phases) phase.latency = latency_of(phase.flows, topology);
+  for (LoweredCollective::Phase& phase : phases) {
+    for (const Flow& flow : phase.flows) {
+      phase.latency = std::max(phase.latency, topology.latency(flow.source, flow.destination));
+    }
+  }
   return phases;
 }
 

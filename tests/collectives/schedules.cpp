@@ -250,7 +250,7 @@ TEST_CASE("transfers of strided chunks are as large as their chunks") {
         for (const int stride : {1, 2, 3, 5}) {
           for (int count = 1; first + (count - 1) * stride < chunks; ++count) {
             Bytes expected(0.0);
-            for (int i = 0; i < count; ++i) expected += chunk_size(Bytes(bytes), chunks, first + i * stride);
+            for (int i = 0; i < count; ++i) expected += chunk_range_size(Bytes(bytes), chunks, first + i * stride, 1);
             const Transfer transfer{0, 1, first, count, Transfer::Kind::copy, stride};
             if (transfer_size(Bytes(bytes), chunks, transfer).value() != expected.value()) {
               FAIL(bytes << " B in " << chunks << " chunks: " << first << " + " << count << " x " << stride);
@@ -302,22 +302,14 @@ TEST_CASE("each operation has its own postcondition") {
 }
 
 TEST_CASE("chunks are whole bytes, nearly equal, and add up to the message") {
-  // 10 bytes in 4 chunks: 3 + 3 + 2 + 2.
-  CHECK(chunk_size(10.0_B, 4, 0).value() == 3.0);
-  CHECK(chunk_size(10.0_B, 4, 1).value() == 3.0);
-  CHECK(chunk_size(10.0_B, 4, 2).value() == 2.0);
-  CHECK(chunk_size(10.0_B, 4, 3).value() == 2.0);
-  CHECK(chunk_range_size(10.0_B, 4, 1, 2).value() == 5.0);
-  CHECK(chunk_range_size(10.0_B, 4, 0, 4).value() == 10.0);
-  // 2 bytes in 4 chunks: 1 + 1 + 0 + 0; nothing stays nothing.
-  CHECK(chunk_size(2.0_B, 4, 1).value() == 1.0);
-  CHECK(chunk_size(2.0_B, 4, 2).value() == 0.0);
-  CHECK(chunk_size(0.0_B, 4, 0).value() == 0.0);
-}
-
-TEST_CASE("an algorithm is found by its enumerator, and has the operations that it has a textbook form of") {
-  CHECK(&algorithm_of(SyncAlgorithm::ring) == &ring_algorithm);
-  CHECK(ring_algorithm.has(CollectiveOperation::all_gather));
-  CHECK_FALSE(tree_algorithm.has(CollectiveOperation::all_to_all));
-  CHECK(algorithm_of(SyncAlgorithm::automatic).operations.empty());
+  // 10 bytes in 4 chunks: 3 + 3 + 2 + 2. 2 bytes: 1 + 1 + 0 + 0; nothing stays nothing.
+  for (const auto& [size, first, count, expected] : {std::tuple(10.0_B, 0, 1, 3.0),
+                                                     {10.0_B, 2, 1, 2.0},
+                                                     {10.0_B, 1, 2, 5.0},
+                                                     {10.0_B, 0, 4, 10.0},
+                                                     {2.0_B, 1, 1, 1.0},
+                                                     {2.0_B, 2, 1, 0.0},
+                                                     {0.0_B, 0, 1, 0.0}}) {
+    CHECK(chunk_range_size(size, 4, first, count).value() == expected);
+  }
 }
