@@ -94,10 +94,6 @@ void append_far_sums(const std::vector<std::vector<int>>& nodes, Bytes part, con
   }
 }
 
-bool equally_large(const std::vector<std::vector<int>>& nodes) {
-  return std::ranges::all_of(nodes, [&](const auto& ranks) { return ranks.size() == nodes.front().size(); });
-}
-
 /// Probability that some of a token's copies go to a given one of so many places.
 double wanted(int copies, double places) { return 1.0 - std::pow(1.0 - 1.0 / places, copies); }
 
@@ -159,7 +155,8 @@ std::vector<Flow> exchange_flows(const std::vector<int>& members, const Exchange
   const bool aggregated = members.size() >= fewest_ranks_aggregated;
   for (const std::vector<int>& ranks : nodes) append_pairs(ranks, parts.near, flows);
   if (nodes.size() < 2) return flows;
-  if (!aggregated || !only_ends_matter(topology) || (parts.rails && !equally_large(nodes))) {
+  const auto is_like_first = [&](const std::vector<int>& ranks) { return ranks.size() == nodes.front().size(); };
+  if (!aggregated || !only_ends_matter(topology) || (parts.rails && !std::ranges::all_of(nodes, is_like_first))) {
     const bool by_node = members.size() > most_ranks_in_pairs && !topology.limits_connections();
     append_far_pairs(nodes, by_node, parts, topology, flows);
   } else if (parts.rails) {

@@ -45,17 +45,6 @@ TEST_CASE("auto is never slower than a named algorithm: all carry one set of los
   }
 }
 
-TEST_CASE("several rings by name and rings by auto are the same, launch, steps and protocol included") {
-  // All NVLink lanes, or all cards, by the same rings: the same bytes, 0.92 of the links, and the same 2 · 7 steps.
-  const Topology topology(nccl_cluster(nvswitch_node()));
-  CollectiveCall call = automatic_call(CollectiveOperation::all_reduce, 1.0_GB, {iota(8)});
-  const double automatic = nccl_time(call, topology).value();
-  for (const SyncAlgorithm algorithm : {SyncAlgorithm::ring, SyncAlgorithm::multi_ring}) {
-    call.algorithm = algorithm;
-    CHECK(nccl_time(call, topology).value() == Approx(automatic).epsilon(0.001));
-  }
-}
-
 TEST_CASE("what NCCL has of a name is NCCL's, whatever may slow one of its links") {
   // A ring of a user's own would leave node 0 by one card, past the slow one; NCCL's rings use all cards and wait for
   // it. Its trees are the double binary ones between nodes, with chains inside them.
@@ -259,22 +248,6 @@ TEST_CASE("a node's switches reduce where NCCL expects them to be faster than it
   }
 }
 
-TEST_CASE("chunks in a node's switches are halved until enough of them follow each other") {
-  // Eight ranks, 16 channels: 128 lanes. 64 chunks of 128 KiB in each are 1 GiB, 8 of 64 KiB 64 MiB, 2 of 32 KiB 8 MiB.
-  const Topology topology(nccl_cluster(hopper_node()));
-  const auto chunk = [&](Bytes size) {
-    const CollectiveCall call = automatic_call(CollectiveOperation::all_reduce, size, {iota(8)});
-    return Library(call, topology, published()).switch_pieces().value() / (128.0 * 1024.0);
-  };
-  CHECK(chunk(1024.0_MiB) == 128.0);
-  CHECK(chunk(1023.0_MiB) == 64.0);
-  CHECK(chunk(64.0_MiB) == 64.0);
-  CHECK(chunk(63.0_MiB) == 32.0);
-  CHECK(chunk(8.0_MiB) == 32.0);
-  CHECK(chunk(7.0_MiB) == 16.0);
-  CHECK(chunk(1.0_MiB) == 8.0);  // all of it
-}
-
 TEST_CASE("an all-to-all inside a node moves no more than its channels' blocks, whatever the number of ranks") {
   // Over links of 12 TB/s all that counts are the blocks: 32 channels, each of which moves messages and the own copy of
   // the buffer. At 300 GB/s eight ranks wait for 7/8 of it, then for a copy, read and written, and for pieces: 32 · 512
@@ -318,16 +291,4 @@ TEST_CASE("over TCP a ring is one channel of each card, as fast as one core copi
           Approx(expected / 10.0 * (published().host.pageable_copy_gbps / 0.625)).epsilon(0.04));
     cluster.network.transport->flow_limit = BytesPerSecond::infinity();
   }
-}
-
-TEST_CASE("of the GPUs that NCCL's choice knows the last one that is not newer counts") {
-  const auto known = [](double capability) { return expected_of(capability).compute_capability; };
-  CHECK(known(6.0) == 7.0);
-  CHECK(known(7.0) == 7.0);
-  CHECK(known(7.5) == 7.0);
-  CHECK(known(8.0) == 8.0);
-  CHECK(known(8.9) == 8.0);
-  CHECK(known(9.0) == 9.0);
-  CHECK(known(10.0) == 10.0);
-  CHECK(known(12.0) == 10.0);
 }
