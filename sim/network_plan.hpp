@@ -37,9 +37,7 @@ class NetworkPlan {
   /// ImpossiblePlan when a flow crosses a link on which nothing can move.
   Amount add(std::vector<Flow> flows);
   /// Traffic that never ends.
-  void add_background(const BackgroundFlow::Route& route) {
-    background_.push_back(links_.of_background(endless(route)));
-  }
+  void add_background(const Flow& route) { background_.push_back(links_.of_background(route)); }
 
   /// After the last set. Links that the same sets cross, and background traffic or not, are of one use to all that only
   /// asks whose flows meet: they become one bundle, and FlowSet::links and background_bundles() name bundles.

@@ -62,7 +62,7 @@ void append_flows(const ScheduledGroups& groups, int index, Bytes message, const
                   LoweredCollective::Phase& phase) {
   const Schedule& schedule = groups.schedule;
   const Phase transfers = schedule.phase(index);
-  const Bytes largest = chunk_size(message, schedule.chunks, 0);
+  const Bytes largest = chunk_range_size(message, schedule.chunks, 0, 1);
   phase.flows.reserve(phase.flows.size() + transfers.size() * groups.placed.size());
   for (const std::vector<EndpointId>& endpoints : groups.placed) {
     for (const Transfer& transfer : transfers) {
@@ -127,7 +127,10 @@ LoweredCollective lower_named(const CollectiveCall& call, const Topology& topolo
     phases = algorithm.all_to_all_of_many(call, topology);
   } else {
     phases = lower_phases(schedule_groups(call, topology), message_size(call), topology);
-    add_network_effects(phases, topology);
+    for (LoweredCollective::Phase& phase : phases) {
+      add_headers(phase, topology);
+      average_ring_latency(phase, topology);
+    }
   }
   add_losses(phases, call, topology, calibration);
   return {.chosen_algorithm = std::string(name(call.algorithm)), .phases = std::move(phases)};

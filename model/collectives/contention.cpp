@@ -53,9 +53,9 @@ Seconds time_to_finish(const SharingSystem::Folded& system, std::vector<Bytes> l
 
 class ContendedPhases {
  public:
-  ContendedPhases(const Topology& topology, std::vector<BackgroundFlow::Route> background)
+  ContendedPhases(const Topology& topology, std::vector<Flow> background)
       : topology_(topology), background_(std::move(background)), load_(topology) {
-    for (const BackgroundFlow::Route& route : background_) {
+    for (const Flow& route : background_) {
       topology.append_route(route.source, route.destination, background_links_);
     }
     std::ranges::sort(background_links_);
@@ -89,8 +89,8 @@ class ContendedPhases {
       left_of_flow.push_back(flow.bytes);
     }
     auto kind = static_cast<std::int32_t>(kinds.size());
-    for (const BackgroundFlow::Route& route : background_) {
-      system.add_flow(kind++, links.of_background(endless(route)));
+    for (const Flow& route : background_) {
+      system.add_flow(kind++, links.of_background(route));
       left_of_flow.push_back(Bytes::infinity());
     }
     system.bandwidth = links.bandwidth();
@@ -103,7 +103,7 @@ class ContendedPhases {
   }
 
   const Topology& topology_;
-  std::vector<BackgroundFlow::Route> background_;
+  std::vector<Flow> background_;
   LinkLoad load_;
   std::vector<LinkId> background_links_;  // sorted
   std::vector<LinkId> crossed_;
@@ -111,15 +111,8 @@ class ContendedPhases {
 
 }  // namespace
 
-Flow endless(const BackgroundFlow::Route& route) {
-  Flow flow{route.source, route.destination, Bytes::infinity()};
-  flow.most_rate = route.rate;
-  return flow;
-}
-
-std::vector<BackgroundFlow::Route> background_routes(std::span<const BackgroundFlow> background,
-                                                     const Topology& topology) {
-  std::vector<BackgroundFlow::Route> routes;
+std::vector<Flow> background_flows(std::span<const BackgroundFlow> background, const Topology& topology) {
+  std::vector<Flow> flows;
   for (std::size_t i = 0; i < background.size(); ++i) {
     const BackgroundFlow& flow = background[i];
     const EndpointId source = endpoint_of(flow.from, topology), destination = endpoint_of(flow.to, topology);
@@ -128,14 +121,15 @@ std::vector<BackgroundFlow::Route> background_routes(std::span<const BackgroundF
                           "the traffic stays in one memory (" + topology.endpoint_name(source) + ")",
                           "another place than from");
     }
-    routes.push_back({source, destination, flow.rate});
+    flows.push_back({source, destination, Bytes::infinity()});
+    flows.back().most_rate = flow.rate;
   }
-  return routes;
+  return flows;
 }
 
 Seconds uncontended_time(const LoweredCollective& lowered, const Topology& topology,
                          std::span<const BackgroundFlow> background) {
-  ContendedPhases phases(topology, background_routes(background, topology));
+  ContendedPhases phases(topology, background_flows(background, topology));
   Seconds time;
   for (const LoweredCollective::Phase& phase : lowered.phases) time += phases.time(phase);
   return time;

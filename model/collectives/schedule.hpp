@@ -39,7 +39,7 @@ inline Transfer sent(Transfer range, int source, int destination, Transfer::Kind
 struct Schedule {
   int ranks = 0;
   int servers = 0;  ///< participants beyond the ranks
-  int chunks = 1;   ///< the message is cut into this many nearly equal parts (chunk_size)
+  int chunks = 1;   ///< the message is cut into this many nearly equal parts (chunk_range_size)
   int phases = 0;
   std::function<Phase(int phase)> phase;
   /// Phases from `phase` on that an estimate, which only adds up bytes, takes for `representative`: those that move the
@@ -103,9 +103,8 @@ struct ScheduleShape {
   std::vector<int> levels;  ///< hierarchical: group sizes from the inside out; empty: {parts}
 };
 
-/// Size of chunk `index` when `size` is cut into `chunks` parts: whole bytes, the first ones one byte larger.
-Bytes chunk_size(Bytes size, int chunks, int index);
-/// Size of `count` chunks from `first` on.
+/// Size of `count` chunks from `first` on when `size` is cut into `chunks` parts: whole bytes, the first ones one byte
+/// larger.
 Bytes chunk_range_size(Bytes size, int chunks, int first, int count);
 /// Size of what a transfer moves.
 Bytes transfer_size(Bytes size, int chunks, const Transfer& transfer);

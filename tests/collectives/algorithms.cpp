@@ -11,26 +11,6 @@
 using namespace foretrain;
 using namespace foretrain::test_nodes;
 
-namespace {
-
-Cluster reducing_cluster(int nodes) {
-  Node node = nvswitch_node();
-  node.link_types[0].in_network_reduction = true;
-  node.network.in_network_reduction = true;
-  return cluster_of(node, nodes);
-}
-
-/// Four GPUs behind a PCIe switch of 16 GB/s, with one card of 10 GB/s.
-Cluster one_card_cluster(int nodes) {
-  Node node = pcie_switch_node(4);
-  node.nic_attachment = {5};
-  node.nic_attachment_link = node.link_types[0];
-  node.network = {1, 80.0_Gbitps, 1.0, 0.0_s, 1.0, true};
-  return cluster_of(node, nodes);
-}
-
-}  // namespace
-
 TEST_CASE("multi-ring uses all lanes of a V100 in a cube mesh, and all cards between nodes") {
   const Topology topology(cluster_of(dgx1_node()));
   // Rings of double and of single lanes, both ways: 6 lanes of 25 GB/s leave each GPU. 14 steps of 20 MB at 150 GB/s.
@@ -69,26 +49,6 @@ TEST_CASE("a ring's repeated phase waits for the longest way over so many hops")
   CHECK(latency(7) == Approx((24.0 + 18.5) / 7));
 }
 
-TEST_CASE("levels: the same bytes in fewer steps") {
-  // Four nodes of eight on NVSwitch (300 GB/s), a card of 25 GB/s for each GPU, 800 MB. Two levels: 2·7/8·800 MB at
-  // 300 GB/s and 2·3/4·100 MB at 25 GB/s. Three levels (fours, pairs of fours, nodes): 3/4 of the message in the fours
-  // and 1/2 of the quarter between them are the same 7/8. 2·(7+3) steps become 2·(3+1+3).
-  const Topology topology(cluster_of(nvswitch_node(), 4));
-  CollectiveCall two = call_of(SyncAlgorithm::hierarchical, 800.0_MB, iota(32));
-  CollectiveCall three = two;
-  three.levels = {4, 2};
-  const double inside = 2.0 * 7.0 / 8.0 * 800.0 / 300.0, between = 2.0 * 3.0 / 4.0 * 100.0 / 25.0;
-  CHECK(milliseconds(two, topology) == Approx(inside + between + 14 * 0.002 + 6 * 0.005));
-  CHECK(milliseconds(three, topology) == Approx(inside + between + 8 * 0.002 + 6 * 0.005));
-  // A third level above the nodes: groups of two nodes. 1/2 of 100 MB inside them, 1/2 of 50 MB between, both ways.
-  CollectiveCall above = two;
-  above.levels = {8, 2};
-  CHECK(milliseconds(above, topology) == Approx(inside + between + 14 * 0.002 + 4 * 0.005));
-  // Zero bytes cost the steps.
-  three.size = 0.0_B;
-  CHECK(milliseconds(three, topology) == Approx(8 * 0.002 + 6 * 0.005));
-}
-
 TEST_CASE("levels go round the NVLink rings inside nodes, whatever the order in which ranks are named") {
   const Topology one(cluster_of(dgx1_node())), two(cluster_of(dgx1_node(), 2));
   // Eight GPUs of a cube mesh in the order of their numbers would pass PCIe. A ring through double lanes: 50 GB/s.
@@ -118,59 +78,6 @@ TEST_CASE("hierarchical reduce-scatter, all-gather and all-to-all use all cards"
   CHECK(time(CollectiveOperation::all_to_all) == Approx(half + 16.0).epsilon(0.01));
 }
 
-TEST_CASE("pairwise exchange never shares a port") {
-  // Eight ranks behind a PCIe switch: 7 phases of 20 MB at 16 GB/s, each way of an all-reduce.
-  const Topology topology(cluster_of(pcie_switch_node(8)));
-  CHECK(milliseconds(SyncAlgorithm::pairwise, 160.0_MB, iota(8), topology) == Approx(14 * (1.25 + 0.002)));
-  CHECK(milliseconds(SyncAlgorithm::pairwise, 160.0_MB, iota(8), topology, CollectiveOperation::all_to_all) ==
-        Approx(7 * (1.25 + 0.002)));
-}
-
-TEST_CASE("switches that add up: a port carries the message once, a card a share") {
-  const Topology one(reducing_cluster(1)), two(reducing_cluster(2));
-  // Inside a node 9/8 of the message pass a port each way at 300 GB/s. Between two nodes 100 MB pass each card each
-  // way, 4 ms at 25 GB/s, and 5 µs to the network's switches and back.
-  CHECK(milliseconds(SyncAlgorithm::in_network, 800.0_MB, iota(8), one) == Approx(9.0 / 8.0 * 800.0 / 300.0));
-  CHECK(milliseconds(SyncAlgorithm::in_network, 800.0_MB, iota(16), two) == Approx(4.0 + 2 * 0.005));
-  CHECK(milliseconds(SyncAlgorithm::hierarchical, 800.0_MB, iota(16), two) == Approx(4.667 + 4.0).epsilon(0.02));
-  for (const int nodes : {1, 2}) {
-    CHECK_THROWS_WITH(lower(call_of(SyncAlgorithm::in_network, 1.0_MB, iota(8 * nodes)),
-                            Topology(cluster_of(nvswitch_node(), nodes)), Calibration{}),
-                      Catch::Contains("NVLink SHARP") && Catch::Contains("network: { in_network_reduction: true }"));
-  }
-}
-
-TEST_CASE("the machine first: servers see one push and one pull per machine") {
-  // Two machines of four workers with one card of 10 GB/s each, and a dedicated server on a third, 160 MB. Flat: the
-  // server's card takes eight messages, 128 ms, and sends eight. Machine first: 2·3/4·160 MB at 16 GB/s inside, and two
-  // messages through the server's card each way.
-  const Topology topology(one_card_cluster(3));
-  CollectiveCall flat = call_of(SyncAlgorithm::parameter_server, 160.0_MB, iota(8));
-  flat.placement = ServerPlacement::dedicated;
-  CollectiveCall first = flat;
-  first.algorithm = SyncAlgorithm::hierarchical_parameter_server;
-  CHECK(milliseconds(flat, topology) == Approx(256.0).epsilon(0.001));
-  CHECK(milliseconds(first, topology) == Approx(15.0 + 64.0).epsilon(0.001));
-  // Two servers on the first GPU of each machine. The first takes 80 MB from the other machine, by the card, in 8 ms;
-  // the second as much, and 80 MB from two neighbours: 160 MB at 16 GB/s = 10 ms.
-  CollectiveCall colocated = first;
-  colocated.placement = ServerPlacement::colocated;
-  colocated.servers = 2;
-  CHECK(milliseconds(colocated, topology) == Approx(15.0 + 20.0).epsilon(0.001));
-}
-
-TEST_CASE("servers and machines must suit each other") {
-  const Topology topology(one_card_cluster(3));
-  CollectiveCall call = call_of(SyncAlgorithm::parameter_server, 1.0_MB, iota(8));
-  call.placement = ServerPlacement::dedicated;
-  call.servers = 2;
-  CHECK_THROWS_WITH(lower(call, topology, Calibration{}), Catch::Contains("2 dedicated parameter servers on 1 nodes"));
-  call.servers = 0;
-  CHECK_THROWS_WITH(lower(call, topology, Calibration{}), Catch::Contains("at least one server"));
-  CollectiveCall uneven = call_of(SyncAlgorithm::hierarchical_parameter_server, 1.0_MB, iota(6));
-  CHECK_THROWS_WITH(lower(uneven, topology, Calibration{}), Catch::Contains("node 0 has 4, node 1 has 2"));
-}
-
 TEST_CASE("levels must fit the ranks and the nodes") {
   const Topology topology(cluster_of(nvswitch_node(), 4));
   CollectiveCall call = call_of(SyncAlgorithm::hierarchical, 1.0_MB, iota(32));
@@ -181,16 +88,6 @@ TEST_CASE("levels must fit the ranks and the nodes") {
     call.levels = levels;
     CHECK_THROWS_WITH(lower(call, topology, Calibration{}), Catch::Contains(complaint));
   }
-}
-
-TEST_CASE("an operation that an algorithm has no form for names the algorithms that have one") {
-  const Topology topology(cluster_of(pcie_switch_node(4)));
-  CHECK_THROWS_WITH(
-      lower(call_of(SyncAlgorithm::tree, 1.0_MB, iota(4), CollectiveOperation::all_to_all), topology, Calibration{}),
-      Catch::Contains("naive, ring, hierarchical, pairwise"));
-  CHECK_THROWS_WITH(lower(call_of(SyncAlgorithm::parameter_server, 1.0_MB, iota(4), CollectiveOperation::all_gather),
-                          topology, Calibration{}),
-                    Catch::Contains("halving_doubling"));
 }
 
 TEST_CASE("messages that do not divide, that are smaller than their chunks, or empty") {
