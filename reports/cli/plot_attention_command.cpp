@@ -157,9 +157,6 @@ Figure to_figure(const AttentionChart& attention) {
 
 }  // namespace
 
-ExitStatus plot_attention(const PlotOptions& options) {
-  const AttentionChart chart = predict(options);
-  return show(options, to_figure(chart), to_text(chart));
-}
+ExitStatus plot_attention(const PlotOptions& options) { return show(options, predict(options)); }
 
 }  // namespace foretrain

@@ -4,54 +4,13 @@
 #include <utility>
 #include <variant>
 
-#include "model/base/error.hpp"
 #include "model/base/text.hpp"
-#include "model/base/units.hpp"
 #include "reports/cli/case_tables.hpp"
 #include "reports/cli/plot.hpp"
 
 namespace foretrain {
 
 namespace {
-
-/// "8.5cm", "85 mm" or "3.35 in".
-double centimetres(const std::string& text) {
-  constexpr std::pair<std::string_view, double> units[] = {{"cm", 1.0}, {"mm", 0.1}, {"in", 2.54}};
-  try {
-    const NumberAndUnit width = split_number_and_unit(text);
-    for (const auto& [unit, size] : units) {
-      const double cm = width.number * size;
-      if (width.unit == unit && cm >= 4.0 && cm <= 100.0) return cm;
-    }
-  } catch (const UnitError&) {
-    // Said below, in the words of the option.
-  }
-  throw UsageError("--width " + text + ": a width of 4 to 100 cm, such as 8.5cm, 85mm or 3.35in");
-}
-
-/// How a picture is to look, and where its numbers go.
-void add_looks(CLI::App& app, PlotOptions& options) {
-  app.add_option_function<std::string>(
-         "--title", [&options](const std::string& title) { options.title = title; },
-         "instead of the picture's own; '': none")
-      ->type_name("TEXT");
-  app.add_option_function<std::string>(
-         "--labels",
-         [&options](const std::string& names) {
-           for (const std::string& name : split(names, ',')) options.labels.emplace_back(trim(name));
-         },
-         "names of the series, in their order")
-      ->type_name("NAME,NAME,…");
-  const auto refuse = [](const std::string& file) -> std::string {
-    return file.ends_with(".csv") ? "" : file + ": what is drawn is written as .csv";
-  };
-  add_text(app, "--csv", options.table, "FILE.csv", "write what is drawn: plain numbers, their units in the header")
-      ->check(refuse, "");
-  app.add_option_function<std::string>(
-         "--width", [&options](const std::string& width) { options.width_cm = centimetres(width); },
-         "for print, so wide: letters of 6 points and more, a column of a paper is 8.5cm")
-      ->type_name("WIDTH");
-}
 
 /// A text, several with commas between, or a flag.
 struct PlotOption {
@@ -70,7 +29,8 @@ constexpr PlotOption plot_options[] = {
     {"until", &PlotOptions::until, "TIME", "leave out of the timeline what lies behind (default: the end)"},
     {"beside", &PlotOptions::beside, "TRACE.json",
      "a measured step in Chrome's format, as PyTorch's profiler writes it"},
-    {"group", &PlotOptions::group, "NAME", "one panel for each group whose name begins so (default: host-scaling, else all)"},
+    {"group", &PlotOptions::group, "NAME",
+     "one panel for each group whose name begins so (default: host-scaling, else all)"},
     {"run", &PlotOptions::run, "NAME", "between hosts: the timeline of this run, measured with --timeline"},
     {"streams", &PlotOptions::streams, "WORD", "of the timeline those streams whose names contain this"},
     {"measurements", &PlotOptions::measurements, "DIR", "the operators that foretrain-gpu measured into this folder"},
@@ -141,7 +101,10 @@ void add_plot_options(CLI::App& app, const PlotKind& kind, PlotOptions& options)
   }
   add_picture(app, "-o,--output", options.output, takes("draw") ? "where the picture goes" : "draw it as well")
       ->required(takes("draw"));
-  add_looks(app, options);
+  app.add_option_function<std::string>(
+         "--title", [&options](const std::string& title) { options.title = title; },
+         "instead of the picture's own; '': none")
+      ->type_name("TEXT");
   if (kind.variations != nullptr) {
     add_variations(app, options.variations, kind.variations)->required(takes("vary"));
   }
