@@ -28,13 +28,13 @@ struct PlotOptions {
   int jobs = 1;
 
   // What some kinds take; empty: as their help says.
-  std::vector<std::string> algorithms, cases, curves, kinds, nodes, quantities, where;
+  std::vector<std::string> algorithms, cases, curves, nodes, quantities, where;
   std::vector<std::int64_t> lengths;
   std::vector<int> gpus;
   std::string kind, x, y, panels;
   std::string from, until, beside, group, run, streams;
   std::string measurements;
-  bool constant_tokens = false, rates = false, strong = false;
+  bool constant_tokens = false, rates = false;
 
   [[nodiscard]] const std::string& file() const { return files.front(); }
 };

@@ -37,15 +37,13 @@ constexpr PlotOption plot_options[] = {
     {"algorithms", &PlotOptions::algorithms, "NAME,NAME,…",
      "ways of synchronising (default: ring,parameter_server,naive)"},
     {"curve", &PlotOptions::curves, "COLUMN,…", "a line for each of their values"},
-    {"kinds", &PlotOptions::kinds, "NAME,NAME,…", "algorithms (default: all that run on the GPU)"},
     {"node", &PlotOptions::nodes, "NAME,NAME,…", "only what was measured on these"},
     {"quantity", &PlotOptions::quantities, "NAME,NAME,…",
      "a panel for each: time, memory, samples_per_second, tokens_per_second, mfu, cost, bus_bandwidth"},
     {"constant-tokens", &PlotOptions::constant_tokens, "",
      "shorter sequences come in larger batches: batch times length stays that of the scenario"},
     {"band", &PlotOptions::band, "", "shade the range in which nine of ten such cases lie"},
-    {"rates", &PlotOptions::rates, "", "write samples per second beside the bars"},
-    {"strong", &PlotOptions::strong, "", "keep the global batch instead of the batch per GPU"}};
+    {"rates", &PlotOptions::rates, "", "write samples per second beside the bars"}};
 
 /// Options of other types. Whether there is one of this name.
 bool add_other(CLI::App& app, const std::string& name, PlotOptions& options) {
