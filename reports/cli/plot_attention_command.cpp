@@ -23,28 +23,14 @@ struct AttentionChart {
   double capacity = 0.0;  ///< of the device
 };
 
-/// Those asked for, or all that run on the GPU, standard attention first.
-std::vector<AttentionKind> kinds_to_draw(const PlotOptions& options, const Operator& op, const Gpu& gpu) {
+/// All that run on the GPU, standard attention first.
+std::vector<AttentionKind> kinds_to_draw(const Operator& op, const Gpu& gpu) {
   std::vector<AttentionKind> kinds;
   for (std::size_t i = 0; i < names_of<AttentionKind>.size(); ++i) {
-    const auto kind = static_cast<AttentionKind>(i);
     Attention work = std::get<Attention>(op.work);
-    work.kind = kind;
-    const bool asked = std::find(options.kinds.begin(), options.kinds.end(), name(kind)) != options.kinds.end();
-    if (!asked && (!options.kinds.empty() || kind == AttentionKind::flash)) continue;
-    if (const auto unsupported = unsupported_attention(work, op.precision, gpu)) {
-      if (asked)
-        throw UsageError(fmt::format("plot attention: {}: {}; {}", name(kind), unsupported->wrong, unsupported->right));
-      continue;
-    }
-    kinds.push_back(kind);
-  }
-  for (const std::string& kind : options.kinds) {
-    if (value_of<AttentionKind>(kind)) continue;
-    throw UsageError(
-        fmt::format("plot attention: --kinds {}: no such attention; standard, flash, memory_efficient, flash_1, "
-                    "flash_2 or flash_3",
-                    kind));
+    work.kind = static_cast<AttentionKind>(i);
+    const bool runs = !unsupported_attention(work, op.precision, gpu);
+    if (runs && work.kind != AttentionKind::flash) kinds.push_back(work.kind);
   }
   return kinds;
 }
@@ -96,7 +82,7 @@ AttentionChart predict(const PlotOptions& options) {
   const std::vector<std::int64_t> lengths = lengths_of(options, tokens);
   AttentionChart chart = empty_chart(scenario.name, lengths);
   chart.capacity = gpu.memory.value();
-  for (const AttentionKind kind : kinds_to_draw(options, workload->op, gpu)) {
+  for (const AttentionKind kind : kinds_to_draw(workload->op, gpu)) {
     Curve times{std::string(name(kind)), {}}, memory = times;
     for (const std::int64_t length : lengths) {
       Attention shape = *work;
@@ -157,9 +143,6 @@ Figure to_figure(const AttentionChart& attention) {
 
 }  // namespace
 
-ExitStatus plot_attention(const PlotOptions& options) {
-  const AttentionChart chart = predict(options);
-  return show(options, to_figure(chart), to_text(chart));
-}
+ExitStatus plot_attention(const PlotOptions& options) { return show(options, predict(options)); }
 
 }  // namespace foretrain

@@ -12,7 +12,7 @@ constexpr PlotKind plot_kinds[] = {
     {"topology", "how a machine is wired, and of a scenario the fabric between machines", "FILE",
      "a node's file or name, or a scenario", "set", plot_topology},
     {"scaling", "throughput and efficiency by number of GPUs, for each way of synchronising", "FILE",
-     "scenarios that train a model", "many band fidelity set jobs gpus algorithms strong", plot_scaling},
+     "scenarios that train a model", "many band fidelity set jobs gpus algorithms", plot_scaling},
     {"breakdown", "where the time of a step goes, one stacked bar per scenario", "FILE", "scenarios that train a model",
      "many draw fidelity set jobs rates", plot_breakdown, "one bar per combination of values, as in `foretrain sweep`"},
     {"map", "when does a parameter server win? A heat map of what `foretrain sweep` wrote", "RESULTS.csv",
@@ -31,19 +31,11 @@ constexpr PlotKind plot_kinds[] = {
     {"timeline", "what runs where, and when: a bar for each task", "FILE",
      "a scenario of tasks, a collective or a training step", "draw fidelity set from until beside", plot_timeline},
     {"attention", "time and memory of attention over the length, by algorithm", "FILE",
-     "a scenario with one attention operator", "set lengths kinds constant-tokens", plot_attention},
+     "a scenario with one attention operator", "set lengths constant-tokens", plot_attention},
     {"roofline", "operators beneath the roofs of their GPU: FLOP per byte against FLOP/s", "FILE",
      "scenarios: an operator, tasks, or training, whose operators are added up", "any set measurements", plot_roofline},
     {"goodput", "what failures leave of the time, over the interval between checkpoints", "FILE",
      "scenarios with cluster.failures", "many fidelity set", plot_goodput}};
-
-/// The figure as the command line wants it.
-void dress(Figure& figure, const PlotOptions& options) {
-  name_series(figure, options.labels);
-  figure.width_cm = options.width_cm;
-  if (!options.title) return;
-  (figure.panels.size() == 1 ? figure.panels.front().title : figure.title) = *options.title;
-}
 
 }  // namespace
 
@@ -56,17 +48,9 @@ Seconds moment_of(const std::string& option, const std::string& text) {
 }
 
 ExitStatus draw(const PlotOptions& options, Figure figure) {
-  dress(figure, options);
-  const std::string picture = options.output.empty() ? "" : to_picture(figure, *picture_format(options.output));
-  if (!options.table.empty()) write_file(options.table, to_csv(figure));
-  if (!options.output.empty()) write_file(options.output, picture);
+  if (options.title) (figure.panels.size() == 1 ? figure.panels.front().title : figure.title) = *options.title;
+  write_picture(options.output, figure);
   return ExitStatus::success;
-}
-
-ExitStatus show(const PlotOptions& options, Figure figure, const std::string& text, bool complete) {
-  if (!options.output.empty() || !options.table.empty()) draw(options, std::move(figure));
-  print_page(text);
-  return complete ? ExitStatus::success : ExitStatus::prediction_failed;
 }
 
 Span range_of(const Outcome& outcome) {
