@@ -3,7 +3,6 @@
 
 #include "model/base/text.hpp"
 #include "reports/import/importer.hpp"
-#include "reports/import/input_text.hpp"
 #include "reports/import/settings.hpp"
 
 namespace foretrain {

@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "reports/import/draft.hpp"
-#include "reports/import/input_text.hpp"
+#include "reports/import/importer.hpp"
 
 namespace foretrain {
 

@@ -9,7 +9,6 @@
 
 #include "model/base/text.hpp"
 #include "reports/import/importer.hpp"
-#include "reports/import/input_text.hpp"
 #include "reports/import/node_draft.hpp"
 
 namespace foretrain {
