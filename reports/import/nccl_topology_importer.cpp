@@ -170,21 +170,17 @@ class TopologyReader {
       told_.gpu_direct = card.direct;
     }
     if (slower > 0) notes_.push_back(fmt::format("{} slower network cards are left out", slower));
-    while (drop_empty_switch()) {
-    }
+    drop_empty_switches();
   }
 
-  /// One on which nothing hangs that is kept.
-  bool drop_empty_switch() {
-    for (auto link = told_.links.begin(); link != told_.links.end(); ++link) {
-      const std::string& name = link->a;
-      const auto hangs = [&](const ToldLink& other) { return other.b == name; };
-      if (!name.starts_with("plx") || std::ranges::any_of(told_.links, hangs)) continue;
-      if (std::ranges::find(told_.card_places, name) != told_.card_places.end()) continue;
-      told_.links.erase(link);
-      return true;
+  /// On which nothing hangs that is kept. The links of a switch's parts stand behind its own.
+  void drop_empty_switches() {
+    for (std::size_t i = told_.links.size(); i-- > 0;) {
+      const std::string& name = told_.links[i].a;
+      const bool used = std::ranges::find(told_.links, name, &ToldLink::b) != told_.links.end() ||
+                        std::ranges::find(told_.card_places, name) != told_.card_places.end();
+      if (name.starts_with("plx") && !used) told_.links.erase(told_.links.begin() + static_cast<std::ptrdiff_t>(i));
     }
-    return false;
   }
 
   /// "16.0 GT/s PCIe" over 16 lanes: pcie4-x16. Virtual machines hide it; then the GPU's own is assumed.

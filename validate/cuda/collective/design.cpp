@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "model/base/words.hpp"
-#include "validate/measure/turns.hpp"
+#include "validate/measure/sampling.hpp"
 
 namespace foretrain::gpu {
 
