@@ -19,7 +19,6 @@
 #include "reports/cli/options.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/figure/plot_cases.hpp"
-#include "reports/measured/calibration_table.hpp"
 #include "reports/measured/text_fit.hpp"
 #include "reports/print/table.hpp"
 #include "validate/fit/gpu_fit.hpp"

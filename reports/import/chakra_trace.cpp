@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "reports/import/draft.hpp"
-#include "reports/import/input_text.hpp"
+#include "reports/import/importer.hpp"
 
 namespace foretrain {
 
@@ -169,13 +169,11 @@ std::uint64_t number_in(const json& value) {
   return number;
 }
 
-/// The first member of these names; null where there is none.
-const json& member(const json& object, const char* camel, const char* snake) {
+/// Null where there is none.
+const json& member(const json& object, const char* key) {
   static const json none;
-  for (const char* key : {camel, snake}) {
-    if (const auto found = object.find(key); found != object.end()) return *found;
-  }
-  return none;
+  const auto found = object.find(key);
+  return found == object.end() ? none : *found;
 }
 
 std::string text_in(const json& object, const char* key) {
@@ -198,19 +196,19 @@ void add_dependencies(const json& list, std::vector<std::uint64_t>& ids) {
 
 ChakraNode read_json_node(const json& object) {
   ChakraNode node;
-  node.id = number_in(member(object, "id", "id"));
+  node.id = number_in(member(object, "id"));
   node.name = text_in(object, "name");
   node.type = type_in(object);
-  add_dependencies(member(object, "ctrlDeps", "ctrl_deps"), node.control);
-  add_dependencies(member(object, "dataDeps", "data_deps"), node.data);
-  node.microseconds = number_in(member(object, "durationMicros", "duration_micros"));
-  const json& inputs = member(object, "inputs", "inputs");
+  add_dependencies(member(object, "ctrlDeps"), node.control);
+  add_dependencies(member(object, "dataDeps"), node.data);
+  node.microseconds = number_in(member(object, "durationMicros"));
+  const json& inputs = member(object, "inputs");
   node.input_shapes = text_in(inputs, "shapes");
   node.input_types = text_in(inputs, "types");
-  for (const json& attribute : member(object, "attr", "attrs")) {
+  for (const json& attribute : member(object, "attr")) {
     if (!attribute.is_object()) continue;
     for (const auto& [key, value] : attribute.items()) {
-      const bool names = key == "name" || key == "docString" || key == "doc_string";
+      const bool names = key == "name" || key == "docString";
       if (names || value.is_structured()) continue;
       node.attributes[text_in(attribute, "name")] = value.is_string() ? value.get<std::string>() : value.dump();
     }

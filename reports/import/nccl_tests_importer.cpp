@@ -14,7 +14,6 @@
 #include "model/scenario/load/cases.hpp"
 #include "reports/import/draft.hpp"
 #include "reports/import/importer.hpp"
-#include "reports/import/input_text.hpp"
 #include "reports/import/node_draft.hpp"
 
 namespace foretrain {

@@ -9,7 +9,6 @@
 
 #include "model/base/text.hpp"
 #include "reports/import/importer.hpp"
-#include "reports/import/input_text.hpp"
 #include "reports/import/node_draft.hpp"
 
 namespace foretrain {
@@ -61,58 +60,35 @@ class TopologyReader {
                        input_.file);
   }
 
-  /// GPUs have the numbers that NCCL gives them, where these are 0, 1, 2, …, else those of the file's order.
+  /// In the order of the file.
   void number_gpus() {
-    std::vector<pugi::xml_node> all;
-    for (const pugi::xpath_node& found : root_.select_nodes("//pci[gpu]")) all.push_back(found.node());
-    if (all.empty()) {
+    for (const pugi::xpath_node& found : root_.select_nodes("//pci[gpu]")) {
+      const pugi::xml_node pci = found.node();
+      const std::string bus = pci.attribute("busid").as_string();
+      if (!gpu_numbers_.emplace(bus, told_.gpus++).second) fail_at(pci, "busid", "a second " + bus, "its own");
+      if (told_.gpus > most_gpus) fail_at(root_, "gpu", "more than 256 GPUs", "a single machine");
+      if (told_.gpus == 1) name_gpu(pci);
+    }
+    if (told_.gpus == 0) {
       fail_at(root_, "gpu", "no GPU",
               "at least one <gpu> in a <pci>, as NCCL_TOPO_DUMP_FILE gets it; what a cloud puts into NCCL_TOPO_FILE "
               "has none");
     }
-    if (all.size() > most_gpus) fail_at(root_, "gpu", "more than 256 GPUs", "a single machine");
-    std::vector<int> numbers;
-    for (const pugi::xml_node pci : all) numbers.push_back(pci.child("gpu").attribute("dev").as_int(-1));
-    std::vector<int> sorted = numbers;
-    std::ranges::sort(sorted);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const bool regular = std::ranges::adjacent_find(sorted) == sorted.end() && sorted.front() == 0 &&
-                           sorted.back() == static_cast<int>(all.size()) - 1;
-      const int number = regular ? numbers[i] : static_cast<int>(i);
-      const std::string bus = all[i].attribute("busid").as_string();
-      if (!gpu_numbers_.emplace(bus, number).second) fail_at(all[i], "busid", "a second " + bus, "its own");
-    }
-    told_.gpus = static_cast<int>(all.size());
-    name_gpu(all.front());
     figures_ = gpu_named(draft_.scalar("gpu", told_.gpu));
     if (figures_->slot.empty()) figures_->slot = "pcie4-x16";
   }
 
-  /// By the number of its PCI device where the file has it, else by its compute capability.
+  /// By the number of its PCI device, unless the user says which it is.
   void name_gpu(pugi::xml_node pci) {
-    const pugi::xml_node gpu = pci.child("gpu");
-    told_.where = where(gpu);
-    const bool amd = !gpu.attribute("gcn").empty();
+    told_.where = where(pci.child("gpu"));
     const std::string device = pci.attribute("device").as_string();
     if (const auto known = gpu_of_pci_device(device)) {
       told_.gpu = *known;
       told_.gpu_why = "PCI device " + device;
-      return;
+    } else if (draft_.scalar("gpu").empty()) {
+      fail_at(pci.child("gpu"), "gpu", fmt::format("PCI device \"{}\" is no GPU that is known", device),
+              "--set gpu=NAME of `foretrain hardware list`");
     }
-    told_.gpu_assumed = true;
-    if (amd) {
-      told_.gpu = "mi300x-192gb";
-      told_.gpu_why = fmt::format("assumed of gcn {}", gpu.attribute("gcn").as_string());
-      return;
-    }
-    const int capability = gpu.attribute("sm").as_int(0);
-    const std::vector<std::string> likely = gpus_of_capability(capability, static_cast<bool>(gpu.child("nvlink")));
-    if (likely.empty()) {
-      fail_at(gpu, "sm", fmt::format("no GPU of the catalogue has compute capability {}", capability),
-              "one that `foretrain list` has; or add it to scenarios/hardware/gpus");
-    }
-    told_.gpu = likely.front();
-    told_.gpu_why = fmt::format("assumed: sm {}; --set gpu=NAME, one of {}", capability, fmt::join(likely, ", "));
   }
 
   void walk(pugi::xml_node parent, const std::string& part, int depth) {
@@ -194,21 +170,17 @@ class TopologyReader {
       told_.gpu_direct = card.direct;
     }
     if (slower > 0) notes_.push_back(fmt::format("{} slower network cards are left out", slower));
-    while (drop_empty_switch()) {
-    }
+    drop_empty_switches();
   }
 
-  /// One on which nothing hangs that is kept.
-  bool drop_empty_switch() {
-    for (auto link = told_.links.begin(); link != told_.links.end(); ++link) {
-      const std::string& name = link->a;
-      const auto hangs = [&](const ToldLink& other) { return other.b == name; };
-      if (!name.starts_with("plx") || std::ranges::any_of(told_.links, hangs)) continue;
-      if (std::ranges::find(told_.card_places, name) != told_.card_places.end()) continue;
-      told_.links.erase(link);
-      return true;
+  /// On which nothing hangs that is kept. The links of a switch's parts stand behind its own.
+  void drop_empty_switches() {
+    for (std::size_t i = told_.links.size(); i-- > 0;) {
+      const std::string& name = told_.links[i].a;
+      const bool used = std::ranges::find(told_.links, name, &ToldLink::b) != told_.links.end() ||
+                        std::ranges::find(told_.card_places, name) != told_.card_places.end();
+      if (name.starts_with("plx") && !used) told_.links.erase(told_.links.begin() + static_cast<std::ptrdiff_t>(i));
     }
-    return false;
   }
 
   /// "16.0 GT/s PCIe" over 16 lanes: pcie4-x16. Virtual machines hide it; then the GPU's own is assumed.

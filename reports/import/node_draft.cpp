@@ -191,24 +191,6 @@ std::optional<std::string> gpu_of_pci_device(std::string_view device) {
   return row == std::end(pci_rows) ? std::nullopt : std::optional(std::string(row->gpu));
 }
 
-std::vector<std::string> gpus_of_capability(int sm, bool nvlink) {
-  std::vector<std::pair<int, std::string>> ranked;
-  for (const std::string& name : catalogue_names(list_hardware(), "gpu")) {
-    const Gpu gpu = gpu_named(name);
-    const bool superchip = name.starts_with("g");  // GH200 and GB200, which have processors of their own
-    if (superchip || gpu.processor || gpu.architecture.starts_with("cdna")) continue;
-    if (std::lround(gpu.compute_capability * 10.0) != sm) continue;
-    const bool board = gpu.nvlinks > 0 && !gpu.bridged;
-    ranked.emplace_back(board == nvlink ? 0 : 1, name);
-  }
-  std::ranges::stable_sort(ranked, {}, &std::pair<int, std::string>::first);
-  std::vector<std::string> names;
-  for (const auto& [rank, name] : ranked) {
-    if (rank == ranked.front().first) names.push_back(name);
-  }
-  return names;
-}
-
 std::optional<std::string> gpu_of_name(std::string_view name) {
   const std::vector<std::string> told = name_words(name);
   const auto has = [&](std::string_view word) { return std::ranges::find(told, word) != told.end(); };
@@ -239,7 +221,6 @@ std::string finished_node(Draft& draft, ToldNode told, std::string_view importer
   draft.set("kind", "node", draft.nowhere(), "");
   draft.set("name", fmt::format("{}-x{}-imported", gpu, told.gpus), draft.nowhere(), "");
   draft.set("gpu", told.gpu, told.where, told.gpu_why);
-  if (told.gpu_assumed) draft.note_assumed("gpu", told.gpu_why);
   draft.set("gpus", std::to_string(told.gpus), told.where, "");
   set_processor(draft, told, nearest);
   if (text_at(nearest, "peer_to_peer") == "false") {

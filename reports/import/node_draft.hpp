@@ -21,9 +21,8 @@ struct ToldLink {
 
 struct ToldNode {
   int gpus = 0, sockets = 0;
-  std::string gpu;           ///< the catalogue's name
-  std::string gpu_why;       ///< how it is known
-  bool gpu_assumed = false;  ///< nothing names it
+  std::string gpu;      ///< the catalogue's name
+  std::string gpu_why;  ///< how it is known
   std::vector<ToldLink> links;
   std::vector<std::string> card_places;  ///< the part that each network card hangs on
   std::string card_link;                 ///< its slot
@@ -36,9 +35,6 @@ struct ToldNode {
 std::optional<std::string> gpu_of_pci_device(std::string_view device);
 /// The catalogue's GPU that a driver calls "NVIDIA GeForce RTX 4090"; nothing where it has none.
 std::optional<std::string> gpu_of_name(std::string_view name);
-/// Names of the catalogue's GPUs of a compute capability ("sm", 90 for 9.0), the likeliest first: on a board with
-/// NVLink, or cards.
-std::vector<std::string> gpus_of_capability(int sm, bool nvlink);
 /// A GPU of the catalogue, or of a file.
 Gpu gpu_named(const std::string& name);
 

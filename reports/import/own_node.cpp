@@ -79,7 +79,7 @@ std::string own_node(const std::string& like, const std::string& name) {
   const std::string title = text_at(document, "name") +
                             ": a machine for `cluster.node` of a scenario. Draw it with `foretrain plot topology "
                             "FILE`; `foretrain help KEY` tells of a key.";
-  return as_comments({title}) + yaml_text(document, comments, {column, true, wiring_comments(document)});
+  return as_comments({title}) + wiring_comments(document) + yaml_text(document, comments, column);
 }
 
 }  // namespace foretrain

@@ -1,4 +1,4 @@
-#include "reports/measured/calibration_table.hpp"
+#include "reports/measured/text_fit.hpp"
 
 #include <fmt/format.h>
 

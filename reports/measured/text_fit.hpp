@@ -1,4 +1,4 @@
-// Fits: what the constants became, and how far off predictions are.
+// Measurements of machines: what was measured beside what the model says of it, and what the constants became.
 #pragma once
 
 #include <string>
@@ -6,6 +6,7 @@
 
 #include "validate/fit/fit.hpp"
 #include "validate/fit/gpu_fit.hpp"
+#include "validate/host_calibration/calibrate.hpp"
 
 namespace foretrain {
 
@@ -13,6 +14,9 @@ namespace foretrain {
 /// {name: value}, `undetermined` {name: why}, `groups` [{group, gpu, n, mape, bias}], and `left_out` [{gpu, mape,
 /// by_rule {name: value}, groups}].
 std::string fit_json(const FitResult* result, const std::vector<LeftOut>& left_out);
+
+/// Of this machine's benchmarks one table per part, and how far the predictions are off.
+std::string to_text(const CalibrationReport& report);
 
 /// Machine and suites; constants with their standard errors; errors by group, fitted and held out; which bars are met.
 std::string to_text(const GpuCalibration& fit);

@@ -9,7 +9,8 @@ using namespace foretrain::test;
 namespace {
 
 std::string topology(const std::string& devices) {
-  return import_text("nccl-topology", "<system version=\"1\"><cpu numaid=\"0\">" + devices + "</cpu></system>");
+  return import_text("nccl-topology", "<system version=\"1\"><cpu numaid=\"0\">" + devices + "</cpu></system>",
+                     {"gpu=a100-sxm-40gb"});
 }
 
 /// A GPU of sm 80 at bus "gN".
