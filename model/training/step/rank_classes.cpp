@@ -92,11 +92,11 @@ class ClusterGraph {
     }
   }
 
-  void add_background(std::span<const BackgroundFlow::Route> background) {
-    for (const BackgroundFlow::Route& route : background) {
+  void add_background(std::span<const Flow> background) {
+    for (const Flow& route : background) {
       const auto number = static_cast<double>(transfers_++);
       add_flow(colour({Kind::flow, number, 0.0, 0.0, 0.0}), route.source, route.destination,
-               std::min(route.rate, topology_.most_rate(route.source, route.destination)));
+               std::min(route.most_rate, topology_.most_rate(route.source, route.destination)));
     }
   }
 
@@ -332,7 +332,7 @@ RankClasses classify(const std::vector<GroupedTransfer>& transfers, const std::v
       graph.add_groups(transfer);
       if (by_traffic) graph.add_flows(transfer);
     }
-    if (by_traffic) graph.add_background(background_routes(background, topology));
+    if (by_traffic) graph.add_background(background_flows(background, topology));
     const std::vector<std::int32_t> class_of = graph.partition();
     if (ranks == stage_of_rank.size() || graph.stands_for_stages(class_of)) {
       return read_classes(graph, class_of, transfers, stage_of_rank, speed_of_rank);

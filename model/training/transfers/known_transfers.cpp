@@ -139,8 +139,8 @@ std::vector<std::vector<int>> alike_groups(const RankGroups& groups, const Topol
 
 std::shared_ptr<KnownTransfers> KnownTransfers::of(const Scenario& scenario, const Topology& topology) {
   PlaceKey key{topology.serial(), RankLayout(scenario.plan, scenario.cluster), scenario.calibration.collective, {}};
-  for (const auto& [source, destination, rate] : background_routes(scenario.background, topology)) {
-    key.background.emplace_back(source, destination, rate);
+  for (const Flow& flow : background_flows(scenario.background, topology)) {
+    key.background.emplace_back(flow.source, flow.destination, flow.most_rate);
   }
   const bool undisturbed = key.background.empty();
   return session().known(key, [&] { return KnownTransfers(topology, key.layout, undisturbed); });
