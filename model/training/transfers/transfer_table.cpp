@@ -262,10 +262,7 @@ std::vector<GroupedTransfer> TransferTable::grouped() const {
     GroupedTransfer& transfer = grouped.emplace_back();
     transfer.grouping = entries_[i].grouping;
     transfer.groups = &grouping.groups->ranks;
-    const auto model = known_groupings_.find({grouping.kind, grouping.groups->model_stage});
-    if (model != known_groupings_.end() && model->second < transfer.grouping) transfer.repeats_grouping = model->second;
-    const int same = transfers_[i].repeats;
-    transfer.pattern = entries_[same < 0 ? i : at_index(same)].pattern;
+    transfer.kind = grouping.kind;
     for (std::size_t p = 0; p < transfers_[i].parts.size(); ++p) {
       transfer.parts.push_back({&transfers_[i].parts[p].lowered, entries_[i].groups[p]});
     }
