@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -18,6 +19,7 @@
 #include "model/base/session.hpp"
 #include "model/base/text.hpp"
 #include "model/base/utf8.hpp"
+#include "model/scenario/packed_catalogue.hpp"
 
 namespace foretrain {
 
@@ -345,7 +347,9 @@ const YamlNode& cached_yaml_file(const std::string& path) {
   const FileState file = look_at(path);
   std::vector<Documents::Version>& versions = session().part<Documents>().versions[path];
   if (!file.is_there() || versions.empty() || versions.back().file != file) {
-    versions.push_back({file, std::make_unique<const YamlNode>(parse_text(read_text_file(path), path))});
+    std::optional<YamlNode> tree = packed_tree(path, file);
+    if (!tree) tree = parse_text(read_text_file(path), path);
+    versions.push_back({file, std::make_unique<const YamlNode>(*std::move(tree))});
   }
   return *versions.back().document;
 }

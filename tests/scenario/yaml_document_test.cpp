@@ -1,7 +1,10 @@
 #include "model/scenario/yaml_document.hpp"
 
+#include "model/base/files.hpp"
+#include "model/scenario/catalogue.hpp"
 #include "model/scenario/load/load.hpp"
 #include "model/scenario/overrides.hpp"
+#include "model/scenario/packed_catalogue.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
 #include "tests/complaint.hpp"
@@ -21,6 +24,20 @@ std::string repeated(std::string_view piece, int times) {
 }
 
 }  // namespace
+
+TEST_CASE("The catalogue's files are packed as they are read, and those that have changed are not found there") {
+  std::vector<CatalogueEntry> entries = list_hardware();
+  for (const auto& more : {list_models(), list_trainers()}) entries.insert(entries.end(), more.begin(), more.end());
+  for (const CatalogueEntry& entry : entries) {
+    const std::string path = entry.file.string();
+    FileState file = look_at(path);
+    const std::optional<YamlNode> packed = packed_tree(path, file);
+    REQUIRE(packed);
+    CHECK(*packed == parse_yaml(read_text_file(path), path));
+    ++file.size;
+    CHECK_FALSE(packed_tree(path, file));
+  }
+}
 
 TEST_CASE("Values know where they stand; lines and columns count from 1") {
   const YamlNode document = parse_yaml("a: 1\nb:\n  c: [x, \"y z\"]\n", "t.yaml");

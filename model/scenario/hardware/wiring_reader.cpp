@@ -211,7 +211,8 @@ class WiringCheck {
   /// PCIe is a tree, but for sockets and what nothing but sockets hangs on.
   void check_ring(std::size_t link) {
     const NodeLink& own = node_.links[link];
-    if (joins(link, VertexKind::cpu) || sockets_alone(node_, own.a) > 0 || sockets_alone(node_, own.b) > 0) return;
+    const auto joins_sockets = [&](int part) { return part >= node_.gpus && sockets_alone(node_, part) > 0; };
+    if (joins(link, VertexKind::cpu) || joins_sockets(own.a) || joins_sockets(own.b)) return;
     const int a = root_of(own.a), b = root_of(own.b);
     if (a == b) {
       fail(link, "between",
