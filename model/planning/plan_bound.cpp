@@ -6,6 +6,7 @@
 
 #include "model/base/number.hpp"
 #include "model/parallelism/pipeline_order.hpp"
+#include "model/training/graph/pieces.hpp"
 
 namespace foretrain {
 
@@ -14,7 +15,8 @@ namespace {
 /// What the blocks of a step take one of its lanes at least.
 class LaneBound {
  public:
-  LaneBound(const Step& step, std::size_t lane) : transfers_(step.transfers.size()) {
+  LaneBound(const Step& step, std::size_t lane)
+      : cut_(step.lanes[lane].cut != Step::Lane::Cut::none), transfers_(step.transfers.size()) {
     for (std::size_t i = 0; i < transfers_.size(); ++i) {
       for (const Step::Transfer::Part& part : step.transfers[i].parts) {
         if (std::ranges::binary_search(part.lanes, static_cast<int>(lane))) {
@@ -54,15 +56,17 @@ class LaneBound {
  private:
   /// Whole, or cut into pieces whose collectives are carried out beside or between them.
   [[nodiscard]] Seconds least(const Stretch& stretch) const {
-    if (stretch.pieces.empty()) return stretch.time.total();
+    const std::vector<Piece> pieces = cut_ ? pieces_of(stretch) : std::vector<Piece>();
+    if (pieces.empty()) return stretch.time.total();
     Seconds time;
-    for (const Piece& piece : stretch.pieces) {
+    for (const Piece& piece : pieces) {
       const Seconds moving = sum(piece.transfers);
       time += piece.beside ? std::max(piece.work, moving) : piece.work + moving;
     }
     return std::min(time, stretch.time.total());
   }
 
+  bool cut_;
   std::vector<Seconds> transfers_;  ///< what each takes this lane
   std::vector<PerPass<Seconds>> passes_;
 };
