@@ -6,7 +6,6 @@
 #include "model/job/job.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/parameter_server/store.hpp"
-#include "model/planning/even_transfers.hpp"
 #include "model/training/graph/step_graph.hpp"
 #include "model/training/outcome/breakdown.hpp"
 #include "model/training/pricing/build_step.hpp"
@@ -136,7 +135,7 @@ Seconds Candidate::least_passes_bound() {
   const OtherPlan other(scenario_, std::move(lean));
   PassTimes passes = pass_times(passes_.step(model()));
   passes.updates.clear();
-  return bound({passes});
+  return bound(passes);
 }
 
 std::optional<StepEnds> Candidate::ends() {
@@ -146,10 +145,7 @@ std::optional<StepEnds> Candidate::ends() {
     Plan beside = plan();
     beside.sync.overlap = true;
     const OtherPlan other(scenario_, std::move(beside));
-    // Telling ranks apart takes longest, and mostly finds that all of a stage are alike.
-    const bool undisturbed = scenario_.cluster.faults.empty() && scenario_.background.empty();
-    std::optional<Step> built = step(undisturbed ? Symmetry::assumed : Symmetry::used);
-    if (undisturbed && built && !transfers_are_even(*built, space_.topology())) built = step();
+    const std::optional<Step> built = step();
     if (!built) return std::nullopt;
     known = ends_.emplace(key, ends_of(*built)).first;
   }
@@ -184,9 +180,9 @@ bool Candidate::states_fit() {
 }
 
 /// Nothing where more than the step's graph says how long it takes.
-std::optional<Step> Candidate::step(Symmetry symmetry) {
+std::optional<Step> Candidate::step() {
   if (train().loader || scenario_.cluster.jitter || uses_store(scenario_)) return std::nullopt;
-  return build_step(scenario_, train(), model(), space_.topology(), Recipes::none, InsideLayers::merged, symmetry);
+  return build_step(scenario_, train(), model(), space_.topology(), Recipes::none, InsideLayers::merged);
 }
 
 std::optional<Seconds> Candidate::estimate(const std::function<bool(Seconds bound)>& hopeless) {

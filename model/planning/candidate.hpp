@@ -39,8 +39,9 @@ class Candidate {
   [[nodiscard]] Seconds kernels_bound();
   [[nodiscard]] Seconds least_passes_bound();
   [[nodiscard]] PassTimes passes() { return pass_times(passes_.step(model())); }
-  [[nodiscard]] PipelineWalk walk(const PassTimes& passes) const { return walk_of(shape(), passes); }
-  [[nodiscard]] Seconds bound(const PipelineParts& parts) const { return pipeline_bound(shape(), parts); }
+  [[nodiscard]] Seconds bound(const PassTimes& passes, const StepEnds* ends = nullptr) const {
+    return pipeline_bound(shape(), passes, ends);
+  }
   /// Nothing where more than blocks say how long a step takes.
   [[nodiscard]] std::optional<StepEnds> ends();
   /// What it needs at least, however gradients are synchronised; where weights, gradients and the optimizer's states
@@ -95,7 +96,7 @@ class Candidate {
     return {plan().schedule, plan().pipeline, plan().interleave, micro_batches()};
   }
   [[nodiscard]] const Model& model();
-  [[nodiscard]] std::optional<Step> step(Symmetry symmetry = Symmetry::used);
+  [[nodiscard]] std::optional<Step> step();
 
   const PlanSpace& space_;
   Scenario scenario_;

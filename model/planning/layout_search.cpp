@@ -75,17 +75,13 @@ class LayoutSearch {
  private:
   /// What is decided; of a sharding it is known that it fits, gradients apart.
   enum class Level { pass, pipeline, sharding, plan };
-  struct Passes {
-    PassTimes times;
-    PipelineWalk walk;
-  };
   struct Node {
     Level level = Level::pass;
     double value = 0.0;  ///< that no plan below is better than
     Seconds bound;
     PlanPoint point;
     Bytes memory = Bytes(0.0);
-    std::shared_ptr<const Passes> passes = nullptr;  ///< of a sharding
+    std::shared_ptr<const PassTimes> passes = nullptr;  ///< of a sharding
     /// The most promising first; of equals the one of which more is decided.
     friend bool operator<(const Node& a, const Node& b) {
       if (a.value != b.value) return a.value > b.value;
@@ -99,8 +95,7 @@ class LayoutSearch {
     open_.push(std::move(node));
   }
   [[nodiscard]] bool enough() const {
-    return effort_ == LayoutEffort::outline ||
-           (effort_ == LayoutEffort::refine && open_.top().level >= Level::sharding);
+    return effort_ == LayoutEffort::outline || (effort_ == LayoutEffort::refine && open_.top().level == Level::plan);
   }
   void look_into(const Node& node) {
     switch (node.level) {
@@ -174,18 +169,15 @@ class LayoutSearch {
   bool fit(const std::vector<PlanPoint>& plans, Seconds bound) {
     const PlanPoint& point = plans.front();
     plan_->take(point);
-    Passes passes{plan_->passes(), {}};
-    PassTimes least = passes.times;
+    const auto passes = std::make_shared<const PassTimes>(plan_->passes());
+    PassTimes least = *passes;
     // Where servers may update, by keys, no rank has to.
     if (std::ranges::any_of(plans, &PlanPoint::pushes_keys)) least.updates.clear();
-    bound = std::max(bound, plan_->bound({least}));
-    if (hopeless(bound)) return true;
-    passes.walk = plan_->walk(least);
-    bound = std::max(bound, plan_->bound({least, &passes.walk}));
+    bound = std::max(bound, plan_->bound(least));
     if (hopeless(bound)) return true;
     const MemoryFootprint memory = plan_->least_memory();
     if (memory.fits()) {
-      push({Level::sharding, 0.0, bound, point, memory.total(), std::make_shared<const Passes>(std::move(passes))});
+      push({Level::sharding, 0.0, bound, point, memory.total(), passes});
     } else {
       miss(point, bound, memory);
     }
@@ -205,9 +197,7 @@ class LayoutSearch {
   bool fit(const PlanPoint& point, const Node& node) {
     plan_->take(point);
     Seconds bound = node.bound;
-    if (const auto ends = plan_->ends()) {
-      bound = std::max(bound, plan_->bound({node.passes->times, &node.passes->walk, &*ends}));
-    }
+    if (const auto ends = plan_->ends()) bound = std::max(bound, plan_->bound(*node.passes, &*ends));
     if (hopeless(bound)) return true;
     const MemoryFootprint memory = plan_->memory();
     if (memory.fits()) {

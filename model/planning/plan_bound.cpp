@@ -165,6 +165,7 @@ StepEnds ends_of(const Step& step) {
     for (const Step::Chunk& chunk : own.chunks) {
       Seconds& gradients = here.gradients.emplace_back();
       for (const GradientBucket& bucket : chunk.buckets) gradients += times.sent(bucket);
+      here.last_sent.push_back(chunk.buckets.empty() ? Seconds(0.0) : times.sent(chunk.buckets.back()));
       here.weights += times.weights(chunk);
       Seconds all;
       for (const WeightGather& gather : chunk.gathers) all += times.sum(gather.transfers);
@@ -175,8 +176,10 @@ StepEnds ends_of(const Step& step) {
     }
     StepEnds::Stage& stage = ends.stages[at_index(own.stage)];
     stage.gradients.resize(here.gradients.size());
+    stage.last_sent.resize(here.gradients.size(), Seconds::infinity());
     for (std::size_t chunk = 0; chunk < here.gradients.size(); ++chunk) {
       stage.gradients[chunk] = std::max(stage.gradients[chunk], here.gradients[chunk]);
+      stage.last_sent[chunk] = std::min(stage.last_sent[chunk], here.last_sent[chunk]);
     }
     stage.weights = std::max(stage.weights, here.weights);
     stage.gathered = std::max(stage.gathered, here.gathered);
@@ -195,68 +198,32 @@ Seconds sum_of(const std::vector<Seconds>& times) {
   return sum;
 }
 
-/// How many forward passes of one of a stage's chunks run in pairs; all of them where that would be too much to count.
-double pairs_of(const PipelineShape& shape, int stage, int chunk) {
-  const auto orders = walked_orders(shape);
-  if (orders == nullptr) return 0.5 * shape.micro_batches;
-  return static_cast<double>(std::ranges::count_if((*orders)[at_index(stage)], [&](const PipelinePass& pass) {
-    return pass.kind == PassKind::paired && pass.chunk == chunk;
-  }));
+/// When a stage's gradients are, which chunk by chunk take so long. The last of its passes may send those that it makes
+/// from its beginning.
+Seconds synchronised(const std::vector<Seconds>& gradients, bool overlap, Seconds worked, Seconds last_pass) {
+  return overlap ? worked - last_pass + *std::ranges::min_element(gradients) : worked + sum_of(gradients);
 }
 
 }  // namespace
 
-PipelineWalk walk_of(const PipelineShape& shape, const PassTimes& times) {
-  const auto orders = walked_orders(shape);
-  if (orders == nullptr) return {};
-  const ChunkPlacement placement(shape.schedule, shape.stages, shape.interleave);
-  std::vector<std::vector<PerPass<Seconds>>> passes(at_index(shape.stages));
-  for (int stage = 0; stage < shape.stages; ++stage) {
-    for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
-      passes[at_index(stage)].push_back(times.passes[at_index(placement.position(stage, chunk))]);
-    }
-  }
-  return walk_pipeline(placement, *orders, shape.micro_batches, passes, times.hop);
-}
-
-namespace {
-
-/// When a stage's gradients are, which chunk by chunk take so long; `worked`: the end of its passes, without a walk.
-Seconds synchronised(const std::vector<Seconds>& gradients, bool overlap, Seconds worked,
-                     const PipelineWalk::Stage* walked) {
-  if (!overlap) return std::max(worked, walked != nullptr ? walked->end : Seconds(0.0)) + sum_of(gradients);
-  Seconds last;
-  for (std::size_t chunk = 0; walked != nullptr && chunk < gradients.size(); ++chunk) {
-    // A pass may send the gradients that it makes from its beginning, one after the other.
-    Seconds sent = walked->last_gradients[chunk];
-    for (std::size_t other = 0; other < gradients.size(); ++other) {
-      if (walked->last_gradients[other] >= walked->last_gradients[chunk]) sent += gradients[other];
-    }
-    last = std::max(last, sent);
-  }
-  return last;
-}
-
-}  // namespace
-
-Seconds pipeline_bound(const PipelineShape& shape, const PipelineParts& known) {
-  const auto& [times, walk, ends] = known;
+Seconds pipeline_bound(const PipelineShape& shape, const PassTimes& times, const StepEnds* ends) {
   const ChunkPlacement placement(shape.schedule, shape.stages, shape.interleave);
   const Paths paths = paths_of(placement, shape.stages, times);
   const bool parted = splits_backward(shape.schedule), in_pairs = shape.schedule == PipelineSchedule::dualpipe;
-  const bool is_walked = walk != nullptr && !walk->stages.empty();
   const double each = shape.micro_batches * (in_pairs ? 0.5 : 1.0);
   Seconds longest, updated, with_update, late_begin = Seconds::infinity();
   for (int stage = 0; stage < shape.stages; ++stage) {
-    Seconds work, weights, head = Seconds::infinity(), tail = Seconds::infinity();
+    Seconds work, weights, last_pass, head = Seconds::infinity(), tail = Seconds::infinity();
     for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
       const std::size_t at = at_index(placement.position(stage, chunk));
       const PerPass<Seconds>& passes = times.passes[at];
       const Seconds forward = passes[PassKind::forward], backward = passes[PassKind::backward];
       work += (forward + backward) * each;
-      if (in_pairs) {  // hides
+      last_pass = std::max(last_pass, backward);
+      if (in_pairs) {  // hides, if all passes ran so
         const Seconds other = times.passes[times.passes.size() - 1 - at][PassKind::backward];
-        work -= (forward + other - passes[PassKind::paired]) * pairs_of(shape, stage, chunk);
+        work -= (forward + other - passes[PassKind::paired]) * each;
+        last_pass = std::max(last_pass, passes[PassKind::paired]);
       }
       if (!times.weights.empty()) weights += times.weights[at] * each;
       head = std::min(head, paths.to[at]);
@@ -264,14 +231,22 @@ Seconds pipeline_bound(const PipelineShape& shape, const PipelineParts& known) {
     }
     Seconds passes = head + std::max(work + (parted ? Seconds(0.0) : tail), weights);
     Seconds update = times.updates.empty() ? Seconds(0.0) : times.updates[at_index(stage)];
-    const PipelineWalk::Stage* walked = is_walked ? &walk->stages[at_index(stage)] : nullptr;
-    if (walked != nullptr) passes = std::max(passes, walked->end);
     if (ends != nullptr) {
       const StepEnds::Stage& own = ends->stages[at_index(stage)];
       Seconds sent = own.weights;
-      if (ends->every_micro_batch) sent += sum_of(own.gradients);
+      if (ends->every_micro_batch) {
+        sent += sum_of(own.gradients);
+        // Backward passes but the last of each chunk wait for what they send.
+        for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
+          const Seconds backward = times.passes[at_index(placement.position(stage, chunk))][PassKind::backward];
+          Seconds waits = ends->overlap ? own.last_sent[at_index(chunk)] : own.gradients[at_index(chunk)];
+          if (!in_pairs) waits = std::max(waits, own.gradients[at_index(chunk)] - backward);
+          work += waits * std::max(each - 1.0, 0.0);
+        }
+        passes = std::max(passes, head + work + (parted ? Seconds(0.0) : tail));
+      }
       passes = std::max(passes, head + sent * static_cast<double>(shape.micro_batches));
-      passes = std::max(passes, synchronised(own.gradients, ends->overlap, head + work, walked));
+      passes = std::max(passes, synchronised(own.gradients, ends->overlap, head + work, last_pass));
       for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
         const Seconds forward = times.passes[at_index(placement.position(stage, chunk))][PassKind::forward];
         late_begin = std::min(late_begin, std::max(own.first_gather, own.first_gathers - forward));
@@ -290,9 +265,8 @@ Seconds pipeline_bound(const PipelineShape& shape, const PipelineParts& known) {
 Seconds step_bound(const Step& step) {
   const PassTimes times = pass_times(step);
   const PipelineShape shape{step.schedule, step.stage_count(), step.interleave, step.micro_batches};
-  const PipelineWalk walk = walk_of(shape, times);
   const StepEnds ends = ends_of(step);
-  return pipeline_bound(shape, {times, &walk, &ends}) + step.slowest_replica;
+  return pipeline_bound(shape, times, &ends) + step.slowest_replica;
 }
 
 }  // namespace foretrain

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "model/parallelism/plan.hpp"
-#include "model/planning/pipeline_walk.hpp"
 #include "model/training/step/step.hpp"
 
 namespace foretrain {
@@ -25,7 +24,8 @@ PassTimes pass_times(const Step& step);
 /// that differ in micro-batches and recomputation.
 struct StepEnds {
   struct Stage {
-    std::vector<Seconds> gradients;  ///< by chunk: collectives of gradients after the last micro-batch
+    std::vector<Seconds> gradients;  ///< by chunk: collectives of a micro-batch's gradients
+    std::vector<Seconds> last_sent;  ///< by chunk: those that begin when its backward pass has ended
     Seconds weights;                 ///< collectives in the passes of each micro-batch, under ZeRO-3
     Seconds gathered;                ///< behind the update
     /// Where they are gathered beside the next step's first pass: before it can begin, and before it can end.
@@ -38,17 +38,14 @@ struct StepEnds {
 };
 StepEnds ends_of(const Step& step);
 
-/// When each stage can be done with its passes; no stages where there are too many.
-PipelineWalk walk_of(const PipelineShape& shape, const PassTimes& times);
-
-/// What is known of a pipeline: the first alone, or more. `times` may be below what the passes take.
-struct PipelineParts {
-  const PassTimes& times;
-  const PipelineWalk* walk = nullptr;
-  const StepEnds* ends = nullptr;
+struct PipelineShape {
+  PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
+  int stages = 1, interleave = 1, micro_batches = 1;
 };
-/// The passes of all micro-batches through a pipeline, and what follows where it is known.
-Seconds pipeline_bound(const PipelineShape& shape, const PipelineParts& parts);
+
+/// The passes of all micro-batches through a pipeline, and what follows where it is known. `times` may be below what
+/// the passes take.
+Seconds pipeline_bound(const PipelineShape& shape, const PassTimes& times, const StepEnds* ends = nullptr);
 
 /// A whole step whose blocks are known: passes in their order, gradients, norm, optimizer, gathered weights.
 Seconds step_bound(const Step& step);

@@ -253,40 +253,33 @@ void PlanSpace::add_layouts(const Cluster& cluster, std::int64_t gpus, PlanPoint
   }
 }
 
-std::vector<int> PlanSpace::micro_batches(const PlanPoint& layout) const {
+std::vector<PlanPoint> PlanSpace::passes(const PlanPoint& layout) const {
+  using enum PlanDimension;
   const auto& train = std::get<TrainWorkload>(example_.workload);
   const std::int64_t samples = batch_of_replica(layout);
-  if (!chosen_.has(PlanDimension::micro_batch)) {
-    return samples % train.micro_batch == 0 ? std::vector{static_cast<int>(train.micro_batch)} : std::vector<int>{};
+  std::vector<int> sizes = divisors(samples, samples);
+  if (!chosen_.has(micro_batch)) std::erase_if(sizes, [&](int size) { return size != train.micro_batch; });
+  std::vector<Recompute> recomputes = {train.recompute};
+  if (chosen_.has(recompute)) {
+    using enum Recompute;
+    recomputes = {none, selective, selective_operators, selective_modules, full};
+    if (!transformer_) recomputes = {none, full};
   }
-  return divisors(samples, samples);
-}
-
-std::vector<Recompute> PlanSpace::recomputes() const {
-  if (!chosen_.has(PlanDimension::recompute)) return {std::get<TrainWorkload>(example_.workload).recompute};
-  using enum Recompute;
-  if (!transformer_) return {none, full};
-  return {none, selective, selective_operators, selective_modules, full};
-}
-
-std::vector<bool> PlanSpace::sequence_parallels(const PlanPoint& layout) const {
-  if (!chosen_.has(PlanDimension::sequence_parallel)) {
-    const YamlNode* stated = document_.at(key_of(PlanDimension::sequence_parallel));
-    return {stated != nullptr && stated->scalar == "true"};
+  std::vector<bool> sequence_parallels = {true, false};
+  if (!chosen_.has(sequence_parallel)) {
+    const YamlNode* stated = document_.at(key_of(sequence_parallel));
+    sequence_parallels = {stated != nullptr && stated->scalar == "true"};
+  } else if (layout.tensor == 1) {
+    sequence_parallels = {false};
   }
-  if (layout.tensor == 1) return {false};
-  return {true, false};
-}
-
-std::vector<PlanPoint> PlanSpace::passes(const PlanPoint& layout) const {
   std::vector<PlanPoint> all;
   PlanPoint point = layout;
-  for (const int size : micro_batches(layout)) {
-    for (const Recompute recompute : recomputes()) {
-      for (const bool sequence_parallel : sequence_parallels(layout)) {
+  for (const int size : sizes) {
+    for (const Recompute again : recomputes) {
+      for (const bool in_sequence : sequence_parallels) {
         point.micro_batch = size;
-        point.recompute = recompute;
-        point.sequence_parallel = sequence_parallel;
+        point.recompute = again;
+        point.sequence_parallel = in_sequence;
         all.push_back(point);
       }
     }

@@ -56,9 +56,6 @@ class PlanSpace {
   void refuse_what_is_not_searched(const Cluster& cluster) const;
   void add_layouts(const Cluster& cluster);
   void add_layouts(const Cluster& cluster, std::int64_t gpus, PlanPoint point);
-  [[nodiscard]] std::vector<int> micro_batches(const PlanPoint& layout) const;
-  [[nodiscard]] std::vector<Recompute> recomputes() const;
-  [[nodiscard]] std::vector<bool> sequence_parallels(const PlanPoint& layout) const;
   [[nodiscard]] std::vector<PlanPoint> server_choices(const Cluster& cluster) const;
   static std::string sync_without_servers(const YamlNode& document);
   void ask_trainer(const Cluster& cluster);

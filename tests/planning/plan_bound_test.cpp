@@ -50,7 +50,7 @@ TEST_CASE("A pipeline's bound has its messages: each way one for every stage bef
   times.passes.assign(4, pass);
   times.hop = Seconds(0.5);
   const auto bound_of = [&](PipelineSchedule schedule, int stages, int interleave) {
-    return pipeline_bound({schedule, stages, interleave, 8}, {times}).value();
+    return pipeline_bound({schedule, stages, interleave, 8}, times).value();
   };
   using enum PipelineSchedule;
   // The last of four stages begins after three passes and hops, works for 8 · 3 s, and its last gradients need three
