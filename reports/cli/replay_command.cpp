@@ -115,7 +115,6 @@ struct ReplayCommand {
   int repetitions = 0;
   Fidelity fidelity = Fidelity::flows;
   int jobs = 1;
-  bool json = false;
   bool timeline = false;
 };
 
@@ -271,7 +270,7 @@ ExitStatus compare(const ReplayCommand& command) {
     const auto found = std::ranges::find(graphs, replay::file_name_of(named.name), &MeasuredGraph::name);
     if (found != graphs.end()) predict_again(*found, gpu_graph(named, command.fidelity));
   }
-  command.json ? print(measured_graphs_json(graphs) + "\n") : print_page(measured_graphs_text(graphs));
+  print_page(measured_graphs_text(graphs));
   for (const MeasuredGraph& graph : graphs) {
     if (graph.steps.empty() || command.bar <= 0.0 || std::abs(graph.error()) * 100.0 <= command.bar) continue;
     warn(fmt::format("{}: {:+.1f} %, the bar is {:.1f} %", graph.name, graph.error() * 100.0, command.bar));
@@ -292,7 +291,6 @@ bool on_gpus(const std::vector<NamedScenario>& scenarios) {
 
 ExitStatus run(const ReplayCommand& command) {
   if (!command.measured.empty()) return compare(command);
-  if (command.json) throw UsageError("replay: --json goes with --from");
   if (command.files.empty() && command.table.empty()) {
     throw UsageError("replay: name a scenario, or a table of them with --cases");
   }
@@ -367,7 +365,6 @@ void add_replay(CLI::App& app, ExitStatus& status) {
            "write the task graph for foretrain-gpu replay instead of running it; several go into a folder");
   add_text(command, "--from", options.measured, "DIR",
            "compare what foretrain-gpu replay measured; scenarios and --cases of the same names are predicted anew");
-  command.add_flag("--json", options.json, "with --from: for programs");
   add_number(command, "--repetitions", options.repetitions, 1, 1000,
              "of each run (default: about a second and a half)");
   add_text(command, "--bar", options.bar, "PERCENT", "fail when the mean absolute error from 1 MB on is above it")

@@ -169,13 +169,13 @@ void add_sums(const Scenario& scenario, WorkerTask& task) {
   const std::string key = trains ? "plan.sync.algorithm" : "workload.collective.algorithm";
   const std::string algorithm(name(sync.algorithm));
   const Algorithm& own = algorithm_of(sync.algorithm);
-  if (!own.has(CollectiveOperation::all_reduce)) {
-    refuse_replay(scenario, key, "`auto` leaves it to the library",
+  if (own.build == nullptr) {
+    refuse_replay(scenario, key, "`" + algorithm + "` leaves it to the library",
                   "the algorithm to run: ring, tree, parameter_server, …");
   }
   task.hosts = hosts_of(scenario, task.ranks);
   const Schedule schedule = own.schedule(CollectiveOperation::all_reduce, task.ranks, shape_of(scenario));
-  if (schedule.servers != task.servers() || !schedule.switch_ports.empty()) {
+  if (schedule.servers != task.servers()) {
     refuse_replay(scenario, key, algorithm + " needs more than hosts",
                   "an algorithm of ranks and servers: ring, tree, parameter_server, …");
   }
