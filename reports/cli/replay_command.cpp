@@ -161,7 +161,8 @@ bool is_of_others(const NamedScenario& named) {
   const auto stated = named.row->replay.find("executor");
   if (stated == named.row->replay.end() || stated->second == own_executor) return false;
   if (!named.row->measured.empty()) return true;
-  throw ScenarioError(named.row->where, "replay.executor", "\"" + stated->second + "\"", own_executor);
+  throw ScenarioError(named.row->where, "replay.executor", "\"" + stated->second + "\" is run by another program",
+                      "own, or the time that was measured");
 }
 
 void leave_rows_of_others(std::vector<NamedScenario>& named) {

@@ -64,18 +64,6 @@ void use_catalogue() { setenv("FORETRAIN_SCENARIOS", FORETRAIN_SOURCE_DIR "/scen
 
 }  // namespace
 
-TEST_CASE("Sizes and lists as sysfs writes them") {
-  CHECK(parse_cache_size("48K") == Bytes(48 * 1024.0));
-  CHECK(parse_cache_size("2M") == Bytes(2 * 1048576.0));
-  CHECK(parse_cache_size("") == Bytes(0.0));
-  CHECK(parse_cache_size("nonsense") == Bytes(0.0));
-  CHECK(count_of_list("0") == 1);
-  CHECK(count_of_list("0-3,8") == 5);
-  CHECK(count_of_list("") == 0);
-  CHECK(count_of_list("3-0") == 0);
-  CHECK(count_of_list("8-8") == 1);
-}
-
 TEST_CASE("Processors from /proc/cpuinfo") {
   const DetectedCpu xeon = parse_cpuinfo(emerald_rapids);
   CHECK(xeon.identity == "GenuineIntel 6 207");
@@ -98,14 +86,15 @@ TEST_CASE("Caches from sysfs: data and unified ones, by level; what is missing i
   const TemporaryFolder folder;
   write_cache(folder, 0, "1\n", "Data\n", "48K\n", "12\n", "0\n");
   write_cache(folder, 1, "1\n", "Instruction\n", "32K\n", "8\n", "0\n");
-  write_cache(folder, 2, "3\n", "Unified\n", "307200K\n", "20\n", "0-1\n");
+  write_cache(folder, 2, "3\n", "Unified\n", "300M\n", "20\n", "0-3,8\n");
   write_cache(folder, 3, "2\n", "Unified\n", "2048K\n", "16\n", "0\n");
   const auto caches = read_caches(folder.path() / "cache");
   REQUIRE(caches.size() == 3);
   CHECK(caches[0].size == Bytes(48 * 1024.0));
   CHECK(caches[1].level == 2);
   CHECK(caches[1].ways == 16);
-  CHECK(caches[2].shared_by == 2);
+  CHECK(caches[2].size == Bytes(300 * 1048576.0));
+  CHECK(caches[2].shared_by == 5);
   CHECK(read_caches(folder.path() / "missing").empty());
 }
 

@@ -35,6 +35,26 @@ int leading_number(std::string_view text) {
   return value;
 }
 
+/// "48K", "300M": sizes as sysfs writes them. Zero for anything else.
+Bytes parse_cache_size(const std::string& text) {
+  const int number = leading_number(text);
+  if (text.find('K') != std::string::npos) return Bytes(number * 1024.0);
+  if (text.find('M') != std::string::npos) return Bytes(number * 1048576.0);
+  return Bytes(number);
+}
+
+/// Processors of a list such as "0-3,8": 5.
+int count_of_list(const std::string& text) {
+  int count = 0;
+  for (const std::string& part : split(text, ',')) {
+    const std::size_t dash = part.find('-');
+    const int first = leading_number(part);
+    const int last = dash == std::string::npos ? first : leading_number(std::string_view(part).substr(dash + 1));
+    if (!part.empty()) count += std::max(0, last - first + 1);
+  }
+  return count;
+}
+
 bool has_flag(const std::string& flags, std::string_view flag) {
   const std::vector<std::string> words = split_words(flags);
   return std::find(words.begin(), words.end(), flag) != words.end();
@@ -67,24 +87,6 @@ DetectedCache* DetectedCpu::cache(int level) {
   const auto found =
       std::find_if(caches.begin(), caches.end(), [level](const DetectedCache& cache) { return cache.level == level; });
   return found == caches.end() ? nullptr : &*found;
-}
-
-Bytes parse_cache_size(const std::string& text) {
-  const int number = leading_number(text);
-  if (text.find('K') != std::string::npos) return Bytes(number * 1024.0);
-  if (text.find('M') != std::string::npos) return Bytes(number * 1048576.0);
-  return Bytes(number);
-}
-
-int count_of_list(const std::string& text) {
-  int count = 0;
-  for (const std::string& part : split(text, ',')) {
-    const std::size_t dash = part.find('-');
-    const int first = leading_number(part);
-    const int last = dash == std::string::npos ? first : leading_number(std::string_view(part).substr(dash + 1));
-    if (!part.empty()) count += std::max(0, last - first + 1);
-  }
-  return count;
 }
 
 DetectedCpu parse_cpuinfo(const std::string& text) {

@@ -36,10 +36,6 @@ struct DetectedCpu {
   DetectedCache* cache(int level);
 };
 
-/// "48K", "300 MiB": sizes as sysfs writes them. Zero for anything else.
-Bytes parse_cache_size(const std::string& text);
-/// Processors of a list such as "0-3,8": 5.
-int count_of_list(const std::string& text);
 /// From the text of /proc/cpuinfo.
 DetectedCpu parse_cpuinfo(const std::string& text);
 /// From a folder like /sys/devices/system/cpu/cpu0/cache; what is missing is left out.
