@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bitset>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -91,32 +92,40 @@ constexpr Belongs to_updated_parts{[](const Training& one) { return one.plan.zer
 constexpr Belongs to_short_weights{[](const Training& one) { return one.has_short_weights(); }, true};
 constexpr Belongs to_adapters{[](const Training& one) { return one.train.parts.lora.has_value(); }};
 
+/// A mapping of a scenario that has keys which trainers decide.
+struct Section {
+  std::string_view path;
+  const keys::Mapping* keys;
+};
+constexpr Section sections[] = {
+    {"plan.sync", &keys::sync}, {"plan.zero", &keys::zero}, {"plan", &keys::plan}, {"workload.train", &keys::train}};
+
 /// A key of a scenario that trainers decide where it is left out.
 struct Habit {
+  Habit(std::string_view dotted, const Belongs& to)
+      : key(dotted),
+        belongs(to),
+        section(std::ranges::find_if(
+            sections,
+            [&](const Section& one) { return dotted.starts_with(one.path) && dotted[one.path.size()] == '.'; })),
+        row(&keys::key_of(*section->keys, dotted.substr(section->path.size() + 1))) {}
+
   std::string_view key;
   Belongs belongs;
+  const Section* section;
   const keys::Key* row;
 };
-
-/// The row of a key of a plan or a training.
-const keys::Key& row_of(std::string_view dotted) {
-  const std::pair<std::string_view, const keys::Mapping*> mappings[] = {{"plan.sync.", &keys::sync},
-                                                                        {"plan.zero.", &keys::zero},
-                                                                        {"plan.", &keys::plan},
-                                                                        {"workload.train.", &keys::train}};
-  const auto* const found =
-      std::ranges::find_if(mappings, [&](const auto& one) { return dotted.starts_with(one.first); });
-  return keys::key_of(*found->second, dotted.substr(found->first.size()));
-}
 
 /// In the order of keys::habits.
 const std::vector<Habit>& all_habits() {
   static const std::vector<Habit> all = {
-#define HABIT(key, to) {key, to, &row_of(key)},
+#define HABIT(key, to) {key, to},
 #include "model/scenario/keys/habits.def"
   };
   return all;
 }
+constexpr std::size_t most_habits = 100;
+std::size_t number_of(const Habit& habit) { return static_cast<std::size_t>(&habit - all_habits().data()); }
 
 std::string_view flag_word(bool value) { return value ? "true" : "false"; }
 
@@ -187,8 +196,9 @@ Constant habit_provenance(const std::string& key, const MappingReader& habit) {
 struct HabitValue {
   const Habit* habit;
   When when;
-  const YamlNode* value;  ///< a scalar
+  Field value;  ///< a scalar
   Constant provenance;
+  bool as_new;  ///< what a new plan or training has
 };
 
 /// A trainer's file as it was read. The session keeps all documents, so that a document's place tells it apart.
@@ -220,8 +230,11 @@ TrainerFile trainer_file(const Field& named) {
       if (!stated) continue;
       for (const Field& one : stated->is_mapping() ? std::vector{*stated} : stated->list()) {
         const MappingReader keys = one.mapping(keys::habit);
-        file.habits.push_back({&habit, read_when(keys.find("when")), &keys["value"].node(),
-                               habit_provenance(fmt::format("{}.{}", file.stem, habit.key), keys)});
+        const Field value(keys["value"].node(), std::string(habit.key));
+        auto* const usual = habit.row->member.usual;
+        file.habits.push_back({&habit, read_when(keys.find("when")), value,
+                               habit_provenance(fmt::format("{}.{}", file.stem, habit.key), keys),
+                               usual != nullptr && usual(*habit.row) == value.text()});
       }
     }
     return file;
@@ -239,6 +252,7 @@ struct Trained {
   const YamlNode& document;
   Training training;
   Framework found = {};
+  std::bitset<most_habits> decided = {};  ///< by the number of each habit
 };
 
 /// What the trainer refuses to run, with its reason.
@@ -270,23 +284,22 @@ std::string written(const YamlNode& node) {
 
 /// Adds what the trainer's file says of keys that nobody has decided yet.
 void add_habits(const TrainerFile& file, Trait::From from, Trained& trained) {
-  std::vector<Trait>& traits = trained.found.traits;
   const Habit* told = nullptr;
   for (const HabitValue& one : file->habits) {
     const Habit& habit = *one.habit;
-    if (told == &habit || !holds(one.when, trained.training)) continue;
+    if (told == &habit || trained.decided[number_of(habit)] || !holds(one.when, trained.training)) continue;
     told = &habit;
-    if (std::ranges::find(traits, habit.key, &Trait::key) != traits.end()) continue;
     const bool belongs = habit.belongs.to(trained.training);
     if (!belongs && !habit.belongs.asked_of_all) continue;
-    traits.push_back({std::string(habit.key), one.value->scalar, from, one.provenance.source});
+    trained.decided.set(number_of(habit));
+    trained.found.traits.push_back({std::string(habit.key), one.value.text(), from, one.provenance.source});
     // What ZeRO-2 would do is asked of plans with other levels, too.
     if (!belongs && habit.key != "plan.zero.gradients") continue;
-    Field(*one.value, std::string(habit.key)).fill(*habit.row, trained.training.record_of(*habit.row));
+    if (!one.as_new) one.value.fill(*habit.row, trained.training.record_of(*habit.row));
     trained.training.states_master_weights |= habit.key == master_weights;
     if (!belongs || from != Trait::From::trainer) continue;
     trained.found.habits.push_back(one.provenance);
-    trained.found.where.emplace_back(habit.key, one.value->where);
+    trained.found.where.emplace_back(habit.key, one.value.where());
   }
 }
 
@@ -302,6 +315,7 @@ void add_own_code(Trained& trained) {
     code.kernels = KernelSet::plain;
     trained.found.traits.push_back({std::string(fusions), std::string(name(Fusion::norm)), Trait::From::assumed,
                                     "kernels: fused without a trainer: norms, which own code fuses first"});
+    trained.decided.set(number_of(*std::ranges::find(all_habits(), fusions, &Habit::key)));
   }
   add_habits(own_file_of_trainer(own_code), Trait::From::assumed, trained);
 }
@@ -320,11 +334,15 @@ MappingReader named_trainer(const Field& name) { return trainer_file(name)->keys
 Framework apply_framework(const YamlNode& document, const Cluster& cluster, TrainWorkload& train, Plan& plan) {
   Trained trained{document, {cluster, train, plan, document.at(master_weights) != nullptr}};
   Framework& found = trained.found;
+  found.traits.reserve(all_habits().size());
+  const YamlNode* stated[std::size(sections)];
+  std::ranges::transform(sections, stated, [&](const Section& one) { return document.at(one.path); });
   for (const Habit& habit : all_habits()) {
-    const YamlNode* stated = document.at(habit.key);
-    if (stated != nullptr) {
-      found.traits.push_back({std::string(habit.key), written(*stated), Trait::From::scenario, ""});
-    }
+    const YamlNode* section = stated[habit.section - sections];
+    const YamlEntry* entry = section == nullptr ? nullptr : section->find(habit.row->name);
+    if (entry == nullptr) continue;
+    found.traits.push_back({std::string(habit.key), written(entry->value), Trait::From::scenario, ""});
+    trained.decided.set(number_of(habit));
   }
   found.name = default_trainer;
   if (const YamlNode* named = document.at("plan.trainer")) {
