@@ -29,12 +29,17 @@ namespace {
 
 constexpr std::string_view master_weights = "workload.train.master_weights";
 
+constexpr std::size_t most_habits = 100;
+
 /// A training as habits see it: what is stated of it so far, else what holds where nothing is.
 struct Training {
+  const YamlNode& document;
   const Cluster& cluster;
   TrainWorkload& train;
   Plan& plan;
   bool states_master_weights;
+  Framework found = {};
+  std::bitset<most_habits> decided = {};  ///< by the number of each habit
 
   [[nodiscard]] bool is_transformer() const { return !std::holds_alternative<NetworkConfig>(train.model.shape); }
   [[nodiscard]] bool on_processors() const { return cluster.node.gpu.processor.has_value(); }
@@ -124,7 +129,6 @@ const std::vector<Habit>& all_habits() {
   };
   return all;
 }
-constexpr std::size_t most_habits = 100;
 std::size_t number_of(const Habit& habit) { return static_cast<std::size_t>(&habit - all_habits().data()); }
 
 std::string_view flag_word(bool value) { return value ? "true" : "false"; }
@@ -201,6 +205,14 @@ struct HabitValue {
   bool as_new;  ///< what a new plan or training has
 };
 
+/// Whether that is what a new plan or training has.
+bool is_as_new(const Habit& habit, const Constant& told) {
+  const keys::Member& member = habit.row->member;
+  const std::string usual = member.usual == nullptr ? "" : member.usual(*habit.row);
+  const bool number = told.name.find('=') == std::string::npos && (told.unit.empty() || told.value == 0.0);
+  return !usual.empty() && (number ? usual == fmt::format("{}", told.value) : told.name.ends_with("=" + usual));
+}
+
 /// A trainer's file as it was read. The session keeps all documents, so that a document's place tells it apart.
 struct TrainerFileKey {
   struct Read {
@@ -231,10 +243,8 @@ TrainerFile trainer_file(const Field& named) {
       for (const Field& one : stated->is_mapping() ? std::vector{*stated} : stated->list()) {
         const MappingReader keys = one.mapping(keys::habit);
         const Field value(keys["value"].node(), std::string(habit.key));
-        auto* const usual = habit.row->member.usual;
-        file.habits.push_back({&habit, read_when(keys.find("when")), value,
-                               habit_provenance(fmt::format("{}.{}", file.stem, habit.key), keys),
-                               usual != nullptr && usual(*habit.row) == value.text()});
+        const Constant provenance = habit_provenance(fmt::format("{}.{}", file.stem, habit.key), keys);
+        file.habits.push_back({&habit, read_when(keys.find("when")), value, provenance, is_as_new(habit, provenance)});
       }
     }
     return file;
@@ -247,24 +257,16 @@ TrainerFile own_file_of_trainer(const char* name) {
   return trainer_file(Field(written, "plan.trainer"));
 }
 
-/// A training, what is stated of it, and what becomes known of its traits.
-struct Trained {
-  const YamlNode& document;
-  Training training;
-  Framework found = {};
-  std::bitset<most_habits> decided = {};  ///< by the number of each habit
-};
-
 /// What the trainer refuses to run, with its reason.
-void check_refusals(const MappingReader& file, const Trained& trained) {
+void check_refusals(const MappingReader& file, const Training& training) {
   const auto refusals = file.find("refuses");
   if (!refusals) return;
   for (const Field& one : refusals->list()) {
     const MappingReader refusal = one.mapping(keys::refusal);
     const std::string key = refusal["key"].text(), instead = refusal["instead"].text(),
                       source = refusal["source"].text();
-    const YamlNode* guilty = trained.document.at(key);
-    if (guilty == nullptr || guilty->scalar == "1" || !holds(read_when(refusal.find("when")), trained.training)) {
+    const YamlNode* guilty = training.document.at(key);
+    if (guilty == nullptr || guilty->scalar == "1" || !holds(read_when(refusal.find("when")), training)) {
       continue;
     }
     throw ScenarioError(guilty->where, key, fmt::format("{} refuses this: {}", file["name"].text(), source), instead);
@@ -283,41 +285,41 @@ std::string written(const YamlNode& node) {
 }
 
 /// Adds what the trainer's file says of keys that nobody has decided yet.
-void add_habits(const TrainerFile& file, Trait::From from, Trained& trained) {
+void add_habits(const TrainerFile& file, Trait::From from, Training& training) {
   const Habit* told = nullptr;
   for (const HabitValue& one : file->habits) {
     const Habit& habit = *one.habit;
-    if (told == &habit || trained.decided[number_of(habit)] || !holds(one.when, trained.training)) continue;
+    if (told == &habit || training.decided[number_of(habit)] || !holds(one.when, training)) continue;
     told = &habit;
-    const bool belongs = habit.belongs.to(trained.training);
+    const bool belongs = habit.belongs.to(training);
     if (!belongs && !habit.belongs.asked_of_all) continue;
-    trained.decided.set(number_of(habit));
-    trained.found.traits.push_back({std::string(habit.key), one.value.text(), from, one.provenance.source});
+    training.decided.set(number_of(habit));
+    training.found.traits.push_back({std::string(habit.key), one.value.text(), from, one.provenance.source});
     // What ZeRO-2 would do is asked of plans with other levels, too.
     if (!belongs && habit.key != "plan.zero.gradients") continue;
-    if (!one.as_new) one.value.fill(*habit.row, trained.training.record_of(*habit.row));
-    trained.training.states_master_weights |= habit.key == master_weights;
+    if (!one.as_new) one.value.fill(*habit.row, training.record_of(*habit.row));
+    training.states_master_weights |= habit.key == master_weights;
     if (!belongs || from != Trait::From::trainer) continue;
-    trained.found.habits.push_back(one.provenance);
-    trained.found.where.emplace_back(habit.key, one.value.where());
+    training.found.habits.push_back(one.provenance);
+    training.found.where.emplace_back(habit.key, one.value.where());
   }
 }
 
 /// Who states kernels and names no trainer has code of their own, of which own-code.yaml says the rest. Fused, it fuses
 /// norms first, and the rest is plain: taken for a tuned recipe, such runs are predicted 11 to 24 % too fast (Aleph
 /// Alpha's, InternEvo's and nanotron's, 570 rows). Whole modules are the framework's to state.
-void add_own_code(Trained& trained) {
+void add_own_code(Training& training) {
   constexpr std::string_view kernels = "workload.train.kernels", fusions = "workload.train.fusions";
-  if (trained.document.at(kernels) == nullptr) return;
-  TrainerCode& code = trained.training.train.code;
-  if (code.kernels == KernelSet::fused && trained.document.at(fusions) == nullptr) {
+  if (training.document.at(kernels) == nullptr) return;
+  TrainerCode& code = training.train.code;
+  if (code.kernels == KernelSet::fused && training.document.at(fusions) == nullptr) {
     code.fusions.add(Fusion::norm);
     code.kernels = KernelSet::plain;
-    trained.found.traits.push_back({std::string(fusions), std::string(name(Fusion::norm)), Trait::From::assumed,
-                                    "kernels: fused without a trainer: norms, which own code fuses first"});
-    trained.decided.set(number_of(*std::ranges::find(all_habits(), fusions, &Habit::key)));
+    training.found.traits.push_back({std::string(fusions), std::string(name(Fusion::norm)), Trait::From::assumed,
+                                     "kernels: fused without a trainer: norms, which own code fuses first"});
+    training.decided.set(number_of(*std::ranges::find(all_habits(), fusions, &Habit::key)));
   }
-  add_habits(own_file_of_trainer(own_code), Trait::From::assumed, trained);
+  add_habits(own_file_of_trainer(own_code), Trait::From::assumed, training);
 }
 
 /// A part of the file of the scenario's trainer.
@@ -332,8 +334,8 @@ std::optional<Field> part_of_trainer(const YamlNode& document, std::string_view 
 MappingReader named_trainer(const Field& name) { return trainer_file(name)->keys; }
 
 Framework apply_framework(const YamlNode& document, const Cluster& cluster, TrainWorkload& train, Plan& plan) {
-  Trained trained{document, {cluster, train, plan, document.at(master_weights) != nullptr}};
-  Framework& found = trained.found;
+  Training training{document, cluster, train, plan, document.at(master_weights) != nullptr};
+  Framework& found = training.found;
   found.traits.reserve(all_habits().size());
   const YamlNode* stated[std::size(sections)];
   std::ranges::transform(sections, stated, [&](const Section& one) { return document.at(one.path); });
@@ -342,19 +344,19 @@ Framework apply_framework(const YamlNode& document, const Cluster& cluster, Trai
     const YamlEntry* entry = section == nullptr ? nullptr : section->find(habit.row->name);
     if (entry == nullptr) continue;
     found.traits.push_back({std::string(habit.key), written(entry->value), Trait::From::scenario, ""});
-    trained.decided.set(number_of(habit));
+    training.decided.set(number_of(habit));
   }
   found.name = default_trainer;
   if (const YamlNode* named = document.at("plan.trainer")) {
     std::vector<TrainerFile> files = {trainer_file(Field(*named, "plan.trainer"))};
     found.name = files.front()->stem;
     if (const auto base = files.front()->keys.find("base")) files.push_back(trainer_file(*base));
-    for (const TrainerFile& file : files) add_habits(file, Trait::From::trainer, trained);
-    for (const TrainerFile& file : files) check_refusals(file->keys, trained);
-  } else if (trained.training.is_transformer() && !trained.training.on_processors()) {
-    add_own_code(trained);
+    for (const TrainerFile& file : files) add_habits(file, Trait::From::trainer, training);
+    for (const TrainerFile& file : files) check_refusals(file->keys, training);
+  } else if (training.is_transformer() && !training.on_processors()) {
+    add_own_code(training);
   }
-  add_habits(own_file_of_trainer(default_trainer), Trait::From::assumed, trained);
+  add_habits(own_file_of_trainer(default_trainer), Trait::From::assumed, training);
   return std::move(found);
 }
 
