@@ -223,21 +223,6 @@ constexpr Key share(std::string_view usual, std::string_view meaning, Key row = 
   return row;
 }
 
-/// A key that fills two members: one number is both, or [height, width].
-template <auto first, auto second>
-constexpr Key both(Key row) {
-  using Owner = decltype(detail::owner_of(first));
-  row.value = whole | list(whole);
-  row.member.record = &type_of_record<Owner>;
-  row.member.set = [](void* record, std::string_view text, const Key& key, std::size_t item) {
-    if (item > 1) throw UnitError("more than two numbers", "one number, or [height, width]");
-    Owner& owner = *static_cast<Owner*>(record);
-    owner.*second = parse_integer(text, key.range.minimum, key.range.maximum);
-    if (item == 0) owner.*first = owner.*second;
-  };
-  return row;
-}
-
 /// A key that must be there.
 template <auto pointer>
 constexpr Key needed(std::string_view meaning, Key further = {}) {

@@ -26,12 +26,12 @@ void require_divisible(const Scenario& scenario, std::string_view key, std::int6
 /// the easiest to change, else another that was stated.
 std::string guilty_factor(const Scenario& scenario) {
   std::string guilty = "plan";
+  bool from_command_line = false;
   for (const char* key : {"plan.context", "plan.pipeline", "plan.tensor", "plan.data"}) {
-    if (scenario.where.contains(key)) guilty = key;
-  }
-  for (const char* key : {"plan.context", "plan.pipeline", "plan.tensor", "plan.data"}) {
-    const SourcePosition* stated = scenario.where.find(key);
-    if (stated != nullptr && stated->line == 0) guilty = key;
+    const SourcePosition* where = scenario.where.find(key);
+    if (where == nullptr || (from_command_line && where->line != 0)) continue;
+    from_command_line = where->line == 0;
+    guilty = key;
   }
   return guilty;
 }

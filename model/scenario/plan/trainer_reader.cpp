@@ -265,10 +265,9 @@ void check_refusals(const MappingReader& file, const Training& training) {
     const MappingReader refusal = one.mapping(keys::refusal);
     const std::string key = refusal["key"].text(), instead = refusal["instead"].text(),
                       source = refusal["source"].text();
+    const When when = read_when(refusal.find("when"));
     const YamlNode* guilty = training.document.at(key);
-    if (guilty == nullptr || guilty->scalar == "1" || !holds(read_when(refusal.find("when")), training)) {
-      continue;
-    }
+    if (guilty == nullptr || guilty->scalar == "1" || !holds(when, training)) continue;
     throw ScenarioError(guilty->where, key, fmt::format("{} refuses this: {}", file["name"].text(), source), instead);
   }
 }
