@@ -124,6 +124,8 @@ M type_of(std::vector<M> Owner::*);
 
 template <typename Owner, typename M>
 Owner owner_of(M Owner::*);
+template <typename Owner>
+Owner filled_by(void (*)(Owner&, std::string_view));
 
 template <typename M>
 Record record_of(M& part) {
@@ -166,17 +168,14 @@ constexpr Key member(std::string_view unit, std::string_view usual, std::string_
 }
 /// A key whose text, or each of a list's, a parser puts into a record: void parse(Owner&, std::string_view), which
 /// throws UnitError.
-template <auto parse, typename Owner>
-constexpr Key set_by(void (*)(Owner&, std::string_view), Key row) {
+template <auto parse>
+constexpr Key parsed_by(Key row) {
+  using Owner = decltype(detail::filled_by(parse));
   row.member.record = &type_of_record<Owner>;
   row.member.set = [](void* record, std::string_view text, const Key& /*key*/, std::size_t /*item*/) {
     parse(*static_cast<Owner*>(record), text);
   };
   return row;
-}
-template <auto parse>
-constexpr Key parsed_by(Key row) {
-  return set_by<parse>(parse, row);
 }
 /// A key whose mapping fills a member: a record of its own.
 template <auto pointer>
