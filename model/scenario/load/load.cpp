@@ -100,28 +100,6 @@ std::vector<int> nodes_of_jobs(const std::vector<Scenario>& jobs) {
   return nodes;
 }
 
-/// Calls keys by our names; of two names of one key, what the command line or a table states holds.
-YamlNode with_our_names(YamlNode document) {
-  for (const keys::AcceptedName& name : keys::accepted_names()) {
-    YamlEntry* const parent = document.find(name.mapping);
-    if (parent == nullptr || !parent->value.is_mapping()) continue;
-    YamlNode& keys = parent->value;
-    YamlEntry* const theirs = keys.find(name.theirs);
-    if (theirs == nullptr) continue;
-    if (const YamlEntry* ours = keys.find(name.ours)) {
-      const std::string& file = theirs->value.where.file;
-      if (file == ours->value.where.file) {
-        Field(theirs->value, fmt::format("{}.{}", name.mapping, name.theirs))
-            .fail(fmt::format("{}.{} says it already", name.mapping, name.ours), "one of them");
-      }
-      const std::string_view earlier = file == document.where.file ? name.theirs : name.ours;
-      std::erase_if(keys.entries, [&](const YamlEntry& entry) { return entry.key == earlier; });
-    }
-    if (YamlEntry* const left = keys.find(name.theirs)) left->key = name.ours;
-  }
-  return document;
-}
-
 /// A training with its plan: what is stated, then what its framework does, then what follows from both.
 void read_training(const Field& plan, const ReadWorkload& workload, Scenario& scenario) {
   auto& train = std::get<TrainWorkload>(scenario.workload);
@@ -217,6 +195,27 @@ std::filesystem::path scenario_file(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+YamlNode with_our_names(YamlNode document) {
+  for (const keys::AcceptedName& name : keys::accepted_names()) {
+    YamlEntry* const parent = document.find(name.mapping);
+    if (parent == nullptr || !parent->value.is_mapping()) continue;
+    YamlNode& keys = parent->value;
+    YamlEntry* const theirs = keys.find(name.theirs);
+    if (theirs == nullptr) continue;
+    if (const YamlEntry* ours = keys.find(name.ours)) {
+      const std::string& file = theirs->value.where.file;
+      if (file == ours->value.where.file) {
+        Field(theirs->value, fmt::format("{}.{}", name.mapping, name.theirs))
+            .fail(fmt::format("{}.{} says it already", name.mapping, name.ours), "one of them");
+      }
+      const std::string_view earlier = file == document.where.file ? name.theirs : name.ours;
+      std::erase_if(keys.entries, [&](const YamlEntry& entry) { return entry.key == earlier; });
+    }
+    if (YamlEntry* const left = keys.find(name.theirs)) left->key = name.ours;
+  }
+  return document;
+}
 
 Scenario read_scenario(const YamlNode& document, std::string_view default_name) {
   const FileView view;
