@@ -76,8 +76,8 @@ std::unique_ptr<Job> make_job(const Scenario& scenario, Fidelity fidelity, Recip
       keys = {"workload.collective.algorithm", "plan.sync.algorithm", "workload.collective", "plan.sync"};
     }
     for (const std::string& key : keys) {
-      const auto where = scenario.where.find(key);
-      if (where != scenario.where.end()) throw ScenarioError(where->second, key, error.what(), "");
+      const SourcePosition* where = scenario.where.find(key);
+      if (where != nullptr) throw ScenarioError(*where, key, error.what(), "");
     }
     throw ScenarioError({}, error.key(), error.what(), "");
   }

@@ -5,8 +5,6 @@
 #include <utility>
 
 #include "model/base/files.hpp"
-#include "model/base/hash.hpp"
-#include "model/base/session.hpp"
 #include "model/base/text.hpp"
 #include "model/base/utf8.hpp"
 #include "model/scenario/keys/keys.hpp"
@@ -14,20 +12,6 @@
 namespace foretrain {
 
 namespace {
-
-/// Values inside of an override have no place of their own.
-/// A value that was parsed: those of a sweep come again and again, and parsing takes its time.
-struct ValueKey {
-  using Value = const YamlNode;  ///< whose positions mean nothing
-  std::string text;
-
-  bool operator==(const ValueKey&) const = default;
-  [[nodiscard]] std::uint64_t hash() const { return hash_of(text); }
-  [[nodiscard]] std::size_t bytes(const YamlNode&) const {
-    constexpr std::size_t of_character = 50;  // of many short keys and values
-    return sizeof(ValueKey) + sizeof(YamlNode) + of_character * text.size();
-  }
-};
 
 /// The value as YAML; plain words and numbers, by far the commonest, need no parser.
 YamlNode parse_value(const Override& change) {
@@ -37,8 +21,8 @@ YamlNode parse_value(const Override& change) {
     return yaml_scalar(std::string(text), change.where);
   }
   try {
-    YamlNode node = *session().known(ValueKey{std::string(text)}, [&] { return parse_yaml(text, change.where.file); });
-    set_position(node, change.where);
+    YamlNode node = parse_yaml(text, change.where.file);
+    set_position(node, change.where);  // values inside of an override have no place of their own
     return node;
   } catch (const ScenarioError& error) {
     throw ScenarioError(change.where, change.key, error.got(), error.expected());

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "model/cost/storage.hpp"
 #include "model/hardware/cluster.hpp"
 #include "model/parallelism/plan.hpp"
+#include "model/scenario/yaml_document.hpp"
 #include "model/workload/data_loader.hpp"
 #include "model/workload/host_operators.hpp"
 #include "model/workload/model.hpp"
@@ -106,6 +108,22 @@ struct LearnedRange {
   int least_nodes = 1, most_nodes = 1;
 };
 
+/// Where keys were written: in the scenario's document, or in the file of the framework that it names.
+struct StatedKeys {
+  YamlNode document;
+  std::vector<std::pair<std::string, SourcePosition>> framework;
+
+  /// Null where nobody wrote the dotted key.
+  [[nodiscard]] const SourcePosition* find(std::string_view key) const {
+    if (const YamlNode* node = document.at(key)) return &node->where;
+    for (const auto& [other, where] : framework) {
+      if (other == key) return &where;
+    }
+    return nullptr;
+  }
+  [[nodiscard]] bool contains(std::string_view key) const { return find(key) != nullptr; }
+};
+
 struct Scenario {
   std::string name;
   std::string description;
@@ -119,7 +137,7 @@ struct Scenario {
   std::vector<BackgroundFlow> background;
   std::vector<Scenario> jobs = {};        ///< others on the same cluster, each on nodes of its own (Plan::placement)
   std::vector<std::string> assumed = {};  ///< warnings: what an importer, or who wrote a machine's file, did not know
-  std::map<std::string, SourcePosition> where;  ///< dotted key → where it was written
+  StatedKeys where;
 };
 
 }  // namespace foretrain

@@ -79,7 +79,7 @@ void add_plan(const Scenario& scenario, Remedies& list) {
   list.add(plan.tensor > 1 && !plan.sequence_parallel, "sequence parallelism", {"plan.sequence_parallel=true"});
   list.add(plan.tensor > 1 && plan.sequence_parallel && !plan.tensor_overlap,
            "collectives of tensor ranks behind their products", {"plan.tensor_overlap=true"});
-  list.add(plan.pipeline > 1 && plan.data > 1 && scenario.where.count("plan.order") == 0,
+  list.add(plan.pipeline > 1 && plan.data > 1 && !scenario.where.contains("plan.order"),
            "stages on neighbouring GPUs, replicas far apart", {"plan.order=tensor-context-expert-pipeline-data"});
   list.add(plan.zero == 3, "gradients divided, weights whole (ZeRO-2)", {"plan.zero=2"});
 }

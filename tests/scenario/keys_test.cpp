@@ -65,7 +65,7 @@ void read_everything() {
        {"{ kind: matmul, m: 8, n: 8, k: 8 }", "{ kind: matmul, on: cpu, m: 8, n: 8, k: 8 }",
         "{ kind: copy, size: 1 MB }",
         "{ kind: convolution, batch: 1, channels: 1, height: 8, width: 8, filters: 1, kernel: 3 }",
-        "{ kind: attention, batch: 1, heads: 1, head_dim: 64, lengths: { distribution: normal, count: 2, mean: 64, "
+        "{ kind: attention, batch: 1, heads: 1, head_dim: 64, lengths: { distribution: lognormal, count: 2, mean: 64, "
         "spread: 2 } }",
         "{ kind: attention, batch: 1, heads: 1, head_dim: 64, sequence: 64 }", "{ kind: elementwise, elements: 8 }",
         "{ kind: batch_norm, batch: 1, channels: 1, height: 8, width: 8 }", "{ kind: softmax, rows: 8, columns: 8 }",

@@ -183,7 +183,7 @@ TEST_CASE("Overrides replace, add and go below names") {
 
 TEST_CASE("Positions of keys are kept, with the nearest key above for those not written") {
   const Scenario scenario = load(small_train);
-  CHECK(scenario.where.at("cluster.nodes").text() == "folder/small-run.yaml:1:40");
+  CHECK(position_of(scenario, "cluster.nodes").text() == "folder/small-run.yaml:1:40");
   CHECK(position_of(scenario, "workload.train.micro_batch").text() == "folder/small-run.yaml:2:20");
   CHECK(position_of(scenario, "plan.tensor").text() == "folder/small-run.yaml:1:1");
 }

@@ -59,7 +59,7 @@ void strip(Scenario& scenario) {
   scenario.calibration.constants.clear();
   scenario.cluster.node.constants.clear();
   scenario.cluster.node.gpu.constants.clear();
-  scenario.where.clear();
+  scenario.where = {};
 }
 
 using Keys = std::map<std::string, std::string>;

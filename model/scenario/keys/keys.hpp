@@ -44,9 +44,6 @@ bool is_server_key(std::string_view key);
 /// Whether this is the word of an algorithm, and of one without servers.
 bool has_no_servers(std::string_view word);
 
-/// Words that their readers alone make something of.
-enum class LengthsDistribution { uniform, normal, lognormal, exponential };
-
 /// The key of that name; a table that lacks it is an InternalError.
 const Key& key_of(const Mapping& mapping, std::string_view name);
 

@@ -124,6 +124,8 @@ M type_of(std::vector<M> Owner::*);
 
 template <typename Owner, typename M>
 Owner owner_of(M Owner::*);
+template <typename Owner>
+Owner filled_by(void (*)(Owner&, std::string_view));
 
 template <typename M>
 Record record_of(M& part) {
@@ -166,17 +168,14 @@ constexpr Key member(std::string_view unit, std::string_view usual, std::string_
 }
 /// A key whose text, or each of a list's, a parser puts into a record: void parse(Owner&, std::string_view), which
 /// throws UnitError.
-template <auto parse, typename Owner>
-constexpr Key set_by(void (*)(Owner&, std::string_view), Key row) {
+template <auto parse>
+constexpr Key parsed_by(Key row) {
+  using Owner = decltype(detail::filled_by(parse));
   row.member.record = &type_of_record<Owner>;
   row.member.set = [](void* record, std::string_view text, const Key& /*key*/, std::size_t /*item*/) {
     parse(*static_cast<Owner*>(record), text);
   };
   return row;
-}
-template <auto parse>
-constexpr Key parsed_by(Key row) {
-  return set_by<parse>(parse, row);
 }
 /// A key whose mapping fills a member: a record of its own.
 template <auto pointer>
@@ -220,21 +219,6 @@ constexpr Key share(std::string_view usual, std::string_view meaning, Key row = 
   row.value = quantity("%") | number;
   row.usual = usual;
   row.meaning = meaning;
-  return row;
-}
-
-/// A key that fills two members: one number is both, or [height, width].
-template <auto first, auto second>
-constexpr Key both(Key row) {
-  using Owner = decltype(detail::owner_of(first));
-  row.value = whole | list(whole);
-  row.member.record = &type_of_record<Owner>;
-  row.member.set = [](void* record, std::string_view text, const Key& key, std::size_t item) {
-    if (item > 1) throw UnitError("more than two numbers", "one number, or [height, width]");
-    Owner& owner = *static_cast<Owner*>(record);
-    owner.*second = parse_integer(text, key.range.minimum, key.range.maximum);
-    if (item == 0) owner.*first = owner.*second;
-  };
   return row;
 }
 

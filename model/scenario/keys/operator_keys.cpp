@@ -143,12 +143,12 @@ constexpr Key attention_keys[] = {
 };
 
 constexpr Key lengths_keys[] = {
-    {"distribution", word<LengthsDistribution>, "needed", "How lengths are distributed."},
+    {"distribution", one_of<"lognormal">, "needed", "How lengths are distributed."},
     {"count", whole, "needed", "How many sequences there are."},
-    {"mean", number, "needed, but of uniform", "The mean length.", "Not of uniform."},
-    {"spread", number, "needed of normal and lognormal", "Standard deviation, in tokens."},
+    {"mean", number, "needed", "The mean length."},
+    {"spread", number, "needed", "Standard deviation, in tokens."},
     {"shortest", whole, "1", "No sequence is shorter."},
-    {"longest", whole, "unlimited; needed of uniform", "No sequence is longer."},
+    {"longest", whole, "unlimited", "No sequence is longer."},
 };
 
 constexpr Key elementwise_keys[] = {

@@ -138,8 +138,8 @@ constexpr Key plan_keys[] = {
         {.usual = "the trainer's, or forwarded", .together = "A model with experts."}),
     member<&Plan::expert_overlap>("Whether tokens travel behind the kernels of another micro-batch or chunk.",
                                   {.together = "A model with experts."}),
-    {"schedule", word<PipelineSchedule>, "1f1b; interleaved with interleave",
-     "In which order a stage takes its micro-batches.", "With pipeline above 1."},
+    member<&Plan::schedule>("In which order a stage takes its micro-batches.",
+                            {.usual = "1f1b; interleaved with interleave", .together = "With pipeline above 1."}),
     member<&Plan::pipeline_messages>(
         "Whether a stage goes on while what it has sent is on its way, or waits until it has arrived.",
         {.together = "With pipeline above 1."}),

@@ -26,12 +26,12 @@ void require_divisible(const Scenario& scenario, std::string_view key, std::int6
 /// the easiest to change, else another that was stated.
 std::string guilty_factor(const Scenario& scenario) {
   std::string guilty = "plan";
+  bool from_command_line = false;
   for (const char* key : {"plan.context", "plan.pipeline", "plan.tensor", "plan.data"}) {
-    if (scenario.where.contains(key)) guilty = key;
-  }
-  for (const char* key : {"plan.context", "plan.pipeline", "plan.tensor", "plan.data"}) {
-    const auto stated = scenario.where.find(key);
-    if (stated != scenario.where.end() && stated->second.line == 0) guilty = key;
+    const SourcePosition* where = scenario.where.find(key);
+    if (where == nullptr || (from_command_line && where->line != 0)) continue;
+    from_command_line = where->line == 0;
+    guilty = key;
   }
   return guilty;
 }
@@ -254,12 +254,11 @@ void fail_if(const Scenario& scenario, bool wrong, std::string_view key, std::st
 }
 
 SourcePosition position_of(const Scenario& scenario, std::string_view key) {
-  std::string at(key);
   while (true) {
-    if (const auto found = scenario.where.find(at); found != scenario.where.end()) return found->second;
-    if (at.empty()) return {};
-    const std::size_t dot = at.rfind('.');
-    at.resize(dot == std::string::npos ? 0 : dot);
+    if (const SourcePosition* found = scenario.where.find(key)) return *found;
+    const std::size_t dot = key.rfind('.');
+    if (dot == std::string_view::npos) return scenario.where.document.where;
+    key = key.substr(0, dot);
   }
 }
 

@@ -32,12 +32,6 @@ namespace foretrain {
 
 namespace {
 
-/// Where each key was written.
-void note_positions(const YamlNode& node, const std::string& path, std::map<std::string, SourcePosition>& where) {
-  where.emplace(path, node.where);
-  for (const YamlEntry& entry : node.entries) note_positions(entry.value, join_path(path, entry.key), where);
-}
-
 /// What `global_batch_per_gpu` samples come to on all GPUs that train.
 std::int64_t batch_over_gpus(const Scenario& scenario, double per_gpu) {
   const std::int64_t gpus = worker_gpus(scenario.plan, scenario.cluster);
@@ -106,35 +100,12 @@ std::vector<int> nodes_of_jobs(const std::vector<Scenario>& jobs) {
   return nodes;
 }
 
-/// Calls keys by our names; of two names of one key, what the command line or a table states holds.
-YamlNode with_our_names(YamlNode document) {
-  for (const keys::AcceptedName& name : keys::accepted_names()) {
-    YamlEntry* const parent = document.find(name.mapping);
-    if (parent == nullptr || !parent->value.is_mapping()) continue;
-    YamlNode& keys = parent->value;
-    YamlEntry* const theirs = keys.find(name.theirs);
-    if (theirs == nullptr) continue;
-    if (const YamlEntry* ours = keys.find(name.ours)) {
-      const std::string& file = theirs->value.where.file;
-      if (file == ours->value.where.file) {
-        Field(theirs->value, fmt::format("{}.{}", name.mapping, name.theirs))
-            .fail(fmt::format("{}.{} says it already", name.mapping, name.ours), "one of them");
-      }
-      const std::string_view earlier = file == document.where.file ? name.theirs : name.ours;
-      std::erase_if(keys.entries, [&](const YamlEntry& entry) { return entry.key == earlier; });
-    }
-    if (YamlEntry* const left = keys.find(name.theirs)) left->key = name.ours;
-  }
-  return document;
-}
-
 /// A training with its plan: what is stated, then what its framework does, then what follows from both.
-void read_training(const Field& plan, const YamlNode& document, const ReadWorkload& workload, Scenario& scenario) {
+void read_training(const Field& plan, const ReadWorkload& workload, Scenario& scenario) {
   auto& train = std::get<TrainWorkload>(scenario.workload);
   scenario.plan = read_stated_plan(plan);
-  Framework framework = apply_framework(document, scenario.cluster, train, scenario.plan);
+  Framework framework = apply_framework(scenario.where.document, scenario.cluster, train, scenario.plan);
   complete_code(train.code);
-  for (const auto& [key, where] : framework.where) scenario.where.emplace(key, where);
   complete_plan(plan, framework, train, scenario.cluster, nodes_of_jobs(scenario.jobs), scenario.plan);
   if (!workload.states_global_batch) train.global_batch = train.micro_batch * scenario.plan.data;
   if (workload.global_batch_per_gpu) train.global_batch = batch_over_gpus(scenario, *workload.global_batch_per_gpu);
@@ -149,17 +120,18 @@ void read_training(const Field& plan, const YamlNode& document, const ReadWorklo
                                              scenario.plan.pinned_offload ? "pinned" : "pageable"));
     }
   }
+  scenario.where.framework = std::move(framework.where);
   scenario.trainer = std::move(framework.name);
   scenario.traits = std::move(framework.traits);
   scenario.calibration.constants = std::move(framework.habits);
 }
 
 Scenario read_document(const YamlNode& document_as_written, std::string_view default_name) {
-  YamlNode document = with_our_names(document_as_written);
+  Scenario scenario;
+  YamlNode& document = scenario.where.document;
+  document = with_our_names(document_as_written);
   const std::vector<Constant> learned = add_learned_cluster(document);
   const MappingReader keys = Field(document, "").mapping(keys::scenario);
-  Scenario scenario;
-  note_positions(document, "", scenario.where);
   scenario.name = keys.text_or("name", default_name);
   scenario.description = keys.text_or("description", "");
   scenario.cluster = read_once(keys["cluster"], read_cluster);
@@ -172,7 +144,7 @@ Scenario read_document(const YamlNode& document_as_written, std::string_view def
   const YamlNode no_plan = yaml_mapping({});
   const Field plan = keys.find("plan").value_or(Field(no_plan, "plan"));
   if (std::holds_alternative<TrainWorkload>(scenario.workload)) {
-    read_training(plan, document, workload, scenario);
+    read_training(plan, workload, scenario);
   } else {
     scenario.plan = read_other_plan(plan, workload);
   }
@@ -223,6 +195,27 @@ std::filesystem::path scenario_file(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+YamlNode with_our_names(YamlNode document) {
+  for (const keys::AcceptedName& name : keys::accepted_names()) {
+    YamlEntry* const parent = document.find(name.mapping);
+    if (parent == nullptr || !parent->value.is_mapping()) continue;
+    YamlNode& keys = parent->value;
+    YamlEntry* const theirs = keys.find(name.theirs);
+    if (theirs == nullptr) continue;
+    if (const YamlEntry* ours = keys.find(name.ours)) {
+      const std::string& file = theirs->value.where.file;
+      if (file == ours->value.where.file) {
+        Field(theirs->value, fmt::format("{}.{}", name.mapping, name.theirs))
+            .fail(fmt::format("{}.{} says it already", name.mapping, name.ours), "one of them");
+      }
+      const std::string_view earlier = file == document.where.file ? name.theirs : name.ours;
+      std::erase_if(keys.entries, [&](const YamlEntry& entry) { return entry.key == earlier; });
+    }
+    if (YamlEntry* const left = keys.find(name.theirs)) left->key = name.ours;
+  }
+  return document;
+}
 
 Scenario read_scenario(const YamlNode& document, std::string_view default_name) {
   const FileView view;

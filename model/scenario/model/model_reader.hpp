@@ -58,10 +58,8 @@ void check_hugging_face_fields(const YamlNode& config, std::string_view family,
 
 /// `kind: attention` of an operator.
 Operator read_attention(const Field& field);
-/// Lengths of sequences that are packed into one: `[512, 1024, 96]`, or { distribution: uniform | normal | lognormal |
-/// exponential, count, mean, spread, shortest (= 1), longest }: the quantiles (i - 1/2) / count, rounded and clamped to
-/// shortest and longest, which every reading of the same text gives alike. uniform lies between shortest and longest;
-/// exponential has a mean; normal and lognormal have a mean and a spread (the standard deviation in tokens).
+/// Lengths of sequences that are packed into one: `[512, 1024, 96]`, or { distribution: lognormal, count, mean, spread,
+/// shortest (= 1), longest }, whose spread is the standard deviation in tokens.
 std::vector<std::int64_t> read_sequence_lengths(const Field& field);
 /// Complains at the key `attention` of an operator when its kind, asked for by name, does not run
 /// on the GPU; does nothing for other operators.

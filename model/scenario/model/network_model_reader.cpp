@@ -61,8 +61,12 @@ void read_parameters(const Field& field, NetworkLayer& layer, std::string_view w
       const auto shortcut = keys.find("shortcut");
       layer.bodies.push_back(shortcut ? read_layers(*shortcut) : std::vector<NetworkLayer>{});
     }
-    // Windows of a pooling layer do not overlap unless a stride says so.
     const bool pools = layer.kind == max_pool || layer.kind == average_pool;
+    if (pools || layer.kind == convolution) {
+      std::tie(layer.kernel_h, layer.kernel_w) = read_pair(keys["kernel"], {1, 10'000});
+      if (const auto pad = keys.find("pad")) std::tie(layer.pad_h, layer.pad_w) = read_pair(*pad, {0, 10'000});
+    }
+    // Windows of a pooling layer do not overlap unless a stride says so.
     if (pools && !keys.has("stride")) layer.stride = layer.kernel_h;
   }
 }

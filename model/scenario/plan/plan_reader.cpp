@@ -160,8 +160,7 @@ Plan read_stated_plan(const Field& field) {
 void complete_plan(const Field& field, const Framework& framework, const TrainWorkload& train, const Cluster& cluster,
                    const std::vector<int>& taken, Plan& plan) {
   const MappingReader keys = field.mapping(keys::plan);
-  plan.schedule = keys.choice_or(
-      "schedule", plan.interleave > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_forward_one_backward);
+  if (!keys.has("schedule") && plan.interleave > 1) plan.schedule = PipelineSchedule::interleaved;
   // torchtitan keeps a pipeline stage's weights from pass to pass (fsdp_reshard_after_forward: not pp_enabled).
   if (!keys.has("reshard_after_forward")) plan.reshard_after_forward = plan.zero != 3 || plan.pipeline == 1;
   if (!framework.decides("plan.sync.local_reduce")) plan.sync.local_reduce = adds_up_locally(plan.sync);

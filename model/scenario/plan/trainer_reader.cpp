@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bitset>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -28,12 +29,17 @@ namespace {
 
 constexpr std::string_view master_weights = "workload.train.master_weights";
 
+constexpr std::size_t most_habits = 100;
+
 /// A training as habits see it: what is stated of it so far, else what holds where nothing is.
 struct Training {
+  const YamlNode& document;
   const Cluster& cluster;
   TrainWorkload& train;
   Plan& plan;
   bool states_master_weights;
+  Framework found = {};
+  std::bitset<most_habits> decided = {};  ///< by the number of each habit
 
   [[nodiscard]] bool is_transformer() const { return !std::holds_alternative<NetworkConfig>(train.model.shape); }
   [[nodiscard]] bool on_processors() const { return cluster.node.gpu.processor.has_value(); }
@@ -91,32 +97,39 @@ constexpr Belongs to_updated_parts{[](const Training& one) { return one.plan.zer
 constexpr Belongs to_short_weights{[](const Training& one) { return one.has_short_weights(); }, true};
 constexpr Belongs to_adapters{[](const Training& one) { return one.train.parts.lora.has_value(); }};
 
+/// A mapping of a scenario that has keys which trainers decide.
+struct Section {
+  std::string_view path;
+  const keys::Mapping* keys;
+};
+constexpr Section sections[] = {
+    {"plan.sync", &keys::sync}, {"plan.zero", &keys::zero}, {"plan", &keys::plan}, {"workload.train", &keys::train}};
+
 /// A key of a scenario that trainers decide where it is left out.
 struct Habit {
+  Habit(std::string_view dotted, const Belongs& to)
+      : key(dotted),
+        belongs(to),
+        section(std::ranges::find_if(
+            sections,
+            [&](const Section& one) { return dotted.starts_with(one.path) && dotted[one.path.size()] == '.'; })),
+        row(&keys::key_of(*section->keys, dotted.substr(section->path.size() + 1))) {}
+
   std::string_view key;
   Belongs belongs;
+  const Section* section;
   const keys::Key* row;
 };
-
-/// The row of a key of a plan or a training.
-const keys::Key& row_of(std::string_view dotted) {
-  const std::pair<std::string_view, const keys::Mapping*> mappings[] = {{"plan.sync.", &keys::sync},
-                                                                        {"plan.zero.", &keys::zero},
-                                                                        {"plan.", &keys::plan},
-                                                                        {"workload.train.", &keys::train}};
-  const auto* const found =
-      std::ranges::find_if(mappings, [&](const auto& one) { return dotted.starts_with(one.first); });
-  return keys::key_of(*found->second, dotted.substr(found->first.size()));
-}
 
 /// In the order of keys::habits.
 const std::vector<Habit>& all_habits() {
   static const std::vector<Habit> all = {
-#define HABIT(key, to) {key, to, &row_of(key)},
+#define HABIT(key, to) {key, to},
 #include "model/scenario/keys/habits.def"
   };
   return all;
 }
+std::size_t number_of(const Habit& habit) { return static_cast<std::size_t>(&habit - all_habits().data()); }
 
 std::string_view flag_word(bool value) { return value ? "true" : "false"; }
 
@@ -187,9 +200,18 @@ Constant habit_provenance(const std::string& key, const MappingReader& habit) {
 struct HabitValue {
   const Habit* habit;
   When when;
-  const YamlNode* value;  ///< a scalar
+  Field value;  ///< a scalar
   Constant provenance;
+  bool as_new;  ///< what a new plan or training has
 };
+
+/// Whether that is what a new plan or training has.
+bool is_as_new(const Habit& habit, const Constant& told) {
+  const keys::Member& member = habit.row->member;
+  const std::string usual = member.usual == nullptr ? "" : member.usual(*habit.row);
+  const bool number = told.name.find('=') == std::string::npos && (told.unit.empty() || told.value == 0.0);
+  return !usual.empty() && (number ? usual == fmt::format("{}", told.value) : told.name.ends_with("=" + usual));
+}
 
 /// A trainer's file as it was read. The session keeps all documents, so that a document's place tells it apart.
 struct TrainerFileKey {
@@ -220,8 +242,9 @@ TrainerFile trainer_file(const Field& named) {
       if (!stated) continue;
       for (const Field& one : stated->is_mapping() ? std::vector{*stated} : stated->list()) {
         const MappingReader keys = one.mapping(keys::habit);
-        file.habits.push_back({&habit, read_when(keys.find("when")), &keys["value"].node(),
-                               habit_provenance(fmt::format("{}.{}", file.stem, habit.key), keys)});
+        const Field value(keys["value"].node(), std::string(habit.key));
+        const Constant provenance = habit_provenance(fmt::format("{}.{}", file.stem, habit.key), keys);
+        file.habits.push_back({&habit, read_when(keys.find("when")), value, provenance, is_as_new(habit, provenance)});
       }
     }
     return file;
@@ -234,25 +257,17 @@ TrainerFile own_file_of_trainer(const char* name) {
   return trainer_file(Field(written, "plan.trainer"));
 }
 
-/// A training, what is stated of it, and what becomes known of its traits.
-struct Trained {
-  const YamlNode& document;
-  Training training;
-  Framework found = {};
-};
-
 /// What the trainer refuses to run, with its reason.
-void check_refusals(const MappingReader& file, const Trained& trained) {
+void check_refusals(const MappingReader& file, const Training& training) {
   const auto refusals = file.find("refuses");
   if (!refusals) return;
   for (const Field& one : refusals->list()) {
     const MappingReader refusal = one.mapping(keys::refusal);
     const std::string key = refusal["key"].text(), instead = refusal["instead"].text(),
                       source = refusal["source"].text();
-    const YamlNode* guilty = trained.document.at(key);
-    if (guilty == nullptr || guilty->scalar == "1" || !holds(read_when(refusal.find("when")), trained.training)) {
-      continue;
-    }
+    const When when = read_when(refusal.find("when"));
+    const YamlNode* guilty = training.document.at(key);
+    if (guilty == nullptr || guilty->scalar == "1" || !holds(when, training)) continue;
     throw ScenarioError(guilty->where, key, fmt::format("{} refuses this: {}", file["name"].text(), source), instead);
   }
 }
@@ -269,41 +284,41 @@ std::string written(const YamlNode& node) {
 }
 
 /// Adds what the trainer's file says of keys that nobody has decided yet.
-void add_habits(const TrainerFile& file, Trait::From from, Trained& trained) {
-  std::vector<Trait>& traits = trained.found.traits;
+void add_habits(const TrainerFile& file, Trait::From from, Training& training) {
   const Habit* told = nullptr;
   for (const HabitValue& one : file->habits) {
     const Habit& habit = *one.habit;
-    if (told == &habit || !holds(one.when, trained.training)) continue;
+    if (told == &habit || training.decided[number_of(habit)] || !holds(one.when, training)) continue;
     told = &habit;
-    if (std::ranges::find(traits, habit.key, &Trait::key) != traits.end()) continue;
-    const bool belongs = habit.belongs.to(trained.training);
+    const bool belongs = habit.belongs.to(training);
     if (!belongs && !habit.belongs.asked_of_all) continue;
-    traits.push_back({std::string(habit.key), one.value->scalar, from, one.provenance.source});
+    training.decided.set(number_of(habit));
+    training.found.traits.push_back({std::string(habit.key), one.value.text(), from, one.provenance.source});
     // What ZeRO-2 would do is asked of plans with other levels, too.
     if (!belongs && habit.key != "plan.zero.gradients") continue;
-    Field(*one.value, std::string(habit.key)).fill(*habit.row, trained.training.record_of(*habit.row));
-    trained.training.states_master_weights |= habit.key == master_weights;
+    if (!one.as_new) one.value.fill(*habit.row, training.record_of(*habit.row));
+    training.states_master_weights |= habit.key == master_weights;
     if (!belongs || from != Trait::From::trainer) continue;
-    trained.found.habits.push_back(one.provenance);
-    trained.found.where.emplace_back(habit.key, one.value->where);
+    training.found.habits.push_back(one.provenance);
+    training.found.where.emplace_back(habit.key, one.value.where());
   }
 }
 
 /// Who states kernels and names no trainer has code of their own, of which own-code.yaml says the rest. Fused, it fuses
 /// norms first, and the rest is plain: taken for a tuned recipe, such runs are predicted 11 to 24 % too fast (Aleph
 /// Alpha's, InternEvo's and nanotron's, 570 rows). Whole modules are the framework's to state.
-void add_own_code(Trained& trained) {
+void add_own_code(Training& training) {
   constexpr std::string_view kernels = "workload.train.kernels", fusions = "workload.train.fusions";
-  if (trained.document.at(kernels) == nullptr) return;
-  TrainerCode& code = trained.training.train.code;
-  if (code.kernels == KernelSet::fused && trained.document.at(fusions) == nullptr) {
+  if (training.document.at(kernels) == nullptr) return;
+  TrainerCode& code = training.train.code;
+  if (code.kernels == KernelSet::fused && training.document.at(fusions) == nullptr) {
     code.fusions.add(Fusion::norm);
     code.kernels = KernelSet::plain;
-    trained.found.traits.push_back({std::string(fusions), std::string(name(Fusion::norm)), Trait::From::assumed,
-                                    "kernels: fused without a trainer: norms, which own code fuses first"});
+    training.found.traits.push_back({std::string(fusions), std::string(name(Fusion::norm)), Trait::From::assumed,
+                                     "kernels: fused without a trainer: norms, which own code fuses first"});
+    training.decided.set(number_of(*std::ranges::find(all_habits(), fusions, &Habit::key)));
   }
-  add_habits(own_file_of_trainer(own_code), Trait::From::assumed, trained);
+  add_habits(own_file_of_trainer(own_code), Trait::From::assumed, training);
 }
 
 /// A part of the file of the scenario's trainer.
@@ -318,25 +333,29 @@ std::optional<Field> part_of_trainer(const YamlNode& document, std::string_view 
 MappingReader named_trainer(const Field& name) { return trainer_file(name)->keys; }
 
 Framework apply_framework(const YamlNode& document, const Cluster& cluster, TrainWorkload& train, Plan& plan) {
-  Trained trained{document, {cluster, train, plan, document.at(master_weights) != nullptr}};
-  Framework& found = trained.found;
+  Training training{document, cluster, train, plan, document.at(master_weights) != nullptr};
+  Framework& found = training.found;
+  found.traits.reserve(all_habits().size());
+  const YamlNode* stated[std::size(sections)];
+  std::ranges::transform(sections, stated, [&](const Section& one) { return document.at(one.path); });
   for (const Habit& habit : all_habits()) {
-    const YamlNode* stated = document.at(habit.key);
-    if (stated != nullptr) {
-      found.traits.push_back({std::string(habit.key), written(*stated), Trait::From::scenario, ""});
-    }
+    const YamlNode* section = stated[habit.section - sections];
+    const YamlEntry* entry = section == nullptr ? nullptr : section->find(habit.row->name);
+    if (entry == nullptr) continue;
+    found.traits.push_back({std::string(habit.key), written(entry->value), Trait::From::scenario, ""});
+    training.decided.set(number_of(habit));
   }
   found.name = default_trainer;
   if (const YamlNode* named = document.at("plan.trainer")) {
     std::vector<TrainerFile> files = {trainer_file(Field(*named, "plan.trainer"))};
     found.name = files.front()->stem;
     if (const auto base = files.front()->keys.find("base")) files.push_back(trainer_file(*base));
-    for (const TrainerFile& file : files) add_habits(file, Trait::From::trainer, trained);
-    for (const TrainerFile& file : files) check_refusals(file->keys, trained);
-  } else if (trained.training.is_transformer() && !trained.training.on_processors()) {
-    add_own_code(trained);
+    for (const TrainerFile& file : files) add_habits(file, Trait::From::trainer, training);
+    for (const TrainerFile& file : files) check_refusals(file->keys, training);
+  } else if (training.is_transformer() && !training.on_processors()) {
+    add_own_code(training);
   }
-  add_habits(own_file_of_trainer(default_trainer), Trait::From::assumed, trained);
+  add_habits(own_file_of_trainer(default_trainer), Trait::From::assumed, training);
   return std::move(found);
 }
 
