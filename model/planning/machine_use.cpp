@@ -57,4 +57,13 @@ std::vector<MachineUse> machine_uses(const YamlNode& document) {
   return uses;
 }
 
+std::optional<std::int64_t> dividing_batch(std::int64_t batch, std::int64_t gpus) {
+  for (std::int64_t unit = gpus;; unit /= 2) {
+    const std::int64_t nearest = (batch + unit / 2) / unit * unit;
+    if (nearest == batch) return std::nullopt;
+    if (nearest > 0 && 8 * std::abs(nearest - batch) <= batch) return nearest;
+    if (unit % 2 != 0) return std::nullopt;
+  }
+}
+
 }  // namespace foretrain

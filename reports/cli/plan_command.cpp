@@ -148,6 +148,38 @@ Searched spaces_of(const PlanOptions& options, const PlanDimensions& chosen) {
   return all;
 }
 
+/// Whether the best plan's machines would train more samples a second with a batch that their GPUs divide.
+std::optional<BetterBatch> better_batch(const RankedPlan& best, const Searched& searched, const PlanOptions& options,
+                                        const RunTasks& run_tasks) {
+  if (options.aim.goal == PlanGoal::memory) return std::nullopt;
+  const auto found = std::ranges::find(searched.hardware, best.hardware, &Hardware::label);
+  const Scenario& example = searched.spaces[at_index(found - searched.hardware.begin())].example();
+  BetterBatch better;
+  better.instead_of = std::get<TrainWorkload>(example.workload).global_batch;
+  better.gpus_per_node = found->all_gpus;
+  const auto batch = dividing_batch(better.instead_of, std::int64_t{example.cluster.nodes} * found->all_gpus);
+  if (!batch) return std::nullopt;
+  better.batch = *batch;
+  std::vector<std::string> overrides = all_overrides(options, found->machines);
+  overrides.push_back(fmt::format("workload.train.global_batch={}", better.batch));
+  try {
+    constexpr double worth_telling = 1.01;
+    const std::vector<PlanSpace> spaces = {
+        PlanSpace(scenario_document(options.file, overrides), options.file, searched.spaces.front().chosen())};
+    PlanObjective objective = objective_of(options.aim, spaces.front().example());
+    const Seconds as_fast =
+        best.estimate * (static_cast<double>(better.batch) / static_cast<double>(better.instead_of));
+    objective.limit = std::min(objective.limit, as_fast / worth_telling);
+    const PlanSearch search = search_plans(spaces, {objective}, 1, run_tasks);
+    if (search.best.empty()) return std::nullopt;
+    better.step = search.best.front().step;
+    better.speedup = as_fast / better.step;
+    return better;
+  } catch (const ScenarioError&) {
+    return std::nullopt;  // a batch that something else rules out
+  }
+}
+
 /// The same without limits; by how far they are exceeded, if that is asked.
 Searched without_limits(Searched searched, bool by_excess) {
   for (PlanObjective& objective : searched.objectives) {
@@ -245,6 +277,9 @@ PlanReport searched(const PlanOptions& options) {
   if (!report.ranked.empty() && search.complete) draw_plans(report, run_tasks);
   finish(report);
   if (search.complete) compare_machines(report, best_on_each(report, space, options, run_tasks));
+  if (search.complete && !report.ranked.empty()) {
+    report.better_batch = better_batch(report.ranked.front(), space, options, run_tasks);
+  }
   return report;
 }
 

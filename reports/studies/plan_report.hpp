@@ -54,6 +54,14 @@ struct Unknown {
   double moves = 0.0;   ///< ln(step), the mean of both directions
 };
 
+/// A batch that the best plan's machines divide better.
+struct BetterBatch {
+  std::int64_t instead_of = 0, batch = 0;
+  int gpus_per_node = 0;  ///< that it lets train
+  Seconds step;           ///< of its best plan, over an uncontended network
+  double speedup = 1.0;   ///< in samples a second, over the best plan's estimate
+};
+
 struct PlanReport {
   std::string scenario;
   PlanGoal goal = PlanGoal::time;
@@ -72,6 +80,7 @@ struct PlanReport {
   /// The plans have extras that nobody allowed, without which the best takes so many times as long; infinity where
   /// nothing fits without them.
   std::optional<double> without_extras = std::nullopt;
+  std::optional<BetterBatch> better_batch = std::nullopt;
   std::optional<MachineCount> least = std::nullopt;  ///< where no plan fits: on how many machines one would
 };
 

@@ -144,6 +144,19 @@ std::string odds_text(const PlanReport& report) {
   return text;
 }
 
+std::string better_batch_text(const PlanReport& report) {
+  if (!report.better_batch) return "";
+  const BetterBatch& better = *report.better_batch;
+  std::string text = fmt::format(
+      "\nA batch of {} instead of {} would let all {} GPUs of each node train:\n  step {}, {} more samples a second",
+      better.batch, better.instead_of, better.gpus_per_node, format_seconds(better.step),
+      format_percent(better.speedup - 1.0));
+  if (const auto usd = report.ranked.front().train().cost_usd) {
+    text += fmt::format(", {:.0f} USD to train instead of {:.0f}", *usd / better.speedup, *usd);
+  }
+  return text + "; by estimate\n";
+}
+
 std::string runners_up_text(const PlanReport& report) {
   std::string text;
   std::set<PlanKind> told{kind_of(report.ranked.front())};
@@ -252,8 +265,8 @@ std::string to_text(const PlanReport& report) {
     return text + (report.search.complete ? fmt::format("\n  No plan fits{}.\n", least_text(report))
                                           : "\n  No plan was found until then.\n");
   }
-  return text + best_text(report) + odds_text(report) + runners_up_text(report) + front_text(report) +
-         misses_text(report);
+  return text + best_text(report) + odds_text(report) + better_batch_text(report) + runners_up_text(report) +
+         front_text(report) + misses_text(report);
 }
 
 std::string to_json(const PlanReport& report) {
@@ -270,6 +283,13 @@ std::string to_json(const PlanReport& report) {
                    {"impossible", search.counts.impossible},
                    {"complete", search.complete}};
   if (report.least) json["least_nodes"] = report.least->nodes;
+  if (const auto& better = report.better_batch) {
+    json["better_batch"] = {{"global_batch", better->batch},
+                            {"instead_of", better->instead_of},
+                            {"gpus_per_node", better->gpus_per_node},
+                            {"estimate_s", better->step.value()},
+                            {"speedup", better->speedup}};
+  }
   if (!report.unknowns.empty()) {
     json["winners_curse"] = report.curse - 1.0;
     for (const Unknown& one : report.unknowns) {
