@@ -2,6 +2,8 @@
 // and are paid for.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
