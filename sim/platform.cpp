@@ -20,17 +20,11 @@ Platform::Platform(const SharingSystem::Folded& system)
     : system_(system), routes_(system.classes()), links_(system.bandwidth.size()) {}
 
 void Platform::start(RouteIndex index, Bytes bytes, std::int32_t owner, Seconds now) {
-  begin(index, {owner, Bytes(std::max(1.0, std::round(bytes.value()))), now});
-}
-
-void Platform::start_background(RouteIndex index, Seconds now) { begin(index, {-1, Bytes::infinity(), now}); }
-
-void Platform::begin(RouteIndex index, const Flow& flow) {
-  now_ = flow.since;
+  now_ = now;
   if (route(index).flows.empty()) {
     for (const auto [link, times] : crossings(index)) links_[at_index(link)].users.push_back(index);
   }
-  route(index).flows.push_back(flow);
+  route(index).flows.push_back({owner, Bytes(std::max(1.0, std::round(bytes.value()))), now});
   note_change(index);
 }
 
