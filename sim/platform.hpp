@@ -35,6 +35,8 @@ class Platform {
  private:
   using LinkIndex = std::int32_t;
   using CompanyId = std::int64_t;
+  /// Ends closer than this are one, as to SimGrid (maxmin and timing precision in platform_simgrid.cpp).
+  static constexpr Seconds same_date = 0.001_ns;
   struct Flow {
     std::int32_t owner = -1;
     Bytes left;     ///< at `since`
@@ -58,7 +60,6 @@ class Platform {
   /// (first end of a flow, company)
   using End = std::pair<Seconds, CompanyId>;
 
-  void leave_links(RouteIndex route);
   void note_change(RouteIndex route);
 
   template <typename Visit>
