@@ -31,15 +31,19 @@ std::string curve_of(const Case& row, const std::vector<std::string>& columns) {
   return name;
 }
 
+/// Of a step, or of an operator or a collective.
 std::optional<Seconds> measured_step(const Case& row) {
-  const auto found = std::ranges::find(row.measured, MeasuredQuantity::step_time, &Measurement::quantity);
+  const auto found = std::ranges::find_if(row.measured, [](const Measurement& one) {
+    return one.quantity == MeasuredQuantity::step_time || one.quantity == MeasuredQuantity::time;
+  });
   return found == row.measured.end() ? std::nullopt : std::optional(Seconds(found->value));
 }
 
 CaseFigure predict_table(const PlotOptions& options) {
   std::vector<Case> cases = read_cases(options.file());
   std::vector<std::string> named = options.curves;
-  named.insert(named.end(), {options.x, options.panels});
+  named.push_back(options.x);
+  if (!options.panels.empty()) named.push_back(options.panels);
   for (const std::string& column : named) {
     if (std::ranges::all_of(cases, [&](const Case& row) { return cell_of(row, column).empty(); })) {
       throw UsageError(fmt::format("plot cases: no row has a value in a column {}", column));
@@ -72,8 +76,7 @@ CaseFigure predict_table(const PlotOptions& options) {
 }  // namespace
 
 ExitStatus plot_cases(const PlotOptions& options) {
-  if (options.x.empty() || options.panels.empty())
-    throw UsageError("plot cases: --x COLUMN and --panel COLUMN are required");
+  if (options.x.empty()) throw UsageError("plot cases: --x COLUMN, the column across, is required");
   return draw(options, to_figure(predict_table(options)));
 }
 
