@@ -23,7 +23,9 @@ MovingFlows::Simulated::Simulated(const NetworkPlan& plan, bool fold, Seconds no
       represented[at_index(route)] = true;
     }
   }
-  for (; flow < system.class_of_flow.size(); ++flow) platform.start_background(system.class_of_flow[flow], now);
+  for (; flow < system.class_of_flow.size(); ++flow) {
+    platform.start(system.class_of_flow[flow], Bytes::infinity(), -1, now);
+  }
 }
 
 MovingFlows::MovingFlows(const NetworkPlan& plan, bool fold) : plan_(plan), fold_(fold), links_(plan.bundles()) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "model/base/hash.hpp"
@@ -15,7 +14,7 @@ namespace {
 
 /// How many times the bytes of the other flows these are, between the same ends; nothing where they are something else.
 std::optional<double> ratio(const std::vector<Flow>& flows, const std::vector<Flow>& others) {
-  if (flows.size() != others.size()) return std::nullopt;
+  if (flows.size() != others.size() || flows.empty()) return std::nullopt;
   const double times = flows.front().bytes / others.front().bytes;
   const auto is_multiple = [times](const Flow& flow, const Flow& other) {
     return flow.source == other.source && flow.destination == other.destination && flow.weight == other.weight &&
@@ -25,21 +24,29 @@ std::optional<double> ratio(const std::vector<Flow>& flows, const std::vector<Fl
   return std::ranges::equal(flows, others, is_multiple) ? std::optional(times) : std::nullopt;
 }
 
+std::uint64_t hash_of_ends(const std::vector<Flow>& flows) {
+  if (flows.empty()) return 0;
+  const Flow &first = flows.front(), &last = flows.back();
+  return hash_of(flows.size(), first.source, first.destination, last.source, last.destination);
+}
+
 }  // namespace
 
-NetworkPlan::Amount NetworkPlan::add(std::vector<Flow> flows) {
+std::optional<NetworkPlan::Amount> NetworkPlan::find(const std::vector<Flow>& flows) const {
+  const auto [begin, end] = sets_between_.equal_range(hash_of_ends(flows));
+  for (auto known = begin; known != end; ++known) {
+    if (const auto times = ratio(flows, set(known->second).flows)) return Amount{known->second, *times};
+  }
+  return std::nullopt;
+}
+
+NetworkPlan::Amount NetworkPlan::add(const std::vector<Flow>& given) {
+  if (const auto known = find(given)) return *known;
+  std::vector<Flow> flows = given;
   std::erase_if(flows, [](const Flow& flow) { return flow.source == flow.destination || !(flow.bytes > Bytes(0.0)); });
   flows = merge_by_ends(std::move(flows));
+  if (const auto known = find(flows)) return *known;
   const auto next = static_cast<SetIndex>(sets_.size());
-  if (!flows.empty()) {
-    const Flow &first = flows.front(), &last = flows.back();
-    const std::uint64_t ends = hash_of(flows.size(), first.source, first.destination, last.source, last.destination);
-    const auto [begin, end] = sets_between_.equal_range(ends);
-    for (auto known = begin; known != end; ++known) {
-      if (const auto times = ratio(flows, set(known->second).flows)) return {known->second, *times};
-    }
-    sets_between_.emplace(ends, next);
-  }
   FlowSet set{std::move(flows), {}, {}};
   std::map<Bytes, std::int32_t> kind_of_size;  // classes tell weights apart themselves
   std::erase_if(set.flows, [&](const Flow& flow) {
@@ -60,6 +67,7 @@ NetworkPlan::Amount NetworkPlan::add(std::vector<Flow> flows) {
     set.uncontended = std::max(set.uncontended, load_[at_index(link)] / links_.bandwidth()[at_index(link)]);
     load_[at_index(link)] = Bytes(0.0);
   }
+  sets_between_.emplace(hash_of_ends(set.flows), next);
   sets_.push_back(std::move(set));
   return {next, 1.0};
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -35,7 +36,7 @@ class NetworkPlan {
 
   /// The set of these flows, a new one where none is theirs: buckets of other sizes move over the same links. Throws
   /// ImpossiblePlan when a flow crosses a link on which nothing can move.
-  Amount add(std::vector<Flow> flows);
+  Amount add(const std::vector<Flow>& given);
   /// Traffic that never ends.
   void add_background(const Flow& route) { background_.push_back(links_.of_background(route)); }
 
@@ -53,6 +54,8 @@ class NetworkPlan {
   [[nodiscard]] const SharingSystem& sharing_system() const { return system_; }
 
  private:
+  [[nodiscard]] std::optional<Amount> find(const std::vector<Flow>& flows) const;
+
   CrossedLinks links_;
   SharingSystem system_;
   std::int32_t kinds_ = 0;  ///< of flows

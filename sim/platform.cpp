@@ -9,28 +9,15 @@
 
 namespace foretrain {
 
-namespace {
-
-// Ends closer than this are one, as to SimGrid (maxmin and timing precision in platform_simgrid.cpp).
-constexpr Seconds same_date = 0.001_ns;
-
-}  // namespace
-
 Platform::Platform(const SharingSystem::Folded& system)
     : system_(system), routes_(system.classes()), links_(system.bandwidth.size()) {}
 
 void Platform::start(RouteIndex index, Bytes bytes, std::int32_t owner, Seconds now) {
-  begin(index, {owner, Bytes(std::max(1.0, std::round(bytes.value()))), now});
-}
-
-void Platform::start_background(RouteIndex index, Seconds now) { begin(index, {-1, Bytes::infinity(), now}); }
-
-void Platform::begin(RouteIndex index, const Flow& flow) {
-  now_ = flow.since;
+  now_ = now;
   if (route(index).flows.empty()) {
     for (const auto [link, times] : crossings(index)) links_[at_index(link)].users.push_back(index);
   }
-  route(index).flows.push_back(flow);
+  route(index).flows.push_back({owner, Bytes(std::max(1.0, std::round(bytes.value()))), now});
   note_change(index);
 }
 
@@ -48,7 +35,8 @@ std::vector<std::int32_t> Platform::end_flows(Seconds now) {
     for (const RouteIndex index : companies_.at(id)) {
       if (std::erase_if(route(index).flows, ends) == 0) continue;
       note_change(index);
-      if (route(index).flows.empty()) leave_links(index);
+      if (!route(index).flows.empty()) continue;
+      for (const auto [link, times] : crossings(index)) std::erase(links_[at_index(link)].users, index);
     }
   }
   return owners;
@@ -56,10 +44,6 @@ std::vector<std::int32_t> Platform::end_flows(Seconds now) {
 
 void Platform::note_change(RouteIndex index) {
   if (!std::exchange(route(index).has_changed, true)) changed_.push_back(index);
-}
-
-void Platform::leave_links(RouteIndex index) {
-  for (const auto [link, times] : crossings(index)) std::erase(links_[at_index(link)].users, index);
 }
 
 void Platform::share_links() {

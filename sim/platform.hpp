@@ -22,11 +22,9 @@ class Platform {
   /// The system must outlive the platform.
   explicit Platform(const SharingSystem::Folded& system);
 
-  /// Begins a flow. Bytes are whole: `bytes` is rounded, to one at least. The route must have links. `owner`: whom its
-  /// end concerns.
+  /// Begins a flow, which may be endless. Bytes are whole: `bytes` is rounded, to one at least. The route must have
+  /// links. `owner`: whom its end concerns.
   void start(RouteIndex route, Bytes bytes, std::int32_t owner, Seconds now);
-  /// Begins a flow that never ends.
-  void start_background(RouteIndex route, Seconds now);
   /// Ends the flows whose end has come, which make room on their links: their owners.
   std::vector<std::int32_t> end_flows(Seconds now);
   /// Rates anew for all whom a change concerns.
@@ -37,6 +35,8 @@ class Platform {
  private:
   using LinkIndex = std::int32_t;
   using CompanyId = std::int64_t;
+  /// Ends closer than this are one, as to SimGrid (maxmin and timing precision in platform_simgrid.cpp).
+  static constexpr Seconds same_date = 0.001_ns;
   struct Flow {
     std::int32_t owner = -1;
     Bytes left;     ///< at `since`
@@ -60,8 +60,6 @@ class Platform {
   /// (first end of a flow, company)
   using End = std::pair<Seconds, CompanyId>;
 
-  void begin(RouteIndex route, const Flow& flow);
-  void leave_links(RouteIndex route);
   void note_change(RouteIndex route);
 
   template <typename Visit>

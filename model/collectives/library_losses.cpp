@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "model/base/number.hpp"
 #include "model/collectives/library.hpp"
 #include "model/collectives/link_load.hpp"
 
@@ -46,6 +47,7 @@ void add_losses(std::vector<LoweredCollective::Phase>& phases, const CollectiveC
   const Library library(call, topology, calibration);
   TrafficBuilder builder(topology, library.constants(), library.largest_message(), &library.hosts());
   LinkLoad load(topology);
+  Seconds busy;
   for (LoweredCollective::Phase& phase : phases) {
     const int peers = peers_of(phase.flows);
     phase.latency = library.launch() + library.set_up(peers) +
@@ -54,12 +56,14 @@ void add_losses(std::vector<LoweredCollective::Phase>& phases, const CollectiveC
     const Seconds least = one_message_alone(phase.flows, peers, library);
     for (Flow& flow : phase.flows) flow = builder.carried(flow);
     const Seconds busiest = load.busiest(phase.flows);
+    busy += busiest * number(phase.repeat);
     if (busiest >= least || busiest <= Seconds(0.0)) continue;
     for (Flow& flow : phase.flows) flow.bytes *= least / busiest;
   }
-  if (library.in_one_node()) {
-    phases.front().latency += library.local_copies() / static_cast<double>(phases.front().repeat);
-  }
+  if (!library.in_one_node()) return;
+  const bool all_to_all = call.operation == CollectiveOperation::all_to_all;
+  phases.front().latency +=
+      (all_to_all ? library.exchange_in_node(busy) : library.local_copies()) / number(phases.front().repeat);
 }
 
 }  // namespace foretrain

@@ -8,13 +8,13 @@ import pytest
 
 pandas = pytest.importorskip("pandas")
 
-VARY = {"cluster.nodes": [1, 2], "plan.sync.algorithm": ["ring", "naive"]}
+VARY = {"cluster.nodes": [1, 2], "plan.sync.algorithm": ["ring", "hierarchical"]}
 
 
 def test_a_sweep_is_the_programs_table(program, tmp_path):
     frame = foretrain.sweep("gpt2-xl-dgx-a100", VARY, fidelity="estimate", set={"plan.zero": 1})
     table = tmp_path / "out.csv"
-    options = ["--vary", "cluster.nodes=1,2", "--vary", "plan.sync.algorithm=ring,naive", "--set", "plan.zero=1"]
+    options = ["--vary", "cluster.nodes=1,2", "--vary", "plan.sync.algorithm=ring,hierarchical", "--set", "plan.zero=1"]
     program("sweep", "gpt2-xl-dgx-a100", *options, "--fidelity", "estimate", "-o", str(table))
     written = pandas.read_csv(table)
     assert list(frame.columns) == list(written.columns)

@@ -75,17 +75,6 @@ TEST_CASE("blocked groups stay inside their machines, strided groups leave them"
   CHECK(result.collective()->bus_bandwidth.value() == Approx(8e9).epsilon(1e-4));
 }
 
-TEST_CASE("steps of more different flows than can be told apart are refused, with the remedy") {
-  // 256 experts' tokens over 64 nodes: each of 8 x 64 pairs of ranks meets others at other times.
-  const Scenario scenario = load_scenario_text(R"(
-cluster: { node: dgx-h100, nodes: 64 }
-workload: { train: { model: deepseek-v3, global_batch: 2048, micro_batch: 1, precision: fp8, recompute: full } }
-plan: { data: 64, pipeline: 8, expert: 64, zero: 1, expert_dispatch: all_to_all }
-)",
-                                               "experts.yaml");
-  CHECK_THROWS_WITH(predict(scenario, Fidelity::steps), Catch::Contains("--fidelity flows"));
-}
-
 TEST_CASE("equal flows fold into one, whatever they meet") {
   // A ring of 8 over an NVSwitch: every flow leaves through a port of its own and enters through another. A stranger
   // from GPU 0 to GPU 4 sets apart GPU 0's flow (by its way out) and GPU 3's (by its way in), which fare alike: with
