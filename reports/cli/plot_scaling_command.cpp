@@ -127,11 +127,8 @@ std::vector<ScalingChart> predict_scaling(const PlotOptions& wanted,
       tell(outcomes[i].error);
       continue;
     }
-    Curve& curve = charts[points[i].file].steps.curves[points[i].algorithm];
-    curve.values[points[i].gpus] = outcomes[i].result->time().value();
-    if (!options.band) continue;
-    curve.ranges.resize(curve.values.size());
-    curve.ranges[points[i].gpus] = range_of(outcomes[i]);
+    charts[points[i].file].steps.curves[points[i].algorithm].values[points[i].gpus] =
+        outcomes[i].result->time().value();
   }
   return charts;
 }
