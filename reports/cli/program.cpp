@@ -1,7 +1,6 @@
 #include "reports/cli/program.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -97,9 +96,7 @@ ExitStatus parse(CLI::App& app, int argc, char** argv, const ExitStatus& status)
 }
 
 ExitStatus complain(const std::string& error, ExitStatus status) {
-  const bool coloured = has_colours(STDERR_FILENO);
-  std::fprintf(stderr, "%sforetrain:%s %s\n", coloured ? "\033[1;31m" : "", coloured ? "\033[0m" : "",
-               told(error).c_str());
+  std::fprintf(stderr, "foretrain: %s\n", told(error).c_str());
   return status;
 }
 

@@ -18,8 +18,6 @@ namespace foretrain {
 
 namespace {
 
-constexpr std::string_view bold = "\033[1m", red = "\033[1;31m", plain = "\033[0m";
-
 std::string_view variable(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? "" : value;
@@ -36,25 +34,6 @@ int window_width() {
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 ? window.ws_col : 0;
 }
 
-/// Lines at the margin are headings; the first too, and what a plan that does not fit begins with is red.
-std::string coloured(std::string_view page) {
-  std::string text;
-  for (std::size_t at = 0; at < page.size();) {
-    const std::size_t end = std::min(page.find('\n', at), page.size());
-    const std::string_view line = page.substr(at, end - at);
-    const bool heading = !line.empty() && line.front() != ' ' && (at == 0 || page.substr(0, at).ends_with("\n\n"));
-    const bool misfit = line.find("DOES NOT FIT") != std::string_view::npos;
-    if (misfit || heading) {
-      text += fmt::format("{}{}{}", misfit ? red : bold, line, plain);
-    } else {
-      text += line;
-    }
-    if (end < page.size()) text += '\n';
-    at = end + 1;
-  }
-  return text;
-}
-
 /// Clears the line, and lets the signal end the program: shells call that 130.
 extern "C" void clear_and_end(int number) {
   constexpr std::string_view clear = "\r\033[K";
@@ -65,18 +44,13 @@ extern "C" void clear_and_end(int number) {
 
 }  // namespace
 
-bool has_colours(int descriptor) {
-  return isatty(descriptor) != 0 && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
-}
-
 void fit_pages_to_window() {
   if (isatty(STDOUT_FILENO) == 0) return;
   if (const int columns = window_width(); columns > 0) set_page_width(columns);
 }
 
 void print_page(std::string_view page) {
-  std::string text = printable(page);
-  if (has_colours(STDOUT_FILENO)) text = coloured(text);
+  const std::string text = printable(page);
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
