@@ -2,7 +2,6 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -28,10 +27,9 @@ struct PlotOptions {
 
   // What some kinds take; empty: as their help says.
   std::vector<std::string> algorithms, cases, curves, nodes, quantities, where;
-  std::vector<std::int64_t> lengths;
   std::vector<int> gpus;
   std::string kind, x, y, panels;
-  std::string from, until, beside, group, run, streams;
+  std::string until, beside, run, streams;
   std::string measurements;
   bool constant_tokens = false, rates = false;
 
@@ -52,8 +50,8 @@ struct PlotKind {
 /// Adds what the kind takes to its subcommand.
 void add_plot_options(CLI::App& app, const PlotKind& kind, PlotOptions& options);
 
-/// The moment that an option states. Throws UsageError naming it.
-Seconds moment_of(const std::string& option, const std::string& text);
+/// What --until states. Throws UsageError.
+Seconds end_of(const PlotOptions& options);
 
 /// Writes the picture where the command line says.
 ExitStatus draw(const PlotOptions& options, Figure figure);

@@ -25,16 +25,15 @@ constexpr PlotKind plot_kinds[] = {
     {"rates", "rates of operators and collectives over their size, predicted and measured: a panel for each machine",
      nullptr, nullptr, "draw fidelity jobs kind cases node where", plot_rates},
     {"replay", "replayed collectives by number of workers, or the timeline of one graph, beside predictions",
-     "MEASUREMENTS", "what `foretrain replay -o` wrote, or replay-NAME.json", "draw group run streams until",
-     plot_replay},
+     "MEASUREMENTS", "what `foretrain replay -o` wrote, or replay-NAME.json", "draw run streams until", plot_replay},
     {"latency", "latency of this machine's memory by working set, beside the model", "CALIBRATION",
      "what `foretrain calibrate -o` wrote", "draw", plot_latency},
     {"memory-timeline", "what fills the fullest GPU's memory, layer by layer through the step", "FILE",
      "a scenario that trains a model", "draw set", plot_memory},
     {"timeline", "what runs where, and when: a bar for each task", "FILE",
-     "a scenario of tasks, a collective or a training step", "draw fidelity set from until beside", plot_timeline},
+     "a scenario of tasks, a collective or a training step", "draw fidelity set until beside", plot_timeline},
     {"attention", "time and memory of attention over the length, by algorithm", "FILE",
-     "a scenario with one attention operator", "set lengths constant-tokens", plot_attention},
+     "a scenario with one attention operator", "set constant-tokens", plot_attention},
     {"roofline", "operators beneath the roofs of their GPU: FLOP per byte against FLOP/s", "FILE",
      "scenarios: an operator, tasks, or training, whose operators are added up", "any set measurements", plot_roofline},
     {"goodput", "what failures leave of the time, over the interval between checkpoints", "FILE",
@@ -42,11 +41,12 @@ constexpr PlotKind plot_kinds[] = {
 
 }  // namespace
 
-Seconds moment_of(const std::string& option, const std::string& text) {
+Seconds end_of(const PlotOptions& options) {
+  if (options.until.empty()) return Seconds::infinity();
   try {
-    return parse_quantity<Seconds>(text);
+    return parse_quantity<Seconds>(options.until);
   } catch (const UnitError& error) {
-    throw UsageError("plot: " + option + " " + text + ": " + error.got() + "; a time, such as 2 ms");
+    throw UsageError("plot: --until " + options.until + ": " + error.got() + "; a time, such as 2 ms");
   }
 }
 

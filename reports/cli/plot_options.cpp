@@ -25,12 +25,9 @@ constexpr PlotOption plot_options[] = {
     {"y", &PlotOptions::y, "KEY", "key upwards (default: workload.collective.size, else what varies)"},
     {"panels", &PlotOptions::panels, "KEY",
      "a panel for each value of this key or column (of maps default: workload.collective.ranks, else what varies)"},
-    {"from", &PlotOptions::from, "TIME", "leave out what lies before (default: the start)"},
     {"until", &PlotOptions::until, "TIME", "leave out of the timeline what lies behind (default: the end)"},
     {"beside", &PlotOptions::beside, "TRACE.json",
      "a measured step in Chrome's format, as PyTorch's profiler writes it"},
-    {"group", &PlotOptions::group, "NAME",
-     "one panel for each group whose name begins so (default: host-scaling, else all)"},
     {"run", &PlotOptions::run, "NAME", "between hosts: the timeline of this run, measured with --timeline"},
     {"streams", &PlotOptions::streams, "WORD", "of the timeline those streams whose names contain this"},
     {"measurements", &PlotOptions::measurements, "DIR", "the operators that foretrain-gpu measured into this folder"},
@@ -48,11 +45,6 @@ constexpr PlotOption plot_options[] = {
 bool add_other(CLI::App& app, const std::string& name, PlotOptions& options) {
   if (name == "gpus") {
     add_gpu_numbers(app, options.gpus, "numbers of GPUs (default: 1,2,4,8,16)");
-  } else if (name == "lengths") {
-    app.add_option("--lengths", options.lengths, "sequence lengths (default: 128 to 32768)")
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}));
   } else if (name == "cases") {
     add_text(app, "--cases", options.cases, "CASES.csv",
              "tables with measured.* columns, whose points are drawn (default: all that come with foretrain)");

@@ -136,27 +136,4 @@ TEST_CASE("A scenario comes from standard input as from a file; its errors have 
   CHECK_THAT(bad.errors, Catch::Contains("/dev/stdin:1:33: cluster.nods: unknown key"));
 }
 
-TEST_CASE("Predictions are written as a table, and to a file in the format of its name") {
-  const TemporaryFolder folder;
-  const std::string file = folder.file("small.yaml", small_step);
-  const std::vector<std::string> estimate = {"predict", file, file, "--fidelity", "estimate"};
-  const auto with = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), estimate.begin(), estimate.end());
-    return run_program(more);
-  };
-  const FilterResult csv = with({"--csv"});
-  REQUIRE(csv.status == 0);
-  const std::vector<std::string> lines = split(std::string(trim(csv.output)), '\n');
-  REQUIRE(lines.size() == 3);
-  CHECK_THAT(lines[0], Catch::StartsWith("scenario,predicted.step_time_s,"));
-  CHECK_THAT(lines[1], Catch::StartsWith("small step,0."));
-  CHECK(with({"-o", folder.file("out.csv")}).output.empty());
-  CHECK(text_of(folder.file("out.csv")) == csv.output);
-  CHECK(with({"-o", folder.file("out.json")}).status == 0);
-  CHECK(text_of(folder.file("out.json")) == with({"--json"}).output);
-  CHECK(with({"-o", folder.file("out.txt")}).status == 0);
-  CHECK(text_of(folder.file("out.txt")) == with({}).output);
-  CHECK(with({"--csv", "--json"}).status == 2);
-}
-
 }  // namespace foretrain::test
