@@ -113,11 +113,9 @@ struct ReplayCommand {
   std::string table, measurements, result_table, exported, measured;
   std::string executor = "own";
   double bar = 0.0;  ///< percent; 0: none
-  int repetitions = 0, keys = 0;
   Fidelity fidelity = Fidelity::flows;
   int jobs = 1;
   bool probe = false;
-  bool json = false;
   bool timeline = false;
 };
 
@@ -161,8 +159,6 @@ int count_in(const Case& row, const std::string& column, int otherwise) {
 ReplayJob job_of(const NamedScenario& named, const ReplayCommand& command) {
   ReplayJob job{named.name, "", named.scenario, {.predicted = {}}, command.timeline};
   job.options.executor = parse_executor(command.executor);
-  job.options.repetitions = command.repetitions;
-  job.options.keys = command.keys;
   if (!named.row) {
     job.name = named.scenario.name;
     return job;
@@ -172,8 +168,8 @@ ReplayJob job_of(const NamedScenario& named, const ReplayCommand& command) {
   if (const auto stated = row.replay.find("executor"); stated != row.replay.end()) {
     job.options.executor = parse_executor(stated->second);
   }
-  if (command.repetitions == 0) job.options.repetitions = count_in(row, "repetitions", 0);
-  job.options.keys = count_in(row, "keys", command.keys);
+  job.options.repetitions = count_in(row, "repetitions", 0);
+  job.options.keys = count_in(row, "keys", 0);
   job.timeline = job.timeline || count_in(row, "timeline", 0) > 0;
   return job;
 }
@@ -278,7 +274,7 @@ ExitStatus compare(const ReplayCommand& command) {
     const auto found = std::ranges::find(graphs, replay::file_name_of(named.name), &MeasuredGraph::name);
     if (found != graphs.end()) predict_again(*found, gpu_graph(named, command.fidelity));
   }
-  command.json ? print(measured_graphs_json(graphs) + "\n") : print_page(measured_graphs_text(graphs));
+  print_page(measured_graphs_text(graphs));
   for (const MeasuredGraph& graph : graphs) {
     if (graph.steps.empty() || command.bar <= 0.0 || std::abs(graph.error()) * 100.0 <= command.bar) continue;
     warn(fmt::format("{}: {:+.1f} %, the bar is {:.1f} %", graph.name, graph.error() * 100.0, command.bar));
@@ -299,7 +295,6 @@ bool on_gpus(const std::vector<NamedScenario>& scenarios) {
 
 ExitStatus run(const ReplayCommand& command) {
   if (!command.measured.empty()) return compare(command);
-  if (command.json) throw UsageError("replay: --json goes with --from");
   if (command.files.empty() && command.table.empty() && !command.probe) {
     throw UsageError("replay: name a scenario, or a table of them with --cases");
   }
@@ -364,7 +359,8 @@ void add_replay(CLI::App& app, ExitStatus& status) {
                                  status, run);
   command.add_option("FILE", options.files,
                      "scenarios on one machine with GPUs, or with one rank per node, such as replay-ring-4");
-  add_text(command, "--cases", options.table, "CASES.csv", "a table of them; replay.executor, replay.keys say how");
+  add_text(command, "--cases", options.table, "CASES.csv",
+           "a table of them; replay.executor, replay.repetitions, replay.keys say how");
   add_text(command, "-o,--output", options.measurements, "MEASUREMENTS.json|DIR",
            "where every repetition is kept, for GPUs a folder; what it holds already is not measured again");
   add_text(command, "--table", options.result_table, "OUT.csv",
@@ -373,13 +369,8 @@ void add_replay(CLI::App& app, ExitStatus& status) {
            "write the task graph for foretrain-gpu replay instead of running it; several go into a folder");
   add_text(command, "--from", options.measured, "DIR",
            "compare what foretrain-gpu replay measured; scenarios and --cases of the same names are predicted anew");
-  command.add_flag("--json", options.json, "with --from: for programs");
   add_text(command, "--executor", options.executor, fmt::format("{}", fmt::join(names_of<HostExecutor>, "|")),
            "schedules over TCP, or the key-value server");
-  add_number(command, "--repetitions", options.repetitions, 1, 1000,
-             "of each run (default: about a second and a half)");
-  add_number(command, "--keys", options.keys, 1, 100'000,
-             "server: the message is cut into this many keys (default: servers)");
   add_text(command, "--bar", options.bar, "PERCENT", "fail when the mean absolute error from 1 MB on is above it")
       ->check(CLI::Range(1e-6, 1e6).description(""));
   command.add_flag("--timeline", options.timeline,
