@@ -15,7 +15,6 @@ TEST_CASE("A replay needs something to run, and says what would be right") {
   CHECK(run_program({"replay", "replay-ring-4", "--table", folder.file("out.csv")}).status == 2);
   CHECK(run_program({"replay", "replay-ring-4", "-o", folder.file("other.json", "{}")}).status == 2);
   CHECK(run_program({"replay", "replay-ring-4", "parallel-matmul-one-gpu"}).status == 2);
-  CHECK(run_program({"replay", "replay-ring-4", "--json"}).status == 2);
   const std::string cases = folder.file("cases.csv", "case,base,replay.keys\na,replay-hosts,many\n");
   check_refused({"replay", "--cases", cases}, {"replay.keys"});
 }
