@@ -22,6 +22,7 @@ struct PlotOptions {
   std::vector<std::string> overrides;
   std::string output;
   std::optional<std::string> title;  ///< instead of the picture's own
+  bool band = false;                 ///< with the predictions' ranges
   Fidelity fidelity = Fidelity::flows;
   int jobs = 1;
 
@@ -66,6 +67,9 @@ ExitStatus show(const PlotOptions& options, const Chart& chart, bool complete = 
 
 /// Predicts the rows by as many workers as the options say, and tells what cannot be predicted.
 std::vector<Outcome> predict_or_warn(const PlotOptions& options, const std::vector<Case>& cases);
+
+/// The range in seconds in which a predicted time lies; nothing in it where there is no prediction.
+Span range_of(const Outcome& outcome);
 
 #define PLOT_KIND(name) ExitStatus plot_##name(const PlotOptions& options);
 #include "reports/cli/commands.def"

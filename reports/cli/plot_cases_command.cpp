@@ -59,7 +59,8 @@ CaseFigure predict_table(const PlotOptions& options) {
     try {
       const double x = split_number_and_unit(text).number;
       add_point(figure, cell_of(cases[i], options.panels), curve_of(cases[i], options.curves),
-                {x, text.substr(0, text.find(' ')), outcomes[i].result->time(), *measured_step(cases[i])});
+                {x, text.substr(0, text.find(' ')), outcomes[i].result->time(), *measured_step(cases[i]),
+                 options.band ? range_of(outcomes[i]) : Span()});
     } catch (const UnitError& error) {
       throw UsageError(fmt::format("plot cases: {}: {}: {}", cases[i].name, options.x, error.got()));
     }

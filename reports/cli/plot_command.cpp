@@ -12,16 +12,16 @@ constexpr PlotKind plot_kinds[] = {
     {"topology", "how a machine is wired, and of a scenario the fabric between machines", "FILE",
      "a node's file or name, or a scenario", "set", plot_topology},
     {"scaling", "throughput and efficiency by number of GPUs, for each way of synchronising", "FILE",
-     "scenarios that train a model", "many fidelity set jobs gpus algorithms", plot_scaling},
+     "scenarios that train a model", "many band fidelity set jobs gpus algorithms", plot_scaling},
     {"breakdown", "where the time of a step goes, one stacked bar per scenario", "FILE", "scenarios that train a model",
      "many draw fidelity set jobs rates", plot_breakdown, "one bar per combination of values, as in `foretrain sweep`"},
     {"map", "when does a parameter server win? A heat map of what `foretrain sweep` wrote", "RESULTS.csv",
      "tables with rings and parameter servers", "many x y panels", plot_map},
     {"sweep", "time over the values of one key, and its best value", "FILE", "the scenario to vary",
-     "vary fidelity set jobs quantity", plot_sweep,
+     "vary band fidelity set jobs quantity", plot_sweep,
      "the axis, numbers or names, as in `foretrain sweep`; further ones make a curve for each combination"},
     {"cases", "a table of measured steps over one of its columns: lines through points", "CASES.csv",
-     "a table with measured.step_time", "draw fidelity jobs x panels curve where", plot_cases},
+     "a table with measured.step_time", "draw band fidelity jobs x panels curve where", plot_cases},
     {"rates", "rates of operators and collectives over their size, predicted and measured: a panel for each machine",
      nullptr, nullptr, "draw fidelity jobs kind cases node where", plot_rates},
     {"replay", "replayed collectives by number of workers, or the timeline of one graph, beside predictions",
@@ -54,6 +54,14 @@ ExitStatus draw(const PlotOptions& options, Figure figure) {
   if (options.title) (figure.panels.size() == 1 ? figure.panels.front().title : figure.title) = *options.title;
   write_picture(options.output, figure);
   return ExitStatus::success;
+}
+
+Span range_of(const Outcome& outcome) {
+  if (!outcome.result) return {};
+  const Result& result = *outcome.result;
+  const bool says = result.uncertainty_high > Seconds(0);
+  return says ? Span{result.uncertainty_low.value(), result.uncertainty_high.value()}
+              : Span{result.time().value(), result.time().value()};
 }
 
 std::vector<Outcome> predict_or_warn(const PlotOptions& options, const std::vector<Case>& cases) {

@@ -39,6 +39,7 @@ constexpr PlotOption plot_options[] = {
      "a panel for each: time, memory, samples_per_second, tokens_per_second, mfu, cost, bus_bandwidth"},
     {"constant-tokens", &PlotOptions::constant_tokens, "",
      "shorter sequences come in larger batches: batch times length stays that of the scenario"},
+    {"band", &PlotOptions::band, "", "shade the range in which nine of ten such cases lie"},
     {"rates", &PlotOptions::rates, "", "write samples per second beside the bars"}};
 
 /// Options of other types. Whether there is one of this name.

@@ -127,8 +127,11 @@ std::vector<ScalingChart> predict_scaling(const PlotOptions& wanted,
       tell(outcomes[i].error);
       continue;
     }
-    charts[points[i].file].steps.curves[points[i].algorithm].values[points[i].gpus] =
-        outcomes[i].result->time().value();
+    Curve& curve = charts[points[i].file].steps.curves[points[i].algorithm];
+    curve.values[points[i].gpus] = outcomes[i].result->time().value();
+    if (!options.band) continue;
+    curve.ranges.resize(curve.values.size());
+    curve.ranges[points[i].gpus] = range_of(outcomes[i]);
   }
   return charts;
 }

@@ -169,6 +169,7 @@ class Sweep {
       for (std::size_t i = 0; i < chart.labels.size(); ++i) {
         const Outcome& outcome = at(c, i);
         curve.values.push_back(outcome.result ? quantity.value(*outcome.result) : NAN);
+        if (options_.band && quantity.name == "time") curve.ranges.push_back(range_of(outcome));
       }
     }
   }

@@ -39,19 +39,27 @@ Series line_of(const Curve& curve, const CurveChart& chart) {
     series.points.push_back({chart.places[i], value / scale.unit});
     if (!std::isnan(value) && scale.text != nullptr) series.value = scale.text(value);
   }
+  for (const Span& range : curve.ranges) series.ranges.push_back({range.low / scale.unit, range.high / scale.unit});
   return series;
 }
 
 /// A bar from zero to a curve's value.
-void add_bar(Panel& panel, Series& bars, const CurveChart& chart, std::size_t c, std::size_t i) {
-  const double value = chart.curves[c].values[i] / chart.scale.unit,
-               thick = 0.8 / static_cast<double>(chart.curves.size());
+void add_bar(Panel& panel, Series& bars, Series& lines, const CurveChart& chart, std::size_t c, std::size_t i) {
+  const Curve& curve = chart.curves[c];
+  const double value = curve.values[i] / chart.scale.unit, thick = 0.8 / static_cast<double>(chart.curves.size());
   const double low = static_cast<double>(chart.labels.size() - i) + 0.4 - thick * static_cast<double>(c + 1);
+  const double middle = low + 0.47 * thick;
   bars.boxes.push_back({std::min(value, 0.0), std::max(value, 0.0), low, low + thick * 0.94});
-  const double end = std::max(value, 0.0);
+  double end = std::max(value, 0.0);
+  if (!curve.ranges.empty()) {
+    const Span range = {curve.ranges[i].low / chart.scale.unit, curve.ranges[i].high / chart.scale.unit};
+    lines.points.insert(lines.points.end(), {{range.low, middle}, {range.high, middle}, {0.0, NAN}});
+    end = std::max(end, range.high);
+    bars.ranges.push_back(range);
+  }
   panel.x.low = std::min(panel.x.low, value);
   panel.x.high = std::max(panel.x.high, end);
-  panel.labels.push_back({.text = value_text(value), .x = end, .y = low + 0.47 * thick, .pin = Pin::left, .right = 6});
+  panel.labels.push_back({.text = value_text(value), .x = end, .y = middle, .pin = Pin::left, .right = 6});
 }
 
 }  // namespace
@@ -96,15 +104,17 @@ Panel to_bars(const CurveChart& chart, int width) {
               .rows = true};
   panel.x = {.name = chart.scale.name, .grid = true};
   panel.y = {.low = 0.5, .high = static_cast<double>(names) + 0.5};
+  Series ranges{.colour = "#222222", .line = 1.5};
   for (std::size_t c = 0; c < curves; ++c) {
     Series bars{.name = chart.curves[c].name, .colour = area_palette.at(c % area_palette.size())};
     if (curves == 1) bars.told = std::exchange(bars.name, "");
     for (std::size_t i = 0; i < names; ++i) {
-      if (!std::isnan(chart.curves[c].values[i])) add_bar(panel, bars, chart, c, i);
+      if (!std::isnan(chart.curves[c].values[i])) add_bar(panel, bars, ranges, chart, c, i);
     }
     panel.series.push_back(std::move(bars));
   }
   for (std::size_t i = 0; i < names; ++i) panel.y.tics.push_back({static_cast<double>(names - i), chart.labels[i]});
+  if (!ranges.points.empty()) panel.series.push_back(std::move(ranges));
   return panel;
 }
 

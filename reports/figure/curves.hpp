@@ -10,8 +10,9 @@ namespace foretrain {
 
 /// In base units; NaN where there is no value.
 struct Curve {
-  std::string name;            ///< "ring"
-  std::vector<double> values;  ///< one per place of the axis
+  std::string name;               ///< "ring"
+  std::vector<double> values;     ///< one per place of the axis
+  std::vector<Span> ranges = {};  ///< of the values, drawn as a band; none: no band
 };
 
 /// What values are, in which unit they are drawn, and how people read them.
@@ -43,7 +44,7 @@ Span span_of(const std::vector<Curve>& curves, std::size_t count);
 /// logarithmic where places grow by factors, and where values span decades.
 Panel to_panel(const CurveChart& chart, int width, int height);
 
-/// A bar for each label and curve, the first on top, its value behind it.
+/// A bar for each label and curve, the first on top, its value behind it and its range as a line over it.
 Panel to_bars(const CurveChart& chart, int width);
 
 /// A number with three digits at least.

@@ -30,7 +30,7 @@ struct Point {
   double size = 1.0;        ///< times that of the series' points
 };
 
-/// From the least to the greatest.
+/// From below to above a point.
 struct Span {
   double low = 0.0, high = 0.0;
 };
@@ -49,6 +49,7 @@ struct Series {
   std::string_view colour = {};  ///< empty: the palette's next one
   std::vector<Point> points = {};
   std::vector<std::string> what = {};  ///< each of the points or boxes is, where that is told
+  std::vector<Span> ranges = {};  ///< around each of the points, drawn as a band of the line's colour; none: no band
   double line = 0.0;              ///< width in pixels; 0: none
   bool dashed = false;
   Dot dot = Dot::none;

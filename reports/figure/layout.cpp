@@ -52,6 +52,9 @@ void complete(Panel& panel) {
       across.insert(across.end(), {box.left, box.right});
       up.insert(up.end(), {box.low, box.high});
     }
+    for (std::size_t i = 0; i < std::min(series.points.size(), series.ranges.size()); ++i) {
+      up.push_back(series.ranges[i].high);
+    }
   }
   if (across.empty()) throw UsageError("there is nothing to draw: " + panel.title);
   for (const Level& level : panel.levels) {

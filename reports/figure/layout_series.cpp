@@ -71,6 +71,20 @@ SeriesScript series_script(const Series& series, const std::string& edge, const 
                      series.colour));
   }
   if (series.points.empty()) return script;
+  if (!series.ranges.empty()) {
+    constexpr double share = 0.16;  // of the colour
+    script.data += name + "r << END\n";
+    for (std::size_t i = 0; i < series.points.size(); ++i) {
+      script.data += std::isfinite(series.points[i].y) ? fmt::format("{:.9g} {:.9g} {:.9g}\n", series.points[i].x,
+                                                                     series.ranges[i].low, series.ranges[i].high)
+                                                       : "\n";
+    }
+    script.data += "END\n";
+    const std::string_view before = script.clauses.empty() ? "" : ", ";
+    script.clauses +=
+        fmt::format("{}{}r using 1:2:3 with filledcurves fillstyle transparent solid {} noborder fillcolor rgb '{}'",
+                    before, name, share, series.colour);
+  }
   if (series.line > 0.0) {
     plot(fmt::format("1:2 with lines linewidth {} linecolor rgb '{}'{}", series.line, series.colour,
                      dash_clause(series)));

@@ -82,6 +82,8 @@ Panel drawn(const CasePanel& cases, const Common& common, const CaseFigure& figu
     for (const CasePoint& point : curve.points) {
       predicted.points.push_back({point.x, point.predicted / unit});
       measured.points.push_back({point.x, point.measured / unit});
+      if (!(point.range.high > 0.0)) continue;
+      predicted.ranges.push_back({point.range.low / unit.value(), point.range.high / unit.value()});
     }
     panel.series.push_back(std::move(predicted));
     panel.series.push_back(std::move(measured));

@@ -13,6 +13,7 @@ struct CasePoint {
   double x = 0.0;
   std::string label;  ///< of x
   Seconds predicted, measured;
+  Span range = {};  ///< of the prediction in seconds, to be drawn as a band; not where it ends at zero
 };
 
 struct CaseCurve {

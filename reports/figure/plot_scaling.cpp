@@ -21,12 +21,17 @@ std::string slowest_to_fastest(const std::vector<Curve>& curves, std::size_t pla
   return span.high > 0.0 ? fmt::format("{:.2f}", span.high / span.low) : "-";
 }
 
-/// The chart of what `value` makes of each place and time.
+/// The chart of what `value` makes of each place and time; of the longest step's range the lowest.
 template <typename Value>
 CurveChart made_of(CurveChart chart, const Scale& scale, Value value) {
   chart.scale = scale;
   for (Curve& curve : chart.curves) {
-    for (std::size_t i = 0; i < curve.values.size(); ++i) curve.values[i] = value(i, curve.values[i]);
+    for (std::size_t i = 0; i < curve.values.size(); ++i) {
+      if (!curve.ranges.empty() && !std::isnan(curve.values[i])) {
+        curve.ranges[i] = {value(i, curve.ranges[i].high), value(i, curve.ranges[i].low)};
+      }
+      curve.values[i] = value(i, curve.values[i]);
+    }
   }
   return chart;
 }

@@ -1,4 +1,4 @@
-// What every picture has in common: texts that can be read, formats.
+// What every picture has in common: texts that can be read, bands, formats.
 #include <cmath>
 
 #include "reports/figure/figure.hpp"
@@ -53,11 +53,20 @@ SweepChart names() {
   CurveChart times{.title = "ResNet-50",
                    .labels = {"ring", "8 dedicated servers, added"},
                    .scale = time_scale(0.3),
-                   .curves = {{"step", {0.3, 0.2}}}};
+                   .curves = {{"step", {0.3, 0.2}, {{0.25, 0.35}, {0.15, 0.25}}}}};
   CurveChart memory = times;
   memory.scale = {"memory of a GPU (GB)", 1.0, value_text};
   memory.curves = {{"step", {7720.0, 12.5}}};
   return {"plan.sync", times, 1, {times, memory}};
+}
+
+SweepChart over_data(std::vector<Span> ranges) {
+  return {"plan.data",
+          {.title = "ResNet-50",
+           .places = {1.0, 8.0},
+           .labels = {"1", "8"},
+           .scale = time_scale(0.3),
+           .curves = {{"step", {0.2, 0.3}, std::move(ranges)}}}};
 }
 
 }  // namespace
@@ -66,6 +75,10 @@ TEST_CASE("No text of a picture is cut off, covers another or is too small") {
   for (const Figure& figure : {to_figure(two_models()), bars(), cases(), to_figure(names())}) {
     CHECK(illegible(to_svg(figure)) == "");
   }
+}
+
+TEST_CASE("A band is an area of the line's colour") {
+  CHECK_THAT(to_svg(to_figure(over_data({{0.1, 0.3}, {0.2, 0.4}}))), Catch::Contains("fill-opacity"));
 }
 
 TEST_CASE("Files of all formats are as large as the picture, in dots, inches or pixels") {

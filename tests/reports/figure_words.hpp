@@ -50,10 +50,13 @@ inline std::string series_words(const Series& series) {
     const Point& point = series.points[i];
     words += fmt::format(" ({:.6g}, {:.6g}{})", point.x, point.y,
                          point.size == 1.0 ? "" : fmt::format("; {:.4g}", point.size));
+    if (i < series.ranges.size()) words += fmt::format("[{:.6g}..{:.6g}]", series.ranges[i].low, series.ranges[i].high);
   }
   for (std::size_t i = 0; i < series.boxes.size(); ++i) {
     const Box& box = series.boxes[i];
     words += fmt::format(" [{:.6g}..{:.6g} x {:.6g}..{:.6g}]", box.left, box.right, box.low, box.high);
+    if (series.points.empty() && i < series.ranges.size())
+      words += fmt::format("[{:.6g}..{:.6g}]", series.ranges[i].low, series.ranges[i].high);
   }
   return words;
 }

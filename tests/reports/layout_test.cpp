@@ -83,6 +83,7 @@ TEST_CASE("What gnuplot draws of a series: data, and how", "[golden]") {
   };
   Series both = line("", {{1.0, 2.0}, {2.0, NAN}, {3.0, 4.0, 2.0}});
   both.dot = Dot::own;
+  both.ranges = {{1.5, 2.5}, {}, {3.0, 5.0}};
   std::string clauses = script(both).clauses;
   for (std::size_t at; (at = clauses.find(", $")) != std::string::npos;) clauses.replace(at, 2, ",\n");
   for (std::size_t at; (at = clauses.find(" with ")) != std::string::npos;) clauses.replace(at, 6, "\nwith:");

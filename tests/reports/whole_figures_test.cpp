@@ -42,13 +42,14 @@ TEST_CASE("A sweep marks its shortest step, unless that is at an end, and draws 
 
 TEST_CASE("Quantities of a sweep are lines over values and bars over names", "[golden]") {
   SweepChart sweep = buckets();
-  sweep.quantities = {over_buckets("memory (GB)", {{"a", {1.0, 2.5, NAN}}, {"b", {20.0, 1234.5, 0.0125}}})};
+  sweep.quantities = {over_buckets(
+      "memory (GB)", {{"a", {1.0, 2.5, NAN}, {{0.5, 1.5}, {2.0, 3.0}, {}}}, {"b", {20.0, 1234.5, 0.0125}}})};
   CHECK(figure_words(to_figure(sweep)) == R"(
 figure <>, columns 2, legend above
 panel <ResNet-50>, <>: 420 x 270
   x <gradient bucket (MB)> log: 1=1 8=8 64=64
   y <memory (GB)> log grid
-  series <a> ends in <2.50> line 2.5 dot own 0.6 (1, 1) (8, 2.5) (64, nan)
+  series <a> ends in <2.50> line 2.5 dot own 0.6 (1, 1)[0.5..1.5] (8, 2.5)[2..3] (64, nan)[0..0]
   series <b> ends in <0.0125> line 2.5 dot own 0.6 (1, 20) (8, 1234.5) (64, 0.0125)
 )");
   sweep.quantities.push_back(over_buckets("time (ms)", {{"step", {300.0, 200.0, 250.0}}}));
@@ -65,7 +66,7 @@ TEST_CASE("Throughput stands above its share of the ideal, which is the best way
                    .places = {2, 4, 8},
                    .labels = {"2", "4", "8"},
                    .scale = time_scale(0.4),
-                   .curves = {{"ring", {NAN, 0.25, 0.32}}, {"naive", {0.2, 0.4, NAN}}}};
+                   .curves = {{"ring", {NAN, 0.25, 0.32}, {{}, {0.2, 0.4}, {0.16, 0.64}}}, {"naive", {0.2, 0.4, NAN}}}};
   check_whole("throughput-stands-above-share-ideal.txt", figure_words(to_figure(std::vector{scaling})));
   CHECK(to_text(std::vector{scaling}) == R"(ResNet-50: time of one step, 64 images per GPU
 
@@ -79,17 +80,17 @@ TEST_CASE("Throughput stands above its share of the ideal, which is the best way
 
 TEST_CASE("Cases of two points and more are curves in panels of one scale of times", "[golden]") {
   CaseFigure cases{"workers"};
-  const auto add = [&](const char* panel, const char* curve, double x, double predicted, double measured) {
-    add_point(cases, panel, curve, {x, std::to_string(int(x)), Seconds(predicted), Seconds(measured)});
+  const auto add = [&](const char* panel, const char* curve, double x, double predicted, double measured, Span range) {
+    add_point(cases, panel, curve, {x, std::to_string(int(x)), Seconds(predicted), Seconds(measured), range});
   };
-  add("lenet", "all_reduce", 4, 0.03, 0.02);
-  add("lenet", "all_reduce", 2, 0.01, 0.025);
-  add("mlp", "server", 1, 0.04, 0.05);
-  add("mlp", "server", 2, 0.06, 0.05);
-  add("mlp", "alone", 2, 9.0, 9.0);
-  add("only", "alone", 2, 9.0, 9.0);
+  add("lenet", "all_reduce", 4, 0.03, 0.02, {0.01, 0.04});
+  add("lenet", "all_reduce", 2, 0.01, 0.025, {0.005, 0.015});
+  add("mlp", "server", 1, 0.04, 0.05, {});
+  add("mlp", "server", 2, 0.06, 0.05, {});
+  add("mlp", "alone", 2, 9.0, 9.0, {});
+  add("only", "alone", 2, 9.0, 9.0, {});
   check_whole("cases-two-points-more-curves.txt", figure_words(to_figure(cases)));
-  add("mlp", "server", 3, 0.01, 2.0);
+  add("mlp", "server", 3, 0.01, 2.0, {});
   const Figure decades = to_figure(cases);
   CHECK(axis_words(decades.panels[1].y) == R"(<time of one step> log in s grid)");
   CHECK(series_words(decades.panels[1].series[0]) == R"(<server> #D55E00 line 2 (1, 0.04) (2, 0.06) (3, 0.01))");
