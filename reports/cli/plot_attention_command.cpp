@@ -138,6 +138,9 @@ Figure to_figure(const AttentionChart& attention) {
 
 }  // namespace
 
-ExitStatus plot_attention(const PlotOptions& options) { return show(options, predict(options)); }
+ExitStatus plot_attention(const PlotOptions& options) {
+  const AttentionChart chart = predict(options);
+  return show(options, to_figure(chart), to_text(chart));
+}
 
 }  // namespace foretrain

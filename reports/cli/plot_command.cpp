@@ -39,6 +39,14 @@ constexpr PlotKind plot_kinds[] = {
     {"goodput", "what failures leave of the time, over the interval between checkpoints", "FILE",
      "scenarios with cluster.failures", "many fidelity set", plot_goodput}};
 
+/// The figure as the command line wants it.
+void dress(Figure& figure, const PlotOptions& options) {
+  name_series(figure, options.labels);
+  figure.width_cm = options.width_cm;
+  if (!options.title) return;
+  (figure.panels.size() == 1 ? figure.panels.front().title : figure.title) = *options.title;
+}
+
 }  // namespace
 
 Seconds end_of(const PlotOptions& options) {
@@ -51,9 +59,17 @@ Seconds end_of(const PlotOptions& options) {
 }
 
 ExitStatus draw(const PlotOptions& options, Figure figure) {
-  if (options.title) (figure.panels.size() == 1 ? figure.panels.front().title : figure.title) = *options.title;
-  write_picture(options.output, figure);
+  dress(figure, options);
+  const std::string picture = options.output.empty() ? "" : to_picture(figure, *picture_format(options.output));
+  if (!options.table.empty()) write_file(options.table, to_csv(figure));
+  if (!options.output.empty()) write_file(options.output, picture);
   return ExitStatus::success;
+}
+
+ExitStatus show(const PlotOptions& options, Figure figure, const std::string& text, bool complete) {
+  if (!options.output.empty() || !options.table.empty()) draw(options, std::move(figure));
+  print_page(text);
+  return complete ? ExitStatus::success : ExitStatus::prediction_failed;
 }
 
 Span range_of(const Outcome& outcome) {
