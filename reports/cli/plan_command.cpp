@@ -21,6 +21,7 @@
 #include "reports/cli/effects.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/plan_aim.hpp"
+#include "reports/cli/search_progress.hpp"
 #include "reports/cli/told.hpp"
 #include "reports/cli/workers.hpp"
 #include "sim/simulate.hpp"
@@ -249,10 +250,9 @@ PlanReport searched(const PlanOptions& options) {
   double seconds = 0.0;
   const RunTasks run_tasks = tasks_shared_out(options.jobs);
   const auto search_space = [&] {
-    Progress progress(0, "plans");
-    report.search = search_plans(space.spaces, space.objectives, options.top, run_tasks, [&](const PlanSearch& search) {
-      progress.advance_to(static_cast<std::size_t>(search.counts.plans), static_cast<std::size_t>(search.plans));
-    });
+    SearchProgress progress;
+    report.search = search_plans(space.spaces, space.objectives, options.top, run_tasks,
+                                 [&](const PlanSearch& search) { progress.tell(search); });
     seconds = progress.elapsed_seconds();
   };
   const auto found_nothing = [&] { return report.search.best.empty() && report.search.complete; };

@@ -1,7 +1,10 @@
+#include "model/base/csv.hpp"
 #include "model/base/error.hpp"
+#include "model/base/files.hpp"
 #include "reports/cli/anchors.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/result/csv.hpp"
 #include "reports/result/json.hpp"
 #include "reports/result/text.hpp"
 #include "sim/simulate.hpp"
@@ -16,7 +19,9 @@ struct PredictOptions {
   std::string anchor;
   std::vector<std::string> settings;  ///< also of the anchor's runs
   Fidelity fidelity = Fidelity::flows;
+  std::string output;
   bool json = false;
+  bool csv = false;
   bool verbose = false;
   bool strict = false;
   int jobs = 1;
@@ -38,13 +43,34 @@ std::vector<Outcome> predict_files(const PredictOptions& options) {
   return predict_with_progress(options.files.size(), options.jobs, predictor);
 }
 
-void print_results(const std::vector<Result>& results, const PredictOptions& options) {
-  if (options.json) return print((results.size() == 1 ? to_json(results.front()) : to_json(results)) + "\n");
-  std::string text;
+/// A row for each result, in the columns of sweeps.
+std::string to_csv(const std::vector<Result>& results) {
+  std::vector<std::string> header = predicted_columns();
+  header.insert(header.begin(), "scenario");
+  std::string text = csv_line(header) + "\n";
   for (const Result& result : results) {
-    text += (text.empty() ? "" : "\n\n") + to_text(result, TextOptions{options.verbose});
+    std::vector<std::string> cells = predicted_cells(result);
+    cells.insert(cells.begin(), result.scenario);
+    text += csv_line(cells) + "\n";
   }
-  print_page(text);
+  return text;
+}
+
+/// A file's name says its format, unless an option does.
+void print_results(const std::vector<Result>& results, const PredictOptions& options) {
+  const bool json = options.json || (!options.csv && options.output.ends_with(".json"));
+  const bool csv = options.csv || (!options.json && options.output.ends_with(".csv"));
+  std::string text;
+  if (json) {
+    text = (results.size() == 1 ? to_json(results.front()) : to_json(results)) + "\n";
+  } else if (csv) {
+    text = to_csv(results);
+  } else {
+    for (const Result& result : results)
+      text += (text.empty() ? "" : "\n\n") + to_text(result, TextOptions{options.verbose});
+  }
+  if (!options.output.empty()) return write_file(options.output, text);
+  json || csv ? print(text) : print_page(text);
 }
 
 ExitStatus run(const PredictOptions& options) {
@@ -76,7 +102,12 @@ void add_predict(CLI::App& app, ExitStatus& status) {
   add_jobs(command, options.jobs);
   add_text(command, "--anchor", options.anchor, "RUNS.csv",
            "a table of your own measured runs; predictions are relative to those of the same model");
-  command.add_flag("--json", options.json, "JSON for programs: one object, or an array for several files");
+  CLI::Option* json =
+      command.add_flag("--json", options.json, "JSON for programs: one object, or an array for several files");
+  command.add_flag("--csv", options.csv, "a table for programs, a row for each file, in the columns of sweeps")
+      ->excludes(json);
+  add_text(command, "-o,--output", options.output, "OUT",
+           "write it there: .json and .csv as with these options, else text");
   command.add_flag("--verbose", options.verbose, "list every constant with its source");
   command.add_flag("--strict", options.strict, "exit with 1 where a plan does not fit into memory");
 }

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -93,7 +94,9 @@ ExitStatus parse(CLI::App& app, int argc, char** argv, const ExitStatus& status)
 }
 
 ExitStatus complain(const std::string& error, ExitStatus status) {
-  std::fprintf(stderr, "foretrain: %s\n", told(error).c_str());
+  const bool coloured = has_colours(STDERR_FILENO);
+  std::fprintf(stderr, "%sforetrain:%s %s\n", coloured ? "\033[1;31m" : "", coloured ? "\033[0m" : "",
+               told(error).c_str());
   return status;
 }
 

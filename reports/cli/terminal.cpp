@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "model/base/text.hpp"
 #include "model/base/utf8.hpp"
@@ -17,6 +19,8 @@
 namespace foretrain {
 
 namespace {
+
+constexpr std::string_view bold = "\033[1m", red = "\033[1;31m", plain = "\033[0m";
 
 std::string_view variable(const char* name) {
   const char* const value = std::getenv(name);
@@ -34,6 +38,41 @@ int window_width() {
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 ? window.ws_col : 0;
 }
 
+/// A locale that is stated decides. Where none is, a terminal may know ASCII alone; files are in UTF-8.
+bool ascii_alone() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const std::string locale(variable(name));
+    if (locale.empty()) continue;
+    return locale.find("UTF-8") == std::string::npos && locale.find("utf8") == std::string::npos &&
+           locale.find("utf-8") == std::string::npos;
+  }
+  return isatty(STDOUT_FILENO) != 0;
+}
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 23> likenesses = {
+    {{"─", "-"}, {"█", "#"}, {"▉", "#"}, {"▊", "#"},  {"▋", "#"},   {"▌", "#"},   {"▍", ":"}, {"▎", ":"},
+     {"▏", ":"}, {"·", "|"}, {"×", "x"}, {"÷", "/"},  {"…", "..."}, {"→", "->"},  {"µ", "u"}, {"±", "+-"},
+     {"–", "-"}, {"—", "-"}, {"²", "2"}, {"≤", "<="}, {"≥", ">="},  {"°", "deg"}, {"−", "-"}}};
+
+/// Lines at the margin are headings; the first too, and what a plan that does not fit begins with is red.
+std::string coloured(std::string_view page) {
+  std::string text;
+  for (std::size_t at = 0; at < page.size();) {
+    const std::size_t end = std::min(page.find('\n', at), page.size());
+    const std::string_view line = page.substr(at, end - at);
+    const bool heading = !line.empty() && line.front() != ' ' && (at == 0 || page.substr(0, at).ends_with("\n\n"));
+    const bool misfit = line.find("DOES NOT FIT") != std::string_view::npos;
+    if (misfit || heading) {
+      text += fmt::format("{}{}{}", misfit ? red : bold, line, plain);
+    } else {
+      text += line;
+    }
+    if (end < page.size()) text += '\n';
+    at = end + 1;
+  }
+  return text;
+}
+
 /// Clears the line, and lets the signal end the program: shells call that 130.
 extern "C" void clear_and_end(int number) {
   constexpr std::string_view clear = "\r\033[K";
@@ -42,7 +81,29 @@ extern "C" void clear_and_end(int number) {
   raise(number);
 }
 
+/// The same words in ASCII: "|" for "·", "#" for bars, "-" for lines, "?" for what has no likeness.
+std::string in_ascii(std::string_view text) {
+  std::string ascii;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = std::max<std::size_t>(character_length(text, at), 1);
+    const std::string_view character = text.substr(at, length);
+    const auto* const found =
+        std::ranges::find(likenesses, character, &std::pair<std::string_view, std::string_view>::first);
+    if (found != likenesses.end()) {
+      ascii += found->second;
+    } else {
+      ascii += length == 1 ? character : "?";
+    }
+    at += length;
+  }
+  return ascii;
+}
+
 }  // namespace
+
+bool has_colours(int descriptor) {
+  return isatty(descriptor) != 0 && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
+}
 
 void fit_pages_to_window() {
   if (isatty(STDOUT_FILENO) == 0) return;
@@ -50,7 +111,9 @@ void fit_pages_to_window() {
 }
 
 void print_page(std::string_view page) {
-  const std::string text = printable(page);
+  std::string text = printable(page);
+  if (ascii_alone()) text = in_ascii(text);
+  if (has_colours(STDOUT_FILENO)) text = coloured(text);
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
 

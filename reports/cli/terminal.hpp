@@ -1,4 +1,4 @@
-// What stands between a page of text and the screen: its width.
+// What stands between a page of text and the screen: its width, its characters, its colours.
 #pragma once
 
 #include <string>
@@ -6,11 +6,14 @@
 
 namespace foretrain {
 
+/// Whether an output may have colours: it is a terminal that has some, and NO_COLOR (https://no-color.org) is not set.
+bool has_colours(int descriptor);
+
 /// Pages become as wide as the window, or as COLUMNS says, where standard output is a terminal; elsewhere they stay as
 /// they are, so that files do not depend on who writes them.
 void fit_pages_to_window();
 
-/// For people, to stdout.
+/// For people: headings bold where there are colours, ASCII where the locale has nothing else. To stdout.
 void print_page(std::string_view page);
 
 /// Lines of help, broken where they are wider than a page, under the column in which their description begins.

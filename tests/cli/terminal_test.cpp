@@ -1,4 +1,4 @@
-// The program at a terminal: a pseudo-terminal whose size and locale the test chooses.
+// The program at a terminal: a pseudo-terminal whose size, locale and colours the test chooses.
 #include <pty.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -72,6 +72,10 @@ std::size_t widest(const std::string& text) {
   return most;
 }
 
+bool is_ascii(const std::string& text) {
+  return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
 const std::string step = "gpt2-xl-dgx-a100";
 
 /// A bare chroot has no pseudo-terminals: nothing can be tried there.
@@ -97,17 +101,37 @@ TEST_CASE("Pages fit the window; those that go into files are 80 columns wide") 
                                                {"predict", "--help"}}) {
     INFO(page.front());
     CHECK(widest(run_program(page).output) <= 80);
-    CHECK(widest(at_terminal(page, 64, {"LANG=C.UTF-8"}).screen) <= 64);
+    CHECK(widest(at_terminal(page, 64, {"LANG=C.UTF-8", "NO_COLOR=1"}).screen) <= 64);
   }
   const std::vector<std::string> list = {"scenarios", "list"};
-  CHECK(widest(at_terminal(list, 120, {"LANG=C.UTF-8"}).screen) > 100);
-  CHECK(widest(at_terminal(list, 120, {"LANG=C.UTF-8", "COLUMNS=72"}).screen) <= 72);
+  CHECK(widest(at_terminal(list, 120, {"LANG=C.UTF-8", "NO_COLOR=1"}).screen) > 100);
+  CHECK(widest(at_terminal(list, 120, {"LANG=C.UTF-8", "NO_COLOR=1", "COLUMNS=72"}).screen) <= 72);
 }
 
-TEST_CASE("A terminal of 80 columns shows what a file gets") {
+TEST_CASE("There are colours on a terminal, and never where NO_COLOR or a dumb terminal says so") {
   if (!has_terminals()) return;
   const std::vector<std::string> page = {"predict", step, "--fidelity", "estimate"};
-  CHECK(at_terminal(page, 80, {"LANG=C.UTF-8"}).screen == run_program(page).output);
+  const auto coloured = [](const std::string& text) { return text.find("\033[") != std::string::npos; };
+  CHECK(coloured(at_terminal(page, 80, {"LANG=C.UTF-8", "TERM=xterm"}).screen));
+  CHECK_FALSE(coloured(at_terminal(page, 80, {"LANG=C.UTF-8", "TERM=xterm", "NO_COLOR=1"}).screen));
+  CHECK_FALSE(coloured(at_terminal(page, 80, {"LANG=C.UTF-8", "TERM=dumb"}).screen));
+  CHECK_FALSE(coloured(run_program(page).output));
+  // Uncoloured, the terminal of 80 columns shows what a file gets.
+  CHECK(at_terminal(page, 80, {"LANG=C.UTF-8", "NO_COLOR=1"}).screen == run_program(page).output);
+  // What programs read has none.
+  CHECK_FALSE(coloured(at_terminal({"predict", step, "--json"}, 80, {"LANG=C.UTF-8", "TERM=xterm"}).screen));
+}
+
+TEST_CASE("A locale without UTF-8 gets ASCII") {
+  if (!has_terminals()) return;
+  const std::vector<std::string> page = {"predict", step, "--fidelity", "estimate"};
+  for (const char* locale : {"LC_ALL=C", "LANG=de_DE.ISO-8859-1"}) {
+    const std::string screen = at_terminal(page, 80, {locale, "NO_COLOR=1"}).screen;
+    CHECK(is_ascii(screen));
+    CHECK_THAT(screen, Catch::Contains("####") && Catch::Contains("----"));
+  }
+  CHECK(is_ascii(at_terminal(page, 80, {"NO_COLOR=1"}).screen));
+  CHECK_FALSE(is_ascii(at_terminal(page, 80, {"LC_CTYPE=en_US.utf8", "NO_COLOR=1"}).screen));
 }
 
 TEST_CASE("Progress tells rate and time left; Ctrl-C ends it at once, with nothing torn") {
@@ -134,6 +158,29 @@ TEST_CASE("A scenario comes from standard input as from a file; its errors have 
       run_filter({FORETRAIN_PROGRAM, "predict", "-"}, "cluster: { node: dgx-a100-80gb, nods: 2 }\n");
   CHECK(bad.status == 2);
   CHECK_THAT(bad.errors, Catch::Contains("/dev/stdin:1:33: cluster.nods: unknown key"));
+}
+
+TEST_CASE("Predictions are written as a table, and to a file in the format of its name") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("small.yaml", small_step);
+  const std::vector<std::string> estimate = {"predict", file, file, "--fidelity", "estimate"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), estimate.begin(), estimate.end());
+    return run_program(more);
+  };
+  const FilterResult csv = with({"--csv"});
+  REQUIRE(csv.status == 0);
+  const std::vector<std::string> lines = split(std::string(trim(csv.output)), '\n');
+  REQUIRE(lines.size() == 3);
+  CHECK_THAT(lines[0], Catch::StartsWith("scenario,predicted.step_time_s,"));
+  CHECK_THAT(lines[1], Catch::StartsWith("small step,0."));
+  CHECK(with({"-o", folder.file("out.csv")}).output.empty());
+  CHECK(text_of(folder.file("out.csv")) == csv.output);
+  CHECK(with({"-o", folder.file("out.json")}).status == 0);
+  CHECK(text_of(folder.file("out.json")) == with({"--json"}).output);
+  CHECK(with({"-o", folder.file("out.txt")}).status == 0);
+  CHECK(text_of(folder.file("out.txt")) == with({}).output);
+  CHECK(with({"--csv", "--json"}).status == 2);
 }
 
 }  // namespace foretrain::test
