@@ -19,7 +19,7 @@
 #include "reports/cli/gpu_program.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/measured/calibration_table.hpp"
+#include "reports/figure/plot_cases.hpp"
 #include "reports/measured/text_fit.hpp"
 #include "reports/print/table.hpp"
 #include "validate/fit/gpu_fit.hpp"
@@ -134,7 +134,7 @@ ExitStatus calibrate_gpu(const CalibrateCommand& command, const std::vector<std:
   const std::optional<YamlNode> cpu = own_cpu(here && !command.hardware.empty());
   const GpuCalibration fit = fit_gpu(raw, cpu ? &*cpu : nullptr);
   write_file(command.output, to_json(fit));
-  if (!command.hardware.empty()) write_file(command.hardware, readable_yaml(fit.node));
+  if (!command.hardware.empty()) write_file(command.hardware, fit.node);
   complain_about(fit.not_understood);
   print_page(to_text(fit));
   return complete ? ExitStatus::success : ExitStatus::prediction_failed;
@@ -194,8 +194,8 @@ std::string fitted_note(const Cpu& cpu) {
          "\n";
 }
 
-/// The description's caches and vector units matter to these.
-bool of_processor(std::string_view part) { return part == "memory" || part == "compute"; }
+/// The description's caches matter to these.
+bool of_processor(std::string_view part) { return part == "memory"; }
 
 /// Where no row has a sample, why not.
 std::optional<std::string> nothing_measured(const CalibrationReport& report) {
@@ -312,9 +312,8 @@ Panel panel_of(CalibrationReport report) {
 
 void add_calibrate(CLI::App& app, ExitStatus& status) {
   auto [command, options] = add_command<CalibrateCommand>(
-      app, "calibrate",
-      "measure this machine's GPU and fit the model to it; without one its memory, processor, disk, loading", status,
-      run);
+      app, "calibrate", "measure this machine's GPU and fit the model to it; without one its memory, disk, loading",
+      status, run);
   add_text(command, "-o,--output", options.output, "CALIBRATION.json", "where every row is kept")->required();
   command.add_flag("--quick", options.quick, "less than a minute instead of five, and less exact");
   command

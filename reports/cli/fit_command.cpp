@@ -15,7 +15,6 @@ struct FitOptions {
   std::vector<std::string> left_out;
   bool leave_one_out = false;
   int budget = 4000;
-  bool json = false;
 };
 
 ExitStatus run(const FitOptions& options) {
@@ -33,9 +32,9 @@ ExitStatus run(const FitOptions& options) {
   for (const std::string& gpu : gpus) left_out.push_back(leave_out(rows, gpu, constants, start, options.budget));
   if (left_out.empty()) {
     const FitResult result = fit(rows, constants, start, options.budget);
-    options.json ? print(fit_json(&result, {}) + "\n") : print_page(to_text(result));
+    print(fit_json(&result, {}) + "\n");
   } else {
-    options.json ? print(fit_json(nullptr, left_out) + "\n") : print_page(to_text(left_out));
+    print(fit_json(nullptr, left_out) + "\n");
   }
   return ExitStatus::success;
 }
@@ -58,7 +57,6 @@ void add_fit(CLI::App& app, ExitStatus& status) {
   command.add_flag("--leave-one-out", options.leave_one_out, "the same with each GPU of the tables in turn")
       ->excludes(left);
   add_number(command, "--budget", options.budget, 1, 1'000'000, "evaluations of the tables that a fit may take");
-  command.add_flag("--json", options.json, "JSON for programs");
 }
 
 }  // namespace foretrain

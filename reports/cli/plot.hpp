@@ -30,9 +30,9 @@ struct PlotOptions {
   int jobs = 1;
 
   // What some kinds take; empty: as their help says.
-  std::vector<std::string> algorithms, cases, curves, nodes, quantities, where;
+  std::vector<std::string> algorithms, curves, quantities, where;
   std::vector<int> gpus;
-  std::string kind, x, y, panels;
+  std::string x, y, panels;
   std::string until, beside, run, streams;
   std::string measurements;
   bool constant_tokens = false, rates = false;

@@ -60,12 +60,10 @@ struct PlotOption {
   const char *type, *what;
 };
 constexpr PlotOption plot_options[] = {
-    {"kind", &PlotOptions::kind, "products|attention|collectives", "what is drawn (default: products)"},
-    {"x", &PlotOptions::x, "KEY",
-     "the key or column across (of maps default: cluster.network.nic_bandwidth, else what varies)"},
-    {"y", &PlotOptions::y, "KEY", "key upwards (default: workload.collective.size, else what varies)"},
+    {"x", &PlotOptions::x, "KEY", "the key or column across (of maps default: cluster.network.nic_bandwidth)"},
+    {"y", &PlotOptions::y, "KEY", "key upwards (default: workload.collective.size)"},
     {"panels", &PlotOptions::panels, "KEY",
-     "a panel for each value of this key or column (of maps default: workload.collective.ranks, else what varies)"},
+     "a panel for each value of this key or column (of maps default: workload.collective.ranks)"},
     {"until", &PlotOptions::until, "TIME", "leave out of the timeline what lies behind (default: the end)"},
     {"beside", &PlotOptions::beside, "TRACE.json",
      "a measured step in Chrome's format, as PyTorch's profiler writes it"},
@@ -75,7 +73,6 @@ constexpr PlotOption plot_options[] = {
     {"algorithms", &PlotOptions::algorithms, "NAME,NAME,…",
      "ways of synchronising (default: ring,parameter_server,naive)"},
     {"curve", &PlotOptions::curves, "COLUMN,…", "a line for each of their values"},
-    {"node", &PlotOptions::nodes, "NAME,NAME,…", "only what was measured on these"},
     {"quantity", &PlotOptions::quantities, "NAME,NAME,…",
      "a panel for each: time, memory, samples_per_second, tokens_per_second, mfu, cost, bus_bandwidth"},
     {"constant-tokens", &PlotOptions::constant_tokens, "",
@@ -87,9 +84,6 @@ constexpr PlotOption plot_options[] = {
 bool add_other(CLI::App& app, const std::string& name, PlotOptions& options) {
   if (name == "gpus") {
     add_gpu_numbers(app, options.gpus, "numbers of GPUs (default: 1,2,4,8,16)");
-  } else if (name == "cases") {
-    add_text(app, "--cases", options.cases, "CASES.csv",
-             "tables with measured.* columns, whose points are drawn (default: all that come with foretrain)");
   } else if (name == "where") {
     add_conditions(app, options.where);
   } else if (name == "fidelity") {

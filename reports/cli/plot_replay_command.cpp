@@ -27,10 +27,8 @@ ExitStatus plot_replay(const PlotOptions& options) {
     return draw(options, to_figure(measured_timeline(graph)));
   }
   const std::vector<HostMeasurement> runs = read_host_measurements(options.file()).runs;
-  if (!options.run.empty()) return draw(options, to_figure(timeline_of(options, runs)));
-  CaseFigure cases = replayed_cases(runs, "host-scaling");
-  if (cases.panels.empty()) cases = replayed_cases(runs, "");
-  return draw(options, to_figure(cases));
+  if (options.run.empty()) throw UsageError("plot replay: which run? --run NAME; `plot cases` draws a table of them");
+  return draw(options, to_figure(timeline_of(options, runs)));
 }
 
 }  // namespace foretrain

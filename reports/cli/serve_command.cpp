@@ -22,7 +22,7 @@
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/import/input_text.hpp"
+#include "reports/import/importer.hpp"
 #include "reports/result/json.hpp"
 #include "reports/serve/service.hpp"
 #include "sim/simulate.hpp"

@@ -15,7 +15,7 @@
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/scenario/keys/key_tree.hpp"
-#include "model/scenario/server_keys.hpp"
+#include "model/scenario/keys/keys.hpp"
 #include "reports/cli/sync_choice.hpp"
 #include "reports/print/names.hpp"
 
@@ -249,7 +249,7 @@ std::vector<std::size_t> Combinations::distinct() const {
   std::vector<std::size_t> numbers(count_);
   std::iota(numbers.begin(), numbers.end(), std::size_t{0});
   const bool all_count = std::ranges::none_of(
-      varied_, [](const std::string& key) { return is_server_key(key.substr(key.find_last_of('.') + 1)); });
+      varied_, [](const std::string& key) { return keys::is_server_key(key.substr(key.find_last_of('.') + 1)); });
   if (all_count) return numbers;
   std::set<std::string> names;
   std::erase_if(numbers, [&](std::size_t number) { return !names.insert(at(number).name).second; });

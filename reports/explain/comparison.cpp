@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -19,42 +18,35 @@ namespace foretrain {
 
 namespace {
 
-/// A line of the table: what it says of one result, empty where it has none.
-struct Line {
-  std::string name;
-  std::function<std::string(const Result&)> cell;
-};
-
-template <typename Cell>
-Line of_training(std::string name, Cell cell) {
-  return {std::move(name), [cell](const Result& r) { return r.train() ? cell(*r.train()) : std::string(); }};
-}
-
-std::vector<Line> lines() {
-  std::vector<Line> all = {
-      {"time", [](const Result& r) { return format_seconds(r.time()); }},
-      of_training("samples/s", [](const TrainResult& t) { return format_count(t.samples_per_second); }),
-      of_training("tokens/s per GPU",
-                  [](const TrainResult& t) {
-                    return t.tokens_per_second > 0.0 ? format_count(t.tokens_per_second_per_gpu) : std::string();
-                  }),
-      of_training("MFU", [](const TrainResult& t) { return format_percent(t.mfu); })};
+/// What the results say, a line each, those left out of which none says anything.
+void add_lines(const std::vector<Result>& results, TextTable& table) {
+  const auto add = [&](std::string_view name, const auto& cell) {
+    std::vector<std::string> row = {std::string(name)};
+    for (const Result& result : results) row.push_back(cell(result));
+    const bool empty = std::ranges::all_of(row.begin() + 1, row.end(), [](const auto& text) { return text.empty(); });
+    if (!empty) table.add_row(std::move(row));
+  };
+  const auto of_training = [&](std::string_view name, const auto& cell) {
+    add(name, [&](const Result& r) { return r.train() ? std::string(cell(*r.train())) : std::string(); });
+  };
+  add("time", [](const Result& r) { return format_seconds(r.time()); });
+  of_training("samples/s", [](const TrainResult& t) { return format_count(t.samples_per_second); });
+  of_training("tokens/s per GPU", [](const TrainResult& t) {
+    return t.tokens_per_second > 0.0 ? format_count(t.tokens_per_second_per_gpu) : "";
+  });
+  of_training("MFU", [](const TrainResult& t) { return format_percent(t.mfu); });
   for (const BreakdownPart& part : breakdown_parts) {
-    all.push_back(of_training(std::string(part.name),
-                              [time = part.time](const TrainResult& t) { return format_seconds(t.breakdown.*time); }));
+    of_training(part.name, [&](const TrainResult& t) { return format_seconds(t.breakdown.*part.time); });
   }
-  all.push_back(of_training("memory of a GPU", [](const TrainResult& t) {
+  of_training("memory of a GPU", [](const TrainResult& t) {
     return format_bytes(t.memory.total()) + (t.memory.fits()          ? ""
                                              : t.memory.fits_barely() ? " (fits barely)"
                                                                       : " (does not fit)");
-  }));
-  all.push_back(of_training("goodput", [](const TrainResult& t) {
-    return t.goodput ? format_percent(t.goodput->simulated.shares.useful) : std::string();
-  }));
-  all.push_back(of_training("time to train",
-                            [](const TrainResult& t) { return t.time_to_train ? length_text(t) : std::string(); }));
-  all.push_back(of_training("cost", [](const TrainResult& t) { return t.cost_usd ? cost_text(t) : std::string(); }));
-  return all;
+  });
+  of_training("goodput",
+              [](const TrainResult& t) { return t.goodput ? format_percent(t.goodput->simulated.shares.useful) : ""; });
+  of_training("time to train", [](const TrainResult& t) { return t.time_to_train ? length_text(t) : ""; });
+  of_training("cost", [](const TrainResult& t) { return t.cost_usd ? cost_text(t) : ""; });
 }
 
 /// What a sample takes more or less in each part, greatest first: times of steps with different batches are no measure.
@@ -132,12 +124,7 @@ std::string comparison_text(const std::vector<Result>& results) {
   const std::vector<std::vector<std::string>> different = different_settings(results);
   for (const std::vector<std::string>& row : different) table.add_row(row);
   if (!different.empty()) table.add_rule();
-  for (const Line& line : lines()) {
-    std::vector<std::string> row = {line.name};
-    for (const Result& result : results) row.push_back(line.cell(result));
-    const bool empty = std::ranges::all_of(row.begin() + 1, row.end(), [](const auto& cell) { return cell.empty(); });
-    if (!empty) table.add_row(std::move(row));
-  }
+  add_lines(results, table);
   text += "\n" + table.text(page_indent) + "\n";
   const Result& first = results.front();
   for (std::size_t i = 1; i < results.size(); ++i) {

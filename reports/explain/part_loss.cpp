@@ -6,36 +6,15 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "model/base/error.hpp"
 #include "model/base/format.hpp"
+#include "model/scenario/load/checks.hpp"
 #include "reports/print/number.hpp"
 #include "reports/print/table.hpp"
 
 namespace foretrain {
 
 namespace {
-
-/// "cluster.faults=[{…}, …]", behind those that the scenario has.
-std::string with_faults(const Scenario& scenario, const std::vector<std::string>& more) {
-  std::vector<std::string> faults;
-  for (const Fault& fault : scenario.cluster.faults) {
-    std::string text = fault.node >= 0 ? fmt::format("{{ node: {}, ", fault.node) : "{ ";
-    if (fault.gpu >= 0) {
-      text += fmt::format("gpu: {}, speed: {:.17g} %", fault.gpu, 100.0 * fault.share);
-    } else {
-      text += fault.card >= 0 ? fmt::format("card: {}, ", fault.card) : fmt::format("link: {}, ", fault.link);
-      if (fault.failed) {
-        text += "failed: true";
-      } else if (is_finite(fault.bandwidth)) {
-        text += fmt::format("bandwidth: {:.17g} GB/s", fault.bandwidth.value() / 1e9);
-      } else {
-        text += fmt::format("bandwidth: {:.17g} %", 100.0 * fault.share);
-      }
-    }
-    faults.push_back(text + " }");
-  }
-  faults.insert(faults.end(), more.begin(), more.end());
-  return fmt::format("cluster.faults=[{}]", fmt::join(faults, ", "));
-}
 
 class Losses {
  public:
@@ -46,9 +25,10 @@ class Losses {
         reload_(reload) {}
 
   std::vector<WhatIf> all() {
-    goes_on("a GPU at half its speed", {"{ node: 0, gpu: 0, speed: 50 % }"});
+    goes_on("a GPU at half its speed", {{.node = 0, .gpu = 0, .link = "", .share = 0.5}});
     if (cluster_.nodes > 1) {
-      if (cluster_.network.nics_per_node > 1) goes_on("a network card", {"{ node: 0, card: 0, failed: true }"});
+      if (cluster_.network.nics_per_node > 1)
+        goes_on("a network card", {{.node = 0, .card = 0, .link = "", .failed = true}});
       if (const auto* tree = std::get_if<FatTree>(&cluster_.network.fabric.shape)) add_switches(*tree);
       restarts("a machine", 1);
     }
@@ -56,8 +36,16 @@ class Losses {
   }
 
  private:
-  void goes_on(std::string name, const std::vector<std::string>& faults) {
-    losses_.push_back(reloaded(std::move(name), {with_faults(scenario_, faults)}, reload_));
+  /// With these faults behind those that the scenario has.
+  void goes_on(std::string name, const std::vector<Fault>& faults) {
+    WhatIf& loss = losses_.emplace_back(WhatIf{.name = std::move(name), .scenario = scenario_});
+    std::vector<Fault>& all = loss.scenario->cluster.faults;
+    all.insert(all.end(), faults.begin(), faults.end());
+    try {
+      check_scenario(*loss.scenario);
+    } catch (const ScenarioError& error) {
+      loss = {.name = loss.name, .why_not = error.what()};
+    }
   }
 
   /// As many replicas as whole ones fit on the machines that are left.
@@ -86,9 +74,8 @@ class Losses {
     const int below = std::min(tree.nodes_per_leaf, cluster_.nodes);
     if (leaves > 1) add_spine(tree, leaves);
     if (!tree.rails) return restarts("a leaf switch, with " + counted(below, "machine"), below);
-    std::vector<std::string> faults;
-    for (int node = 0; node < below; ++node)
-      faults.push_back(fmt::format("{{ node: {}, card: 0, failed: true }}", node));
+    std::vector<Fault> faults;
+    for (int node = 0; node < below; ++node) faults.push_back({.node = node, .card = 0, .link = "", .failed = true});
     goes_on("a leaf switch, with a card of " + counted(below, "machine"), faults);
   }
 
@@ -97,13 +84,12 @@ class Losses {
     const int spines = tree.uplinks_of(cluster_);
     if (spines < 2 || tree.nodes_per_pod > 0) return;
     const bool by_name = tree.routing == UplinkRouting::hash;
-    std::vector<std::string> faults;
+    std::vector<Fault> faults;
     for (int leaf = 0; leaf < leaves; ++leaf) {
       for (int rail = 0; rail < (tree.rails ? cluster_.network.nics_per_node : 1); ++rail) {
         const std::string name = tree.rails ? fmt::format("leaf{}.{}", leaf, rail) : fmt::format("leaf{}", leaf);
-        faults.push_back(
-            by_name ? fmt::format("{{ link: {}-spine0, failed: true }}", name)
-                    : fmt::format("{{ link: {}-spine, bandwidth: {:.17g} % }}", name, 100.0 * (spines - 1) / spines));
+        faults.push_back(by_name ? Fault{.link = name + "-spine0", .failed = true}
+                                 : Fault{.link = name + "-spine", .share = (spines - 1.0) / spines});
       }
     }
     goes_on(fmt::format("a spine switch, one of {}", spines), faults);

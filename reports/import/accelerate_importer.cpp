@@ -3,7 +3,6 @@
 
 #include "model/base/text.hpp"
 #include "reports/import/importer.hpp"
-#include "reports/import/input_text.hpp"
 #include "reports/import/settings.hpp"
 
 namespace foretrain {
@@ -12,9 +11,8 @@ namespace {
 
 TrainingSize accelerate_size(Settings& settings) {
   TrainingSize size;
-  size.gpus = settings.whole("num_processes");
-  size.nodes = settings.whole("num_machines");
-  for (const char* key : {"num_processes", "num_machines"}) {
+  for (const auto& [key, count] : {std::pair("num_processes", &size.gpus), std::pair("num_machines", &size.nodes)}) {
+    *count = settings.whole(key);
     if (const ForeignSetting* setting = settings.find(key)) size.said_by(*setting);
   }
   const ForeignSetting* type = settings.find("distributed_type");

@@ -12,7 +12,6 @@
 #include "reports/import/chakra_trace.hpp"
 #include "reports/import/draft.hpp"
 #include "reports/import/importer.hpp"
-#include "reports/import/input_text.hpp"
 
 namespace foretrain {
 

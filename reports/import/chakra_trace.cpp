@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <charconv>
 #include <limits>
 #include <optional>
 #include <sstream>
 
 #include "reports/import/draft.hpp"
-#include "reports/import/input_text.hpp"
+#include "reports/import/importer.hpp"
 
 namespace foretrain {
 
@@ -31,8 +30,8 @@ class WireReader {
  public:
   struct Field {
     std::uint32_t number = 0;
-    std::uint64_t value = 0;  ///< of a number, its bits
-    std::string_view bytes;   ///< of a text or a message
+    std::uint64_t value = 0;  ///< of a whole number
+    std::string_view bytes;   ///< of a text, a message or a fraction
     std::size_t at = 0;       ///< where these begin in the file
     bool has_bytes = false;
   };
@@ -49,19 +48,19 @@ class WireReader {
         field.value = varint();
         break;
       case 1:
-        field.value = fixed(8);
+        field.bytes = piece(8);
         break;
       case 2:
         field.bytes = piece(varint());
-        field.at = offset() - field.bytes.size();
-        field.has_bytes = true;
         break;
       case 5:
-        field.value = fixed(4);
+        field.bytes = piece(4);
         break;
       default:
         fail("no field of a message begins here");
     }
+    field.has_bytes = (tag & 7U) != 0;
+    field.at = offset() - field.bytes.size();
     if (field.number == 0) fail("a field with number 0");
     return field;
   }
@@ -92,14 +91,6 @@ class WireReader {
   }
 
  private:
-  std::uint64_t fixed(unsigned length) {
-    const std::string_view raw = piece(length);
-    std::uint64_t value = 0;
-    for (unsigned i = 0; i < length; ++i)
-      value |= static_cast<std::uint64_t>(static_cast<std::uint8_t>(raw[i])) << (8U * i);
-    return value;
-  }
-
   std::string_view bytes_;
   std::size_t at_;  ///< of the first byte in the file
   std::size_t place_ = 0;
@@ -116,24 +107,6 @@ void add_numbers_of(const WireReader::Field& field, const std::string& file, std
   while (!packed.done()) numbers.push_back(packed.varint());
 }
 
-std::string zigzag(std::uint64_t value) {
-  return std::to_string(static_cast<std::int64_t>(value >> 1U) ^ -static_cast<std::int64_t>(value & 1U));
-}
-
-/// A number of the fields of `oneof value`; lists are left alone.
-std::optional<std::string> attribute_text(const WireReader::Field& field) {
-  const auto is = [&](std::initializer_list<std::uint32_t> numbers) {
-    return std::ranges::find(numbers, field.number) != numbers.end();
-  };
-  if (is({3})) return fmt::format("{}", std::bit_cast<double>(field.value));
-  if (is({5})) return fmt::format("{}", std::bit_cast<float>(static_cast<std::uint32_t>(field.value)));
-  if (is({7, 9, 25})) return std::to_string(static_cast<std::int64_t>(field.value));
-  if (is({11, 13, 19, 21, 27})) return std::to_string(field.value);
-  if (is({15, 17})) return zigzag(field.value);
-  if (is({23})) return std::to_string(static_cast<std::int32_t>(field.value));
-  return is({29}) ? std::optional(std::string(field.bytes)) : std::nullopt;
-}
-
 void add_attribute(const WireReader::Field& attribute, const std::string& file, ChakraNode& node) {
   WireReader reader(attribute.bytes, attribute.at, file);
   std::string name;
@@ -141,7 +114,8 @@ void add_attribute(const WireReader::Field& attribute, const std::string& file, 
   while (!reader.done()) {
     const WireReader::Field field = reader.next();
     if (field.number == 1) name = std::string(field.bytes);
-    if (auto text = attribute_text(field)) value = std::move(text);
+    // Of `oneof value` whole numbers and flags: nothing else is asked for.
+    if (field.number > 1 && !field.has_bytes) value = std::to_string(field.value);
   }
   if (value) node.attributes[name] = *value;
 }
@@ -195,13 +169,11 @@ std::uint64_t number_in(const json& value) {
   return number;
 }
 
-/// The first member of these names; null where there is none.
-const json& member(const json& object, const char* camel, const char* snake) {
+/// Null where there is none.
+const json& member(const json& object, const char* key) {
   static const json none;
-  for (const char* key : {camel, snake}) {
-    if (const auto found = object.find(key); found != object.end()) return *found;
-  }
-  return none;
+  const auto found = object.find(key);
+  return found == object.end() ? none : *found;
 }
 
 std::string text_in(const json& object, const char* key) {
@@ -222,39 +194,21 @@ void add_dependencies(const json& list, std::vector<std::uint64_t>& ids) {
   for (const json& dependency : list) ids.push_back(number_in(dependency));
 }
 
-/// A node of a file with all of them in "workload_graph", as Chakra's feeder reads it (src/feeder/json_node.cpp):
-/// attributes stand beside the rest.
-ChakraNode read_graph_node(const json& object) {
-  ChakraNode node;
-  for (const auto& [key, value] : object.items()) {
-    if (value.is_structured()) continue;
-    node.attributes[key] = value.is_string() ? value.get<std::string>() : value.dump();
-  }
-  node.id = node.number("Id");
-  node.name = text_in(object, "Name");
-  node.microseconds = node.number("runtime");
-  const std::uint64_t type = node.number("NodeType");
-  if (type <= static_cast<std::uint64_t>(ChakraNode::Type::comm_coll)) node.type = static_cast<ChakraNode::Type>(type);
-  add_dependencies(member(object, "ctrl_deps", "ctrl_deps"), node.control);
-  add_dependencies(member(object, "data_deps", "data_deps"), node.data);
-  return node;
-}
-
 ChakraNode read_json_node(const json& object) {
   ChakraNode node;
-  node.id = number_in(member(object, "id", "id"));
+  node.id = number_in(member(object, "id"));
   node.name = text_in(object, "name");
   node.type = type_in(object);
-  add_dependencies(member(object, "ctrlDeps", "ctrl_deps"), node.control);
-  add_dependencies(member(object, "dataDeps", "data_deps"), node.data);
-  node.microseconds = number_in(member(object, "durationMicros", "duration_micros"));
-  const json& inputs = member(object, "inputs", "inputs");
+  add_dependencies(member(object, "ctrlDeps"), node.control);
+  add_dependencies(member(object, "dataDeps"), node.data);
+  node.microseconds = number_in(member(object, "durationMicros"));
+  const json& inputs = member(object, "inputs");
   node.input_shapes = text_in(inputs, "shapes");
   node.input_types = text_in(inputs, "types");
-  for (const json& attribute : member(object, "attr", "attrs")) {
+  for (const json& attribute : member(object, "attr")) {
     if (!attribute.is_object()) continue;
     for (const auto& [key, value] : attribute.items()) {
-      const bool names = key == "name" || key == "docString" || key == "doc_string";
+      const bool names = key == "name" || key == "docString";
       if (names || value.is_structured()) continue;
       node.attributes[text_in(attribute, "name")] = value.is_string() ? value.get<std::string>() : value.dump();
     }
@@ -262,7 +216,7 @@ ChakraNode read_json_node(const json& object) {
   return node;
 }
 
-/// Objects one behind the other, as chakra_jsonizer writes them: metadata, then nodes; or one with all of them.
+/// Objects one behind the other, as chakra_jsonizer writes them: metadata, then nodes.
 std::vector<ChakraNode> read_json(const std::string& text, const std::string& file) {
   constexpr std::streamsize all = std::numeric_limits<std::streamsize>::max();
   std::vector<ChakraNode> nodes;
@@ -279,12 +233,6 @@ std::vector<ChakraNode> read_json(const std::string& text, const std::string& fi
     if (object.contains("nodes")) {
       throw ScenarioError(position_in(text, start, file), "nodes", "an execution trace of PyTorch itself",
                           "what chakra_converter makes of it");
-    }
-    if (const auto graph = object.find("workload_graph"); graph != object.end() && graph->is_array()) {
-      for (const json& node : *graph) {
-        if (node.is_object()) nodes.push_back(read_graph_node(node));
-        require_few(nodes.size(), file);
-      }
     }
     if (object.contains("type")) nodes.push_back(read_json_node(object));
     require_few(nodes.size(), file);

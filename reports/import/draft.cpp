@@ -58,8 +58,7 @@ namespace {
 
 class Writer {
  public:
-  Writer(const std::map<std::string, std::string>& comments, const YamlLayout& layout)
-      : comments_(comments), layout_(layout) {}
+  Writer(const std::map<std::string, std::string>& comments, int column) : comments_(comments), column_(column) {}
 
   void write_entries(const YamlNode& mapping, const std::string& path, std::size_t indent) {
     for (const YamlEntry& entry : mapping.entries) {
@@ -71,7 +70,6 @@ class Writer {
 
  private:
   [[nodiscard]] bool is_one_line(const YamlNode& value, const std::string& key, std::size_t indent) const {
-    if (layout_.blocks) return key.starts_with("sources.") || (!value.is_mapping() && key != "wiring");
     const bool stands_alone = !value.is_mapping() && !(value.is_sequence() && !value.items.empty());
     const bool nested = std::ranges::any_of(value.entries, [](const YamlEntry& e) { return e.value.is_mapping(); }) ||
                         std::ranges::any_of(value.items, [](const YamlNode& item) { return !item.is_scalar(); });
@@ -81,8 +79,6 @@ class Writer {
 
   void write_value(const std::string& head, const YamlNode& value, const std::string& key, std::size_t indent) {
     if (is_one_line(value, key, indent)) return write_line(head + " " + flow_text(value), key);
-    if (layout_.blocks && indent == 0) text_ += "\n";
-    if (key == "wiring") text_ += layout_.before_wiring;
     write_line(head, key);
     if (value.is_mapping()) return write_entries(value, key, indent + 2);
     for (std::size_t i = 0; i < value.items.size(); ++i) {
@@ -92,9 +88,7 @@ class Writer {
 
   void write_line(const std::string& line, const std::string& key) {
     const auto comment = comments_.find(key);
-    text_ += comment == comments_.end()
-                 ? line
-                 : fmt::format("{:<{}}  # {}", line, layout_.comment_column, one_line(comment->second));
+    text_ += comment == comments_.end() ? line : fmt::format("{:<{}}  # {}", line, column_, one_line(comment->second));
     text_ += "\n";
   }
 
@@ -105,7 +99,7 @@ class Writer {
   }
 
   const std::map<std::string, std::string>& comments_;
-  const YamlLayout& layout_;
+  int column_;
   std::string text_;
 };
 
@@ -115,9 +109,8 @@ std::string at_line(const SourcePosition& where, const std::string& what) {
 
 }  // namespace
 
-std::string yaml_text(const YamlNode& document, const std::map<std::string, std::string>& comments,
-                      const YamlLayout& layout) {
-  Writer writer(comments, layout);
+std::string yaml_text(const YamlNode& document, const std::map<std::string, std::string>& comments, int column) {
+  Writer writer(comments, column);
   writer.write_entries(document, "", 0);
   return std::move(writer).take();
 }

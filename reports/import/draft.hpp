@@ -84,15 +84,8 @@ YamlNode yaml_nodes(const std::vector<std::pair<std::string, YamlNode>>& entries
 YamlNode yaml_entries(const std::vector<std::pair<std::string, std::string>>& entries,
                       const SourcePosition& where = {});
 
-/// How a document is written.
-struct YamlLayout {
-  int comment_column = 0;
-  bool blocks = false;             ///< every mapping but those of `sources`; else short ones stand on their line
-  std::string before_wiring = {};  ///< lines of their own
-};
-/// The document with comments behind its lines, by dotted key; of items "key[3]".
-std::string yaml_text(const YamlNode& document, const std::map<std::string, std::string>& comments,
-                      const YamlLayout& layout = {});
+/// The document with comments behind its lines, from a column on, by dotted key; of items "key[3]".
+std::string yaml_text(const YamlNode& document, const std::map<std::string, std::string>& comments, int column = 0);
 /// Remarks as lines of comments.
 std::string as_comments(const std::vector<std::string>& remarks);
 

@@ -2,7 +2,6 @@
 
 #include "model/scenario/model/model_reader.hpp"
 #include "reports/import/importer.hpp"
-#include "reports/import/input_text.hpp"
 #include "reports/import/settings.hpp"
 
 namespace foretrain {

@@ -11,7 +11,7 @@
 
 #include "model/base/text.hpp"
 #include "model/scenario/yaml_document.hpp"
-#include "reports/import/input_text.hpp"
+#include "reports/import/importer.hpp"
 
 namespace foretrain {
 

@@ -3,13 +3,11 @@
 
 #include <toml++/toml.h>
 #include <algorithm>
-#include <array>
 #include <sstream>
 
 #include "model/base/text.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "reports/import/importer.hpp"
-#include "reports/import/input_text.hpp"
 #include "reports/import/settings.hpp"
 
 namespace foretrain {
@@ -27,6 +25,15 @@ SourcePosition toml_position(const toml::source_region& source, const std::strin
   return {file, static_cast<int>(source.begin.line), static_cast<int>(source.begin.column)};
 }
 
+std::string name_of_today(std::string key) {
+  static constexpr std::pair<std::string_view, std::string_view> renamed[] = {
+#define RENAMED(before, now) {before, now},
+#include "reports/import/settings.def"
+  };
+  const auto row = std::ranges::find(renamed, key, &std::pair<std::string_view, std::string_view>::first);
+  return row == std::end(renamed) ? std::move(key) : std::string(row->second);
+}
+
 void add_toml(const toml::table& table, const std::string& path, const std::string& file,
               std::vector<ForeignSetting>& settings) {
   for (const auto& [key, value] : table) {
@@ -34,7 +41,7 @@ void add_toml(const toml::table& table, const std::string& path, const std::stri
     if (const toml::table* inner = value.as_table()) {
       add_toml(*inner, name, file, settings);
     } else {
-      settings.push_back({name, toml_text(value), toml_position(key.source(), file)});
+      settings.push_back({name_of_today(name), toml_text(value), toml_position(key.source(), file)});
     }
   }
 }
@@ -53,12 +60,6 @@ std::vector<ForeignSetting> toml_settings(const ImportInput& input) {
   std::ranges::stable_sort(settings, {},
                            [](const ForeignSetting& s) { return std::pair(s.where.line, s.where.column); });
   return settings;
-}
-
-std::int64_t degree(Settings& settings, std::initializer_list<const char*> keys) {
-  std::int64_t found = 1;
-  for (const char* key : keys) found = settings.whole(key).value_or(found);
-  return found;
 }
 
 /// "llama3" and "8B" are the catalogue's llama3-8b; of DeepSeek-V3 it has one size alone.
@@ -102,9 +103,8 @@ void set_torchtitan_batch(Settings& settings, Draft& draft) {
   }
   set_rows(settings, "torchtitan_pipeline", draft);
   draft.assume("workload.train.micro_batch", "1", "pipeline_parallel_microbatch_size is 1 unless stated");
-  for (const char* key : {"training.local_batch_size", "training.batch_size"}) {
-    if (const auto samples = settings.whole(key)) set_batch_of_rank(draft, *samples, *settings.find(key));
-  }
+  constexpr const char* key = "training.local_batch_size";
+  if (const auto samples = settings.whole(key)) set_batch_of_rank(draft, *samples, *settings.find(key));
 }
 
 void set_recomputation(Settings& settings, Draft& draft) {
@@ -135,15 +135,13 @@ constexpr ValueWords schedules = {
 
 /// Schedules are stated also where there is no pipeline. One of several chunks a stage has two unless more is said.
 void set_torchtitan_schedule(Settings& settings, Draft& draft) {
-  for (const char* key : {"parallelism.pipeline_parallel_schedule", "experimental.pipeline_parallel_schedule"}) {
-    const ForeignSetting* schedule = settings.find(key);
-    if (schedule == nullptr) continue;
-    const std::string ours = *in_our_words(*schedule, schedules);
-    if (number_of(draft, "plan.pipeline") == 1) continue;
-    draft.set("plan.schedule", ours, *schedule);
-    if (draft.scalar("plan.schedule") == "interleaved") {
-      draft.assume("plan.interleave", "2", "two chunks a stage, as torchtitan has unless layers_per_stage says more");
-    }
+  const ForeignSetting* schedule = settings.find("parallelism.pipeline_parallel_schedule");
+  if (schedule == nullptr) return;
+  const std::string ours = *in_our_words(*schedule, schedules);
+  if (number_of(draft, "plan.pipeline") == 1) return;
+  draft.set("plan.schedule", ours, *schedule);
+  if (draft.scalar("plan.schedule") == "interleaved") {
+    draft.assume("plan.interleave", "2", "two chunks a stage, as torchtitan has unless layers_per_stage says more");
   }
 }
 
@@ -154,16 +152,10 @@ void set_torchtitan_execution(Settings& settings, Draft& draft) {
   set_rows(settings, "torchtitan_execution", draft);
 }
 
-constexpr std::array<const char*, 3> shard_keys = {
-    "training.data_parallel_degree", "training.data_parallel_shard_degree", "parallelism.data_parallel_shard_degree"};
-
 /// `shard`: GPUs that divide a replica's weights, 0 for all that are left; `ranks`: these, and those of a sequence.
 void set_torchtitan_sharding(Settings& settings, Draft& draft, std::int64_t shard, std::int64_t ranks,
                              bool replicated) {
-  const ForeignSetting* says = nullptr;
-  for (const char* key : shard_keys) {
-    if (const ForeignSetting* setting = settings.find(key)) says = setting;
-  }
+  const ForeignSetting* says = settings.find("parallelism.data_parallel_shard_degree");
   const SourcePosition where = says != nullptr ? says->where : draft.nowhere();
   const std::string comment = says != nullptr ? named(*says) : "data_parallel_shard_degree is all unless stated";
   if (shard == 1 || (replicated && ranks == 1)) {
@@ -188,19 +180,12 @@ std::string import_torchtitan(const ImportInput& input) {
   Settings settings(toml_settings(input));
   Draft draft(input);
   draft.set("name", file_stem(input), draft.nowhere(), "");
-  const std::int64_t tensor = degree(settings, {"training.sequence_parallel_degree", "training.tensor_parallel_degree",
-                                                "parallelism.tensor_parallel_degree"});
-  const std::int64_t pipeline =
-      degree(settings, {"training.pipeline_parallel_degree", "experimental.pipeline_parallel_degree",
-                        "parallelism.pipeline_parallel_degree"});
-  const std::int64_t context =
-      degree(settings, {"experimental.context_parallel_degree", "parallelism.context_parallel_degree"});
-  const std::int64_t replicate =
-      degree(settings, {"training.data_parallel_replicate_degree", "parallelism.data_parallel_replicate_degree"});
-  std::int64_t shard = 0;  // all that are left
-  for (const char* key : shard_keys) {
-    shard = settings.whole(key).value_or(shard);
-  }
+  const auto degree = [&](const std::string& of) {
+    return settings.whole("parallelism." + of + "_degree").value_or(of == "data_parallel_shard" ? 0 : 1);
+  };
+  const std::int64_t tensor = degree("tensor_parallel"), pipeline = degree("pipeline_parallel");
+  const std::int64_t context = degree("context_parallel"), replicate = degree("data_parallel_replicate");
+  const std::int64_t shard = degree("data_parallel_shard");  // 0: all that are left
   constexpr double most = 1e9;
   const double gpus = static_cast<double>(tensor) * static_cast<double>(pipeline) * static_cast<double>(context) *
                       static_cast<double>(replicate) * static_cast<double>(std::max<std::int64_t>(shard, 1));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "model/base/statistics.hpp"
@@ -12,15 +13,6 @@ namespace {
 
 bool can_be_anchored(const Comparison& comparison) {
   return comparison.quantity != "memory_per_gpu" && !comparison.anchored;
-}
-
-/// Names of the groups in order of appearance.
-std::vector<std::string> group_names(const std::vector<Comparison>& comparisons) {
-  std::vector<std::string> names;
-  for (const Comparison& c : comparisons) {
-    if (std::find(names.begin(), names.end(), c.group) == names.end()) names.push_back(c.group);
-  }
-  return names;
 }
 
 /// Takes the anchors out of the group's `members` and scales what stays.
@@ -72,11 +64,15 @@ ErrorStatistics error_statistics(const std::vector<Comparison>& comparisons) {
 AccuracyReport accuracy_report(const std::vector<Comparison>& comparisons, std::vector<FailedCase> failed, int anchor) {
   AccuracyReport report;
   report.failed = std::move(failed);
-  for (const std::string& name : group_names(comparisons)) {
-    std::vector<Comparison> members;
-    std::copy_if(comparisons.begin(), comparisons.end(), std::back_inserter(members),
-                 [&](const Comparison& c) { return c.group == name; });
-    GroupAccuracy& group = report.groups.emplace_back(GroupAccuracy{name, {}, 1.0, 0});
+  std::vector<std::vector<Comparison>> groups;  // in order of appearance
+  std::map<std::string, std::size_t> places;
+  for (const Comparison& c : comparisons) {
+    const auto [place, is_new] = places.emplace(c.group, groups.size());
+    if (is_new) groups.emplace_back();
+    groups[place->second].push_back(c);
+  }
+  for (std::vector<Comparison>& members : groups) {
+    GroupAccuracy& group = report.groups.emplace_back(GroupAccuracy{members.front().group, {}, 1.0, 0});
     if (anchor > 0) anchor_group(members, anchor, group);
     group.statistics = error_statistics(members);
     report.anchored += group.anchors;

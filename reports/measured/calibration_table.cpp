@@ -1,9 +1,8 @@
-#include "reports/measured/calibration_table.hpp"
+#include "reports/measured/text_fit.hpp"
 
 #include <fmt/format.h>
 
 #include <cmath>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -23,34 +22,14 @@ std::string format_value(double value, const std::string& unit) {
   return fmt::format("{:.4g} {}", value, unit);
 }
 
-using Parameters = std::map<std::string, std::string>;
-
-/// What several rows of a benchmark state, all of them alike: it is said once, above them.
-Parameters common_parameters(const CalibrationReport& report, const HostBenchmark& benchmark) {
-  Parameters common;
-  std::map<std::string, int> count;
-  for (const BenchmarkRow& row : report.rows) {
-    if (row.benchmark != benchmark.name) continue;
-    for (const auto& [key, value] : row.parameters) {
-      if (!common.emplace(key, value).second && common.at(key) != value) common.at(key).clear();
-      ++count[key];
-    }
-  }
-  std::erase_if(common, [&](const auto& entry) { return entry.second.empty() || count[entry.first] < 2; });
-  return common;
-}
-
-std::string parameters_text(const Parameters& parameters, const Parameters& said = {}) {
+std::string parameters_text(const BenchmarkRow& row) {
   std::string text;
-  for (const auto& [key, value] : parameters) {
-    if (!said.contains(key)) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", key, value);
-  }
+  for (const auto& [key, value] : row.parameters) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", key, value);
   return text;
 }
 
 std::string section(const CalibrationReport& report, const HostBenchmark& benchmark) {
   TextTable table("lrrrrrl");
-  const Parameters common = common_parameters(report, benchmark);
   std::vector<double> errors;
   bool any = false;
   for (const BenchmarkRow& row : report.rows) {
@@ -58,20 +37,19 @@ std::string section(const CalibrationReport& report, const HostBenchmark& benchm
     if (!any) table.add_row({"", "median", "spread", "best", "predicted", "error", ""});
     any = true;
     if (row.samples == 0) {
-      table.add_row({parameters_text(row.parameters, common), "-", "", "", "", "", row.note});
+      table.add_row({parameters_text(row), "-", "", "", "", "", row.note});
       continue;
     }
     const auto error = row.error();
     if (error) errors.push_back(std::abs(*error));
     const bool beyond = error && benchmark.tolerance > 0.0 && !(std::abs(*error) <= benchmark.tolerance);
-    table.add_row({parameters_text(row.parameters, common), format_value(row.measured, row.unit),
-                   format_percent(row.spread), row.best > 0.0 ? format_value(row.best, row.unit) : "",
+    table.add_row({parameters_text(row), format_value(row.measured, row.unit), format_percent(row.spread),
+                   row.best > 0.0 ? format_value(row.best, row.unit) : "",
                    row.predicted ? format_value(*row.predicted, row.unit) : "-",
                    error ? fmt::format("{:+.1f} %{}", *error * 100.0, beyond ? " !" : "") : "", row.note});
   }
   if (!any) return "";
   std::string text = fmt::format("{}: {}\n", benchmark.name, benchmark.description);
-  if (!common.empty()) text += "  " + wrap(parameters_text(common), 94, 2) + "\n";
   text += table.text(2);
   if (!errors.empty()) {
     text +=

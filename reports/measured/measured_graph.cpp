@@ -13,7 +13,6 @@
 #include "model/base/format.hpp"
 #include "model/base/statistics.hpp"
 #include "reports/print/table.hpp"
-#include "reports/result/json.hpp"
 #include "validate/replay/result.hpp"
 
 namespace foretrain {
@@ -21,7 +20,6 @@ namespace foretrain {
 namespace {
 
 using nlohmann::json;
-using nlohmann::ordered_json;
 
 constexpr const char* graph_kind = "foretrain gpu replay";
 constexpr std::size_t named_tasks = 3;
@@ -223,40 +221,6 @@ std::string measured_graphs_text(const std::vector<MeasuredGraph>& graphs) {
   }
   if (!failed.empty()) text += std::string(text.empty() ? "" : "\n") + "Not run\n" + failed;
   return text;
-}
-
-std::string measured_graphs_json(const std::vector<MeasuredGraph>& graphs) {
-  ordered_json document = {{"replays", ordered_json::array()}, {"failed", ordered_json::array()}};
-  std::vector<Comparison> comparisons;
-  for (const MeasuredGraph& graph : graphs) {
-    if (graph.steps.empty()) {
-      document["failed"].push_back({{"name", graph.name}, {"why", graph.notes.empty() ? "" : graph.notes.front()}});
-      continue;
-    }
-    comparisons.push_back({graph.name, "", "time", graph.measured().value(), graph.predicted.value()});
-    ordered_json worst = ordered_json::array();
-    for (const TaskError& task : worst_tasks(graph, named_tasks)) {
-      worst.push_back({{"name", task.name},
-                       {"count", task.count},
-                       {"predicted_s", task.predicted.value()},
-                       {"measured_s", task.measured.value()}});
-    }
-    document["replays"].push_back({{"name", graph.name},
-                                   {"scenario", graph.scenario},
-                                   {"hardware", graph.hardware},
-                                   {"machine", graph.machine},
-                                   {"fidelity", graph.fidelity},
-                                   {"predicted_s", graph.predicted.value()},
-                                   {"measured_s", graph.measured().value()},
-                                   {"spread", graph.spread()},
-                                   {"error", graph.error()},
-                                   {"host_s", graph.host.value()},
-                                   {"memory_bytes", graph.memory.value()},
-                                   {"worst_tasks", worst},
-                                   {"notes", graph.notes}});
-  }
-  document["overall"] = statistics_json(error_statistics(comparisons));
-  return document.dump(2);
 }
 
 }  // namespace foretrain

@@ -69,7 +69,6 @@ std::vector<TaskError> worst_tasks(const MeasuredGraph& graph, std::size_t count
 
 /// A table: predicted, measured, spread, error; then the worst-predicted tasks of each, and what could not be run.
 std::string measured_graphs_text(const std::vector<MeasuredGraph>& graphs);
-std::string measured_graphs_json(const std::vector<MeasuredGraph>& graphs);
 
 /// Predicted and measured rows of each place, one above the other.
 TimelineFigure measured_timeline(const MeasuredGraph& graph);

@@ -7,24 +7,10 @@
 
 #include "model/base/error.hpp"
 #include "model/base/format.hpp"
-#include "reports/print/number.hpp"
 
 namespace foretrain {
 
 namespace {
-
-/// Open MPI and Gloo are named; ours go without saying.
-std::string curve_name(const HostMeasurement& run) {
-  std::string words = run.algorithm;
-  std::replace(words.begin(), words.end(), '_', ' ');
-  if (run.servers > 0) {
-    words = counted(run.servers, "server");
-    if (run.shared_hosts) words = run.servers == run.ranks ? "a server on every worker" : words + " on workers";
-  }
-  if (run.executor == "gloo") return words + ", Gloo";
-  if (run.executor == "mpi") return words + ", Open MPI";
-  return words;
-}
 
 /// Predicted and measured rows of each place, one above the other.
 TimelineFigure both_rows(std::string title, const std::vector<std::string>& places,
@@ -46,18 +32,6 @@ TimelineFigure both_rows(std::string title, const std::vector<std::string>& plac
 }
 
 }  // namespace
-
-CaseFigure replayed_cases(const std::vector<HostMeasurement>& runs, const std::string& prefix) {
-  CaseFigure figure{"workers", "time of one all-reduce"};
-  for (const HostMeasurement& run : runs) {
-    if (!run.group.starts_with(prefix)) continue;
-    const std::string panel =
-        fmt::format("{} between hosts of {:.0f} Mbit/s", format_bytes(run.size), run.rate.value() * 8e-6);
-    add_point(figure, panel, curve_name(run),
-              {static_cast<double>(run.ranks), std::to_string(run.ranks), run.predicted, run.median()});
-  }
-  return figure;
-}
 
 TimelineFigure host_timeline(const HostMeasurement& run, const std::string& streams) {
   if (run.tasks.empty()) throw UsageError(run.name + ": its tasks were not kept: foretrain replay --timeline");

@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "reports/figure/plot_cases.hpp"
 #include "reports/figure/plot_timeline.hpp"
 #include "reports/measured/accuracy.hpp"
 #include "validate/host_replay/measurements.hpp"
@@ -14,9 +13,6 @@ namespace foretrain {
 
 /// A table with one line per run: predicted, measured, spread, error, how busy the cores were.
 std::string replay_text(const std::vector<HostMeasurement>& runs);
-
-/// A table with one line per message size: bytes and packets on the wire, counted and by the packet model, and time.
-std::string probe_text(const std::vector<ProbeMeasurement>& probes);
 
 /// The runs as comparisons of times.
 std::vector<Comparison> comparisons_of(const std::vector<HostMeasurement>& runs);
@@ -30,9 +26,5 @@ std::string measured_table(std::string_view text, const std::string& file, const
 /// A step's tasks as they were predicted and as they ran, one above the other, on streams whose names contain
 /// `streams`. Throws UsageError where the run's tasks were not kept, or none is on such a stream.
 TimelineFigure host_timeline(const HostMeasurement& run, const std::string& streams);
-
-/// Replayed all-reduces over the number of workers, of groups whose names begin with `prefix`: a panel for each size
-/// and network.
-CaseFigure replayed_cases(const std::vector<HostMeasurement>& runs, const std::string& prefix);
 
 }  // namespace foretrain

@@ -9,23 +9,6 @@
 namespace foretrain {
 namespace {
 
-std::string constants_text(const std::vector<RobustConstant>& constants) {
-  TextTable table("lrr", {"constant", "before", "after"});
-  for (const RobustConstant& constant : constants) {
-    table.add_row({constant.name, fmt::format("{:.4g}", constant.before), fmt::format("{:.4g}", constant.after)});
-  }
-  return table.text(2);
-}
-
-std::string errors_text(const std::vector<PointErrors>& errors) {
-  TextTable table("llrrr", {"group", "GPU", "n", "MAPE", "bias"});
-  for (const PointErrors& error : errors) {
-    table.add_row({error.group, error.family, fmt::format("{}", error.points), percent_text(error.mape),
-                   signed_percent(error.bias)});
-  }
-  return table.text(2);
-}
-
 nlohmann::ordered_json constants_json(const std::vector<RobustConstant>& constants) {
   auto json = nlohmann::ordered_json::object();
   for (const RobustConstant& constant : constants) json[constant.name] = constant.after;
@@ -67,19 +50,6 @@ std::string suites_text(const GpuCalibration& fit) {
   }
   std::string text = table.text(2);
   for (const std::string& note : fit.notes) text += "  " + note + "\n";
-  return text;
-}
-
-/// Clocks of products that ran for seconds: what power leaves of the boost clock.
-std::string sustained_text(const GpuCalibration& fit) {
-  const MeasuredGpu& gpu = fit.machine.gpus.front();
-  std::string text;
-  for (const SustainedClock& one : fit.sustained) {
-    text += fmt::format("  {}: {:.0f} of {:.0f} MHz", one.name, one.clock.value() * 1e-6, gpu.clock.value() * 1e-6);
-    if (one.watts) text += fmt::format(" at {:.0f} W", *one.watts);
-    if (one.watts && gpu.power_limit_watts) text += fmt::format(" of {:.0f} W", *gpu.power_limit_watts);
-    text += one.limited ? ", limited by power\n" : "\n";
-  }
   return text;
 }
 
@@ -143,37 +113,11 @@ std::string bars_text(const GpuCalibration& fit) {
 
 }  // namespace
 
-std::string to_text(const FitResult& result) {
-  const RobustFit& found = result.found;
-  std::string text = fmt::format("Fitted ({} evaluations)\n\n{}\n{}", found.evaluations,
-                                 constants_text(found.constants), errors_text(result.errors));
-  if (!found.undetermined.empty()) text += "\nNot determined, as published:\n";
-  for (const Undetermined& one : found.undetermined) text += fmt::format("  {}: {}\n", one.name, one.why);
-  return text;
-}
-
-std::string to_text(const std::vector<LeftOut>& left_out) {
-  std::string text = "Each GPU predicted by a fit on the others\n\n";
-  TextTable table("lrr", {"left out", "n", "MAPE"});
-  for (const LeftOut& left : left_out) {
-    const PointErrors all = of_all(left.predicted);
-    table.add_row({left.gpu, fmt::format("{}", all.points), percent_text(all.mape)});
-  }
-  text += table.text(2);
-  for (const LeftOut& left : left_out) {
-    text += fmt::format("\nWithout {}\n\n{}", left.gpu, errors_text(left.predicted));
-    if (!left.by_rule.empty()) {
-      text += fmt::format("\n  energies from other generations (after: by their process)\n\n{}",
-                          constants_text(left.by_rule));
-    }
-  }
-  return text;
-}
-
 std::string fit_json(const FitResult* result, const std::vector<LeftOut>& left_out) {
   nlohmann::ordered_json json;
   if (result != nullptr) {
     json["constants"] = constants_json(result->found.constants);
+    for (const Undetermined& one : result->found.undetermined) json["undetermined"][one.name] = one.why;
     json["groups"] = errors_json(result->errors);
   }
   for (const LeftOut& left : left_out) {
@@ -189,7 +133,6 @@ std::string fit_json(const FitResult* result, const std::vector<LeftOut>& left_o
 std::string to_text(const GpuCalibration& fit) {
   std::string text = machine_text(fit) + "\n" + suites_text(fit) + "\n" + stages_text(fit) + constants_text(fit);
   if (!fit.errors.empty()) text += "\n" + errors_text(fit);
-  if (!fit.sustained.empty()) text += "\n" + sustained_text(fit);
   if (!fit.matmul_note.empty()) text += "\n" + fit.matmul_note + "\n";
   return text + "\n" + bars_text(fit);
 }

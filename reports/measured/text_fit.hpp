@@ -1,4 +1,4 @@
-// Fits as text: what the constants became, and how far off predictions are.
+// Measurements of machines: what was measured beside what the model says of it, and what the constants became.
 #pragma once
 
 #include <string>
@@ -6,18 +6,17 @@
 
 #include "validate/fit/fit.hpp"
 #include "validate/fit/gpu_fit.hpp"
+#include "validate/host_calibration/calibrate.hpp"
 
 namespace foretrain {
 
-/// A fit on all rows: constants before and after, errors per group.
-std::string to_text(const FitResult& result);
-
-/// GPUs left out one at a time: the error on each by constants fitted on the others.
-std::string to_text(const std::vector<LeftOut>& left_out);
-
-/// The same for programs: `constants` {name: value}, `groups` [{group, gpu, n, mape, bias}], and `left_out` [{gpu,
-/// mape, by_rule {name: value}, groups}].
+/// A fit on all rows (null: none), and GPUs left out one at a time, each predicted by a fit on the others: `constants`
+/// {name: value}, `undetermined` {name: why}, `groups` [{group, gpu, n, mape, bias}], and `left_out` [{gpu, mape,
+/// by_rule {name: value}, groups}].
 std::string fit_json(const FitResult* result, const std::vector<LeftOut>& left_out);
+
+/// Of this machine's benchmarks one table per part, and how far the predictions are off.
+std::string to_text(const CalibrationReport& report);
 
 /// Machine and suites; constants with their standard errors; errors by group, fitted and held out; which bars are met.
 std::string to_text(const GpuCalibration& fit);

@@ -123,7 +123,7 @@ PageJson comparison_figure(const PageJson& scenarios) {
   for (const PageJson& scenario : scenarios) {
     if (!scenario.contains("result") || !scenario["result"].contains("breakdown_s")) continue;
     const Result result = result_from_json(scenario["result"].dump());
-    bars.push_back({result.scenario, result.train()->breakdown});
+    if (result.train() != nullptr) bars.push_back({result.scenario, result.train()->breakdown});
   }
   return bars.size() < 2 ? PageJson(nullptr) : figure_json(to_figure(bars));
 }
@@ -141,10 +141,10 @@ PageJson page_data(const Page& page) {
     if (answer.is_discarded()) throw UsageError(file + ": this is no JSON");
     try {
       add_answer(data, file, answer);
-    } catch (const UsageError&) {
-      throw;
-    } catch (const std::exception&) {  // of reading values that are not there, or of another kind
-      throw UsageError(file + ": an answer that is damaged; let the program write it anew");
+    } catch (const ScenarioError& error) {
+      throw ScenarioError({file}, error.key(), error.got(), error.expected());
+    } catch (const PageJson::exception& error) {
+      throw ScenarioError({file}, "", error.what(), "an answer as foretrain wrote it");
     }
   }
   data["comparison"] = comparison_figure(data["scenarios"]);

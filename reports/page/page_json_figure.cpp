@@ -83,6 +83,7 @@ PageJson result_figures(const PageJson& result) {
   PageJson figures = PageJson::object();
   if (!result.contains("breakdown_s")) return figures;
   const Result read = result_from_json(result.dump());
+  if (read.train() == nullptr) return figures;
   figures["breakdown"] = figure_json(to_figure(std::vector<BreakdownBar>{{read.scenario, read.train()->breakdown}}));
   CurveChart communication{.curves = {{"total", {}}, {"exposed", {}}}};
   const PageJson transfers = result.value("communication_s", PageJson::object());

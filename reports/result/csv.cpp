@@ -4,7 +4,6 @@
 
 #include <array>
 #include <functional>
-#include <optional>
 
 #include "model/base/units.hpp"
 #include "reports/print/names.hpp"
@@ -13,7 +12,6 @@ namespace foretrain {
 
 namespace {
 
-std::string cell(const std::string& text) { return text; }
 std::string cell(double number) { return fmt::format("{}", number); }
 std::string cell(Seconds time) { return cell(time.value()); }
 template <typename T>
@@ -21,60 +19,39 @@ std::string cell(const std::optional<T>& value) {
   return value ? cell(*value) : "";
 }
 
-/// A column and what a result says in it.
-struct Column {
-  std::string name;
-  std::function<std::string(const Result&)> cell;
-};
-
-/// Empty where nothing is trained.
-template <typename Value>
-Column step_column(std::string name, Value value) {
-  return {std::move(name), [value](const Result& r) { return r.train() ? cell(value(*r.train())) : std::string(); }};
-}
-
-Column range_column(std::string name, Seconds Result::*end) {
-  return {std::move(name),
-          [end](const Result& r) { return r.uncertainty_high > r.uncertainty_low ? cell(r.*end) : std::string(); }};
-}
-
-std::vector<Column> make_columns() {
-  using Number = std::optional<double>;
-  using Time = std::optional<Seconds>;
-  std::vector<Column> columns = {
-      step_column("step_time_s", [](const TrainResult& t) { return t.step_time; }),
-      step_column("samples_per_second", [](const TrainResult& t) { return t.samples_per_second; }),
-      step_column("tokens_per_second", [](const TrainResult& t) { return t.tokens_per_second; }),
-      step_column("mfu", [](const TrainResult& t) { return t.mfu; })};
+/// Calls `add` with the name of each column and what the result says in it.
+template <typename Add>
+void for_each_column(const Result& result, const Add& add) {
+  const TrainResult* train = result.train();
+  const TrainResult::Bill* bill = train != nullptr && train->bill ? &*train->bill : nullptr;
+  const auto of_train = [&](std::string_view name, auto member) {
+    add(name, train != nullptr ? cell(std::invoke(member, *train)) : "");
+  };
+  const auto of_bill = [&](std::string_view name, auto member) {
+    add(name, bill != nullptr ? cell(std::invoke(member, *bill)) : "");
+  };
+  of_train("step_time_s", &TrainResult::step_time);
+  of_train("samples_per_second", &TrainResult::samples_per_second);
+  of_train("tokens_per_second", &TrainResult::tokens_per_second);
+  of_train("mfu", &TrainResult::mfu);
   for (const BreakdownPart& part : breakdown_parts) {
-    columns.push_back(step_column(std::string(part.key) + "_s",
-                                  [time = part.time](const TrainResult& t) { return t.breakdown.*time; }));
+    of_train(std::string(part.key) + "_s", [&](const TrainResult& t) { return t.breakdown.*part.time; });
   }
-  const std::vector<Column> others = {
-      step_column("memory_per_gpu_bytes",
-                  [](const TrainResult& t) { return fmt::format("{:.0f}", t.memory.total().value()); }),
-      step_column("fits", [](const TrainResult& t) { return std::string(t.memory.fits() ? "true" : "false"); }),
-      {"time_s", [](const Result& r) { return r.train() ? std::string() : cell(r.time()); }},
-      {"bus_bandwidth_bytes_per_second",
-       [](const Result& r) { return r.collective() ? cell(r.collective()->bus_bandwidth.value()) : std::string(); }},
-      step_column("cost_usd", [](const TrainResult& t) { return t.cost_usd; }),
-      range_column("low_s", &Result::uncertainty_low),
-      range_column("high_s", &Result::uncertainty_high),
-      step_column("time_to_train_s", [](const TrainResult& t) { return t.time_to_train; }),
-      step_column("time_to_train_low_s", [](const TrainResult& t) { return t.bill ? t.bill->shortest : Time(); }),
-      step_column("time_to_train_high_s", [](const TrainResult& t) { return t.bill ? t.bill->longest : Time(); }),
-      step_column("cost_low_usd", [](const TrainResult& t) { return t.bill ? t.bill->usd_low : Number(); }),
-      step_column("cost_high_usd", [](const TrainResult& t) { return t.bill ? t.bill->usd_high : Number(); }),
-      step_column("goodput",
-                  [](const TrainResult& t) { return t.goodput ? t.goodput->simulated.shares.useful : Number(); }),
-      {"error", [](const Result&) { return std::string(); }}};
-  columns.insert(columns.end(), others.begin(), others.end());
-  return columns;
-}
-
-const std::vector<Column>& columns() {
-  static const std::vector<Column> all = make_columns();
-  return all;
+  add("memory_per_gpu_bytes", train != nullptr ? fmt::format("{:.0f}", train->memory.total().value()) : "");
+  add("fits", train == nullptr ? "" : train->memory.fits() ? "true" : "false");
+  add("time_s", train == nullptr ? cell(result.time()) : "");
+  add("bus_bandwidth_bytes_per_second", result.collective() ? cell(result.collective()->bus_bandwidth.value()) : "");
+  of_train("cost_usd", &TrainResult::cost_usd);
+  const bool has_range = result.uncertainty_high > result.uncertainty_low;
+  add("low_s", has_range ? cell(result.uncertainty_low) : "");
+  add("high_s", has_range ? cell(result.uncertainty_high) : "");
+  of_train("time_to_train_s", &TrainResult::time_to_train);
+  of_bill("time_to_train_low_s", &TrainResult::Bill::shortest);
+  of_bill("time_to_train_high_s", &TrainResult::Bill::longest);
+  of_bill("cost_low_usd", &TrainResult::Bill::usd_low);
+  of_bill("cost_high_usd", &TrainResult::Bill::usd_high);
+  add("goodput", train != nullptr && train->goodput ? cell(train->goodput->simulated.shares.useful) : "");
+  add("error", "");
 }
 
 }  // namespace
@@ -82,7 +59,8 @@ const std::vector<Column>& columns() {
 const std::vector<std::string>& predicted_columns() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
-    for (const Column& column : columns()) all.push_back("predicted." + column.name);
+    for_each_column(
+        {}, [&](std::string_view name, const std::string&) { all.push_back(fmt::format("predicted.{}", name)); });
     return all;
   }();
   return names;
@@ -95,7 +73,7 @@ CellKind kind_of_column(std::string_view name) {
 
 std::vector<std::string> predicted_cells(const Result& result) {
   std::vector<std::string> cells;
-  for (const Column& column : columns()) cells.push_back(column.cell(result));
+  for_each_column(result, [&](std::string_view, std::string cell) { cells.push_back(std::move(cell)); });
   return cells;
 }
 

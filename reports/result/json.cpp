@@ -1,5 +1,6 @@
 #include "reports/result/json.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -26,19 +27,9 @@ class JsonWriter {
   explicit JsonWriter(Json& json) : json_(json) {}
 
   void operator()(std::string_view key, const auto& value) { json_[std::string(key)] = of(value); }
-  template <typename T>
-  void if_any(std::string_view key, const std::optional<T>& value) {
-    if (value) (*this)(key, *value);
-  }
-  void if_any(std::string_view key, const auto& list) { when(!list.empty(), key, list); }
   void when(bool there, std::string_view key, const auto& value) {
     if (there) (*this)(key, value);
   }
-  template <typename T>
-  void or_null(std::string_view key, const std::optional<T>& value) {
-    json_[std::string(key)] = value ? of(*value) : Json(nullptr);
-  }
-  void added(std::string_view key, const auto& value) { (*this)(key, value); }
   void derived(std::string_view key, const auto& value) { (*this)(key, value); }
   void by_name(std::string_view key, const std::vector<std::string>& names, const std::vector<double>& values) {
     Json& object = json_[std::string(key)] = Json::object();
@@ -62,11 +53,6 @@ class JsonWriter {
   void of_kind(const auto& work, const auto& fields_of) {
     if (const Kind* kind = std::get_if<Kind>(&work)) fields_of(*kind);
   }
-  template <typename Kind>
-  void or_null_of_kind(std::string_view key, const auto& work, auto member) {
-    const Kind* kind = std::get_if<Kind>(&work);
-    or_null(key, kind != nullptr ? kind->*member : std::nullopt);
-  }
 
   static Json of(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
   static Json of(bool value) { return value; }
@@ -75,6 +61,10 @@ class JsonWriter {
   template <int S, int B, int F>
   static Json of(Quantity<S, B, F> value) {
     return of(value.value());
+  }
+  template <typename T>
+  static Json of(const std::optional<T>& value) {
+    return value ? of(*value) : Json(nullptr);
   }
   template <typename T>
   static Json of(Whole<T> whole) {
@@ -111,23 +101,25 @@ class JsonWriter {
   Json& json_;
 };
 
-/// Reads the fields that it visits.
+/// Reads the fields that it visits. Throws ScenarioError at the key that is missing or is no such value, without a
+/// file.
 class JsonReader {
  public:
   explicit JsonReader(const Json& json) : json_(json) {}
 
-  void operator()(std::string_view key, auto&& value) { read(at(key), value); }
-  template <typename T>
-  void if_any(std::string_view key, std::optional<T>& value) {
-    if (has(key)) (*this)(key, value.emplace(T{}));
+  void operator()(std::string_view key, auto&& value) {
+    const auto refuse = [key](const std::string& below, std::string got) {
+      throw ScenarioError({}, std::string(key) + (below.empty() ? "" : "." + below), std::move(got), as_written);
+    };
+    try {
+      read(at(key), value);
+    } catch (const ScenarioError& error) {
+      refuse(error.key(), error.got());
+    } catch (const Json::exception& error) {
+      refuse("", without_number(error));
+    }
   }
-  void if_any(std::string_view key, auto& list) { added(key, list); }
-  void when(bool, std::string_view key, auto&& value) { added(key, value); }
-  template <typename T>
-  void or_null(std::string_view key, std::optional<T>& value) {
-    if (!at(key).is_null()) (*this)(key, value.emplace(T{}));
-  }
-  void added(std::string_view key, auto&& value) {
+  void when(bool, std::string_view key, auto&& value) {
     if (has(key)) (*this)(key, value);
   }
   void derived(std::string_view, const auto&) {}
@@ -151,17 +143,20 @@ class JsonReader {
   template <typename... Kinds>
   void one_of(std::variant<Kinds...>& work, const auto&... keys) {
     const bool known = ((has(keys) && (work = Kinds{}, true)) || ...);
-    if (!known) throw InternalError("result: no kind of work that is known");
+    if (!known) throw ScenarioError({}, "", "no kind of work that is known", as_written);
     std::visit([this](auto& kind) { fields(*this, kind); }, work);
   }
   template <typename Kind>
   void of_kind(auto& work, const auto& fields_of) {
     if (Kind* kind = std::get_if<Kind>(&work)) fields_of(*kind);
   }
-  template <typename Kind>
-  void or_null_of_kind(std::string_view key, auto& work, auto member) {
-    if (Kind* kind = std::get_if<Kind>(&work)) or_null(key, kind->*member);
+
+  /// "[json.exception.type_error.302] type must be number, but is string" without its beginning.
+  static std::string without_number(const Json::exception& error) {
+    const std::string_view what = error.what();
+    return std::string(what.substr(std::min(what.find("] ") + 2, what.size())));
   }
+  static constexpr const char* as_written = "a result as `foretrain predict --json` writes it";
 
  private:
   [[nodiscard]] bool has(std::string_view key) const { return json_.contains(std::string(key)); }
@@ -180,6 +175,10 @@ class JsonReader {
     value = Quantity<S, B, F>(number);
   }
   template <typename T>
+  static void read(const Json& json, std::optional<T>& value) {
+    if (!json.is_null()) read(json, value.emplace(T{}));
+  }
+  template <typename T>
   static void read(const Json& json, Whole<T>& whole) {
     read(json, whole.value);
   }
@@ -194,8 +193,9 @@ class JsonReader {
   template <typename T>
   static void read(const Json& json, T& value) {
     if constexpr (std::is_enum_v<T>) {
-      const std::optional<T> known = value_of<T>(json.get<std::string>());
-      if (!known) throw InternalError("result: unknown word " + json.get<std::string>());
+      const auto word = json.get<std::string>();
+      const std::optional<T> known = value_of<T>(word);
+      if (!known) throw ScenarioError({}, "", "unknown word \"" + word + "\"", as_written);
       value = *known;
     } else {
       JsonReader reader(json);
@@ -230,14 +230,14 @@ Result result_from_json(std::string_view text) {
   try {
     const Json json = Json::parse(text);
     if (json.value("schema_version", result_schema_version) > result_schema_version) {
-      throw InternalError("result: written by a later version of foretrain");
+      throw ScenarioError({}, "schema_version", "written by a later version of foretrain", "this one's result");
     }
     Result result;
     JsonReader reader(json);
     fields(reader, result);
     return result;
   } catch (const Json::exception& error) {
-    throw InternalError(error.what());
+    throw ScenarioError({}, "", JsonReader::without_number(error), JsonReader::as_written);
   }
 }
 

@@ -16,8 +16,8 @@ std::string to_json(const Result& result);
 /// Several predictions as a JSON array.
 std::string to_json(const std::vector<Result>& results);
 
-/// The inverse of to_json for one prediction (null becomes absent, or NaN where a number must be), also of versions
-/// before. Throws InternalError for a text that to_json does not write.
+/// The inverse of to_json for one prediction (null becomes absent, or NaN where a number must be). Throws
+/// ScenarioError, with the key and without a file, for a text that to_json does not write.
 Result result_from_json(std::string_view text);
 
 /// The nearest whole number; what no integer holds stays as it is, and what is not finite is null.

@@ -2,12 +2,9 @@
 // describes it; values are quantities in base units, whose unit ends the key ("step_time_s").
 //
 // clang-format off
-//   v("key", value)                   always there; a number that is not known or not finite is null; Whole{value}: no
-//                                     fraction
-//   v.if_any("key", value)            left out where the optional, list, map or text has nothing
-//   v.when(there, "key", value)       left out where it is not there
-//   v.or_null("key", optional)        null where there is none
-//   v.added("key", value)             always there, but in documents of before
+//   v("key", value)                   always there; an optional without value, and a number that is not known or not
+//                                     finite, are null; Whole{value}: no fraction
+//   v.when(there, "key", value)       left out where it is not there; if_any(v, "key", value) where it has nothing
 //   v.derived("key", value)           follows from others: written, never read
 //   v.object("key", fields)           fields of an object of their own; object_when(there, …) may be left out
 //   v.group("key", optional, fields)  fields that are there together, `key` among them
@@ -18,7 +15,9 @@
 #include <concepts>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "model/result.hpp"
@@ -62,6 +61,15 @@ inline std::vector<AssumedValue> assumed_of(const Result& result) {
 template <typename T, typename Of>
 concept Is = std::same_as<std::remove_const_t<T>, Of>;
 
+/// Left out where the optional, list, map or text has nothing.
+void if_any(auto& v, std::string_view key, auto& value) {
+  if constexpr (requires { value.has_value(); }) {
+    v.when(value.has_value(), key, value);
+  } else {
+    v.when(!value.empty(), key, value);
+  }
+}
+
 void fields(auto& v, Is<TrainResult::Spread> auto& spread) {
   v("p50", spread.p50);
   v("p90", spread.p90);
@@ -86,7 +94,7 @@ void fields(auto& v, Is<Breakdown> auto& breakdown) {
 void fields(auto& v, Is<CommunicationTime> auto& time) {
   v("total", time.total);
   v("exposed", time.exposed);
-  v.if_any("algorithm", time.algorithm);
+  if_any(v, "algorithm", time.algorithm);
   v.when(time.sent > Bytes(0.0), "sent_bytes", time.sent);
 }
 
@@ -177,8 +185,8 @@ void fields(auto& v, Is<TrainResult::Goodput> auto& goodput) {
   v.group("intervals", goodput.intervals, [&](auto& search) {
     v("checkpoint_every", goodput.every);
     v.when(search.daly.has_value(), "daly_formula", goodput.by_daly);
-    v.if_any("young", search.young);
-    v.if_any("daly", search.daly);
+    if_any(v, "young", search.young);
+    if_any(v, "daly", search.daly);
     v("best", search.best);
     v("intervals", search.tried);
   });
@@ -202,12 +210,12 @@ void fields(auto& v, Is<TrainResult::Bill> auto& bill) {
     time("high", bill.longest);
   });
   v.object_when(bill.usd_low.has_value(), "cost", [&](auto& cost) {
-    cost.if_any("low", bill.usd_low);
-    cost.if_any("high", bill.usd_high);
+    if_any(cost, "low", bill.usd_low);
+    if_any(cost, "high", bill.usd_high);
   });
-  v.if_any("watts", bill.watts);
-  v.if_any("kwh", bill.kwh);
-  v.if_any("kg_co2", bill.kg_co2);
+  if_any(v, "watts", bill.watts);
+  if_any(v, "kwh", bill.kwh);
+  if_any(v, "kg_co2", bill.kg_co2);
 }
 
 void fields(auto& v, Is<ParameterServerResult::Staleness> auto& staleness) {
@@ -229,7 +237,7 @@ void fields(auto& v, Is<ParameterServerResult> auto& servers) {
     bounds("link", servers.link_bound);
     bounds("server", servers.server_bound);
   });
-  v.or_null("staleness", servers.staleness);
+  v("staleness", servers.staleness);
 }
 
 void fields(auto& v, Is<SharedFabric::OtherJob> auto& job) {
@@ -240,8 +248,8 @@ void fields(auto& v, Is<SharedFabric::OtherJob> auto& job) {
 
 void fields(auto& v, Is<TrainResult> auto& train) {
   v("step_time_s", train.step_time);
-  v.if_any("step_time_percentiles_s", train.spread);
-  v.if_any("checkpoints", train.checkpoints);
+  if_any(v, "step_time_percentiles_s", train.spread);
+  if_any(v, "checkpoints", train.checkpoints);
   v("samples_per_second", train.samples_per_second);
   v("tokens_per_second", train.tokens_per_second);
   v("tokens_per_second_per_gpu", train.tokens_per_second_per_gpu);
@@ -249,18 +257,18 @@ void fields(auto& v, Is<TrainResult> auto& train) {
   v("mfu", train.mfu);
   v("breakdown_s", train.breakdown);
   v("communication_s", train.communication);
-  v.if_any("inside_layers", train.inside_layers);
-  v.if_any("gradient_buckets", train.buckets);
-  v.if_any("communication_to_compute", train.communication_to_compute);
-  v.if_any("sample_tokens", train.token_use);
+  if_any(v, "inside_layers", train.inside_layers);
+  if_any(v, "gradient_buckets", train.buckets);
+  if_any(v, "communication_to_compute", train.communication_to_compute);
+  if_any(v, "sample_tokens", train.token_use);
   v("memory_per_gpu_bytes", train.memory);
   v("bottleneck", train.bottleneck);
-  v.if_any("execution", train.execution);
-  v.or_null("time_to_train_s", train.time_to_train);
-  v.if_any("failures", train.goodput);
-  v.if_any("batch_split", train.split);
-  v.if_any("training", train.bill);
-  v.if_any("parameter_server", train.parameter_server);
+  if_any(v, "execution", train.execution);
+  v("time_to_train_s", train.time_to_train);
+  if_any(v, "failures", train.goodput);
+  if_any(v, "batch_split", train.split);
+  if_any(v, "training", train.bill);
+  if_any(v, "parameter_server", train.parameter_server);
   v.group("jobs", train.shared_fabric, [&](auto& fabric) {
     v("alone_step_time_s", fabric.alone);
     v("jobs", fabric.others);
@@ -285,14 +293,14 @@ void fields(auto& v, Is<OperatorResult> auto& op) {
   v("flops", op.flops);
   v("bytes", op.bytes);
   v("bound", op.bound);
-  v.if_any("time_per_access_s", op.per_access);
-  v.if_any("memory_bytes", op.memory);
+  if_any(v, "time_per_access_s", op.per_access);
+  if_any(v, "memory_bytes", op.memory);
 }
 
 void fields(auto& v, Is<TasksResult> auto& tasks) {
   v("time_s", tasks.time);
   v("finish_s", tasks.finish);
-  v.if_any("model_calls", tasks.calls);
+  if_any(v, "model_calls", tasks.calls);
 }
 
 void fields(auto& v, Is<RoutingSpread> auto& routing) {
@@ -327,14 +335,14 @@ void fields(auto& v, Is<Trait> auto& trait) {
 void fields(auto& v, Is<AssumedValue> auto& assumed) {
   v("key", assumed.key);
   v("value", assumed.value);
-  v.if_any("source", assumed.source);
+  if_any(v, "source", assumed.source);
 }
 
 void fields(auto& v, Is<Setting> auto& setting) {
   v("of", setting.line);
   v("name", setting.name);
   v("value", setting.value);
-  v.added("key", setting.key);
+  v("key", setting.key);
   v("default", setting.by_default);
 }
 
@@ -344,25 +352,28 @@ void fields(auto& v, Is<Result> auto& result) {
   v("fidelity", result.fidelity);
   // Each kind of work by a key that no other has, in the order of the variant.
   v.one_of(result.work, "flops", "bus_bandwidth", "finish_s", "step_time_s");
-  v.if_any("routing", result.routing);
-  v.template or_null_of_kind<TrainResult>("cost", result.work, &TrainResult::cost_usd);
+  if_any(v, "routing", result.routing);
+  std::optional<double> no_cost;
+  auto* trains = std::get_if<TrainResult>(&result.work);
+  v("cost", trains != nullptr ? trains->cost_usd : no_cost);
   v.object("uncertainty", [&](auto& uncertainty) {
     uncertainty("low_s", result.uncertainty_low);
     uncertainty("high_s", result.uncertainty_high);
-    uncertainty.if_any("causes", result.uncertainty_causes);
+    if_any(uncertainty, "causes", result.uncertainty_causes);
   });
   v("provenance", result.provenance);
   v("warnings", result.warnings);
   v.template of_kind<TrainResult>(result.work, [&](auto& train) {
-    v.if_any("model", train.model);
-    v.added("parameters", Whole{train.parameters});
-    v.added("active_parameters", Whole{train.active_parameters});
-    v.added("bytes_per_parameter", train.bytes_per_parameter);
-    v.added("trainer", train.trainer);
-    v.added("traits", train.traits);
+    if_any(v, "model", train.model);
+    // Documents of before have none of these.
+    v.when(true, "parameters", Whole{train.parameters});
+    v.when(true, "active_parameters", Whole{train.active_parameters});
+    v.when(true, "bytes_per_parameter", train.bytes_per_parameter);
+    v.when(true, "trainer", train.trainer);
+    v.when(true, "traits", train.traits);
   });
   v.derived("assumed", assumed_of(result));
-  v.if_any("settings", result.settings);
+  if_any(v, "settings", result.settings);
 }
 
 }  // namespace foretrain

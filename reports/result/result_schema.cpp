@@ -24,19 +24,11 @@ class SchemaOfFields {
   }
 
   void operator()(std::string_view key, const auto& value) { add(key, of(value), !optional_); }
-  template <typename T>
-  void if_any(std::string_view key, const std::optional<T>&) {
-    add(key, of(T{}), false);
-  }
-  void if_any(std::string_view key, const auto& list) { when(true, key, list); }
   void when(bool, std::string_view key, const auto& value) { add(key, of(value), false); }
   template <typename T>
-  void or_null(std::string_view key, const std::optional<T>&) {
-    Json value = of(T{});
-    if (!nullable(value)) value = {{"anyOf", {std::move(value), {{"type", "null"}}}}};
-    add(key, std::move(value), !optional_);
+  void when(bool, std::string_view key, const std::optional<T>&) {
+    add(key, of(T{}), false);
   }
-  void added(std::string_view key, const auto& value) { (*this)(key, value); }
   void derived(std::string_view key, const auto& value) { (*this)(key, value); }
   void by_name(std::string_view key, const auto&, const std::vector<double>&) {
     add(key, of(std::map<std::string, double>{}), !optional_);
@@ -58,14 +50,8 @@ class SchemaOfFields {
   void of_kind(const auto&, const auto& fields_of) {
     group("", std::optional<Kind>(), fields_of);
   }
-  template <typename Kind, typename T>
-  void or_null_of_kind(std::string_view key, const auto&, std::optional<T> Kind::*) {
-    or_null(key, std::optional<T>());
-  }
 
  private:
-  static bool nullable(const Json& value) { return value.contains("type") && value["type"].is_array(); }
-
   void add(std::string_view key, Json value, bool needed) {
     schema_["properties"][std::string(key)] = std::move(value);
     if (needed) schema_["required"].push_back(std::string(key));
@@ -88,6 +74,12 @@ class SchemaOfFields {
   static Json of(Flops) { return number("floating-point operations"); }
   static Json of(BytesPerSecond) { return number("bytes per second"); }
   static Json of(FlopsPerSecond) { return number("floating-point operations per second"); }
+  template <typename T>
+  static Json of(const std::optional<T>&) {
+    Json value = of(T{});
+    const bool nullable = value.contains("type") && value["type"].is_array();
+    return nullable ? value : Json{{"anyOf", {std::move(value), {{"type", "null"}}}}};
+  }
   template <typename T>
   static Json of(Whole<T> whole) {
     Json schema = of(whole.value);

@@ -176,9 +176,14 @@ TEST_CASE("A number that is not finite is null in JSON, and NaN when read back")
 }
 
 TEST_CASE("A text that is no result is refused") {
-  CHECK_THROWS_AS(result_from_json("{"), InternalError);
-  CHECK_THROWS_AS(result_from_json("{}"), InternalError);
-  CHECK_THROWS_AS(result_from_json(R"({"scenario": "a", "fidelity": "guess"})"), InternalError);
+  CHECK_THROWS_AS(result_from_json("{"), ScenarioError);
+  CHECK_THROWS_WITH(result_from_json("{}"), Catch::Contains("scenario: key 'scenario' not found; a result as"));
+  CHECK_THROWS_WITH(result_from_json(R"({"scenario": "a", "fidelity": "guess"})"),
+                    Catch::Contains("fidelity: unknown word \"guess\""));
+  const std::string deep = R"({"scenario": "a", "fidelity": "flows", "step_time_s": 1, "samples_per_second": 1,
+    "tokens_per_second": 1, "tokens_per_second_per_gpu": 1, "model_flops_per_second_per_gpu": 1, "mfu": 1,
+    "breakdown_s": {"compute": "long"}})";
+  CHECK_THROWS_WITH(result_from_json(deep), Catch::Contains("breakdown_s.compute: type must be number, but is string"));
 }
 
 TEST_CASE("The accuracy of groups has the agreed names in JSON", "[golden]") {

@@ -1,7 +1,6 @@
 // Replays of task graphs beside their predictions. Every number here is made up for the tests; none was measured.
 #include "reports/measured/measured_graph.hpp"
 
-#include <nlohmann/json.hpp>
 
 #include "model/base/error.hpp"
 #include "tests/base/temporary_folder.hpp"
@@ -63,9 +62,6 @@ TEST_CASE("a replay's file says what was predicted and measured, and which opera
   CHECK_THAT(text, Catch::Contains("-25.0 %") && Catch::Contains("forward: linear (x2): 1.60 ms predicted, 2.60 ms"));
   CHECK_THAT(text, Catch::Contains("predicted for h200-x1, run on Synthetic GPU"));
   CHECK_THAT(text, Catch::Contains("nothing was measured here"));
-  const auto document = nlohmann::json::parse(measured_graphs_json({graph}));
-  CHECK(document["replays"][0]["worst_tasks"][0]["name"] == "forward: linear");
-  CHECK(document["overall"]["n"] == 1);
 }
 
 TEST_CASE("a graph that was run is predicted anew, unless it has changed since", "[replay]") {
@@ -114,7 +110,6 @@ TEST_CASE("graphs that could not be run are listed with the reason", "[replay]")
   CHECK(graphs[0].steps.empty());
   const std::string text = measured_graphs_text(graphs);
   CHECK_THAT(text, Catch::Contains("Not run\n  synthetic: it needs 2 GPUs") && Catch::Contains("1 graphs:"));
-  CHECK(nlohmann::json::parse(measured_graphs_json(graphs))["failed"].size() == 1);
 }
 
 TEST_CASE("a file that is no replay of a graph is refused by its name", "[replay]") {

@@ -11,13 +11,25 @@ using namespace foretrain;
 
 namespace {
 
-/// What is set for each part, a line each; scenarios are not loaded anew.
+std::string words(const Fault& fault) {
+  const std::string part = fault.gpu >= 0    ? fmt::format("gpu {}", fault.gpu)
+                           : fault.card >= 0 ? fmt::format("card {}", fault.card)
+                                             : fault.link;
+  return (fault.node >= 0 ? fmt::format("node {} ", fault.node) : "") + part +
+         (fault.failed ? " failed" : fmt::format(" {:.4g} %", 100.0 * fault.share));
+}
+
+/// What is set for each part, a line each, and which faults there are then; scenarios are not loaded anew.
 std::string set_of(const std::string& text) {
   const Scenario scenario = load_scenario_text(text, "parts.yaml");
   std::string lines;
   for (const WhatIf& loss : part_losses(scenario, [&](const std::vector<std::string>&) { return scenario; })) {
     lines += loss.name + ":";
     for (const std::string& one : loss.overrides) lines += " " + one;
+    const bool goes_on = loss.overrides.empty() && loss.scenario;
+    for (const Fault& fault : goes_on ? loss.scenario->cluster.faults : std::vector<Fault>()) {
+      lines += " " + words(fault) + ";";
+    }
     lines += (loss.why_not.empty() ? "" : " ") + loss.why_not + "\n";
   }
   return lines;
@@ -30,8 +42,8 @@ std::string cluster_of(const std::string& machines, const std::string& plan, con
          plan + " }\n";
 }
 
-const std::string half_gpu = "a GPU at half its speed: cluster.faults=[{ node: 0, gpu: 0, speed: 50 % }]\n";
-const std::string card = "a network card: cluster.faults=[{ node: 0, card: 0, failed: true }]\n";
+const std::string half_gpu = "a GPU at half its speed: node 0 gpu 0 50 %;\n";
+const std::string card = "a network card: node 0 card 0 failed;\n";
 
 /// As many replicas as whole ones fit on these machines, each with the samples that it had.
 std::string restart(const char* part, int nodes, int replicas, int batch) {
@@ -64,11 +76,11 @@ workload: { train: { model: llama2-7b, global_batch: 512, micro_batch: 8, precis
 TEST_CASE("What fails is set beside what the cluster lacks already") {
   const std::string before =
       "{ node: 0, gpu: 0, speed: 50 % }, { node: 1, card: 0, bandwidth: 25 % }, { node: 1, card: 1, failed: true }, "
-      "{ node: 0, link: gpu2>plx1, bandwidth: 10 GB/s }";
+      "{ node: 0, link: gpu2>plx1, bandwidth: 50 % }";
+  const std::string there = " node 0 gpu 0 50 %; node 1 card 0 25 %; node 1 card 1 failed; node 0 gpu2>plx1 50 %;";
   CHECK(set_of(cluster_of("node: dgx-a100-80gb, nodes: 2, faults: [ " + before + " ]", "tensor: 8, data: 2")) ==
-        "a GPU at half its speed: cluster.faults=[" + before + ", { node: 0, gpu: 0, speed: 50 % }]\n" +
-            "a network card: cluster.faults=[" + before + ", { node: 0, card: 0, failed: true }]\n" +
-            restart("a machine", 1, 1, 480));
+        "a GPU at half its speed:" + there + " node 0 gpu 0 50 %;\n" + "a network card:" + there +
+            " node 0 card 0 failed;\n" + restart("a machine", 1, 1, 480));
 }
 
 TEST_CASE("What is lost follows what there is: cards, switches above one another, machines") {
@@ -90,20 +102,15 @@ TEST_CASE("What is lost follows what there is: cards, switches above one another
   };
   const std::string leaf = restart("a leaf switch, with 4 machines", 1, 8, 192);
   CHECK(losses("nodes_per_leaf: 4, uplinks: 2") ==
-        "a spine switch, one of 2: cluster.faults=[{ link: leaf0-spine, bandwidth: 50 % }, { link: leaf1-spine, "
-        "bandwidth: 50 % }]\n" +
-            leaf);
+        "a spine switch, one of 2: leaf0-spine 50 %; leaf1-spine 50 %;\n" + leaf);
   // Where a hash chooses, the spine's cables are links with names of their own, and the others take what it carried.
   CHECK(losses("nodes_per_leaf: 4, uplinks: 2, routing: hash") ==
-        "a spine switch, one of 2: cluster.faults=[{ link: leaf0-spine0, failed: true }, { link: leaf1-spine0, "
-        "failed: true }]\n" +
-            leaf);
+        "a spine switch, one of 2: leaf0-spine0 failed; leaf1-spine0 failed;\n" + leaf);
   CHECK(losses("nodes_per_leaf: 4, uplinks: 3, rails: true") ==
-        "a spine switch, one of 3: cluster.faults=[{ link: leaf0.0-spine, bandwidth: 66.666666666666671 % }, { link: "
-        "leaf0.1-spine, bandwidth: 66.666666666666671 % }, { link: leaf1.0-spine, bandwidth: 66.666666666666671 % }, "
-        "{ link: leaf1.1-spine, bandwidth: 66.666666666666671 % }]\n"
-        "a leaf switch, with a card of 4 machines: cluster.faults=[{ node: 0, card: 0, failed: true }, { node: 1, "
-        "card: 0, failed: true }, { node: 2, card: 0, failed: true }, { node: 3, card: 0, failed: true }]\n");
+        "a spine switch, one of 3: leaf0.0-spine 66.67 %; leaf0.1-spine 66.67 %; leaf1.0-spine 66.67 %; leaf1.1-spine "
+        "66.67 %;\n"
+        "a leaf switch, with a card of 4 machines: node 0 card 0 failed; node 1 card 0 failed; node 2 card 0 failed; "
+        "node 3 card 0 failed;\n");
   CHECK(losses("nodes_per_leaf: 4, uplinks: 1") == leaf);
   CHECK(losses("nodes_per_leaf: 5, uplinks: 2") == "a leaf switch, with 5 machines: no replica of 1 GPU is left\n");
   CHECK(losses("nodes_per_leaf: 2, nodes_per_pod: 4, uplinks: 2") ==

@@ -105,7 +105,7 @@ TEST_CASE("Results say which version of their schema they follow; those of befor
   json.erase("parameters");
   CHECK(result_from_json(json.dump()).train()->step_time == Seconds(44.0));
   json["schema_version"] = 2;
-  CHECK_THROWS_AS(result_from_json(json.dump()), InternalError);
+  CHECK_THROWS_AS(result_from_json(json.dump()), ScenarioError);
 }
 
 }  // namespace foretrain::test

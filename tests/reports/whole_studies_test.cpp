@@ -4,8 +4,6 @@
 #include <algorithm>
 
 #include "reports/measured/accuracy.hpp"
-#include "reports/measured/rates.hpp"
-#include "reports/measured/replay.hpp"
 #include "reports/studies/memory_report.hpp"
 #include "reports/studies/roofline.hpp"
 #include "reports/studies/server_map.hpp"
@@ -25,18 +23,6 @@ MemoryTimeline::Moment moment(MemoryTimeline::Phase phase, int micro_batch, doub
   one.parts[MemoryPart::weights] = Bytes(10e9);
   one.parts[MemoryPart::activations] = Bytes(activations);
   return one;
-}
-
-HostMeasurement replayed(const char* group, const char* algorithm, int ranks, double predicted, double measured) {
-  HostMeasurement run;
-  run.group = group;
-  run.algorithm = algorithm;
-  run.ranks = ranks;
-  run.size = Bytes(4e6);
-  run.rate = BytesPerSecond(62.5e6);
-  run.samples = {measured};
-  run.predicted = Seconds(predicted);
-  return run;
 }
 
 Comparison compared(const char* group, const char* quantity, double measured, double predicted) {
@@ -139,51 +125,6 @@ TEST_CASE("Predictions lie against measurements, the four groups that are worst 
   check_whole("predictions-lie-against-measurements-four.txt", figure_words(to_figure(report)));
   report.cases.push_back(compared("a", "memory_per_gpu", 1e9, 1e9));
   CHECK(to_figure(report).columns == 2);
-}
-
-TEST_CASE("Rates of operators are dots and rings joined by strokes, those of collectives dots on lines", "[golden]") {
-  RateFigure products;
-  products.panels[{"dgx", 1}] = {{"bf16", {{"", {{1e12, 200e12, 220e12}, {1e13, 250e12, 250e12}}}}},
-                                 {"fp32", {{"", {{1e12, 10e12, 8e12}}}}}};
-  check_whole("rates-operators-dots-rings-joined.txt", figure_words(to_figure(products)));
-  RateFigure messages;
-  messages.kind = RateKind::collectives;
-  messages.panels[{"dgx", 2}] = {
-      {"all_gather", {{"8", {{1e6, 2e9, 3e9}, {5e6, 4e9, 4e9}}}, {"16", {{2e6, 5e9, 4e9}}}}}};
-  check_whole("rates-operators-dots-rings-joined-2.txt", figure_words(to_figure(messages)));
-  messages.panels[{"dgx", 2}]["all_gather"].erase("16");
-  messages.panels[{"dgx", 2}]["all_gather"]["8"].push_back({5e8, 100e9, 90e9});
-  const Panel decades = to_figure(messages).panels[0];
-  CHECK(decades.subtitle == "dots: measured; lines: predicted; mean error");
-  CHECK(axis_words(decades.x) == R"(<message> log 625000..8e+08 in B)");
-  CHECK(axis_words(decades.y) == R"(<bus bandwidth> log in B/s grid)");
-  CHECK(series_words(decades.series[1]) ==
-        R"(<> told <all_gather: 14.8 %, n = 3> #0072B2 line 1.4 (1e+06, 3e+09) (5e+06, 4e+09) (5e+08, 9e+10))");
-}
-
-TEST_CASE("Replays are cases over the workers, a panel for each size and network of a prefix") {
-  std::vector<HostMeasurement> runs = {
-      replayed("host 4 MB", "double_tree", 4, 0.03, 0.04), replayed("host 4 MB", "double_tree", 2, 0.02, 0.01),
-      replayed("host 4 MB", "parameter_server", 2, 0.05, 0.06), replayed("other", "ring", 2, 0.05, 0.06)};
-  runs[2].servers = 1;
-  const CaseFigure cases = replayed_cases(runs, "host");
-  REQUIRE(cases.panels.size() == 1);
-  CHECK(cases.panels[0].title == "4.00 MB between hosts of 500 Mbit/s");
-  const std::vector<CaseCurve>& curves = cases.panels[0].curves;
-  REQUIRE(curves.size() == 2);
-  CHECK(curves[1].name == "1 server");
-  CHECK(curves[0].points[0].label == "2");  // the fewest workers first
-  CHECK(curves[0].points[1].measured == Seconds(0.04));
-  const auto curve = [&](int servers, bool shared, const char* executor) {
-    runs[3].servers = servers;
-    runs[3].shared_hosts = shared;
-    runs[3].executor = executor;
-    return replayed_cases(runs, "other").panels[0].curves[0].name;
-  };
-  CHECK(curve(0, true, "gloo") == "ring, Gloo");
-  CHECK(curve(2, true, "") == "a server on every worker");
-  CHECK(curve(2, false, "") == "2 servers");
-  CHECK(curve(1, true, "mpi") == "1 server on workers, Open MPI");
 }
 
 }  // namespace foretrain::test

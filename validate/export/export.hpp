@@ -13,11 +13,16 @@ namespace foretrain {
 void check_gpu_replay(const Scenario& scenario);
 
 /// The job's graph as a file holds it, of a job that keeps recipes. Of training it is the step from its first forward
-/// pass to its optimizer with the host thread that dispatches it and what that does between steps (host_thread.hpp); a
+/// pass to its optimizer with the host thread that dispatches it and what that does between steps; a
 /// step that is one CUDA graph is without either. `name` is what files are called after; `execution`
 /// is the prediction.
 /// Throws ScenarioError for work that has no kernels.
 replay::Graph exported(const Scenario& scenario, const std::string& name, const TaskGraph& graph,
                        const Execution& execution, Fidelity fidelity);
+
+/// Of that the host thread. Puts a dispatch before each task that launches kernels, as long as the model's: that of the
+/// block's launches, or the block itself where it outlasts its kernels; and at the end what the host does between
+/// steps, which the prediction then includes. Nothing for a step that is launched as one CUDA graph.
+void add_host_thread(const Scenario& scenario, replay::Graph& graph);
 
 }  // namespace foretrain

@@ -1,10 +1,12 @@
-#include "validate/export/host_thread.hpp"
+// The host thread of a training step: a step's graph holds what its kernels take, or the host where that is longer; a
+// replay wants to know both.
 
 #include <map>
 #include <utility>
 
 #include "model/cost/launches.hpp"
 #include "model/parallelism/layout.hpp"
+#include "validate/export/export.hpp"
 
 namespace foretrain {
 
