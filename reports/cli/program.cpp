@@ -132,20 +132,15 @@ int run_program(int argc, char** argv) {
     const ExitStatus end = parse(app, argc, argv, status);
     finish_output();
     return end;
-  } catch (const ScenarioError& error) {
-    return complain(error.what(), ExitStatus::bad_input);
-  } catch (const UsageError& error) {
-    return complain(error.what(), ExitStatus::bad_input);
-  } catch (const ImpossiblePlan& error) {
-    return complain(error.what(), ExitStatus::bad_input);
-  } catch (const std::logic_error& error) {
-    return complain(internal_error_text(error.what()), ExitStatus::internal_error);
   } catch (const std::bad_alloc&) {
     return complain(
         fmt::format("{}: the memory does not suffice; a smaller scenario or file, or fewer --jobs", argv[1]),
         ExitStatus::prediction_failed);
   } catch (const std::exception& error) {
-    return complain(error.what(), ExitStatus::prediction_failed);
+    const auto [text, kind] = reply_of(error);
+    if (kind == Reply::Kind::bad_input) return complain(text, ExitStatus::bad_input);
+    const bool internal = dynamic_cast<const std::logic_error*>(&error) != nullptr;
+    return complain(text, internal ? ExitStatus::internal_error : ExitStatus::prediction_failed);
   }
 }
 
