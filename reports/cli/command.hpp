@@ -1,7 +1,9 @@
-// The subcommands: each adds itself to the command line, and runs when the line names it.
+// The program, and its subcommands: each adds itself to the command line, and runs when the line names it.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
 
 namespace foretrain {
 
@@ -16,5 +18,15 @@ enum ExitStatus : int {
 // `status` is what the program will return; it must outlive the parsing.
 #define COMMAND(name) void add_##name(CLI::App& app, ExitStatus& status);
 #include "reports/cli/commands.def"
+
+/// The subcommands that people are told of.
+std::vector<const CLI::App*> visible_subcommands(const CLI::App& app);
+
+/// What may stand in place of the last of `words`, which are those behind the program's name; the last may be empty.
+/// Subcommands, options, an option's words, names of the catalogue; all of them, whatever the last word begins with.
+std::vector<std::string> completions(const CLI::App& app, const std::vector<std::string>& words);
+
+/// Parses the command line and runs the subcommand that it names. Returns what the program says to the shell.
+int run_program(int argc, char** argv);
 
 }  // namespace foretrain

@@ -10,7 +10,6 @@
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/keys/key_tree.hpp"
 #include "reports/cli/command.hpp"
-#include "reports/cli/completion.hpp"
 #include "reports/cli/options.hpp"
 
 namespace foretrain {

@@ -9,28 +9,13 @@
 #include "model/base/error.hpp"
 #include "model/base/process.hpp"
 #include "model/base/text.hpp"
+#include "reports/cli/workers.hpp"
 
 namespace foretrain {
 
 namespace {
 
 constexpr const char* program_name = "foretrain-gpu";
-
-/// What the terminal sends to both is the child's to answer while this waits.
-class IgnoredInterrupts {
- public:
-  IgnoredInterrupts() {
-    struct sigaction ignore {};
-    ignore.sa_handler = SIG_IGN;
-    sigaction(SIGINT, &ignore, &interrupt_);
-  }
-  ~IgnoredInterrupts() { sigaction(SIGINT, &interrupt_, nullptr); }
-  IgnoredInterrupts(const IgnoredInterrupts&) = delete;
-  IgnoredInterrupts& operator=(const IgnoredInterrupts&) = delete;
-
- private:
-  struct sigaction interrupt_ {};
-};
 
 }  // namespace
 
@@ -66,14 +51,14 @@ GpuPresence probe_gpu() {
 int run_gpu_program(const std::vector<std::string>& arguments) {
   const auto program = find_gpu_program();
   if (!program) throw UsageError(probe_gpu().why);
-  const IgnoredInterrupts ignored;
   std::vector<std::string> command = {program->string()};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  try {
-    return Process({.command = command}).wait().shell_status();
-  } catch (const std::system_error& error) {
-    throw UsageError(fmt::format("{}: {}", command.front(), error.code().message()));
-  }
+  // What the terminal sends to both is the child's to answer while this waits.
+  const auto interrupts = std::signal(SIGINT, SIG_IGN);
+  const Reply reply = reply_to([&] { return std::to_string(Process({.command = command}).wait().shell_status()); });
+  std::signal(SIGINT, interrupts);
+  if (reply.kind != Reply::Kind::answer) throw UsageError(command.front() + ": " + reply.text);
+  return std::stoi(reply.text);
 }
 
 }  // namespace foretrain

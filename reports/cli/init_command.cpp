@@ -24,7 +24,7 @@ namespace foretrain {
 namespace {
 
 struct InitOptions {
-  std::string model, node = "dgx-h100", network, precision = "bf16", tokens, headroom, output;
+  std::string model, node = "dgx-h100", tokens, output;
   int gpus = 0, nodes = 0;
   std::int64_t batch = 0, sequence = 0;
 };
@@ -35,53 +35,32 @@ std::string commented(int indent, const keys::Mapping& mapping, std::string_view
   return fmt::format("{:<42}  # {}\n", line, keys::key_of(mapping, key).meaning);
 }
 
-/// The machine that is asked for, as its file says.
-struct MachineKind {
-  int gpus = 1;
-  bool has_network = false;
-};
-
-MachineKind kind_of_machine(const InitOptions& options) {
+/// Of the machine that is asked for, as its file says.
+int gpus_of_machine(const InitOptions& options) {
   const YamlNode name = yaml_scalar(options.node, {"--node", 0, 0});
   const YamlNode node = resolve_preset(Field(name, ""), CatalogueSection::node);
   const YamlNode* gpus = node.at("gpus");
-  return {gpus == nullptr ? 1 : static_cast<int>(Field(*gpus, "gpus").integer()), node.find("network") != nullptr};
+  return gpus == nullptr ? 1 : static_cast<int>(Field(*gpus, "gpus").integer());
 }
 
 /// Those that hold so many GPUs, or as many as are wanted; one where nothing is said.
-MachineCount machines_for(const InitOptions& options, const MachineKind& kind) {
-  MachineCount machines{std::max(options.nodes, 1), kind.gpus, true};
+MachineCount machines_for(const InitOptions& options, int gpus_each) {
+  MachineCount machines{std::max(options.nodes, 1), gpus_each, true};
   if (options.gpus == 0) return machines;
-  if (options.gpus < kind.gpus) return {1, options.gpus, false};
-  if (options.gpus % kind.gpus != 0) {
-    throw UsageError(fmt::format("--gpus {}: {} has {} GPUs; write {} or {}", options.gpus, options.node, kind.gpus,
-                                 options.gpus / kind.gpus * kind.gpus, (options.gpus / kind.gpus + 1) * kind.gpus));
+  if (options.gpus < gpus_each) return {1, options.gpus, false};
+  if (options.gpus % gpus_each != 0) {
+    throw UsageError(fmt::format("--gpus {}: {} has {} GPUs; write {} or {}", options.gpus, options.node, gpus_each,
+                                 options.gpus / gpus_each * gpus_each, (options.gpus / gpus_each + 1) * gpus_each));
   }
-  machines.nodes = options.gpus / kind.gpus;
+  machines.nodes = options.gpus / gpus_each;
   return machines;
 }
 
-/// "8 x 400 Gbit/s" → cards of a machine, and what one carries.
-std::pair<std::string, std::string> cards_of(const std::string& network) {
-  const std::size_t times = network.find('x');
-  if (times == std::string::npos) {
-    throw UsageError(
-        fmt::format("--network {}: write cards of a machine x bandwidth of one: \"8 x 400 Gbit/s\"", network));
-  }
-  return {std::string(trim(network.substr(0, times))), std::string(trim(network.substr(times + 1)))};
-}
-
-std::string cluster_lines(const InitOptions& options, const MachineKind& kind, const MachineCount& machines) {
+std::string cluster_lines(const InitOptions& options, const MachineCount& machines) {
   std::string text = "cluster:\n" + commented(2, keys::cluster, "node", options.node) +
                      commented(2, keys::cluster, "nodes", std::to_string(machines.nodes));
-  if (!machines.all_gpus) {
-    text += commented(2, keys::cluster, "gpus_per_node", std::to_string(machines.gpus_per_node));
-  }
-  if (options.network.empty()) return text;
-  const auto [cards, bandwidth] = cards_of(options.network);
-  return text + "  network:\n" + commented(4, keys::network, "nics_per_node", cards) +
-         commented(4, keys::network, "nic_bandwidth", bandwidth) +
-         (kind.has_network ? "" : commented(4, keys::network, "latency", "5 us"));
+  if (machines.all_gpus) return text;
+  return text + commented(2, keys::cluster, "gpus_per_node", std::to_string(machines.gpus_per_node));
 }
 
 std::string model_text(const InitOptions& options) {
@@ -120,15 +99,13 @@ std::string found_lines(const FoundValues& found, const keys::Mapping& mapping, 
 }
 
 /// The file without its title.
-std::string scenario_text(const InitOptions& options, const MachineKind& kind, const MachineCount& machines,
-                          const FoundValues& found) {
-  std::string text = cluster_lines(options, kind, machines) + "workload:\n  train:\n" +
+std::string scenario_text(const InitOptions& options, const MachineCount& machines, const FoundValues& found) {
+  std::string text = cluster_lines(options, machines) + "workload:\n  train:\n" +
                      commented(4, keys::train, "model", model_text(options)) + batch_lines(options, machines) +
-                     commented(4, keys::train, "precision", options.precision);
+                     commented(4, keys::train, "precision", "bf16");
   if (!options.tokens.empty()) text += commented(4, keys::train, "samples", options.tokens);
   text += found_lines(found, keys::train, "workload.train.", 4);
-  std::string plan = found_lines(found, keys::plan, "plan.", 2);
-  if (!options.headroom.empty()) plan += commented(2, keys::plan, "headroom", options.headroom);
+  const std::string plan = found_lines(found, keys::plan, "plan.", 2);
   return plan.empty() ? text : text + "plan:\n" + plan;
 }
 
@@ -155,11 +132,11 @@ std::optional<FoundValues> best_plan(const InitOptions& options, const std::stri
   return spaces.front().overrides(search.best.front().point);
 }
 
-std::optional<MachineCount> least_machines(const InitOptions& options, const MachineKind& kind, bool parts) {
+std::optional<MachineCount> least_machines(const InitOptions& options, int gpus_each, bool parts) {
   const auto on = [&](const MachineCount& machines) -> std::optional<YamlNode> {
-    return parse_yaml(scenario_text(options, kind, machines, {}), "foretrain init");
+    return parse_yaml(scenario_text(options, machines, {}), "foretrain init");
   };
-  return foretrain::least_machines(on, searched_dimensions(options), {1, kind.gpus, true}, parts);
+  return foretrain::least_machines(on, searched_dimensions(options), {1, gpus_each, true}, parts);
 }
 
 std::string describe(const InitOptions& options, const MachineCount& machines) {
@@ -167,8 +144,8 @@ std::string describe(const InitOptions& options, const MachineCount& machines) {
                            : fmt::format("{} of the GPUs of {}", machines.gpus_per_node, options.node);
 }
 
-[[noreturn]] void refuse(const InitOptions& options, const MachineKind& kind, const MachineCount& machines) {
-  const std::optional<MachineCount> least = least_machines(options, kind, true);
+[[noreturn]] void refuse(const InitOptions& options, int gpus_each, const MachineCount& machines) {
+  const std::optional<MachineCount> least = least_machines(options, gpus_each, true);
   const std::string enough = !least
                                  ? "more GPUs, a larger batch, a smaller model, or `foretrain plan`"
                                  : fmt::format("the least that one fits on is {}, {}: --gpus {}",
@@ -178,12 +155,12 @@ std::string describe(const InitOptions& options, const MachineCount& machines) {
 }
 
 std::string initial_scenario(const InitOptions& options) {
-  const MachineKind kind = kind_of_machine(options);
-  MachineCount machines = machines_for(options, kind);
+  const int gpus_each = gpus_of_machine(options);
+  MachineCount machines = machines_for(options, gpus_each);
   const bool stated = options.gpus > 0 || options.nodes > 0;
-  if (!stated) machines = least_machines(options, kind, false).value_or(machines);
-  const std::optional<FoundValues> plan = best_plan(options, scenario_text(options, kind, machines, {}));
-  if (!plan) refuse(options, kind, machines);
+  if (!stated) machines = least_machines(options, gpus_each, false).value_or(machines);
+  const std::optional<FoundValues> plan = best_plan(options, scenario_text(options, machines, {}));
+  if (!plan) refuse(options, gpus_each, machines);
   const std::string title = fmt::format("{} on {}", options.model, describe(options, machines));
   const std::string least =
       stated || machines.nodes == 1
@@ -193,7 +170,7 @@ std::string initial_scenario(const InitOptions& options) {
              "# {}: the fastest plan by estimate. Predict it with `foretrain predict FILE`; `foretrain help KEY`\n"
              "# tells of a key, `foretrain keys` lists all, `foretrain plan FILE` compares plans.\n{}",
              title, least) +
-         commented(0, keys::scenario, "name", title) + scenario_text(options, kind, machines, *plan);
+         commented(0, keys::scenario, "name", title) + scenario_text(options, machines, *plan);
 }
 
 ExitStatus run(const InitOptions& options) {
@@ -212,15 +189,10 @@ void add_init(CLI::App& app, ExitStatus& status) {
   CLI::Option* gpus = add_number(command, "--gpus", options.gpus, 1, most, "GPUs in all");
   add_number(command, "--nodes", options.nodes, 1, most, "machines (default: the least that hold the model)")
       ->excludes(gpus);
-  add_text(command, "--network", options.network, "\"8 x 400 Gbit/s\"",
-           "cards of a machine x bandwidth of one, where not the machine's own");
   add_number(command, "--batch", options.batch, 1, most,
              "samples of a step (default: as the model was trained, or models like it)");
   add_number(command, "--sequence", options.sequence, 1, most, "tokens of a sample (default: the model's)");
-  command.add_option("--precision", options.precision, "the format of products (default: bf16)");
   command.add_option("--tokens", options.tokens, "the whole training, such as \"15T tokens\"");
-  add_text(command, "--headroom", options.headroom, "SHARE",
-           "share of each GPU's memory that stays free (default: 6 %)");
   add_text(command, "-o,--output", options.output, "FILE.yaml", "where to write it (default: the terminal)");
 }
 

@@ -4,7 +4,7 @@
 #include <malloc.h>
 #endif
 
-#include "reports/cli/program.hpp"
+#include "reports/cli/command.hpp"
 
 namespace {
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -22,17 +21,19 @@ struct PlotOptions {
   std::vector<std::string> variations;
   std::vector<std::string> overrides;
   std::string output;
+  std::string table;                 ///< what is drawn, as CSV; empty: not written
   std::optional<std::string> title;  ///< instead of the picture's own
+  std::vector<std::string> labels;   ///< instead of the series' names
+  double width_cm = 0.0;             ///< in print; 0: a picture for screens
   bool band = false;                 ///< with the predictions' ranges
   Fidelity fidelity = Fidelity::flows;
   int jobs = 1;
 
   // What some kinds take; empty: as their help says.
   std::vector<std::string> algorithms, curves, quantities, where;
-  std::vector<std::int64_t> lengths;
   std::vector<int> gpus;
   std::string x, y, panels;
-  std::string from, until, beside, run, streams;
+  std::string until, beside, run, streams;
   std::string measurements;
   bool constant_tokens = false, rates = false;
 
@@ -53,18 +54,19 @@ struct PlotKind {
 /// Adds what the kind takes to its subcommand.
 void add_plot_options(CLI::App& app, const PlotKind& kind, PlotOptions& options);
 
-/// The moment that an option states. Throws UsageError naming it.
-Seconds moment_of(const std::string& option, const std::string& text);
+/// What --until states. Throws UsageError.
+Seconds end_of(const PlotOptions& options);
 
-/// Writes the picture where the command line says.
+/// Writes the picture, and what is drawn, where the command line says.
 ExitStatus draw(const PlotOptions& options, Figure figure);
 
 /// The picture if one is wanted, then the text.
+ExitStatus show(const PlotOptions& options, Figure figure, const std::string& text, bool complete = true);
+
 template <typename Chart>
 ExitStatus show(const PlotOptions& options, const Chart& chart, bool complete = true) {
-  if (!options.output.empty()) draw(options, to_figure(chart));
-  print_page(to_text(chart));
-  return complete ? ExitStatus::success : ExitStatus::prediction_failed;
+  const bool drawn = !options.output.empty() || !options.table.empty();
+  return show(options, drawn ? to_figure(chart) : Figure{}, to_text(chart), complete);
 }
 
 /// Predicts the rows by as many workers as the options say, and tells what cannot be predicted.

@@ -35,16 +35,11 @@ std::vector<AttentionKind> kinds_to_draw(const Operator& op, const Gpu& gpu) {
   return kinds;
 }
 
-/// Increasing; of constant tokens none that would be more tokens.
+/// Of constant tokens none that would be more tokens.
 std::vector<std::int64_t> lengths_of(const PlotOptions& options, std::int64_t tokens) {
-  std::vector<std::int64_t> lengths = options.lengths;
-  if (lengths.empty()) lengths = {128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768};
-  std::ranges::sort(lengths);
-  if (!options.constant_tokens) return lengths;
-  std::erase_if(lengths, [&](std::int64_t length) { return length > tokens; });
-  if (lengths.empty()) {
-    throw UsageError(fmt::format("plot attention: --lengths: none is within {} tokens", tokens));
-  }
+  std::vector<std::int64_t> lengths = {128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768};
+  if (options.constant_tokens) std::erase_if(lengths, [&](std::int64_t length) { return length > tokens; });
+  if (lengths.empty()) throw UsageError(fmt::format("plot attention: {} tokens are less than {}", tokens, 128));
   return lengths;
 }
 
@@ -143,6 +138,9 @@ Figure to_figure(const AttentionChart& attention) {
 
 }  // namespace
 
-ExitStatus plot_attention(const PlotOptions& options) { return show(options, predict(options)); }
+ExitStatus plot_attention(const PlotOptions& options) {
+  const AttentionChart chart = predict(options);
+  return show(options, to_figure(chart), to_text(chart));
+}
 
 }  // namespace foretrain

@@ -29,28 +29,45 @@ constexpr PlotKind plot_kinds[] = {
     {"memory-timeline", "what fills the fullest GPU's memory, layer by layer through the step", "FILE",
      "a scenario that trains a model", "draw set", plot_memory},
     {"timeline", "what runs where, and when: a bar for each task", "FILE",
-     "a scenario of tasks, a collective or a training step", "draw fidelity set from until beside", plot_timeline},
+     "a scenario of tasks, a collective or a training step", "draw fidelity set until beside", plot_timeline},
     {"attention", "time and memory of attention over the length, by algorithm", "FILE",
-     "a scenario with one attention operator", "set lengths constant-tokens", plot_attention},
+     "a scenario with one attention operator", "set constant-tokens", plot_attention},
     {"roofline", "operators beneath the roofs of their GPU: FLOP per byte against FLOP/s", "FILE",
      "scenarios: an operator, tasks, or training, whose operators are added up", "any set measurements", plot_roofline},
     {"goodput", "what failures leave of the time, over the interval between checkpoints", "FILE",
      "scenarios with cluster.failures", "many fidelity set", plot_goodput}};
 
+/// The figure as the command line wants it.
+void dress(Figure& figure, const PlotOptions& options) {
+  name_series(figure, options.labels);
+  figure.width_cm = options.width_cm;
+  if (!options.title) return;
+  (figure.panels.size() == 1 ? figure.panels.front().title : figure.title) = *options.title;
+}
+
 }  // namespace
 
-Seconds moment_of(const std::string& option, const std::string& text) {
+Seconds end_of(const PlotOptions& options) {
+  if (options.until.empty()) return Seconds::infinity();
   try {
-    return parse_quantity<Seconds>(text);
+    return parse_quantity<Seconds>(options.until);
   } catch (const UnitError& error) {
-    throw UsageError("plot: " + option + " " + text + ": " + error.got() + "; a time, such as 2 ms");
+    throw UsageError("plot: --until " + options.until + ": " + error.got() + "; a time, such as 2 ms");
   }
 }
 
 ExitStatus draw(const PlotOptions& options, Figure figure) {
-  if (options.title) (figure.panels.size() == 1 ? figure.panels.front().title : figure.title) = *options.title;
-  write_picture(options.output, figure);
+  dress(figure, options);
+  const std::string picture = options.output.empty() ? "" : to_picture(figure, *picture_format(options.output));
+  if (!options.table.empty()) write_file(options.table, to_csv(figure));
+  if (!options.output.empty()) write_file(options.output, picture);
   return ExitStatus::success;
+}
+
+ExitStatus show(const PlotOptions& options, Figure figure, const std::string& text, bool complete) {
+  if (!options.output.empty() || !options.table.empty()) draw(options, std::move(figure));
+  print_page(text);
+  return complete ? ExitStatus::success : ExitStatus::prediction_failed;
 }
 
 Span range_of(const Outcome& outcome) {

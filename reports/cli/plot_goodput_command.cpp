@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <utility>
 
 #include "model/base/error.hpp"
 #include "model/base/format.hpp"
@@ -75,9 +74,7 @@ ExitStatus plot_goodput(const PlotOptions& options) {
     text += fmt::format("{}{}: goodput by interval between checkpoints\n\n{}", text.empty() ? "" : "\n", chart.title,
                         table_text(rows));
   }
-  if (!options.output.empty()) draw(options, std::move(figure));
-  print_page(text);
-  return ExitStatus::success;
+  return show(options, figure, text);
 }
 
 }  // namespace foretrain

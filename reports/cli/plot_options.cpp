@@ -4,13 +4,54 @@
 #include <utility>
 #include <variant>
 
+#include "model/base/error.hpp"
 #include "model/base/text.hpp"
+#include "model/base/units.hpp"
 #include "reports/cli/case_tables.hpp"
 #include "reports/cli/plot.hpp"
 
 namespace foretrain {
 
 namespace {
+
+/// "8.5cm", "85 mm" or "3.35 in".
+double centimetres(const std::string& text) {
+  constexpr std::pair<std::string_view, double> units[] = {{"cm", 1.0}, {"mm", 0.1}, {"in", 2.54}};
+  try {
+    const NumberAndUnit width = split_number_and_unit(text);
+    for (const auto& [unit, size] : units) {
+      const double cm = width.number * size;
+      if (width.unit == unit && cm >= 4.0 && cm <= 100.0) return cm;
+    }
+  } catch (const UnitError&) {
+    // Said below, in the words of the option.
+  }
+  throw UsageError("--width " + text + ": a width of 4 to 100 cm, such as 8.5cm, 85mm or 3.35in");
+}
+
+/// How a picture is to look, and where its numbers go.
+void add_looks(CLI::App& app, PlotOptions& options) {
+  app.add_option_function<std::string>(
+         "--title", [&options](const std::string& title) { options.title = title; },
+         "instead of the picture's own; '': none")
+      ->type_name("TEXT");
+  app.add_option_function<std::string>(
+         "--labels",
+         [&options](const std::string& names) {
+           for (const std::string& name : split(names, ',')) options.labels.emplace_back(trim(name));
+         },
+         "names of the series, in their order")
+      ->type_name("NAME,NAME,…");
+  const auto refuse = [](const std::string& file) -> std::string {
+    return file.ends_with(".csv") ? "" : file + ": what is drawn is written as .csv";
+  };
+  add_text(app, "--csv", options.table, "FILE.csv", "write what is drawn: plain numbers, their units in the header")
+      ->check(refuse, "");
+  app.add_option_function<std::string>(
+         "--width", [&options](const std::string& width) { options.width_cm = centimetres(width); },
+         "for print, so wide: letters of 6 points and more, a column of a paper is 8.5cm")
+      ->type_name("WIDTH");
+}
 
 /// A text, several with commas between, or a flag.
 struct PlotOption {
@@ -19,12 +60,10 @@ struct PlotOption {
   const char *type, *what;
 };
 constexpr PlotOption plot_options[] = {
-    {"x", &PlotOptions::x, "KEY",
-     "the key or column across (of maps default: cluster.network.nic_bandwidth, else what varies)"},
-    {"y", &PlotOptions::y, "KEY", "key upwards (default: workload.collective.size, else what varies)"},
+    {"x", &PlotOptions::x, "KEY", "the key or column across (of maps default: cluster.network.nic_bandwidth)"},
+    {"y", &PlotOptions::y, "KEY", "key upwards (default: workload.collective.size)"},
     {"panels", &PlotOptions::panels, "KEY",
-     "a panel for each value of this key or column (of maps default: workload.collective.ranks, else what varies)"},
-    {"from", &PlotOptions::from, "TIME", "leave out what lies before (default: the start)"},
+     "a panel for each value of this key or column (of maps default: workload.collective.ranks)"},
     {"until", &PlotOptions::until, "TIME", "leave out of the timeline what lies behind (default: the end)"},
     {"beside", &PlotOptions::beside, "TRACE.json",
      "a measured step in Chrome's format, as PyTorch's profiler writes it"},
@@ -45,11 +84,6 @@ constexpr PlotOption plot_options[] = {
 bool add_other(CLI::App& app, const std::string& name, PlotOptions& options) {
   if (name == "gpus") {
     add_gpu_numbers(app, options.gpus, "numbers of GPUs (default: 1,2,4,8,16)");
-  } else if (name == "lengths") {
-    app.add_option("--lengths", options.lengths, "sequence lengths (default: 128 to 32768)")
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}));
   } else if (name == "where") {
     add_conditions(app, options.where);
   } else if (name == "fidelity") {
@@ -92,10 +126,7 @@ void add_plot_options(CLI::App& app, const PlotKind& kind, PlotOptions& options)
   }
   add_picture(app, "-o,--output", options.output, takes("draw") ? "where the picture goes" : "draw it as well")
       ->required(takes("draw"));
-  app.add_option_function<std::string>(
-         "--title", [&options](const std::string& title) { options.title = title; },
-         "instead of the picture's own; '': none")
-      ->type_name("TEXT");
+  add_looks(app, options);
   if (kind.variations != nullptr) {
     add_variations(app, options.variations, kind.variations)->required(takes("vary"));
   }

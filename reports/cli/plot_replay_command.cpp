@@ -14,7 +14,7 @@ TimelineFigure timeline_of(const PlotOptions& options, const std::vector<HostMea
   const auto named = std::ranges::find(runs, options.run, &HostMeasurement::name);
   if (named == runs.end()) throw UsageError("plot replay: " + options.file() + " has no run " + options.run);
   TimelineFigure timeline = host_timeline(*named, options.streams);
-  if (!options.until.empty()) timeline.until = moment_of("--until", options.until);
+  timeline.until = end_of(options);
   return timeline;
 }
 

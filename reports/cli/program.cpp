@@ -1,5 +1,3 @@
-#include "reports/cli/program.hpp"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -17,7 +15,6 @@
 #include "model/base/text.hpp"
 #include "model/base/utf8.hpp"
 #include "reports/cli/command.hpp"
-#include "reports/cli/completion.hpp"
 #include "reports/cli/options.hpp"
 
 namespace foretrain {

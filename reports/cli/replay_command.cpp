@@ -112,7 +112,6 @@ struct ReplayCommand {
   std::vector<std::string> files, overrides;
   std::string table, measurements, result_table, exported, measured;
   double bar = 0.0;  ///< percent; 0: none
-  int repetitions = 0;
   Fidelity fidelity = Fidelity::flows;
   int jobs = 1;
   bool timeline = false;
@@ -177,14 +176,13 @@ void leave_rows_of_others(std::vector<NamedScenario>& named) {
 
 ReplayJob job_of(const NamedScenario& named, const ReplayCommand& command) {
   ReplayJob job{named.name, "", named.scenario, {.predicted = {}}, command.timeline};
-  job.options.repetitions = command.repetitions;
   if (!named.row) {
     job.name = named.scenario.name;
     return job;
   }
   const Case& row = *named.row;
   job.group = row.group;
-  if (command.repetitions == 0) job.options.repetitions = count_in(row, "repetitions", 0);
+  job.options.repetitions = count_in(row, "repetitions", 0);
   job.timeline = job.timeline || count_in(row, "timeline", 0) > 0;
   return job;
 }
@@ -365,8 +363,6 @@ void add_replay(CLI::App& app, ExitStatus& status) {
            "write the task graph for foretrain-gpu replay instead of running it; several go into a folder");
   add_text(command, "--from", options.measured, "DIR",
            "compare what foretrain-gpu replay measured; scenarios and --cases of the same names are predicted anew");
-  add_number(command, "--repetitions", options.repetitions, 1, 1000,
-             "of each run (default: about a second and a half)");
   add_text(command, "--bar", options.bar, "PERCENT", "fail when the mean absolute error from 1 MB on is above it")
       ->check(CLI::Range(1e-6, 1e6).description(""));
   command.add_flag("--timeline", options.timeline,

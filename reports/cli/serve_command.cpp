@@ -175,13 +175,6 @@ std::chrono::milliseconds time_limit(const std::string& text) {
   throw UsageError(fmt::format("--limit {}: a time from 100 ms to 1 h", text));
 }
 
-/// Three quarters of the machine's memory, shared out among the processes.
-std::size_t memory_of_process(int processes) {
-  const auto memory =
-      static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  return memory / 4 * 3 / static_cast<std::size_t>(processes);
-}
-
 /// Ends with the server and at its limits.
 ExitStatus answer_standard_input(const ServeOptions& options) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -190,7 +183,8 @@ ExitStatus answer_standard_input(const ServeOptions& options) {
   const auto limit = time_limit(options.limit).count();
   const itimerval timer{{0, 0}, {limit / 1000, limit % 1000 * 1000}};
   setitimer(ITIMER_REAL, &timer, nullptr);
-  const std::size_t bytes = memory_of_process(options.jobs);
+  // Three quarters of the machine's memory, shared out among the processes.
+  const auto bytes = static_cast<rlim_t>(sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 4 * 3 / options.jobs);
   const rlimit memory{bytes, bytes};
   setrlimit(RLIMIT_DATA, &memory);
   const std::string request{std::istreambuf_iterator<char>(std::cin), {}};

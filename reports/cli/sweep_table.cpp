@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -134,22 +135,24 @@ class Selected {
   SQLite::Statement query_;
 };
 
-std::string csv_record(const Selected& rows, const std::vector<CellKind>& kinds) {
-  std::vector<std::string> cells;
+void add_csv_record(const Selected& rows, const std::vector<CellKind>& kinds, std::string& lines) {
   for (std::size_t i = 0; i < kinds.size(); ++i) {
+    if (i > 0) lines += ',';
     const SQLite::Column cell = rows.cell(i);
-    const CellKind kind = kinds[i];
-    std::string& text = cells.emplace_back();
     if (cell.isNull()) continue;
-    if (kind == CellKind::number) text = fmt::format("{}", cell.getDouble());
-    if (kind == CellKind::flag) text = cell.getInt() != 0 ? "true" : "false";
-    if (kind == CellKind::text) text = cell.getString();
+    if (kinds[i] == CellKind::number) {
+      fmt::format_to(std::back_inserter(lines), "{}", cell.getDouble());
+    } else if (kinds[i] == CellKind::flag) {
+      lines += cell.getInt() != 0 ? "true" : "false";
+    } else if (const std::string text = cell.getString(); !text.empty()) {
+      lines += csv_line({text});
+    }
   }
-  return csv_line(cells) + "\n";
+  lines += '\n';
 }
 
 /// Numbers are numbers, an empty cell is null, everything else a text.
-std::string json_record(const Selected& rows, const std::vector<std::string>& columns) {
+void add_json_record(const Selected& rows, const std::vector<std::string>& columns, std::string& lines) {
   nlohmann::ordered_json object = nlohmann::ordered_json::object();
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const SQLite::Column cell = rows.cell(i);
@@ -166,7 +169,7 @@ std::string json_record(const Selected& rows, const std::vector<std::string>& co
       value = number.is_number() && columns[i] != "case" ? number : nlohmann::ordered_json(text);
     }
   }
-  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  lines += object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 /// The function kind() of queries: an error without numbers and without its place, which several rows have in common.
@@ -224,7 +227,8 @@ void write_table(SweepStore& store, const Selection& selection, const std::strin
     if (!std::exchange(first, false)) piece.clear();
     while (more && piece.size() < piece_size) {
       more = rows.step();
-      if (more) piece += json ? json_record(rows, columns) : csv_record(rows, store.kinds());
+      if (!more) break;
+      json ? add_json_record(rows, columns, piece) : add_csv_record(rows, store.kinds(), piece);
     }
     return piece;
   });

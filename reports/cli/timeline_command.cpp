@@ -73,8 +73,7 @@ ExitStatus plot_timeline(const PlotOptions& options) {
     const std::vector<TimelineEntry> measured = measured_entries(options.beside);
     timeline.entries.insert(timeline.entries.end(), measured.begin(), measured.end());
   }
-  if (!options.from.empty()) timeline.from = moment_of("--from", options.from);
-  if (!options.until.empty()) timeline.until = moment_of("--until", options.until);
+  timeline.until = end_of(options);
   return draw(options, to_figure(timeline));
 }
 

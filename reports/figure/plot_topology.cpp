@@ -24,7 +24,7 @@ namespace foretrain {
 namespace {
 
 // Pixels.
-constexpr int picture_width = 760, font = 10, narrowest_part = 17;
+constexpr int screen_width = 760, margins_in_print = 2 * 28, font = 10, narrowest_part = 17;
 constexpr double row_step = 62.0, box_height = 22.0, between_boxes = 3.0, widest_box = 110.0, edge = 4.0;
 constexpr double words_share = 0.3;  ///< of the width, for what is told of a fabric's levels
 
@@ -335,16 +335,18 @@ std::string fabric_text(const Cluster& cluster) {
 }
 
 Figure to_figure(const TopologyPicture& picture) {
+  const int print = static_cast<int>(std::lround(picture.width_cm / 2.54 * print_pixels_per_inch));
+  const int width = print > 0 ? std::max(print - margins_in_print, 60) : screen_width;
   Figure figure{.columns = 1};
   if (picture.cluster) {
-    figure.panels.push_back(panel_of(drawing_of(*picture.cluster), picture_width));
+    figure.panels.push_back(panel_of(drawing_of(*picture.cluster), width));
     figure.panels.back().title = picture.title;
   }
-  figure.panels.push_back(node_panel(picture.node, picture.network, picture_width));
+  figure.panels.push_back(node_panel(picture.node, picture.network, width));
   Panel& machine = figure.panels.back();
   machine.title = picture.cluster ? "each " + picture.node.name : picture.title;
   const std::string told = picture.node.description.empty() ? "" : picture.node.description + "; ";
-  const int letters = picture_width / text_width("x", 12);
+  const int letters = width / text_width("x", 12);
   machine.subtitle = wrap(fmt::format("{}{} x {}; bandwidths of large copies in one direction", told, picture.node.gpus,
                                       picture.node.gpu.name),
                           letters, 0);

@@ -16,6 +16,7 @@ struct TopologyPicture {
   Node node;
   Network network = {};                           ///< of the machine's cards: the node's own, or the cluster's
   std::optional<Cluster> cluster = std::nullopt;  ///< of nodes that are all alike
+  double width_cm = 0.0;                          ///< as in Figure
 };
 
 /// Where all parts of a row would be too narrow to read, the first and the last are drawn.

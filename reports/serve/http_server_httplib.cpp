@@ -7,7 +7,7 @@
 #include <chrono>
 #include <sstream>
 
-#include "reports/serve/http_server.hpp"
+#include "reports/serve/service.hpp"
 
 namespace foretrain {
 

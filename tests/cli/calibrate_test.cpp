@@ -53,13 +53,16 @@ TEST_CASE("A walk over memory is predicted by name, in text and JSON") {
 TEST_CASE("A picture of memory's latency needs a calibration that has measured it") {
   const TemporaryFolder folder;
   const std::string picture = folder.file("out.svg");
-  const std::string row =
-      R"({"benchmark": "memory_latency_curve", "device": "cpu", "parameters": {"working_set": "16 KiB", )"
-      R"("pattern": "pointer_chase"}, "measured": 1.5e-9, "unit": "s", "spread": 0.1, "best": 1.4e-9, "samples": 9})";
+  const auto row = [](const std::string& size) {
+    return R"({"benchmark": "memory_latency_curve", "device": "cpu", "parameters": {"working_set": ")" + size +
+           R"(", "pattern": "pointer_chase"}, "measured": 1.5e-9, "unit": "s", "spread": 0.1, "best": 1.4e-9, )" +
+           R"("samples": 9})";
+  };
   CHECK(run_program({"plot", "latency", folder.file("empty.json", complete_head + "]}"), "-o", picture}).status == 2);
   CHECK(run_program({"plot", "latency", folder.file("other.json", "{}"), "-o", picture}).status == 2);
   CHECK_FALSE(std::filesystem::exists(picture));
-  output_of({"plot", "latency", folder.file("good.json", complete_head + row + "]}"), "-o", picture});
+  output_of({"plot", "latency", folder.file("good.json", complete_head + row("16 KiB") + "," + row("1 MiB") + "]}"),
+             "-o", picture});
   CHECK_THAT(read_text_file(picture), Catch::Contains("</svg>"));
 }
 

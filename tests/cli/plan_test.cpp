@@ -114,7 +114,7 @@ TEST_CASE("The page on planning says what the program does") {
   std::ifstream file(FORETRAIN_SOURCE_DIR "/reports/docs/plan-a-cluster.md");
   const std::string page{std::istreambuf_iterator<char>(file), {}};
   const std::string help = words_of(run_program({"plan", "--help"}).output);
-  CHECK_THAT(page, Catch::Contains("The 200 best by that estimate"));
+  CHECK_THAT(page, Catch::Contains("the best 200 with contention"));
   CHECK_THAT(help, Catch::Contains("(default: 200)"));
   for (const char* option : {"--fix", "--allow", "--headroom", "--objective", "--within", "--budget", "--nodes",
                              "--node", "--network", "--json", "-o"}) {

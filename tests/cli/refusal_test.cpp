@@ -86,9 +86,15 @@ TEST_CASE("Tables, calibrations, graphs and results that are wrong are refused w
 
 TEST_CASE("Long and strange arguments are shown shortened and harmless") {
   const std::string beyond(100'000, 'x');
-  const FilterResult result = run_program({"predict", beyond});
-  CHECK(result.status == 2);
-  CHECK(result.errors.size() < 2000);
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"predict", beyond},
+                                                    {"predict", ring_of_four, "--fidelity", beyond},
+                                                    {"predict", "--" + beyond},
+                                                    {beyond},
+                                                    {"plan", ring_of_four, "--fix", beyond}}) {
+    const FilterResult result = run_program(arguments);
+    CHECK(result.status == 2);
+    CHECK(result.errors.size() < 3000);
+  }
   const FilterResult escape = run_program({"predict", "\x1b[31mred\xff"});
   CHECK(escape.status == 2);
   CHECK(escape.errors.find('\x1b') == std::string::npos);

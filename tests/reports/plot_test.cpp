@@ -3,7 +3,6 @@
 #include <set>
 
 #include "model/base/error.hpp"
-#include "model/base/process.hpp"
 #include "model/base/utf8.hpp"
 #include "reports/figure/gnuplot.hpp"
 #include "reports/figure/layout.hpp"
@@ -116,14 +115,6 @@ TEST_CASE("A picture is SVG, PNG or PDF by its file's name, the same every time"
 }
 TEST_CASE("A script that gnuplot rejects is an error with its message") {
   CHECK_THROWS_WITH(run_gnuplot("no such command\n"), Catch::Contains("invalid command"));
-}
-
-TEST_CASE("A filter gets its input, and its output and status come back") {
-  const std::string megabyte(1'000'000, 'x');
-  CHECK(run_filter({"cat"}, megabyte).output == megabyte);
-  CHECK(run_filter({"false"}, "").status == 1);
-  CHECK(run_filter({"true"}, megabyte).status == 0);  // it leaves without reading
-  CHECK_THROWS_AS(run_filter({"no-such-program-of-any-name"}, ""), std::system_error);
 }
 
 }  // namespace foretrain::test
