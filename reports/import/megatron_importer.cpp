@@ -43,7 +43,6 @@ void set_heads(Settings& settings, Draft& draft) {
       draft.set(std::string("workload.train.model.") + key, usual, *latent, ", its default");
     }
   }
-  for (const char* key : {"--use-flash-attn", "--attention-backend"}) settings.find(key);  // flash is ours, too
 }
 
 /// Of a model of the catalogue whose tokenizer it is: meta-llama/Llama-2-7b-hf, ./Mixtral-8x7B-v0.1.
@@ -103,7 +102,6 @@ void set_sharding(Settings& settings, Draft& draft) {
   if (beside != nullptr && settings.find("--use-distributed-optimizer") != nullptr) {
     draft.set("plan.sync.gather_overlap", "true", *beside);
   }
-  settings.find("--account-for-loss-in-pipeline-split");
   set_rows(settings, "megatron_sharding", draft);
 }
 
