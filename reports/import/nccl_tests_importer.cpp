@@ -170,8 +170,9 @@ std::string likely_node(const std::string& name, int gpus, const SourcePosition&
   const YamlNode nearest = nearest_node(told, *gpu);
   const auto has = number_behind("n" + text_at(nearest, "gpus"), "n");
   if (text_at(nearest, "gpu") == *gpu && has && *has >= gpus) return text_at(nearest, "name");
-  throw ScenarioError(where, "cluster.node", fmt::format("no machine of the catalogue has {} {}", gpus, *gpu),
-                      "--set cluster.node=FILE.yaml, changed after `foretrain hardware init --like NAME`");
+  throw ScenarioError(
+      where, "cluster.node", fmt::format("no machine of the catalogue has {} {}", gpus, *gpu),
+      fmt::format("--set cluster.node=FILE.yaml, of `foretrain hardware init --gpu {} --gpus {}`", *gpu, gpus));
 }
 
 /// A column of the table with the same value in every row.
