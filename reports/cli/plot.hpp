@@ -31,10 +31,10 @@ struct PlotOptions {
   int jobs = 1;
 
   // What some kinds take (plot_options.cpp); empty: as their help says.
-  std::vector<std::string> algorithms, curves, kinds, quantities, where;
+  std::vector<std::string> algorithms, cases, curves, kinds, nodes, quantities, where;
   std::vector<std::int64_t> lengths;
   std::vector<int> gpus;
-  std::string x, y, panels;
+  std::string kind, x, y, panels;
   std::string from, until, beside, run, streams;
   std::string measurements;
   bool constant_tokens = false, rates = false, strong = false;

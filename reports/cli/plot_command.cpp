@@ -26,6 +26,8 @@ constexpr PlotKind plot_kinds[] = {
     {"cases", "a table of measured steps over one of its columns: lines through points", "CASES.csv",
      "a table with measured.step_time or measured.time", must_draw | takes_fidelity | takes_jobs | takes_band, "x panels curve where",
      plot_cases},
+    {"rates", "rates of operators and collectives over their size, predicted and measured: a panel for each machine",
+     nullptr, nullptr, must_draw | takes_fidelity | takes_jobs, "kind cases node where", plot_rates},
     {"replay", "the timeline of one replayed graph, beside its prediction", "MEASUREMENTS",
      "what `foretrain replay -o` wrote, or replay-NAME.json", must_draw, "run streams until", plot_replay},
     {"latency", "latency of this machine's memory by working set, beside the model", "CALIBRATION",

@@ -61,6 +61,7 @@ struct PlotOption {
   const char *type, *what;
 };
 constexpr PlotOption plot_options[] = {
+    {"kind", &PlotOptions::kind, "products|attention|collectives", "what is drawn (default: products)"},
     {"x", &PlotOptions::x, "KEY",
      "the key or column across (of maps default: cluster.network.nic_bandwidth, else what varies)"},
     {"y", &PlotOptions::y, "KEY", "key upwards (default: workload.collective.size, else what varies)"},
@@ -77,6 +78,7 @@ constexpr PlotOption plot_options[] = {
      "ways of synchronising (default: ring,parameter_server,naive)"},
     {"curve", &PlotOptions::curves, "COLUMN,…", "a line for each of their values"},
     {"kinds", &PlotOptions::kinds, "NAME,NAME,…", "algorithms (default: all that run on the GPU)"},
+    {"node", &PlotOptions::nodes, "NAME,NAME,…", "only what was measured on these"},
     {"quantity", &PlotOptions::quantities, "NAME,NAME,…",
      "a panel for each: time, memory, samples_per_second, tokens_per_second, mfu, cost, bus_bandwidth"},
     {"constant-tokens", &PlotOptions::constant_tokens, "",
@@ -93,6 +95,9 @@ bool add_other(CLI::App& app, const std::string& name, PlotOptions& options) {
         ->delimiter(',')
         ->allow_extra_args(false)
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}));
+  } else if (name == "cases") {
+    add_text(app, "--cases", options.cases, "CASES.csv",
+             "tables with measured.* columns, whose points are drawn (default: all that come with foretrain)");
   } else if (name == "where") {
     add_conditions(app, options.where);
   } else {
