@@ -171,7 +171,7 @@ void add_hardware_init(CLI::App& hardware, ExitStatus& status) {
       write_own_node);
   OwnNode& node = options.node;
   command.add_option("NAME", node.name, "what results call the machine");
-  command.add_option("--like", node.like, "a machine of `foretrain hardware list` that it is as, but for what follows");
+  command.add_option("--like", node.like, "a machine of `foretrain hardware list`, to be changed in the file; else:");
   command.add_option("--gpu", node.gpu, "its GPUs: a name of `foretrain hardware list`");
   add_number(command, "--gpus", node.gpus, 1, 1024, "how many GPUs it has");
   add_choice(
