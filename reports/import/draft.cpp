@@ -217,7 +217,9 @@ std::string Draft::text(std::string_view importer) const {
   YamlNode document = document_;
   std::vector<std::pair<std::string, std::string>> assumed = assumed_;
   if (!left_out_.empty()) assumed.emplace_back("no_effect", fmt::format("{}", fmt::join(left_out_, "; ")));
-  if (!assumed.empty()) document.entries.push_back({"assumed", nowhere(), yaml_entries(assumed, nowhere())});
+  const bool repeated = document.find("gpu") != nullptr || document.find("workload") != nullptr;  // not of fabrics
+  if (!assumed.empty() && repeated)
+    document.entries.push_back({"assumed", nowhere(), yaml_entries(assumed, nowhere())});
   std::map<std::string, std::string> comments = comments_;
   comments["assumed"] = "predictions repeat this; take out what you have stated";
   comments["assumed.no_effect"] = "settings without a meaning here for time or memory";

@@ -1,4 +1,4 @@
-// Files of other tools, read into what this program takes: scenarios, node files, tables of cases. Whatever
+// Files of other tools, read into what this program takes: scenarios, node and fabric files, tables of cases. Whatever
 // an importer writes has been read back by the scenarios' own readers, whose complaints name the place in the other
 // tool's file.
 #pragma once
