@@ -276,7 +276,9 @@ std::string own_node(const OwnNode& asked) {
     throw UsageError("--like writes that machine's file: change it there; --gpu puts a machine of its own together");
   }
   YamlNode document = catalogue_node(asked.like);
-  if (!asked.name.empty()) document.find("name")->value.scalar = asked.name;
+  if (!asked.name.empty()) {
+    apply_override(document, {"name", flow_text(yaml_scalar(asked.name, {})), {"hardware init", 0, 0}});
+  }
   return commented_node(document);
 }
 
